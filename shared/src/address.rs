@@ -1,0 +1,402 @@
+//! Email addresses as RFC 5321 §4.1.2 mailboxes, with the internationalised forms of RFC 6531.
+
+use std::fmt;
+
+use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// RFC 5321 §4.5.3.1.1, octets.
+const MAX_LOCAL_PART: usize = 64;
+/// RFC 5321 §4.5.3.1.3 allows a path of 256 octets, two of which are the angle brackets.
+const MAX_ADDRESS: usize = 254;
+
+/// The input has the form `Name <address>` and yields no address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReduceError {
+    #[error("the address is empty")]
+    Empty,
+    #[error("the angle brackets do not hold exactly one address")]
+    Brackets,
+}
+
+/// The text is not an RFC 5321 mailbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    #[error("there is no `@` between a local part and a domain")]
+    NoAt,
+    #[error("the local part is not a dot-atom or a quoted string of at most 64 octets")]
+    LocalPart,
+    #[error("the domain is not a host name of labels of at most 63 octets")]
+    Domain,
+    #[error("the address is longer than 254 octets")]
+    TooLong,
+}
+
+/// Reduces `Name <address>` to the address; any other text is returned as it is, less the spaces and
+/// tabs around it (interface §4.1). Line breaks are never trimmed: they make the address invalid.
+///
+/// # Errors
+/// [`ReduceError`] when nothing is left, or the brackets are unbalanced, empty or several.
+pub fn reduce(input: &str) -> Result<&str, ReduceError> {
+    let input = input.trim_matches(BLANKS);
+    if input.is_empty() {
+        return Err(ReduceError::Empty);
+    }
+    let inner = match brackets(input)[..] {
+        [] => return Ok(input),
+        [(open, '<'), (close, '>')] if close + 1 == input.len() => input.get(open + 1..close),
+        _ => None,
+    };
+    match inner.map(|address| address.trim_matches(BLANKS)) {
+        Some("") | None => Err(ReduceError::Brackets),
+        Some(address) => Ok(address),
+    }
+}
+
+const BLANKS: [char; 2] = [' ', '\t'];
+
+/// Byte positions of the angle brackets that stand outside quoted strings. A quote that is never
+/// closed quotes nothing.
+fn brackets(input: &str) -> Vec<(usize, char)> {
+    let mut outside = Vec::new();
+    let mut in_open_quote = Vec::new();
+    let mut quoted = false;
+    let mut escaped = false;
+    for (position, c) in input.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => {
+                quoted = !quoted;
+                in_open_quote.clear();
+            }
+            '<' | '>' if quoted => in_open_quote.push((position, c)),
+            '<' | '>' => outside.push((position, c)),
+            _ => {}
+        }
+    }
+    if quoted {
+        outside.append(&mut in_open_quote);
+    }
+    outside
+}
+
+/// A mailbox that mail can be addressed to: an RFC 5321 `Local-part "@" Domain`, where the local part
+/// may hold UTF-8 (RFC 6531) and the domain may be internationalised (UTS #46). Address literals
+/// (`user@[192.0.2.1]`) are not taken.
+///
+/// Two addresses are equal when they are *identical* in the sense of the service: same local part byte
+/// for byte, same domain after lower-casing and conversion to A-labels. The form in which an address
+/// came in does not matter to equality.
+#[derive(Clone)]
+pub struct Address {
+    given: String,
+    normal: String,
+    /// Byte length of the local part, the same in both forms: only the domain is rewritten.
+    local_len: usize,
+}
+
+impl Address {
+    /// Parses a bare address; see [`reduce`] for the `Name <address>` form.
+    ///
+    /// # Errors
+    /// [`FormatError`] naming the part that is wrong.
+    pub fn parse(text: &str) -> Result<Self, FormatError> {
+        // A quoted local part may hold an `@`, a domain never does.
+        let (local, domain) = text.rsplit_once('@').ok_or(FormatError::NoAt)?;
+        if local.is_empty() || local.len() > MAX_LOCAL_PART || !is_local_part(local) {
+            return Err(FormatError::LocalPart);
+        }
+        let domain = to_a_labels(domain).ok_or(FormatError::Domain)?;
+        let normal = format!("{local}@{domain}");
+        if normal.len() > MAX_ADDRESS {
+            return Err(FormatError::TooLong);
+        }
+        Ok(Self { given: text.to_owned(), local_len: local.len(), normal })
+    }
+
+    /// The address in the form it came in.
+    #[must_use]
+    pub fn as_given(&self) -> &str {
+        &self.given
+    }
+
+    /// The normal form: what identical addresses share, and what goes on the wire.
+    #[must_use]
+    pub fn normal(&self) -> &str {
+        &self.normal
+    }
+
+    /// The local part, as given.
+    #[must_use]
+    pub fn local_part(&self) -> &str {
+        self.normal.get(..self.local_len).unwrap_or_default()
+    }
+
+    /// The domain in lower-case A-labels, without a trailing dot.
+    #[must_use]
+    pub fn domain(&self) -> &str {
+        self.normal.get(self.local_len + 1..).unwrap_or_default()
+    }
+
+    /// Whether the mail server must offer SMTPUTF8 (RFC 6531) to take this recipient.
+    #[must_use]
+    pub fn needs_smtputf8(&self) -> bool {
+        !self.local_part().is_ascii()
+    }
+}
+
+impl PartialEq for Address {
+    fn eq(&self, other: &Self) -> bool {
+        self.normal == other.normal
+    }
+}
+
+impl Eq for Address {}
+
+/// Never shows the address: one that ends up in a log by way of `{:?}` would break the promise that
+/// checked addresses are not logged.
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Address(…)")
+    }
+}
+
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.normal)
+    }
+}
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        // The error names the rule, not the text: it may be logged.
+        Self::parse(&text).map_err(de::Error::custom)
+    }
+}
+
+/// RFC 5321 §4.1.2 `Dot-string / Quoted-string`, widened by RFC 6531 §3.3.
+fn is_local_part(local: &str) -> bool {
+    match local.strip_prefix('"') {
+        Some(rest) => rest.strip_suffix('"').is_some_and(is_quoted_content),
+        None => local.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atext)),
+    }
+}
+
+fn is_atext(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c) || is_utf8_text(c)
+}
+
+fn is_quoted_content(content: &str) -> bool {
+    let mut chars = content.chars();
+    while let Some(c) = chars.next() {
+        let fine = match c {
+            '\\' => chars.next().is_some_and(|escaped| (' '..='~').contains(&escaped)),
+            '"' => false,
+            ' '..='~' => true,
+            other => is_utf8_text(other),
+        };
+        if !fine {
+            return false;
+        }
+    }
+    true
+}
+
+/// RFC 6532 `UTF8-non-ascii`, less the C1 controls and the separators that break lines.
+fn is_utf8_text(c: char) -> bool {
+    !c.is_ascii() && !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// UTS #46 `ToASCII` with the host-name rules of RFC 5321 §4.1.2 and RFC 1123 §2.1.
+fn to_a_labels(domain: &str) -> Option<String> {
+    let ascii = Uts46::new()
+        .to_ascii(
+            domain.as_bytes(),
+            AsciiDenyList::STD3,
+            // Hyphens in the third and fourth place are common in real host names.
+            Hyphens::CheckFirstLast,
+            DnsLength::Verify,
+        )
+        .ok()?;
+    // RFC 3696 §2: a top-level label is never all digits, which also keeps bare IPv4 addresses out.
+    let top_level = ascii.rsplit('.').next()?;
+    let numeric = top_level.bytes().all(|b| b.is_ascii_digit());
+    (!numeric).then(|| ascii.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Address, FormatError, ReduceError, reduce};
+
+    #[test]
+    fn reduces_a_name_and_address_to_the_address() {
+        for (input, address) in [
+            ("a@example.org", "a@example.org"),
+            ("  a@example.org\t", "a@example.org"),
+            ("<a@example.org>", "a@example.org"),
+            ("Ann <a@example.org>", "a@example.org"),
+            ("Ann < a@example.org > ", "a@example.org"),
+            (r#""Doe, <Ann>" <a@example.org>"#, "a@example.org"),
+            (r#""a \" <b" <a@example.org>"#, "a@example.org"),
+            (r#""odd<local"@example.org"#, r#""odd<local"@example.org"#),
+            (r#"Ann "A <a@example.org>"#, "a@example.org"),
+            ("no address at all", "no address at all"),
+            ("a@example.org\r\n", "a@example.org\r\n"),
+        ] {
+            assert_eq!(reduce(input), Ok(address), "{input}");
+        }
+    }
+
+    #[test]
+    fn does_not_guess_when_the_brackets_are_wrong() {
+        for input in ["", " ", "\t \t"] {
+            assert_eq!(reduce(input), Err(ReduceError::Empty), "{input:?}");
+        }
+        for input in [
+            "Name <",
+            "Name <a@example.org",
+            "Name a@example.org>",
+            "Name <>",
+            "<  >",
+            ">a@example.org<",
+            "<<a@example.org>>",
+            "A <a@example.org>, B <b@example.org>",
+            "A <a@example.org> trailing",
+        ] {
+            assert_eq!(reduce(input), Err(ReduceError::Brackets), "{input:?}");
+        }
+    }
+
+    #[test]
+    fn keeps_the_form_given_and_knows_the_normal_form() {
+        for (given, normal) in [
+            ("Ann.Smith@Example.ORG", "Ann.Smith@example.org"),
+            ("a+tag@example.org", "a+tag@example.org"),
+            ("!#$%&'*+-/=?^_`{|}~@example.org", "!#$%&'*+-/=?^_`{|}~@example.org"),
+            (r#""ann smith"@example.org"#, r#""ann smith"@example.org"#),
+            (r#""a\"b\\c@d"@example.org"#, r#""a\"b\\c@d"@example.org"#),
+            (r#"""@example.org"#, r#"""@example.org"#),
+            ("δοκιμή@παράδειγμα.ελ", "δοκιμή@xn--hxajbheg2az3al.xn--qxam"),
+            ("ann@BÜCHER.example", "ann@xn--bcher-kva.example"),
+            ("ann@xn--bcher-kva.example", "ann@xn--bcher-kva.example"),
+            ("ann@faß.de", "ann@xn--fa-hia.de"),
+            ("ann@ex\u{ff41}mple.org", "ann@example.org"),
+            ("ann@💌.example", "ann@xn--rr8h.example"),
+            ("ann@localhost", "ann@localhost"),
+            ("ann@r3---sn-4g5e.example", "ann@r3---sn-4g5e.example"),
+        ] {
+            let address = Address::parse(given).unwrap_or_else(|error| panic!("{given}: {error}"));
+            assert_eq!((address.as_given(), address.normal()), (given, normal));
+            assert_eq!(format!("{}@{}", address.local_part(), address.domain()), normal);
+            assert_eq!(Address::parse(normal).unwrap(), address, "{given}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_mailbox() {
+        use FormatError::{Domain, LocalPart, NoAt, TooLong};
+        let long_label = "x".repeat(64);
+        let long_domain = ["y".repeat(60).as_str(); 4].join(".");
+        for (text, error) in [
+            ("", NoAt),
+            ("plain", NoAt),
+            ("@example.org", LocalPart),
+            ("a@b@example.org", LocalPart),
+            (".a@example.org", LocalPart),
+            ("a.@example.org", LocalPart),
+            ("a..b@example.org", LocalPart),
+            ("a b@example.org", LocalPart),
+            ("a(b)@example.org", LocalPart),
+            ("\"a@example.org", LocalPart),
+            ("\"a\"b\"@example.org", LocalPart),
+            ("\"a\\\"@example.org", LocalPart),
+            ("\"@example.org", LocalPart),
+            ("a\r\nRCPT TO:<x>@example.org", LocalPart),
+            ("\"a\r\n\"@example.org", LocalPart),
+            ("\"a\0\"@example.org", LocalPart),
+            ("\"a\\\n\"@example.org", LocalPart),
+            ("a\u{7f}@example.org", LocalPart),
+            ("a\u{85}b@example.org", LocalPart),
+            ("a\u{2028}b@example.org", LocalPart),
+            (&format!("{}@example.org", "a".repeat(65)), LocalPart),
+            (&format!("{}@example.org", "é".repeat(33)), LocalPart),
+            (&format!("{}@example.org", "a".repeat(300)), LocalPart),
+            ("a@", Domain),
+            ("a@.", Domain),
+            ("a@example.org.", Domain),
+            ("a@.example.org", Domain),
+            ("a@example..org", Domain),
+            ("a@-example.org", Domain),
+            ("a@example-.org", Domain),
+            ("a@exa_mple.org", Domain),
+            ("a@exam ple.org", Domain),
+            ("a@example.org\r\n", Domain),
+            ("a@example.org\0", Domain),
+            ("a@[192.0.2.1]", Domain),
+            ("a@[IPv6:2001:db8::1]", Domain),
+            ("a@192.0.2.1", Domain),
+            ("a@xn--\u{e9}.org", Domain),
+            ("a@xn--zz--.example", Domain),
+            (&format!("a@{long_label}.org"), Domain),
+            (&format!("{}@{long_domain}", "a".repeat(64)), TooLong),
+        ] {
+            assert_eq!(Address::parse(text).unwrap_err(), error, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_longest_allowed_parts_are_allowed() {
+        assert!(Address::parse(&format!("{}@example.org", "a".repeat(64))).is_ok());
+        assert!(Address::parse(&format!("a@{}.org", "x".repeat(63))).is_ok());
+        let domain = format!("{}.example", ["y".repeat(59).as_str(); 3].join("."));
+        let longest = format!("{}@{domain}", "a".repeat(64));
+        assert!(Address::parse(&longest).is_ok(), "{}", longest.len());
+    }
+
+    #[test]
+    fn identical_means_same_local_part_and_same_domain() {
+        let parse = |text| Address::parse(text).unwrap();
+        assert_eq!(parse("ann@bücher.example"), parse("ann@XN--BCHER-KVA.EXAMPLE"));
+        assert_ne!(parse("Ann@example.org"), parse("ann@example.org"));
+    }
+
+    #[test]
+    fn hides_from_debug_and_from_errors() {
+        let address = Address::parse("secret@example.org").unwrap();
+        assert_eq!(format!("{address:?}"), "Address(…)");
+        let error = serde_json::from_str::<Address>("\"secret@@\"").unwrap_err();
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn no_input_panics_and_no_parsed_address_can_break_a_line(input in any::<String>()) {
+            if let Ok(reduced) = reduce(&input) {
+                prop_assert!(input.contains(reduced));
+                if let Ok(address) = Address::parse(reduced) {
+                    prop_assert!(!address.normal().chars().any(char::is_control));
+                    prop_assert_eq!(Address::parse(address.normal()).unwrap(), address);
+                }
+            }
+        }
+
+        #[test]
+        fn addresses_near_the_grammar_parse_to_a_stable_normal_form(
+            local in r#"["a-zé. \\@<>\r\n]{0,12}"#, domain in r"[a-zA-Zé。.\-_0-9\r]{0,16}",
+        ) {
+            if let Ok(address) = Address::parse(&format!("{local}@{domain}")) {
+                prop_assert!(address.domain().bytes().all(
+                    |b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.'));
+                prop_assert!(!address.normal().contains(['\r', '\n', '\0']));
+                let again = Address::parse(address.normal()).unwrap();
+                prop_assert_eq!(again.normal(), address.normal());
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use secrecy::{ExposeSecret as _, SecretSlice};
+
+/// Shortest secret taken: 256 bits, as RFC 7518 §3.2 asks of HS256.
+const MIN_SECRET_BYTES: usize = 32;
+/// One in use and one on its way out (or in).
+const MAX_SECRETS: usize = 2;
+
+/// One or two named secrets that are live at the same time, so that a secret can be replaced without
+/// an outage. The first signs; all of them verify.
+///
+/// Configured as `kid:secret[,kid:secret]`, the secrets in unpadded base64url.
+#[derive(Clone)]
+pub struct KeyRing {
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    kid: String,
+    secret: SecretSlice<u8>,
+}
+
+/// What is wrong with a configured key ring. Never shows any part of a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyRingError {
+    #[error("expected one or two `kid:secret` pairs separated by a comma")]
+    Shape,
+    #[error("a kid is 1 to 32 letters, digits, `-` or `_`, and differs from the other kid")]
+    Kid,
+    #[error("a secret is unpadded base64url of at least {MIN_SECRET_BYTES} bytes")]
+    Secret,
+}
+
+impl KeyRing {
+    /// Reads the configured form.
+    ///
+    /// # Errors
+    /// [`KeyRingError`] naming the part that is wrong.
+    pub fn parse(configured: &str) -> Result<Self, KeyRingError> {
+        let mut entries: Vec<Entry> = Vec::with_capacity(MAX_SECRETS);
+        for pair in configured.split(',') {
+            let (kid, secret) = pair.trim().split_once(':').ok_or(KeyRingError::Shape)?;
+            let kid_is_plain = (1..=32).contains(&kid.len())
+                && kid.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+            if !kid_is_plain || entries.iter().any(|entry| entry.kid == kid) {
+                return Err(KeyRingError::Kid);
+            }
+            let secret = URL_SAFE_NO_PAD.decode(secret).map_err(|_| KeyRingError::Secret)?;
+            if secret.len() < MIN_SECRET_BYTES {
+                return Err(KeyRingError::Secret);
+            }
+            entries.push(Entry { kid: kid.to_owned(), secret: secret.into() });
+        }
+        if entries.len() > MAX_SECRETS {
+            return Err(KeyRingError::Shape);
+        }
+        Ok(Self { entries })
+    }
+
+    /// The `kid` and secret that sign.
+    #[must_use]
+    pub fn signing(&self) -> (&str, &[u8]) {
+        // `parse` never yields an empty ring; an empty secret verifies nothing that `signing` made.
+        self.entries.first().map_or(("", &[]), |entry| (&entry.kid, entry.secret.expose_secret()))
+    }
+
+    /// The secret that goes by `kid`, if it is live.
+    #[must_use]
+    pub fn secret(&self, kid: &str) -> Option<&[u8]> {
+        self.entries.iter().find(|entry| entry.kid == kid).map(|entry| entry.secret.expose_secret())
+    }
+
+    /// All live secrets, the signing one first.
+    pub fn secrets(&self) -> impl Iterator<Item = &[u8]> {
+        self.entries.iter().map(|entry| entry.secret.expose_secret())
+    }
+}
+
+impl fmt::Debug for KeyRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kids: Vec<_> = self.entries.iter().map(|entry| entry.kid.as_str()).collect();
+        f.debug_struct("KeyRing").field("kids", &kids).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KeyRing, KeyRingError};
+
+    const A: &str = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
+    const B: &str = "QkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkI";
+
+    #[test]
+    fn the_first_signs_and_both_verify() {
+        let ring = KeyRing::parse(&format!("new:{A}, old:{B}")).unwrap();
+        assert_eq!(ring.signing(), ("new", &[b'A'; 32][..]));
+        assert_eq!(ring.secret("old"), Some(&[b'B'; 32][..]));
+        assert_eq!(ring.secret("gone"), None);
+        assert_eq!(ring.secrets().count(), 2);
+    }
+
+    #[test]
+    fn says_what_is_wrong_without_showing_the_secret() {
+        for (configured, error) in [
+            (String::new(), KeyRingError::Shape),
+            (A.to_owned(), KeyRingError::Shape),
+            (format!("a:{A},b:{A},c:{A}"), KeyRingError::Shape),
+            (format!(":{A}"), KeyRingError::Kid),
+            (format!("a b:{A}"), KeyRingError::Kid),
+            (format!("a:{A},a:{B}"), KeyRingError::Kid),
+            ("a:QUFB".to_owned(), KeyRingError::Secret),
+            (format!("a:{A}="), KeyRingError::Secret),
+        ] {
+            assert_eq!(KeyRing::parse(&configured).unwrap_err(), error, "{configured}");
+        }
+    }
+
+    #[test]
+    fn hides_secrets_from_debug() {
+        let shown = format!("{:?}", KeyRing::parse(&format!("k1:{A}")).unwrap());
+        assert_eq!(shown, r#"KeyRing { kids: ["k1"], .. }"#);
+    }
+}

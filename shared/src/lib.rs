@@ -1,0 +1,18 @@
+//! What the edge and the origin must agree on: the address, the verdict's status and reason, the
+//! probe's wire types, and the signed ticket that lets the edge ask. No I/O, no clock, no randomness:
+//! it builds for both the Worker (wasm32) and the VM.
+
+pub mod address;
+pub mod jwt;
+pub mod key_ring;
+pub mod probe;
+pub mod reason;
+pub mod status;
+pub mod ticket;
+
+pub use address::{Address, FormatError, ReduceError, reduce};
+pub use key_ring::KeyRing;
+pub use probe::{ProbeRequest, Stage, Verdict};
+pub use reason::Reason;
+pub use status::Status;
+pub use ticket::Ticket;

@@ -1,0 +1,176 @@
+//! The ticket: what lets the edge, and nobody else, ask an origin for a verdict.
+//!
+//! A short-lived HS256 JWT in `Authorization: Bearer`, bound to the request's body by its SHA-256, so
+//! that a captured ticket asks for nothing but the same probe, for a minute.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    KeyRing,
+    jwt::{self, InvalidToken, Purpose, Timed},
+};
+
+/// Seconds a ticket lives: the 10 s budget of a probe with room for a failover and two clocks.
+pub const TTL: u64 = 60;
+
+const PURPOSE: Purpose = Purpose { issuer: "rcpt-edge", audience: "origin" };
+
+/// The claims of a ticket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ticket {
+    iss: String,
+    aud: String,
+    iat: u64,
+    exp: u64,
+    /// Request id: joins the logs of edge and origin.
+    pub jti: String,
+    /// SHA-256 of the body, unpadded base64url.
+    body: String,
+}
+
+impl Timed for Ticket {
+    fn issued_at(&self) -> u64 {
+        self.iat
+    }
+
+    fn expires_at(&self) -> u64 {
+        self.exp
+    }
+}
+
+impl Ticket {
+    /// Issues the token for one request; `now` in unix seconds.
+    ///
+    /// # Errors
+    /// [`InvalidToken`] when the claims do not serialise.
+    pub fn issue(
+        keys: &KeyRing,
+        request_id: &str,
+        body: &[u8],
+        now: u64,
+    ) -> Result<String, InvalidToken> {
+        let ticket = Self {
+            iss: PURPOSE.issuer.to_owned(),
+            aud: PURPOSE.audience.to_owned(),
+            iat: now,
+            exp: now.saturating_add(TTL),
+            jti: request_id.to_owned(),
+            body: digest(body),
+        };
+        jwt::sign(keys, &ticket)
+    }
+
+    /// Checks the token against the body it came with; `now` in unix seconds.
+    ///
+    /// # Errors
+    /// [`InvalidToken`] when it is forged, expired, for another audience or for another body.
+    pub fn check(keys: &KeyRing, token: &str, body: &[u8], now: u64) -> Result<Self, InvalidToken> {
+        let ticket: Self = jwt::verify(keys, PURPOSE, token, now)?;
+        // A token that claims to live longer than we issue them was not issued here.
+        let short_lived = ticket.exp.saturating_sub(ticket.iat) <= TTL;
+        if short_lived && ticket.body == digest(body) { Ok(ticket) } else { Err(InvalidToken) }
+    }
+}
+
+fn digest(body: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+    use serde_json::json;
+
+    use super::{TTL, Ticket};
+    use crate::{KeyRing, jwt};
+
+    const NOW: u64 = 1_790_000_000;
+    const BODY: &[u8] = br#"{"address":"a@example.org"}"#;
+
+    fn ring(kid: &str, byte: u8) -> String {
+        format!("{kid}:{}", URL_SAFE_NO_PAD.encode([byte; 32]))
+    }
+
+    fn keys() -> KeyRing {
+        KeyRing::parse(&ring("k1", 7)).unwrap()
+    }
+
+    fn issued() -> String {
+        Ticket::issue(&keys(), "req-1", BODY, NOW).unwrap()
+    }
+
+    #[test]
+    fn a_fresh_ticket_opens_its_own_body() {
+        let ticket = Ticket::check(&keys(), &issued(), BODY, NOW + 1).unwrap();
+        assert_eq!(ticket.jti, "req-1");
+    }
+
+    #[test]
+    fn a_ticket_opens_nothing_else() {
+        assert!(Ticket::check(&keys(), &issued(), b"{}", NOW).is_err(), "another body");
+        assert!(Ticket::check(&keys(), &issued(), BODY, NOW + TTL).is_err(), "expired");
+        assert!(Ticket::check(&keys(), &issued(), BODY, NOW - 60).is_err(), "from the future");
+        let stranger = KeyRing::parse(&ring("k1", 8)).unwrap();
+        assert!(Ticket::check(&stranger, &issued(), BODY, NOW).is_err(), "another secret");
+        let renamed = KeyRing::parse(&ring("k2", 7)).unwrap();
+        assert!(Ticket::check(&renamed, &issued(), BODY, NOW).is_err(), "unknown kid");
+    }
+
+    #[test]
+    fn an_origin_that_knows_two_secrets_takes_tickets_of_both() {
+        let both = KeyRing::parse(&format!("{},{}", ring("k2", 9), ring("k1", 7))).unwrap();
+        assert!(Ticket::check(&both, &issued(), BODY, NOW).is_ok());
+        let newer = Ticket::issue(&both, "req-2", BODY, NOW).unwrap();
+        assert!(Ticket::check(&both, &newer, BODY, NOW).is_ok());
+        assert!(Ticket::check(&keys(), &newer, BODY, NOW).is_err());
+    }
+
+    #[test]
+    fn claims_that_are_signed_but_wrong_are_refused() {
+        let good = json!({"iss": "rcpt-edge", "aud": "origin", "iat": NOW, "exp": NOW + TTL,
+            "jti": "r", "body": super::digest(BODY)});
+        let accepts = |claims: &serde_json::Value| {
+            let token = jwt::sign(&keys(), claims).unwrap();
+            Ticket::check(&keys(), &token, BODY, NOW).is_ok()
+        };
+        assert!(accepts(&good));
+        for (claim, value) in [
+            ("iss", json!("someone")),
+            ("aud", json!("portal")),
+            ("exp", json!(NOW + 3600)),
+            ("iat", json!(NOW + 30)),
+            ("body", json!("")),
+        ] {
+            let mut bad = good.clone();
+            bad[claim] = value;
+            assert!(!accepts(&bad), "{claim}");
+        }
+    }
+
+    #[test]
+    fn no_other_algorithm_and_no_flipped_bit_is_accepted() {
+        let token = issued();
+        let (header, rest) = token.split_once('.').unwrap();
+        let none = URL_SAFE_NO_PAD.encode(br#"{"alg":"none","kid":"k1"}"#);
+        let hs512 = URL_SAFE_NO_PAD.encode(br#"{"alg":"HS512","kid":"k1"}"#);
+        let payload = rest.split_once('.').unwrap().0;
+        for forged in [
+            format!("{none}.{payload}."),
+            format!("{hs512}.{rest}"),
+            format!("{header}.{payload}."),
+        ] {
+            assert!(Ticket::check(&keys(), &forged, BODY, NOW).is_err(), "{forged}");
+        }
+        for position in 0..token.len() {
+            for bit in 0..8 {
+                let mut bytes = token.clone().into_bytes();
+                bytes[position] ^= 1 << bit;
+                if let Ok(flipped) = String::from_utf8(bytes) {
+                    assert!(Ticket::check(&keys(), &flipped, BODY, NOW).is_err(), "{flipped}");
+                }
+            }
+        }
+    }
+}
