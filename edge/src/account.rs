@@ -1,0 +1,101 @@
+use std::fmt;
+
+use rcpt_shared::{Address, FormatError};
+use serde::{Deserialize, Deserializer, de};
+
+/// Identifies an account: 64 random bits, so that ids neither count accounts nor can be guessed.
+/// Stored and shown as 16 hexadecimal digits, since D1 takes no integer above 2^53.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AccountId(u64);
+
+impl AccountId {
+    #[must_use]
+    pub const fn from_u64(id: u64) -> Self {
+        Self(id)
+    }
+
+    #[must_use]
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+
+    /// Reads the 16 hexadecimal digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let plain = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        plain.then(|| u64::from_str_radix(text, 16).ok().map(Self))?
+    }
+}
+
+impl fmt::Display for AccountId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for AccountId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| de::Error::custom("not an account id"))
+    }
+}
+
+/// Where an account stands (interface §3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccountState {
+    Unconfirmed,
+    Confirmed,
+    /// Closed by the operator.
+    Deactivated,
+}
+
+/// The address an account is registered under.
+///
+/// Unlike checked addresses, accounts are told apart without regard to case: nobody runs `Ann@` and
+/// `ann@` as two people, and everybody types either.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountAddress(Address);
+
+impl AccountAddress {
+    /// # Errors
+    /// [`FormatError`] when the text is not an RFC 5321 mailbox. Nothing is trimmed or reduced: this
+    /// is the person's own address, typed into a form.
+    pub fn parse(text: &str) -> Result<Self, FormatError> {
+        Address::parse(text).map(Self)
+    }
+
+    /// The address as it was typed, which mail is sent to.
+    #[must_use]
+    pub fn as_given(&self) -> &str {
+        self.0.as_given()
+    }
+
+    /// What equal accounts share.
+    #[must_use]
+    pub fn folded(&self) -> String {
+        self.0.normal().to_lowercase()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AccountAddress, AccountId};
+
+    #[test]
+    fn an_id_is_sixteen_digits_and_reads_back() {
+        let id = AccountId::from_u64(0x00ab);
+        assert_eq!(id.to_string(), "00000000000000ab");
+        assert_eq!(AccountId::parse("00000000000000ab"), Some(id));
+        for junk in ["", "ab", "+0000000000000ab", "00000000000000xx", "000000000000000ab"] {
+            assert_eq!(AccountId::parse(junk), None, "{junk}");
+        }
+    }
+
+    #[test]
+    fn accounts_do_not_differ_by_case() {
+        let folded = |text| AccountAddress::parse(text).unwrap().folded();
+        assert_eq!(folded("Ann@Example.ORG"), folded("ann@example.org"));
+        assert_ne!(folded("ann@example.org"), folded("anne@example.org"));
+    }
+}

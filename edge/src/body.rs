@@ -1,0 +1,49 @@
+//! Request bodies: JSON objects of at most 16 KiB (architecture §4).
+
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, Request, rejection::BytesRejection},
+    http::StatusCode,
+};
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+
+/// Bytes a request body may have.
+pub const LIMIT: usize = 16 * 1024;
+
+/// A JSON body of the shape `T`, whatever its `Content-Type` says: `curl -d` need not name one.
+pub struct JsonBody<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let bytes =
+            Bytes::from_request(request, state).await.map_err(|rejection| too_large(&rejection))?;
+        parse(&bytes).map(Self)
+    }
+}
+
+fn too_large(rejection: &BytesRejection) -> Error {
+    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        Error::body_too_large(LIMIT)
+    } else {
+        Error::invalid_body("The request body could not be read.")
+    }
+}
+
+/// # Errors
+/// [`Error::invalid_body`] that says what is wrong. Its text may quote the body: it goes to the caller
+/// and never to the log.
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    // No body is an object without members: what is missing is then named.
+    let bytes = if bytes.is_empty() { b"{}" } else { bytes };
+    serde_json::from_slice(bytes).map_err(|error| {
+        if error.is_data() {
+            Error::invalid_body(format!("The request body does not fit: {error}."))
+        } else {
+            Error::invalid_body("The request body is not JSON.")
+        }
+    })
+}

@@ -1,0 +1,85 @@
+//! What one isolate builds once and every request in it shares; and how it serves one.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::{
+    Router,
+    body::Body,
+    http::Request,
+    response::{IntoResponse as _, Response},
+};
+use tower_service::Service as _;
+use worker::{Context, Env};
+
+use super::{
+    database::Database,
+    log,
+    mailer::Mailer,
+    request::{Deferred, RequestId},
+    verdict_cache::VerdictCache,
+};
+use crate::{
+    answer::{self, LogLine},
+    app::App,
+    config::Config,
+    error::Error,
+    random, routes,
+};
+
+/// The application over this isolate's bindings, and its router.
+pub struct Isolate {
+    pub app: Arc<App>,
+    router: Router,
+}
+
+static ISOLATE: OnceLock<Result<Isolate, Vec<String>>> = OnceLock::new();
+
+/// Built by the first request, without awaiting anything: a future started by one request must not be
+/// awaited by another.
+///
+/// # Errors
+/// The configuration's mistakes. They last until the next deployment replaces the isolate.
+pub fn of(env: &Env) -> Result<&'static Isolate, &'static [String]> {
+    ISOLATE.get_or_init(|| build(env)).as_ref().map_err(Vec::as_slice)
+}
+
+fn build(env: &Env) -> Result<Isolate, Vec<String>> {
+    let config = Config::read(|name| env.var(name).ok().map(|value| value.to_string()))?;
+    let missing = |error: worker::Error| vec![error.to_string()];
+    let cors = answer::cors(&config.portal_url);
+    let app = Arc::new(App {
+        database: Database::new(env.d1("DB").map_err(missing)?),
+        verdicts: VerdictCache::new(env).map_err(missing)?,
+        mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
+        config,
+    });
+    let router = routes::router(Arc::clone(&app)).layer(cors);
+    Ok(Isolate { app, router })
+}
+
+/// Serves one request: gives it an id, routes it, completes its headers and writes its log line.
+pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> Response {
+    let request_id = random::identifier().unwrap_or_default();
+    request.extensions_mut().insert(RequestId(request_id.clone()));
+    request.extensions_mut().insert(Deferred::new(context));
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let mut response = match of(env) {
+        Ok(isolate) => {
+            let Ok(response) = isolate.router.clone().call(request).await;
+            response
+        }
+        Err(mistakes) => {
+            Error::unavailable(format!("configuration: {}", mistakes.join("; "))).into_response()
+        }
+    };
+    answer::complete(response.headers_mut(), &request_id);
+    log::line(&LogLine {
+        request_id: &request_id,
+        method: method.as_str(),
+        route: routes::known_path(&path),
+        status: response.status().as_u16(),
+        cause: answer::cause(&response),
+    });
+    response
+}

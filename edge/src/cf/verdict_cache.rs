@@ -1,0 +1,86 @@
+//! Recent verdicts: the Cache API of this data centre, then KV everywhere (architecture §5.2).
+//!
+//! Keys are keyed hashes of addresses; the value is a status and when it ends. A cache that fails is a
+//! cache that missed: the check then costs a probe, and nothing else.
+
+use rcpt_shared::Status;
+use serde::{Deserialize, Serialize};
+use worker::{Cache, Env, KvStore, Response, send::IntoSendFuture as _};
+
+const BINDING: &str = "VERDICTS";
+/// KV refuses shorter times, in seconds.
+const KV_LEAST_TTL: u64 = 60;
+
+/// The verdicts seen lately.
+#[derive(Debug)]
+pub struct VerdictCache {
+    kv: KvStore,
+}
+
+/// What is kept of a verdict.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct CachedVerdict {
+    pub status: Status,
+    /// Unix seconds.
+    pub expires_at: u64,
+}
+
+impl VerdictCache {
+    /// # Errors
+    /// The runtime's, when the binding is missing.
+    pub fn new(env: &Env) -> worker::Result<Self> {
+        Ok(Self { kv: env.kv(BINDING)? })
+    }
+
+    /// The verdict under `key`, if one is still good at `now` (unix seconds).
+    pub async fn get(&self, key: &str, now: u64) -> Option<CachedVerdict> {
+        let verdict = async {
+            match self.get_here(key).await {
+                Some(verdict) => Some(verdict),
+                None => self.get_everywhere(key).await,
+            }
+        };
+        verdict.into_send().await.filter(|verdict| now < verdict.expires_at)
+    }
+
+    async fn get_here(&self, key: &str) -> Option<CachedVerdict> {
+        let mut response = Cache::default().get(url(key), false).await.ok()??;
+        response.json().await.ok()
+    }
+
+    async fn get_everywhere(&self, key: &str) -> Option<CachedVerdict> {
+        let text = self.kv.get(key).text().await.ok()??;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Keeps a verdict in this data centre, at once: an immediate repeat from the same client finds it.
+    pub async fn put_here(&self, key: &str, verdict: CachedVerdict, now: u64) {
+        async {
+            let ttl = verdict.expires_at.saturating_sub(now);
+            let mut response = Response::from_json(&verdict).ok()?;
+            response.headers_mut().set("Cache-Control", &format!("max-age={ttl}")).ok()?;
+            Cache::default().put(url(key), response).await.ok()
+        }
+        .into_send()
+        .await;
+    }
+
+    /// Keeps a verdict for all data centres, within about a minute.
+    pub async fn put_everywhere(&self, key: &str, verdict: CachedVerdict, now: u64) {
+        let ttl = verdict.expires_at.saturating_sub(now);
+        if ttl < KV_LEAST_TTL {
+            return;
+        }
+        async {
+            let text = serde_json::to_string(&verdict).ok()?;
+            self.kv.put(key, text).ok()?.expiration_ttl(ttl).execute().await.ok()
+        }
+        .into_send()
+        .await;
+    }
+}
+
+/// The Cache API wants a URL. The name does not resolve, so nothing else can be stored under it.
+fn url(key: &str) -> String {
+    format!("https://verdicts.invalid/{key}")
+}

@@ -1,0 +1,214 @@
+//! The Worker's configuration: vars and secrets, read once per isolate into types.
+
+use rcpt_shared::{KeyRing, Status};
+
+/// Everything that can be configured. Secrets hide themselves from `Debug`.
+#[derive(Debug)]
+pub struct Config {
+    /// Origins, each without a trailing slash.
+    pub origins: Vec<String>,
+    /// Where the portal is; confirmation links start with it. Without a trailing slash.
+    pub portal_url: String,
+    /// Sender of every mail.
+    pub mail_from: String,
+    pub session_secrets: KeyRing,
+    pub api_key_secrets: KeyRing,
+    pub ticket_secrets: KeyRing,
+    /// Keys the hashes of addresses: of accounts, and of checked addresses in the cache.
+    pub address_secret: KeyRing,
+    /// Seconds a portal session lives.
+    pub session_ttl: u64,
+    /// Seconds a lease on the allowance lives unless it is settled before.
+    pub lease_ttl: u64,
+    /// Milliseconds to wait for a verdict, over all origins together.
+    pub upstream_budget_ms: u32,
+    pub cache: CacheTimes,
+}
+
+/// How long a verdict is served from the cache, in seconds.
+#[derive(Debug)]
+pub struct CacheTimes {
+    /// `true` and `false`.
+    pub decided: u64,
+    /// `domain_not_found` and `no_mx_records`.
+    pub no_mail: u64,
+    /// The other strings.
+    pub undecided: u64,
+}
+
+impl CacheTimes {
+    /// Seconds for which this status may be served again; none for a failure of ours.
+    #[must_use]
+    pub const fn of(&self, status: Status) -> Option<u64> {
+        match status {
+            Status::Accepted | Status::Refused => Some(self.decided),
+            Status::DomainNotFound | Status::NoMxRecords => Some(self.no_mail),
+            Status::SmtpConnectError | Status::SmtpTimeout | Status::BlockedByProvider => {
+                Some(self.undecided)
+            }
+            // The format is checked before the cache is asked.
+            Status::FatalException | Status::InvalidFormat => None,
+        }
+    }
+}
+
+impl Config {
+    /// Reads the configuration through `value`, which returns a var or secret by name.
+    ///
+    /// # Errors
+    /// Every mistake at once, each naming its value. No part of a secret is shown.
+    pub fn read(value: impl Fn(&str) -> Option<String>) -> Result<Self, Vec<String>> {
+        let mut read = Reader { value: &value, mistakes: Vec::new() };
+        let session = read.keys("SESSION_SECRETS");
+        let api_key = read.keys("API_KEY_SECRETS");
+        let ticket = read.keys("TICKET_SECRETS");
+        let address = read.keys("ADDRESS_SECRET");
+        let origins = read.origins("ORIGINS");
+        let portal_url = read.url("PORTAL_URL");
+        let mail_from = read.text("MAIL_FROM");
+        let session_ttl = read.number("SESSION_TTL_SECONDS", 12 * 60 * 60, 60, 30 * 24 * 60 * 60);
+        let lease_ttl = read.number("LEASE_TTL_SECONDS", 30, 15, 300);
+        let upstream_budget_ms = read.number("UPSTREAM_BUDGET_MS", 12_000, 100, 60_000);
+        let cache = CacheTimes {
+            decided: read.number("CACHE_DECIDED_SECONDS", 60 * 60, 0, MAX_CACHE),
+            no_mail: read.number("CACHE_NO_MAIL_SECONDS", 15 * 60, 0, MAX_CACHE),
+            undecided: read.number("CACHE_UNDECIDED_SECONDS", 5 * 60, 0, MAX_CACHE),
+        };
+        match (session, api_key, ticket, address) {
+            (Some(session), Some(api_key), Some(ticket), Some(address))
+                if read.mistakes.is_empty() =>
+            {
+                Ok(Self {
+                    origins,
+                    portal_url,
+                    mail_from,
+                    session_secrets: session,
+                    api_key_secrets: api_key,
+                    ticket_secrets: ticket,
+                    address_secret: address,
+                    session_ttl,
+                    lease_ttl,
+                    upstream_budget_ms,
+                    cache,
+                })
+            }
+            _ => Err(read.mistakes),
+        }
+    }
+}
+
+/// A week: verdicts older than that are not news.
+const MAX_CACHE: u64 = 7 * 24 * 60 * 60;
+
+struct Reader<'a> {
+    value: &'a dyn Fn(&str) -> Option<String>,
+    mistakes: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn text(&mut self, name: &str) -> String {
+        let text = (self.value)(name).map(|text| text.trim().to_owned()).unwrap_or_default();
+        if text.is_empty() {
+            self.mistakes.push(format!("{name}: missing"));
+        }
+        text
+    }
+
+    fn url(&mut self, name: &str) -> String {
+        let text = self.text(name);
+        self.check_url(name, text)
+    }
+
+    fn check_url(&mut self, name: &str, text: String) -> String {
+        let is_http = text.starts_with("https://") || text.starts_with("http://");
+        if !text.is_empty() && !is_http {
+            self.mistakes.push(format!("{name}: expected an http(s) URL"));
+        }
+        text.trim_end_matches('/').to_owned()
+    }
+
+    fn origins(&mut self, name: &str) -> Vec<String> {
+        let list = self.text(name);
+        let urls = list.split(',').map(str::trim).filter(|url| !url.is_empty());
+        urls.map(|url| self.check_url(name, url.to_owned())).collect()
+    }
+
+    fn keys(&mut self, name: &str) -> Option<KeyRing> {
+        let configured = self.text(name);
+        let ring = KeyRing::parse(&configured);
+        if let Err(error) = &ring
+            && !configured.is_empty()
+        {
+            self.mistakes.push(format!("{name}: {error}"));
+        }
+        ring.ok()
+    }
+
+    fn number<N>(&mut self, name: &str, default: N, least: N, most: N) -> N
+    where
+        N: std::str::FromStr + PartialOrd + Copy + std::fmt::Display,
+    {
+        let Some(text) = (self.value)(name) else { return default };
+        match text.trim().parse() {
+            Ok(number) if (least..=most).contains(&number) => number,
+            _ => {
+                self.mistakes.push(format!("{name}: expected a number from {least} to {most}"));
+                default
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::Config;
+    use rcpt_shared::Status;
+
+    fn values() -> HashMap<&'static str, String> {
+        let secret = format!("k1:{}", "w".repeat(43));
+        let mut values: HashMap<_, _> =
+            ["SESSION_SECRETS", "API_KEY_SECRETS", "TICKET_SECRETS", "ADDRESS_SECRET"]
+                .map(|name| (name, secret.clone()))
+                .into();
+        values.insert("ORIGINS", "http://a.example/, http://b.example".into());
+        values.insert("PORTAL_URL", "https://portal.example/".into());
+        values.insert("MAIL_FROM", "rcpt@example.org".into());
+        values
+    }
+
+    fn read(values: &HashMap<&'static str, String>) -> Result<Config, Vec<String>> {
+        Config::read(|name| values.get(name).cloned())
+    }
+
+    #[test]
+    fn reads_lists_urls_and_defaults() {
+        let config = read(&values()).unwrap();
+        assert_eq!(config.origins, ["http://a.example", "http://b.example"]);
+        assert_eq!(config.portal_url, "https://portal.example");
+        assert_eq!((config.session_ttl, config.lease_ttl), (43_200, 30));
+        assert_eq!(config.cache.of(Status::Refused), Some(3600));
+        assert_eq!(config.cache.of(Status::NoMxRecords), Some(900));
+        assert_eq!(config.cache.of(Status::SmtpTimeout), Some(300));
+        assert_eq!(config.cache.of(Status::FatalException), None);
+    }
+
+    #[test]
+    fn names_every_mistake_at_once() {
+        let mut values = values();
+        values.remove("MAIL_FROM");
+        values.insert("PORTAL_URL", "portal.example".into());
+        values.insert("SESSION_SECRETS", "k1:short".into());
+        values.insert("LEASE_TTL_SECONDS", "soon".into());
+        let mistakes = read(&values).unwrap_err();
+        let named: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
+        assert_eq!(named, ["SESSION_SECRETS", "PORTAL_URL", "MAIL_FROM", "LEASE_TTL_SECONDS"]);
+    }
+
+    #[test]
+    fn hides_secrets_from_debug() {
+        let shown = format!("{:?}", read(&values()).unwrap());
+        assert!(shown.contains("k1") && !shown.contains("wwww"), "{shown}");
+    }
+}

@@ -1,0 +1,284 @@
+use std::borrow::Cow;
+
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::Serialize;
+
+/// What went wrong, as the caller is told (interface §7). The detail of a failure of ours goes to the
+/// log where it happens, never in here.
+#[derive(Debug)]
+pub struct Error {
+    status: StatusCode,
+    body: Body,
+    /// Seconds, for `Retry-After`.
+    retry_after: Option<u64>,
+    /// What to log beside the request; never sent.
+    cause: Option<Cause>,
+}
+
+/// The cause of a failure of ours, on its way to the request's log line in the response's extensions.
+#[derive(Debug, Clone)]
+pub struct Cause(pub String);
+
+/// The three error shapes of interface §7. Serialised as they stand.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Body {
+    Plain(PlainError),
+    Validation(ValidationError),
+    Limit(LimitError),
+}
+
+/// Most errors: `detail` for people, `code` for programs.
+#[derive(Debug, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+pub struct PlainError {
+    pub detail: Cow<'static, str>,
+    /// Stable; on the errors of account operations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(not(target_arch = "wasm32"), schema(nullable = false))]
+    pub code: Option<&'static str>,
+}
+
+/// A 400 or 401 of email validation.
+#[derive(Debug, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+pub struct ValidationError {
+    pub detail: ValidationDetail,
+}
+
+/// A 429: an allowance is used up.
+#[derive(Debug, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+pub struct LimitError {
+    pub detail: LimitDetail,
+}
+
+/// `detail` of a 400 or 401 of email validation.
+#[derive(Debug, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+pub struct ValidationDetail {
+    pub error: Cow<'static, str>,
+}
+
+/// `detail` of a 429 of the allowances.
+#[derive(Debug, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+pub struct LimitDetail {
+    /// Names the limit and the reset time.
+    pub error: String,
+    pub limit: LimitName,
+    pub resets_at: DateTime<Utc>,
+}
+
+/// Which limit was reached.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+pub enum LimitName {
+    #[serde(rename = "scan")]
+    #[expect(dead_code, reason = "named by the interface; scans come with their own area")]
+    Scan,
+    #[serde(rename = "email check")]
+    EmailCheck,
+}
+
+impl Error {
+    fn plain(
+        status: StatusCode,
+        code: Option<&'static str>,
+        detail: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            status,
+            body: Body::Plain(PlainError { detail: detail.into(), code }),
+            retry_after: None,
+            cause: None,
+        }
+    }
+
+    fn account(
+        status: StatusCode,
+        code: &'static str,
+        detail: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::plain(status, Some(code), detail)
+    }
+
+    // --- what the caller did wrong
+
+    #[must_use]
+    pub fn invalid_body(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::account(StatusCode::BAD_REQUEST, "invalid_body", detail)
+    }
+
+    #[must_use]
+    pub fn body_too_large(limit: usize) -> Self {
+        let detail = format!("The request body is larger than {limit} bytes.");
+        Self::plain(StatusCode::PAYLOAD_TOO_LARGE, None, detail)
+    }
+
+    #[must_use]
+    pub fn invalid_email(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::account(StatusCode::BAD_REQUEST, "invalid_email", detail)
+    }
+
+    #[must_use]
+    pub fn invalid_password(detail: &'static str) -> Self {
+        Self::account(StatusCode::BAD_REQUEST, "invalid_password", detail)
+    }
+
+    #[must_use]
+    pub fn invalid_display_name() -> Self {
+        let detail = "The display name must have 1 to 100 characters and no control characters.";
+        Self::account(StatusCode::BAD_REQUEST, "invalid_display_name", detail)
+    }
+
+    /// One text for unknown, used, replaced and expired links: which it was is nobody's business.
+    #[must_use]
+    pub fn invalid_confirmation_token() -> Self {
+        let detail = "This confirmation link is not valid. It may have been used, replaced by a newer \
+                      one, or expired. Register again to get a new link.";
+        Self::account(StatusCode::BAD_REQUEST, "invalid_token", detail)
+    }
+
+    #[must_use]
+    pub fn missing_api_key() -> Self {
+        let detail = "Missing API key: send it in the X-API-Key header.";
+        Self::account(StatusCode::UNAUTHORIZED, "missing_credentials", detail)
+    }
+
+    #[must_use]
+    pub fn invalid_api_key() -> Self {
+        Self::account(StatusCode::UNAUTHORIZED, "invalid_api_key", "Invalid API key.")
+    }
+
+    #[must_use]
+    pub fn missing_session() -> Self {
+        let detail = "Missing session token: sign in and send it as Authorization: Bearer <token>.";
+        Self::account(StatusCode::UNAUTHORIZED, "missing_credentials", detail)
+    }
+
+    #[must_use]
+    pub fn invalid_session() -> Self {
+        let detail = "Invalid or expired session token. Sign in again.";
+        Self::account(StatusCode::UNAUTHORIZED, "invalid_session", detail)
+    }
+
+    #[must_use]
+    pub fn invalid_credentials() -> Self {
+        let detail = "The email address or the password is wrong.";
+        Self::account(StatusCode::UNAUTHORIZED, "invalid_credentials", detail)
+    }
+
+    #[must_use]
+    pub fn unconfirmed() -> Self {
+        let detail = "Confirm your email address first: open the link we mailed to you.";
+        Self::account(StatusCode::FORBIDDEN, "unconfirmed", detail)
+    }
+
+    #[must_use]
+    pub fn deactivated() -> Self {
+        Self::account(StatusCode::FORBIDDEN, "deactivated", "This account is deactivated.")
+    }
+
+    #[must_use]
+    pub fn not_found() -> Self {
+        Self::plain(StatusCode::NOT_FOUND, None, "There is nothing at this path.")
+    }
+
+    #[must_use]
+    pub fn method_not_allowed() -> Self {
+        let detail = "This path does not take this method; the Allow header names those it takes.";
+        Self::plain(StatusCode::METHOD_NOT_ALLOWED, None, detail)
+    }
+
+    /// The daily allowance and the welcome checks are used up.
+    #[must_use]
+    pub fn email_checks_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
+        let error = format!(
+            "The daily email check limit is reached and no welcome checks are left. It resets at {}.",
+            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
+        );
+        Self {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            body: Body::Limit(LimitError {
+                detail: LimitDetail { error, limit: LimitName::EmailCheck, resets_at },
+            }),
+            retry_after: Some(retry_after),
+            cause: None,
+        }
+    }
+
+    // --- what went wrong on our side
+
+    /// No origin gave a verdict: interface §4.1, not counted.
+    #[must_use]
+    pub fn upstream(cause: impl Into<String>) -> Self {
+        let detail = "Upstream error: the validation component did not respond. Retry later.";
+        Self::plain(StatusCode::BAD_GATEWAY, None, detail).after(RETRY_UPSTREAM).because(cause)
+    }
+
+    /// Storage, mail or configuration failed; the cause is in the log under the request id.
+    #[must_use]
+    pub fn unavailable(cause: impl Into<String>) -> Self {
+        let detail = "The service is temporarily unavailable. Retry later.";
+        Self::plain(StatusCode::SERVICE_UNAVAILABLE, Some("unavailable"), detail)
+            .after(RETRY_UNAVAILABLE)
+            .because(cause)
+    }
+
+    /// A broken assumption of ours; the cause is in the log under the request id.
+    #[must_use]
+    pub fn internal(cause: impl Into<String>) -> Self {
+        let detail = "Something went wrong on our side.";
+        Self::account(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail).because(cause)
+    }
+
+    fn after(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    fn because(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(Cause(cause.into()));
+        self
+    }
+
+    /// The shape that email validation gives its 400 and 401: `{detail: {error}}` (interface §7).
+    #[must_use]
+    pub fn of_validation(mut self) -> Self {
+        let shaped = matches!(self.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED);
+        if shaped && let Body::Plain(PlainError { detail, .. }) = self.body {
+            self.body =
+                Body::Validation(ValidationError { detail: ValidationDetail { error: detail } });
+        }
+        self
+    }
+}
+
+/// An origin that is being restarted is back within seconds.
+const RETRY_UPSTREAM: u64 = 5;
+/// Storage that fails tends to fail for longer than a restart takes.
+const RETRY_UNAVAILABLE: u64 = 10;
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.body)).into_response();
+        let headers = response.headers_mut();
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            // RFC 9110 §15.5.2 asks for it.
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(cause) = self.cause {
+            response.extensions_mut().insert(cause);
+        }
+        response
+    }
+}

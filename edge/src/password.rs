@@ -1,0 +1,117 @@
+//! Password rules and argon2id hashing (architecture §4).
+
+use argon2::{
+    Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version,
+    password_hash::phc::PasswordHash,
+};
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::account::AccountAddress;
+
+/// Characters, not bytes: a passphrase in Greek may be as long as one in English.
+const LENGTH: std::ops::RangeInclusive<usize> = 8..=128;
+
+/// OWASP's second argon2id recommendation: 19 MiB, two passes, one lane.
+const MEMORY_KIB: u32 = 19_456;
+const PASSES: u32 = 2;
+const LANES: u32 = 1;
+
+/// Salt length in bytes (RFC 9106 §3.1 recommends 16).
+pub const SALT_BYTES: usize = 16;
+
+/// Hashing failed, which happens only when the runtime is out of memory or a stored hash is damaged.
+#[derive(Debug)]
+pub struct HashError;
+
+/// Whether `password` may guard the account of `address`. Checked exactly as sent: nothing is trimmed
+/// or normalised, here or at sign-in.
+///
+/// # Errors
+/// The rule that it breaks, for its owner to read.
+pub fn check_rules(password: &SecretString, address: &AccountAddress) -> Result<(), &'static str> {
+    let password = password.expose_secret();
+    if !LENGTH.contains(&password.chars().count()) {
+        return Err("The password must have 8 to 128 characters.");
+    }
+    if password.to_lowercase() == address.folded() {
+        return Err("The password must not be the email address.");
+    }
+    Ok(())
+}
+
+/// Hashes to a PHC string.
+///
+/// # Errors
+/// [`HashError`].
+pub fn hash(password: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, HashError> {
+    argon2id()?
+        .hash_password_with_salt(password.expose_secret().as_bytes(), &salt)
+        .map(|hash| hash.to_string())
+        .map_err(|_| HashError)
+}
+
+/// Whether `password` is the one that was hashed.
+///
+/// # Errors
+/// [`HashError`] when the stored hash cannot be read.
+pub fn verify(password: &SecretString, stored: &str) -> Result<bool, HashError> {
+    let stored = PasswordHash::new(stored).map_err(|_| HashError)?;
+    // The parameters come from the stored hash, so older ones go on verifying.
+    Ok(argon2id()?.verify_password(password.expose_secret().as_bytes(), &stored).is_ok())
+}
+
+/// Does the work of [`verify`] for an address without an account, so that the time tells nothing.
+///
+/// # Errors
+/// [`HashError`].
+pub fn verify_nothing(password: &SecretString) -> Result<(), HashError> {
+    hash(password, [0; SALT_BYTES]).map(drop)
+}
+
+/// Whether the stored hash was made with other parameters than today's.
+#[must_use]
+pub fn is_outdated(stored: &str) -> bool {
+    !stored.starts_with(&format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p={LANES}$"))
+}
+
+fn argon2id() -> Result<Argon2<'static>, HashError> {
+    let params = Params::new(MEMORY_KIB, PASSES, LANES, None).map_err(|_| HashError)?;
+    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{check_rules, hash, is_outdated, verify};
+    use crate::account::AccountAddress;
+
+    #[test]
+    fn length_counts_characters_and_nothing_is_trimmed() {
+        let address = AccountAddress::parse("ann.smith@example.org").unwrap();
+        for good in ["8 chars!", "        ", &"ψ".repeat(8), &"ψ".repeat(128)] {
+            assert_eq!(check_rules(&good.into(), &address), Ok(()), "{good:?}");
+        }
+        for bad in ["", "1234567", &"x".repeat(129), "ψυχή", "Ann.Smith@Example.org"] {
+            assert!(check_rules(&bad.into(), &address).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_hash_verifies_its_own_password_only() {
+        let stored = hash(&"correct horse".into(), [7; 16]).unwrap();
+        assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{stored}");
+        assert!(verify(&"correct horse".into(), &stored).unwrap());
+        assert!(!verify(&"correct horse ".into(), &stored).unwrap());
+        assert!(verify(&"x".into(), "damaged").is_err());
+    }
+
+    #[test]
+    fn a_hash_with_other_parameters_still_verifies_and_is_outdated() {
+        let params = argon2::Params::new(64, 1, 1, None).unwrap();
+        let weak = argon2::Argon2::new(Default::default(), Default::default(), params);
+        let stored = argon2::PasswordHasher::hash_password_with_salt(&weak, b"old", &[1; 16]);
+        let stored = stored.unwrap().to_string();
+        assert!(verify(&"old".into(), &stored).unwrap());
+        assert!(is_outdated(&stored));
+        assert!(!is_outdated(&hash(&"new".into(), [1; 16]).unwrap()));
+    }
+}

@@ -1,0 +1,159 @@
+//! `POST /v1/validate_email` (interface §4.1, architecture §5).
+
+use std::sync::Arc;
+
+use axum::{Extension, Json, extract::State};
+use rcpt_shared::{Address, ReduceError, Status, reduce};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    address_hash,
+    app::App,
+    body::JsonBody,
+    caller::Caller,
+    cf::{
+        clock, origin,
+        request::{Deferred, RequestId},
+        verdict_cache::CachedVerdict,
+    },
+    error::Error,
+    quota::{Day, seconds_to_reset},
+    random,
+    store::ledger::{self, Lease, Refusal},
+};
+
+/// The verdict about one address (interface §2.1).
+#[derive(Debug, Serialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+pub struct ValidationResult {
+    /// The address that was checked.
+    pub email: String,
+    /// `true`: the mail server accepts the address. `false`: it refuses it. A string: no verdict could
+    /// be reached.
+    #[cfg_attr(not(target_arch = "wasm32"), schema(schema_with = crate::openapi::status))]
+    pub status: Status,
+    /// Whether a recent identical check answered; absent when the format check failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(not(target_arch = "wasm32"), schema(nullable = false))]
+    pub cached: Option<bool>,
+}
+
+/// Body of `POST /validate_email`.
+#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+pub struct CheckRequest {
+    /// The address to check, bare or as `Name <address>`.
+    pub email: String,
+}
+
+impl CheckRequest {
+    /// Reads a JSON body and reduces the address, with a text of its own for each mistake.
+    fn from_json(body: &Value) -> Result<Self, Error> {
+        let Some(body) = body.as_object() else {
+            return Err(Error::invalid_body("The request body must be a JSON object."));
+        };
+        let Some(email) = body.get("email") else {
+            return Err(Error::invalid_body("Missing 'email' field in request body."));
+        };
+        let Some(email) = email.as_str() else {
+            return Err(Error::invalid_body("The 'email' field must be a string."));
+        };
+        match reduce(email) {
+            Ok(address) => Ok(Self { email: address.to_owned() }),
+            Err(ReduceError::Empty) => {
+                Err(Error::invalid_body("The 'email' field must not be empty."))
+            }
+            Err(ReduceError::Brackets) => Err(Error::invalid_body(
+                "The 'email' field must hold one address, as in Name <address>.",
+            )),
+        }
+    }
+}
+
+/// Steps, as in architecture §5: 1 key, body and format; 2 cache; 3 charge a hit; 4 lease, ask and
+/// settle a miss; 5 release when nobody could be asked.
+pub async fn check(
+    State(app): State<Arc<App>>,
+    Extension(request_id): Extension<RequestId>,
+    Extension(deferred): Extension<Deferred>,
+    // 1
+    caller: Result<Caller, Error>,
+    body: Result<JsonBody<Value>, Error>,
+) -> Result<Json<ValidationResult>, Error> {
+    let caller = caller.map_err(Error::of_validation)?;
+    let JsonBody(body) = body.map_err(Error::of_validation)?;
+    let CheckRequest { email } = CheckRequest::from_json(&body).map_err(Error::of_validation)?;
+    let Ok(address) = Address::parse(&email) else {
+        charge(&app, caller).await?;
+        return Ok(Json(ValidationResult { email, status: Status::InvalidFormat, cached: None }));
+    };
+    // 2
+    let key = address_hash::of_checked(&app.config.address_secret, &address);
+    if let Some(verdict) = app.verdicts.get(&key, clock::now()).await {
+        // 3
+        charge(&app, caller).await?;
+        return Ok(Json(result(address, verdict.status, true)));
+    }
+    // 4
+    let lease = lease(&app, caller).await?;
+    let status = match origin::probe(&app.config, &address, &request_id.0).await {
+        Ok(verdict) => verdict.status,
+        // 5
+        Err(error) => {
+            ledger::release(&app.database, lease).await?;
+            return Err(error);
+        }
+    };
+    settle(&app, lease, status).await?;
+    remember(&app, &deferred, key, status).await;
+    Ok(Json(result(address, status, false)))
+}
+
+fn result(address: Address, status: Status, cached: bool) -> ValidationResult {
+    ValidationResult { email: address.as_given().to_owned(), status, cached: Some(cached) }
+}
+
+async fn charge(app: &App, caller: Caller) -> Result<(), Error> {
+    let now = clock::now();
+    ledger::charge(&app.database, caller, now)
+        .await?
+        .map_err(|refusal| refused(refusal, caller, now))
+}
+
+async fn lease(app: &App, caller: Caller) -> Result<Lease, Error> {
+    let now = clock::now();
+    let id = random::identifier()?;
+    ledger::lease(&app.database, caller, id, now, app.config.lease_ttl)
+        .await?
+        .map_err(|refusal| refused(refusal, caller, now))
+}
+
+fn refused(refusal: Refusal, caller: Caller, now: u64) -> Error {
+    match refusal {
+        Refusal::Unauthorised => caller.unauthorised().of_validation(),
+        Refusal::UsedUp => {
+            Error::email_checks_used_up(Day::of(now).resets_at(), seconds_to_reset(now))
+        }
+    }
+}
+
+/// Ends the lease before the answer leaves: an answer that was given is an answer that was charged.
+async fn settle(app: &App, lease: Lease, status: Status) -> Result<(), Error> {
+    if !status.counts() {
+        return ledger::release(&app.database, lease).await;
+    }
+    if ledger::charge_lease(&app.database, lease, clock::now()).await? {
+        Ok(())
+    } else {
+        Err(Error::upstream("the lease expired before the verdict came"))
+    }
+}
+
+async fn remember(app: &Arc<App>, deferred: &Deferred, key: String, status: Status) {
+    let now = clock::now();
+    let Some(ttl) = app.config.cache.of(status).filter(|ttl| *ttl > 0) else { return };
+    let verdict = CachedVerdict { status, expires_at: now.saturating_add(ttl) };
+    app.verdicts.put_here(&key, verdict, now).await;
+    let app = Arc::clone(app);
+    deferred.after_response(async move { app.verdicts.put_everywhere(&key, verdict, now).await });
+}
