@@ -1,0 +1,28 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+
+use crate::config;
+
+/// The SMTP probe service of rcpt: asks mail servers whether they take mail for an address.
+#[derive(Debug, Parser)]
+#[command(name = "origin", version)]
+pub struct Cli {
+    /// TOML file with the configuration; else the file named by RCPT_CONFIG, else none
+    #[arg(long, value_name = "PATH")]
+    pub config: Option<PathBuf>,
+    /// Check the configuration, name every mistake, and exit
+    #[arg(long)]
+    pub check_config: bool,
+}
+
+impl Cli {
+    /// Reads the arguments of the process; prints and exits on `--help`, `--version` and mistakes.
+    #[must_use]
+    pub fn read() -> Self {
+        let matches = Self::command().after_help(config::reference()).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}

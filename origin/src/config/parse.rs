@@ -1,0 +1,104 @@
+//! From the text of a value to its type; `None` when it is not what the setting expects.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    str::FromStr,
+    time::Duration,
+};
+
+use hickory_resolver::system_conf;
+use ipnet::IpNet;
+use rcpt_shared::{Address, KeyRing};
+use tracing::level_filters::LevelFilter;
+
+use super::StartTls;
+
+const DNS_PORT: u16 = 53;
+
+pub(super) fn from_str<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+/// Items separated by commas; blank text is the empty list.
+pub(super) fn items(text: &str) -> impl Iterator<Item = &str> {
+    let blank = text.trim().is_empty();
+    text.split(',').map(str::trim).filter(move |_| !blank)
+}
+
+pub(super) fn list<T: FromStr>(text: &str) -> Option<Vec<T>> {
+    items(text).map(from_str).collect()
+}
+
+/// A lower-case domain name of letters, digits and hyphens (RFC 1123 §2.1), at least two labels.
+pub(super) fn host_name(text: &str) -> Option<String> {
+    domain_name(text).filter(|name| name.contains('.'))
+}
+
+pub(super) fn domain_name(text: &str) -> Option<String> {
+    // Borrow the rules of the address: what may stand after an `@` is a domain name.
+    let address = Address::parse(&format!("a@{text}")).ok()?;
+    text.is_ascii().then(|| address.domain().to_owned())
+}
+
+pub(super) fn reverse_path(text: &str) -> Option<String> {
+    if text.is_empty() {
+        return Some(String::new());
+    }
+    let address = Address::parse(text).ok()?;
+    // A UTF-8 reverse-path would need SMTPUTF8 of every server.
+    (!address.needs_smtputf8()).then(|| address.normal().to_owned())
+}
+
+pub(super) fn nameservers(text: &str) -> Option<Vec<SocketAddr>> {
+    let configured: Vec<_> = items(text)
+        .map(|item| {
+            item.parse::<SocketAddr>()
+                .or_else(|_| item.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DNS_PORT)))
+                .ok()
+        })
+        .collect::<Option<_>>()?;
+    if !configured.is_empty() {
+        return Some(configured);
+    }
+    let (system, _) = system_conf::read_system_conf().ok()?;
+    let system: Vec<_> =
+        system.name_servers.iter().map(|server| SocketAddr::new(server.ip, DNS_PORT)).collect();
+    (!system.is_empty()).then_some(system)
+}
+
+pub(super) fn port(text: &str) -> Option<u16> {
+    from_str(text).filter(|port| *port != 0)
+}
+
+/// Bare addresses are networks of one.
+pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
+    items(text)
+        .map(|item| item.parse().or_else(|_| item.parse::<IpAddr>().map(IpNet::from)).ok())
+        .collect()
+}
+
+pub(super) fn milliseconds(text: &str) -> Option<Duration> {
+    from_str(text).filter(|ms| (1..=600_000).contains(ms)).map(Duration::from_millis)
+}
+
+pub(super) fn count(text: &str) -> Option<usize> {
+    from_str(text).filter(|count| (1..=1_000_000).contains(count))
+}
+
+pub(super) fn starttls(text: &str) -> Option<StartTls> {
+    match text {
+        "on_demand" => Some(StartTls::OnDemand),
+        "always" => Some(StartTls::Always),
+        _ => None,
+    }
+}
+
+pub(super) fn key_ring(text: &str) -> Option<KeyRing> {
+    KeyRing::parse(text).ok()
+}
+
+pub(super) fn log_level(text: &str) -> Option<LevelFilter> {
+    // The type's own parser also takes numbers.
+    let named = text.bytes().all(|b| b.is_ascii_lowercase());
+    from_str(text).filter(|_| named && !text.is_empty())
+}

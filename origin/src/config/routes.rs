@@ -1,0 +1,118 @@
+use std::collections::HashMap;
+
+use super::parse;
+
+/// What becomes of the mail of a domain without asking DNS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    Server(Server),
+    /// The domain takes no mail, as if it had a null MX (RFC 7505).
+    NoMx,
+}
+
+/// Where mail is taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// Name or IP address, resolved by the system.
+    pub host: String,
+    pub port: u16,
+}
+
+/// How [`Route::NoMx`] is written.
+const NO_MX: &str = "no-mx";
+
+impl Route {
+    fn parse(target: &str) -> Option<Self> {
+        if target == NO_MX {
+            return Some(Self::NoMx);
+        }
+        let (host, port) = target.rsplit_once(':')?;
+        let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+        let server = Server { host: host.to_owned(), port: parse::port(port)? };
+        (!host.is_empty()).then_some(Self::Server(server))
+    }
+}
+
+/// A transport map: domain suffix → host and port.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Routes(HashMap<String, Route>);
+
+impl Routes {
+    /// `suffix=host:port` or `suffix=no-mx`, separated by commas; IPv6 hosts in brackets.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut routes = HashMap::new();
+        for item in parse::items(text) {
+            let (suffix, target) = item.split_once('=')?;
+            let suffix = parse::domain_name(suffix.trim())?;
+            if routes.insert(suffix, Route::parse(target.trim())?).is_some() {
+                return None;
+            }
+        }
+        Some(Self(routes))
+    }
+
+    /// The route of `domain` (lower-case): that of the longest suffix made of whole labels.
+    #[must_use]
+    pub fn of(&self, domain: &str) -> Option<&Route> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut suffix = domain;
+        loop {
+            if let Some(route) = self.0.get(suffix) {
+                return Some(route);
+            }
+            suffix = suffix.split_once('.')?.1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Route, Routes};
+
+    #[test]
+    fn the_most_specific_suffix_of_whole_labels_wins() {
+        let routes = Routes::parse("test=a:1, deep.sandbox.test=b:2,sandbox.test=[::1]:3").unwrap();
+        for (domain, host) in [
+            ("sandbox.test", Some("::1")),
+            ("x.sandbox.test", Some("::1")),
+            ("deep.sandbox.test", Some("b")),
+            ("a.b.deep.sandbox.test", Some("b")),
+            ("notsandbox.test", Some("a")),
+            ("test", Some("a")),
+            ("sandbox.test.org", None),
+            ("contest", None),
+        ] {
+            let found = routes.of(domain).map(|route| match route {
+                Route::Server(server) => server.host.as_str(),
+                Route::NoMx => "no-mx",
+            });
+            assert_eq!(found, host, "{domain}");
+        }
+    }
+
+    #[test]
+    fn a_domain_can_be_routed_nowhere() {
+        let routes = Routes::parse("test=a:1,none.test=no-mx").unwrap();
+        assert_eq!(routes.of("x.none.test"), Some(&Route::NoMx));
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_route() {
+        for text in [
+            "a.test",
+            "a.test=",
+            "a.test=host",
+            "a.test=:25",
+            "a.test=host:0",
+            "a.test=host:99999",
+            "=host:25",
+            "a..test=host:25",
+            "a.test=host:25,A.test=other:25",
+            "a.test=host:25,",
+        ] {
+            assert_eq!(Routes::parse(text), None, "{text}");
+        }
+    }
+}

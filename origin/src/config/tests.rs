@@ -1,0 +1,175 @@
+use std::{collections::HashMap, time::Duration};
+
+use super::{Config, Mistakes, Route, StartTls, reference, settings};
+
+const EXAMPLE: &str = include_str!("../../origin.example.toml");
+const SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
+
+fn parse(text: &str, environment: &[(&str, &str)]) -> Result<Config, Mistakes> {
+    let environment: HashMap<_, _> = environment.iter().copied().collect();
+    Config::parse(text, &|name| environment.get(name).map(ToString::to_string))
+}
+
+/// With the required values set.
+fn with(environment: &[(&str, &str)]) -> Result<Config, Mistakes> {
+    let required = [("RCPT_HELO_NAME", "probe.example.com"), ("RCPT_TICKET_SECRETS", SECRETS)];
+    parse("", &[&required[..], environment].concat())
+}
+
+fn names(mistakes: &Mistakes) -> Vec<&str> {
+    mistakes.0.iter().map(|mistake| mistake.name.as_str()).collect()
+}
+
+#[test]
+fn the_example_is_a_configuration() {
+    let config = parse(EXAMPLE, &[("RCPT_NAMESERVERS", "192.0.2.53")]).unwrap();
+    assert_eq!(config.helo_name, "probe1.example.com");
+}
+
+#[test]
+fn the_example_shows_every_value_with_its_default() {
+    // Comments that are not settings begin with a capital letter or hold no ` = `.
+    let uncommented = EXAMPLE.replace("\n# [routes]\n# ", "\n[routes]\n");
+    let uncommented: String = uncommented
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(setting)
+                if settings::ALL.iter().any(|known| {
+                    setting.strip_prefix(known.name).is_some_and(|rest| rest.starts_with(" = "))
+                }) =>
+            {
+                format!("{setting}\n")
+            }
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let table: toml::Table = uncommented.parse().unwrap();
+    for setting in settings::ALL {
+        let shown = table.get(setting.name).unwrap_or_else(|| panic!("{} missing", setting.name));
+        let default = setting.default.unwrap_or_default();
+        if !default.is_empty() {
+            let number = shown.as_integer().map(|number| number.to_string());
+            let text = number.as_deref().or(shown.as_str());
+            assert_eq!(text, Some(default), "{}", setting.name);
+        }
+    }
+    parse(&uncommented, &[]).unwrap();
+}
+
+#[test]
+fn the_defaults_are_those_of_the_design() {
+    let config = with(&[("RCPT_NAMESERVERS", "192.0.2.53")]).unwrap();
+    assert_eq!(config.listen.to_string(), "127.0.0.1:8788");
+    assert_eq!(config.mail_from, "");
+    assert_eq!(config.nameservers, ["192.0.2.53:53".parse().unwrap()]);
+    assert_eq!(config.smtp_port, 25);
+    assert!(config.allow_networks.is_empty());
+    assert_eq!(config.budget, Duration::from_secs(10));
+    assert_eq!(config.max_probes, 512);
+    assert_eq!(config.starttls, StartTls::OnDemand);
+    assert!(config.source_addresses.is_empty());
+    assert_eq!(config.shutdown_grace, Duration::from_secs(15));
+}
+
+#[test]
+fn the_environment_wins_over_the_file() {
+    let file = r#"
+        helo_name = "file.example.com"
+        smtp_port = 2525
+        mail_from = "probe@example.com"
+        nameservers = ["192.0.2.1", "[2001:db8::1]:5353"]
+        [routes]
+        "sandbox.test" = "127.0.0.1:2525"
+    "#;
+    let config = parse(
+        file,
+        &[
+            ("RCPT_TICKET_SECRETS", SECRETS),
+            ("RCPT_HELO_NAME", "Env.Example.Com"),
+            ("RCPT_MAIL_FROM", ""),
+            ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8, fd00::/8,192.0.2.9"),
+            ("RCPT_STARTTLS", "always"),
+        ],
+    )
+    .unwrap();
+    assert_eq!(config.helo_name, "env.example.com");
+    assert_eq!(config.mail_from, "", "set to nothing is set");
+    assert_eq!(config.smtp_port, 2525);
+    assert_eq!(config.nameservers[1].to_string(), "[2001:db8::1]:5353");
+    assert_eq!(config.allow_networks.len(), 3);
+    let Some(Route::Server(server)) = config.routes.of("x.sandbox.test") else {
+        panic!("a server")
+    };
+    assert_eq!(server.port, 2525);
+    assert_eq!(config.starttls, StartTls::Always);
+}
+
+#[test]
+fn names_every_mistake_at_once() {
+    let file = r#"
+        listen = "nowhere"
+        helo_name = ["probe.example.com"]
+        mail_form = "typo"
+        routes = "not a table"
+        nameservers = ["192.0.2.1", 53]
+        source_addresses = ["here"]
+        budget_ms = -1
+    "#;
+    let environment = [
+        ("RCPT_SMTP_PORT", "0"),
+        ("RCPT_MAIL_FROM", "nobody"),
+        ("RCPT_ALLOW_NETWORKS", "10.0.0.0/33"),
+        ("RCPT_CONNECT_TIMEOUT_MS", "soon"),
+        ("RCPT_DNS_TIMEOUT_MS", "0"),
+        ("RCPT_MAX_PROBES", "0"),
+        ("RCPT_STARTTLS", "never"),
+        ("RCPT_SHUTDOWN_GRACE_MS", "1h"),
+        ("RCPT_LOG_LEVEL", "3"),
+    ];
+    let mistakes = parse(file, &environment).unwrap_err();
+    let mut expected = vec!["mail_form"];
+    expected.extend(settings::ALL.map(|setting| setting.name));
+    assert_eq!(names(&mistakes), expected);
+    let text = mistakes.to_string();
+    assert_eq!(text.lines().count(), expected.len());
+    assert!(text.contains(r#"listen: expected ip:port, got "nowhere""#), "{text}");
+    assert!(text.contains("ticket_secrets: missing; expected one or two kid:secret"), "{text}");
+}
+
+#[test]
+fn helo_name_is_a_fully_qualified_domain_name() {
+    for bad in ["localhost", "", "a b.example", "[192.0.2.1]", "192.0.2.1", "a_b.example.com"] {
+        let mistakes = with(&[("RCPT_HELO_NAME", bad)]).unwrap_err();
+        assert_eq!(names(&mistakes), ["helo_name"], "{bad}");
+    }
+}
+
+#[test]
+fn no_secret_is_shown_by_debug_or_by_a_mistake() {
+    let config = with(&[("RCPT_NAMESERVERS", "192.0.2.53")]).unwrap();
+    let shown = format!("{config:?}");
+    assert!(shown.contains("probe.example.com"), "{shown}");
+    assert!(!shown.contains("QUFB") && !shown.contains("65, 65"), "{shown}");
+
+    let mistakes = with(&[("RCPT_TICKET_SECRETS", "k1:c2VjcmV0")]).unwrap_err();
+    assert!(!mistakes.to_string().contains("c2VjcmV0"), "{mistakes}");
+    let mistakes = parse("helo_name = 1\nticket_secrets = 'k1:c2VjcmV0", &[]).unwrap_err();
+    assert!(mistakes.to_string().starts_with("config: not TOML at line 2"), "{mistakes}");
+    assert!(!mistakes.to_string().contains("c2VjcmV0"), "{mistakes}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_a_mistake() {
+    let path = std::path::Path::new("/nonexistent/origin.toml");
+    let mistakes = Config::read(Some(path), &|_| None).unwrap_err();
+    assert_eq!(names(&mistakes), ["config"]);
+    assert!(mistakes.to_string().contains("/nonexistent/origin.toml"));
+}
+
+#[test]
+fn the_reference_lists_every_value() {
+    let text = reference();
+    for setting in settings::ALL {
+        assert!(text.contains(&format!("{} ({})", setting.name, setting.variable())));
+    }
+}

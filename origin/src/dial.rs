@@ -1,0 +1,197 @@
+//! Connecting: addresses raced as in Happy Eyeballs, from the configured source addresses.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use tokio::{
+    net::{TcpSocket, TcpStream},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+/// RFC 8305 §5: the recommended delay before the next address is tried beside the last.
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+
+/// Why there is no connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unconnected {
+    #[error("refused, unreachable or silent")]
+    Theirs,
+    /// Out of ports or descriptors: says nothing about the server.
+    #[error("no socket to connect with")]
+    Ours,
+}
+
+/// Opens connections to mail servers.
+pub struct Dialer {
+    timeout: Duration,
+    sources_v4: Vec<IpAddr>,
+    sources_v6: Vec<IpAddr>,
+    turn: AtomicUsize,
+}
+
+impl Dialer {
+    /// `timeout` is for one address; `sources` are taken in turn within each family.
+    #[must_use]
+    pub fn new(timeout: Duration, sources: &[IpAddr]) -> Self {
+        let (sources_v4, sources_v6) = sources.iter().partition(|ip| ip.is_ipv4());
+        Self { timeout, sources_v4, sources_v6, turn: AtomicUsize::new(0) }
+    }
+
+    /// Connects to the first of `addresses` that accepts. It and those that failed are taken out of
+    /// `addresses`; what remains is still to be tried.
+    ///
+    /// # Errors
+    /// [`Unconnected`] when none accepts: `Ours` if that was so for any of them.
+    pub async fn race(
+        &self,
+        addresses: &mut Vec<SocketAddr>,
+    ) -> Result<(TcpStream, SocketAddr), Unconnected> {
+        if let [only] = addresses[..] {
+            // The common case needs no task.
+            addresses.clear();
+            return self.connect(only).await.map(|stream| (stream, only));
+        }
+        let mut failure = Unconnected::Theirs;
+        let mut attempts = JoinSet::new();
+        let mut waiting = addresses.clone().into_iter();
+        loop {
+            match waiting.next() {
+                Some(address) => {
+                    let connecting = connect(self.source_for(address), address, self.timeout);
+                    attempts.spawn(async move { (address, connecting.await) });
+                }
+                None if attempts.is_empty() => return Err(failure),
+                None => {}
+            }
+            let more = waiting.len() > 0;
+            tokio::select! {
+                Some(ended) = attempts.join_next() => {
+                    // A task that panicked has lost its address: it stays, and the caller bounds it.
+                    let Ok((address, result)) = ended else { continue };
+                    addresses.retain(|other| *other != address);
+                    match result {
+                        Ok(stream) => return Ok((stream, address)),
+                        Err(Unconnected::Ours) => failure = Unconnected::Ours,
+                        Err(Unconnected::Theirs) => {}
+                    }
+                }
+                () = sleep(ATTEMPT_DELAY), if more => {}
+            }
+        }
+    }
+
+    /// Connects to `address`.
+    ///
+    /// # Errors
+    /// [`Unconnected`]; a server that does not answer within the configured time is `Theirs`.
+    pub async fn connect(&self, address: SocketAddr) -> Result<TcpStream, Unconnected> {
+        connect(self.source_for(address), address, self.timeout).await
+    }
+
+    fn source_for(&self, address: SocketAddr) -> Option<IpAddr> {
+        let sources = if address.is_ipv4() { &self.sources_v4 } else { &self.sources_v6 };
+        if sources.is_empty() {
+            return None;
+        }
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        sources.get(turn % sources.len()).copied()
+    }
+}
+
+async fn connect(
+    source: Option<IpAddr>,
+    address: SocketAddr,
+    within: Duration,
+) -> Result<TcpStream, Unconnected> {
+    let socket = socket(source, address).map_err(|_| Unconnected::Ours)?;
+    match timeout(within, socket.connect(address)).await {
+        Ok(Ok(stream)) => Ok(stream),
+        // Linux reports an exhausted port range only now.
+        Ok(Err(error)) if error.kind() == io::ErrorKind::AddrNotAvailable => Err(Unconnected::Ours),
+        Ok(Err(_)) | Err(_) => Err(Unconnected::Theirs),
+    }
+}
+
+fn socket(source: Option<IpAddr>, address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A flight is one write; waiting for company would only delay it.
+    socket.set_nodelay(true)?;
+    if let Some(source) = source {
+        socket.bind(SocketAddr::new(source, 0))?;
+    }
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::SocketAddr, time::Duration};
+
+    use tokio::net::TcpListener;
+
+    use super::{Dialer, Unconnected};
+
+    async fn listener() -> (TcpListener, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        (listener, address)
+    }
+
+    /// A port that was just free refuses connections.
+    async fn refusing() -> SocketAddr {
+        listener().await.1
+    }
+
+    fn dialer(sources: &[&str]) -> Dialer {
+        let sources: Vec<_> = sources.iter().map(|source| source.parse().unwrap()).collect();
+        Dialer::new(Duration::from_secs(5), &sources)
+    }
+
+    #[tokio::test]
+    async fn the_first_address_that_accepts_wins_and_the_rest_remain() {
+        let (_first, accepting) = listener().await;
+        let (_second, never_tried) = listener().await;
+        let mut addresses = vec![refusing().await, accepting, never_tried];
+        let (stream, address) = dialer(&[]).race(&mut addresses).await.unwrap();
+        assert_eq!((address, stream.peer_addr().unwrap()), (accepting, accepting));
+        assert_eq!(addresses, [never_tried]);
+        assert!(stream.nodelay().unwrap());
+    }
+
+    #[tokio::test]
+    async fn when_none_accepts_none_remains() {
+        for count in [1, 3] {
+            let mut addresses = Vec::new();
+            for _ in 0..count {
+                addresses.push(refusing().await);
+            }
+            assert_eq!(dialer(&[]).race(&mut addresses).await.unwrap_err(), Unconnected::Theirs);
+            assert!(addresses.is_empty());
+        }
+    }
+
+    #[tokio::test]
+    async fn source_addresses_are_taken_in_turn() {
+        let (listener, address) = listener().await;
+        let dialer = dialer(&["127.0.0.2", "127.0.0.3", "::1"]);
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            let _stream = dialer.connect(address).await.unwrap();
+            seen.push(listener.accept().await.unwrap().1.ip().to_string());
+        }
+        assert_eq!(seen, ["127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.3"]);
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_cannot_be_had_is_our_failure() {
+        let (_listener, address) = listener().await;
+        let dialer = dialer(&["192.0.2.1"]);
+        assert_eq!(dialer.connect(address).await.unwrap_err(), Unconnected::Ours);
+        let mut addresses = vec![address, refusing().await];
+        assert_eq!(dialer.race(&mut addresses).await.unwrap_err(), Unconnected::Ours);
+    }
+}

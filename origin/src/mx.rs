@@ -1,0 +1,156 @@
+//! Which hosts take the mail of a domain (RFC 5321 §5.1).
+
+pub mod guard;
+pub mod special_use;
+
+use rand::{Rng, seq::SliceRandom as _};
+
+use crate::dns::{Dns, Mx, NoAnswer};
+use special_use::is_special_use;
+
+/// At most so many hosts are tried.
+const MAX_HOSTS: usize = 10;
+
+/// Where the mail of a domain goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MailHosts {
+    /// The MX hosts, in the order in which to try them.
+    Explicit(Vec<String>),
+    /// No MX record: the domain itself, if it has an address.
+    Implicit,
+}
+
+/// The domain takes no mail, or we could not find out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoMailHosts {
+    DomainNotFound,
+    NullMx,
+    DnsFailure,
+}
+
+/// Asks DNS for the mail hosts of `domain` (lower-case A-labels).
+///
+/// # Errors
+/// [`NoMailHosts`].
+pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHosts> {
+    if is_special_use(domain) {
+        return Err(NoMailHosts::DomainNotFound);
+    }
+    match dns.mx(domain).await {
+        Ok(records) => {
+            in_order(records, &mut rand::rng()).map(MailHosts::Explicit).ok_or(NoMailHosts::NullMx)
+        }
+        Err(NoAnswer::NoRecords) => Ok(MailHosts::Implicit),
+        Err(NoAnswer::NoSuchName) => Err(NoMailHosts::DomainNotFound),
+        Err(NoAnswer::Failed) => Err(NoMailHosts::DnsFailure),
+    }
+}
+
+/// The hosts by preference, equal preferences shuffled (RFC 5321 §5.1), each once; `None` for a null MX
+/// (RFC 7505). A null MX beside real hosts is a mistake of the domain's owner and names no host.
+fn in_order(mut records: Vec<Mx>, random: &mut impl Rng) -> Option<Vec<String>> {
+    records.retain(|mx| !mx.exchange.is_empty());
+    if records.is_empty() {
+        return None;
+    }
+    records.shuffle(random);
+    records.sort_by_key(|mx| mx.preference);
+    let mut hosts: Vec<String> = Vec::with_capacity(records.len().min(MAX_HOSTS));
+    for mx in records {
+        if hosts.len() == MAX_HOSTS {
+            break;
+        }
+        if !hosts.contains(&mx.exchange) {
+            hosts.push(mx.exchange);
+        }
+    }
+    Some(hosts)
+}
+
+/// Whether `host` can be asked for an address: a host name that is no IP address and not special-use.
+///
+/// Underscores are no part of a host name (RFC 1123 §2.1) and stand in real MX records.
+#[must_use]
+pub fn is_resolvable(host: &str) -> bool {
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    };
+    let numeric =
+        host.rsplit('.').next().is_some_and(|top| top.bytes().all(|b| b.is_ascii_digit()));
+    host.len() <= 253 && host.split('.').all(label) && !numeric && !is_special_use(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use rand::{SeedableRng as _, rngs::StdRng};
+
+    use super::{MAX_HOSTS, in_order, is_resolvable};
+    use crate::dns::Mx;
+
+    fn order(records: &[(u16, &str)], seed: u64) -> Option<Vec<String>> {
+        let records = records
+            .iter()
+            .map(|(preference, host)| Mx { preference: *preference, exchange: (*host).to_owned() })
+            .collect();
+        in_order(records, &mut StdRng::seed_from_u64(seed))
+    }
+
+    #[test]
+    fn the_lowest_preference_comes_first() {
+        let hosts = order(&[(20, "c"), (5, "a"), (10, "b"), (65_535, "d")], 1).unwrap();
+        assert_eq!(hosts, ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn equal_preferences_come_in_every_order() {
+        let orders: HashSet<_> = (0..200)
+            .map(|seed| order(&[(10, "a"), (10, "b"), (10, "c"), (20, "z")], seed).unwrap())
+            .inspect(|hosts| assert_eq!(hosts[3], "z"))
+            .collect();
+        assert_eq!(orders.len(), 6);
+    }
+
+    #[test]
+    fn a_null_mx_means_no_mail_and_is_ignored_beside_hosts() {
+        assert_eq!(order(&[(0, "")], 1), None);
+        assert_eq!(order(&[(10, "")], 1), None);
+        assert_eq!(order(&[(0, ""), (0, "")], 1), None);
+        assert_eq!(order(&[(0, ""), (10, "a")], 1).unwrap(), ["a"]);
+    }
+
+    #[test]
+    fn a_host_is_tried_once_and_ten_at_most() {
+        assert_eq!(order(&[(10, "a"), (20, "a"), (15, "b")], 1).unwrap(), ["a", "b"]);
+        let names: Vec<_> = (0..1_000).map(|n| format!("mx{n}")).collect();
+        let records: Vec<_> = names.iter().map(|name| (10, name.as_str())).collect();
+        assert_eq!(order(&records, 1).unwrap().len(), MAX_HOSTS);
+    }
+
+    #[test]
+    fn hosts_that_are_no_public_names_have_no_address() {
+        for host in ["mx.example.org", "mx_1.example.org", "a", "xn--mgbh0fb.com"] {
+            assert!(is_resolvable(host), "{host}");
+        }
+        for host in [
+            "192.0.2.1",
+            "1.2.3",
+            "[192.0.2.1]",
+            "2001:db8::1",
+            "localhost",
+            "mx.localhost",
+            "mx.test",
+            "",
+            "a..b",
+            ".a",
+            r"a\032b.org",
+            r"a\.b.org",
+            "a b.org",
+        ] {
+            assert!(!is_resolvable(host), "{host}");
+        }
+        assert!(!is_resolvable(&format!("{}.org", "a".repeat(64))));
+    }
+}

@@ -1,0 +1,35 @@
+//! The route table.
+
+mod error;
+mod health;
+mod probe;
+mod request_id;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    middleware,
+    routing::{get, post},
+};
+
+use crate::State;
+use error::Error;
+
+/// Octets of a probe's body. An address has at most 254, in JSON six times that.
+const MAX_BODY: usize = 4 * 1_024;
+
+/// The service, for `main` and for tests.
+pub fn build(state: Arc<State>) -> Router {
+    Router::new()
+        .route("/v1/probe", post(probe::probe))
+        .route("/health", get(health::health))
+        .route("/ready", get(health::ready))
+        .route("/metrics", get(health::metrics))
+        .fallback(|| async { Error::NotFound })
+        .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn(request_id::name))
+        .with_state(state)
+}

@@ -1,0 +1,63 @@
+//! The HTTP listener and its end.
+
+use std::{future::Future, io, time::Duration};
+
+use axum::{Router, serve::ListenerExt as _};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+    time::sleep,
+};
+
+/// Serves `router` until `shutdown`, then stops accepting and lets requests in progress finish, for
+/// at most `grace`.
+///
+/// # Errors
+/// [`io::Error`] of the listener.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+    grace: Duration,
+) -> io::Result<()> {
+    let (stopping, stopped) = oneshot::channel();
+    let listener = listener.tap_io(|stream| {
+        // Answers are small: do not hold them back for more. A socket that refuses is merely slower.
+        let _ = stream.set_nodelay(true);
+    });
+    let server = axum::serve(listener, router).with_graceful_shutdown(async move {
+        shutdown.await;
+        // Err: the server ended first.
+        let _ = stopping.send(());
+    });
+    let out_of_grace = async {
+        if stopped.await.is_ok() {
+            sleep(grace).await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        ended = server => ended,
+        () = out_of_grace => {
+            tracing::warn!("shutdown grace is over; requests in progress are dropped");
+            Ok(())
+        }
+    }
+}
+
+/// Completes on SIGTERM or SIGINT.
+///
+/// # Errors
+/// [`io::Error`] when the handlers cannot be installed.
+pub fn signals() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}

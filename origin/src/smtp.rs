@@ -1,0 +1,17 @@
+//! The client side of SMTP (RFC 5321), up to the answer to RCPT: never VRFY, never DATA.
+
+mod capabilities;
+mod command;
+mod enhanced;
+mod reply;
+mod session;
+mod tls;
+mod wire;
+
+pub use capabilities::Capabilities;
+pub use command::{Command, Unencodable};
+pub use enhanced::EnhancedCode;
+pub use reply::{Reply, ReplyError, ReplyParser};
+pub use session::{Answer, Broken, Envelope, Failure, Session};
+pub use tls::Tls;
+pub use wire::Wire;

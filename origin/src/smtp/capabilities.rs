@@ -1,0 +1,51 @@
+use super::Reply;
+
+/// The extensions of an EHLO reply that the dialogue makes use of (RFC 5321 §4.1.1.1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// RFC 2920.
+    pub pipelining: bool,
+    /// RFC 3207.
+    pub starttls: bool,
+    /// RFC 6531.
+    pub smtputf8: bool,
+}
+
+impl Capabilities {
+    /// Reads the reply to EHLO. Its first line is the greeting, whatever it says.
+    #[must_use]
+    pub fn parse(ehlo: &Reply) -> Self {
+        let mut offered = Self::default();
+        for line in ehlo.lines().skip(1) {
+            let keyword = line.split_whitespace().next().unwrap_or_default();
+            let is = |name: &str| keyword.eq_ignore_ascii_case(name);
+            offered.pipelining |= is("PIPELINING");
+            offered.starttls |= is("STARTTLS");
+            offered.smtputf8 |= is("SMTPUTF8");
+        }
+        offered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Capabilities, Reply};
+
+    fn parsed(raw: &str) -> Capabilities {
+        Capabilities::parse(&Reply::parse(raw).unwrap())
+    }
+
+    #[test]
+    fn reads_keywords_in_any_case_and_ignores_their_parameters() {
+        let offered = parsed(
+            "250-mx\r\n250-SIZE 1000\r\n250-pipelining\r\n250-StartTLS now\r\n250 SMTPUTF8\r\n",
+        );
+        assert_eq!(offered, Capabilities { pipelining: true, starttls: true, smtputf8: true });
+    }
+
+    #[test]
+    fn the_greeting_offers_nothing() {
+        assert_eq!(parsed("250 PIPELINING STARTTLS SMTPUTF8\r\n"), Capabilities::default());
+        assert_eq!(parsed("250-mx\r\n250 XPIPELINING\r\n"), Capabilities::default());
+    }
+}

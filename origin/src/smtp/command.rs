@@ -1,0 +1,113 @@
+use std::{fmt, io::Write as _};
+
+/// RFC 5321 §4.5.3.1.4, octets, the CRLF included.
+const MAX_COMMAND_LINE: usize = 512;
+
+/// A command of the dialogue; `Display` is the line without its CRLF.
+#[derive(Clone, Copy)]
+pub enum Command<'a> {
+    Ehlo(&'a str),
+    Helo(&'a str),
+    StartTls,
+    /// The reverse-path without its brackets; empty is the null reverse-path.
+    Mail {
+        reverse_path: &'a str,
+        /// RFC 6531 §3.4: the parameter that announces a UTF-8 mailbox.
+        smtputf8: bool,
+    },
+    /// The forward-path without its brackets.
+    Rcpt(&'a str),
+    Quit,
+}
+
+impl fmt::Display for Command<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ehlo(name) => write!(f, "EHLO {name}"),
+            Self::Helo(name) => write!(f, "HELO {name}"),
+            Self::StartTls => f.write_str("STARTTLS"),
+            Self::Mail { reverse_path, smtputf8: false } => write!(f, "MAIL FROM:<{reverse_path}>"),
+            Self::Mail { reverse_path, smtputf8: true } => {
+                write!(f, "MAIL FROM:<{reverse_path}> SMTPUTF8")
+            }
+            Self::Rcpt(forward_path) => write!(f, "RCPT TO:<{forward_path}>"),
+            Self::Quit => f.write_str("QUIT"),
+        }
+    }
+}
+
+/// The line would hold CR, LF or NUL, or more than 512 octets. It is not shown: it may be an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a command line")]
+pub struct Unencodable;
+
+impl Command<'_> {
+    /// Appends the line and its CRLF to `flight`.
+    ///
+    /// This is the last gate before the wire: whatever the arguments hold, one command is one line.
+    ///
+    /// # Errors
+    /// [`Unencodable`]; `flight` is then as it was.
+    pub fn encode(&self, flight: &mut Vec<u8>) -> Result<(), Unencodable> {
+        let start = flight.len();
+        let written = write!(flight, "{self}");
+        let line = flight.get(start..).unwrap_or_default();
+        let breaks = line.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0));
+        if written.is_err() || breaks || line.len() + 2 > MAX_COMMAND_LINE {
+            flight.truncate(start);
+            return Err(Unencodable);
+        }
+        flight.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, Unencodable};
+
+    fn encoded(command: Command<'_>) -> Result<String, Unencodable> {
+        let mut flight = Vec::new();
+        command.encode(&mut flight)?;
+        Ok(String::from_utf8(flight).unwrap())
+    }
+
+    #[test]
+    fn writes_each_command_as_one_line() {
+        for (command, line) in [
+            (Command::Ehlo("probe.example.com"), "EHLO probe.example.com\r\n"),
+            (Command::Helo("probe.example.com"), "HELO probe.example.com\r\n"),
+            (Command::StartTls, "STARTTLS\r\n"),
+            (Command::Mail { reverse_path: "", smtputf8: false }, "MAIL FROM:<>\r\n"),
+            (Command::Mail { reverse_path: "", smtputf8: true }, "MAIL FROM:<> SMTPUTF8\r\n"),
+            (Command::Mail { reverse_path: "a@b.c", smtputf8: false }, "MAIL FROM:<a@b.c>\r\n"),
+            (Command::Rcpt("ä@example.org"), "RCPT TO:<ä@example.org>\r\n"),
+            (Command::Quit, "QUIT\r\n"),
+        ] {
+            assert_eq!(encoded(command), Ok(line.to_owned()));
+        }
+    }
+
+    #[test]
+    fn refuses_anything_that_could_start_a_second_line() {
+        for hostile in ["a\r\nDATA", "a\rb", "a\nb", "a\0b", "\r", "\n", "\0"] {
+            for command in [
+                Command::Ehlo(hostile),
+                Command::Helo(hostile),
+                Command::Mail { reverse_path: hostile, smtputf8: false },
+                Command::Rcpt(hostile),
+            ] {
+                let mut flight = b"QUIT\r\n".to_vec();
+                assert_eq!(command.encode(&mut flight), Err(Unencodable), "{hostile:?}");
+                assert_eq!(flight, b"QUIT\r\n", "a refused command leaves nothing behind");
+            }
+        }
+    }
+
+    #[test]
+    fn takes_512_octets_and_no_more() {
+        // "RCPT TO:<" and ">" and CRLF are 12 octets.
+        assert_eq!(encoded(Command::Rcpt(&"a".repeat(500))).unwrap().len(), 512);
+        assert_eq!(encoded(Command::Rcpt(&"a".repeat(501))), Err(Unencodable));
+    }
+}

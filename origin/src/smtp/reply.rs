@@ -1,0 +1,192 @@
+use super::EnhancedCode;
+
+/// Octets of one reply line without its line break. RFC 5321 §4.5.3.1.5 says 512; real servers exceed it.
+const MAX_LINE: usize = 2_048;
+const MAX_LINES: usize = 100;
+/// Octets of one session. An honest one needs about 1 KiB.
+const MAX_SESSION: usize = 64 * 1_024;
+
+/// A complete reply (RFC 5321 §4.2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// 200–599.
+    pub code: u16,
+    pub enhanced: Option<EnhancedCode>,
+    /// The text of the lines, less codes, separated by `\n`. It may quote the address: never log it.
+    text: String,
+}
+
+impl Reply {
+    /// The reply that `raw` holds; for tests and tables. `None` unless it is exactly one.
+    #[must_use]
+    pub fn parse(raw: &str) -> Option<Self> {
+        let mut parser = ReplyParser::default();
+        parser.feed(raw.as_bytes()).ok()?;
+        let reply = parser.next_reply().ok()??;
+        parser.is_empty().then_some(reply)
+    }
+
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.text.split('\n')
+    }
+
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// 2yz.
+    #[must_use]
+    pub const fn is_positive(&self) -> bool {
+        self.code / 100 == 2
+    }
+
+    /// 4yz.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        self.code / 100 == 4
+    }
+
+    /// 5yz.
+    #[must_use]
+    pub const fn is_permanent(&self) -> bool {
+        self.code / 100 == 5
+    }
+}
+
+/// What came is not a reply, or more than a reply may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReplyError {
+    #[error("a line does not begin with a code from 200 to 599 and a space or hyphen")]
+    Garbage,
+    #[error("the lines of one reply have different codes")]
+    MixedCodes,
+    #[error("a line is longer than {MAX_LINE} octets")]
+    LongLine,
+    #[error("a reply has more than {MAX_LINES} lines")]
+    ManyLines,
+    #[error("a session has more than {MAX_SESSION} octets")]
+    LongSession,
+}
+
+/// Cuts a byte stream into replies. Pure: it holds what it was fed and never more than its bounds.
+#[derive(Debug, Default)]
+pub struct ReplyParser {
+    buffer: Vec<u8>,
+    /// Octets of `buffer` that were already read.
+    read: usize,
+    /// Octets fed so far.
+    session: usize,
+    /// The reply whose last line has not come yet.
+    partial: Option<(Reply, usize)>,
+}
+
+impl ReplyParser {
+    /// Adds what came from the server.
+    ///
+    /// # Errors
+    /// [`ReplyError::LongSession`].
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ReplyError> {
+        self.session += bytes.len();
+        if self.session > MAX_SESSION {
+            return Err(ReplyError::LongSession);
+        }
+        self.buffer.drain(..self.read);
+        self.read = 0;
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The next complete reply; `None` when more has to be fed.
+    ///
+    /// # Errors
+    /// [`ReplyError`]; the stream is then lost.
+    pub fn next_reply(&mut self) -> Result<Option<Reply>, ReplyError> {
+        loop {
+            let rest = self.buffer.get(self.read..).unwrap_or_default();
+            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
+                // A CR may be waiting for its LF.
+                return if rest.len() > MAX_LINE + 1 {
+                    Err(ReplyError::LongLine)
+                } else {
+                    Ok(None)
+                };
+            };
+            let line = rest.get(..end).unwrap_or_default();
+            self.read += end + 1;
+            // RFC 5321 §2.3.8 wants CRLF; a bare LF is common enough and harmless in a reply.
+            let (code, more, text) = split(line.strip_suffix(b"\r").unwrap_or(line))?;
+            if let Some(reply) = append(&mut self.partial, code, more, &text)? {
+                return Ok(Some(reply));
+            }
+        }
+    }
+
+    /// Whether everything fed was read as replies.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.partial.is_none() && self.read == self.buffer.len()
+    }
+
+    /// Forgets what was fed and not read: plaintext that came before a TLS handshake must not be
+    /// taken for the server's words after it (CVE-2011-0411).
+    pub fn discard(&mut self) {
+        self.buffer.clear();
+        self.read = 0;
+        self.partial = None;
+    }
+}
+
+/// Code, whether more lines follow, text.
+fn split(line: &[u8]) -> Result<(u16, bool, std::borrow::Cow<'_, str>), ReplyError> {
+    if line.len() > MAX_LINE {
+        return Err(ReplyError::LongLine);
+    }
+    let (&[hundreds @ b'2'..=b'5', tens @ b'0'..=b'9', ones @ b'0'..=b'9'], rest) =
+        line.split_first_chunk().ok_or(ReplyError::Garbage)?
+    else {
+        return Err(ReplyError::Garbage);
+    };
+    let digit = |byte: u8| u16::from(byte - b'0');
+    let (more, text) = match rest {
+        [] => (false, rest),
+        [b' ', text @ ..] => (false, text),
+        [b'-', text @ ..] => (true, text),
+        _ => return Err(ReplyError::Garbage),
+    };
+    let code = digit(hundreds) * 100 + digit(tens) * 10 + digit(ones);
+    Ok((code, more, String::from_utf8_lossy(text)))
+}
+
+/// Adds a line to the reply in progress and returns it when this was the last one.
+fn append(
+    partial: &mut Option<(Reply, usize)>,
+    code: u16,
+    more: bool,
+    text: &str,
+) -> Result<Option<Reply>, ReplyError> {
+    let leading = EnhancedCode::leading(text);
+    let own_text = leading.map_or(text, |(_, rest)| rest).trim();
+    let enhanced = leading.map(|(enhanced, _)| enhanced).or_else(|| EnhancedCode::after_hash(text));
+    let (reply, lines) = match partial.take() {
+        None => (Reply { code, enhanced, text: own_text.to_owned() }, 1),
+        Some((reply, _)) if reply.code != code => return Err(ReplyError::MixedCodes),
+        Some((mut reply, lines)) => {
+            reply.text.push('\n');
+            reply.text.push_str(own_text);
+            reply.enhanced = reply.enhanced.or(enhanced);
+            (reply, lines + 1)
+        }
+    };
+    if lines > MAX_LINES {
+        return Err(ReplyError::ManyLines);
+    }
+    if more {
+        *partial = Some((reply, lines));
+        return Ok(None);
+    }
+    Ok(Some(reply))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+use super::{MAX_LINE, MAX_LINES, MAX_SESSION, Reply, ReplyError, ReplyParser};
+
+fn all(bytes: &[u8]) -> Result<Vec<Reply>, ReplyError> {
+    let mut parser = ReplyParser::default();
+    parser.feed(bytes)?;
+    let mut replies = Vec::new();
+    while let Some(reply) = parser.next_reply()? {
+        replies.push(reply);
+    }
+    Ok(replies)
+}
+
+fn enhanced(raw: &str) -> Option<String> {
+    Reply::parse(raw).unwrap().enhanced.map(|code| code.to_string())
+}
+
+#[test]
+fn reads_one_and_several_lines() {
+    let reply = Reply::parse("220 mx.example.org ESMTP\r\n").unwrap();
+    assert_eq!((reply.code, reply.text()), (220, "mx.example.org ESMTP"));
+    let reply = Reply::parse("250-mx greets you\r\n250-PIPELINING\r\n250 HELP\r\n").unwrap();
+    assert_eq!(reply.lines().collect::<Vec<_>>(), ["mx greets you", "PIPELINING", "HELP"]);
+}
+
+#[test]
+fn takes_a_bare_code_and_a_bare_line_feed() {
+    assert_eq!(Reply::parse("250\r\n").unwrap().text(), "");
+    assert_eq!(Reply::parse("250 ok\n").unwrap().text(), "ok");
+}
+
+#[test]
+fn the_enhanced_code_is_not_part_of_the_text() {
+    let reply =
+        Reply::parse("550-5.1.1 The account does not\r\n550 5.1.1 exist. gsmtp\r\n").unwrap();
+    assert_eq!(reply.enhanced.unwrap().to_string(), "5.1.1");
+    assert_eq!(reply.text(), "The account does not\nexist. gsmtp");
+    assert_eq!(enhanced("550 192.0.2.1 is listed\r\n"), None);
+    assert_eq!(enhanced("550 sorry (#5.1.1)\r\n").as_deref(), Some("5.1.1"));
+}
+
+#[test]
+fn cuts_pipelined_replies_apart_wherever_the_bytes_break() {
+    let stream = b"250-one\r\n250 two\r\n550 5.1.1 no\r\n221 bye\r\n";
+    let whole = all(stream).unwrap();
+    assert_eq!(whole.iter().map(|reply| reply.code).collect::<Vec<_>>(), [250, 550, 221]);
+    for cut in 0..stream.len() {
+        let mut parser = ReplyParser::default();
+        let mut replies = Vec::new();
+        for part in [&stream[..cut], &stream[cut..]] {
+            parser.feed(part).unwrap();
+            while let Some(reply) = parser.next_reply().unwrap() {
+                replies.push(reply);
+            }
+        }
+        assert_eq!(replies, whole, "cut at {cut}");
+        assert!(parser.is_empty());
+    }
+}
+
+#[test]
+fn refuses_what_is_not_a_reply() {
+    for garbage in [
+        "HTTP/1.1 400 Bad Request\r\n",
+        "SSH-2.0-OpenSSH_9.2\r\n",
+        "\r\n",
+        "25\r\n",
+        "099 no\r\n",
+        "199 no\r\n",
+        "600 no\r\n",
+        "25a no\r\n",
+        "250_no\r\n",
+        "250\tno\r\n",
+        "2500\r\n",
+        " 250 no\r\n",
+        "\u{0662}50 no\r\n",
+    ] {
+        assert_eq!(all(garbage.as_bytes()), Err(ReplyError::Garbage), "{garbage:?}");
+    }
+}
+
+#[test]
+fn refuses_lines_with_different_codes() {
+    assert_eq!(all(b"250-a\r\n251 b\r\n"), Err(ReplyError::MixedCodes));
+}
+
+#[test]
+fn text_that_is_not_utf8_is_replaced_not_refused() {
+    assert_eq!(all(b"250 caf\xe9\r\n").unwrap()[0].text(), "caf\u{fffd}");
+}
+
+#[test]
+fn bounds_the_line() {
+    let longest = format!("250 {}\r\n", "x".repeat(MAX_LINE - 4));
+    assert!(all(longest.as_bytes()).is_ok());
+    let longer = format!("250 {}\r\n", "x".repeat(MAX_LINE - 3));
+    assert_eq!(all(longer.as_bytes()), Err(ReplyError::LongLine));
+    // Refused before the line break has come, too.
+    assert_eq!(all(&longer.as_bytes()[..MAX_LINE + 2]), Err(ReplyError::LongLine));
+}
+
+#[test]
+fn bounds_the_reply() {
+    let lines = |count: usize| format!("{}250 end\r\n", "250-x\r\n".repeat(count - 1));
+    assert!(all(lines(MAX_LINES).as_bytes()).is_ok());
+    assert_eq!(all(lines(MAX_LINES + 1).as_bytes()), Err(ReplyError::ManyLines));
+}
+
+#[test]
+fn bounds_the_session() {
+    let mut parser = ReplyParser::default();
+    let line = [b"250 ".as_slice(), &[b'x'; 1_018], b"\r\n"].concat();
+    for _ in 0..MAX_SESSION / line.len() {
+        parser.feed(&line).unwrap();
+        assert!(parser.next_reply().unwrap().is_some());
+    }
+    assert_eq!(parser.feed(b"2"), Err(ReplyError::LongSession));
+}
+
+#[test]
+fn forgets_what_came_before_the_handshake() {
+    let mut parser = ReplyParser::default();
+    parser.feed(b"220 go ahead\r\n250-injected\r\n250").unwrap();
+    assert_eq!(parser.next_reply().unwrap().unwrap().code, 220);
+    assert!(!parser.is_empty());
+    parser.discard();
+    parser.feed(b"250 genuine\r\n").unwrap();
+    assert_eq!(parser.next_reply().unwrap().unwrap().text(), "genuine");
+}

@@ -1,0 +1,234 @@
+use std::time::Duration;
+
+use rcpt_shared::{Address, Stage};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    time::timeout,
+};
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use super::{Capabilities, Command, Reply, ReplyParser, Tls, Wire};
+
+/// One dialogue with a mail server, past its greeting.
+///
+/// Every method notes in `stage` how far it came, so that whoever cuts it off by a timeout knows.
+pub struct Session<S> {
+    wire: Wire<S>,
+    parser: ReplyParser,
+    capabilities: Capabilities,
+    /// Replies still to come for commands already sent.
+    outstanding: usize,
+}
+
+/// Who asks about whom.
+#[derive(Clone, Copy)]
+pub struct Envelope<'a> {
+    /// Without brackets; empty for the null reverse-path.
+    pub reverse_path: &'a str,
+    pub recipient: &'a Address,
+}
+
+/// The answer to one envelope.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// MAIL was refused.
+    Mail(Reply),
+    /// What the server says about the recipient.
+    Rcpt(Reply),
+    /// The recipient needs SMTPUTF8 (RFC 6531 §3.2) and the server does not offer it: nothing was sent.
+    Smtputf8Unsupported,
+}
+
+/// The dialogue came to an end before an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// By a reply of the server.
+    Refused(Stage, Reply),
+    Broken(Stage, Broken),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broken {
+    /// End of stream, reset or any other failure of the connection.
+    Closed,
+    /// Something that is no reply, or not the reply to what was sent.
+    Garbage,
+    /// The TLS handshake.
+    Tls,
+    /// Our own command did not pass the command writer.
+    Unencodable,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
+    /// Waits for the banner and introduces ourselves: EHLO, then HELO where EHLO is refused.
+    ///
+    /// # Errors
+    /// [`Failure`] at banner or EHLO.
+    pub async fn open(stream: S, helo_name: &str, stage: &mut Stage) -> Result<Self, Failure> {
+        *stage = Stage::Banner;
+        let mut session = Self {
+            wire: Wire::Plain(stream),
+            parser: ReplyParser::default(),
+            capabilities: Capabilities::default(),
+            outstanding: 0,
+        };
+        let banner = session.reply(Stage::Banner).await?;
+        expect(220, Stage::Banner, banner)?;
+        session.introduce(helo_name, stage).await?;
+        Ok(session)
+    }
+
+    async fn introduce(&mut self, helo_name: &str, stage: &mut Stage) -> Result<(), Failure> {
+        *stage = Stage::Ehlo;
+        self.send(Stage::Ehlo, &[Command::Ehlo(helo_name)]).await?;
+        let ehlo = self.reply(Stage::Ehlo).await?;
+        if ehlo.is_permanent() {
+            // RFC 5321 §3.2: a server that does not know EHLO is asked with HELO. It offers nothing.
+            self.capabilities = Capabilities::default();
+            self.send(Stage::Ehlo, &[Command::Helo(helo_name)]).await?;
+            let helo = self.reply(Stage::Ehlo).await?;
+            expect(250, Stage::Ehlo, helo)?;
+            return Ok(());
+        }
+        self.capabilities = Capabilities::parse(&expect(250, Stage::Ehlo, ehlo)?);
+        Ok(())
+    }
+
+    #[must_use]
+    pub const fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    #[must_use]
+    pub const fn is_encrypted(&self) -> bool {
+        matches!(self.wire, Wire::Encrypted(_))
+    }
+
+    /// Encrypts the session and introduces ourselves again (RFC 3207 §4.2).
+    ///
+    /// # Errors
+    /// [`Failure`]: refused, or [`Broken::Tls`]; the connection is then of no further use.
+    pub async fn start_tls(
+        mut self,
+        tls: &Tls,
+        name: ServerName<'static>,
+        helo_name: &str,
+        stage: &mut Stage,
+    ) -> Result<Self, Failure> {
+        *stage = Stage::StartTls;
+        // The refusal that demanded TLS may have been the first of a flight.
+        while self.outstanding > 0 {
+            self.reply(Stage::StartTls).await?;
+        }
+        self.send(Stage::StartTls, &[Command::StartTls]).await?;
+        let ready = self.reply(Stage::StartTls).await?;
+        expect(220, Stage::StartTls, ready)?;
+        self.parser.discard();
+        let Wire::Plain(stream) = self.wire else {
+            return Err(Failure::Broken(Stage::StartTls, Broken::Tls));
+        };
+        let encrypted = tls
+            .handshake(name, stream)
+            .await
+            .map_err(|_| Failure::Broken(Stage::StartTls, Broken::Tls))?;
+        let mut session = Self { wire: Wire::Encrypted(Box::new(encrypted)), ..self };
+        session.introduce(helo_name, stage).await?;
+        Ok(session)
+    }
+
+    /// Asks whether the server takes mail for the recipient: MAIL and RCPT, in one flight where
+    /// PIPELINING is offered (RFC 2920 §3.1).
+    ///
+    /// # Errors
+    /// [`Failure::Broken`] at MAIL or RCPT.
+    pub async fn ask(
+        &mut self,
+        envelope: Envelope<'_>,
+        stage: &mut Stage,
+    ) -> Result<Answer, Failure> {
+        *stage = Stage::Mail;
+        let smtputf8 = envelope.recipient.needs_smtputf8();
+        if smtputf8 && !self.capabilities.smtputf8 {
+            return Ok(Answer::Smtputf8Unsupported);
+        }
+        let mail = Command::Mail { reverse_path: envelope.reverse_path, smtputf8 };
+        let rcpt = Command::Rcpt(envelope.recipient.normal());
+        if self.capabilities.pipelining {
+            self.send(Stage::Mail, &[mail, rcpt]).await?;
+        } else {
+            self.send(Stage::Mail, &[mail]).await?;
+        }
+        let sender = self.reply(Stage::Mail).await?;
+        if !sender.is_positive() {
+            return Ok(Answer::Mail(sender));
+        }
+        *stage = Stage::Rcpt;
+        if !self.capabilities.pipelining {
+            self.send(Stage::Rcpt, &[rcpt]).await?;
+        }
+        Ok(Answer::Rcpt(self.reply(Stage::Rcpt).await?))
+    }
+
+    /// Says QUIT and does not wait: nothing the server does now changes the verdict.
+    pub async fn quit(mut self) {
+        let sending = self.send(Stage::Rcpt, &[Command::Quit]);
+        // Polled once: six octets fit the socket's buffer, or the server has stopped reading.
+        let _ = timeout(Duration::ZERO, sending).await;
+    }
+
+    /// Sends the commands in one write.
+    async fn send(&mut self, stage: Stage, commands: &[Command<'_>]) -> Result<(), Failure> {
+        if self.outstanding == 0 && !self.parser.is_empty() {
+            return Err(self.unsolicited(stage));
+        }
+        let mut flight = Vec::with_capacity(128);
+        for command in commands {
+            command.encode(&mut flight).map_err(|_| Failure::Broken(stage, Broken::Unencodable))?;
+        }
+        let closed = |_| Failure::Broken(stage, Broken::Closed);
+        self.wire.write_all(&flight).await.map_err(closed)?;
+        self.wire.flush().await.map_err(closed)?;
+        self.outstanding += commands.len();
+        Ok(())
+    }
+
+    /// A server that speaks before it is asked would have its words taken for the answer to what is
+    /// asked next. Only 421 may come at any time (RFC 5321 §3.8).
+    fn unsolicited(&mut self, stage: Stage) -> Failure {
+        match self.parser.next_reply() {
+            Ok(Some(reply)) if reply.code == 421 => Failure::Refused(stage, reply),
+            _ => Failure::Broken(stage, Broken::Garbage),
+        }
+    }
+
+    /// The next reply.
+    async fn reply(&mut self, stage: Stage) -> Result<Reply, Failure> {
+        let garbage = |_| Failure::Broken(stage, Broken::Garbage);
+        let mut chunk = [0; 1_024];
+        loop {
+            if let Some(reply) = self.parser.next_reply().map_err(garbage)? {
+                self.outstanding = self.outstanding.saturating_sub(1);
+                return Ok(reply);
+            }
+            let came = match self.wire.read(&mut chunk).await {
+                Ok(0) | Err(_) => return Err(Failure::Broken(stage, Broken::Closed)),
+                Ok(came) => chunk.get(..came).unwrap_or_default(),
+            };
+            self.parser.feed(came).map_err(garbage)?;
+        }
+    }
+}
+
+/// Passes a reply with this code; a refusal or a code out of place ends the dialogue.
+fn expect(code: u16, stage: Stage, reply: Reply) -> Result<Reply, Failure> {
+    if reply.code == code {
+        Ok(reply)
+    } else if reply.is_transient() || reply.is_permanent() {
+        Err(Failure::Refused(stage, reply))
+    } else {
+        Err(Failure::Broken(stage, Broken::Garbage))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! The dialogue over an in-memory stream, against a server that follows a script.
+
+use rcpt_shared::{Address, Stage};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
+    task::JoinHandle,
+};
+
+use super::{Answer, Broken, Envelope, Failure, Session};
+
+/// A server: says the first text, then for each further pair waits for exactly the expected bytes and
+/// says the answer. Afterwards it closes, and returns what came beyond the script.
+fn server(script: &'static [(&str, &str)]) -> (DuplexStream, JoinHandle<String>) {
+    let (client, mut stream) = duplex(4_096);
+    let running = tokio::spawn(async move {
+        for (expected, answer) in script {
+            let mut came = vec![0; expected.len()];
+            stream.read_exact(&mut came).await.unwrap();
+            assert_eq!(String::from_utf8_lossy(&came), *expected);
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+        stream.shutdown().await.unwrap();
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).await.unwrap();
+        rest
+    });
+    (client, running)
+}
+
+async fn ask(stream: DuplexStream, recipient: &str) -> (Result<Answer, Failure>, Stage) {
+    let recipient = Address::parse(recipient).unwrap();
+    let mut stage = Stage::Connect;
+    let asking = async || {
+        let mut session = Session::open(stream, "probe.example.com", &mut stage).await?;
+        let envelope = Envelope { reverse_path: "", recipient: &recipient };
+        let answer = session.ask(envelope, &mut stage).await?;
+        session.quit().await;
+        Ok(answer)
+    };
+    let answer = asking().await;
+    (answer, stage)
+}
+
+const EHLO: &str = "EHLO probe.example.com\r\n";
+
+#[tokio::test]
+async fn pipelining_puts_mail_and_rcpt_in_one_flight() {
+    let (client, server) = server(&[
+        ("", "220-mx.example.org\r\n220 ready\r\n"),
+        (EHLO, "250-mx\r\n250 PIPELINING\r\n"),
+        ("MAIL FROM:<>\r\nRCPT TO:<user@example.org>\r\n", "250 ok\r\n550 5.1.1 no\r\n"),
+    ]);
+    let (answer, stage) = ask(client, "user@example.org").await;
+    let Ok(Answer::Rcpt(reply)) = answer else { panic!("{answer:?}") };
+    assert_eq!((reply.code, stage), (550, Stage::Rcpt));
+    assert_eq!(server.await.unwrap(), "QUIT\r\n");
+}
+
+#[tokio::test]
+async fn without_pipelining_one_command_waits_for_the_other() {
+    let (client, server) = server(&[
+        ("", "220 ready\r\n"),
+        (EHLO, "250 mx\r\n"),
+        ("MAIL FROM:<>\r\n", "250 ok\r\n"),
+        ("RCPT TO:<user@example.org>\r\n", "250 ok\r\n"),
+    ]);
+    let (answer, _) = ask(client, "user@example.org").await;
+    assert!(matches!(answer, Ok(Answer::Rcpt(reply)) if reply.code == 250));
+    assert_eq!(server.await.unwrap(), "QUIT\r\n");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_know_ehlo_is_asked_with_helo() {
+    let (client, server) = server(&[
+        ("", "220 ready\r\n"),
+        (EHLO, "502-unknown\r\n502 PIPELINING\r\n"),
+        ("HELO probe.example.com\r\n", "250 mx\r\n"),
+        ("MAIL FROM:<>\r\n", "250 ok\r\n"),
+        ("RCPT TO:<user@example.org>\r\n", "250 ok\r\n"),
+    ]);
+    assert!(ask(client, "user@example.org").await.0.is_ok());
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_refused_sender_is_the_answer_and_rcpt_is_not_waited_for() {
+    let (client, server) = server(&[
+        ("", "220 ready\r\n"),
+        (EHLO, "250-mx\r\n250 PIPELINING\r\n"),
+        ("MAIL FROM:<>\r\nRCPT TO:<user@example.org>\r\n", "550 5.7.1 no\r\n"),
+    ]);
+    let (answer, stage) = ask(client, "user@example.org").await;
+    assert!(matches!(answer, Ok(Answer::Mail(reply)) if reply.code == 550));
+    assert_eq!(stage, Stage::Mail);
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_utf8_local_part_needs_smtputf8() {
+    let (client, running) = server(&[("", "220 ready\r\n"), (EHLO, "250 mx\r\n")]);
+    assert_eq!(ask(client, "ü@example.org").await.0, Ok(Answer::Smtputf8Unsupported));
+    assert_eq!(running.await.unwrap(), "QUIT\r\n", "the recipient is not mentioned");
+
+    let (client, running) = server(&[
+        ("", "220 ready\r\n"),
+        (EHLO, "250-mx\r\n250 SMTPUTF8\r\n"),
+        ("MAIL FROM:<> SMTPUTF8\r\n", "250 ok\r\n"),
+        ("RCPT TO:<ü@example.org>\r\n", "250 ok\r\n"),
+    ]);
+    assert!(ask(client, "ü@example.org").await.0.is_ok());
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_end_of_the_stream_is_noticed_at_each_stage() {
+    let scripts: [(&'static [(&str, &str)], Stage); 5] = [
+        (&[("", "")], Stage::Banner),
+        (&[("", "220-half a banner\r\n")], Stage::Banner),
+        (&[("", "220 ready\r\n"), (EHLO, "250-mx\r\n")], Stage::Ehlo),
+        (&[("", "220 ready\r\n"), (EHLO, "250 mx\r\n"), ("MAIL FROM:<>\r\n", "")], Stage::Mail),
+        (
+            &[
+                ("", "220 ready\r\n"),
+                (EHLO, "250 mx\r\n"),
+                ("MAIL FROM:<>\r\n", "250 ok\r\n"),
+                ("RCPT TO:<user@example.org>\r\n", "55"),
+            ],
+            Stage::Rcpt,
+        ),
+    ];
+    for (script, stage) in scripts {
+        let (client, _server) = server(script);
+        let (answer, reached) = ask(client, "user@example.org").await;
+        assert_eq!(answer, Err(Failure::Broken(stage, Broken::Closed)));
+        assert_eq!(reached, stage);
+    }
+}
+
+#[tokio::test]
+async fn garbage_is_noticed_at_each_stage() {
+    let scripts: [(&'static [(&str, &str)], Stage); 7] = [
+        (&[("", "SSH-2.0-OpenSSH_9.2\r\n")], Stage::Banner),
+        (&[("", "250 a code out of place\r\n")], Stage::Banner),
+        (&[("", "220-a\r\n221 b\r\n")], Stage::Banner),
+        (&[("", "220 ready\r\n"), (EHLO, "999 no\r\n")], Stage::Ehlo),
+        (&[("", "220 ready\r\n"), (EHLO, "354 go ahead\r\n")], Stage::Ehlo),
+        (
+            &[("", "220 ready\r\n"), (EHLO, "250 mx\r\n"), ("MAIL FROM:<>\r\n", "ok\r\n")],
+            Stage::Mail,
+        ),
+        (
+            &[
+                ("", "220 ready\r\n"),
+                (EHLO, "250-mx\r\n250 PIPELINING\r\n"),
+                ("MAIL FROM:<>\r\nRCPT TO:<user@example.org>\r\n", "250 ok\r\nok\r\n"),
+            ],
+            Stage::Rcpt,
+        ),
+    ];
+    for (script, stage) in scripts {
+        let (client, _server) = server(script);
+        let (answer, _) = ask(client, "user@example.org").await;
+        assert_eq!(answer, Err(Failure::Broken(stage, Broken::Garbage)));
+    }
+}
+
+#[tokio::test]
+async fn words_before_the_question_are_not_taken_for_its_answer() {
+    let (client, _server) = server(&[("", "220 ready\r\n250 mx\r\n250 ok\r\n250 ok\r\n")]);
+    let (answer, _) = ask(client, "user@example.org").await;
+    assert_eq!(answer, Err(Failure::Broken(Stage::Ehlo, Broken::Garbage)));
+
+    let (client, _server) = server(&[
+        ("", "220 ready\r\n"),
+        (EHLO, "250 mx\r\n"),
+        ("MAIL FROM:<>\r\n", "250 ok\r\n250 ok\r\n"),
+    ]);
+    let (answer, _) = ask(client, "user@example.org").await;
+    assert_eq!(answer, Err(Failure::Broken(Stage::Rcpt, Broken::Garbage)));
+}
+
+#[tokio::test]
+async fn a_server_may_say_421_at_any_time() {
+    let (client, _server) = server(&[("", "220 ready\r\n421 4.7.0 too many connections\r\n")]);
+    let (answer, _) = ask(client, "user@example.org").await;
+    assert!(
+        matches!(&answer, Err(Failure::Refused(Stage::Ehlo, reply)) if reply.code == 421),
+        "{answer:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_never_ends_its_banner_is_cut_off() {
+    for flood in [&b"220-x\r\n"[..], b"x", b"220 "] {
+        let (client, mut server) = duplex(1_024);
+        let flooding = tokio::spawn(async move {
+            let mut sent = 0;
+            // 10 MB, or until the client has had enough.
+            while sent < 10_000_000 && server.write_all(&flood.repeat(1_000)).await.is_ok() {
+                sent += flood.len() * 1_000;
+            }
+            sent
+        });
+        let (answer, _) = ask(client, "user@example.org").await;
+        assert_eq!(answer, Err(Failure::Broken(Stage::Banner, Broken::Garbage)));
+        assert!(flooding.await.unwrap() < 10_000, "read only what the bounds allow");
+    }
+}
+
+#[tokio::test]
+async fn a_helo_name_that_is_no_name_does_not_reach_the_wire() {
+    let (client, server) = server(&[("", "220 ready\r\n")]);
+    let mut stage = Stage::Connect;
+    let opened = Session::open(client, "probe\r\nDATA", &mut stage).await;
+    assert!(matches!(opened, Err(Failure::Broken(Stage::Ehlo, Broken::Unencodable))));
+    drop(opened);
+    assert_eq!(server.await.unwrap(), "");
+}

@@ -1,0 +1,84 @@
+//! Opportunistic encryption (RFC 7435): any certificate will do, because the alternative is the clear.
+
+use std::{io, sync::Arc};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::{
+    TlsConnector,
+    client::TlsStream,
+    rustls::{
+        ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
+        client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+        crypto::{WebPkiSupportedAlgorithms, ring},
+        pki_types::{CertificateDer, ServerName, UnixTime},
+    },
+};
+
+/// The TLS client, shared by all sessions.
+#[derive(Clone)]
+pub struct Tls(TlsConnector);
+
+impl Tls {
+    /// # Errors
+    /// [`Error`] when the crypto provider supports none of the protocol versions.
+    pub fn new() -> Result<Self, Error> {
+        let provider = Arc::new(ring::default_provider());
+        let verifier = AnyCertificate(provider.signature_verification_algorithms);
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        Ok(Self(TlsConnector::from(Arc::new(config))))
+    }
+
+    /// # Errors
+    /// [`io::Error`] when the handshake fails, whatever the cause.
+    pub(super) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        name: ServerName<'static>,
+        stream: S,
+    ) -> io::Result<TlsStream<S>> {
+        self.0.connect(name, stream).await
+    }
+}
+
+/// Takes every certificate, and therefore every signature: checking that an unknown peer holds an
+/// unknown key proves nothing, and would refuse servers with certificates of another age.
+#[derive(Debug)]
+struct AnyCertificate(WebPkiSupportedAlgorithms);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+}

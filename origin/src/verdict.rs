@@ -1,0 +1,95 @@
+//! From what a mail server did to a status and a reason: the policy of `verdicts.md`.
+//!
+//! The one rule: a refusal of *us* is never a statement about the mailbox. `false` is said only where
+//! the server spoke about the recipient, at RCPT. The order of evidence is the stage, the enhanced
+//! code, the basic code, the text; except that text which is unmistakably about us is believed over
+//! any code, because servers that reuse `5.1.1` for a blocklist hit exist.
+
+mod early;
+mod evidence;
+mod phrases;
+mod rcpt;
+mod retry;
+
+use rcpt_shared::{Reason, Stage, Status, Verdict};
+
+use crate::smtp::{Broken, Reply};
+use evidence::Evidence;
+
+/// What a server's behaviour means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finding {
+    pub status: Status,
+    pub reason: Reason,
+    /// Seconds; only for greylisting.
+    pub retry_after: Option<u32>,
+}
+
+impl Finding {
+    const fn new(status: Status, reason: Reason) -> Self {
+        Self { status, reason, retry_after: None }
+    }
+
+    const fn refused(reason: Reason) -> Self {
+        Self::new(Status::Refused, reason)
+    }
+
+    const fn blocked(reason: Reason) -> Self {
+        Self::new(Status::BlockedByProvider, reason)
+    }
+
+    const fn unanswered(reason: Reason) -> Self {
+        Self::new(Status::SmtpConnectError, reason)
+    }
+
+    fn greylisted(reply: &Reply) -> Self {
+        Self {
+            retry_after: Some(retry::seconds(reply.text())),
+            ..Self::blocked(Reason::Greylisted)
+        }
+    }
+
+    /// The verdict at `stage`, with the reply as its evidence.
+    #[must_use]
+    pub fn at(self, stage: Stage, reply: Option<&Reply>) -> Verdict {
+        Verdict {
+            smtp_code: reply.map(|reply| reply.code),
+            enhanced_code: reply.and_then(|reply| reply.enhanced).map(|code| code.to_string()),
+            retry_after: self.retry_after,
+            ..Verdict::new(self.status, self.reason, stage)
+        }
+    }
+}
+
+/// What `reply`, given at `stage`, means.
+#[must_use]
+pub fn judge(stage: Stage, reply: &Reply) -> Finding {
+    match stage {
+        Stage::Rcpt => rcpt::judge(reply),
+        Stage::StartTls => Finding::unanswered(Reason::TlsFailed),
+        Stage::Dns | Stage::Connect | Stage::Banner | Stage::Ehlo | Stage::Mail => {
+            early::judge(stage, reply)
+        }
+    }
+}
+
+/// What a dialogue that broke means, wherever it broke.
+#[must_use]
+pub const fn judge_broken(broken: Broken) -> Finding {
+    match broken {
+        Broken::Closed => Finding::unanswered(Reason::ConnectionFailed),
+        Broken::Garbage => Finding::unanswered(Reason::ProtocolError),
+        Broken::Tls => Finding::unanswered(Reason::TlsFailed),
+        // Ours, and never the recipient's.
+        Broken::Unencodable => Finding::new(Status::FatalException, Reason::OurLimit),
+    }
+}
+
+/// The recipient needs SMTPUTF8 and the server does not offer it (RFC 6531 §3.2).
+#[must_use]
+pub const fn smtputf8_unsupported() -> Finding {
+    Finding::unanswered(Reason::Smtputf8Unsupported)
+}
+
+#[cfg(test)]
+mod tests;

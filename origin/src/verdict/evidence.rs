@@ -1,0 +1,84 @@
+use rcpt_shared::Reason;
+
+use super::phrases::{Meaning, PHRASES};
+use crate::smtp::Reply;
+
+/// What the text of a refusal speaks of.
+pub(super) struct Evidence {
+    meanings: u16,
+    /// Subject and detail of the enhanced code. The class is the basic code's to say: servers that
+    /// answer `450 5.7.1` mean to be asked again.
+    pub enhanced: Option<(u16, u16)>,
+}
+
+impl Evidence {
+    pub(super) fn of(reply: &Reply) -> Self {
+        let text = comparable(reply.text());
+        let meanings = PHRASES
+            .iter()
+            .filter(|row| text.contains(row.text))
+            .fold(0, |meanings, row| meanings | row.meaning.bit());
+        let enhanced = reply.enhanced.map(|code| (code.subject, code.detail));
+        Self { meanings, enhanced }
+    }
+
+    pub(super) const fn speaks_of(&self, meaning: Meaning) -> bool {
+        self.meanings & meaning.bit() != 0
+    }
+
+    /// The refusal is unmistakably of us: which of our properties it is about.
+    pub(super) const fn about_us(&self) -> Option<Reason> {
+        if self.speaks_of(Meaning::ReverseDns) {
+            Some(Reason::ReverseDnsRequired)
+        } else if self.speaks_of(Meaning::Relay) {
+            Some(Reason::RelayDenied)
+        } else if self.speaks_of(Meaning::Rate) {
+            Some(Reason::RateLimited)
+        } else if self.speaks_of(Meaning::Client) {
+            Some(Reason::Blocked)
+        } else {
+            None
+        }
+    }
+}
+
+/// The text in lower case, its words separated and surrounded by single spaces, without what is in
+/// angle brackets and without words that hold an `@`: servers quote the address, and a mailbox may be
+/// called `spamhaus`.
+fn comparable(text: &str) -> String {
+    let mut words = String::with_capacity(text.len() + 2);
+    let mut rest = text;
+    let mut push = |part: &str| {
+        for word in part.split_whitespace().filter(|word| !word.contains('@')) {
+            words.push(' ');
+            words.extend(word.chars().flat_map(char::to_lowercase));
+        }
+    };
+    while let Some((before, quoted)) = rest.split_once('<') {
+        push(before);
+        // A bracket that is never closed quotes nothing.
+        rest = quoted.split_once('>').map_or(quoted, |(_, after)| after);
+    }
+    push(rest);
+    words.push(' ');
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::comparable;
+
+    #[test]
+    fn what_the_server_quotes_is_not_what_it_says() {
+        for (text, words) in [
+            ("User Unknown", " user unknown "),
+            ("<spamhaus@example.org>: Recipient\nrejected", " : recipient rejected "),
+            ("no such user spamhaus@example.org here", " no such user here "),
+            (r#"<"blocked using spamhaus"@example.org>... unknown"#, " ... unknown "),
+            ("a < b", " a b "),
+            ("", " "),
+        ] {
+            assert_eq!(comparable(text), words, "{text}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+/// When the text does not say: Postgrey's default delay.
+const DEFAULT_DELAY: u32 = 300;
+const MIN_DELAY: u32 = 60;
+const MAX_DELAY: u32 = 24 * 3_600;
+
+/// Seconds to wait after greylisting: what the text says (`try again in 5 minutes`,
+/// `Greylisted for 300 seconds`), else five minutes.
+pub(super) fn seconds(text: &str) -> u32 {
+    let mut number = None;
+    for word in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+        if let Some(count) = number {
+            let word = word.to_ascii_lowercase();
+            let unit = match word.as_str() {
+                "s" | "sec" | "secs" | "second" | "seconds" => Some(1),
+                "m" | "min" | "mins" | "minute" | "minutes" => Some(60),
+                "h" | "hour" | "hours" => Some(3_600),
+                _ => None,
+            };
+            if let Some(unit) = unit {
+                return u32::saturating_mul(count, unit).clamp(MIN_DELAY, MAX_DELAY);
+            }
+        }
+        number = word.parse().ok();
+    }
+    DEFAULT_DELAY
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds;
+
+    #[test]
+    fn takes_the_delay_from_the_text_within_reason() {
+        for (text, delay) in [
+            ("Greylisted, see http://postgrey.schweikert.ch/help/example.org.html", 300),
+            ("Greylisting in effect, please come back in 7 minutes", 420),
+            ("greylisted for 300 seconds", 300),
+            ("try again in 1 hour.", 3_600),
+            ("try again in 1 second", 60),
+            ("try again in 4294967295 hours", 86_400),
+            ("try again in 99999999999999 hours", 300),
+            ("", 300),
+        ] {
+            assert_eq!(seconds(text), delay, "{text}");
+        }
+    }
+}

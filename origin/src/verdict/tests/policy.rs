@@ -1,0 +1,278 @@
+use rcpt_shared::{
+    Reason::{
+        Accepted, Blocked, ConnectionFailed, DomainRefusesMail, Greylisted, MailboxDisabled,
+        MailboxFull, NoSuchMailbox, OurLimit, ProtocolError, RateLimited, RelayDenied,
+        ReverseDnsRequired, ServerUnavailable, Smtputf8Unsupported, TlsFailed,
+    },
+    Stage::{Banner, Ehlo, Mail, Rcpt, StartTls},
+    Status,
+    Status::{BlockedByProvider, FatalException, Refused, SmtpConnectError},
+};
+
+use super::{Case, check};
+use crate::{
+    smtp::{Broken, Reply},
+    verdict::{judge, judge_broken, smtputf8_unsupported},
+};
+
+#[test]
+fn connect_eof_garbage_and_tls() {
+    for (row, broken, status, reason) in [
+        ("refused, unreachable, reset, EOF", Broken::Closed, SmtpConnectError, ConnectionFailed),
+        ("garbage at any stage", Broken::Garbage, SmtpConnectError, ProtocolError),
+        ("TLS broken", Broken::Tls, SmtpConnectError, TlsFailed),
+        ("our own command refused by the writer", Broken::Unencodable, FatalException, OurLimit),
+    ] {
+        let finding = judge_broken(broken);
+        assert_eq!((finding.status, finding.reason), (status, reason), "{row}");
+    }
+}
+
+#[test]
+fn banner_ehlo_mail_policy_ip_reputation_rdns_rate() {
+    check(&[
+        ("policy code", Banner, "554 5.7.1 rejected", BlockedByProvider, Blocked),
+        ("policy code", Ehlo, "550 5.7.0 rejected", BlockedByProvider, Blocked),
+        ("policy code", Mail, "550 5.7.1 rejected", BlockedByProvider, Blocked),
+        ("policy text", Banner, "554 blocked by policy", BlockedByProvider, Blocked),
+        ("IP", Banner, "554 Your IP is not welcome", BlockedByProvider, Blocked),
+        ("reputation", Banner, "554 poor reputation", BlockedByProvider, Blocked),
+        ("rDNS", Banner, "554 no reverse DNS", BlockedByProvider, ReverseDnsRequired),
+        ("rDNS", Mail, "550 5.7.25 sorry", BlockedByProvider, ReverseDnsRequired),
+        ("rate", Banner, "421 Too many connections", BlockedByProvider, RateLimited),
+        ("rate", Ehlo, "421 4.7.0 Try again later", BlockedByProvider, RateLimited),
+        ("rate", Mail, "451 4.7.1 rate limited", BlockedByProvider, RateLimited),
+        ("sender", Mail, "550 5.1.8 Bad sender", BlockedByProvider, Blocked),
+        ("greylisting", Mail, "451 4.7.1 Greylisted", BlockedByProvider, Greylisted),
+    ]);
+}
+
+#[test]
+fn banner_ehlo_mail_other() {
+    check(&[
+        ("4xx", Banner, "421 Service not available", SmtpConnectError, ServerUnavailable),
+        ("5xx", Banner, "554 No SMTP service here", SmtpConnectError, ServerUnavailable),
+        ("5xx", Banner, "521 does not accept mail", SmtpConnectError, ServerUnavailable),
+        ("4xx", Ehlo, "451 Local error", SmtpConnectError, ServerUnavailable),
+        ("5xx", Ehlo, "502 Not implemented", SmtpConnectError, ServerUnavailable),
+        ("4xx", Mail, "452 4.3.1 Insufficient storage", SmtpConnectError, ServerUnavailable),
+        ("5xx", Mail, "503 5.5.1 Bad sequence", SmtpConnectError, ServerUnavailable),
+        ("a code out of place", Banner, "354 go ahead", SmtpConnectError, ProtocolError),
+        ("a code out of place", Mail, "354 go ahead", SmtpConnectError, ProtocolError),
+        ("STARTTLS refused", StartTls, "454 4.7.0 not now", SmtpConnectError, TlsFailed),
+    ]);
+}
+
+#[test]
+fn before_rcpt_nothing_is_about_the_mailbox() {
+    for text in ["5.1.1 User unknown", "No such user", "5.2.1 disabled", "5.2.2 Mailbox full", ""] {
+        for code in [421, 450, 452, 500, 521, 550, 551, 552, 553, 554, 556] {
+            for stage in [Banner, Ehlo, StartTls, Mail] {
+                let reply = Reply::parse(&format!("{code} {text}\r\n")).unwrap();
+                let status = judge(stage, &reply).status;
+                assert!(!matches!(status, Refused | Status::Accepted), "{stage:?} {code} {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rcpt_accepted() {
+    check(&[
+        ("250", Rcpt, "250 2.1.5 Ok", Status::Accepted, Accepted),
+        ("251", Rcpt, "251 User not local; will forward", Status::Accepted, Accepted),
+        ("252, by its first digit", Rcpt, "252 will try", Status::Accepted, Accepted),
+        ("220 answers something else", Rcpt, "220 mx", SmtpConnectError, ProtocolError),
+        ("3xx", Rcpt, "354 go ahead", SmtpConnectError, ProtocolError),
+    ]);
+}
+
+#[test]
+fn rcpt_no_such_mailbox() {
+    check(&[
+        ("550", Rcpt, "550 nope", Refused, NoSuchMailbox),
+        ("551", Rcpt, "551 nope", Refused, NoSuchMailbox),
+        ("553", Rcpt, "553 nope", Refused, NoSuchMailbox),
+        ("5.1.0", Rcpt, "550 5.1.0 nope", Refused, NoSuchMailbox),
+        ("5.1.1", Rcpt, "550 5.1.1 nope", Refused, NoSuchMailbox),
+        ("5.1.1 beats 554", Rcpt, "554 5.1.1 nope", Refused, NoSuchMailbox),
+        ("5.1.3", Rcpt, "501 5.1.3 nope", Refused, NoSuchMailbox),
+        ("5.1.6", Rcpt, "550 5.1.6 moved", Refused, NoSuchMailbox),
+        ("5.1.10", Rcpt, "550 5.1.10 not found", Refused, NoSuchMailbox),
+        (
+            "5.4.1, recipient wording",
+            Rcpt,
+            "550 5.4.1 Recipient address rejected: Access denied",
+            Refused,
+            NoSuchMailbox,
+        ),
+        ("5.4.1 alone", Rcpt, "550 5.4.1 No answer from host", SmtpConnectError, ServerUnavailable),
+        ("556", Rcpt, "556 5.1.10 null MX", Refused, DomainRefusesMail),
+        ("556", Rcpt, "556 nope", Refused, DomainRefusesMail),
+        ("521", Rcpt, "521 nope", Refused, DomainRefusesMail),
+    ]);
+}
+
+#[test]
+fn rcpt_mailbox_disabled() {
+    check(&[
+        ("5.2.1", Rcpt, "550 5.2.1 nope", Refused, MailboxDisabled),
+        ("disabled", Rcpt, "554 This account is disabled", Refused, MailboxDisabled),
+        ("inactive", Rcpt, "550 Mailbox inactive", Refused, MailboxDisabled),
+        ("suspended", Rcpt, "550 User suspended", Refused, MailboxDisabled),
+    ]);
+}
+
+#[test]
+fn rcpt_mailbox_full() {
+    check(&[
+        ("5.2.2", Rcpt, "550 5.2.2 nope", Refused, MailboxFull),
+        ("4.2.2", Rcpt, "452 4.2.2 nope", Refused, MailboxFull),
+        ("552", Rcpt, "552 exceeded storage allocation", Refused, MailboxFull),
+        ("552", Rcpt, "552 nope", Refused, MailboxFull),
+        ("452 full", Rcpt, "452 Mailbox full", Refused, MailboxFull),
+        ("452 quota", Rcpt, "452 user is over quota", Refused, MailboxFull),
+        ("452 storage", Rcpt, "452 user is out of storage", Refused, MailboxFull),
+        (
+            "the system's storage",
+            Rcpt,
+            "452 Insufficient system storage",
+            SmtpConnectError,
+            ServerUnavailable,
+        ),
+    ]);
+}
+
+#[test]
+fn rcpt_blocked_reverse_dns_relay() {
+    check(&[
+        ("5.7.x", Rcpt, "550 5.7.1 nope", BlockedByProvider, Blocked),
+        ("5.7.x", Rcpt, "553 5.7.999 nope", BlockedByProvider, Blocked),
+        ("5.7.x beats recipient text", Rcpt, "550 5.7.1 No such user", BlockedByProvider, Blocked),
+        ("IP", Rcpt, "550 your IP address", BlockedByProvider, Blocked),
+        ("client host", Rcpt, "550 Client host rejected", BlockedByProvider, Blocked),
+        ("blocklist", Rcpt, "550 blocked using Spamhaus", BlockedByProvider, Blocked),
+        ("reputation", Rcpt, "550 bad reputation", BlockedByProvider, Blocked),
+        ("SPF", Rcpt, "550 SPF failed", BlockedByProvider, Blocked),
+        ("rDNS", Rcpt, "550 no reverse DNS", BlockedByProvider, ReverseDnsRequired),
+        ("5.7.25", Rcpt, "550 5.7.25 nope", BlockedByProvider, ReverseDnsRequired),
+        ("relaying", Rcpt, "550 relaying denied", BlockedByProvider, RelayDenied),
+        ("relaying", Rcpt, "554 5.7.1 Relay access denied", BlockedByProvider, RelayDenied),
+        ("access", Rcpt, "550 Access denied", BlockedByProvider, Blocked),
+        ("authentication", Rcpt, "530 Authentication required", BlockedByProvider, Blocked),
+        (
+            "about us, whatever the code",
+            Rcpt,
+            "550 5.1.1 blocked using Spamhaus",
+            BlockedByProvider,
+            Blocked,
+        ),
+    ]);
+}
+
+#[test]
+fn rcpt_greylisted() {
+    check(&[
+        ("450 4.7.x", Rcpt, "450 4.7.1 nope", BlockedByProvider, Greylisted),
+        ("451 4.7.x", Rcpt, "451 4.7.0 nope", BlockedByProvider, Greylisted),
+        ("4.2.0", Rcpt, "450 4.2.0 nope", BlockedByProvider, Greylisted),
+        ("greylisting", Rcpt, "451 Greylisted", BlockedByProvider, Greylisted),
+        ("try again later", Rcpt, "451 Please try again later", BlockedByProvider, Greylisted),
+    ]);
+    let greylisted = judge(Rcpt, &Reply::parse("450 4.7.1 back in 10 minutes\r\n").unwrap());
+    assert_eq!(greylisted.retry_after, Some(600));
+    let limited = judge(Rcpt, &Reply::parse("421 4.7.0 slow down\r\n").unwrap());
+    assert_eq!(limited.retry_after, None);
+}
+
+#[test]
+fn rcpt_rate_limited() {
+    check(&[
+        ("4.2.1", Rcpt, "450 4.2.1 nope", BlockedByProvider, RateLimited),
+        ("421", Rcpt, "421 nope", BlockedByProvider, RateLimited),
+        ("421 4.7.x", Rcpt, "421 4.7.0 nope", BlockedByProvider, RateLimited),
+        ("too many", Rcpt, "452 4.5.3 Too many recipients", BlockedByProvider, RateLimited),
+        ("rate", Rcpt, "451 rate limit exceeded", BlockedByProvider, RateLimited),
+    ]);
+}
+
+#[test]
+fn rcpt_other_transient() {
+    check(&[
+        ("4.3.x", Rcpt, "451 4.3.0 nope", SmtpConnectError, ServerUnavailable),
+        ("4.3.x beats 421", Rcpt, "421 4.3.2 shutting down", SmtpConnectError, ServerUnavailable),
+        ("4.4.x", Rcpt, "451 4.4.1 nope", SmtpConnectError, ServerUnavailable),
+        (
+            "451 local error",
+            Rcpt,
+            "451 local error in processing",
+            SmtpConnectError,
+            ServerUnavailable,
+        ),
+        (
+            "4.1.1 is not for ever",
+            Rcpt,
+            "450 4.1.1 unverified address",
+            SmtpConnectError,
+            ServerUnavailable,
+        ),
+    ]);
+}
+
+#[test]
+fn rcpt_protocol_error() {
+    check(&[
+        (
+            "552 message size",
+            Rcpt,
+            "552 Message size exceeds limit",
+            SmtpConnectError,
+            ProtocolError,
+        ),
+        ("500", Rcpt, "500 Syntax error", SmtpConnectError, ProtocolError),
+        ("501", Rcpt, "501 Syntax error", SmtpConnectError, ProtocolError),
+        ("502", Rcpt, "502 5.5.1 Unknown command", SmtpConnectError, ProtocolError),
+        ("503", Rcpt, "503 5.5.1 Bad sequence", SmtpConnectError, ProtocolError),
+        ("504", Rcpt, "504 nope", SmtpConnectError, ProtocolError),
+        ("555", Rcpt, "555 5.5.4 Unknown parameter", SmtpConnectError, ProtocolError),
+        (
+            "5.5.x says nothing about a mailbox",
+            Rcpt,
+            "550 5.5.1 nope",
+            SmtpConnectError,
+            ProtocolError,
+        ),
+    ]);
+}
+
+#[test]
+fn rcpt_no_enhanced_code() {
+    check(&[
+        ("550 no match", Rcpt, "550 nope", Refused, NoSuchMailbox),
+        ("553 no match", Rcpt, "553 nope", Refused, NoSuchMailbox),
+        ("554 no match", Rcpt, "554 nope", BlockedByProvider, Blocked),
+        ("554 recipient", Rcpt, "554 no such user", Refused, NoSuchMailbox),
+        ("us wins", Rcpt, "550 no such user, your IP is listed", BlockedByProvider, Blocked),
+        ("policy and no mailbox", Rcpt, "550 5.1.1 policy", BlockedByProvider, Blocked),
+        ("policy and no mailbox", Rcpt, "521 5.2.1 spam", BlockedByProvider, Blocked),
+        ("us wins", Rcpt, "554 mailbox not found: policy", BlockedByProvider, Blocked),
+        ("an unknown 5yz", Rcpt, "571 nope", BlockedByProvider, Blocked),
+    ]);
+}
+
+#[test]
+fn rcpt_smtputf8() {
+    check(&[("5.6.7", Rcpt, "553 5.6.7 nope", SmtpConnectError, Smtputf8Unsupported)]);
+    let finding = smtputf8_unsupported();
+    assert_eq!((finding.status, finding.reason), (SmtpConnectError, Smtputf8Unsupported));
+}
+
+#[test]
+fn a_quoted_address_is_no_evidence() {
+    let cases: [Case; 3] = [
+        ("brackets", Rcpt, "550 5.1.1 <spamhaus@x.org>: User unknown", Refused, NoSuchMailbox),
+        ("bare", Rcpt, "550 your-ip-blacklist@x.org no such user", Refused, NoSuchMailbox),
+        ("quoted", Rcpt, "550 <\"too many\"@x.org>: no such user", Refused, NoSuchMailbox),
+    ];
+    check(&cases);
+}

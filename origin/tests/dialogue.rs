@@ -1,0 +1,180 @@
+//! Verdicts from whole dialogues over real sockets, the hostile ones included.
+
+mod stage;
+
+use std::time::{Duration, Instant};
+
+use rcpt_shared::{
+    Reason, Stage,
+    Status::{self, BlockedByProvider, SmtpConnectError, SmtpTimeout},
+};
+use stage::{MailServer, drain, origin, verdict};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+
+const ADDRESS: &str = "user@sandbox.test";
+
+async fn asked(server: &MailServer, environment: &[(&str, &str)]) -> (Status, Reason, Stage) {
+    let route = server.route();
+    let environment = [environment, &[("RCPT_ROUTES", route.as_str())]].concat();
+    let verdict = verdict(&origin(&environment), ADDRESS).await;
+    (verdict.status, verdict.reason, verdict.stage)
+}
+
+/// A server that says each text as soon as the one before was answered, and then does `last`.
+async fn saying(texts: &'static [&str], last: fn(&TcpStream)) -> MailServer {
+    MailServer::serving(move |mut stream, _| async move {
+        for (position, text) in texts.iter().enumerate() {
+            if position > 0 && stream.read(&mut [0; 1_024]).await.unwrap_or(0) == 0 {
+                return;
+            }
+            if stream.write_all(text.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+        last(&stream);
+        drain(stream).await;
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_answer_to_rcpt_is_the_verdict() {
+    for (rcpt, status, reason) in [
+        ("250 2.1.5 ok", Status::Accepted, Reason::Accepted),
+        ("550 5.1.1 no", Status::Refused, Reason::NoSuchMailbox),
+        ("452 4.2.2 full", Status::Refused, Reason::MailboxFull),
+        ("550 5.7.1 blocked", BlockedByProvider, Reason::Blocked),
+        ("451 4.3.0 broken", SmtpConnectError, Reason::ServerUnavailable),
+    ] {
+        for extensions in ["", "250-PIPELINING\r\n"] {
+            let server = MailServer::answering("220 mx", extensions, rcpt).await;
+            assert_eq!(asked(&server, &[]).await, (status, reason, Stage::Rcpt), "{rcpt}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn greylisting_says_when_to_come_back() {
+    let server = MailServer::answering("220 mx", "", "451 4.7.1 back in 7 minutes").await;
+    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    let verdict = verdict(&origin, ADDRESS).await;
+    assert_eq!((verdict.reason, verdict.retry_after), (Reason::Greylisted, Some(420)));
+}
+
+#[tokio::test]
+async fn a_silent_server_is_a_timeout_at_its_stage_when_the_budget_ends() {
+    let scripts: [(&'static [&str], Stage); 5] = [
+        (&[], Stage::Banner),
+        (&["220-still "], Stage::Banner),
+        (&["220 mx\r\n"], Stage::Ehlo),
+        (&["220 mx\r\n", "250 mx\r\n"], Stage::Mail),
+        (&["220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n", "250 ok\r\n"], Stage::Rcpt),
+    ];
+    for (texts, stage) in scripts {
+        let server = saying(texts, |_| ()).await;
+        let started = now();
+        let told = asked(&server, &[("RCPT_BUDGET_MS", "300")]).await;
+        assert_eq!(told, (SmtpTimeout, Reason::Timeout, stage));
+        let took = started.elapsed();
+        // Without the budget it would take for ever; a busy machine may take a little longer.
+        assert!((300..3_000).contains(&took.as_millis()), "{took:?}");
+    }
+}
+
+#[tokio::test]
+async fn one_byte_at_a_time_does_not_stretch_the_budget() {
+    let server = MailServer::serving(|mut stream, _| async move {
+        while stream.write_all(b"2").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    let started = now();
+    let told = asked(&server, &[("RCPT_BUDGET_MS", "300")]).await;
+    assert_eq!(told, (SmtpTimeout, Reason::Timeout, Stage::Banner));
+    assert!(started.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test]
+async fn a_reset_at_any_stage_is_a_failed_connection() {
+    let scripts: [(&'static [&str], Stage); 4] = [
+        (&[], Stage::Banner),
+        (&["220 mx\r\n"], Stage::Ehlo),
+        (&["220 mx\r\n", "250 mx\r\n"], Stage::Mail),
+        (&["220 mx\r\n", "250 mx\r\n", "250 ok\r\n"], Stage::Rcpt),
+    ];
+    for (texts, stage) in scripts {
+        let server = MailServer::serving(move |mut stream, _| async move {
+            for text in texts {
+                stream.write_all(text.as_bytes()).await.unwrap();
+                let _ = stream.read(&mut [0; 1_024]).await;
+            }
+            // Closing with nothing lingering is a reset.
+            stream.set_zero_linger().unwrap();
+        })
+        .await;
+        assert_eq!(asked(&server, &[]).await, (SmtpConnectError, Reason::ConnectionFailed, stage));
+    }
+}
+
+#[tokio::test]
+async fn garbage_and_floods_are_protocol_errors() {
+    for banner in ["HTTP/1.1 400 Bad Request", "220-a\r\n250 b", "250 ok"] {
+        let server = MailServer::answering(banner, "", "250 ok").await;
+        let told = asked(&server, &[]).await;
+        assert_eq!(told, (SmtpConnectError, Reason::ProtocolError, Stage::Banner), "{banner}");
+    }
+    for flood in ["220-x\r\n", "x"] {
+        let server = MailServer::serving(move |mut stream, _| async move {
+            let megabyte = flood.repeat(1_000_000 / flood.len());
+            for _ in 0..10 {
+                if stream.write_all(megabyte.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+        })
+        .await;
+        let told = asked(&server, &[]).await;
+        assert_eq!(told, (SmtpConnectError, Reason::ProtocolError, Stage::Banner));
+    }
+}
+
+#[tokio::test]
+async fn an_unavailable_server_is_told_by_its_code() {
+    let server = MailServer::answering("421 4.3.2 shutting down", "", "250 ok").await;
+    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    let verdict = verdict(&origin, ADDRESS).await;
+    assert_eq!(
+        (verdict.status, verdict.reason, verdict.stage, verdict.smtp_code),
+        (SmtpConnectError, Reason::ServerUnavailable, Stage::Banner, Some(421))
+    );
+    assert_eq!(verdict.enhanced_code.as_deref(), Some("4.3.2"));
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_told_as_such() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let route = format!("sandbox.test={}", listener.local_addr().unwrap());
+    drop(listener);
+    let verdict = verdict(&origin(&[("RCPT_ROUTES", &route)]), ADDRESS).await;
+    assert_eq!(
+        (verdict.status, verdict.reason, verdict.stage),
+        (SmtpConnectError, Reason::ConnectionFailed, Stage::Connect)
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_closes_on_quit_has_not_changed_the_verdict() {
+    let texts: &'static [&str] =
+        &["220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n", "250 ok\r\n250 ok\r\n"];
+    let server = saying(texts, |stream| stream.set_zero_linger().unwrap()).await;
+    assert_eq!(asked(&server, &[]).await, (Status::Accepted, Reason::Accepted, Stage::Rcpt));
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test measures real time")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,256 @@
+//! From DNS to the hosts that are asked: a nameserver that answers from a table, and mail servers on
+//! several loopback addresses with one port.
+
+mod stage;
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex},
+};
+
+use axum::Router;
+use hickory_resolver::proto::{
+    op::{Message, ResponseCode},
+    rr::{
+        Name, RData, Record, RecordType,
+        rdata::{A, AAAA, CNAME, MX, SOA},
+    },
+};
+use rcpt_shared::{Reason, Stage, Status, Verdict};
+use stage::{origin, verdict};
+use tokio::{
+    io::{AsyncWriteExt as _, BufReader},
+    net::{TcpListener, UdpSocket},
+    task::JoinHandle,
+};
+
+/// Owner, type, data; the absence of a name is NXDOMAIN, of a type NODATA.
+const ZONE: &[(&str, RecordType, &str)] = &[
+    ("accepts.org.", RecordType::MX, "10 mx2.org."),
+    ("rejects.org.", RecordType::MX, "10 mx3.org."),
+    ("falls-back.org.", RecordType::MX, "20 mx2.org."),
+    ("falls-back.org.", RecordType::MX, "10 down.org."),
+    ("falls-back.org.", RecordType::MX, "5 mx4.org."),
+    ("by-address.org.", RecordType::MX, "10 multihomed.org."),
+    ("down-only.org.", RecordType::MX, "10 down.org."),
+    ("final.org.", RecordType::MX, "10 mx3.org."),
+    ("final.org.", RecordType::MX, "20 mx2.org."),
+    ("null.org.", RecordType::MX, "0 ."),
+    ("null.org.", RecordType::A, "127.0.0.2"),
+    ("mixed.org.", RecordType::MX, "0 ."),
+    ("mixed.org.", RecordType::MX, "10 mx2.org."),
+    ("implicit.org.", RecordType::A, "127.0.0.2"),
+    ("implicit-down.org.", RecordType::A, "127.0.0.9"),
+    ("implicit-inside.org.", RecordType::A, "10.0.0.1"),
+    ("text-only.org.", RecordType::TXT, ""),
+    ("mx-not-a.org.", RecordType::MX, "10 nowhere.org."),
+    ("mx-not-a.org.", RecordType::A, "127.0.0.2"),
+    ("inside.org.", RecordType::MX, "10 ten.org."),
+    ("inside.org.", RecordType::MX, "20 mapped.org."),
+    ("inside.org.", RecordType::MX, "30 nat64.org."),
+    ("literal.org.", RecordType::MX, "10 127.0.0.2."),
+    ("special.org.", RecordType::MX, "10 localhost."),
+    ("alias.org.", RecordType::CNAME, "accepts.org."),
+    ("loop.org.", RecordType::CNAME, "pool.org."),
+    ("pool.org.", RecordType::CNAME, "loop.org."),
+    ("broken.org.", RecordType::SRV, "servfail"),
+    ("half-broken.org.", RecordType::MX, "10 broken.org."),
+    ("half-broken.org.", RecordType::MX, "20 nowhere.org."),
+    ("mx2.org.", RecordType::A, "127.0.0.2"),
+    ("mx3.org.", RecordType::A, "127.0.0.3"),
+    ("mx4.org.", RecordType::A, "127.0.0.4"),
+    ("down.org.", RecordType::A, "127.0.0.9"),
+    ("multihomed.org.", RecordType::A, "127.0.0.9"),
+    ("multihomed.org.", RecordType::A, "127.0.0.4"),
+    ("multihomed.org.", RecordType::A, "10.0.0.1"),
+    ("multihomed.org.", RecordType::A, "127.0.0.2"),
+    ("ten.org.", RecordType::A, "10.0.0.1"),
+    ("mapped.org.", RecordType::AAAA, "::ffff:127.0.0.2"),
+    ("nat64.org.", RecordType::AAAA, "64:ff9b::7f00:2"),
+];
+
+fn answer(query: &[u8]) -> Option<Vec<u8>> {
+    let query = Message::from_vec(query).unwrap();
+    let mut name = query.queries[0].name().to_ascii().to_lowercase();
+    let kind = query.queries[0].query_type();
+    if name == "silent.org." {
+        return None;
+    }
+    let mut response = query.into_response();
+    for _ in 0..3 {
+        let rows: Vec<_> = ZONE.iter().filter(|(owner, ..)| *owner == name).collect();
+        if rows.is_empty() {
+            response.metadata.response_code = ResponseCode::NXDomain;
+        }
+        if rows.iter().any(|(.., data)| *data == "servfail") {
+            response.metadata.response_code = ResponseCode::ServFail;
+        }
+        let mut alias = None;
+        for (owner, row_kind, data) in rows {
+            let data = match row_kind {
+                _ if *row_kind != kind && *row_kind != RecordType::CNAME => continue,
+                RecordType::A => RData::A(A(data.parse().unwrap())),
+                RecordType::AAAA => RData::AAAA(AAAA(data.parse().unwrap())),
+                RecordType::CNAME => {
+                    alias = Some((*data).to_owned());
+                    RData::CNAME(CNAME(Name::from_ascii(data).unwrap()))
+                }
+                _ => {
+                    let (preference, host) = data.split_once(' ').unwrap();
+                    let host = Name::from_ascii(host).unwrap();
+                    RData::MX(MX::new(preference.parse().unwrap(), host))
+                }
+            };
+            response.add_answer(Record::from_rdata(Name::from_ascii(owner).unwrap(), 60, data));
+        }
+        match alias {
+            Some(target) => name = target,
+            None => break,
+        }
+    }
+    // RFC 2308 §5: a negative answer is cached by its SOA record.
+    let org = Name::from_ascii("org.").unwrap();
+    let soa = SOA::new(org.clone(), org.clone(), 1, 60, 60, 60, 60);
+    response.add_authority(Record::from_rdata(org, 60, RData::SOA(soa)));
+    Some(response.to_vec().unwrap())
+}
+
+/// The nameserver, three mail servers, and an origin that may dial the loopback.
+struct Internet {
+    origin: Router,
+    nameserver: SocketAddr,
+    running: Vec<JoinHandle<()>>,
+    /// Which mail servers were connected to, and how many questions were asked.
+    connections: Arc<Mutex<Vec<IpAddr>>>,
+    questions: Arc<Mutex<usize>>,
+}
+
+impl Drop for Internet {
+    fn drop(&mut self) {
+        self.running.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Internet {
+    async fn start() -> Self {
+        let connections = Arc::new(Mutex::new(Vec::new()));
+        let questions = Arc::new(Mutex::new(0));
+        let mut running = Vec::new();
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let nameserver = socket.local_addr().unwrap();
+        let asked = questions.clone();
+        running.push(tokio::spawn(async move {
+            let mut query = [0; 1_500];
+            loop {
+                let (length, from) = socket.recv_from(&mut query).await.unwrap();
+                *asked.lock().unwrap() += 1;
+                if let Some(answer) = answer(&query[..length]) {
+                    socket.send_to(&answer, from).await.unwrap();
+                }
+            }
+        }));
+        let mut port = 0;
+        for (ip, banner, rcpt) in [
+            ("127.0.0.2", "220 mx", "250 ok"),
+            ("127.0.0.3", "220 mx", "550 5.1.1 no"),
+            ("127.0.0.4", "421 4.3.2 not today", ""),
+        ] {
+            let listener = TcpListener::bind((ip, port)).await.unwrap();
+            port = listener.local_addr().unwrap().port();
+            let seen = connections.clone();
+            running.push(tokio::spawn(async move {
+                loop {
+                    let (stream, _) = listener.accept().await.unwrap();
+                    seen.lock().unwrap().push(stream.local_addr().unwrap().ip());
+                    let mut stream = BufReader::new(stream);
+                    stream.write_all(format!("{banner}\r\n").as_bytes()).await.unwrap();
+                    tokio::spawn(async move { stage::obey(&mut stream, "", "250 ok", rcpt).await });
+                }
+            }));
+        }
+        let origin = origin(&[
+            ("RCPT_NAMESERVERS", &nameserver.to_string()),
+            ("RCPT_SMTP_PORT", &port.to_string()),
+            ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
+        ]);
+        Self { origin, nameserver, running, connections, questions }
+    }
+
+    async fn ask(&self, domain: &str) -> Verdict {
+        self.connections.lock().unwrap().clear();
+        verdict(&self.origin, &format!("user@{domain}")).await
+    }
+
+    /// The last octets of the addresses connected to for the last question.
+    fn connected(&self) -> Vec<u8> {
+        let connections = self.connections.lock().unwrap();
+        connections
+            .iter()
+            .map(|ip| ip.to_string().rsplit('.').next().unwrap().parse().unwrap())
+            .collect()
+    }
+}
+
+type Expected = (&'static str, Status, Reason, Stage, Option<&'static str>, &'static [u8]);
+
+#[tokio::test]
+async fn dns_decides_who_is_asked() {
+    use Reason::{
+        Accepted, ConnectionFailed, DnsFailure, NoMx, NoSuchMailbox, NoUsableAddress, NullMx,
+    };
+    use Stage::{Connect, Dns, Rcpt};
+    use Status::{DomainNotFound, FatalException, NoMxRecords, Refused, SmtpConnectError};
+    let internet = Internet::start().await;
+    let expected: &[Expected] = &[
+        ("accepts.org", Status::Accepted, Accepted, Rcpt, Some("mx2.org"), &[2]),
+        ("rejects.org", Refused, NoSuchMailbox, Rcpt, Some("mx3.org"), &[3]),
+        ("falls-back.org", Status::Accepted, Accepted, Rcpt, Some("mx2.org"), &[4, 2]),
+        ("by-address.org", Status::Accepted, Accepted, Rcpt, Some("multihomed.org"), &[4, 2]),
+        ("final.org", Refused, NoSuchMailbox, Rcpt, Some("mx3.org"), &[3]),
+        ("down-only.org", SmtpConnectError, ConnectionFailed, Connect, Some("down.org"), &[]),
+        ("nxdomain.org", DomainNotFound, Reason::DomainNotFound, Dns, None, &[]),
+        ("null.org", NoMxRecords, NullMx, Dns, None, &[]),
+        ("mixed.org", Status::Accepted, Accepted, Rcpt, Some("mx2.org"), &[2]),
+        ("implicit.org", Status::Accepted, Accepted, Rcpt, Some("implicit.org"), &[2]),
+        ("implicit-down.org", NoMxRecords, NoMx, Connect, None, &[]),
+        ("implicit-inside.org", NoMxRecords, NoMx, Dns, None, &[]),
+        ("text-only.org", NoMxRecords, NoMx, Dns, None, &[]),
+        ("mx-not-a.org", SmtpConnectError, NoUsableAddress, Dns, Some("nowhere.org"), &[]),
+        ("inside.org", SmtpConnectError, NoUsableAddress, Dns, Some("ten.org"), &[]),
+        ("literal.org", SmtpConnectError, NoUsableAddress, Dns, Some("127.0.0.2"), &[]),
+        ("special.org", SmtpConnectError, NoUsableAddress, Dns, Some("localhost"), &[]),
+        ("alias.org", Status::Accepted, Accepted, Rcpt, Some("mx2.org"), &[2]),
+        ("loop.org", NoMxRecords, NoMx, Dns, None, &[]),
+        ("broken.org", FatalException, DnsFailure, Dns, None, &[]),
+        ("half-broken.org", FatalException, DnsFailure, Dns, Some("broken.org"), &[]),
+        ("silent.org", FatalException, DnsFailure, Dns, None, &[]),
+    ];
+    for (domain, status, reason, stage, mx_host, connected) in expected {
+        let told = internet.ask(domain).await;
+        assert_eq!(
+            (told.status, told.reason, told.stage, told.mx_host.as_deref()),
+            (*status, *reason, *stage, *mx_host),
+            "{domain}"
+        );
+        assert_eq!(internet.connected(), *connected, "{domain}");
+    }
+}
+
+#[tokio::test]
+async fn a_domain_is_looked_up_once_for_many_addresses() {
+    let internet = Internet::start().await;
+    for _ in 0..20 {
+        internet.ask("accepts.org").await;
+    }
+    assert!(*internet.questions.lock().unwrap() <= 3, "MX, A, AAAA");
+}
+
+#[tokio::test]
+async fn the_second_nameserver_is_asked_when_the_first_is_silent() {
+    let internet = Internet::start().await;
+    let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let nameservers = format!("{},{}", silent.local_addr().unwrap(), internet.nameserver);
+    let origin = origin(&[("RCPT_NAMESERVERS", &nameservers)]);
+    let told = verdict(&origin, "user@nxdomain.org").await;
+    assert_eq!(told.status, Status::DomainNotFound);
+}

@@ -1,0 +1,148 @@
+//! The HTTP interface.
+
+mod stage;
+
+use axum::{
+    body::{Body, to_bytes},
+    http::{Request, StatusCode},
+};
+use serde_json::json;
+use stage::{
+    MailServer, REQUEST_ID, body, drain, json_of, origin, probe_request, send, state, ticket,
+    verdict,
+};
+
+const ADDRESS: &str = "user@sandbox.test";
+
+#[tokio::test]
+async fn a_verdict_is_200_with_the_evidence_and_the_request_id() {
+    let server =
+        MailServer::answering("220 mx", "250-PIPELINING\r\n", "550 5.1.1 <user@sandbox.test> no")
+            .await;
+    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    let response = send(&origin, probe_request(body(ADDRESS))).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["x-request-id"], REQUEST_ID);
+    assert_eq!(response.headers()["content-type"], "application/json");
+    assert_eq!(
+        json_of(response).await,
+        json!({"status": false, "reason": "no_such_mailbox", "stage": "rcpt",
+            "mx_host": "127.0.0.1", "smtp_code": 550, "enhanced_code": "5.1.1"})
+    );
+}
+
+#[tokio::test]
+async fn without_a_good_ticket_nothing_is_asked() {
+    let origin = origin(&[]);
+    let good = body(ADDRESS);
+    let other = ticket(&body("other@sandbox.test"));
+    for authorization in
+        [None, Some("Bearer x"), Some("Basic dTpw"), Some(&*format!("Bearer {other}"))]
+    {
+        let mut request = Request::post("/v1/probe");
+        if let Some(value) = authorization {
+            request = request.header("authorization", value);
+        }
+        let response = send(&origin, request.body(Body::from(good.clone())).unwrap()).await;
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{authorization:?}");
+        assert_eq!(response.headers()["www-authenticate"], "Bearer");
+        let detail = "The ticket is missing or not valid for this request.";
+        assert_eq!(json_of(response).await, json!({ "detail": detail }));
+    }
+}
+
+#[tokio::test]
+async fn a_malformed_body_is_400_and_a_large_one_413() {
+    let origin = origin(&[]);
+    for bad in [
+        "",
+        "null",
+        "{}",
+        r#"{"address":1}"#,
+        r#"{"address":"nobody"}"#,
+        r#"{"address":"a@b.example","more":1}"#,
+        r#"{"address":"a@b.example\r\nRCPT TO:<c@d.example>"}"#,
+    ] {
+        let response = send(&origin, probe_request(bad.to_owned())).await;
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{bad}");
+        assert!(json_of(response).await["detail"].is_string());
+    }
+    let response = send(&origin, probe_request(" ".repeat(4_097))).await;
+    assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(json_of(response).await["detail"].is_string());
+}
+
+#[tokio::test]
+async fn above_max_probes_it_is_503_with_retry_after() {
+    let server = MailServer::serving(|stream, _| drain(stream)).await;
+    let state = state(&[("RCPT_ROUTES", &server.route()), ("RCPT_MAX_PROBES", "1")]);
+    let origin = rcpt_origin::build(state.clone());
+    let slot = state.slots.try_acquire().unwrap();
+    let response = send(&origin, probe_request(body(ADDRESS))).await;
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.headers()["retry-after"], "1");
+    assert_eq!(json_of(response).await, json!({"detail": "No room for a further probe."}));
+    drop(slot);
+    let response = send(&origin, probe_request(body("a@nowhere.invalid"))).await;
+    assert_eq!(response.status(), StatusCode::OK, "the slot is free again");
+}
+
+#[tokio::test]
+async fn special_use_domains_are_answered_without_a_question() {
+    let origin = origin(&[]);
+    for domain in ["localhost", "a.test", "b.invalid", "c.example", "d.local", "e.onion"] {
+        let verdict = verdict(&origin, &format!("user@{domain}")).await;
+        let verdict = serde_json::to_value(verdict).unwrap();
+        let not_found = "domain_not_found";
+        assert_eq!(verdict, json!({"status": not_found, "reason": not_found, "stage": "dns"}));
+    }
+}
+
+#[tokio::test]
+async fn when_no_nameserver_answers_it_is_our_failure() {
+    let origin = origin(&[]);
+    let verdict = serde_json::to_value(verdict(&origin, "user@example.com").await).unwrap();
+    let failure = json!({"status": "fatal_exception", "reason": "dns_failure", "stage": "dns"});
+    assert_eq!(verdict, failure);
+    let response = send(&origin, Request::get("/ready").body(Body::empty()).unwrap()).await;
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(json_of(response).await, json!({"detail": "No nameserver answers."}));
+}
+
+#[tokio::test]
+async fn unknown_paths_and_methods_are_404_and_405() {
+    let origin = origin(&[]);
+    let response = send(&origin, Request::get("/v1/nothing").body(Body::empty()).unwrap()).await;
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    assert_eq!(json_of(response).await, json!({"detail": "Not found."}));
+    let response = send(&origin, Request::get("/v1/probe").body(Body::empty()).unwrap()).await;
+    assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(response.headers()["allow"], "POST");
+    assert_eq!(json_of(response).await, json!({"detail": "Method not allowed."}));
+}
+
+#[tokio::test]
+async fn every_response_has_a_request_id() {
+    let origin = origin(&[]);
+    let ask = |id: &str| Request::get("/health").header("x-request-id", id).body(Body::empty());
+    let response = send(&origin, ask("edge-7").unwrap()).await;
+    assert_eq!(response.headers()["x-request-id"], "edge-7");
+    assert_eq!(json_of(response).await, json!({"status": "ok"}));
+    let response = send(&origin, ask("user@example.org").unwrap()).await;
+    let id = response.headers()["x-request-id"].to_str().unwrap();
+    assert_eq!(id.len(), 32, "one that could be an address is replaced");
+}
+
+#[tokio::test]
+async fn metrics_count_verdicts_and_name_nobody() {
+    let server = MailServer::answering("220 mx", "", "250 ok").await;
+    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    verdict(&origin, ADDRESS).await;
+    let response = send(&origin, Request::get("/metrics").body(Body::empty()).unwrap()).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let text = to_bytes(response.into_body(), 65_536).await.unwrap();
+    let text = String::from_utf8(text.to_vec()).unwrap();
+    let line = r#"rcpt_origin_probes_total{status="true",reason="accepted",stage="rcpt"} 1"#;
+    assert!(text.contains(line), "{text}");
+    assert!(!text.contains("sandbox") && !text.contains("127.0.0.1"), "{text}");
+}

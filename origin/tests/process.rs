@@ -1,0 +1,203 @@
+//! The binary: its arguments, its log and its end.
+
+mod stage;
+
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+use stage::{MailServer, REQUEST_ID, SECRETS, body, ticket};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
+    net::{TcpListener, TcpStream},
+    process::{Child, ChildStderr, Command},
+    sync::oneshot,
+};
+
+fn origin(environment: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_origin"));
+    command.env_clear().envs(environment.iter().copied()).kill_on_drop(true);
+    command
+}
+
+async fn output(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    origin(environment).args(arguments).output().await.unwrap()
+}
+
+#[tokio::test]
+async fn help_names_every_flag_and_value() {
+    let help = output(&["--help"], &[]).await;
+    assert!(help.status.success());
+    let text = String::from_utf8(help.stdout).unwrap();
+    for word in ["--config", "--check-config", "--version", "RCPT_LISTEN", "[default: 10000]"] {
+        assert!(text.contains(word), "{word} not in\n{text}");
+    }
+    let version = output(&["--version"], &[]).await;
+    assert_eq!(String::from_utf8(version.stdout).unwrap(), "origin 0.1.0\n");
+}
+
+#[tokio::test]
+async fn a_wrong_value_is_named_and_stops_the_service() {
+    let environment = [("RCPT_LISTEN", "nowhere"), ("RCPT_STARTTLS", "never")];
+    for arguments in [&["--check-config"][..], &[]] {
+        let output = output(arguments, &environment).await;
+        assert_eq!(output.status.code(), Some(1));
+        let text = String::from_utf8(output.stderr).unwrap();
+        for name in ["listen: ", "starttls: ", "helo_name: missing", "ticket_secrets: missing"] {
+            assert!(text.lines().any(|line| line.starts_with(name)), "{name} not in\n{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_only_shows_at_start_is_named_too() {
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for (variable, value, mistake) in [
+        ("RCPT_LISTEN", taken.as_str(), "listen: cannot bind 127.0.0.1:"),
+        ("RCPT_SOURCE_ADDRESSES", "192.0.2.1", "source_addresses: cannot bind 192.0.2.1: "),
+    ] {
+        let environment = [
+            ("RCPT_HELO_NAME", "probe.example.com"),
+            ("RCPT_TICKET_SECRETS", SECRETS),
+            ("RCPT_NAMESERVERS", "192.0.2.53"),
+            ("RCPT_LISTEN", "127.0.0.1:0"),
+            (variable, value),
+        ];
+        let output = output(&[], &environment).await;
+        assert_eq!(output.status.code(), Some(1));
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.starts_with(mistake), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_example_passes_check_config() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/origin.example.toml");
+    let nameservers = ("RCPT_NAMESERVERS", "192.0.2.53");
+    assert!(
+        output(&["--check-config", "--config", example], &[nameservers]).await.status.success()
+    );
+    let by_variable = [nameservers, ("RCPT_CONFIG", example)];
+    assert!(output(&["--check-config"], &by_variable).await.status.success());
+}
+
+/// A started service.
+struct Running {
+    child: Child,
+    log: Lines<BufReader<ChildStderr>>,
+    address: String,
+}
+
+impl Running {
+    async fn start(route: &str) -> Self {
+        let environment = [
+            ("RCPT_LISTEN", "127.0.0.1:0"),
+            ("RCPT_HELO_NAME", "probe.example.com"),
+            ("RCPT_TICKET_SECRETS", SECRETS),
+            ("RCPT_NAMESERVERS", "127.0.0.1:9"),
+            ("RCPT_DNS_TIMEOUT_MS", "1000"),
+            ("RCPT_LOG_LEVEL", "trace"),
+            ("RCPT_ROUTES", route),
+        ];
+        let mut child = origin(&environment).stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first: Value = serde_json::from_str(&log.next_line().await.unwrap().unwrap()).unwrap();
+        assert_eq!(first["message"], "listening");
+        let address = first["address"].as_str().unwrap().to_owned();
+        Self { child, log, address }
+    }
+
+    /// Sends a probe and returns the connection its answer will come on.
+    async fn ask(&self, recipient: &str) -> TcpStream {
+        let body = body(recipient);
+        let request = format!(
+            "POST /v1/probe HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\
+             authorization: Bearer {}\r\ncontent-length: {}\r\n\r\n{body}",
+            ticket(&body),
+            body.len()
+        );
+        let mut stream = TcpStream::connect(&self.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream
+    }
+
+    async fn terminate(&self) {
+        let id = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
+    }
+
+    async fn rest_of_log(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        while let Some(line) = self.log.next_line().await.unwrap() {
+            lines.push(line);
+        }
+        lines
+    }
+}
+
+async fn answer(mut stream: TcpStream) -> String {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+#[tokio::test]
+async fn the_log_names_the_request_and_never_the_address() {
+    let server =
+        MailServer::answering("220 mx", "250-STARTTLS\r\n", "550 5.1.1 no such secret-user").await;
+    let mut origin = Running::start(&server.route()).await;
+    for recipient in ["secret-user@sandbox.test", "secret-user@secret-domain.com"] {
+        assert!(answer(origin.ask(recipient).await).await.starts_with("HTTP/1.1 200 "));
+    }
+    origin.terminate().await;
+    let lines = origin.rest_of_log().await;
+    let probe: Value = serde_json::from_str(&lines[0]).unwrap();
+    for (key, value) in [
+        ("message", "probe"),
+        ("request_id", REQUEST_ID),
+        ("status", "false"),
+        ("reason", "no_such_mailbox"),
+        ("stage", "rcpt"),
+    ] {
+        assert_eq!(probe[key], value);
+    }
+    assert!(probe["duration_ms"].is_u64());
+    for line in lines {
+        assert!(!line.contains("secret") && !line.contains("sandbox"), "{line}");
+    }
+    assert!(origin.child.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn sigterm_lets_a_probe_in_progress_finish_and_takes_no_new_one() {
+    // The server answers RCPT when the test says so.
+    let (asked, was_asked) = oneshot::channel();
+    let (release, released) = oneshot::channel::<()>();
+    let hold = std::sync::Mutex::new(Some((asked, released)));
+    let server = MailServer::serving(move |stream, _| {
+        let (asked, released) = hold.lock().unwrap().take().unwrap();
+        async move {
+            let mut stream = BufReader::new(stream);
+            stream.write_all(b"220 mx\r\n").await.unwrap();
+            let mut line = String::new();
+            stream.read_line(&mut line).await.unwrap();
+            asked.send(()).unwrap();
+            released.await.unwrap();
+            stream.write_all(b"250 mx\r\n").await.unwrap();
+            stage::obey(&mut stream, "", "250 ok", "250 ok").await;
+        }
+    })
+    .await;
+    let mut origin = Running::start(&server.route()).await;
+    let pending = origin.ask("user@sandbox.test").await;
+    was_asked.await.unwrap();
+    origin.terminate().await;
+    // The listener goes away while the probe is still held.
+    while TcpStream::connect(&origin.address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    release.send(()).unwrap();
+    let text = answer(pending).await;
+    assert!(text.starts_with("HTTP/1.1 200 ") && text.contains(r#""status":true"#), "{text}");
+    assert!(origin.child.wait().await.unwrap().success());
+}

@@ -1,0 +1,151 @@
+//! The players of these tests: mail servers that follow a script, and an edge that asks.
+#![allow(dead_code, clippy::allow_attributes, reason = "each test binary uses its part")]
+
+use std::{collections::HashMap, net::SocketAddr, sync::Arc};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    http::{Request, Response, StatusCode},
+};
+use rcpt_origin::{Config, State, build, clock::unix_now};
+use rcpt_shared::{KeyRing, Ticket, Verdict};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
+use tower_service::Service as _;
+
+pub const SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
+pub const REQUEST_ID: &str = "req-1";
+
+/// A mail server on a free port of the loopback.
+pub struct MailServer {
+    pub address: SocketAddr,
+    running: JoinHandle<()>,
+}
+
+impl Drop for MailServer {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}
+
+impl MailServer {
+    /// Gives each connection to `serve`, with its number from 0.
+    pub async fn serving<F>(serve: impl Fn(TcpStream, usize) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let running = tokio::spawn(async move {
+            for number in 0.. {
+                let (stream, _) = listener.accept().await.unwrap();
+                tokio::spawn(serve(stream, number));
+            }
+        });
+        Self { address, running }
+    }
+
+    /// Greets with `banner`, offers `extensions`, and answers RCPT with `rcpt`.
+    pub async fn answering(
+        banner: &'static str,
+        extensions: &'static str,
+        rcpt: &'static str,
+    ) -> Self {
+        Self::serving(move |stream, _| async move {
+            let mut stream = BufReader::new(stream);
+            let _ = stream.write_all(format!("{banner}\r\n").as_bytes()).await;
+            let _ = obey(&mut stream, extensions, "250 ok", rcpt).await;
+        })
+        .await
+    }
+
+    /// The route that leads the domain `sandbox.test` here.
+    pub fn route(&self) -> String {
+        format!("sandbox.test={}", self.address)
+    }
+}
+
+/// Answers commands until the client leaves, or sends STARTTLS, which is the caller's to answer: then
+/// `true` is returned.
+pub async fn obey<S>(stream: &mut BufReader<S>, extensions: &str, mail: &str, rcpt: &str) -> bool
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let mut line = String::new();
+    loop {
+        line.clear();
+        if stream.read_line(&mut line).await.unwrap_or(0) == 0 {
+            return false;
+        }
+        let answer = match line.split([' ', '\r']).next().unwrap() {
+            "EHLO" => &format!("250-mx.sandbox.test\r\n{extensions}250 HELP"),
+            "MAIL" => mail,
+            "RCPT" => rcpt,
+            "STARTTLS" => return true,
+            "QUIT" => "221 bye",
+            _ => "500 what?",
+        };
+        if stream.write_all(format!("{answer}\r\n").as_bytes()).await.is_err() {
+            return false;
+        }
+    }
+}
+
+/// Reads and forgets until the client leaves.
+pub async fn drain(mut stream: TcpStream) {
+    let _ = stream.read_to_end(&mut Vec::new()).await;
+}
+
+/// An origin configured by `environment`, which knows of no nameserver that answers.
+pub fn origin(environment: &[(&str, &str)]) -> Router {
+    build(state(environment))
+}
+
+pub fn state(environment: &[(&str, &str)]) -> Arc<State> {
+    let mut variables = HashMap::from([
+        ("RCPT_HELO_NAME", "probe.example.com"),
+        ("RCPT_TICKET_SECRETS", SECRETS),
+        ("RCPT_NAMESERVERS", "127.0.0.1:9"),
+        ("RCPT_DNS_TIMEOUT_MS", "1000"),
+    ]);
+    variables.extend(environment.iter().copied());
+    let config = Config::parse("", &|name| variables.get(name).map(ToString::to_string)).unwrap();
+    State::new(config).unwrap()
+}
+
+pub fn body(address: &str) -> String {
+    json!({ "address": address }).to_string()
+}
+
+pub fn ticket(body: &str) -> String {
+    Ticket::issue(&KeyRing::parse(SECRETS).unwrap(), REQUEST_ID, body.as_bytes(), unix_now())
+        .unwrap()
+}
+
+/// A request with a good ticket.
+pub fn probe_request(body: String) -> Request<Body> {
+    Request::post("/v1/probe")
+        .header("authorization", format!("Bearer {}", ticket(&body)))
+        .body(Body::from(body))
+        .unwrap()
+}
+
+pub async fn send(origin: &Router, request: Request<Body>) -> Response<Body> {
+    origin.clone().call(request).await.unwrap()
+}
+
+pub async fn json_of(response: Response<Body>) -> Value {
+    serde_json::from_slice(&to_bytes(response.into_body(), 65_536).await.unwrap()).unwrap()
+}
+
+/// Asks about `address` and expects a verdict.
+pub async fn verdict(origin: &Router, address: &str) -> Verdict {
+    let response = send(origin, probe_request(body(address))).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    serde_json::from_value(json_of(response).await).unwrap()
+}
