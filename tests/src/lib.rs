@@ -1,1 +1,38 @@
+//! The harness of the end-to-end tests, and the local world of `make dev`: the real origin, the real
+//! Worker in workerd, real mail and name servers, each on free ports of the loopback interface, none
+//! of which outlives the process that started it.
 
+pub mod actor;
+pub mod bench;
+pub mod clock;
+pub mod customer;
+pub mod day;
+pub mod dev;
+pub mod edge;
+pub mod fake_origin;
+pub mod folder;
+pub mod forgery;
+pub mod mailbox;
+pub mod nested;
+pub mod nsd;
+pub mod origin;
+pub mod port;
+pub mod postfix;
+pub mod process;
+pub mod runtime;
+pub mod sandbox;
+pub mod secret;
+pub mod smtp_server;
+pub mod stack;
+
+pub use actor::{Account, Anonymous, Reply};
+pub use edge::Edge;
+pub use fake_origin::{Conduct, FakeOrigin};
+pub use mailbox::{Mail, Mailbox};
+pub use nsd::Nsd;
+pub use origin::Origin;
+pub use postfix::Postfix;
+pub use process::Process;
+pub use sandbox::Sandbox;
+pub use smtp_server::{Answer, SmtpServer};
+pub use stack::Stack;

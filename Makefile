@@ -1,0 +1,76 @@
+# The index of commands. `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+export EDGE_PORT ?= 8787
+export ORIGIN_PORT ?= 8788
+
+# The free plan takes 3 MB and start-up time grows with size; this is what we allow ourselves.
+WASM_LIMIT := 600000
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install what is missing for building and testing
+	@tools/install rust-target wasm-tools npm apt python
+
+.PHONY: setup-build
+setup-build:
+	@tools/install rust-target wasm-tools npm
+
+EDGE_SOURCES := $(shell find edge shared -path edge/build -prune -o -type f -print) \
+	Cargo.toml Cargo.lock package-lock.json tools/versions tools/worker-build
+
+edge/build/.built: $(EDGE_SOURCES)
+	tools/worker-build
+	@touch $@
+
+.PHONY: build
+build: setup-build ## build the Worker and print its size, and build the origin
+	@$(MAKE) --no-print-directory edge/build/.built
+	@tools/wasm-size $(WASM_LIMIT)
+	cargo build --locked --package rcpt-origin
+
+.PHONY: dev
+dev: build ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-C stops it
+	cargo build --locked --package rcpt-tests --bin dev
+	@target/debug/dev
+
+.PHONY: test
+test: setup build ## every test: unit, and end to end against real servers
+	cargo test --locked --workspace --no-fail-fast
+
+.PHONY: bench
+bench: build ## measured figures as a table, and as target/bench/*.json
+	cargo build --locked --release --package rcpt-origin
+	RCPT_ORIGIN_BIN=$(CURDIR)/target/release/origin cargo run --locked --quiet --package rcpt-tests --bin bench
+
+.PHONY: lint
+lint: ## formatting, clippy natively and for wasm32, licences and sources of dependencies
+	@tools/install rust-target deny
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --package rcpt-edge --package rcpt-shared --target wasm32-unknown-unknown -- -D warnings
+	@# Advisories need a database from GitHub, which not every machine reaches: left out.
+	tools/cargo-deny check --hide-inclusion-graph bans licenses sources
+
+.PHONY: openapi
+openapi: ## write edge/openapi.json from the handlers' types
+	WRITE_OPENAPI=1 cargo test --locked --quiet --package rcpt-edge openapi
+
+.PHONY: deploy
+ifdef DRY_RUN
+deploy: build ## migrate, then deploy the Worker (DRY_RUN=1: show what would be)
+	npx wrangler deploy --dry-run --outdir target/dry-run
+else
+deploy: build
+	npx wrangler d1 migrations apply DB --remote
+	npx wrangler deploy
+endif
+
+.PHONY: clean
+clean: ## remove what was built; the tools in the cache and the local data in .wrangler/ stay
+	cargo clean
+	rm -rf edge/build

@@ -1,0 +1,194 @@
+//! Who calls the service: nobody in particular, or an account with its credentials.
+
+use reqwest::{Client, Method, RequestBuilder, header::HeaderMap};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+/// An answer: status, headers, and the body as JSON.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+impl Reply {
+    /// Status and body, to be asserted together.
+    #[must_use]
+    pub fn parts(&self) -> (u16, &Value) {
+        (self.status, &self.body)
+    }
+
+    /// A header as text; empty when absent.
+    #[must_use]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}
+
+/// A caller without credentials.
+#[derive(Debug, Clone)]
+pub struct Anonymous {
+    client: Client,
+    url: String,
+}
+
+impl Anonymous {
+    /// Calls the service at `url`, which is without `/v1`.
+    ///
+    /// # Panics
+    /// Never: no TLS backend has to be found.
+    #[must_use]
+    pub fn new(url: &str) -> Self {
+        // No idle connections: they would belong to the runtime of the test that opened them.
+        let client = Client::builder().pool_max_idle_per_host(0).build().expect("a client");
+        Self { client, url: url.to_owned() }
+    }
+
+    /// A request to change before it is sent with [`send`]; `path` is below `/v1`.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}/v1{path}", self.url))
+    }
+
+    /// `GET path`.
+    pub async fn get(&self, path: &str) -> Reply {
+        send(self.request(Method::GET, path)).await
+    }
+
+    /// `POST path` with a JSON body.
+    pub async fn post(&self, path: &str, body: &Value) -> Reply {
+        send(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// `POST /auth/register`.
+    pub async fn register(&self, email: &str, password: &str) -> Reply {
+        self.post("/auth/register", &json!({ "email": email, "password": password })).await
+    }
+
+    /// `POST /auth/verify-email`.
+    pub async fn verify_email(&self, token: &str) -> Reply {
+        self.post("/auth/verify-email", &json!({ "token": token })).await
+    }
+
+    /// `POST /auth/login`, without a code.
+    pub async fn login(&self, email: &str, password: &str) -> Reply {
+        self.post("/auth/login", &json!({ "email": email, "password": password })).await
+    }
+
+    /// `POST /validate_email` with this `X-API-Key`.
+    pub async fn check_with_key(&self, api_key: &str, address: &str) -> Reply {
+        let request = self.request(Method::POST, "/validate_email");
+        send(request.header("x-api-key", api_key).json(&json!({ "email": address }))).await
+    }
+}
+
+/// Requests in flight at once, over all tests of a binary; further ones wait for a place. workerd closes
+/// a connection whose request it has not read within 15 s (kj's `headerTimeout`), unread. It reads 170 a
+/// second on an idle machine of two cores, a third of that on a busy one: 500 leave room for both.
+static IN_FLIGHT: Semaphore = Semaphore::const_new(500);
+
+/// Sends a request.
+///
+/// # Panics
+/// The connection fails. A body that is not JSON becomes a JSON string.
+pub async fn send(request: RequestBuilder) -> Reply {
+    let _permit = IN_FLIGHT.acquire().await.expect("never closed");
+    let response = request.send().await.expect("the edge answers");
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let text = response.text().await.expect("the edge finishes its answer");
+    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    Reply { status, headers, body }
+}
+
+/// A confirmed account, signed in.
+#[derive(Debug, Clone)]
+pub struct Account {
+    pub email: String,
+    pub password: String,
+    /// Session JWT.
+    pub token: String,
+    pub api_key: String,
+    pub anonymous: Anonymous,
+}
+
+impl Account {
+    /// The account of session credentials (interface §2.2).
+    ///
+    /// # Panics
+    /// The reply is not 200 with credentials.
+    #[must_use]
+    pub fn from_credentials(anonymous: &Anonymous, password: &str, reply: &Reply) -> Self {
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let text = |name: &str| match reply.body.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            _ => panic!("no {name} in {}", reply.body),
+        };
+        Self {
+            email: text("email"),
+            password: password.to_owned(),
+            token: text("token"),
+            api_key: text("api_key"),
+            anonymous: anonymous.clone(),
+        }
+    }
+
+    /// `POST /validate_email` with the API key.
+    pub async fn check(&self, address: &str) -> Reply {
+        self.anonymous.check_with_key(&self.api_key, address).await
+    }
+
+    /// `POST /validate_email` with the session.
+    pub async fn check_in_session(&self, address: &str) -> Reply {
+        self.post("/validate_email", &json!({ "email": address })).await
+    }
+
+    /// `GET /me/quota` with the API key.
+    pub async fn quota(&self) -> Reply {
+        let request = self.anonymous.request(Method::GET, "/me/quota");
+        send(request.header("x-api-key", &self.api_key)).await
+    }
+
+    /// The four numbers of `email_checks` in the quota report.
+    ///
+    /// # Panics
+    /// The report has another shape.
+    pub async fn email_checks(&self) -> EmailChecks {
+        let reply = self.quota().await;
+        let checks = reply.body.get("email_checks").cloned().unwrap_or_default();
+        serde_json::from_value(checks).unwrap_or_else(|error| panic!("{error}: {}", reply.body))
+    }
+
+    /// `POST /auth/rotate-api-key`; the account goes on with the key it had.
+    pub async fn rotate_api_key(&self) -> Reply {
+        self.post("/auth/rotate-api-key", &json!({})).await
+    }
+
+    /// `GET path` with the session.
+    pub async fn get(&self, path: &str) -> Reply {
+        send(self.request(Method::GET, path)).await
+    }
+
+    /// `POST path` with the session.
+    pub async fn post(&self, path: &str, body: &Value) -> Reply {
+        send(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// `PUT path` with the session.
+    pub async fn put(&self, path: &str, body: &Value) -> Reply {
+        send(self.request(Method::PUT, path).json(body)).await
+    }
+
+    /// A request with the session, to change before it is sent with [`send`].
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.anonymous.request(method, path).bearer_auth(&self.token)
+    }
+}
+
+/// `email_checks` of the quota report (interface §2.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+pub struct EmailChecks {
+    pub daily_allowance: i64,
+    pub used_today: i64,
+    pub left_today: i64,
+    pub welcome_left: i64,
+}

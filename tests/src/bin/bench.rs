@@ -1,0 +1,6 @@
+//! What `make bench` runs.
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    rcpt_tests::bench::run().await
+}

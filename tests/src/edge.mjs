@@ -1,0 +1,104 @@
+// The built Worker in the real runtime, with the bindings of wrangler.toml and state of its own.
+//
+// node edge.mjs SETTINGS.json, where SETTINGS is
+//   wrangler   path of wrangler.toml
+//   port       where the Worker is served, on 127.0.0.1
+//   control    port of the control channel: POST /sql {sql, params} answers D1's rows
+//   state      folder of D1, KV and the Cache API; kept across restarts
+//   vars       vars and secrets, over those of wrangler.toml
+//   throttled  false: the rate limit bindings let everything through
+//
+// What the Worker logs and the mails it "sends" appear on standard output; `ready` is the last line of
+// the start.
+import { readFileSync, readdirSync } from "node:fs";
+import { createServer } from "node:http";
+import path from "node:path";
+import { Log, LogLevel, Miniflare } from "miniflare";
+import { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } from "wrangler";
+
+const settings = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const config = unstable_readConfig({ config: settings.wrangler });
+const { workerOptions, main } = unstable_getMiniflareWorkerOptions(settings.wrangler);
+const { modulesRules: _, ...bindings } = workerOptions;
+
+const UNLIMITED = 1_000_000_000;
+const ratelimits = Object.fromEntries(
+  Object.entries(bindings.ratelimits ?? {}).map(([name, limit]) => [
+    name,
+    settings.throttled ? limit : { ...limit, simple: { ...limit.simple, limit: UNLIMITED } },
+  ]),
+);
+
+const miniflare = new Miniflare({
+  host: "127.0.0.1",
+  port: settings.port,
+  log: new Log(LogLevel.INFO),
+  // No look-up of the data centre we are near: there may be no network.
+  cf: false,
+  unsafeTriggerHandlers: true,
+  defaultPersistRoot: settings.state,
+  workers: [
+    {
+      ...bindings,
+      name: config.name,
+      modules: modulesBeside(main),
+      modulesRoot: path.dirname(main),
+      bindings: { ...bindings.bindings, ...settings.vars },
+      ratelimits,
+    },
+  ],
+});
+
+await miniflare.ready;
+const { database_name, binding, migrations_dir } = config.d1_databases[0];
+const database = await miniflare.getD1Database(binding);
+await migrate(path.resolve(path.dirname(settings.wrangler), migrations_dir ?? "migrations"));
+
+const control = createServer(async (request, response) => {
+  const chunks = [];
+  for await (const chunk of request) chunks.push(chunk);
+  try {
+    const { sql, params } = JSON.parse(Buffer.concat(chunks).toString());
+    const { results } = await database.prepare(sql).bind(...params).all();
+    response.end(JSON.stringify(results));
+  } catch (error) {
+    response.statusCode = 400;
+    response.end(String(error));
+  }
+});
+control.listen(settings.control, "127.0.0.1", () => console.log(`ready ${database_name}`));
+
+for (const signal of ["SIGTERM", "SIGINT"]) {
+  process.on(signal, async () => {
+    control.close();
+    await miniflare.dispose();
+    process.exit(0);
+  });
+}
+
+// Every module worker-build wrote, the entry first.
+function modulesBeside(entry) {
+  const folder = path.dirname(entry);
+  const types = { ".js": "ESModule", ".mjs": "ESModule", ".wasm": "CompiledWasm" };
+  const modules = readdirSync(folder, { recursive: true })
+    .map((name) => ({ type: types[path.extname(name)], path: path.join(folder, name) }))
+    .filter((module) => module.type);
+  return modules.sort((a, b) => Number(b.path === entry) - Number(a.path === entry));
+}
+
+// As `wrangler d1 migrations apply`: files in order, each once, remembered in `d1_migrations`.
+async function migrate(folder) {
+  await database
+    .prepare("CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)")
+    .run();
+  const { results } = await database.prepare("SELECT name FROM d1_migrations").all();
+  const applied = new Set(results.map((row) => row.name));
+  const names = readdirSync(folder).filter((name) => name.endsWith(".sql")).sort();
+  for (const name of names.filter((name) => !applied.has(name))) {
+    const statements = unstable_splitSqlQuery(readFileSync(path.join(folder, name), "utf8"));
+    await database.batch([
+      ...statements.map((sql) => database.prepare(sql)),
+      database.prepare("INSERT INTO d1_migrations (name) VALUES (?)").bind(name),
+    ]);
+  }
+}

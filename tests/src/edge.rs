@@ -1,0 +1,173 @@
+//! The built Worker in workerd, with D1, KV and Cache API of its own.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use reqwest::Client;
+use serde_json::{Value, json};
+
+use crate::{Mailbox, Process, folder, nested, port, secret};
+
+const START: Duration = Duration::from_secs(60);
+
+/// Builds the Worker unless it is up to date.
+///
+/// # Errors
+/// It does not build.
+pub fn build() -> Result<()> {
+    static BUILT: OnceLock<Result<(), String>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| run_make().map_err(|error| format!("{error:#}")));
+    built.clone().map_err(anyhow::Error::msg)
+}
+
+fn run_make() -> Result<()> {
+    let output = nested::build("make")
+        .args(["--no-print-directory", "edge/build/.built"])
+        .current_dir(folder::repository())
+        .output()
+        .context("running make")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the Worker does not build:\n{errors}");
+    Ok(())
+}
+
+/// What a Worker is started with.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    vars: BTreeMap<String, String>,
+    throttled: bool,
+    port: u16,
+}
+
+impl Builder {
+    /// A var or secret, instead of the harness's or wrangler.toml's.
+    #[must_use]
+    pub fn var(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.vars.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The origins it asks, in no order of preference.
+    #[must_use]
+    pub fn origins(self, urls: &[&str]) -> Self {
+        self.var("ORIGINS", urls.join(","))
+    }
+
+    /// With the rate limits of wrangler.toml, which otherwise let everything through.
+    #[must_use]
+    pub fn throttled(mut self) -> Self {
+        self.throttled = true;
+        self
+    }
+
+    /// Starts it and waits until it answers.
+    ///
+    /// # Errors
+    /// It is not built, ends, or does not answer in time; the error shows its log.
+    pub async fn start(self) -> Result<Edge> {
+        let folder = folder::scratch("edge")?;
+        self.start_in(&folder).await
+    }
+
+    async fn start_in(self, folder: &Path) -> Result<Edge> {
+        tokio::task::spawn_blocking(build).await??;
+        let root = folder::repository();
+        let control = port::free();
+        let settings = json!({
+            "wrangler": root.join("wrangler.toml"),
+            "port": self.port,
+            "control": control,
+            "state": folder.join("state"),
+            "vars": self.vars,
+            "throttled": self.throttled,
+        });
+        let file = folder.join("settings.json");
+        fs::write(&file, settings.to_string())?;
+        let temporary = folder.join("tmp");
+        fs::create_dir_all(&temporary)?;
+
+        let mut command = Command::new("node");
+        // In tests/src, from where Node finds the repository's node_modules.
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/edge.mjs")).arg(file);
+        command.current_dir(&root).env("TMPDIR", temporary);
+        command.env("WRANGLER_SEND_METRICS", "false").env("NO_COLOR", "1");
+        let mut process = Process::spawn("edge", &command, folder)?;
+        process.wait_for_line("ready ", START).await?;
+        Ok(Edge {
+            process,
+            url: format!("http://127.0.0.1:{}", self.port),
+            control: format!("http://127.0.0.1:{control}/sql"),
+            client: Client::builder().pool_max_idle_per_host(0).build()?,
+            folder: folder.to_owned(),
+            builder: self,
+        })
+    }
+}
+
+/// A running Worker.
+#[derive(Debug)]
+pub struct Edge {
+    pub process: Process,
+    /// `http://127.0.0.1:PORT`, without `/v1`.
+    pub url: String,
+    control: String,
+    client: Client,
+    folder: PathBuf,
+    builder: Builder,
+}
+
+impl Edge {
+    /// A Worker with fresh secrets, no origin, and no rate limits.
+    ///
+    /// # Panics
+    /// There is no `/dev/urandom`.
+    #[must_use]
+    pub fn builder() -> Builder {
+        let port = port::free();
+        let mut vars = BTreeMap::from([
+            ("ORIGINS".to_owned(), "http://127.0.0.1:1".to_owned()),
+            ("PORTAL_URL".to_owned(), format!("http://127.0.0.1:{port}")),
+            ("MAIL_FROM".to_owned(), "rcpt@rcpt-tests.net".to_owned()),
+        ]);
+        for name in secret::EDGE {
+            vars.insert(name.to_owned(), secret::key_ring().expect("/dev/urandom"));
+        }
+        Builder { vars, throttled: false, port }
+    }
+
+    /// The mails it has sent.
+    #[must_use]
+    pub fn mailbox(&self) -> Mailbox {
+        Mailbox::of_log(self.process.log_path())
+    }
+
+    /// Runs one statement on its D1 and returns the rows, each an object; `params` fill the `?`s.
+    ///
+    /// # Panics
+    /// D1 refuses the statement.
+    pub async fn sql(&self, sql: &str, params: &[Value]) -> Vec<Value> {
+        let body = json!({ "sql": sql, "params": params }).to_string();
+        let reply = self.client.post(&self.control).body(body).send().await.expect("edge.mjs");
+        let status = reply.status();
+        let text = reply.text().await.expect("edge.mjs");
+        assert!(status.is_success(), "{sql}: {text}");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    /// `kill -9` of workerd and all, then a start with the same state, secrets and port.
+    ///
+    /// # Errors
+    /// As [`Builder::start`].
+    pub async fn restart(&mut self) -> Result<()> {
+        self.process.kill();
+        *self = self.builder.clone().start_in(&self.folder.clone()).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! The mails that a local Worker "sends": miniflare writes each one's text to a temporary file, and its
+//! envelope and the file's path to the log.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Result, bail};
+use tokio::time::{Instant, sleep};
+
+const POLL: Duration = Duration::from_millis(50);
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A mail as its recipient sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mail {
+    pub from: String,
+    pub to: String,
+    pub subject: String,
+    pub text: String,
+}
+
+impl Mail {
+    /// The first link in the text.
+    #[must_use]
+    pub fn link(&self) -> Option<&str> {
+        self.text
+            .split_whitespace()
+            .find(|word| word.starts_with("https://") || word.starts_with("http://"))
+    }
+
+    /// The token in the link `{PORTAL_URL}/verify?token=…` (interface §4.4).
+    #[must_use]
+    pub fn token(&self) -> Option<&str> {
+        self.link()?.split_once("?token=").map(|(_, token)| token)
+    }
+}
+
+/// Reads the mails out of the log of miniflare or `wrangler dev`.
+#[derive(Debug, Clone)]
+pub struct Mailbox {
+    log: PathBuf,
+}
+
+impl Mailbox {
+    /// The mails that are or will be in this log.
+    #[must_use]
+    pub fn of_log(log: &Path) -> Self {
+        Self { log: log.to_owned() }
+    }
+
+    /// Every mail so far, in the order sent.
+    #[must_use]
+    pub fn mails(&self) -> Vec<Mail> {
+        let log = fs::read(&self.log).unwrap_or_default();
+        parse(&String::from_utf8_lossy(&log), |path| fs::read_to_string(path).ok())
+    }
+
+    /// Length of the log: while it is the same, so are the mails.
+    #[must_use]
+    pub fn log_bytes(&self) -> u64 {
+        fs::metadata(&self.log).map_or(0, |data| data.len())
+    }
+
+    /// Every mail so far to this address, in the order sent.
+    #[must_use]
+    pub fn mails_to(&self, to: &str) -> Vec<Mail> {
+        self.mails().into_iter().filter(|mail| mail.to == to).collect()
+    }
+
+    /// The first mail to this address, waited for.
+    ///
+    /// # Errors
+    /// None comes within ten seconds.
+    pub async fn wait_for_mail(&self, to: &str) -> Result<Mail> {
+        self.wait_for_nth_mail(to, 1).await
+    }
+
+    /// The `nth` mail to this address, counted from 1, waited for.
+    ///
+    /// # Errors
+    /// It does not come within ten seconds.
+    pub async fn wait_for_nth_mail(&self, to: &str, nth: usize) -> Result<Mail> {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let mails = self.mails_to(to);
+            if let Some(mail) = mails.get(nth.saturating_sub(1)) {
+                return Ok(mail.clone());
+            }
+            if Instant::now() > deadline {
+                bail!("mail {nth} to {to} did not come within {LIMIT:?}; there were {mails:#?}");
+            }
+            sleep(POLL).await;
+        }
+    }
+}
+
+/// An envelope is logged as `From: …`, `To: …`, `Subject: …`, an empty line and `Text: <path>`. One
+/// whose text cannot be read yet is left for later.
+fn parse(log: &str, read: impl Fn(&str) -> Option<String>) -> Vec<Mail> {
+    let mut mails = Vec::new();
+    let (mut from, mut to, mut subject) = ("", "", "");
+    let mut within = false;
+    for line in log.lines() {
+        if line.contains("send_email binding called with MessageBuilder:") {
+            (from, to, subject, within) = ("", "", "", true);
+        } else if !within {
+        } else if let Some(rest) = line.strip_prefix("From: ") {
+            from = rest;
+        } else if let Some(rest) = line.strip_prefix("To: ") {
+            to = rest;
+        } else if let Some(rest) = line.strip_prefix("Subject: ") {
+            subject = rest;
+        } else if let Some(path) = line.strip_prefix("Text: ") {
+            let [from, to, subject] = [from, to, subject].map(str::to_owned);
+            mails.extend(read(path.trim()).map(|text| Mail { from, to, subject, text }));
+            within = false;
+        }
+    }
+    mails
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn reads_mails_out_of_a_log_with_other_lines() {
+        let log = "[mf:inf] GET /v1/health 200 OK (1ms)\nTo: nobody\nText: /tmp/other\n\
+            [mf:inf] \u{1b}[34msend_email binding called with MessageBuilder:\u{1b}[39m\n\
+            From: \"rcpt\" <rcpt@example.org>\nTo: ann@example.org\nSubject: Confirm\n\nText: /tmp/a\n\
+            [mf:inf] POST /v1/auth/register 201 Created (9ms)\n";
+        let mails = parse(log, |path| {
+            (path == "/tmp/a").then(|| "Open\n\nhttp://p/verify?token=abc\n\nsoon".to_owned())
+        });
+        let [mail] = &mails[..] else { panic!("{mails:?}") };
+        assert_eq!((mail.to.as_str(), mail.subject.as_str()), ("ann@example.org", "Confirm"));
+        assert_eq!(mail.token(), Some("abc"));
+    }
+}
