@@ -39,6 +39,12 @@ fn too_large(rejection: &BytesRejection) -> Error {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     // No body is an object without members: what is missing is then named.
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
+    // A struct would also take an array of its members in order.
+    if bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{')
+        && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+    {
+        return Err(Error::invalid_body("The request body must be a JSON object."));
+    }
     serde_json::from_slice(bytes).map_err(|error| {
         if error.is_data() {
             Error::invalid_body(format!("The request body does not fit: {error}."))

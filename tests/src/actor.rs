@@ -1,5 +1,7 @@
 //! Who calls the service: nobody in particular, or an account with its credentials.
 
+use std::time::Duration;
+
 use reqwest::{Client, Method, RequestBuilder, header::HeaderMap};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -26,6 +28,9 @@ impl Reply {
     }
 }
 
+/// A test that waits longer would wait for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A caller without credentials.
 #[derive(Debug, Clone)]
 pub struct Anonymous {
@@ -41,7 +46,8 @@ impl Anonymous {
     #[must_use]
     pub fn new(url: &str) -> Self {
         // No idle connections: they would belong to the runtime of the test that opened them.
-        let client = Client::builder().pool_max_idle_per_host(0).build().expect("a client");
+        let client = Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE);
+        let client = client.build().expect("a client");
         Self { client, url: url.to_owned() }
     }
 

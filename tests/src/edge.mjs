@@ -3,7 +3,8 @@
 // node edge.mjs SETTINGS.json, where SETTINGS is
 //   wrangler   path of wrangler.toml
 //   port       where the Worker is served, on 127.0.0.1
-//   control    port of the control channel: POST /sql {sql, params} answers D1's rows
+//   control    port of the control channel: POST /sql {sql, params}, or a list of them to run as one
+//              transaction, answers the rows of the last
 //   state      folder of D1, KV and the Cache API; kept across restarts
 //   vars       vars and secrets, over those of wrangler.toml
 //   throttled  false: the rate limit bindings let everything through
@@ -11,7 +12,6 @@
 // What the Worker logs and the mails it "sends" appear on standard output; `ready` is the last line of
 // the start.
 import { readFileSync, readdirSync } from "node:fs";
-import { createServer } from "node:http";
 import path from "node:path";
 import { Log, LogLevel, Miniflare } from "miniflare";
 import { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } from "wrangler";
@@ -28,6 +28,23 @@ const ratelimits = Object.fromEntries(
     settings.throttled ? limit : { ...limit, simple: { ...limit.simple, limit: UNLIMITED } },
   ]),
 );
+
+const { database_name, binding, migrations_dir } = config.d1_databases[0];
+
+// The control channel is a Worker too. Miniflare's own way to D1 from Node makes a synchronous call for
+// each `prepare` and `bind`, and now and then takes the late end of one call for that of the next.
+const CONTROL = `export default {
+  async fetch(request, { ${binding}: database }) {
+    try {
+      const statements = [await request.json()].flat();
+      const bound = statements.map(({ sql, params }) => database.prepare(sql).bind(...(params ?? [])));
+      const results = await database.batch(bound);
+      return Response.json(results.at(-1).results);
+    } catch (error) {
+      return new Response(String(error), { status: 400 });
+    }
+  },
+};`;
 
 const miniflare = new Miniflare({
   host: "127.0.0.1",
@@ -46,31 +63,24 @@ const miniflare = new Miniflare({
       bindings: { ...bindings.bindings, ...settings.vars },
       ratelimits,
     },
+    {
+      name: "control",
+      modules: true,
+      script: CONTROL,
+      compatibilityDate: bindings.compatibilityDate,
+      d1Databases: bindings.d1Databases,
+      unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.control }],
+    },
   ],
 });
 
 await miniflare.ready;
-const { database_name, binding, migrations_dir } = config.d1_databases[0];
-const database = await miniflare.getD1Database(binding);
 await migrate(path.resolve(path.dirname(settings.wrangler), migrations_dir ?? "migrations"));
 
-const control = createServer(async (request, response) => {
-  const chunks = [];
-  for await (const chunk of request) chunks.push(chunk);
-  try {
-    const { sql, params } = JSON.parse(Buffer.concat(chunks).toString());
-    const { results } = await database.prepare(sql).bind(...params).all();
-    response.end(JSON.stringify(results));
-  } catch (error) {
-    response.statusCode = 400;
-    response.end(String(error));
-  }
-});
-control.listen(settings.control, "127.0.0.1", () => console.log(`ready ${database_name}`));
+console.log(`ready ${database_name}`);
 
 for (const signal of ["SIGTERM", "SIGINT"]) {
   process.on(signal, async () => {
-    control.close();
     await miniflare.dispose();
     process.exit(0);
   });
@@ -88,17 +98,23 @@ function modulesBeside(entry) {
 
 // As `wrangler d1 migrations apply`: files in order, each once, remembered in `d1_migrations`.
 async function migrate(folder) {
-  await database
-    .prepare("CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)")
-    .run();
-  const { results } = await database.prepare("SELECT name FROM d1_migrations").all();
-  const applied = new Set(results.map((row) => row.name));
+  await sql({ sql: "CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)" });
+  const rows = await sql({ sql: "SELECT name FROM d1_migrations" });
+  const applied = new Set(rows.map((row) => row.name));
   const names = readdirSync(folder).filter((name) => name.endsWith(".sql")).sort();
   for (const name of names.filter((name) => !applied.has(name))) {
     const statements = unstable_splitSqlQuery(readFileSync(path.join(folder, name), "utf8"));
-    await database.batch([
-      ...statements.map((sql) => database.prepare(sql)),
-      database.prepare("INSERT INTO d1_migrations (name) VALUES (?)").bind(name),
+    await sql([
+      ...statements.map((sql) => ({ sql })),
+      { sql: "INSERT INTO d1_migrations (name) VALUES (?)", params: [name] },
     ]);
   }
+}
+
+// One statement, or several as one transaction; the rows of the last.
+async function sql(statements) {
+  const body = JSON.stringify(statements);
+  const reply = await fetch(`http://127.0.0.1:${settings.control}/sql`, { method: "POST", body });
+  if (!reply.ok) throw new Error(await reply.text());
+  return reply.json();
 }

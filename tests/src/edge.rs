@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use crate::{Mailbox, Process, folder, nested, port, secret};
 
+/// A test that waits longer would wait for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
 const START: Duration = Duration::from_secs(60);
 
 /// Builds the Worker unless it is up to date.
@@ -104,7 +106,7 @@ impl Builder {
             process,
             url: format!("http://127.0.0.1:{}", self.port),
             control: format!("http://127.0.0.1:{control}/sql"),
-            client: Client::builder().pool_max_idle_per_host(0).build()?,
+            client: Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE).build()?,
             folder: folder.to_owned(),
             builder: self,
         })

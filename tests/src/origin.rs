@@ -15,6 +15,8 @@ use serde_json::json;
 use crate::{clock, folder, nested, port, process::Process, secret};
 
 /// Generous: the machine may be compiling beside us.
+/// A test that waits longer would wait for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
 const START: Duration = Duration::from_secs(30);
 /// Origin finishes what is in flight, which may take its whole budget of 10 s.
 const GRACE: Duration = Duration::from_secs(12);
@@ -122,7 +124,7 @@ impl Builder {
         let command = self.command()?;
         let mut process = Process::spawn_with_grace("origin", &command, folder, GRACE)?;
         // No idle connections: they would belong to the runtime of the test that opened them.
-        let client = Client::builder().pool_max_idle_per_host(0).build()?;
+        let client = Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE).build()?;
         let url = format!("http://127.0.0.1:{}", self.port);
         let health = format!("{url}/health");
         process

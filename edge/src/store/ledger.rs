@@ -125,11 +125,16 @@ const USAGE: ByProof = by_proof!(usage);
 /// day's first charge, or the day before's. An expired lease charges nothing.
 const CHARGE_LEASE: &str = "
     UPDATE accounts SET
-      previous_day = CASE WHEN accounts.day < l.day THEN accounts.day ELSE previous_day END,
+      previous_day = CASE
+        WHEN accounts.day < l.day THEN accounts.day
+        WHEN accounts.day > l.day THEN max(previous_day, l.day)
+        ELSE previous_day END,
       previous_charged = CASE
         WHEN accounts.day < l.day THEN daily_charged
-        WHEN accounts.day > l.day AND previous_day = l.day AND l.source = 'daily'
-          THEN previous_charged + 1
+        WHEN accounts.day > l.day AND previous_day = l.day
+          THEN previous_charged + (l.source = 'daily')
+        -- The day of the lease had no charge until now.
+        WHEN accounts.day > l.day AND previous_day < l.day THEN (l.source = 'daily')
         ELSE previous_charged END,
       daily_charged = CASE
         WHEN accounts.day < l.day THEN (l.source = 'daily')
