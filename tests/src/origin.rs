@@ -14,9 +14,9 @@ use serde_json::json;
 
 use crate::{clock, folder, nested, port, process::Process, secret};
 
-/// Generous: the machine may be compiling beside us.
 /// A test that waits longer would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Generous: the machine may be compiling beside us.
 const START: Duration = Duration::from_secs(30);
 /// Origin finishes what is in flight, which may take its whole budget of 10 s.
 const GRACE: Duration = Duration::from_secs(12);
