@@ -56,6 +56,11 @@ lint: ## formatting, clippy natively and for wasm32, licences and sources of dep
 	@# Advisories need a database from GitHub, which not every machine reaches: left out.
 	tools/cargo-deny check --hide-inclusion-graph bans licenses sources
 
+.PHONY: admin
+admin: ## operator actions on accounts: make admin ARGS="[--remote] show ann@example.org"
+	@tools/install npm
+	@tools/admin $(ARGS)
+
 .PHONY: openapi
 openapi: ## write edge/openapi.json from the handlers' types
 	WRITE_OPENAPI=1 cargo test --locked --quiet --package rcpt-edge openapi

@@ -65,7 +65,7 @@ CREATE INDEX leases_by_expiry ON leases (expires_at);
 CREATE TABLE mailed_tokens (
   hash       TEXT    NOT NULL PRIMARY KEY,
   account_id TEXT    NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
-  purpose    TEXT    NOT NULL CHECK (purpose IN ('confirm')),
+  purpose    TEXT    NOT NULL CHECK (purpose IN ('confirm', 'reset')),
   expires_at INTEGER NOT NULL,
   -- A newer link voids older ones.
   UNIQUE (account_id, purpose)

@@ -71,6 +71,12 @@ impl AccountAddress {
         self.0.as_given()
     }
 
+    /// The address and its parts, none of which makes a password.
+    #[must_use]
+    pub fn parts(&self) -> [&str; 3] {
+        [self.0.normal(), self.0.local_part(), self.0.domain()]
+    }
+
     /// What equal accounts share.
     #[must_use]
     pub fn folded(&self) -> String {

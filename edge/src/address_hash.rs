@@ -20,6 +20,12 @@ pub fn of_checked(secret: &KeyRing, address: &Address) -> String {
     keyed(secret, "verdict", address.normal())
 }
 
+/// The hash that stands for a client's network in a throttle key: 64 hexadecimal digits.
+#[must_use]
+pub fn of_network(secret: &KeyRing, network: &str) -> String {
+    keyed(secret, "network", network)
+}
+
 fn keyed(secret: &KeyRing, purpose: &str, address: &str) -> String {
     // See `api_key::mac`: this cannot fail.
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.signing().1)

@@ -1,5 +1,5 @@
 use crate::{
-    cf::{database::Database, mailer::Mailer, verdict_cache::VerdictCache},
+    cf::{database::Database, mailer::Mailer, shield::Shield, verdict_cache::VerdictCache},
     config::Config,
 };
 
@@ -10,4 +10,5 @@ pub struct App {
     pub database: Database,
     pub verdicts: VerdictCache,
     pub mailer: Mailer,
+    pub shield: Shield,
 }

@@ -45,7 +45,10 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     {
         return Err(Error::invalid_body("The request body must be a JSON object."));
     }
-    serde_json::from_slice(bytes).map_err(|error| {
+    // From a text, because members that are ignored may not be UTF-8 otherwise (RFC 8259 §8.1).
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Error::invalid_body("The request body is not JSON."))?;
+    serde_json::from_str(text).map_err(|error| {
         if error.is_data() {
             Error::invalid_body(format!("The request body does not fit: {error}."))
         } else {

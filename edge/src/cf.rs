@@ -8,4 +8,5 @@ pub mod log;
 pub mod mailer;
 pub mod origin;
 pub mod request;
+pub mod shield;
 pub mod verdict_cache;

@@ -2,6 +2,8 @@
 
 use rcpt_shared::{KeyRing, Status};
 
+use crate::throttle::Rule;
+
 /// Everything that can be configured. Secrets hide themselves from `Debug`.
 #[derive(Debug)]
 pub struct Config {
@@ -16,6 +18,8 @@ pub struct Config {
     pub ticket_secrets: KeyRing,
     /// Keys the hashes of addresses: of accounts, and of checked addresses in the cache.
     pub address_secret: KeyRing,
+    /// Seal the secrets of authenticators.
+    pub totp_secrets: KeyRing,
     /// Seconds a portal session lives.
     pub session_ttl: u64,
     /// Seconds a lease on the allowance lives unless it is settled before.
@@ -23,6 +27,16 @@ pub struct Config {
     /// Milliseconds to wait for a verdict, over all origins together.
     pub upstream_budget_ms: u32,
     pub cache: CacheTimes,
+    pub throttle: Throttle,
+}
+
+/// How attempts are limited.
+#[derive(Debug)]
+pub struct Throttle {
+    /// Attempts on one account or address.
+    pub account: Rule,
+    /// Attempts from one network, whatever they are on.
+    pub network: Rule,
 }
 
 /// How long a verdict is served from the cache, in seconds.
@@ -63,6 +77,7 @@ impl Config {
         let api_key = read.keys("API_KEY_SECRETS");
         let ticket = read.keys("TICKET_SECRETS");
         let address = read.keys("ADDRESS_SECRET");
+        let totp = read.keys("TOTP_SECRETS");
         let origins = read.origins("ORIGINS");
         let portal_url = read.url("PORTAL_URL");
         let mail_from = read.text("MAIL_FROM");
@@ -74,8 +89,22 @@ impl Config {
             no_mail: read.number("CACHE_NO_MAIL_SECONDS", 15 * 60, 0, MAX_CACHE),
             undecided: read.number("CACHE_UNDECIDED_SECONDS", 5 * 60, 0, MAX_CACHE),
         };
-        match (session, api_key, ticket, address) {
-            (Some(session), Some(api_key), Some(ticket), Some(address))
+        let longest_wait = read.number("THROTTLE_LONGEST_WAIT_SECONDS", 15 * 60, 1, 24 * 60 * 60);
+        let forget_after =
+            read.number("THROTTLE_FORGET_SECONDS", 24 * 60 * 60, 60, 30 * 24 * 60 * 60);
+        let mut rule = |name, free| {
+            let free_attempts = read.number(name, free, 1, 1_000_000_000);
+            Rule { free_attempts, longest_wait, forget_after }
+        };
+        let throttle = Throttle {
+            // NIST SP 800-63B §3.2.2 asks for no more than 100 failures in a row; after these twenty,
+            // waits that double to 15 minutes leave about a hundred a day.
+            account: rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20),
+            // An office behind one address; successes are not counted.
+            network: rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100),
+        };
+        match (session, api_key, ticket, address, totp) {
+            (Some(session), Some(api_key), Some(ticket), Some(address), Some(totp))
                 if read.mistakes.is_empty() =>
             {
                 Ok(Self {
@@ -86,10 +115,12 @@ impl Config {
                     api_key_secrets: api_key,
                     ticket_secrets: ticket,
                     address_secret: address,
+                    totp_secrets: totp,
                     session_ttl,
                     lease_ttl,
                     upstream_budget_ms,
                     cache,
+                    throttle,
                 })
             }
             _ => Err(read.mistakes),
@@ -168,10 +199,15 @@ mod tests {
 
     fn values() -> HashMap<&'static str, String> {
         let secret = format!("k1:{}", "w".repeat(43));
-        let mut values: HashMap<_, _> =
-            ["SESSION_SECRETS", "API_KEY_SECRETS", "TICKET_SECRETS", "ADDRESS_SECRET"]
-                .map(|name| (name, secret.clone()))
-                .into();
+        let mut values: HashMap<_, _> = [
+            "SESSION_SECRETS",
+            "API_KEY_SECRETS",
+            "TICKET_SECRETS",
+            "ADDRESS_SECRET",
+            "TOTP_SECRETS",
+        ]
+        .map(|name| (name, secret.clone()))
+        .into();
         values.insert("ORIGINS", "http://a.example/, http://b.example".into());
         values.insert("PORTAL_URL", "https://portal.example/".into());
         values.insert("MAIL_FROM", "rcpt@example.org".into());

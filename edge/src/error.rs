@@ -185,6 +185,68 @@ impl Error {
         Self::account(StatusCode::FORBIDDEN, "deactivated", "This account is deactivated.")
     }
 
+    /// The operator has deactivated the API key; replacing it would not bring it back.
+    #[must_use]
+    pub fn key_deactivated() -> Self {
+        let detail = "The API key of this account is deactivated.";
+        Self::account(StatusCode::FORBIDDEN, "key_deactivated", detail)
+    }
+
+    /// The password was asked again within a session, and was wrong.
+    #[must_use]
+    pub fn wrong_password() -> Self {
+        Self::account(StatusCode::FORBIDDEN, "wrong_password", "The password is wrong.")
+    }
+
+    /// 401 where the code signs in, 403 within a session.
+    #[must_use]
+    pub fn totp_required(status: StatusCode) -> Self {
+        let detail = "Two-factor authentication is on: send a current code, or a recovery code, in \
+                      totp_code.";
+        Self::account(status, "totp_required", detail)
+    }
+
+    /// As [`Self::totp_required`].
+    #[must_use]
+    pub fn totp_invalid(status: StatusCode) -> Self {
+        let detail = "This code is not valid: it is wrong, too old, or was used before.";
+        Self::account(status, "totp_invalid", detail)
+    }
+
+    #[must_use]
+    pub fn totp_already_on() -> Self {
+        let detail = "Two-factor authentication is on already. Turn it off first.";
+        Self::account(StatusCode::CONFLICT, "totp_already_on", detail)
+    }
+
+    #[must_use]
+    pub fn totp_not_on() -> Self {
+        let detail = "Two-factor authentication is not on.";
+        Self::account(StatusCode::CONFLICT, "totp_not_on", detail)
+    }
+
+    /// There is no pending secret that the code could belong to.
+    #[must_use]
+    pub fn totp_not_set_up() -> Self {
+        let detail = "Set two-factor authentication up first.";
+        Self::account(StatusCode::CONFLICT, "totp_not_set_up", detail)
+    }
+
+    /// As [`Self::invalid_confirmation_token`], for a reset link.
+    #[must_use]
+    pub fn invalid_reset_token() -> Self {
+        let detail = "This link is not valid. It may have been used, replaced by a newer one, or \
+                      expired. Ask for a new one.";
+        Self::account(StatusCode::BAD_REQUEST, "invalid_token", detail)
+    }
+
+    /// Too many attempts; `seconds` until the next one is evaluated.
+    #[must_use]
+    pub fn throttled(seconds: u64) -> Self {
+        let detail = format!("Too many attempts. Try again in {seconds} seconds.");
+        Self::account(StatusCode::TOO_MANY_REQUESTS, "throttled", detail).after(seconds)
+    }
+
     #[must_use]
     pub fn not_found() -> Self {
         Self::plain(StatusCode::NOT_FOUND, None, "There is nothing at this path.")

@@ -10,19 +10,26 @@ mod app;
 mod body;
 mod caller;
 mod cf;
+mod client;
+mod common_passwords;
 mod config;
-mod confirmation;
 mod error;
 mod mail;
+mod mailed_token;
+mod member;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod openapi;
 mod origins;
 mod password;
 mod quota;
 mod random;
+mod recovery_code;
 pub mod routes;
+mod second_factor;
 mod session;
 mod store;
+mod throttle;
+mod totp;
 
 use axum::{body::Body, response::Response};
 use worker::{Context, Env, HttpRequest, ScheduleContext, ScheduledEvent, event};

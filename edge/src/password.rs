@@ -6,7 +6,7 @@ use argon2::{
 };
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::account::AccountAddress;
+use crate::{account::AccountAddress, common_passwords, error::Error};
 
 /// Characters, not bytes: a passphrase in Greek may be as long as one in English.
 const LENGTH: std::ops::RangeInclusive<usize> = 8..=128;
@@ -19,10 +19,6 @@ const LANES: u32 = 1;
 /// Salt length in bytes (RFC 9106 §3.1 recommends 16).
 pub const SALT_BYTES: usize = 16;
 
-/// Hashing failed, which happens only when the runtime is out of memory or a stored hash is damaged.
-#[derive(Debug)]
-pub struct HashError;
-
 /// Whether `password` may guard the account of `address`. Checked exactly as sent: nothing is trimmed
 /// or normalised, here or at sign-in.
 ///
@@ -33,29 +29,51 @@ pub fn check_rules(password: &SecretString, address: &AccountAddress) -> Result<
     if !LENGTH.contains(&password.chars().count()) {
         return Err("The password must have 8 to 128 characters.");
     }
-    if password.to_lowercase() == address.folded() {
-        return Err("The password must not be the email address.");
+    if resembles(password, address) {
+        return Err("The password must not be the email address or a part of it.");
+    }
+    if common_passwords::contains(password) {
+        return Err("This password is one of the most common ones, which are tried first.");
     }
     Ok(())
+}
+
+/// Whether the password is the address, its local part or its domain, give or take case, separators
+/// and digits around it, forwards or backwards.
+fn resembles(password: &str, address: &AccountAddress) -> bool {
+    let core = |text: &str| -> String {
+        let letters = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+        let plain: String = letters.collect();
+        plain.trim_matches(|c: char| c.is_ascii_digit()).to_owned()
+    };
+    let password = core(password);
+    let reversed: String = password.chars().rev().collect();
+    address
+        .parts()
+        .into_iter()
+        .map(core)
+        // A part of two letters says nothing; what is all digits has no core.
+        .filter(|part| part.chars().count() > 2)
+        .any(|part| part == password || part == reversed)
 }
 
 /// Hashes to a PHC string.
 ///
 /// # Errors
-/// [`HashError`].
-pub fn hash(password: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, HashError> {
+/// [`Error::internal`].
+pub fn hash(password: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, Error> {
     argon2id()?
         .hash_password_with_salt(password.expose_secret().as_bytes(), &salt)
         .map(|hash| hash.to_string())
-        .map_err(|_| HashError)
+        .map_err(unhashable)
 }
 
 /// Whether `password` is the one that was hashed.
 ///
 /// # Errors
-/// [`HashError`] when the stored hash cannot be read.
-pub fn verify(password: &SecretString, stored: &str) -> Result<bool, HashError> {
-    let stored = PasswordHash::new(stored).map_err(|_| HashError)?;
+/// [`Error::internal`] when the stored hash cannot be read.
+pub fn verify(password: &SecretString, stored: &str) -> Result<bool, Error> {
+    let stored = PasswordHash::new(stored).map_err(unhashable)?;
     // The parameters come from the stored hash, so older ones go on verifying.
     Ok(argon2id()?.verify_password(password.expose_secret().as_bytes(), &stored).is_ok())
 }
@@ -63,8 +81,8 @@ pub fn verify(password: &SecretString, stored: &str) -> Result<bool, HashError> 
 /// Does the work of [`verify`] for an address without an account, so that the time tells nothing.
 ///
 /// # Errors
-/// [`HashError`].
-pub fn verify_nothing(password: &SecretString) -> Result<(), HashError> {
+/// [`Error::internal`].
+pub fn verify_nothing(password: &SecretString) -> Result<(), Error> {
     hash(password, [0; SALT_BYTES]).map(drop)
 }
 
@@ -74,8 +92,13 @@ pub fn is_outdated(stored: &str) -> bool {
     !stored.starts_with(&format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p={LANES}$"))
 }
 
-fn argon2id() -> Result<Argon2<'static>, HashError> {
-    let params = Params::new(MEMORY_KIB, PASSES, LANES, None).map_err(|_| HashError)?;
+/// The runtime is out of memory, or a stored hash is damaged.
+fn unhashable(error: impl std::fmt::Display) -> Error {
+    Error::internal(format!("password hash: {error}"))
+}
+
+fn argon2id() -> Result<Argon2<'static>, Error> {
+    let params = Params::new(MEMORY_KIB, PASSES, LANES, None).map_err(unhashable)?;
     Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
 }
 
@@ -90,9 +113,38 @@ mod tests {
         for good in ["8 chars!", "        ", &"ψ".repeat(8), &"ψ".repeat(128)] {
             assert_eq!(check_rules(&good.into(), &address), Ok(()), "{good:?}");
         }
-        for bad in ["", "1234567", &"x".repeat(129), "ψυχή", "Ann.Smith@Example.org"] {
-            assert!(check_rules(&bad.into(), &address).is_err(), "{bad:?}");
+        for bad in ["", "1234567", &"x".repeat(129), "ψυχή"] {
+            let told = check_rules(&bad.into(), &address).unwrap_err();
+            assert!(told.contains("8 to 128"), "{bad:?}: {told}");
         }
+    }
+
+    #[test]
+    fn the_address_and_its_trivial_variants_are_refused_and_the_reason_is_told() {
+        let address = AccountAddress::parse("ann.smith@example.org").unwrap();
+        for bad in [
+            "Ann.Smith@Example.org",
+            "ann.smith",
+            "AnnSmith2026",
+            "123annsmith!!",
+            "htimsnna",
+            "example.org",
+            "annsmithexampleorg",
+        ] {
+            let told = check_rules(&bad.into(), &address).unwrap_err();
+            assert!(told.contains("email address"), "{bad:?}: {told}");
+        }
+        assert_eq!(check_rules(&"ann smith likes tea".into(), &address), Ok(()));
+    }
+
+    #[test]
+    fn common_passwords_are_refused_in_any_case_and_the_reason_is_told() {
+        let address = AccountAddress::parse("ann.smith@example.org").unwrap();
+        for bad in ["password", "Password", "qwertyuiop", "1234567890", "iloveyou"] {
+            let told = check_rules(&bad.into(), &address).unwrap_err();
+            assert!(told.contains("most common"), "{bad:?}: {told}");
+        }
+        assert_eq!(check_rules(&"password ".into(), &address), Ok(()), "checked exactly as sent");
     }
 
     #[test]

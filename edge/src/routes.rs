@@ -15,7 +15,9 @@ use crate::{app::App, body, error::Error};
 pub mod auth;
 pub mod health;
 pub mod me;
+pub mod password;
 pub mod profile;
+pub mod two_factor;
 pub mod validate_email;
 
 /// One operation of the API.
@@ -43,8 +45,18 @@ pub fn table() -> Vec<Route> {
         post("/v1/auth/register", Anyone, auth::register),
         post("/v1/auth/verify-email", Anyone, auth::verify_email),
         post("/v1/auth/login", Anyone, auth::login),
+        post("/v1/auth/forgot-password", Anyone, password::forgot),
+        post("/v1/auth/reset-password", Anyone, password::reset),
+        put("/v1/auth/password", Session, password::change),
+        post("/v1/auth/totp/setup", Session, two_factor::set_up),
+        post("/v1/auth/totp/enable", Session, two_factor::enable),
+        post("/v1/auth/totp/disable", Session, two_factor::disable),
+        post("/v1/auth/totp/recovery-codes", Session, two_factor::recovery_codes),
         post("/v1/auth/rotate-api-key", Session, profile::rotate_api_key),
         put("/v1/auth/settings", Session, profile::settings),
+        post("/v1/auth/sign-out-everywhere", Session, profile::sign_out_everywhere),
+        get("/v1/me", Session, me::show),
+        delete("/v1/me", Session, me::delete),
         get("/v1/me/quota", KeyOrSession, me::quota),
         get("/v1/health", Anyone, health::live),
         get("/v1/health/ready", Anyone, health::ready),
@@ -98,4 +110,12 @@ fn put<T: 'static>(
     handler: impl Handler<T, Arc<App>>,
 ) -> Route {
     Route { method: Method::PUT, path, access, handler: on(MethodFilter::PUT, handler) }
+}
+
+fn delete<T: 'static>(
+    path: &'static str,
+    access: Access,
+    handler: impl Handler<T, Arc<App>>,
+) -> Route {
+    Route { method: Method::DELETE, path, access, handler: on(MethodFilter::DELETE, handler) }
 }

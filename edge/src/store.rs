@@ -4,3 +4,6 @@
 pub mod accounts;
 pub mod housekeeping;
 pub mod ledger;
+pub mod passwords;
+pub mod throttle;
+pub mod two_factor;

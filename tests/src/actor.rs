@@ -21,6 +21,24 @@ impl Reply {
         (self.status, &self.body)
     }
 
+    /// Asserts an error of an account operation: this status, and `{detail, code}` with this code and
+    /// nothing else.
+    ///
+    /// # Panics
+    /// It is another answer.
+    pub fn assert_error(&self, status: u16, code: &str, why: &str) {
+        let detail = self.body.get("detail").and_then(Value::as_str).unwrap_or_default();
+        let expected = json!({ "detail": detail, "code": code });
+        assert_eq!(self.parts(), (status, &expected), "{why}");
+        assert!(!detail.is_empty(), "{why}");
+    }
+
+    /// A member of the body as text; empty when absent.
+    #[must_use]
+    pub fn text(&self, member: &str) -> &str {
+        self.body.get(member).and_then(Value::as_str).unwrap_or_default()
+    }
+
     /// A header as text; empty when absent.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
@@ -49,6 +67,16 @@ impl Anonymous {
         let client = Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE);
         let client = client.build().expect("a client");
         Self { client, url: url.to_owned() }
+    }
+
+    /// As [`Anonymous::new`], but its connections are kept for further requests: for many requests
+    /// within one test.
+    ///
+    /// # Panics
+    /// Never: no TLS backend has to be found.
+    #[must_use]
+    pub fn on_kept_connections(url: &str) -> Self {
+        Self { client: Client::builder().build().expect("a client"), url: url.to_owned() }
     }
 
     /// A request to change before it is sent with [`send`]; `path` is below `/v1`.
@@ -81,6 +109,23 @@ impl Anonymous {
         self.post("/auth/login", &json!({ "email": email, "password": password })).await
     }
 
+    /// `POST /auth/login` with a code.
+    pub async fn login_with_code(&self, email: &str, password: &str, code: &str) -> Reply {
+        let body = json!({ "email": email, "password": password, "totp_code": code });
+        self.post("/auth/login", &body).await
+    }
+
+    /// `POST /auth/forgot-password`.
+    pub async fn forgot_password(&self, email: &str) -> Reply {
+        self.post("/auth/forgot-password", &json!({ "email": email })).await
+    }
+
+    /// `POST /auth/reset-password`, without a code.
+    pub async fn reset_password(&self, token: &str, password: &str) -> Reply {
+        let body = json!({ "token": token, "password": password });
+        self.post("/auth/reset-password", &body).await
+    }
+
     /// `POST /validate_email` with this `X-API-Key`.
     pub async fn check_with_key(&self, api_key: &str, address: &str) -> Reply {
         let request = self.request(Method::POST, "/validate_email");
@@ -98,12 +143,49 @@ static IN_FLIGHT: Semaphore = Semaphore::const_new(500);
 /// # Panics
 /// The connection fails. A body that is not JSON becomes a JSON string.
 pub async fn send(request: RequestBuilder) -> Reply {
+    try_send(request).await.expect("the edge answers")
+}
+
+async fn try_send(request: RequestBuilder) -> reqwest::Result<Reply> {
     let _permit = IN_FLIGHT.acquire().await.expect("never closed");
-    let response = request.send().await.expect("the edge answers");
+    let response = request.send().await?;
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    let text = response.text().await.expect("the edge finishes its answer");
+    let text = response.text().await?;
     let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-    Reply { status, headers, body }
+    Ok(Reply { status, headers, body })
+}
+
+/// Sends all requests, `width` at once, and returns the answers in the order of the requests. A hundred
+/// that each hash a password keep a busy machine longer than workerd's `headerTimeout`: a connection
+/// that it closes unread is opened again.
+///
+/// # Panics
+/// A request gets no answer five times.
+pub async fn send_all(
+    requests: impl IntoIterator<Item = RequestBuilder>,
+    width: usize,
+) -> Vec<Reply> {
+    let places = std::sync::Arc::new(Semaphore::new(width));
+    let mut tasks = Vec::new();
+    for request in requests {
+        let place = std::sync::Arc::clone(&places).acquire_owned().await.expect("never closed");
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..4 {
+                let again = request.try_clone().expect("a body of bytes");
+                if let Ok(reply) = try_send(again).await {
+                    return reply;
+                }
+            }
+            let reply = send(request).await;
+            drop(place);
+            reply
+        }));
+    }
+    let mut replies = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        replies.push(task.await.expect("a reply"));
+    }
+    replies
 }
 
 /// A confirmed account, signed in.
@@ -182,6 +264,11 @@ impl Account {
     /// `PUT path` with the session.
     pub async fn put(&self, path: &str, body: &Value) -> Reply {
         send(self.request(Method::PUT, path).json(body)).await
+    }
+
+    /// `DELETE path` with the session.
+    pub async fn delete(&self, path: &str, body: &Value) -> Reply {
+        send(self.request(Method::DELETE, path).json(body)).await
     }
 
     /// A request with the session, to change before it is sent with [`send`].

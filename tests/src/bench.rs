@@ -8,6 +8,8 @@ use tokio::time::Instant;
 
 use crate::{Account, Stack, folder};
 
+mod accounts;
+
 /// Enough for a median and a 99th percentile that mean something, and over in a minute.
 const CHECKS: usize = 300;
 
@@ -21,7 +23,8 @@ pub struct Figure {
     pub n: usize,
 }
 
-/// Measures everything, prints a table, and writes each figure to `target/bench/<name>.json`.
+/// Measures everything, prints a table, and writes each figure to `target/bench/<name>.json`; those
+/// of accounts, together, to `target/bench/accounts.json`.
 ///
 /// # Errors
 /// A part does not start, or a file cannot be written.
@@ -57,18 +60,25 @@ pub async fn run() -> Result<()> {
             });
         }
     }
-    report(&figures, &folder::target().join("bench"))
+    drop(stack);
+    let accounts = accounts::run().await?;
+
+    let folder = folder::target().join("bench");
+    fs::create_dir_all(&folder)?;
+    println!("{:<28} {:>12} {:<6} {:>6}", "figure", "value", "unit", "n");
+    for figure in figures.iter().chain(&accounts) {
+        let Figure { name, value, unit, n } = figure;
+        println!("{name:<28} {value:>12.2} {unit:<6} {n:>6}");
+    }
+    for figure in &figures {
+        write(&folder.join(format!("{}.json", figure.name)), figure)?;
+    }
+    write(&folder.join("accounts.json"), &accounts)
 }
 
-fn report(figures: &[Figure], to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    println!("{:<24} {:>12} {:<6} {:>6}", "figure", "value", "unit", "n");
-    for figure in figures {
-        let Figure { name, value, unit, n } = figure;
-        println!("{name:<24} {value:>12.2} {unit:<6} {n:>6}");
-        fs::write(to.join(format!("{name}.json")), serde_json::to_string(figure)? + "\n")?;
-    }
-    Ok(())
+fn write(file: &Path, figures: &impl Serialize) -> Result<()> {
+    fs::write(file, serde_json::to_string(figures)? + "\n")
+        .with_context(|| format!("writing {}", file.display()))
 }
 
 /// Bytes of the Worker's wasm after gzip, as Cloudflare counts them.

@@ -4,16 +4,18 @@
 //   wrangler   path of wrangler.toml
 //   port       where the Worker is served, on 127.0.0.1
 //   control    port of the control channel: POST /sql {sql, params}, or a list of them to run as one
-//              transaction, answers the rows of the last
-//   state      folder of D1, KV and the Cache API; kept across restarts
+//              transaction, answers the rows of the last; POST /scheduled runs the scheduled handler
+//   state      folder of D1, KV and the Cache API, as wrangler's --persist-to; kept across restarts
 //   vars       vars and secrets, over those of wrangler.toml
-//   throttled  false: the rate limit bindings let everything through
+//   shielded   false: the rate limit bindings let everything through
+//   mailless   true: no mail can be handed over
+//   observed   true: GET /observed tells what the Worker asked of its bindings (observed.mjs)
 //
 // What the Worker logs and the mails it "sends" appear on standard output; `ready` is the last line of
 // the start.
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
-import { Log, LogLevel, Miniflare } from "miniflare";
+import { Log, LogLevel, Miniflare, Response } from "miniflare";
 import { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } from "wrangler";
 
 const settings = JSON.parse(readFileSync(process.argv[2], "utf8"));
@@ -25,7 +27,7 @@ const UNLIMITED = 1_000_000_000;
 const ratelimits = Object.fromEntries(
   Object.entries(bindings.ratelimits ?? {}).map(([name, limit]) => [
     name,
-    settings.throttled ? limit : { ...limit, simple: { ...limit.simple, limit: UNLIMITED } },
+    settings.shielded ? limit : { ...limit, simple: { ...limit.simple, limit: UNLIMITED } },
   ]),
 );
 
@@ -34,8 +36,9 @@ const { database_name, binding, migrations_dir } = config.d1_databases[0];
 // The control channel is a Worker too. Miniflare's own way to D1 from Node makes a synchronous call for
 // each `prepare` and `bind`, and now and then takes the late end of one call for that of the next.
 const CONTROL = `export default {
-  async fetch(request, { ${binding}: database }) {
+  async fetch(request, { ${binding}: database, SCHEDULED: scheduled }) {
     try {
+      if (new URL(request.url).pathname === "/scheduled") return scheduled.fetch(request);
       const statements = [await request.json()].flat();
       const bound = statements.map(({ sql, params }) => database.prepare(sql).bind(...(params ?? [])));
       const results = await database.batch(bound);
@@ -46,14 +49,21 @@ const CONTROL = `export default {
   },
 };`;
 
+// A binding that may send from nobody's address refuses every mail, as Cloudflare does from an address
+// that is not onboarded.
+const send = settings.mailless
+  ? bindings.email.send_email.map((binding) => ({ ...binding, allowed_sender_addresses: [] }))
+  : bindings.email.send_email;
+
 const miniflare = new Miniflare({
   host: "127.0.0.1",
   port: settings.port,
   log: new Log(LogLevel.INFO),
+  // The Worker logs each request itself; a second line costs a call of Node.
+  logRequests: false,
   // No look-up of the data centre we are near: there may be no network.
   cf: false,
-  unsafeTriggerHandlers: true,
-  defaultPersistRoot: settings.state,
+  defaultPersistRoot: path.join(settings.state, "v3"),
   workers: [
     {
       ...bindings,
@@ -62,6 +72,7 @@ const miniflare = new Miniflare({
       modulesRoot: path.dirname(main),
       bindings: { ...bindings.bindings, ...settings.vars },
       ratelimits,
+      email: { send_email: send },
     },
     {
       name: "control",
@@ -69,6 +80,7 @@ const miniflare = new Miniflare({
       script: CONTROL,
       compatibilityDate: bindings.compatibilityDate,
       d1Databases: bindings.d1Databases,
+      serviceBindings: { SCHEDULED: runScheduled },
       unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.control }],
     },
   ],
@@ -86,6 +98,13 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
   });
 }
 
+// A service binding would reach the router of the static assets, which has no such handler.
+async function runScheduled() {
+  const worker = await miniflare.getWorker(config.name);
+  const { outcome } = await worker.scheduled({ cron: config.triggers.crons[0] });
+  return new Response(outcome);
+}
+
 // Every module worker-build wrote, the entry first.
 function modulesBeside(entry) {
   const folder = path.dirname(entry);
@@ -93,7 +112,14 @@ function modulesBeside(entry) {
   const modules = readdirSync(folder, { recursive: true })
     .map((name) => ({ type: types[path.extname(name)], path: path.join(folder, name) }))
     .filter((module) => module.type);
-  return modules.sort((a, b) => Number(b.path === entry) - Number(a.path === entry));
+  modules.sort((a, b) => Number(b.path === entry) - Number(a.path === entry));
+  if (!settings.observed) return modules;
+  const observers = ["observed.mjs", "memory.mjs"].map((name) => ({
+    type: "ESModule",
+    path: path.join(folder, name),
+    contents: readFileSync(new URL(name, import.meta.url), "utf8"),
+  }));
+  return [...observers, ...modules];
 }
 
 // As `wrangler d1 migrations apply`: files in order, each once, remembered in `d1_migrations`.

@@ -15,8 +15,10 @@ use serde_json::{Value, json};
 
 use crate::{Mailbox, Process, folder, nested, port, secret};
 
-/// A test that waits longer would wait for ever.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How many attempts need not wait. All tests come from one network.
+const FREE_ATTEMPTS: [&str; 2] =
+    ["THROTTLE_ACCOUNT_FREE_ATTEMPTS", "THROTTLE_NETWORK_FREE_ATTEMPTS"];
+
 const START: Duration = Duration::from_secs(60);
 
 /// Builds the Worker unless it is up to date.
@@ -44,7 +46,9 @@ fn run_make() -> Result<()> {
 #[derive(Debug, Clone)]
 pub struct Builder {
     vars: BTreeMap<String, String>,
-    throttled: bool,
+    shielded: bool,
+    mailless: bool,
+    observed: bool,
     port: u16,
 }
 
@@ -62,10 +66,32 @@ impl Builder {
         self.var("ORIGINS", urls.join(","))
     }
 
-    /// With the rate limits of wrangler.toml, which otherwise let everything through.
+    /// With the rate limits of wrangler.toml and the Worker's own waits between attempts, which
+    /// otherwise let everything through.
     #[must_use]
     pub fn throttled(mut self) -> Self {
-        self.throttled = true;
+        self.shielded = true;
+        self.with_waits()
+    }
+
+    /// With the Worker's own waits between attempts, but without the rate limits before them.
+    #[must_use]
+    pub fn with_waits(mut self) -> Self {
+        self.vars.retain(|name, _| !FREE_ATTEMPTS.contains(&name.as_str()));
+        self
+    }
+
+    /// Whether mails can be handed over.
+    #[must_use]
+    pub fn mailless(mut self, mailless: bool) -> Self {
+        self.mailless = mailless;
+        self
+    }
+
+    /// With [`Edge::observed`].
+    #[must_use]
+    pub fn observed(mut self) -> Self {
+        self.observed = true;
         self
     }
 
@@ -88,7 +114,9 @@ impl Builder {
             "control": control,
             "state": folder.join("state"),
             "vars": self.vars,
-            "throttled": self.throttled,
+            "shielded": self.shielded,
+            "mailless": self.mailless,
+            "observed": self.observed,
         });
         let file = folder.join("settings.json");
         fs::write(&file, settings.to_string())?;
@@ -105,8 +133,8 @@ impl Builder {
         Ok(Edge {
             process,
             url: format!("http://127.0.0.1:{}", self.port),
-            control: format!("http://127.0.0.1:{control}/sql"),
-            client: Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE).build()?,
+            control: format!("http://127.0.0.1:{control}"),
+            client: Client::builder().pool_max_idle_per_host(0).build()?,
             folder: folder.to_owned(),
             builder: self,
         })
@@ -138,10 +166,13 @@ impl Edge {
             ("PORTAL_URL".to_owned(), format!("http://127.0.0.1:{port}")),
             ("MAIL_FROM".to_owned(), "rcpt@rcpt-tests.net".to_owned()),
         ]);
+        for name in FREE_ATTEMPTS {
+            vars.insert(name.to_owned(), "1000000000".to_owned());
+        }
         for name in secret::EDGE {
             vars.insert(name.to_owned(), secret::key_ring().expect("/dev/urandom"));
         }
-        Builder { vars, throttled: false, port }
+        Builder { vars, shielded: false, mailless: false, observed: false, port }
     }
 
     /// The mails it has sent.
@@ -156,7 +187,13 @@ impl Edge {
     /// D1 refuses the statement.
     pub async fn sql(&self, sql: &str, params: &[Value]) -> Vec<Value> {
         let body = json!({ "sql": sql, "params": params }).to_string();
-        let reply = self.client.post(&self.control).body(body).send().await.expect("edge.mjs");
+        let reply = self
+            .client
+            .post(format!("{}/sql", self.control))
+            .body(body)
+            .send()
+            .await
+            .expect("edge.mjs");
         let status = reply.status();
         let text = reply.text().await.expect("edge.mjs");
         assert!(status.is_success(), "{sql}: {text}");
@@ -168,8 +205,42 @@ impl Edge {
     /// # Errors
     /// As [`Builder::start`].
     pub async fn restart(&mut self) -> Result<()> {
+        self.restart_with(|builder| builder).await
+    }
+
+    /// As [`Edge::restart`], with other settings. The log, and with it the mailbox, starts anew.
+    ///
+    /// # Errors
+    /// As [`Builder::start`].
+    pub async fn restart_with(&mut self, change: impl FnOnce(Builder) -> Builder) -> Result<()> {
         self.process.kill();
-        *self = self.builder.clone().start_in(&self.folder.clone()).await?;
+        *self = change(self.builder.clone()).start_in(&self.folder.clone()).await?;
         Ok(())
+    }
+
+    /// Where D1, KV and the Cache API are kept: wrangler's `--persist-to`.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.folder.join("state")
+    }
+
+    /// What the Worker asked of its bindings so far: calls of `d1` and `kv`, and `mails` with their
+    /// headers. Only of an edge that was built with [`Builder::observed`].
+    ///
+    /// # Panics
+    /// It was not.
+    pub async fn observed(&self) -> Value {
+        let reply = self.client.get(format!("{}/observed", self.url)).send().await.expect("edge");
+        serde_json::from_str(&reply.text().await.expect("edge")).expect("an observed edge")
+    }
+
+    /// Runs the scheduled handler once.
+    ///
+    /// # Panics
+    /// It fails.
+    pub async fn run_scheduled(&self) {
+        let url = format!("{}/scheduled", self.control);
+        let reply = self.client.post(url).send().await.expect("edge.mjs");
+        assert_eq!(reply.text().await.expect("edge.mjs"), "ok");
     }
 }

@@ -3,6 +3,7 @@
 //! of which outlives the process that started it.
 
 pub mod actor;
+pub mod authenticator;
 pub mod bench;
 pub mod clock;
 pub mod customer;
@@ -26,6 +27,7 @@ pub mod smtp_server;
 pub mod stack;
 
 pub use actor::{Account, Anonymous, Reply};
+pub use authenticator::Authenticator;
 pub use edge::Edge;
 pub use fake_origin::{Conduct, FakeOrigin};
 pub use mailbox::{Mail, Mailbox};

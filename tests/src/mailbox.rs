@@ -1,5 +1,5 @@
-//! The mails that a local Worker "sends": miniflare writes each one's text to a temporary file, and its
-//! envelope and the file's path to the log.
+//! The mails that a local Worker "sends": miniflare writes each one's text and HTML to temporary files,
+//! and its envelope and the files' paths to the log.
 
 use std::{
     fs,
@@ -20,6 +20,7 @@ pub struct Mail {
     pub to: String,
     pub subject: String,
     pub text: String,
+    pub html: String,
 }
 
 impl Mail {
@@ -31,7 +32,7 @@ impl Mail {
             .find(|word| word.starts_with("https://") || word.starts_with("http://"))
     }
 
-    /// The token in the link `{PORTAL_URL}/verify?token=…` (interface §4.4).
+    /// The token in the link `{PORTAL_URL}/verify?token=…` (interface §4.4) or `/reset?token=…`.
     #[must_use]
     pub fn token(&self) -> Option<&str> {
         self.link()?.split_once("?token=").map(|(_, token)| token)
@@ -97,11 +98,11 @@ impl Mailbox {
     }
 }
 
-/// An envelope is logged as `From: …`, `To: …`, `Subject: …`, an empty line and `Text: <path>`. One
-/// whose text cannot be read yet is left for later.
+/// An envelope is logged as `From: …`, `To: …`, `Subject: …`, an empty line, `Text: <path>` and
+/// `HTML: <path>`. One whose files cannot be read yet is left for later.
 fn parse(log: &str, read: impl Fn(&str) -> Option<String>) -> Vec<Mail> {
     let mut mails = Vec::new();
-    let (mut from, mut to, mut subject) = ("", "", "");
+    let (mut from, mut to, mut subject, mut text) = ("", "", "", "");
     let mut within = false;
     for line in log.lines() {
         if line.contains("send_email binding called with MessageBuilder:") {
@@ -114,8 +115,12 @@ fn parse(log: &str, read: impl Fn(&str) -> Option<String>) -> Vec<Mail> {
         } else if let Some(rest) = line.strip_prefix("Subject: ") {
             subject = rest;
         } else if let Some(path) = line.strip_prefix("Text: ") {
+            text = path.trim();
+        } else if let Some(path) = line.strip_prefix("HTML: ") {
             let [from, to, subject] = [from, to, subject].map(str::to_owned);
-            mails.extend(read(path.trim()).map(|text| Mail { from, to, subject, text }));
+            if let (Some(text), Some(html)) = (read(text), read(path.trim())) {
+                mails.push(Mail { from, to, subject, text, html });
+            }
             within = false;
         }
     }
@@ -130,10 +135,12 @@ mod tests {
     fn reads_mails_out_of_a_log_with_other_lines() {
         let log = "[mf:inf] GET /v1/health 200 OK (1ms)\nTo: nobody\nText: /tmp/other\n\
             [mf:inf] \u{1b}[34msend_email binding called with MessageBuilder:\u{1b}[39m\n\
-            From: \"rcpt\" <rcpt@example.org>\nTo: ann@example.org\nSubject: Confirm\n\nText: /tmp/a\n\
+            From: \"rcpt\" <rcpt@example.org>\nTo: ann@example.org\nSubject: Confirm\n\nText: /tmp/a\nHTML: /tmp/b\n\
             [mf:inf] POST /v1/auth/register 201 Created (9ms)\n";
         let mails = parse(log, |path| {
-            (path == "/tmp/a").then(|| "Open\n\nhttp://p/verify?token=abc\n\nsoon".to_owned())
+            ["/tmp/a", "/tmp/b"]
+                .contains(&path)
+                .then(|| "Open\n\nhttp://p/verify?token=abc\n\nsoon".to_owned())
         });
         let [mail] = &mails[..] else { panic!("{mails:?}") };
         assert_eq!((mail.to.as_str(), mail.subject.as_str()), ("ann@example.org", "Confirm"));

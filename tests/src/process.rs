@@ -188,6 +188,20 @@ impl Process {
         }
     }
 
+    /// The process id of a program of this name that the process has started, or is.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<u32> {
+        let group = self.group().to_string();
+        fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            // `pid (name) state parent group …`, proc_pid_stat(5).
+            let (pid, rest) = stat.split_once(" (")?;
+            let (comm, rest) = rest.rsplit_once(") ")?;
+            let is_member = comm == name && rest.split(' ').nth(2) == Some(group.as_str());
+            is_member.then(|| pid.parse().ok())?
+        })
+    }
+
     /// SIGTERM now; returns without waiting. Follow with [`Process::wait_for_end`].
     pub fn terminate(&mut self) {
         self.held = None;

@@ -186,7 +186,7 @@ async fn a_password_has_8_to_128_characters_and_is_not_the_address() {
     let email = edge.new_email();
     let [short, long] = ["x7-".repeat(2) + "x", "x7-y".repeat(32) + "z"];
     let length = "The password must have 8 to 128 characters.";
-    let address = "The password must not be the email address.";
+    let address = "The password must not be the email address or a part of it.";
     let cases = [
         ("", length),
         (short.as_str(), length),

@@ -85,7 +85,7 @@ async fn a_verdict_is_found_in_kv_by_a_data_centre_that_has_not_seen_it_and_in_i
     let account = edge.account().await;
     let address = "everywhere@example.org";
     assert!(!is_cached(&account, address).await);
-    let state = edge.process.log_path().with_file_name("state");
+    let state = edge.state().join("v3");
     // Both copies, then each of the two without the other: the kv copy is written after the answer.
     let blobs = |kind: &str| {
         let folder = state.join(kind);

@@ -36,13 +36,23 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 10] = [
+const OPERATIONS: [(&str, &str, &str); 20] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/auth/register", "POST"),
     ("POST", "/auth/verify-email", "POST"),
     ("POST", "/auth/login", "POST"),
+    ("POST", "/auth/forgot-password", "POST"),
+    ("POST", "/auth/reset-password", "POST"),
+    ("PUT", "/auth/password", "PUT"),
+    ("POST", "/auth/totp/setup", "POST"),
+    ("POST", "/auth/totp/enable", "POST"),
+    ("POST", "/auth/totp/disable", "POST"),
+    ("POST", "/auth/totp/recovery-codes", "POST"),
     ("POST", "/auth/rotate-api-key", "POST"),
     ("PUT", "/auth/settings", "PUT"),
+    ("POST", "/auth/sign-out-everywhere", "POST"),
+    ("GET", "/me", "GET,HEAD,DELETE"),
+    ("DELETE", "/me", "GET,HEAD,DELETE"),
     ("GET", "/me/quota", "GET,HEAD"),
     ("GET", "/health", "GET,HEAD"),
     ("GET", "/health/ready", "GET,HEAD"),

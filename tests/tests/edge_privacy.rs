@@ -9,7 +9,11 @@ use std::{
     time::Duration,
 };
 
-use rcpt_tests::{Mail, Stack, actor::send};
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
+};
+use rcpt_tests::{Account, Authenticator, Mail, Stack, actor::send};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -70,7 +74,7 @@ async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
     let login = anonymous.login(&email, PASSWORD).await;
     assert_eq!(login.status, 200);
     secrets_of(&login.body, "sign-in", &mut secrets);
-    let account = rcpt_tests::Account::from_credentials(&anonymous, PASSWORD, &login);
+    let account = Account::from_credentials(&anonymous, PASSWORD, &login);
 
     let mut ids = Vec::new();
     for address in CHECKED {
@@ -100,6 +104,8 @@ async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
     assert_eq!(account.check(CHECKED[0]).await.status, 401, "a replaced key");
     assert_eq!(anonymous.check_with_key(new_key, CHECKED[0]).await.status, 200);
 
+    two_factor_and_passwords(stack, account, &mut secrets).await;
+
     // The parts of credentials that are secret by themselves.
     let parts: Vec<_> = secrets
         .iter()
@@ -111,6 +117,68 @@ async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
         .collect();
     secrets.extend(parts);
     (secrets, ids)
+}
+
+/// Everything of sign-in that has a secret of its own: an authenticator, one that is only set up,
+/// recovery codes, used and unused, reset links, used and waiting, and new passwords.
+async fn two_factor_and_passwords(stack: &Stack, account: Account, secrets: &mut Secrets) {
+    let edge = &stack.edge;
+    let (authenticator, codes) = account.enable_two_factor().await;
+    secrets.extend(spellings("TOTP secret", &authenticator));
+    let pending = edge.account().await;
+    secrets.extend(spellings("pending TOTP secret", &pending.set_up_two_factor().await));
+    assert_eq!(account.rotate_with(&codes[0]).await.status, 200);
+    assert_eq!(account.rotate_with("zzzz-zzzz-zzzz-zzzz").await.status, 403);
+    let anonymous = &account.anonymous;
+    let [forgotten, changed] = ["pelican-reset-44-lantern", "pelican-changed-45-lantern"];
+    assert_eq!(anonymous.forgot_password(&account.email).await.status, 200);
+    let mails = edge.mailbox();
+    let is_reset = |mail: &Mail| mail.subject == "Set a new password";
+    mails.wait_for_nth_mail(&account.email, 7).await.unwrap();
+    let mail = mails.mails_to(&account.email).into_iter().rfind(is_reset).unwrap();
+    let token = mail.token().unwrap();
+    let body = json!({ "token": token, "password": forgotten, "totp_code": codes[1] });
+    let reply = anonymous.post("/auth/reset-password", &body).await;
+    secrets_of(&reply.body, "reset", secrets);
+    let session = Account::from_credentials(anonymous, forgotten, &reply);
+    let body = json!({ "current_password": forgotten, "new_password": changed });
+    secrets_of(&session.put("/auth/password", &body).await.body, "password change", secrets);
+    secrets.push(("reset token".to_owned(), token.to_owned()));
+    secrets.extend([forgotten, changed].map(|text| ("password".to_owned(), text.to_owned())));
+    assert_eq!(pending.anonymous.forgot_password(&pending.email).await.status, 200);
+    let waiting = mails.wait_for_nth_mail(&pending.email, 2).await.unwrap();
+    secrets.push(("waiting reset token".to_owned(), waiting.token().unwrap().to_owned()));
+    for code in codes {
+        secrets.push(("recovery code".to_owned(), code.replace('-', "")));
+        secrets.push(("recovery code".to_owned(), code));
+    }
+}
+
+/// The secret in base32, in hexadecimal, and in base64 of either alphabet.
+fn spellings(name: &str, authenticator: &Authenticator) -> Vec<(String, String)> {
+    let bytes = base32(&authenticator.secret);
+    let hexadecimal = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    [
+        authenticator.secret.clone(),
+        hexadecimal,
+        STANDARD_NO_PAD.encode(&bytes),
+        URL_SAFE_NO_PAD.encode(&bytes),
+    ]
+    .map(|text| (name.to_owned(), text))
+    .into()
+}
+
+/// RFC 4648 §6, unpadded.
+fn base32(text: &str) -> Vec<u8> {
+    let value = |letter: u8| match letter {
+        b'A'..=b'Z' => letter - b'A',
+        _ => letter - b'2' + 26,
+    };
+    let bits: Vec<u8> = text
+        .bytes()
+        .flat_map(|letter| (0..5).rev().map(move |bit| value(letter) >> bit & 1))
+        .collect();
+    bits.chunks_exact(8).map(|byte| byte.iter().fold(0, |byte, bit| byte << 1 | bit)).collect()
 }
 
 /// Asserts that `text` holds no secret, in whatever case.
@@ -127,17 +195,8 @@ fn assert_clean(where_found: &str, text: &[u8], secrets: &Secrets) {
 }
 
 async fn dump(stack: &Stack) -> BTreeMap<String, String> {
-    let tables = stack
-        .edge
-        .sql("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'", &[])
-        .await;
-    let mut dump = BTreeMap::new();
-    for table in tables {
-        let name = table["name"].as_str().unwrap();
-        let rows = stack.edge.sql(&format!("SELECT * FROM {name}"), &[]).await;
-        dump.insert(name.to_owned(), serde_json::to_string(&rows).unwrap());
-    }
-    dump
+    let tables = stack.edge.dump(&[]).await.into_iter();
+    tables.map(|(name, rows)| (name, rows.to_string())).collect()
 }
 
 fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -151,7 +210,7 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
 /// one for each request with its path, and the envelopes of the mails it does not send. The texts of
 /// the mails are files beside its state; they are the mails themselves.
 fn lines_of_the_worker(log: &str) -> String {
-    let envelope = ["From: ", "To: ", "Subject: ", "Text: ", "[mf:"];
+    let envelope = ["From: ", "To: ", "Subject: ", "Text: ", "HTML: ", "[mf:"];
     let lines = log.lines().filter(|line| !envelope.iter().any(|start| line.starts_with(start)));
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -164,12 +223,14 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
     // The database, as its owner would dump it. The account's own address and display name are there.
     let dump = dump(&stack).await;
     let tables: Vec<_> = dump.keys().map(String::as_str).collect();
-    for table in ["accounts", "leases", "mailed_tokens", "plans"] {
+    for table in ["accounts", "leases", "mailed_tokens", "plans", "recovery_codes", "throttles"] {
         assert!(tables.contains(&table), "{tables:?}");
     }
     assert!(dump["accounts"].contains("@rcpt-tests.net"), "{}", dump["accounts"]);
     assert!(dump["accounts"].contains("$argon2id$v=19$m=19456,t=2,p=1$"));
-    assert_ne!(dump["mailed_tokens"], "[]");
+    for table in ["mailed_tokens", "recovery_codes", "throttles"] {
+        assert_ne!(dump[table], "[]", "{table}");
+    }
     for (table, rows) in &dump {
         assert_clean(&format!("table {table}"), rows.as_bytes(), &secrets);
     }
@@ -181,7 +242,7 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
     }
 
     // The files of D1, KV and the Cache API, with their journals: what was deleted may still be there.
-    let folder = stack.edge.process.log_path().parent().unwrap().join("state");
+    let folder = stack.edge.state().join("v3");
     let mut files = Vec::new();
     files_below(&folder, &mut files);
     for kind in ["d1", "kv", "cache"] {

@@ -6,8 +6,9 @@ use rcpt_tests::{Account, Process, Stack, folder};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// One call ends every other credential, so that it is tried last and alone.
+/// One call of each ends other credentials, so that they are tried last and alone.
 const ROTATE: &str = "/v1/auth/rotate-api-key";
+const SIGN_OUT: &str = "/v1/auth/sign-out-everywhere";
 
 async fn run(stack: &Stack, account: &Account, name: &str, arguments: &[&str]) {
     let folder = folder::scratch(name).unwrap();
@@ -38,6 +39,8 @@ async fn every_answer_is_as_the_openapi_document_says() {
     let account = stack.account().await;
     // An allowance that runs out would hide everything behind 429.
     stack.update_account(&account, "plan = 'unlimited'").await;
-    run(&stack, &account, "schemathesis", &["--exclude-path", ROTATE]).await;
+    let others = ["--exclude-path", ROTATE, "--exclude-path", SIGN_OUT];
+    run(&stack, &account, "schemathesis", &others).await;
     run(&stack, &account, "schemathesis-rotate", &["--include-path", ROTATE]).await;
+    run(&stack, &account, "schemathesis-sign-out", &["--include-path", SIGN_OUT]).await;
 }

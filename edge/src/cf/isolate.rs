@@ -16,6 +16,7 @@ use super::{
     log,
     mailer::Mailer,
     request::{Deferred, RequestId},
+    shield::Shield,
     verdict_cache::VerdictCache,
 };
 use crate::{
@@ -51,6 +52,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
         database: Database::new(env.d1("DB").map_err(missing)?),
         verdicts: VerdictCache::new(env).map_err(missing)?,
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
+        shield: Shield::new(env).map_err(missing)?,
         config,
     });
     let router = routes::router(Arc::clone(&app)).layer(cors);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::{Json, extract::State, http::StatusCode};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,8 @@ use crate::{
     body::JsonBody,
     caller::SessionCaller,
     error::Error,
-    store::accounts::{self, Profile},
+    mail,
+    store::accounts::{self, Member, Profile},
 };
 
 /// Body of `POST /auth/rotate-api-key`.
@@ -21,10 +22,6 @@ use crate::{
 pub struct Rotation {
     /// Current code, when two-factor authentication is on.
     #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = Option<String>))]
-    #[expect(
-        dead_code,
-        reason = "read once two-factor authentication is there; its type is checked"
-    )]
     totp_code: Option<SecretString>,
 }
 
@@ -35,12 +32,19 @@ pub struct NewApiKey {
     pub api_key: String,
 }
 
-/// Replaces the API key; the old one stops working at once.
+/// Replaces the API key; the old one stops working at once. Its owner is told before it happens: a
+/// key must not be replaced without a mail.
 pub async fn rotate_api_key(
     State(app): State<Arc<App>>,
     caller: SessionCaller,
-    JsonBody(_): JsonBody<Rotation>,
+    JsonBody(body): JsonBody<Rotation>,
 ) -> Result<Json<NewApiKey>, Error> {
+    let member = Member::of_session(&app, caller).await?;
+    if member.key_active == 0 {
+        return Err(Error::key_deactivated());
+    }
+    member.challenge().meet(&app, body.totp_code.as_ref()).await?;
+    app.mailer.send(&member.email, &mail::key_rotated(&app.config.portal_url)).await?;
     let version = accounts::rotate_key(&app.database, caller).await?;
     let version = version.ok_or_else(Error::invalid_session)?;
     let key = KeyIdentity { account: caller.account, version };
@@ -69,4 +73,16 @@ pub async fn settings(
     }
     let profile = accounts::rename(&app.database, caller, &name).await?;
     profile.map(Json).ok_or_else(Error::invalid_session)
+}
+
+/// Ends every session of the account, this one too.
+pub async fn sign_out_everywhere(
+    State(app): State<Arc<App>>,
+    caller: SessionCaller,
+) -> Result<StatusCode, Error> {
+    if accounts::end_sessions(&app.database, caller).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(Error::invalid_session())
+    }
 }

@@ -7,6 +7,7 @@ const UNCONFIRMED_TTL: u64 = 7 * 24 * 60 * 60;
 
 const EXPIRED_LEASES: &str = "DELETE FROM leases WHERE expires_at <= ?1";
 const EXPIRED_TOKENS: &str = "DELETE FROM mailed_tokens WHERE expires_at <= ?1";
+const IDLE_THROTTLES: &str = "DELETE FROM throttles WHERE expires_at <= ?1";
 const STALE_ACCOUNTS: &str = "DELETE FROM accounts WHERE state = 'unconfirmed' AND created_at <= ?1
     AND id NOT IN (SELECT account_id FROM mailed_tokens)";
 
@@ -19,6 +20,7 @@ pub async fn run(database: &Database, now: u64) -> Result<(), Error> {
         .batch(&[
             (EXPIRED_LEASES, vec![now.into()]),
             (EXPIRED_TOKENS, vec![now.into()]),
+            (IDLE_THROTTLES, vec![now.into()]),
             (STALE_ACCOUNTS, vec![now.saturating_sub(UNCONFIRMED_TTL).into()]),
         ])
         .await

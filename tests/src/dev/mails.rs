@@ -34,7 +34,7 @@ impl Mails {
         for mail in self.mailbox.mails().iter().skip(self.delivered) {
             self.delivered += 1;
             let path = self.folder.join(file_name(mail, clock::now(), self.delivered));
-            let Mail { from, to, subject, text } = mail;
+            let Mail { from, to, subject, text, .. } = mail;
             let whole = format!("From: {from}\nTo: {to}\nSubject: {subject}\n\n{text}");
             fs::write(&path, whole).with_context(|| format!("writing {}", path.display()))?;
             say(&format!("mail to {to}: {}", path.display()));
@@ -61,7 +61,8 @@ mod tests {
     #[test]
     fn a_recipient_cannot_leave_the_folder() {
         let to = "../../etc/passwd\"@x.test".to_owned();
-        let mail = Mail { from: String::new(), to, subject: String::new(), text: String::new() };
+        let [from, subject, text, html] = [const { String::new() }; 4];
+        let mail = Mail { from, to, subject, text, html };
         assert_eq!(file_name(&mail, 7, 1), "7-001-.._.._etc_passwd_@x.test.txt");
     }
 }

@@ -6,7 +6,10 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
 /// Seconds a confirmation link is valid (interface §8.5).
-pub const LINK_TTL: u64 = 24 * 60 * 60;
+pub const CONFIRMATION_TTL: u64 = 24 * 60 * 60;
+
+/// Seconds a password reset link is valid.
+pub const RESET_TTL: u64 = 60 * 60;
 
 /// The token as mailed. Never stored; hidden from `Debug`.
 pub struct MailedToken(String);
@@ -21,10 +24,16 @@ impl MailedToken {
         Self(URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    /// The link that carries it (interface §4.4).
+    /// The confirmation link that carries it (interface §4.4).
     #[must_use]
-    pub fn link(&self, portal_url: &str) -> String {
+    pub fn confirmation_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/verify?token={}", self.0)
+    }
+
+    /// The password reset link that carries it.
+    #[must_use]
+    pub fn reset_link(&self, portal_url: &str) -> String {
+        format!("{portal_url}/reset?token={}", self.0)
     }
 
     #[must_use]
@@ -59,7 +68,7 @@ mod tests {
     #[test]
     fn the_link_carries_the_token_and_the_hash_matches_what_comes_back() {
         let token = MailedToken::from_random([0xfb; 32]);
-        let link = token.link("https://portal.example");
+        let link = token.confirmation_link("https://portal.example");
         let presented = link.strip_prefix("https://portal.example/verify?token=").unwrap();
         assert_eq!(presented.len(), 43);
         assert_eq!(TokenHash::of(presented), token.hash());
