@@ -6,7 +6,7 @@ export EDGE_PORT ?= 8787
 export ORIGIN_PORT ?= 8788
 
 # The free plan takes 3 MB and start-up time grows with size; this is what we allow ourselves.
-WASM_LIMIT := 600000
+WASM_LIMIT := 500000
 
 .PHONY: help
 help: ## this list
@@ -44,8 +44,24 @@ test: setup build ## every test: unit, and end to end against real servers
 
 .PHONY: bench
 bench: build ## measured figures as a table, and as target/bench/*.json
-	cargo build --locked --release --package rcpt-origin
-	RCPT_ORIGIN_BIN=$(CURDIR)/target/release/origin cargo run --locked --quiet --package rcpt-tests --bin bench
+	@tools/install apt
+	cargo build --locked --profile origin --package rcpt-origin
+	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-tests --bin bench
+	cargo bench --locked --package rcpt-origin
+
+.PHONY: load
+load: build ## ten minutes of load (LOAD_SECONDS, LOAD_RATE), as JSON and as a picture in target/load
+	cargo build --locked --profile origin --package rcpt-origin
+	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-tests --bin load
+
+FUZZ_SECONDS ?= 600
+
+.PHONY: fuzz
+fuzz: ## fuzz address, reply parser and session (FUZZ_SECONDS, 600 in all); needs the nightly toolchain
+	@tools/install fuzz
+	cd origin/fuzz && for target in address reply session; do \
+		../../tools/cargo-fuzz run $$target -- -max_total_time=$$(( $(FUZZ_SECONDS) / 3 )) || exit 1; \
+	done
 
 .PHONY: lint
 lint: ## formatting, clippy natively and for wasm32, licences and sources of dependencies

@@ -1,9 +1,8 @@
 //! Keyed hashes of addresses. A plain hash of an address can be undone by trying addresses; without
 //! the secret these cannot.
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use hmac::Mac as _;
 use rcpt_shared::{Address, KeyRing};
-use sha2::Sha256;
 
 use crate::account::AccountAddress;
 
@@ -27,9 +26,7 @@ pub fn of_network(secret: &KeyRing, network: &str) -> String {
 }
 
 fn keyed(secret: &KeyRing, purpose: &str, address: &str) -> String {
-    // See `api_key::mac`: this cannot fail.
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.signing().1)
-        .unwrap_or_else(|_| Hmac::<Sha256>::new(&Default::default()));
+    let mut mac = secret.signing_mac();
     mac.update(purpose.as_bytes());
     mac.update(b"\0");
     mac.update(address.as_bytes());

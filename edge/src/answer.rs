@@ -7,7 +7,7 @@ use axum::{
 use serde::Serialize;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::{caller::API_KEY_HEADER, error::Cause};
+use crate::{caller::API_KEY_HEADER, cf::meter::Expenses, error::Cause};
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -59,8 +59,26 @@ pub struct LogLine<'a> {
     /// The route's path, or the placeholder for a path that has none: paths are the client's to choose.
     pub route: &'a str,
     pub status: u16,
+    /// The verdict's status, or the error's code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<&'static str>,
+    #[serde(flatten)]
+    pub expenses: Expenses,
+    /// Linear memory of the instance that served it.
+    pub wasm_bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<&'a str>,
+}
+
+/// How a request ended, on its way to the log line in the response's extensions: the status of a
+/// verdict, or the code of an error.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome(pub &'static str);
+
+/// The outcome that the handler or an error left for the log.
+#[must_use]
+pub fn outcome(response: &Response) -> Option<&'static str> {
+    response.extensions().get::<Outcome>().map(|outcome| outcome.0)
 }
 
 /// The cause that an error left for the log.

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
 use sha2::Sha256;
 
@@ -35,7 +35,7 @@ impl ApiKey {
     /// The one key of this account and version under the ring's signing secret.
     #[must_use]
     pub fn derive(keys: &KeyRing, identity: KeyIdentity) -> Self {
-        let tag = mac(keys.signing().1, identity).finalize().into_bytes();
+        let tag = over(keys.signing_mac(), identity).finalize().into_bytes();
         let tag = tag.first_chunk::<MAC_BYTES>().map_or(0, |bytes| u128::from_be_bytes(*bytes));
         let subject = u128::from(identity.account.as_u64()) << 32 | u128::from(identity.version);
         let mut text = String::from(PREFIX);
@@ -64,8 +64,8 @@ impl ApiKey {
         let account = AccountId::from_u64(u64::try_from(subject >> 32).ok()?);
         let version = u32::try_from(subject & u128::from(u32::MAX)).ok()?;
         let identity = KeyIdentity { account, version };
-        keys.secrets()
-            .any(|secret| mac(secret, identity).verify_truncated_left(&tag).is_ok())
+        keys.macs()
+            .any(|mac| over(mac, identity).verify_truncated_left(&tag).is_ok())
             .then_some(identity)
     }
 
@@ -82,11 +82,7 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-fn mac(secret: &[u8], identity: KeyIdentity) -> Hmac<Sha256> {
-    // `new_from_slice` fails for no length of key; an impossible failure signs with an empty one,
-    // which the ring's length check has ruled out as a secret.
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret)
-        .unwrap_or_else(|_| Hmac::<Sha256>::new(&Default::default()));
+fn over(mut mac: Hmac<Sha256>, identity: KeyIdentity) -> Hmac<Sha256> {
     mac.update(b"rcpt api key\0");
     mac.update(&identity.account.as_u64().to_be_bytes());
     mac.update(&identity.version.to_be_bytes());

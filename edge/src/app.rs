@@ -1,5 +1,8 @@
 use crate::{
-    cf::{database::Database, mailer::Mailer, shield::Shield, verdict_cache::VerdictCache},
+    cf::{
+        database::Database, in_flight::InFlight, mailer::Mailer, shield::Shield,
+        verdict_cache::VerdictCache,
+    },
     config::Config,
 };
 
@@ -9,6 +12,7 @@ pub struct App {
     pub config: Config,
     pub database: Database,
     pub verdicts: VerdictCache,
+    pub in_flight: InFlight,
     pub mailer: Mailer,
     pub shield: Shield,
 }

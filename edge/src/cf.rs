@@ -3,9 +3,12 @@
 
 pub mod clock;
 pub mod database;
+pub mod http;
+pub mod in_flight;
 pub mod isolate;
 pub mod log;
 pub mod mailer;
+pub mod meter;
 pub mod origin;
 pub mod request;
 pub mod shield;

@@ -8,6 +8,8 @@ use axum::{
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 
+use crate::answer::Outcome;
+
 /// What went wrong, as the caller is told (interface §7). The detail of a failure of ours goes to the
 /// log where it happens, never in here.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub struct Error {
     retry_after: Option<u64>,
     /// What to log beside the request; never sent.
     cause: Option<Cause>,
+    /// Names the error in the log line, also where its body has no code.
+    outcome: &'static str,
 }
 
 /// The cause of a failure of ours, on its way to the request's log line in the response's extensions.
@@ -97,6 +101,7 @@ impl Error {
             body: Body::Plain(PlainError { detail: detail.into(), code }),
             retry_after: None,
             cause: None,
+            outcome: code.unwrap_or("error"),
         }
     }
 
@@ -272,6 +277,7 @@ impl Error {
             }),
             retry_after: Some(retry_after),
             cause: None,
+            outcome: "used_up",
         }
     }
 
@@ -281,7 +287,8 @@ impl Error {
     #[must_use]
     pub fn upstream(cause: impl Into<String>) -> Self {
         let detail = "Upstream error: the validation component did not respond. Retry later.";
-        Self::plain(StatusCode::BAD_GATEWAY, None, detail).after(RETRY_UPSTREAM).because(cause)
+        let error = Self::plain(StatusCode::BAD_GATEWAY, None, detail);
+        Self { outcome: "upstream", ..error.after(RETRY_UPSTREAM).because(cause) }
     }
 
     /// Storage, mail or configuration failed; the cause is in the log under the request id.
@@ -338,6 +345,7 @@ impl IntoResponse for Error {
             // RFC 9110 §15.5.2 asks for it.
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        response.extensions_mut().insert(Outcome(self.outcome));
         if let Some(cause) = self.cause {
             response.extensions_mut().insert(cause);
         }

@@ -31,14 +31,14 @@ mod store;
 mod throttle;
 mod totp;
 
-use axum::{body::Body, response::Response};
-use worker::{Context, Env, HttpRequest, ScheduleContext, ScheduledEvent, event};
+use worker::{Context, Env, Request, Response, ScheduleContext, ScheduledEvent, event};
 
-use crate::cf::{clock, isolate, log};
+use crate::cf::{clock, http, isolate, log};
 
 #[event(fetch)]
-async fn fetch(request: HttpRequest, env: Env, context: Context) -> worker::Result<Response> {
-    Ok(isolate::serve(request.map(Body::new), &env, context).await)
+async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
+    let request = http::request(request).await?;
+    http::response(isolate::serve(request, &env, context).await).await
 }
 
 /// Cron: removes what has expired. An error here would vanish, so it is logged.

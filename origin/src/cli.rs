@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::config;
 
@@ -16,6 +16,15 @@ pub struct Cli {
     /// Check the configuration, name every mistake, and exit
     #[arg(long)]
     pub check_config: bool,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What to do instead of serving.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    /// Examine this machine: nameservers, port 25, HELO name and reverse name, blocklists, clock
+    Doctor,
 }
 
 impl Cli {

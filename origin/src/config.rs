@@ -43,7 +43,17 @@ pub struct Config {
     /// Probes in progress at once; further ones are answered 503.
     pub max_probes: usize,
     pub starttls: StartTls,
-    pub source_addresses: Vec<IpAddr>,
+    pub source_addresses: Vec<SourceAddress>,
+    /// Sessions at once with one operator.
+    pub operator_sessions: usize,
+    /// From one new session with an operator to the next.
+    pub session_interval: Duration,
+    /// Recipients asked about in one session.
+    pub session_recipients: usize,
+    /// Mail servers of others that tell whether port 25 is open outward; none: it is not checked.
+    pub port_check: Vec<Server>,
+    pub blocklists: Vec<String>,
+    pub time_server: Option<Server>,
     pub ticket_secrets: KeyRing,
     pub shutdown_grace: Duration,
     pub log_level: LevelFilter,
@@ -56,6 +66,14 @@ pub enum StartTls {
     OnDemand,
     /// Whenever the server offers it.
     Always,
+}
+
+/// An address to connect from, and the name that its reverse record leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceAddress {
+    pub ip: IpAddr,
+    /// `None`: [`Config::helo_name`].
+    pub helo_name: Option<String>,
 }
 
 impl Config {
@@ -96,7 +114,13 @@ impl Config {
         let dns_timeout = values.read(&settings::DNS_TIMEOUT_MS, parse::milliseconds);
         let max_probes = values.read(&settings::MAX_PROBES, parse::count);
         let starttls = values.read(&settings::STARTTLS, parse::starttls);
-        let source_addresses = values.read(&settings::SOURCE_ADDRESSES, parse::list);
+        let source_addresses = values.read(&settings::SOURCE_ADDRESSES, parse::source_addresses);
+        let operator_sessions = values.read(&settings::OPERATOR_SESSIONS, parse::count);
+        let session_interval = values.read(&settings::SESSION_INTERVAL_MS, parse::pause);
+        let session_recipients = values.read(&settings::SESSION_RECIPIENTS, parse::recipients);
+        let port_check = values.read(&settings::PORT_CHECK, parse::servers);
+        let blocklists = values.read(&settings::BLOCKLISTS, parse::domain_names);
+        let time_server = values.read(&settings::TIME_SERVER, parse::server_or_none);
         let ticket_secrets = values.read(&settings::TICKET_SECRETS, parse::key_ring);
         let shutdown_grace = values.read(&settings::SHUTDOWN_GRACE_MS, parse::milliseconds);
         let log_level = values.read(&settings::LOG_LEVEL, parse::log_level);
@@ -117,6 +141,12 @@ impl Config {
                 max_probes: max_probes?,
                 starttls: starttls?,
                 source_addresses: source_addresses?,
+                operator_sessions: operator_sessions?,
+                session_interval: session_interval?,
+                session_recipients: session_recipients?,
+                port_check: port_check?,
+                blocklists: blocklists?,
+                time_server: time_server?,
                 ticket_secrets: ticket_secrets?,
                 shutdown_grace: shutdown_grace?,
                 log_level: log_level?,

@@ -3,7 +3,6 @@
 use std::{
     io,
     net::{IpAddr, SocketAddr},
-    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
@@ -12,6 +11,8 @@ use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
 };
+
+use crate::identity::Identity;
 
 /// RFC 8305 §5: the recommended delay before the next address is tried beside the last.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
@@ -29,17 +30,13 @@ pub enum Unconnected {
 /// Opens connections to mail servers.
 pub struct Dialer {
     timeout: Duration,
-    sources_v4: Vec<IpAddr>,
-    sources_v6: Vec<IpAddr>,
-    turn: AtomicUsize,
 }
 
 impl Dialer {
-    /// `timeout` is for one address; `sources` are taken in turn within each family.
+    /// `timeout` is for one address.
     #[must_use]
-    pub fn new(timeout: Duration, sources: &[IpAddr]) -> Self {
-        let (sources_v4, sources_v6) = sources.iter().partition(|ip| ip.is_ipv4());
-        Self { timeout, sources_v4, sources_v6, turn: AtomicUsize::new(0) }
+    pub const fn new(timeout: Duration) -> Self {
+        Self { timeout }
     }
 
     /// Connects to the first of `addresses` that accepts. It and those that failed are taken out of
@@ -49,20 +46,29 @@ impl Dialer {
     /// [`Unconnected`] when none accepts: `Ours` if that was so for any of them.
     pub async fn race(
         &self,
+        from: &Identity,
         addresses: &mut Vec<SocketAddr>,
     ) -> Result<(TcpStream, SocketAddr), Unconnected> {
         if let [only] = addresses[..] {
             // The common case needs no task.
             addresses.clear();
-            return self.connect(only).await.map(|stream| (stream, only));
+            return self.connect(from, only).await.map(|stream| (stream, only));
         }
+        Box::pin(self.race_all(from, addresses)).await
+    }
+
+    async fn race_all(
+        &self,
+        from: &Identity,
+        addresses: &mut Vec<SocketAddr>,
+    ) -> Result<(TcpStream, SocketAddr), Unconnected> {
         let mut failure = Unconnected::Theirs;
         let mut attempts = JoinSet::new();
         let mut waiting = addresses.clone().into_iter();
         loop {
             match waiting.next() {
                 Some(address) => {
-                    let connecting = connect(self.source_for(address), address, self.timeout);
+                    let connecting = connect(from.source_for(address), address, self.timeout);
                     attempts.spawn(async move { (address, connecting.await) });
                 }
                 None if attempts.is_empty() => return Err(failure),
@@ -89,17 +95,12 @@ impl Dialer {
     ///
     /// # Errors
     /// [`Unconnected`]; a server that does not answer within the configured time is `Theirs`.
-    pub async fn connect(&self, address: SocketAddr) -> Result<TcpStream, Unconnected> {
-        connect(self.source_for(address), address, self.timeout).await
-    }
-
-    fn source_for(&self, address: SocketAddr) -> Option<IpAddr> {
-        let sources = if address.is_ipv4() { &self.sources_v4 } else { &self.sources_v6 };
-        if sources.is_empty() {
-            return None;
-        }
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        sources.get(turn % sources.len()).copied()
+    pub async fn connect(
+        &self,
+        from: &Identity,
+        address: SocketAddr,
+    ) -> Result<TcpStream, Unconnected> {
+        connect(from.source_for(address), address, self.timeout).await
     }
 }
 
@@ -134,6 +135,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::{Dialer, Unconnected};
+    use crate::{config::SourceAddress, identity::Identity};
 
     async fn listener() -> (TcpListener, SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -146,9 +148,16 @@ mod tests {
         listener().await.1
     }
 
-    fn dialer(sources: &[&str]) -> Dialer {
-        let sources: Vec<_> = sources.iter().map(|source| source.parse().unwrap()).collect();
-        Dialer::new(Duration::from_secs(5), &sources)
+    fn dialer() -> Dialer {
+        Dialer::new(Duration::from_secs(5))
+    }
+
+    fn from(source: Option<&str>) -> Identity {
+        let source = source
+            .map(|ip| SourceAddress { ip: ip.parse().unwrap(), helo_name: None })
+            .into_iter()
+            .collect::<Vec<_>>();
+        Identity::all("probe.example.com", &source).remove(0)
     }
 
     #[tokio::test]
@@ -156,7 +165,7 @@ mod tests {
         let (_first, accepting) = listener().await;
         let (_second, never_tried) = listener().await;
         let mut addresses = vec![refusing().await, accepting, never_tried];
-        let (stream, address) = dialer(&[]).race(&mut addresses).await.unwrap();
+        let (stream, address) = dialer().race(&from(None), &mut addresses).await.unwrap();
         assert_eq!((address, stream.peer_addr().unwrap()), (accepting, accepting));
         assert_eq!(addresses, [never_tried]);
         assert!(stream.nodelay().unwrap());
@@ -169,29 +178,31 @@ mod tests {
             for _ in 0..count {
                 addresses.push(refusing().await);
             }
-            assert_eq!(dialer(&[]).race(&mut addresses).await.unwrap_err(), Unconnected::Theirs);
+            assert_eq!(
+                dialer().race(&from(None), &mut addresses).await.unwrap_err(),
+                Unconnected::Theirs
+            );
             assert!(addresses.is_empty());
         }
     }
 
     #[tokio::test]
-    async fn source_addresses_are_taken_in_turn() {
+    async fn connects_from_the_address_of_the_identity() {
         let (listener, address) = listener().await;
-        let dialer = dialer(&["127.0.0.2", "127.0.0.3", "::1"]);
-        let mut seen = Vec::new();
-        for _ in 0..4 {
-            let _stream = dialer.connect(address).await.unwrap();
-            seen.push(listener.accept().await.unwrap().1.ip().to_string());
+        for source in ["127.0.0.2", "127.0.0.3"] {
+            let _stream = dialer().connect(&from(Some(source)), address).await.unwrap();
+            assert_eq!(listener.accept().await.unwrap().1.ip().to_string(), source);
         }
-        assert_eq!(seen, ["127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.3"]);
     }
 
     #[tokio::test]
     async fn a_socket_that_cannot_be_had_is_our_failure() {
         let (_listener, address) = listener().await;
-        let dialer = dialer(&["192.0.2.1"]);
-        assert_eq!(dialer.connect(address).await.unwrap_err(), Unconnected::Ours);
+        let nowhere = from(Some("192.0.2.1"));
+        let failure = dialer().connect(&nowhere, address).await.unwrap_err();
+        assert_eq!(failure, Unconnected::Ours);
         let mut addresses = vec![address, refusing().await];
-        assert_eq!(dialer.race(&mut addresses).await.unwrap_err(), Unconnected::Ours);
+        let failure = dialer().race(&nowhere, &mut addresses).await.unwrap_err();
+        assert_eq!(failure, Unconnected::Ours);
     }
 }

@@ -1,7 +1,7 @@
 //! Questions to the recursive nameservers, and what they may answer.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     pin::pin,
     time::Duration,
 };
@@ -110,6 +110,31 @@ impl Dns {
             v6 = &mut v6 => (v4.await, v6),
         };
         either(v4, v6)
+    }
+
+    /// The IPv4 addresses of a name, which may be an entry of a blocklist.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub async fn addresses_v4(&self, name: &str) -> Result<Vec<Ipv4Addr>, NoAnswer> {
+        let records = self.ask(name, RecordType::A, |data| match data {
+            RData::A(a) => Some(a.0),
+            _ => None,
+        });
+        records.await
+    }
+
+    /// The names that an address leads back to, in lower case without the final dot.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub async fn reverse(&self, ip: IpAddr) -> Result<Vec<String>, NoAnswer> {
+        let name = Name::from(ip).to_ascii();
+        let records = self.ask(&name, RecordType::PTR, |data| match data {
+            RData::PTR(ptr) => Some(ptr.0.to_ascii().trim_end_matches('.').to_ascii_lowercase()),
+            _ => None,
+        });
+        records.await
     }
 
     /// Whether a nameserver answers at all.

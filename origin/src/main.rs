@@ -2,7 +2,11 @@
 
 use std::{env, path::PathBuf, process::ExitCode};
 
-use rcpt_origin::{Config, State, build, cli::Cli, log, serve};
+use rcpt_origin::{
+    Config, State, build,
+    cli::{Cli, Command},
+    doctor, log, serve,
+};
 use tokio::net::TcpListener;
 
 fn main() -> ExitCode {
@@ -20,8 +24,12 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     log::install(config.log_level);
-    match run(config) {
-        Ok(()) => ExitCode::SUCCESS,
+    let done = match cli.command {
+        Some(Command::Doctor) => doctor(config),
+        None => run(config).map(|()| ExitCode::SUCCESS),
+    };
+    match done {
+        Ok(code) => code,
         Err(error) => {
             eprintln!("{error}");
             ExitCode::FAILURE
@@ -41,4 +49,13 @@ async fn run(config: Config) -> Result<(), Box<dyn std::error::Error>> {
     serve::serve(listener, build(state), serve::signals()?, grace).await?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Prints the findings; fails when one of them is wrong.
+#[tokio::main]
+async fn doctor(config: Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let findings = doctor::examine(&*State::new(config)?).await;
+    findings.iter().for_each(|finding| println!("{finding}"));
+    let wrong = findings.iter().any(|finding| finding.health == doctor::Health::Wrong);
+    Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -9,6 +9,8 @@ use prometheus_client::{
 };
 use rcpt_shared::{Stage, Verdict};
 
+use crate::pace::operator;
+
 /// Seconds. A warm local server answers in milliseconds; the budget ends at ten.
 const BUCKETS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.5];
 
@@ -17,6 +19,8 @@ struct Outcome {
     status: &'static str,
     reason: &'static str,
     stage: &'static str,
+    /// A name of [`operator`]'s table, `other`, or `none` where no host was chosen.
+    operator: &'static str,
 }
 
 /// All metrics of the service, and the registry that prints them.
@@ -64,6 +68,10 @@ impl Metrics {
             status: verdict.status.as_str(),
             reason: verdict.reason.as_str(),
             stage: stage_name(verdict.stage),
+            operator: match verdict.mx_host.as_deref() {
+                Some(host) => operator::known(host).unwrap_or(operator::OTHER),
+                None => "none",
+            },
         };
         self.probes.get_or_create(&outcome).inc();
         self.duration.observe(took.as_secs_f64());
@@ -124,12 +132,12 @@ mod tests {
         let metrics = Metrics::default();
         let running = metrics.start();
         let mut verdict = Verdict::new(Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt);
-        verdict.mx_host = Some("mx.example.org".to_owned());
+        verdict.mx_host = Some("aspmx.l.google.com".to_owned());
         metrics.finished(&verdict, Duration::from_millis(20));
         metrics.at_capacity();
         let text = metrics.text().unwrap();
         for line in [
-            r#"rcpt_origin_probes_total{status="false",reason="no_such_mailbox",stage="rcpt"} 1"#,
+            r#"rcpt_origin_probes_total{status="false",reason="no_such_mailbox",stage="rcpt",operator="google"} 1"#,
             r#"rcpt_origin_probe_duration_seconds_bucket{le="0.025"} 1"#,
             "rcpt_origin_probes_in_flight 1",
             "rcpt_origin_at_capacity_total 1",
@@ -137,7 +145,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|printed| printed == line), "{line} not in\n{text}");
         }
-        assert!(!text.contains("example"));
+        assert!(!text.contains("aspmx"));
         drop(running);
         assert!(metrics.text().unwrap().contains("rcpt_origin_probes_in_flight 0"));
     }

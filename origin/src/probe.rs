@@ -1,43 +1,73 @@
 //! One probe: from an address to a verdict, within one budget.
 
 mod conversation;
+mod host;
+mod joined;
 mod outcome;
+mod text;
 
-use std::{net::SocketAddr, ops::ControlFlow, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
-use rcpt_shared::{Address, Reason, Stage, Status, Verdict};
+use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Traits, Verdict};
 use tokio::{
-    net::lookup_host,
+    net::TcpStream,
     time::{Instant, timeout_at},
 };
 
 use crate::{
-    config::{Config, Route, Server, StartTls},
-    dial::{Dialer, Unconnected},
-    dns::{Dns, NoAnswer},
+    config::{Config, Route, Server},
+    dial::Dialer,
+    dns::Dns,
+    hosts::Hosts,
+    identity::Identity,
     mx::{self, MailHosts, NoMailHosts, guard::Guard},
-    smtp::Tls,
+    pace::{Limits, Pace},
+    smtp::{Session, Tls},
+    traits::traits,
 };
-use conversation::Conversation;
+use joined::Joined;
 use outcome::Telling;
 
 /// Addresses tried of one host: two of each family, and no domain can make us knock on more than
 /// ten hosts × four doors.
 const MAX_ADDRESSES: usize = 4;
+/// How long a session lies idle: long enough for the next address of a list, short enough that servers
+/// do not mind (RFC 5321 §4.5.3.2.7 lets them wait five minutes).
+const MAX_IDLE: Duration = Duration::from_secs(30);
 
 /// What all probes share.
 pub struct Prober {
     config: Config,
+    identities: Vec<Identity>,
+    /// Our name at whatever address the system chooses.
+    nameless: Identity,
     dns: Dns,
     guard: Guard,
     dialer: Dialer,
     tls: Tls,
+    pace: Arc<Pace<Session<TcpStream>>>,
+    hosts: Hosts,
+    joined: Joined,
 }
 
 /// How far a probe has come, for the verdict of one that is cut off.
 struct Progress {
     stage: Stage,
     mx_host: Option<String>,
+    /// Since when no session is to be had: what the operator may be asked is used up by others.
+    waiting: Option<Instant>,
+    /// Time lost that way.
+    waited: Duration,
+    /// The verdict, while only the control recipient is waited for.
+    settled: Option<Box<Verdict>>,
+}
+
+/// Where a host is, and how it is to be treated.
+enum Door {
+    /// Found in DNS.
+    Found,
+    /// Configured: neither DNS nor the address guard nor the pace has a say.
+    Route(u16),
 }
 
 /// `Break` with a verdict, or `Continue` with the failure that sends us to the next host.
@@ -45,8 +75,18 @@ type Attempt = ControlFlow<Verdict, Verdict>;
 
 impl Prober {
     #[must_use]
-    pub const fn new(config: Config, dns: Dns, guard: Guard, dialer: Dialer, tls: Tls) -> Self {
-        Self { config, dns, guard, dialer, tls }
+    pub fn new(config: Config, dns: Dns, guard: Guard, dialer: Dialer, tls: Tls) -> Self {
+        let identities = Identity::all(&config.helo_name, &config.source_addresses);
+        let nameless = Identity::unbound(&config.helo_name);
+        let limits = Limits {
+            sessions: config.operator_sessions,
+            interval: config.session_interval,
+            idle: MAX_IDLE,
+            heeds_refusals: true,
+        };
+        let pace = Pace::new(limits, identities.len(), say_farewell);
+        let (hosts, joined) = (Hosts::default(), Joined::default());
+        Self { config, identities, nameless, dns, guard, dialer, tls, pace, hosts, joined }
     }
 
     #[must_use]
@@ -59,49 +99,92 @@ impl Prober {
         &self.dns
     }
 
-    /// Asks whether `address` can receive mail. Takes no longer than the budget.
-    pub async fn probe(&self, address: &Address) -> Verdict {
-        let deadline = Instant::now() + self.config.budget;
-        let mut progress = Progress { stage: Stage::Dns, mx_host: None };
-        match timeout_at(deadline, self.run(address, &mut progress)).await {
+    /// The names we go by.
+    #[must_use]
+    pub fn identities(&self) -> &[Identity] {
+        &self.identities
+    }
+
+    fn identity(&self, number: usize) -> &Identity {
+        // The pace hands out numbers of identities; without any, there is the configured name.
+        self.identities.get(number).unwrap_or(&self.nameless)
+    }
+
+    /// Asks whether `address` can receive mail. Takes no longer than the budget. With `details`, the
+    /// verdict has its evidence.
+    pub async fn probe(&self, address: &Address, details: bool) -> Verdict {
+        let started = Instant::now();
+        let deadline = started + self.config.budget;
+        // Whoever wants details must not be told by one who does not.
+        let key = format!("{}{}", if details { '+' } else { '-' }, address.normal());
+        let mut verdict =
+            self.joined.ask(key, Box::pin(self.ask(address, details, deadline))).await;
+        if details {
+            let given = verdict.details.get_or_insert_with(|| Box::new(NO_DETAILS));
+            given.duration_ms = milliseconds(started.elapsed());
+            given.traits = traits(address);
+        }
+        verdict
+    }
+
+    async fn ask(&self, address: &Address, details: bool, deadline: Instant) -> Verdict {
+        let mut progress = Progress {
+            stage: Stage::Dns,
+            mx_host: None,
+            waiting: None,
+            waited: Duration::ZERO,
+            settled: None,
+        };
+        let question = Question { address, details };
+        match timeout_at(deadline, self.run(question, &mut progress)).await {
             Ok(verdict) => verdict,
-            Err(_) => Verdict {
-                mx_host: progress.mx_host,
-                ..Verdict::new(Status::SmtpTimeout, Reason::Timeout, progress.stage)
-            },
+            Err(_) if progress.settled.is_some() => progress
+                .settled
+                .map_or_else(|| no_mail_hosts(NoMailHosts::DnsFailure), |told| *told),
+            Err(_) => {
+                // A server that was left less than half the time is not to blame for it.
+                let waited =
+                    progress.waited + progress.waiting.map_or(Duration::ZERO, |at| at.elapsed());
+                let (status, reason) =
+                    if progress.waiting.is_some() || waited >= self.config.budget / 2 {
+                        (Status::FatalException, Reason::OurLimit)
+                    } else {
+                        (Status::SmtpTimeout, Reason::Timeout)
+                    };
+                Verdict {
+                    mx_host: progress.mx_host,
+                    ..Verdict::new(status, reason, progress.stage)
+                }
+            }
         }
     }
 
-    async fn run(&self, address: &Address, progress: &mut Progress) -> Verdict {
-        let domain = address.domain();
+    async fn run(&self, question: Question<'_>, progress: &mut Progress) -> Verdict {
+        let domain = question.address.domain();
         match self.config.routes.of(domain) {
             Some(Route::Server(server)) => {
-                return self.ask_route(server, address, progress).await;
+                return self.ask_route(server, question, progress).await;
             }
             Some(Route::NoMx) => return no_mail_hosts(NoMailHosts::NullMx),
             None => {}
         }
-        match mx::mail_hosts(&self.dns, domain).await {
-            Ok(MailHosts::Explicit(hosts)) => self.ask_hosts(hosts, address, progress).await,
-            Ok(MailHosts::Implicit) => self.ask_implicit(address, progress).await,
+        match Box::pin(mx::mail_hosts(&self.dns, domain)).await {
+            Ok(MailHosts::Explicit(hosts)) => self.ask_hosts(hosts, question, progress).await,
+            Ok(MailHosts::Implicit) => self.ask_implicit(question, progress).await,
             Err(reason) => no_mail_hosts(reason),
         }
     }
 
-    /// A route is trusted configuration: neither DNS nor the address guard has a say.
+    /// A route is trusted configuration.
     async fn ask_route(
         &self,
         server: &Server,
-        recipient: &Address,
+        question: Question<'_>,
         progress: &mut Progress,
     ) -> Verdict {
-        progress.stage = Stage::Connect;
         progress.mx_host = Some(server.host.clone());
-        let addresses = match lookup_host((server.host.as_str(), server.port)).await {
-            Ok(addresses) => addresses.take(MAX_ADDRESSES).collect(),
-            Err(_) => Vec::new(),
-        };
-        let attempt = self.ask_host(&server.host, addresses, recipient, progress).await;
+        let door = Door::Route(server.port);
+        let attempt = self.ask_host(&server.host, &door, question, progress).await;
         let (ControlFlow::Break(verdict) | ControlFlow::Continue(verdict)) = attempt;
         verdict
     }
@@ -109,20 +192,13 @@ impl Prober {
     async fn ask_hosts(
         &self,
         hosts: Vec<String>,
-        recipient: &Address,
+        question: Question<'_>,
         progress: &mut Progress,
     ) -> Verdict {
         let mut telling = Telling::default();
-        for host in hosts {
+        for host in self.hosts.in_health_order(hosts) {
             progress.mx_host = Some(host.clone());
-            let attempt = match self.usable_addresses(&host, progress).await {
-                Ok(addresses) => self.ask_host(&host, addresses, recipient, progress).await,
-                Err(NoAnswer::Failed) => ControlFlow::Continue(dns_failure(Some(host))),
-                Err(NoAnswer::NoSuchName | NoAnswer::NoRecords) => {
-                    ControlFlow::Continue(no_usable_address(&host))
-                }
-            };
-            match attempt {
+            match self.ask_host(&host, &Door::Found, question, progress).await {
                 ControlFlow::Break(verdict) => return verdict,
                 ControlFlow::Continue(failure) => telling.add(failure),
             }
@@ -132,81 +208,47 @@ impl Prober {
 
     /// No MX record: the domain's own host, of which nobody said that it takes mail. So if it cannot
     /// be reached the answer is about the missing record (RFC 5321 §5.1).
-    async fn ask_implicit(&self, recipient: &Address, progress: &mut Progress) -> Verdict {
-        let host = recipient.domain();
-        let no_mx = |stage| Verdict::new(Status::NoMxRecords, Reason::NoMx, stage);
-        let addresses = match self.usable_addresses(host, progress).await {
-            Ok(addresses) => addresses,
-            Err(NoAnswer::Failed) => return dns_failure(None),
-            Err(NoAnswer::NoSuchName | NoAnswer::NoRecords) => return no_mx(Stage::Dns),
-        };
-        progress.mx_host = Some(host.to_owned());
-        match self.ask_host(host, addresses, recipient, progress).await {
+    async fn ask_implicit(&self, question: Question<'_>, progress: &mut Progress) -> Verdict {
+        let host = question.address.domain();
+        match self.ask_host(host, &Door::Found, question, progress).await {
             ControlFlow::Break(verdict) => verdict,
+            ControlFlow::Continue(failure) if failure.reason == Reason::DnsFailure => {
+                dns_failure(None)
+            }
             ControlFlow::Continue(failure)
                 if failure.stage <= Stage::Connect
                     && failure.status == Status::SmtpConnectError =>
             {
-                no_mx(failure.stage)
+                Verdict::new(Status::NoMxRecords, Reason::NoMx, failure.stage)
             }
             ControlFlow::Continue(failure) => failure,
         }
     }
+}
 
-    /// Resolved once, filtered, and these literals are what is dialled: a name that changes its mind
-    /// between check and use (DNS rebinding) gains nothing.
-    async fn usable_addresses(
-        &self,
-        host: &str,
-        progress: &mut Progress,
-    ) -> Result<Vec<SocketAddr>, NoAnswer> {
-        progress.stage = Stage::Dns;
-        if !mx::is_resolvable(host) {
-            return Err(NoAnswer::NoRecords);
-        }
-        let found = self.dns.addresses(host).await?;
-        let permitted = found.into_iter().filter(|ip| self.guard.permits(*ip));
-        Ok(permitted
-            .take(MAX_ADDRESSES)
-            .map(|ip| SocketAddr::new(ip, self.config.smtp_port))
-            .collect())
-    }
+/// What is asked.
+#[derive(Clone, Copy)]
+struct Question<'a> {
+    address: &'a Address,
+    details: bool,
+}
 
-    /// Asks one host at one address after the other, until there is a verdict.
-    async fn ask_host(
-        &self,
-        host: &str,
-        mut addresses: Vec<SocketAddr>,
-        recipient: &Address,
-        progress: &mut Progress,
-    ) -> Attempt {
-        if addresses.is_empty() {
-            return ControlFlow::Continue(no_usable_address(host));
-        }
-        let conversation = Conversation {
-            dialer: &self.dialer,
-            tls: &self.tls,
-            helo_name: &self.config.helo_name,
-            reverse_path: &self.config.mail_from,
-            always_encrypt: self.config.starttls == StartTls::Always,
-            host,
-            recipient,
-        };
-        let mut telling = Telling::default();
-        while !addresses.is_empty() {
-            progress.stage = Stage::Connect;
-            let attempt = match self.dialer.race(&mut addresses).await {
-                Ok((stream, peer)) => conversation.hold(stream, peer, &mut progress.stage).await,
-                Err(unconnected) => ControlFlow::Continue(not_connected(unconnected)),
-            };
-            let named = |verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict };
-            match attempt {
-                ControlFlow::Break(verdict) => return ControlFlow::Break(named(verdict)),
-                ControlFlow::Continue(failure) => telling.add(named(failure)),
-            }
-        }
-        ControlFlow::Continue(telling.into_verdict())
-    }
+const NO_DETAILS: Details = Details {
+    smtp_text: None,
+    catch_all: CatchAll::Unknown,
+    tls: None,
+    duration_ms: 0,
+    traits: Traits {
+        disposable: false,
+        role_account: false,
+        free_provider: false,
+        suggested_domain: None,
+    },
+};
+
+/// QUIT, not waited for, for a session that nobody needs.
+fn say_farewell(session: Session<TcpStream>) {
+    tokio::spawn(session.quit());
 }
 
 fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
@@ -221,21 +263,6 @@ fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
 
 fn dns_failure(mx_host: Option<String>) -> Verdict {
     Verdict { mx_host, ..Verdict::new(Status::FatalException, Reason::DnsFailure, Stage::Dns) }
-}
-
-fn no_usable_address(host: &str) -> Verdict {
-    Verdict {
-        mx_host: Some(host.to_owned()),
-        ..Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
-    }
-}
-
-fn not_connected(unconnected: Unconnected) -> Verdict {
-    let (status, reason) = match unconnected {
-        Unconnected::Theirs => (Status::SmtpConnectError, Reason::ConnectionFailed),
-        Unconnected::Ours => (Status::FatalException, Reason::OurLimit),
-    };
-    Verdict::new(status, reason, Stage::Connect)
 }
 
 /// Whole milliseconds, for logs.

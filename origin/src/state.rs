@@ -7,8 +7,8 @@ use std::{
 use tokio::sync::Semaphore;
 
 use crate::{
-    config::Config, dial::Dialer, dns::Dns, metrics::Metrics, mx::guard::Guard, probe::Prober,
-    smtp::Tls,
+    config::Config, dial::Dialer, dns::Dns, metrics::Metrics, mx::guard::Guard,
+    port_check::PortCheck, probe::Prober, smtp::Tls,
 };
 
 /// What the handlers share.
@@ -17,6 +17,9 @@ pub struct State {
     pub metrics: Metrics,
     /// One permit for each probe in progress.
     pub slots: Semaphore,
+    /// How many of them batches may take.
+    pub batch_slots: Semaphore,
+    pub port_check: PortCheck,
 }
 
 /// The service could not be set up.
@@ -40,15 +43,18 @@ impl State {
     pub fn new(config: Config) -> Result<Arc<Self>, SetupError> {
         for source in &config.source_addresses {
             // Found out now, and not by every probe failing.
-            UdpSocket::bind((*source, 0))
-                .map_err(|error| SetupError::SourceAddress(*source, error))?;
+            UdpSocket::bind((source.ip, 0))
+                .map_err(|error| SetupError::SourceAddress(source.ip, error))?;
         }
         let own = if_addrs::get_if_addrs()?.iter().map(if_addrs::Interface::ip).collect();
         let guard = Guard::new(config.allow_networks.clone(), own);
         let dns = Dns::new(&config.nameservers, config.dns_timeout)?;
-        let dialer = Dialer::new(config.connect_timeout, &config.source_addresses);
+        let dialer = Dialer::new(config.connect_timeout);
         let slots = Semaphore::new(config.max_probes);
+        let batch_slots = Semaphore::new(config.max_probes.div_ceil(2));
+        let port_check = PortCheck::new(config.port_check.clone(), config.connect_timeout);
         let prober = Prober::new(config, dns, guard, dialer, Tls::new()?);
-        Ok(Arc::new(Self { prober, metrics: Metrics::default(), slots }))
+        let metrics = Metrics::default();
+        Ok(Arc::new(Self { prober, metrics, slots, batch_slots, port_check }))
     }
 }

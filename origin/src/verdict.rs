@@ -11,9 +11,14 @@ mod phrases;
 mod rcpt;
 mod retry;
 
+use std::time::Duration;
+
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 
-use crate::smtp::{Broken, Reply};
+use crate::{
+    pace::Signal,
+    smtp::{Broken, Reply},
+};
 use evidence::Evidence;
 
 /// What a server's behaviour means.
@@ -46,6 +51,24 @@ impl Finding {
         Self {
             retry_after: Some(retry::seconds(reply.text())),
             ..Self::blocked(Reason::Greylisted)
+        }
+    }
+
+    /// What the operator of the host told about how we are received. Greylisting and relaying are
+    /// rules for one recipient or domain, and say nothing of the next.
+    #[must_use]
+    pub fn signal(self, stage: Stage, reply: &Reply) -> Option<Signal> {
+        let blocked = self.status == Status::BlockedByProvider;
+        let after = || retry::hint(reply.text()).map(|seconds| Duration::from_secs(seconds.into()));
+        match self.reason {
+            _ if reply.code == 421 => Some(Signal::Refused { blocked, after: after() }),
+            Reason::Greylisted | Reason::RelayDenied => None,
+            _ if blocked && stage < Stage::Rcpt => {
+                Some(Signal::Refused { blocked, after: after() })
+            }
+            _ if blocked => Some(Signal::Doubtful { after: after() }),
+            _ if matches!(self.status, Status::Accepted | Status::Refused) => Some(Signal::Welcome),
+            _ => None,
         }
     }
 

@@ -172,6 +172,9 @@ impl Internet {
             ("RCPT_NAMESERVERS", &nameserver.to_string()),
             ("RCPT_SMTP_PORT", &port.to_string()),
             ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
+            // Each question shows whom it was put to.
+            ("RCPT_SESSION_RECIPIENTS", "1"),
+            ("RCPT_SESSION_INTERVAL_MS", "0"),
         ]);
         Self { origin, nameserver, running, connections, questions }
     }

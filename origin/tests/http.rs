@@ -142,7 +142,7 @@ async fn metrics_count_verdicts_and_name_nobody() {
     assert_eq!(response.status(), StatusCode::OK);
     let text = to_bytes(response.into_body(), 65_536).await.unwrap();
     let text = String::from_utf8(text.to_vec()).unwrap();
-    let line = r#"rcpt_origin_probes_total{status="true",reason="accepted",stage="rcpt"} 1"#;
+    let line = r#"rcpt_origin_probes_total{status="true",reason="accepted",stage="rcpt",operator="other"} 1"#;
     assert!(text.contains(line), "{text}");
     assert!(!text.contains("sandbox") && !text.contains("127.0.0.1"), "{text}");
 }

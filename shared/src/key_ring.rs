@@ -1,7 +1,9 @@
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use hmac::{Hmac, KeyInit as _};
 use secrecy::{ExposeSecret as _, SecretSlice};
+use sha2::Sha256;
 
 /// Shortest secret taken: 256 bits, as RFC 7518 §3.2 asks of HS256.
 const MIN_SECRET_BYTES: usize = 32;
@@ -21,6 +23,8 @@ pub struct KeyRing {
 struct Entry {
     kid: String,
     secret: SecretSlice<u8>,
+    /// The secret's key schedule: two of the four compressions of a short MAC, done once.
+    keyed: Hmac<Sha256>,
 }
 
 /// What is wrong with a configured key ring. Never shows any part of a secret.
@@ -52,7 +56,8 @@ impl KeyRing {
             if secret.len() < MIN_SECRET_BYTES {
                 return Err(KeyRingError::Secret);
             }
-            entries.push(Entry { kid: kid.to_owned(), secret: secret.into() });
+            let keyed = Hmac::new_from_slice(&secret).map_err(|_| KeyRingError::Secret)?;
+            entries.push(Entry { kid: kid.to_owned(), secret: secret.into(), keyed });
         }
         if entries.len() > MAX_SECRETS {
             return Err(KeyRingError::Shape);
@@ -73,9 +78,16 @@ impl KeyRing {
         self.entries.iter().find(|entry| entry.kid == kid).map(|entry| entry.secret.expose_secret())
     }
 
-    /// All live secrets, the signing one first.
-    pub fn secrets(&self) -> impl Iterator<Item = &[u8]> {
-        self.entries.iter().map(|entry| entry.secret.expose_secret())
+    /// An HMAC under the signing secret, ready for its message.
+    #[must_use]
+    pub fn signing_mac(&self) -> Hmac<Sha256> {
+        // See `signing` for the empty ring there never is.
+        self.macs().next().unwrap_or_else(|| Hmac::new(&Default::default()))
+    }
+
+    /// An HMAC under each live secret, the signing one first, ready for its message.
+    pub fn macs(&self) -> impl Iterator<Item = Hmac<Sha256>> {
+        self.entries.iter().map(|entry| entry.keyed.clone())
     }
 }
 
@@ -99,7 +111,7 @@ mod tests {
         assert_eq!(ring.signing(), ("new", &[b'A'; 32][..]));
         assert_eq!(ring.secret("old"), Some(&[b'B'; 32][..]));
         assert_eq!(ring.secret("gone"), None);
-        assert_eq!(ring.secrets().count(), 2);
+        assert_eq!(ring.macs().count(), 2);
     }
 
     #[test]

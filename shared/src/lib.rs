@@ -12,7 +12,9 @@ pub mod ticket;
 
 pub use address::{Address, FormatError, ReduceError, reduce};
 pub use key_ring::KeyRing;
-pub use probe::{ProbeRequest, Stage, Verdict};
+pub use probe::{
+    BatchAnswer, BatchRequest, CatchAll, Details, MAX_BATCH, ProbeRequest, Stage, Traits, Verdict,
+};
 pub use reason::Reason;
 pub use status::Status;
 pub use ticket::Ticket;

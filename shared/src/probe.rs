@@ -9,6 +9,73 @@ use crate::{Address, Reason, Status};
 #[serde(deny_unknown_fields)]
 pub struct ProbeRequest {
     pub address: Address,
+    /// Whether the evidence beyond the verdict is wanted too.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub details: bool,
+}
+
+/// Most addresses of one batch.
+pub const MAX_BATCH: usize = 500;
+
+/// Body of `POST /v1/probe/batch`: 1 to [`MAX_BATCH`] addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchRequest {
+    pub addresses: Vec<Address>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub details: bool,
+}
+
+/// One line of the answer to a batch. Lines come in order of completion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchAnswer {
+    /// Position of the address in the request, from 0.
+    pub index: usize,
+    pub verdict: Verdict,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// Whether a domain takes mail for every recipient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CatchAll {
+    Yes,
+    No,
+    Unknown,
+}
+
+/// What is known of an address without asking anybody.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traits {
+    /// The domain hands out throw-away addresses.
+    pub disposable: bool,
+    /// The local part names a function (RFC 2142) and not a person.
+    pub role_account: bool,
+    /// Anybody gets an address at the domain for nothing.
+    pub free_provider: bool,
+    /// The domain that was probably meant, in place of a misspelt one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_domain: Option<String>,
+}
+
+/// The evidence that is given only when asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Details {
+    /// What the server said, at most 512 characters, without our address and the checked one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smtp_text: Option<String>,
+    pub catch_all: CatchAll,
+    /// Whether the session was encrypted; absent when there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<bool>,
+    /// Milliseconds from question to verdict.
+    pub duration_ms: u64,
+    #[serde(flatten)]
+    pub traits: Traits,
 }
 
 /// Where in the conversation the verdict was reached.
@@ -26,7 +93,7 @@ pub enum Stage {
 
 /// Answer of `POST /v1/probe`: the status with the evidence for it.
 ///
-/// The server's own text is not here: it may quote the address.
+/// The server's own text is only in the [`Details`]: it may quote more than we can recognise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     pub status: Status,
@@ -44,6 +111,9 @@ pub struct Verdict {
     /// Seconds after which asking again may give another answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u32>,
+    /// Present when the request asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Box<Details>>,
 }
 
 impl Verdict {
@@ -58,6 +128,50 @@ impl Verdict {
             smtp_code: None,
             enhanced_code: None,
             retry_after: None,
+            details: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Address, BatchRequest, CatchAll, Details, ProbeRequest, Traits, Verdict};
+    use crate::{Reason, Stage, Status};
+
+    #[test]
+    fn without_details_the_wire_is_as_if_there_were_none() {
+        let address = Address::parse("a@example.org").unwrap();
+        let request = ProbeRequest { address, details: false };
+        let wire = r#"{"address":"a@example.org"}"#;
+        assert_eq!(serde_json::to_string(&request).unwrap(), wire);
+        assert_eq!(serde_json::from_str::<ProbeRequest>(wire).unwrap(), request);
+
+        let verdict = Verdict::new(Status::Accepted, Reason::Accepted, Stage::Rcpt);
+        let wire = r#"{"status":true,"reason":"accepted","stage":"rcpt"}"#;
+        assert_eq!(serde_json::to_string(&verdict).unwrap(), wire);
+    }
+
+    #[test]
+    fn details_read_back_as_written() {
+        let details = Details {
+            smtp_text: Some("no such user".to_owned()),
+            catch_all: CatchAll::No,
+            tls: Some(true),
+            duration_ms: 12,
+            traits: Traits { suggested_domain: Some("gmail.com".to_owned()), ..Traits::default() },
+        };
+        let mut verdict = Verdict::new(Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt);
+        verdict.details = Some(Box::new(details));
+        let wire = serde_json::to_string(&verdict).unwrap();
+        assert_eq!(serde_json::from_str::<Verdict>(&wire).unwrap(), verdict, "{wire}");
+    }
+
+    #[test]
+    fn a_batch_is_refused_for_one_bad_address() {
+        let fine = r#"{"addresses":["a@example.org"],"details":true}"#;
+        assert!(serde_json::from_str::<BatchRequest>(fine).unwrap().details);
+        for bad in [r#"{"addresses":["a"]}"#, r#"{"addresses":["a@b.c"],"more":1}"#] {
+            assert!(serde_json::from_str::<BatchRequest>(bad).is_err(), "{bad}");
         }
     }
 }

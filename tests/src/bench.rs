@@ -1,14 +1,19 @@
 //! What `make bench` measures, on this machine and under whatever else it does meanwhile.
 
+mod accounts;
+mod drive;
+mod edge;
+mod tarpits;
+
 use std::{fs, path::Path, process::Command, time::Duration};
+
+pub use edge::comparison;
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::{Account, Stack, folder};
-
-mod accounts;
 
 /// Enough for a median and a 99th percentile that mean something, and over in a minute.
 const CHECKS: usize = 300;
@@ -60,15 +65,17 @@ pub async fn run() -> Result<()> {
             });
         }
     }
+    figures.push(tarpits::run().await?);
+    figures.extend(edge::run().await?);
     drop(stack);
     let accounts = accounts::run().await?;
 
     let folder = folder::target().join("bench");
     fs::create_dir_all(&folder)?;
-    println!("{:<28} {:>12} {:<6} {:>6}", "figure", "value", "unit", "n");
+    println!("{:<32} {:>12} {:<12} {:>6}", "figure", "value", "unit", "n");
     for figure in figures.iter().chain(&accounts) {
         let Figure { name, value, unit, n } = figure;
-        println!("{name:<28} {value:>12.2} {unit:<6} {n:>6}");
+        println!("{name:<32} {value:>12.3} {unit:<12} {n:>6}");
     }
     for figure in &figures {
         write(&folder.join(format!("{}.json", figure.name)), figure)?;
@@ -115,7 +122,7 @@ fn expect(code: u16, times: Vec<(u16, Duration)>) -> Result<Vec<f64>> {
 }
 
 /// Nearest rank.
-fn quantile(sorted: &[f64], part: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
     let rank = (sorted.len() as f64 * part).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }

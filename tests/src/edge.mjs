@@ -3,13 +3,16 @@
 // node edge.mjs SETTINGS.json, where SETTINGS is
 //   wrangler   path of wrangler.toml
 //   port       where the Worker is served, on 127.0.0.1
+//   direct     port of the Worker without miniflare's own in front, which goes on when a client leaves
 //   control    port of the control channel: POST /sql {sql, params}, or a list of them to run as one
 //              transaction, answers the rows of the last; POST /scheduled runs the scheduled handler
 //   state      folder of D1, KV and the Cache API, as wrangler's --persist-to; kept across restarts
 //   vars       vars and secrets, over those of wrangler.toml
 //   shielded   false: the rate limit bindings let everything through
 //   mailless   true: no mail can be handed over
-//   observed   true: GET /observed tells what the Worker asked of its bindings (observed.mjs)
+//   observed   true: GET /v1/__observed tells what the Worker asked of its bindings (observed.mjs)
+//   shimmed    true: the Worker's bindings are counted and fail as shim.mjs is told
+//   beside     ports for the Workers of tests/bench, in the same runtime; null: without them
 //
 // What the Worker logs and the mails it "sends" appear on standard output; `ready` is the last line of
 // the start.
@@ -68,10 +71,11 @@ const miniflare = new Miniflare({
     {
       ...bindings,
       name: config.name,
-      modules: modulesBeside(main),
+      modules: settings.shimmed ? [shim(main), ...modulesBeside(main)] : modulesBeside(main),
       modulesRoot: path.dirname(main),
       bindings: { ...bindings.bindings, ...settings.vars },
       ratelimits,
+      unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.direct }],
       email: { send_email: send },
     },
     {
@@ -83,6 +87,7 @@ const miniflare = new Miniflare({
       serviceBindings: { SCHEDULED: runScheduled },
       unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.control }],
     },
+    ...(settings.beside ?? []).map(beside),
   ],
 });
 
@@ -120,6 +125,28 @@ function modulesBeside(entry) {
     contents: readFileSync(new URL(name, import.meta.url), "utf8"),
   }));
   return [...observers, ...modules];
+}
+
+// The entry that stands before the shipped one.
+function shim(entry) {
+  const contents = readFileSync(new URL("shim.mjs", import.meta.url), "utf8");
+  return { type: "ESModule", path: path.join(path.dirname(entry), "shim.mjs"), contents };
+}
+
+// What `make bench` compares with: the same bindings, vars and storage.
+function beside(port, index) {
+  const name = ["javascript", "empty"][index];
+  const script = readFileSync(new URL(`../bench/${name}.mjs`, import.meta.url), "utf8");
+  return {
+    name,
+    modules: true,
+    script,
+    compatibilityDate: bindings.compatibilityDate,
+    d1Databases: bindings.d1Databases,
+    kvNamespaces: bindings.kvNamespaces,
+    bindings: { ...bindings.bindings, ...settings.vars },
+    unsafeDirectSockets: [{ host: "127.0.0.1", port }],
+  };
 }
 
 // As `wrangler d1 migrations apply`: files in order, each once, remembered in `d1_migrations`.

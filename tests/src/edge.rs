@@ -19,6 +19,8 @@ use crate::{Mailbox, Process, folder, nested, port, secret};
 const FREE_ATTEMPTS: [&str; 2] =
     ["THROTTLE_ACCOUNT_FREE_ATTEMPTS", "THROTTLE_NETWORK_FREE_ATTEMPTS"];
 
+/// A test that waits longer would wait for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
 const START: Duration = Duration::from_secs(60);
 
 /// Builds the Worker unless it is up to date.
@@ -49,6 +51,8 @@ pub struct Builder {
     shielded: bool,
     mailless: bool,
     observed: bool,
+    shimmed: bool,
+    beside: Option<[u16; 2]>,
     port: u16,
 }
 
@@ -81,6 +85,21 @@ impl Builder {
         self
     }
 
+    /// With bindings that can be counted and made to fail: `edge.counts()`, `edge.fail(…)`.
+    #[must_use]
+    pub fn shimmed(mut self) -> Self {
+        self.shimmed = true;
+        self
+    }
+
+    /// With the two Workers of `tests/bench` in the same runtime, on ports of their own: the JavaScript
+    /// one, then the empty one.
+    #[must_use]
+    pub fn beside(mut self, ports: [u16; 2]) -> Self {
+        self.beside = Some(ports);
+        self
+    }
+
     /// Whether mails can be handed over.
     #[must_use]
     pub fn mailless(mut self, mailless: bool) -> Self {
@@ -107,16 +126,19 @@ impl Builder {
     async fn start_in(self, folder: &Path) -> Result<Edge> {
         tokio::task::spawn_blocking(build).await??;
         let root = folder::repository();
-        let control = port::free();
+        let [direct, control] = [port::free(), port::free()];
         let settings = json!({
             "wrangler": root.join("wrangler.toml"),
             "port": self.port,
+            "direct": direct,
             "control": control,
             "state": folder.join("state"),
             "vars": self.vars,
             "shielded": self.shielded,
             "mailless": self.mailless,
             "observed": self.observed,
+            "shimmed": self.shimmed,
+            "beside": self.beside,
         });
         let file = folder.join("settings.json");
         fs::write(&file, settings.to_string())?;
@@ -133,8 +155,9 @@ impl Builder {
         Ok(Edge {
             process,
             url: format!("http://127.0.0.1:{}", self.port),
+            direct: format!("http://127.0.0.1:{direct}"),
             control: format!("http://127.0.0.1:{control}"),
-            client: Client::builder().pool_max_idle_per_host(0).build()?,
+            client: Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE).build()?,
             folder: folder.to_owned(),
             builder: self,
         })
@@ -147,6 +170,8 @@ pub struct Edge {
     pub process: Process,
     /// `http://127.0.0.1:PORT`, without `/v1`.
     pub url: String,
+    /// The same without miniflare's own Worker in front, which does not notice that a client leaves.
+    pub direct: String,
     control: String,
     client: Client,
     folder: PathBuf,
@@ -172,7 +197,15 @@ impl Edge {
         for name in secret::EDGE {
             vars.insert(name.to_owned(), secret::key_ring().expect("/dev/urandom"));
         }
-        Builder { vars, shielded: false, mailless: false, observed: false, port }
+        Builder {
+            vars,
+            shielded: false,
+            mailless: false,
+            observed: false,
+            shimmed: false,
+            beside: None,
+            port,
+        }
     }
 
     /// The mails it has sent.
@@ -230,7 +263,9 @@ impl Edge {
     /// # Panics
     /// It was not.
     pub async fn observed(&self) -> Value {
-        let reply = self.client.get(format!("{}/observed", self.url)).send().await.expect("edge");
+        // Below `/v1`: every other path is the static assets'.
+        let reply =
+            self.client.get(format!("{}/v1/__observed", self.url)).send().await.expect("edge");
         serde_json::from_str(&reply.text().await.expect("edge")).expect("an observed edge")
     }
 

@@ -98,7 +98,8 @@ impl FakeOrigin {
     /// How often this address has been asked for.
     #[must_use]
     pub fn probes_of(&self, address: &str) -> usize {
-        self.probes().iter().filter(|probe| probe.address == address).count()
+        let probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        probes.iter().filter(|probe| probe.address == address).count()
     }
 
     /// Waits until this address has been asked for.

@@ -1,4 +1,4 @@
-// Stands before the Worker in its own isolate and counts what it asks of D1 and KV; GET /observed
+// Stands before the Worker in its own isolate and counts what it asks of D1 and KV; GET /v1/__observed
 // answers the counts, the headers of the mails handed over, which miniflare does not show, and the size
 // of the Worker's memory.
 import { memory } from "./memory.mjs";
@@ -35,7 +35,7 @@ export default class extends Worker {
   }
 
   fetch(request) {
-    if (new URL(request.url).pathname === "/observed") {
+    if (new URL(request.url).pathname === "/v1/__observed") {
       return Response.json({ ...seen, wasm_bytes: memory()?.buffer.byteLength });
     }
     return super.fetch(request);

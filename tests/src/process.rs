@@ -224,6 +224,12 @@ impl Process {
         let _ = killpg(self.group(), signal);
     }
 
+    /// The process group that the program and all it starts are in.
+    #[must_use]
+    pub fn group_id(&self) -> i32 {
+        self.group().as_raw()
+    }
+
     fn group(&self) -> Pid {
         Pid::from_raw(self.leash.id().cast_signed())
     }

@@ -59,6 +59,15 @@ async fn changing_the_password_ends_every_session_and_leaves_the_key() {
 }
 
 #[tokio::test]
+async fn changing_the_password_voids_a_waiting_reset_link() {
+    let account = edge().await.account().await;
+    let token = reset_token(&account, 2).await;
+    assert_eq!(account.put("/auth/password", &change(PASSWORD, NEW)).await.status, 200);
+    let reply = account.anonymous.reset_password(&token, "another-new-91-password").await;
+    reply.assert_error(400, "invalid_token", "a link from before the change");
+}
+
+#[tokio::test]
 async fn a_mailed_link_sets_a_new_password_once_and_ends_every_session() {
     let account = edge().await.account().await;
     let token = reset_token(&account, 2).await;

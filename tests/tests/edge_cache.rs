@@ -89,7 +89,12 @@ async fn a_verdict_is_found_in_kv_by_a_data_centre_that_has_not_seen_it_and_in_i
     // Both copies, then each of the two without the other: the kv copy is written after the answer.
     let blobs = |kind: &str| {
         let folder = state.join(kind);
-        walk(&folder).into_iter().filter(|bytes| bytes.starts_with(b"{\"status\":")).count()
+        let files = walk(&folder);
+        // The index, a SQLite file, names it by its hash a moment after the file itself is there.
+        let is_hash = |text: &[u8]| text.iter().all(u8::is_ascii_hexdigit);
+        let is_indexed = files.iter().any(|bytes| bytes.windows(64).any(is_hash));
+        let blobs = files.iter().filter(|bytes| bytes.starts_with(b"{\"status\":")).count();
+        if is_indexed { blobs } else { 0 }
     };
     let deadline = Instant::now() + Duration::from_secs(10);
     while blobs("kv") == 0 || blobs("cache") == 0 {

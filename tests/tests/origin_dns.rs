@@ -140,6 +140,8 @@ fn many_mx() -> String {
 
 fn resolving(nsd: &Nsd, smtp_port: u16) -> origin::Builder {
     let origin = Origin::builder().env("RCPT_SMTP_PORT", smtp_port.to_string());
+    // A session for each question: these tests count connections.
+    let origin = origin.env("RCPT_SESSION_RECIPIENTS", "1");
     origin.env("RCPT_NAMESERVERS", nsd.address().to_string())
 }
 

@@ -1,11 +1,37 @@
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
+
+use worker::{Delay, js_sys, send::IntoSendFuture as _};
+
 /// The Worker's clock, unix milliseconds. It stands still between I/O.
 #[must_use]
 pub fn now_ms() -> u64 {
-    worker::Date::now().as_millis()
+    // A whole number below 2^53.
+    js_sys::Date::now() as u64
 }
 
 /// The Worker's clock, unix seconds.
 #[must_use]
 pub fn now() -> u64 {
     now_ms() / 1000
+}
+
+/// What `work` comes to within the time, if it does.
+pub async fn within<T>(duration: Duration, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    let mut timer = pin!(sleep(duration));
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => timer.as_mut().poll(context).map(|()| None),
+    })
+    .await
+}
+
+/// Waits for a timer of this request's own; dropped, it takes the timer back.
+pub async fn sleep(duration: Duration) {
+    Delay::from(duration).into_send().await;
 }

@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use worker::{D1Database, D1PreparedStatement, D1Result, D1Type, send::IntoSendFuture as _};
 
+use super::meter::{Part, timed};
 use crate::error::Error;
 
 /// The accounts database.
@@ -64,7 +65,8 @@ impl Database {
         (sql, params): Statement<'_>,
     ) -> Result<Option<T>, Error> {
         let statement = self.prepare(sql, &params)?;
-        async move { statement.first(None).await }.into_send().await.map_err(failed)
+        let first = async move { statement.first(None).await }.into_send();
+        timed(Part::D1(1), first).await.map_err(failed)
     }
 
     /// Runs the statements as one transaction in one round trip.
@@ -76,7 +78,8 @@ impl Database {
             .iter()
             .map(|(sql, params)| self.prepare(sql, params))
             .collect::<Result<_, _>>()?;
-        async move { self.0.batch(prepared).await }.into_send().await.map(Rows).map_err(failed)
+        let batch = async move { self.0.batch(prepared).await }.into_send();
+        timed(Part::D1(statements.len()), batch).await.map(Rows).map_err(failed)
     }
 
     fn prepare(&self, sql: &str, params: &[Param<'_>]) -> Result<D1PreparedStatement, Error> {

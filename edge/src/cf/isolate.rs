@@ -13,8 +13,10 @@ use worker::{Context, Env};
 
 use super::{
     database::Database,
+    in_flight::InFlight,
     log,
     mailer::Mailer,
+    meter::{Meter, metered},
     request::{Deferred, RequestId},
     shield::Shield,
     verdict_cache::VerdictCache,
@@ -51,6 +53,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     let app = Arc::new(App {
         database: Database::new(env.d1("DB").map_err(missing)?),
         verdicts: VerdictCache::new(env).map_err(missing)?,
+        in_flight: InFlight::default(),
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
         shield: Shield::new(env).map_err(missing)?,
         config,
@@ -66,9 +69,10 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
     request.extensions_mut().insert(Deferred::new(context));
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
+    let meter = Arc::new(Meter::default());
     let mut response = match of(env) {
         Ok(isolate) => {
-            let Ok(response) = isolate.router.clone().call(request).await;
+            let Ok(response) = metered(&meter, isolate.router.clone().call(request)).await;
             response
         }
         Err(mistakes) => {
@@ -81,7 +85,22 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
         method: method.as_str(),
         route: routes::known_path(&path),
         status: response.status().as_u16(),
+        outcome: answer::outcome(&response),
+        expenses: meter.expenses(),
+        wasm_bytes: memory_bytes(),
         cause: answer::cause(&response),
     });
     response
+}
+
+/// Linear memory of the instance, in bytes: it grows and never shrinks.
+#[cfg(target_arch = "wasm32")]
+fn memory_bytes() -> usize {
+    // Pages of 64 KiB.
+    core::arch::wasm32::memory_size::<0>() * 65_536
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+const fn memory_bytes() -> usize {
+    0
 }

@@ -5,7 +5,10 @@ use worker::{
     AbortSignal, Fetch, Headers, Method, Request, RequestInit, send::IntoSendFuture as _, web_sys,
 };
 
-use super::clock;
+use super::{
+    clock,
+    meter::{Part, timed},
+};
 use crate::{config::Config, error::Error, origins};
 
 /// Asks the origins in their order for this domain until one gives a verdict or the budget is over.
@@ -13,8 +16,13 @@ use crate::{config::Config, error::Error, origins};
 /// # Errors
 /// [`Error::upstream`] when none did, whatever the reason: unreachable, slow, at capacity or talking
 /// nonsense.
-pub async fn probe(config: &Config, address: &Address, request_id: &str) -> Result<Verdict, Error> {
-    let body = serde_json::to_string(&ProbeRequest { address: address.clone() })
+pub async fn probe(
+    config: &Config,
+    address: &Address,
+    details: bool,
+    request_id: &str,
+) -> Result<Verdict, Error> {
+    let body = serde_json::to_string(&ProbeRequest { address: address.clone(), details })
         .map_err(|error| Error::internal(format!("probe request: {error}")))?;
     let ticket = Ticket::issue(&config.ticket_secrets, request_id, body.as_bytes(), clock::now())
         .map_err(|error| Error::internal(format!("ticket: {error}")))?;
@@ -25,8 +33,8 @@ pub async fn probe(config: &Config, address: &Address, request_id: &str) -> Resu
         let Some(left) = deadline.checked_sub(clock::now_ms()).filter(|left| *left > 0) else {
             break;
         };
-        match ask(origin, &ticket, &body, u32::try_from(left).unwrap_or(u32::MAX)).into_send().await
-        {
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        match timed(Part::Origin, ask(origin, &ticket, &body, left)).into_send().await {
             Ok(verdict) => return Ok(verdict),
             Err(failure) => failures.push(format!("origin {index}: {failure}")),
         }

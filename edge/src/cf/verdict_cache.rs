@@ -1,15 +1,28 @@
 //! Recent verdicts: the Cache API of this data centre, then KV everywhere (architecture §5.2).
 //!
-//! Keys are keyed hashes of addresses; the value is a status and when it ends. A cache that fails is a
-//! cache that missed: the check then costs a probe, and nothing else.
+//! Keys are keyed hashes of addresses; the value is a status, when it ends, and the evidence where it
+//! was asked for. A cache that fails is a cache that missed: the check then costs a probe, and nothing
+//! else.
 
-use rcpt_shared::Status;
+use std::time::Duration;
+
+use rcpt_shared::{Status, Verdict};
 use serde::{Deserialize, Serialize};
-use worker::{Cache, Env, KvStore, Response, send::IntoSendFuture as _};
+use worker::{
+    Cache, Env, KvStore, Response, js_sys::futures::JsFuture, send::IntoSendFuture as _, web_sys,
+};
+
+use super::{
+    clock,
+    meter::{Part, timed},
+};
 
 const BINDING: &str = "VERDICTS";
 /// KV refuses shorter times, in seconds.
 const KV_LEAST_TTL: u64 = 60;
+/// A cache that takes longer has missed: a healthy one answers in tens of milliseconds, and the check's
+/// ten seconds belong to the mail server.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The verdicts seen lately.
 #[derive(Debug)]
@@ -18,11 +31,28 @@ pub struct VerdictCache {
 }
 
 /// What is kept of a verdict.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CachedVerdict {
     pub status: Status,
     /// Unix seconds.
     pub expires_at: u64,
+    /// Kept when somebody asked for details, so that the next to ask finds them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Box<Verdict>>,
+}
+
+impl CachedVerdict {
+    /// The server's words are left out: a server may quote the address in a way that nobody recognises,
+    /// and a checked address is never stored.
+    pub fn new(status: Status, expires_at: u64, evidence: Option<&Verdict>) -> Self {
+        let evidence = evidence.cloned().map(|mut verdict| {
+            if let Some(details) = &mut verdict.details {
+                details.smtp_text = None;
+            }
+            Box::new(verdict)
+        });
+        Self { status, expires_at, evidence }
+    }
 }
 
 impl VerdictCache {
@@ -44,35 +74,41 @@ impl VerdictCache {
     }
 
     async fn get_here(&self, key: &str) -> Option<CachedVerdict> {
-        let mut response = Cache::default().get(url(key), false).await.ok()??;
-        response.json().await.ok()
+        let found = async {
+            let response = Cache::default().get(url(key), false).await.ok()??;
+            // One promise for the whole body; the library's own reading takes a stream to pieces.
+            let text = web_sys::Response::from(response).text().ok()?;
+            let text = JsFuture::from(text).await.ok()?.as_string()?;
+            serde_json::from_str(&text).ok()
+        };
+        timed(Part::Cache, clock::within(PATIENCE, found)).await?
     }
 
     async fn get_everywhere(&self, key: &str) -> Option<CachedVerdict> {
-        let text = self.kv.get(key).text().await.ok()??;
+        let text =
+            timed(Part::Kv, clock::within(PATIENCE, self.kv.get(key).text())).await?.ok()??;
         serde_json::from_str(&text).ok()
     }
 
     /// Keeps a verdict in this data centre, at once: an immediate repeat from the same client finds it.
-    pub async fn put_here(&self, key: &str, verdict: CachedVerdict, now: u64) {
-        async {
+    pub async fn put_here(&self, key: &str, verdict: &CachedVerdict, now: u64) {
+        let put = async {
             let ttl = verdict.expires_at.saturating_sub(now);
-            let mut response = Response::from_json(&verdict).ok()?;
+            let mut response = Response::from_json(verdict).ok()?;
             response.headers_mut().set("Cache-Control", &format!("max-age={ttl}")).ok()?;
             Cache::default().put(url(key), response).await.ok()
-        }
-        .into_send()
-        .await;
+        };
+        timed(Part::Cache, put).into_send().await;
     }
 
     /// Keeps a verdict for all data centres, within about a minute.
-    pub async fn put_everywhere(&self, key: &str, verdict: CachedVerdict, now: u64) {
+    pub async fn put_everywhere(&self, key: &str, verdict: &CachedVerdict, now: u64) {
         let ttl = verdict.expires_at.saturating_sub(now);
         if ttl < KV_LEAST_TTL {
             return;
         }
         async {
-            let text = serde_json::to_string(&verdict).ok()?;
+            let text = serde_json::to_string(verdict).ok()?;
             self.kv.put(key, text).ok()?.expiration_ttl(ttl).execute().await.ok()
         }
         .into_send()

@@ -71,5 +71,8 @@ pub async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Readiness>)
 
 /// The OpenAPI 3.1 document, generated from the handlers' types by `cargo test -p rcpt-edge`.
 pub async fn openapi() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], include_str!("../../openapi.json"))
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        include_str!(concat!(env!("OUT_DIR"), "/openapi.json")),
+    )
 }

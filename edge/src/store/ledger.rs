@@ -163,7 +163,11 @@ pub enum Refusal {
 
 /// A unit held while an origin is asked.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Lease(String);
+pub struct Lease {
+    id: String,
+    /// Unix seconds.
+    expires_at: u64,
+}
 
 /// Authorises and charges one cached answer, in one statement. Only a refusal costs a second one, to
 /// tell its reason.
@@ -197,16 +201,17 @@ pub async fn lease(
 ) -> Result<Result<Lease, Refusal>, Error> {
     let account = caller.account.to_string();
     let day = Day::of(now).number();
+    let expires_at = now.saturating_add(ttl);
     let params = vec![
         (&account).into(),
         caller.version().into(),
         day.into(),
         now.into(),
         (&id).into(),
-        now.saturating_add(ttl).into(),
+        expires_at.into(),
     ];
     match database.first::<Found>((LEASE.of(caller), params)).await? {
-        Some(Found {}) => Ok(Ok(Lease(id))),
+        Some(Found {}) => Ok(Ok(Lease { id, expires_at })),
         None => Ok(Err(refusal(database, caller, &account).await?)),
     }
 }
@@ -220,13 +225,30 @@ async fn refusal(database: &Database, caller: Caller, account: &str) -> Result<R
 /// Charges what the lease held and ends it, in one transaction. `false` when it had expired: then its
 /// unit may be someone else's by now, and nothing is charged.
 ///
+/// A database that fails is asked once more. Its failure may have been that of the reply alone; then the
+/// lease has ended before its time, and only a charge ends it so.
+///
 /// # Errors
-/// As [`charge`]; the lease then expires by itself.
-pub async fn charge_lease(database: &Database, lease: Lease, now: u64) -> Result<bool, Error> {
+/// As [`charge`], when it fails twice; the lease then expires by itself.
+pub async fn charge_lease(
+    database: &Database,
+    lease: Lease,
+    now: impl Fn() -> u64,
+) -> Result<bool, Error> {
+    match try_charge_lease(database, &lease, now()).await {
+        Ok(charged) => Ok(charged),
+        Err(_) => {
+            let now = now();
+            Ok(try_charge_lease(database, &lease, now).await? || now < lease.expires_at)
+        }
+    }
+}
+
+async fn try_charge_lease(database: &Database, lease: &Lease, now: u64) -> Result<bool, Error> {
     let rows = database
         .batch(&[
-            (CHARGE_LEASE, vec![(&lease.0).into(), now.into()]),
-            (END_LEASE, vec![(&lease.0).into()]),
+            (CHARGE_LEASE, vec![(&lease.id).into(), now.into()]),
+            (END_LEASE, vec![(&lease.id).into()]),
         ])
         .await?;
     Ok(rows.first::<Found>(0)?.is_some())
@@ -237,7 +259,7 @@ pub async fn charge_lease(database: &Database, lease: Lease, now: u64) -> Result
 /// # Errors
 /// As [`charge`]; the lease then expires by itself.
 pub async fn release(database: &Database, lease: Lease) -> Result<(), Error> {
-    database.batch(&[(END_LEASE, vec![(&lease.0).into()])]).await.map(drop)
+    database.batch(&[(END_LEASE, vec![(&lease.id).into()])]).await.map(drop)
 }
 
 /// What `GET /me/quota` reports; `None` when the caller is not authorised.

@@ -20,7 +20,12 @@ const CHANGE: &str = "
     WHERE id = ?1 AND session_version = ?2 AND state = 'confirmed' AND password_hash = ?3
     RETURNING session_version";
 
-/// Sets a new password and ends every session. Returns the new session version; `None` when the
+// A reset link that was asked for before is void: whoever has it must not undo this change.
+const VOID_RESET_LINK: &str = "
+    DELETE FROM mailed_tokens WHERE account_id = ?1 AND purpose = 'reset'
+      AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
+
+/// Sets a new password, ends every session and voids a waiting reset link, in one transaction. Returns the new session version; `None` when the
 /// session is over or the password was changed meanwhile.
 ///
 /// # Errors
@@ -33,8 +38,10 @@ pub async fn change(
 ) -> Result<Option<u32>, Error> {
     let id = caller.account.to_string();
     let params = vec![(&id).into(), caller.version.into(), current_hash.into(), new_hash.into()];
-    let row = database.first::<SessionVersion>((CHANGE, params)).await?;
-    Ok(row.map(|row| row.session_version))
+    let rows = database
+        .batch(&[(CHANGE, params), (VOID_RESET_LINK, vec![(&id).into(), new_hash.into()])])
+        .await?;
+    Ok(rows.first::<SessionVersion>(0)?.map(|row| row.session_version))
 }
 
 /// The reset link that an account had before a newer one, so that the newer one can be taken back

@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use rcpt_shared::{Address, KeyRing};
 use tracing::level_filters::LevelFilter;
 
-use super::StartTls;
+use super::{Server, SourceAddress, StartTls};
 
 const DNS_PORT: u16 = 53;
 
@@ -23,10 +23,6 @@ pub(super) fn from_str<T: FromStr>(text: &str) -> Option<T> {
 pub(super) fn items(text: &str) -> impl Iterator<Item = &str> {
     let blank = text.trim().is_empty();
     text.split(',').map(str::trim).filter(move |_| !blank)
-}
-
-pub(super) fn list<T: FromStr>(text: &str) -> Option<Vec<T>> {
-    items(text).map(from_str).collect()
 }
 
 /// A lower-case domain name of letters, digits and hyphens (RFC 1123 §2.1), at least two labels.
@@ -79,6 +75,48 @@ pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
 
 pub(super) fn milliseconds(text: &str) -> Option<Duration> {
     from_str(text).filter(|ms| (1..=600_000).contains(ms)).map(Duration::from_millis)
+}
+
+/// As [`milliseconds`], or none at all.
+pub(super) fn pause(text: &str) -> Option<Duration> {
+    if text == "0" { Some(Duration::ZERO) } else { milliseconds(text) }
+}
+
+/// RFC 5321 §4.5.3.1.8: a server must take a hundred recipients.
+pub(super) fn recipients(text: &str) -> Option<usize> {
+    count(text).filter(|count| *count <= 100)
+}
+
+pub(super) fn source_addresses(text: &str) -> Option<Vec<SourceAddress>> {
+    items(text)
+        .map(|item| match item.split_once('=') {
+            Some((ip, name)) => Some(SourceAddress {
+                ip: from_str(ip.trim())?,
+                helo_name: Some(host_name(name.trim())?),
+            }),
+            None => Some(SourceAddress { ip: from_str(item)?, helo_name: None }),
+        })
+        .collect()
+}
+
+/// `host:port`, an IPv6 host in brackets.
+pub(super) fn server(text: &str) -> Option<Server> {
+    let (host, port) = text.rsplit_once(':')?;
+    let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+    let server = Server { host: host.to_owned(), port: self::port(port)? };
+    (!host.is_empty()).then_some(server)
+}
+
+pub(super) fn servers(text: &str) -> Option<Vec<Server>> {
+    items(text).map(server).collect()
+}
+
+pub(super) fn server_or_none(text: &str) -> Option<Option<Server>> {
+    if text.is_empty() { Some(None) } else { server(text).map(Some) }
+}
+
+pub(super) fn domain_names(text: &str) -> Option<Vec<String>> {
+    items(text).map(domain_name).collect()
 }
 
 pub(super) fn count(text: &str) -> Option<usize> {

@@ -26,10 +26,7 @@ impl Route {
         if target == NO_MX {
             return Some(Self::NoMx);
         }
-        let (host, port) = target.rsplit_once(':')?;
-        let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
-        let server = Server { host: host.to_owned(), port: parse::port(port)? };
-        (!host.is_empty()).then_some(Self::Server(server))
+        parse::server(target).map(Self::Server)
     }
 }
 

@@ -120,8 +120,50 @@ pub(super) const SOURCE_ADDRESSES: Setting = setting(
     "source_addresses",
     List,
     Some(""),
-    "a list of IP addresses",
-    "Local addresses to connect from, taken in turn within each family; empty leaves it to the system",
+    "a list of ip or ip=helo.name",
+    "Local addresses to connect from, taken in turn, each with its HELO name if it is not helo_name; empty leaves it to the system",
+);
+pub(super) const OPERATOR_SESSIONS: Setting = setting(
+    "operator_sessions",
+    Single,
+    Some("2"),
+    "a number, 1 to 1000000",
+    "Sessions at once with one operator of mail hosts; routes are exempt",
+);
+pub(super) const SESSION_INTERVAL_MS: Setting = setting(
+    "session_interval_ms",
+    Single,
+    Some("500"),
+    "milliseconds, 0 to 600000",
+    "Time from one new session with an operator to the next, once the first ones are open",
+);
+pub(super) const SESSION_RECIPIENTS: Setting = setting(
+    "session_recipients",
+    Single,
+    Some("100"),
+    "a number, 1 to 100",
+    "Recipients asked about in one session; 1 opens a session for each",
+);
+pub(super) const PORT_CHECK: Setting = setting(
+    "port_check",
+    List,
+    Some(""),
+    "a list of host:port",
+    "Mail servers of others; while none of them can be connected to, /ready fails; empty checks nothing",
+);
+pub(super) const BLOCKLISTS: Setting = setting(
+    "blocklists",
+    List,
+    Some(""),
+    "a list of domain names",
+    "DNS blocklists that `origin doctor` looks us up on, such as zen.spamhaus.org",
+);
+pub(super) const TIME_SERVER: Setting = setting(
+    "time_server",
+    Single,
+    Some(""),
+    "host:port, or nothing",
+    "NTP server that `origin doctor` compares the clock with",
 );
 pub(super) const TICKET_SECRETS: Setting = setting(
     "ticket_secrets",
@@ -145,7 +187,7 @@ pub(super) const LOG_LEVEL: Setting = setting(
     "Least severe level that is logged",
 );
 
-pub(super) const ALL: [&Setting; 16] = [
+pub(super) const ALL: [&Setting; 22] = [
     &LISTEN,
     &HELO_NAME,
     &MAIL_FROM,
@@ -159,6 +201,12 @@ pub(super) const ALL: [&Setting; 16] = [
     &MAX_PROBES,
     &STARTTLS,
     &SOURCE_ADDRESSES,
+    &OPERATOR_SESSIONS,
+    &SESSION_INTERVAL_MS,
+    &SESSION_RECIPIENTS,
+    &PORT_CHECK,
+    &BLOCKLISTS,
+    &TIME_SERVER,
     &TICKET_SECRETS,
     &SHUTDOWN_GRACE_MS,
     &LOG_LEVEL,

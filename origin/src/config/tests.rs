@@ -68,6 +68,8 @@ fn the_defaults_are_those_of_the_design() {
     assert_eq!(config.max_probes, 512);
     assert_eq!(config.starttls, StartTls::OnDemand);
     assert!(config.source_addresses.is_empty());
+    assert_eq!((config.operator_sessions, config.session_recipients), (2, 100));
+    assert!(config.port_check.is_empty() && config.time_server.is_none());
     assert_eq!(config.shutdown_grace, Duration::from_secs(15));
 }
 
@@ -89,6 +91,9 @@ fn the_environment_wins_over_the_file() {
             ("RCPT_MAIL_FROM", ""),
             ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8, fd00::/8,192.0.2.9"),
             ("RCPT_STARTTLS", "always"),
+            ("RCPT_SOURCE_ADDRESSES", "192.0.2.1, 192.0.2.2=Two.Example.com"),
+            ("RCPT_SESSION_INTERVAL_MS", "0"),
+            ("RCPT_PORT_CHECK", "mx.example.com:25,[2001:db8::1]:25"),
         ],
     )
     .unwrap();
@@ -102,6 +107,11 @@ fn the_environment_wins_over_the_file() {
     };
     assert_eq!(server.port, 2525);
     assert_eq!(config.starttls, StartTls::Always);
+    let names: Vec<_> =
+        config.source_addresses.iter().map(|source| source.helo_name.as_deref()).collect();
+    assert_eq!(names, [None, Some("two.example.com")]);
+    assert!(config.session_interval.is_zero());
+    assert_eq!(config.port_check[1].host, "2001:db8::1");
 }
 
 #[test]
@@ -123,6 +133,12 @@ fn names_every_mistake_at_once() {
         ("RCPT_DNS_TIMEOUT_MS", "0"),
         ("RCPT_MAX_PROBES", "0"),
         ("RCPT_STARTTLS", "never"),
+        ("RCPT_OPERATOR_SESSIONS", "0"),
+        ("RCPT_SESSION_INTERVAL_MS", "-1"),
+        ("RCPT_SESSION_RECIPIENTS", "101"),
+        ("RCPT_PORT_CHECK", "mx.example.com"),
+        ("RCPT_BLOCKLISTS", "a b"),
+        ("RCPT_TIME_SERVER", "ntp.example.com"),
         ("RCPT_SHUTDOWN_GRACE_MS", "1h"),
         ("RCPT_LOG_LEVEL", "3"),
     ];

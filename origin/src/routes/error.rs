@@ -10,16 +10,18 @@ use serde_json::json;
 pub(super) enum Error {
     #[error("The ticket is missing or not valid for this request.")]
     BadTicket,
-    #[error("The body is not of the form {{\"address\": \"...\"}} with a valid address.")]
+    #[error("The body is not what is asked for, or an address in it is not valid.")]
     Malformed,
-    #[error("The body is larger than 4 KiB.")]
+    #[error("The body is too large.")]
     TooLarge,
     #[error("The body did not arrive in time.")]
     Slow,
     #[error("No room for a further probe.")]
     AtCapacity,
     #[error("No nameserver answers.")]
-    NotReady,
+    NoNameserver,
+    #[error("Port 25 is shut: no mail server of the port check can be connected to.")]
+    PortShut,
     #[error("Internal error.")]
     Internal,
     #[error("Not found.")]
@@ -35,7 +37,9 @@ impl Error {
             Self::Malformed => StatusCode::BAD_REQUEST,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
-            Self::AtCapacity | Self::NotReady => StatusCode::SERVICE_UNAVAILABLE,
+            Self::AtCapacity | Self::NoNameserver | Self::PortShut => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,

@@ -15,15 +15,17 @@ pub(super) async fn health() -> Json<Value> {
     Json(json!({ "status": "ok" }))
 }
 
-/// `GET /ready`: 200 when a nameserver answers, else 503.
+/// `GET /ready`: 200 when a nameserver answers and port 25 is not known to be shut, else 503.
 pub(super) async fn ready(
     extract::State(state): extract::State<Arc<State>>,
 ) -> Result<Json<Value>, Error> {
-    if state.prober.dns().is_reachable().await {
-        Ok(Json(json!({ "status": "ready" })))
-    } else {
-        Err(Error::NotReady)
+    if !state.prober.dns().is_reachable().await {
+        return Err(Error::NoNameserver);
     }
+    if !state.port_check.is_open().await {
+        return Err(Error::PortShut);
+    }
+    Ok(Json(json!({ "status": "ready" })))
 }
 
 /// `GET /metrics`: OpenMetrics text.

@@ -16,7 +16,7 @@ use crate::{State, clock, metrics::stage_name, probe::milliseconds};
 /// The edge sends the body with the headers.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// `POST /v1/probe {address}`: 200 with a verdict for anything a remote server or DNS does.
+/// `POST /v1/probe {address, details?}`: 200 with a verdict for anything a remote server or DNS does.
 ///
 /// 1. the ticket, which is bound to the body: 401
 /// 2. the body: 400, 413
@@ -25,18 +25,14 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) async fn probe(
     extract::State(state): extract::State<Arc<State>>,
     Extension(given_id): Extension<RequestId>,
-    mut request: Request,
+    request: Request,
 ) -> Result<Response, Error> {
     let started = Instant::now();
     // 1
-    let token = bearer(request.headers()).ok_or_else(|| bad_ticket(&state))?.to_owned();
-    let body = read(&mut request).await?;
-    let secrets = &state.prober.config().ticket_secrets;
-    let ticket =
-        Ticket::check(secrets, &token, &body, clock::unix_now()).map_err(|_| bad_ticket(&state))?;
-    let id = RequestId::parse(&ticket.jti).unwrap_or(given_id);
+    let (body, id) = admitted(&state, given_id, request).await?;
     // 2
-    let ProbeRequest { address } = serde_json::from_slice(&body).map_err(|_| Error::Malformed)?;
+    let ProbeRequest { address, details } =
+        serde_json::from_slice(&body).map_err(|_| Error::Malformed)?;
     // 3
     let Ok(_slot) = state.slots.try_acquire() else {
         state.metrics.at_capacity();
@@ -45,12 +41,27 @@ pub(super) async fn probe(
     };
     // 4
     let in_flight = state.metrics.start();
-    let verdict = state.prober.probe(&address).await;
+    let verdict = state.prober.probe(&address, details).await;
     drop(in_flight);
     record(&state, &id, &verdict, started.elapsed());
     let mut response = Json(verdict).into_response();
     id.write(response.headers_mut());
     Ok(response)
+}
+
+/// The body of a request with a good ticket for it, and the id to log it under.
+pub(super) async fn admitted(
+    state: &State,
+    given_id: RequestId,
+    mut request: Request,
+) -> Result<(Bytes, RequestId), Error> {
+    let token = bearer(request.headers()).ok_or_else(|| bad_ticket(state))?.to_owned();
+    let body = read(&mut request).await?;
+    let secrets = &state.prober.config().ticket_secrets;
+    let ticket =
+        Ticket::check(secrets, &token, &body, clock::unix_now()).map_err(|_| bad_ticket(state))?;
+    let id = RequestId::parse(&ticket.jti).unwrap_or(given_id);
+    Ok((body, id))
 }
 
 fn bad_ticket(state: &State) -> Error {
@@ -82,7 +93,7 @@ fn unreadable(rejection: &BytesRejection) -> Error {
 }
 
 /// The log line and the counters. Neither knows the address, its domain or the host's name.
-fn record(state: &State, id: &RequestId, verdict: &Verdict, took: Duration) {
+pub(super) fn record(state: &State, id: &RequestId, verdict: &Verdict, took: Duration) {
     state.metrics.finished(verdict, took);
     tracing::info!(
         request_id = id.as_str(),

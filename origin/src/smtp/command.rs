@@ -17,6 +17,7 @@ pub enum Command<'a> {
     },
     /// The forward-path without its brackets.
     Rcpt(&'a str),
+    Rset,
     Quit,
 }
 
@@ -31,6 +32,7 @@ impl fmt::Display for Command<'_> {
                 write!(f, "MAIL FROM:<{reverse_path}> SMTPUTF8")
             }
             Self::Rcpt(forward_path) => write!(f, "RCPT TO:<{forward_path}>"),
+            Self::Rset => f.write_str("RSET"),
             Self::Quit => f.write_str("QUIT"),
         }
     }
@@ -82,6 +84,7 @@ mod tests {
             (Command::Mail { reverse_path: "", smtputf8: true }, "MAIL FROM:<> SMTPUTF8\r\n"),
             (Command::Mail { reverse_path: "a@b.c", smtputf8: false }, "MAIL FROM:<a@b.c>\r\n"),
             (Command::Rcpt("ä@example.org"), "RCPT TO:<ä@example.org>\r\n"),
+            (Command::Rset, "RSET\r\n"),
             (Command::Quit, "QUIT\r\n"),
         ] {
             assert_eq!(encoded(command), Ok(line.to_owned()));

@@ -3,8 +3,11 @@ use super::EnhancedCode;
 /// Octets of one reply line without its line break. RFC 5321 §4.5.3.1.5 says 512; real servers exceed it.
 const MAX_LINE: usize = 2_048;
 const MAX_LINES: usize = 100;
-/// Octets of one session. An honest one needs about 1 KiB.
+/// Octets for one recipient, the opening of the session included. An honest one needs about 1 KiB.
 const MAX_SESSION: usize = 64 * 1_024;
+
+/// Read at once. An EHLO reply has about 250 octets; while a server is silent this is what a probe holds.
+const ROOM: usize = 512;
 
 /// A complete reply (RFC 5321 §4.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +68,7 @@ pub enum ReplyError {
     LongLine,
     #[error("a reply has more than {MAX_LINES} lines")]
     ManyLines,
-    #[error("a session has more than {MAX_SESSION} octets")]
+    #[error("a session has more than {MAX_SESSION} octets for one recipient")]
     LongSession,
 }
 
@@ -75,7 +78,7 @@ pub struct ReplyParser {
     buffer: Vec<u8>,
     /// Octets of `buffer` that were already read.
     read: usize,
-    /// Octets fed so far.
+    /// Octets fed for the recipient in hand.
     session: usize,
     /// The reply whose last line has not come yet.
     partial: Option<(Reply, usize)>,
@@ -87,14 +90,30 @@ impl ReplyParser {
     /// # Errors
     /// [`ReplyError::LongSession`].
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ReplyError> {
-        self.session += bytes.len();
-        if self.session > MAX_SESSION {
-            return Err(ReplyError::LongSession);
-        }
+        self.room().extend_from_slice(bytes);
+        self.fed(bytes.len())
+    }
+
+    /// Room for what comes next from the server, to be appended; [`ReplyParser::fed`] says how much came.
+    pub fn room(&mut self) -> &mut Vec<u8> {
         self.buffer.drain(..self.read);
         self.read = 0;
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
+        self.buffer.reserve(ROOM);
+        &mut self.buffer
+    }
+
+    /// Counts what was appended to the room.
+    ///
+    /// # Errors
+    /// [`ReplyError::LongSession`].
+    pub const fn fed(&mut self, octets: usize) -> Result<(), ReplyError> {
+        self.session += octets;
+        if self.session > MAX_SESSION { Err(ReplyError::LongSession) } else { Ok(()) }
+    }
+
+    /// A further recipient is asked about in this session.
+    pub const fn next_recipient(&mut self) {
+        self.session = 0;
     }
 
     /// The next complete reply; `None` when more has to be fed.

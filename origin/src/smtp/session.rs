@@ -1,8 +1,8 @@
-use std::time::Duration;
+use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
 
 use rcpt_shared::{Address, Stage};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf},
     time::timeout,
 };
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -18,7 +18,16 @@ pub struct Session<S> {
     capabilities: Capabilities,
     /// Replies still to come for commands already sent.
     outstanding: usize,
+    /// Recipients asked about so far, and how many of them were refused.
+    asked: usize,
+    refused: usize,
+    /// QUIT was sent behind the last recipient.
+    quitting: bool,
 }
+
+/// One below the number of errors after which Postfix delays each reply by a second
+/// (`smtpd_soft_error_limit` is 10) and well below those after which servers hang up.
+const MAX_REFUSED: usize = 9;
 
 /// Who asks about whom.
 #[derive(Clone, Copy)]
@@ -26,6 +35,10 @@ pub struct Envelope<'a> {
     /// Without brackets; empty for the null reverse-path.
     pub reverse_path: &'a str,
     pub recipient: &'a Address,
+    /// A recipient that nobody has: asked for after the other, so that its refusal spoils nothing.
+    pub control: Option<&'a Address>,
+    /// Nobody else will be asked about in this session.
+    pub last: bool,
 }
 
 /// The answer to one envelope.
@@ -45,6 +58,8 @@ pub enum Failure {
     /// By a reply of the server.
     Refused(Stage, Reply),
     Broken(Stage, Broken),
+    /// Before the envelope of a further recipient arrived: an idle session that the server has given up.
+    Stale,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +86,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             parser: ReplyParser::default(),
             capabilities: Capabilities::default(),
             outstanding: 0,
+            asked: 0,
+            refused: 0,
+            quitting: false,
         };
         let banner = session.reply(Stage::Banner).await?;
         expect(220, Stage::Banner, banner)?;
@@ -80,12 +98,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     async fn introduce(&mut self, helo_name: &str, stage: &mut Stage) -> Result<(), Failure> {
         *stage = Stage::Ehlo;
-        self.send(Stage::Ehlo, &[Command::Ehlo(helo_name)]).await?;
+        self.send(Stage::Ehlo, [&Command::Ehlo(helo_name)]).await?;
         let ehlo = self.reply(Stage::Ehlo).await?;
         if ehlo.is_permanent() {
             // RFC 5321 §3.2: a server that does not know EHLO is asked with HELO. It offers nothing.
             self.capabilities = Capabilities::default();
-            self.send(Stage::Ehlo, &[Command::Helo(helo_name)]).await?;
+            self.send(Stage::Ehlo, [&Command::Helo(helo_name)]).await?;
             let helo = self.reply(Stage::Ehlo).await?;
             expect(250, Stage::Ehlo, helo)?;
             return Ok(());
@@ -120,7 +138,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         while self.outstanding > 0 {
             self.reply(Stage::StartTls).await?;
         }
-        self.send(Stage::StartTls, &[Command::StartTls]).await?;
+        self.send(Stage::StartTls, [&Command::StartTls]).await?;
         let ready = self.reply(Stage::StartTls).await?;
         expect(220, Stage::StartTls, ready)?;
         self.parser.discard();
@@ -131,16 +149,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             .handshake(name, stream)
             .await
             .map_err(|_| Failure::Broken(Stage::StartTls, Broken::Tls))?;
-        let mut session = Self { wire: Wire::Encrypted(Box::new(encrypted)), ..self };
+        let mut session = Self { wire: Wire::Encrypted(Box::new(encrypted)), asked: 0, ..self };
         session.introduce(helo_name, stage).await?;
         Ok(session)
     }
 
     /// Asks whether the server takes mail for the recipient: MAIL and RCPT, in one flight where
-    /// PIPELINING is offered (RFC 2920 §3.1).
+    /// PIPELINING is offered (RFC 2920 §3.1), behind RSET when the session has served before and before
+    /// the control recipient, whose reply is left to [`Session::control`].
     ///
     /// # Errors
-    /// [`Failure::Broken`] at MAIL or RCPT.
+    /// [`Failure::Broken`] at MAIL or RCPT; [`Failure::Stale`] when it did not survive its idleness.
     pub async fn ask(
         &mut self,
         envelope: Envelope<'_>,
@@ -151,45 +170,108 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if smtputf8 && !self.capabilities.smtputf8 {
             return Ok(Answer::Smtputf8Unsupported);
         }
+        let again = self.asked > 0;
+        self.asked += 1;
         let mail = Command::Mail { reverse_path: envelope.reverse_path, smtputf8 };
         let rcpt = Command::Rcpt(envelope.recipient.normal());
-        if self.capabilities.pipelining {
-            self.send(Stage::Mail, &[mail, rcpt]).await?;
-        } else {
-            self.send(Stage::Mail, &[mail]).await?;
+        let control = envelope.control.map(|control| Command::Rcpt(control.normal()));
+        let pipelining = self.capabilities.pipelining;
+        // QUIT may end a flight (RFC 2920 §3.1), but not where the answer may be to encrypt first.
+        let settled = self.is_encrypted() || !self.capabilities.starttls;
+        let quit = (envelope.last && pipelining && settled).then_some(Command::Quit);
+        self.quitting = quit.is_some();
+        let flight = [again.then_some(Command::Rset), Some(mail), Some(rcpt), control, quit];
+        let together = if pipelining { flight.len() } else { 1 };
+        if again {
+            self.parser.next_recipient();
+            let sent = self.send(Stage::Mail, flight.iter().flatten().take(together)).await;
+            sent.map_err(|_| Failure::Stale)?;
+            let reset = self.reply(Stage::Mail).await.map_err(|_| Failure::Stale)?;
+            if reset.code != 250 {
+                return Err(Failure::Stale);
+            }
+        }
+        if !again || !pipelining {
+            self.send(Stage::Mail, flight.iter().skip(1).flatten().take(together)).await?;
         }
         let sender = self.reply(Stage::Mail).await?;
         if !sender.is_positive() {
             return Ok(Answer::Mail(sender));
         }
         *stage = Stage::Rcpt;
-        if !self.capabilities.pipelining {
-            self.send(Stage::Rcpt, &[rcpt]).await?;
+        if !pipelining {
+            self.send(Stage::Rcpt, [&rcpt]).await?;
         }
-        Ok(Answer::Rcpt(self.reply(Stage::Rcpt).await?))
+        let told = self.reply(Stage::Rcpt).await?;
+        self.refused += usize::from(!told.is_positive());
+        Ok(Answer::Rcpt(told))
+    }
+
+    /// What the server says about the control recipient of the envelope just asked about. Without
+    /// PIPELINING it is asked only now, and only when the target was accepted: the answer costs a round
+    /// trip, and a refusal of the target has already told.
+    pub async fn control(&mut self, control: &Address, accepted: bool) -> Option<Reply> {
+        if self.outstanding == 0 {
+            if self.quitting || self.capabilities.pipelining || !accepted {
+                return None;
+            }
+            self.send(Stage::Rcpt, [&Command::Rcpt(control.normal())]).await.ok()?;
+        }
+        let told = self.reply(Stage::Rcpt).await.ok()?;
+        self.refused += usize::from(!told.is_positive());
+        Some(told)
+    }
+
+    /// Whether it can serve a further recipient, if it may serve `limit` in all: every command has had
+    /// its reply, and nothing but a recipient was refused.
+    #[must_use]
+    pub fn is_reusable(&self, limit: usize) -> bool {
+        !self.quitting
+            && self.outstanding == 0
+            && self.parser.is_empty()
+            && self.asked > 0
+            && self.asked < limit
+            && self.refused < MAX_REFUSED
+    }
+
+    /// Whether the server has been silent since its last reply. Whatever it said meanwhile, a farewell
+    /// most likely, would be taken for the reply to what is asked next.
+    pub async fn is_quiet(&mut self) -> bool {
+        let mut octet = [0];
+        poll_fn(|cx| {
+            let read = Pin::new(&mut self.wire).poll_read(cx, &mut ReadBuf::new(&mut octet));
+            Poll::Ready(read.is_pending())
+        })
+        .await
     }
 
     /// Says QUIT and does not wait: nothing the server does now changes the verdict.
     pub async fn quit(mut self) {
-        let sending = self.send(Stage::Rcpt, &[Command::Quit]);
+        if self.quitting {
+            return;
+        }
+        let sending = self.send(Stage::Rcpt, [&Command::Quit]);
         // Polled once: six octets fit the socket's buffer, or the server has stopped reading.
         let _ = timeout(Duration::ZERO, sending).await;
     }
 
     /// Sends the commands in one write.
-    async fn send(&mut self, stage: Stage, commands: &[Command<'_>]) -> Result<(), Failure> {
+    async fn send<'c>(
+        &mut self,
+        stage: Stage,
+        commands: impl IntoIterator<Item = &'c Command<'c>>,
+    ) -> Result<(), Failure> {
         if self.outstanding == 0 && !self.parser.is_empty() {
             return Err(self.unsolicited(stage));
         }
         let mut flight = Vec::with_capacity(128);
         for command in commands {
             command.encode(&mut flight).map_err(|_| Failure::Broken(stage, Broken::Unencodable))?;
+            self.outstanding += 1;
         }
         let closed = |_| Failure::Broken(stage, Broken::Closed);
         self.wire.write_all(&flight).await.map_err(closed)?;
-        self.wire.flush().await.map_err(closed)?;
-        self.outstanding += commands.len();
-        Ok(())
+        self.wire.flush().await.map_err(closed)
     }
 
     /// A server that speaks before it is asked would have its words taken for the answer to what is
@@ -204,17 +286,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// The next reply.
     async fn reply(&mut self, stage: Stage) -> Result<Reply, Failure> {
         let garbage = |_| Failure::Broken(stage, Broken::Garbage);
-        let mut chunk = [0; 1_024];
         loop {
             if let Some(reply) = self.parser.next_reply().map_err(garbage)? {
                 self.outstanding = self.outstanding.saturating_sub(1);
                 return Ok(reply);
             }
-            let came = match self.wire.read(&mut chunk).await {
+            let came = match self.wire.read_buf(self.parser.room()).await {
                 Ok(0) | Err(_) => return Err(Failure::Broken(stage, Broken::Closed)),
-                Ok(came) => chunk.get(..came).unwrap_or_default(),
+                Ok(came) => came,
             };
-            self.parser.feed(came).map_err(garbage)?;
+            self.parser.fed(came).map_err(garbage)?;
         }
     }
 }

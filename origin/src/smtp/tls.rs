@@ -8,11 +8,17 @@ use tokio_rustls::{
     client::TlsStream,
     rustls::{
         ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
-        client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+        client::{
+            Resumption,
+            danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+        },
         crypto::{WebPkiSupportedAlgorithms, ring},
         pki_types::{CertificateDer, ServerName, UnixTime},
     },
 };
+
+/// Servers whose sessions can be resumed; a ticket is about 300 bytes, and up to eight are kept of each.
+const RESUMABLE: usize = 1_024;
 
 /// The TLS client, shared by all sessions.
 #[derive(Clone)]
@@ -24,11 +30,13 @@ impl Tls {
     pub fn new() -> Result<Self, Error> {
         let provider = Arc::new(ring::default_provider());
         let verifier = AnyCertificate(provider.signature_verification_algorithms);
-        let config = ClientConfig::builder_with_provider(provider)
+        let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
+        // A resumed handshake spares the server a signature and us a certificate chain.
+        config.resumption = Resumption::in_memory_sessions(RESUMABLE);
         Ok(Self(TlsConnector::from(Arc::new(config))))
     }
 

@@ -205,6 +205,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     row(MailboxFull, "exceeded its quota", "Exim"),
     row(MailboxFull, "out of storage", "Gmail"),
     row(MailboxFull, "storage quota", "Yahoo"),
+    row(MailboxFull, "exhausted allowed storage", "Web.de"),
     row(MailboxFull, "exceeded storage", "Postfix"),
     row(MailboxFull, "exceeded its storage", "Zimbra"),
     row(MailboxFull, "mailbox size limit", "Postfix"),

@@ -6,6 +6,11 @@ const MAX_DELAY: u32 = 24 * 3_600;
 /// Seconds to wait after greylisting: what the text says (`try again in 5 minutes`,
 /// `Greylisted for 300 seconds`), else five minutes.
 pub(super) fn seconds(text: &str) -> u32 {
+    hint(text).unwrap_or(DEFAULT_DELAY)
+}
+
+/// The delay that the text names.
+pub(super) fn hint(text: &str) -> Option<u32> {
     let mut number = None;
     for word in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
         if let Some(count) = number {
@@ -17,12 +22,12 @@ pub(super) fn seconds(text: &str) -> u32 {
                 _ => None,
             };
             if let Some(unit) = unit {
-                return u32::saturating_mul(count, unit).clamp(MIN_DELAY, MAX_DELAY);
+                return Some(u32::saturating_mul(count, unit).clamp(MIN_DELAY, MAX_DELAY));
             }
         }
         number = word.parse().ok();
     }
-    DEFAULT_DELAY
+    None
 }
 
 #[cfg(test)]

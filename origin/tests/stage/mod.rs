@@ -44,6 +44,8 @@ impl MailServer {
         let running = tokio::spawn(async move {
             for number in 0.. {
                 let (stream, _) = listener.accept().await.unwrap();
+                // Replies to a flight are written one by one here; real servers send them together.
+                stream.set_nodelay(true).unwrap();
                 tokio::spawn(serve(stream, number));
             }
         });
@@ -87,6 +89,7 @@ where
             "MAIL" => mail,
             "RCPT" => rcpt,
             "STARTTLS" => return true,
+            "RSET" => "250 flushed",
             "QUIT" => "221 bye",
             _ => "500 what?",
         };
@@ -122,6 +125,10 @@ pub fn body(address: &str) -> String {
     json!({ "address": address }).to_string()
 }
 
+pub fn detailed_body(address: &str) -> String {
+    json!({ "address": address, "details": true }).to_string()
+}
+
 pub fn ticket(body: &str) -> String {
     Ticket::issue(&KeyRing::parse(SECRETS).unwrap(), REQUEST_ID, body.as_bytes(), unix_now())
         .unwrap()
@@ -146,6 +153,13 @@ pub async fn json_of(response: Response<Body>) -> Value {
 /// Asks about `address` and expects a verdict.
 pub async fn verdict(origin: &Router, address: &str) -> Verdict {
     let response = send(origin, probe_request(body(address))).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    serde_json::from_value(json_of(response).await).unwrap()
+}
+
+/// As [`verdict`], with the evidence.
+pub async fn detailed(origin: &Router, address: &str) -> Verdict {
+    let response = send(origin, probe_request(detailed_body(address))).await;
     assert_eq!(response.status(), StatusCode::OK);
     serde_json::from_value(json_of(response).await).unwrap()
 }

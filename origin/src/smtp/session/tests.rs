@@ -32,7 +32,8 @@ async fn ask(stream: DuplexStream, recipient: &str) -> (Result<Answer, Failure>,
     let mut stage = Stage::Connect;
     let asking = async || {
         let mut session = Session::open(stream, "probe.example.com", &mut stage).await?;
-        let envelope = Envelope { reverse_path: "", recipient: &recipient };
+        let envelope =
+            Envelope { reverse_path: "", recipient: &recipient, control: None, last: false };
         let answer = session.ask(envelope, &mut stage).await?;
         session.quit().await;
         Ok(answer)
@@ -215,4 +216,154 @@ async fn a_helo_name_that_is_no_name_does_not_reach_the_wire() {
     assert!(matches!(opened, Err(Failure::Broken(Stage::Ehlo, Broken::Unencodable))));
     drop(opened);
     assert_eq!(server.await.unwrap(), "");
+}
+
+const ENVELOPE: &str = "MAIL FROM:<>\r\nRCPT TO:<user@example.org>\r\n";
+
+/// Asks about each recipient in turn in one session, and whether it could go on.
+async fn ask_all(
+    stream: DuplexStream,
+    recipients: &[&str],
+) -> (Vec<Result<Answer, Failure>>, bool) {
+    let mut stage = Stage::Connect;
+    let mut session = Session::open(stream, "probe.example.com", &mut stage).await.unwrap();
+    let mut answers = Vec::new();
+    for recipient in recipients {
+        let recipient = Address::parse(recipient).unwrap();
+        let envelope =
+            Envelope { reverse_path: "", recipient: &recipient, control: None, last: false };
+        answers.push(session.ask(envelope, &mut stage).await);
+    }
+    (answers, session.is_reusable(100))
+}
+
+#[tokio::test]
+async fn a_further_recipient_costs_one_flight_behind_rset() {
+    let (client, server) = server(&[
+        ("", "220 ready\r\n"),
+        (EHLO, "250-mx\r\n250 PIPELINING\r\n"),
+        (ENVELOPE, "250 ok\r\n250 ok\r\n"),
+        (
+            "RSET\r\nMAIL FROM:<>\r\nRCPT TO:<next@example.org>\r\n",
+            "250 flushed\r\n250 ok\r\n550 no\r\n",
+        ),
+    ]);
+    let (answers, reusable) = ask_all(client, &["user@example.org", "next@example.org"]).await;
+    let codes: Vec<_> = answers
+        .into_iter()
+        .map(|answer| match answer {
+            Ok(Answer::Rcpt(reply)) => reply.code,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!((codes, reusable), (vec![250, 550], true));
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn without_pipelining_rset_is_waited_for() {
+    let (client, server) = server(&[
+        ("", "220 ready\r\n"),
+        (EHLO, "250 mx\r\n"),
+        ("MAIL FROM:<>\r\n", "250 ok\r\n"),
+        ("RCPT TO:<user@example.org>\r\n", "250 ok\r\n"),
+        ("RSET\r\n", "250 flushed\r\n"),
+        ("MAIL FROM:<>\r\n", "250 ok\r\n"),
+        ("RCPT TO:<next@example.org>\r\n", "250 ok\r\n"),
+    ]);
+    let (answers, reusable) = ask_all(client, &["user@example.org", "next@example.org"]).await;
+    assert!(reusable && answers.iter().all(Result::is_ok), "{answers:?}");
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_given_up_by_the_server_is_stale_and_says_nothing_of_the_recipient() {
+    for last in ["", "421 4.4.2 timeout\r\n", "502 what?\r\n", "garbage\r\n"] {
+        let (client, mut stream) = duplex(4_096);
+        tokio::spawn(async move {
+            let mut came = [0; 512];
+            stream.write_all(b"220 ready\r\n").await.unwrap();
+            for text in ["250-mx\r\n250 PIPELINING\r\n", "250 ok\r\n250 ok\r\n", last] {
+                let _ = stream.read(&mut came).await;
+                stream.write_all(text.as_bytes()).await.unwrap();
+            }
+        });
+        let (answers, reusable) = ask_all(client, &["user@example.org", "next@example.org"]).await;
+        assert!(answers[0].is_ok());
+        assert_eq!(answers[1], Err(Failure::Stale), "{last}");
+        assert!(!reusable);
+    }
+}
+
+#[tokio::test]
+async fn words_while_idle_make_a_session_unquiet() {
+    let (client, mut stream) = duplex(4_096);
+    let mut stage = Stage::Connect;
+    stream.write_all(b"220 ready\r\n250 mx\r\n").await.unwrap();
+    let opened = Session::open(client, "probe.example.com", &mut stage).await;
+    assert!(opened.is_err(), "words before the question");
+
+    let (client, mut stream) = duplex(4_096);
+    stream.write_all(b"220 ready\r\n").await.unwrap();
+    let serving = tokio::spawn(async move {
+        let mut came = [0; 512];
+        let _ = stream.read(&mut came).await.unwrap();
+        stream.write_all(b"250 mx\r\n").await.unwrap();
+        stream
+    });
+    let mut session = Session::open(client, "probe.example.com", &mut stage).await.unwrap();
+    let mut stream = serving.await.unwrap();
+    assert!(session.is_quiet().await);
+    stream.write_all(b"421 4.4.2 bye\r\n").await.unwrap();
+    assert!(!session.is_quiet().await);
+}
+
+#[tokio::test]
+async fn nine_refusals_are_enough_for_one_session() {
+    let (client, mut stream) = duplex(4_096);
+    tokio::spawn(async move {
+        let mut came = [0; 512];
+        stream.write_all(b"220 ready\r\n").await.unwrap();
+        let _ = stream.read(&mut came).await.unwrap();
+        stream.write_all(b"250-mx\r\n250 PIPELINING\r\n").await.unwrap();
+        let _ = stream.read(&mut came).await.unwrap();
+        stream.write_all(b"250 ok\r\n550 no\r\n").await.unwrap();
+        while stream.read(&mut came).await.is_ok_and(|came| came > 0) {
+            stream.write_all(b"250 ok\r\n250 ok\r\n550 no\r\n").await.unwrap();
+        }
+    });
+    let mut stage = Stage::Connect;
+    let mut session = Session::open(client, "probe.example.com", &mut stage).await.unwrap();
+    let recipient = Address::parse("user@example.org").unwrap();
+    let envelope = Envelope { reverse_path: "", recipient: &recipient, control: None, last: false };
+    let mut asked = 0;
+    while asked == 0 || session.is_reusable(100) {
+        session.ask(envelope, &mut stage).await.unwrap();
+        asked += 1;
+    }
+    assert_eq!(asked, 9);
+}
+
+#[tokio::test]
+async fn the_control_recipient_comes_last_and_cannot_spoil_the_answer() {
+    let (client, server) = server(&[
+        ("", "220 ready\r\n"),
+        (EHLO, "250-mx\r\n250 PIPELINING\r\n"),
+        (
+            "MAIL FROM:<>\r\nRCPT TO:<user@example.org>\r\nRCPT TO:<nobody@example.org>\r\n",
+            "250 ok\r\n250 ok\r\n",
+        ),
+    ]);
+    let mut stage = Stage::Connect;
+    let mut session = Session::open(client, "probe.example.com", &mut stage).await.unwrap();
+    let recipient = Address::parse("user@example.org").unwrap();
+    let control = Address::parse("nobody@example.org").unwrap();
+    let envelope =
+        Envelope { reverse_path: "", recipient: &recipient, control: Some(&control), last: false };
+    let answer = session.ask(envelope, &mut stage).await;
+    assert!(matches!(answer, Ok(Answer::Rcpt(reply)) if reply.code == 250));
+    assert!(!session.is_reusable(100), "its reply is still to come");
+    assert_eq!(session.control(&control, true).await, None, "the server has closed instead");
+    drop(session);
+    server.await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The replies of `golden.txt`.
+//! The replies of `golden.txt`, written down from knowledge, and of `seen.txt`, each from a public page.
 
 use rcpt_shared::{Reason, Stage, Status};
 use serde_json::{Value, from_value};
@@ -6,17 +6,14 @@ use serde_json::{Value, from_value};
 use super::{Case, check};
 
 const GOLDEN: &str = include_str!("golden.txt");
+const SEEN: &str = include_str!("seen.txt");
 
-fn cases() -> Vec<Case> {
-    let rows = GOLDEN.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    rows.map(|row| case(row).unwrap_or_else(|| panic!("not a case: {row}"))).collect()
+fn rows(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-fn case(row: &'static str) -> Option<Case> {
-    let mut columns = row.splitn(5, " | ");
-    let mut column = || columns.next();
-    let (name, stage, status, reason, raw) =
-        (column()?, column()?, column()?, column()?, column()?);
+fn case(columns: &[&'static str], raw: &'static str) -> Option<Case> {
+    let [name, stage, status, reason] = *columns else { return None };
     let status = Status::ALL.into_iter().find(|known| known.as_str() == status)?;
     let reason = Reason::ALL.into_iter().find(|known| known.as_str() == reason)?;
     let stage: Stage = from_value(Value::from(stage)).ok()?;
@@ -24,8 +21,26 @@ fn case(row: &'static str) -> Option<Case> {
 }
 
 #[test]
-fn real_replies_get_their_verdict() {
-    let cases = cases();
+fn replies_in_the_wording_of_real_servers_get_their_verdict() {
+    let cases: Vec<Case> = rows(GOLDEN)
+        .map(|row| {
+            let columns: Vec<_> = row.splitn(5, " | ").collect();
+            case(&columns[..4], columns[4]).unwrap_or_else(|| panic!("not a case: {row}"))
+        })
+        .collect();
     assert!(cases.len() >= 300, "{} replies", cases.len());
+    check(&cases);
+}
+
+#[test]
+fn replies_that_public_pages_quote_get_their_verdict() {
+    let cases: Vec<Case> = rows(SEEN)
+        .map(|row| {
+            let columns: Vec<_> = row.splitn(6, " | ").collect();
+            assert!(columns[4].starts_with("http"), "where was it seen? {row}");
+            case(&columns[..4], columns[5]).unwrap_or_else(|| panic!("not a case: {row}"))
+        })
+        .collect();
+    assert!(cases.len() >= 50, "{} replies", cases.len());
     check(&cases);
 }

@@ -1,0 +1,150 @@
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use rcpt_origin::State;
+use rcpt_shared::Address;
+use tokio::{
+    net::TcpListener,
+    runtime::{Builder, Runtime},
+    time::sleep,
+};
+
+use crate::{
+    delayed::Delayed,
+    figure::{Figure, quantile},
+    nameserver::Nameserver,
+    origin,
+};
+
+/// The argument that makes this program the silent mail server.
+pub const TARPIT: &str = "--be-tarpit";
+const HELD: usize = 10_000;
+const TARPITS: usize = 500;
+const GOOD: usize = 500;
+/// 50 a second.
+const BETWEEN_GOOD: Duration = Duration::from_millis(20);
+
+pub fn measure() -> Result<Vec<Figure>> {
+    let runtime = Runtime::new()?;
+    runtime.block_on(async { Ok(vec![rss_held().await?, beside_tarpits().await?]) })
+}
+
+/// Resident memory of this process for each probe whose server is silent after accepting.
+async fn rss_held() -> Result<Figure> {
+    let (tarpit, nameserver) = (Tarpit::start()?, Nameserver::start()?);
+    let settings = [("RCPT_BUDGET_MS", "600000"), ("RCPT_CONNECT_TIMEOUT_MS", "60000")];
+    let state = origin::start(tarpit.address, &nameserver, &settings).await?;
+    let first = tokio::spawn(silence(state.clone(), 0));
+    connected(1).await?;
+    let (before, sockets) = (rss()?, open_files()?);
+    let mut held = vec![first];
+    for n in 1..=HELD {
+        held.push(tokio::spawn(silence(state.clone(), n)));
+        if n % 500 == 0 {
+            // The listener's queue is finite.
+            connected(sockets + n).await?;
+        }
+    }
+    let spent = rss()?.saturating_sub(before);
+    held.iter().for_each(tokio::task::JoinHandle::abort);
+    Ok(Figure::new("rss_bytes_per_held_probe", spent as f64 / HELD as f64, "bytes", HELD))
+}
+
+/// How much longer the slowest of a hundred good checks takes while 500 servers are silent.
+async fn beside_tarpits() -> Result<Figure> {
+    let (good, tarpit) = (Delayed::start()?, Tarpit::start()?);
+    let nameserver = Nameserver::start()?;
+    let settings = [("RCPT_BUDGET_MS", "600000")];
+    let fast = origin::start(good.address, &nameserver, &[]).await?;
+    let alone = p99(&fast).await?;
+    let slow = origin::start(tarpit.address, &nameserver, &settings).await?;
+    let sockets = open_files()?;
+    let held: Vec<_> = (0..TARPITS).map(|n| tokio::spawn(silence(slow.clone(), n))).collect();
+    connected(sockets + TARPITS - 1).await?;
+    let beside = p99(&fast).await?;
+    held.iter().for_each(tokio::task::JoinHandle::abort);
+    Ok(Figure::new("p99_ratio_beside_500_tarpits", beside / alone, "ratio", GOOD))
+}
+
+async fn p99(state: &State) -> Result<f64> {
+    let mut times = Vec::with_capacity(GOOD);
+    for n in 0..GOOD {
+        let started = Instant::now();
+        origin::accepted(state, n, "example.org").await?;
+        times.push(started.elapsed().as_secs_f64());
+        sleep(BETWEEN_GOOD.saturating_sub(started.elapsed())).await;
+    }
+    Ok(quantile(&mut times, 0.99))
+}
+
+async fn silence(state: std::sync::Arc<State>, n: usize) {
+    if let Ok(address) = Address::parse(&format!("user{n}@example.org")) {
+        state.prober.probe(&address, false).await;
+    }
+}
+
+async fn connected(files: usize) -> Result<()> {
+    let started = Instant::now();
+    while open_files()? < files {
+        ensure!(started.elapsed() < Duration::from_secs(60), "connections are not made");
+        sleep(Duration::from_millis(10)).await;
+    }
+    // What is in the kernel's queue is not yet in ours.
+    sleep(Duration::from_millis(50)).await;
+    Ok(())
+}
+
+fn open_files() -> Result<usize> {
+    Ok(fs::read_dir("/proc/self/fd")?.count())
+}
+
+fn rss() -> Result<usize> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    let kib: usize = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kib * 1_024)
+}
+
+/// This program once more, as a mail server that accepts connections and says nothing.
+struct Tarpit {
+    address: SocketAddr,
+    process: Child,
+}
+
+impl Tarpit {
+    fn start() -> Result<Self> {
+        let mut process =
+            Command::new(std::env::current_exe()?).arg(TARPIT).stdout(Stdio::piped()).spawn()?;
+        let stdout = process.stdout.take().context("no stdout")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        match line.trim().parse() {
+            Ok(address) => Ok(Self { address, process }),
+            Err(error) => bail!("the tarpit says {line:?}: {error}"),
+        }
+    }
+}
+
+impl Drop for Tarpit {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+pub fn be_tarpit() -> Result<()> {
+    Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        println!("{}", listener.local_addr()?);
+        let mut held = Vec::new();
+        loop {
+            held.push(listener.accept().await?);
+        }
+    })
+}

@@ -1,0 +1,65 @@
+use std::{sync::atomic::Ordering, time::Instant};
+
+use anyhow::Result;
+use tokio::runtime::Runtime;
+
+use crate::{
+    delayed::{DELAY, Delayed},
+    figure::{Figure, quantile},
+    nameserver::Nameserver,
+    origin,
+};
+
+const COLD: &[(&str, &str)] = &[("RCPT_SESSION_RECIPIENTS", "1")];
+const IN_FLIGHT: usize = 50;
+
+pub fn measure() -> Result<Vec<Figure>> {
+    let runtime = Runtime::new()?;
+    runtime.block_on(async {
+        let cold = sequence(COLD, 50).await?;
+        let warm = sequence(&[], 50).await?;
+        let (connections, questions) = hundred_of_one_domain().await?;
+        Ok(vec![
+            Figure::new("cold_rtt", cold, "round trips", 50),
+            Figure::new("warm_rtt", warm, "round trips", 50),
+            Figure::new("connections_per_100_same_domain", connections, "connections", 100),
+            Figure::new("dns_queries_per_100_same_domain", questions, "queries", 100),
+            throughput("probes_per_s_cold_50_in_flight", COLD, 3_000).await?,
+            throughput("probes_per_s_warm_50_in_flight", &[], 10_000).await?,
+        ])
+    })
+}
+
+/// Median time of one probe after the other, in round trips of the line.
+async fn sequence(settings: &[(&str, &str)], count: usize) -> Result<f64> {
+    let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
+    let state = origin::start(server.address, &nameserver, settings).await?;
+    // The first fills the DNS cache, and opens the session where one is kept.
+    origin::accepted(&state, 0, "example.org").await?;
+    let mut times = Vec::with_capacity(count);
+    for n in 1..=count {
+        let started = Instant::now();
+        origin::accepted(&state, n, "example.org").await?;
+        times.push(started.elapsed().as_secs_f64() / (2 * DELAY).as_secs_f64());
+    }
+    Ok(quantile(&mut times, 0.5))
+}
+
+/// With the sessions that an operator is allowed by default, and everything cold.
+async fn hundred_of_one_domain() -> Result<(f64, f64)> {
+    let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
+    let settings = [("RCPT_OPERATOR_SESSIONS", "2"), ("RCPT_SESSION_INTERVAL_MS", "500")];
+    let state = origin::start(server.address, &nameserver, &settings).await?;
+    origin::accepted_all(&state, 100, 100).await?;
+    let count = |counter: &std::sync::atomic::AtomicUsize| counter.load(Ordering::Relaxed) as f64;
+    Ok((count(&server.connections), count(&nameserver.questions)))
+}
+
+async fn throughput(name: &'static str, settings: &[(&str, &str)], count: usize) -> Result<Figure> {
+    let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
+    let state = origin::start(server.address, &nameserver, settings).await?;
+    origin::accepted_all(&state, IN_FLIGHT, IN_FLIGHT).await?;
+    let started = Instant::now();
+    origin::accepted_all(&state, count, IN_FLIGHT).await?;
+    Ok(Figure::new(name, count as f64 / started.elapsed().as_secs_f64(), "probes/s", count))
+}

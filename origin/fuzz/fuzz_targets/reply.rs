@@ -1,0 +1,41 @@
+//! A reply is the same however the stream is cut, and judging it never panics.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rcpt_origin::{
+    smtp::{Reply, ReplyError, ReplyParser},
+    verdict::judge,
+};
+use rcpt_shared::Stage;
+
+fn replies(pieces: &[&[u8]]) -> (Vec<Reply>, Option<ReplyError>) {
+    let (mut parser, mut told) = (ReplyParser::default(), Vec::new());
+    for piece in pieces {
+        if let Err(error) = parser.feed(piece) {
+            return (told, Some(error));
+        }
+        loop {
+            match parser.next_reply() {
+                Ok(Some(reply)) => told.push(reply),
+                Ok(None) => break,
+                Err(error) => return (told, Some(error)),
+            }
+        }
+    }
+    (told, None)
+}
+
+fuzz_target!(|input: (u16, &[u8])| {
+    let (cut, bytes) = input;
+    let (before, after) = bytes.split_at(usize::from(cut) % (bytes.len() + 1));
+    let told = replies(&[bytes]);
+    if told.1.is_none() {
+        assert_eq!(told, replies(&[before, after]));
+    }
+    for reply in told.0 {
+        assert!((200..600).contains(&reply.code));
+        for stage in [Stage::Banner, Stage::Ehlo, Stage::StartTls, Stage::Mail, Stage::Rcpt] {
+            let _ = judge(stage, &reply);
+        }
+    }
+});

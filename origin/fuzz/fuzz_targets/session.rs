@@ -1,0 +1,70 @@
+//! A whole session against a server that says anything: it ends, and never in a panic.
+#![no_main]
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use libfuzzer_sys::fuzz_target;
+use rcpt_origin::{
+    smtp::{Answer, Envelope, Session},
+    verdict::judge,
+};
+use rcpt_shared::{Address, Stage};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+struct Tape<'a>(&'a [u8]);
+
+impl AsyncRead for Tape<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let (now, later) = self.0.split_at(self.0.len().min(buffer.remaining()).min(64));
+        buffer.put_slice(now);
+        self.0 = later;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Tape<'_> {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let recipient = Address::parse("user@example.org").expect("an address");
+    let control = Address::parse("nobody@example.org").expect("an address");
+    let envelope =
+        Envelope { reverse_path: "", recipient: &recipient, control: Some(&control), last: false };
+    runtime.block_on(async {
+        let mut stage = Stage::Connect;
+        let Ok(mut session) = Session::open(Tape(bytes), "probe.example.com", &mut stage).await else {
+            return;
+        };
+        for _ in 0..100 {
+            match session.ask(envelope, &mut stage).await {
+                Ok(Answer::Rcpt(reply)) => judge(Stage::Rcpt, &reply),
+                Ok(Answer::Mail(reply)) => judge(Stage::Mail, &reply),
+                Ok(Answer::Smtputf8Unsupported) | Err(_) => return,
+            };
+            session.control(&control, true).await;
+            if !session.is_reusable(100) {
+                return;
+            }
+        }
+    });
+});

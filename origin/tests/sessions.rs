@@ -1,0 +1,205 @@
+//! Sessions over real sockets: what is shared, what is not, and how politely.
+
+mod stage;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use rcpt_origin::probe::Prober;
+use rcpt_shared::{Address, CatchAll, Reason, Stage, Status};
+use stage::{MailServer, detailed, origin, verdict};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    net::TcpStream,
+    task::JoinSet,
+};
+
+/// What a server has seen.
+#[derive(Default)]
+struct Seen {
+    connections: AtomicUsize,
+    open: AtomicUsize,
+    most_open: AtomicUsize,
+}
+
+/// Accepts `known*`, refuses everybody else, and calls `after` with the number of commands answered.
+async fn server(seen: &Arc<Seen>, after: fn(usize, usize) -> bool) -> MailServer {
+    let seen = seen.clone();
+    MailServer::serving(move |stream, number| {
+        let seen = seen.clone();
+        async move {
+            seen.connections.fetch_add(1, Ordering::Relaxed);
+            let open = seen.open.fetch_add(1, Ordering::Relaxed) + 1;
+            seen.most_open.fetch_max(open, Ordering::Relaxed);
+            let _ = converse(stream, number, after).await;
+            seen.open.fetch_sub(1, Ordering::Relaxed);
+        }
+    })
+    .await
+}
+
+async fn converse(
+    stream: TcpStream,
+    number: usize,
+    closes: fn(usize, usize) -> bool,
+) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    stream.write_all(b"220 mx\r\n").await?;
+    let mut line = String::new();
+    for commands in 0.. {
+        line.clear();
+        if stream.read_line(&mut line).await? == 0 || closes(number, commands) {
+            break;
+        }
+        let answer = match line.split([' ', '\r']).next().unwrap() {
+            "EHLO" => "250-mx\r\n250 PIPELINING",
+            "RCPT" if line.starts_with("RCPT TO:<known") => "250 2.1.5 ok",
+            "RCPT" => "550 5.1.1 no such user here",
+            _ => "250 ok",
+        };
+        stream.write_all(format!("{answer}\r\n").as_bytes()).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_next_address_uses_the_same_session_and_learns_nothing_of_the_last() {
+    let seen = Arc::new(Seen::default());
+    let server = server(&seen, |_, _| false).await;
+    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    for n in 0..20 {
+        let known = n % 4 != 0;
+        let name = if known { "known" } else { "nobody" };
+        let told = verdict(&origin, &format!("{name}{n}@sandbox.test")).await;
+        let due = if known { Status::Accepted } else { Status::Refused };
+        assert_eq!(told.status, due, "{n}");
+    }
+    assert_eq!(seen.connections.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_stale_session_is_replaced_without_anybody_noticing() {
+    let seen = Arc::new(Seen::default());
+    // The first session ends when the second envelope comes: EHLO, MAIL and RCPT were answered.
+    let server = server(&seen, |number, commands| number == 0 && commands >= 3).await;
+    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    for n in 0..3 {
+        let told = verdict(&origin, &format!("known{n}@sandbox.test")).await;
+        assert_eq!((told.status, told.reason), (Status::Accepted, Reason::Accepted), "{n}");
+    }
+    assert_eq!(seen.connections.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn identical_questions_in_flight_are_asked_once() {
+    let seen = Arc::new(Seen::default());
+    let server = server(&seen, |_, _| false).await;
+    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    let mut all = JoinSet::new();
+    for _ in 0..50 {
+        let origin = origin.clone();
+        all.spawn(async move { verdict(&origin, "known@sandbox.test").await.status });
+    }
+    assert_eq!(all.join_all().await, [Status::Accepted; 50]);
+    assert_eq!(seen.connections.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn details_hold_the_evidence_and_nobodys_address() {
+    let seen = Arc::new(Seen::default());
+    let server = server(&seen, |_, _| false).await;
+    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    let told = detailed(&origin, "info@sandbox.test").await;
+    assert_eq!((told.status, told.reason), (Status::Refused, Reason::NoSuchMailbox));
+    let details = told.details.unwrap();
+    assert_eq!(details.smtp_text.as_deref(), Some("no such user here"));
+    assert_eq!((details.catch_all, details.tls), (CatchAll::No, Some(false)));
+    assert!(details.traits.role_account && !details.traits.disposable);
+
+    let told = detailed(&origin, "known@sandbox.test").await;
+    assert_eq!((told.reason, told.details.unwrap().catch_all), (Reason::Accepted, CatchAll::No));
+    let plain = verdict(&origin, "known@sandbox.test").await;
+    assert_eq!(plain.details, None, "only for who asks");
+}
+
+#[tokio::test]
+async fn a_domain_that_takes_everybody_is_told_as_such() {
+    for extensions in ["", "250-PIPELINING\r\n"] {
+        let server = MailServer::answering("220 mx", extensions, "250 ok").await;
+        let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+        for _ in 0..2 {
+            let told = detailed(&origin, "anyone@sandbox.test").await;
+            assert_eq!(told.reason, Reason::AcceptedCatchAll, "{extensions}");
+            assert_eq!(told.details.unwrap().catch_all, CatchAll::Yes);
+        }
+        assert_eq!(verdict(&origin, "anyone@sandbox.test").await.reason, Reason::Accepted);
+    }
+}
+
+#[tokio::test]
+async fn a_verdict_without_a_session_has_details_too() {
+    let origin = origin(&[]);
+    let told = detailed(&origin, "someone@gmial.invalid").await;
+    assert_eq!((told.reason, told.stage), (Reason::DomainNotFound, Stage::Dns));
+    let details = told.details.unwrap();
+    assert_eq!(
+        (details.catch_all, details.tls, details.smtp_text),
+        (CatchAll::Unknown, None, None)
+    );
+}
+
+/// P7, over sockets: a route stands in for DNS, and the limit is put on it by hand.
+#[tokio::test]
+async fn a_batch_for_one_domain_keeps_to_two_sessions_and_answers_every_address() {
+    let seen = Arc::new(Seen::default());
+    let server = server(&seen, |_, _| false).await;
+    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    let addresses: Vec<_> = (0..500).map(|n| format!("known{n}@sandbox.test")).collect();
+    let body = serde_json::json!({ "addresses": addresses }).to_string();
+    let request = axum::http::Request::post("/v1/probe/batch")
+        .header("authorization", format!("Bearer {}", stage::ticket(&body)))
+        .body(axum::body::Body::from(body))
+        .unwrap();
+    let response = stage::send(&origin, request).await;
+    assert_eq!(response.status(), axum::http::StatusCode::OK);
+    assert_eq!(response.headers()["content-type"], "application/x-ndjson");
+    let text = axum::body::to_bytes(response.into_body(), 1_000_000).await.unwrap();
+    let mut indexes: Vec<usize> = text
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| {
+            let answer: rcpt_shared::BatchAnswer = serde_json::from_slice(line).unwrap();
+            assert_eq!(answer.verdict.status, Status::Accepted);
+            answer.index
+        })
+        .collect();
+    indexes.sort_unstable();
+    assert!(indexes.into_iter().eq(0..500));
+    assert!(seen.most_open.load(Ordering::Relaxed) <= 2);
+    assert!(seen.connections.load(Ordering::Relaxed) <= 6, "a hundred recipients a session");
+}
+
+#[tokio::test]
+async fn a_batch_of_none_or_too_many_is_malformed() {
+    let origin = origin(&[]);
+    for count in [0, 501] {
+        let body = serde_json::json!({ "addresses": vec!["a@b.invalid"; count] }).to_string();
+        let request = axum::http::Request::post("/v1/probe/batch")
+            .header("authorization", format!("Bearer {}", stage::ticket(&body)))
+            .body(axum::body::Body::from(body))
+            .unwrap();
+        let response = stage::send(&origin, request).await;
+        assert_eq!(response.status(), axum::http::StatusCode::BAD_REQUEST, "{count}");
+    }
+}
+
+/// The future of a probe is what a silent server makes us hold.
+#[tokio::test]
+async fn a_probe_in_waiting_is_small() {
+    let state = stage::state(&[]);
+    let address = Address::parse("user@sandbox.test").unwrap();
+    let size = std::mem::size_of_val(&Prober::probe(&state.prober, &address, false));
+    assert!(size <= 1_024, "{size}");
+}

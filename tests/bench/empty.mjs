@@ -1,0 +1,6 @@
+// What the runtime itself costs: the floor under every other figure.
+export default {
+  fetch() {
+    return new Response("{}", { headers: { "content-type": "application/json" } });
+  },
+};

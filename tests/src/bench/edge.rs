@@ -1,0 +1,198 @@
+//! What the Worker adds to what the platform costs, beside a JavaScript Worker that does the same and an
+//! empty one, in the same runtime and in turn: `target/bench/edge.json`.
+
+use std::{fs, path::Path, time::Duration};
+
+use anyhow::{Context as _, Result, ensure};
+use rcpt_shared::Status;
+use reqwest::{Client, Request};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{Figure, drive::Subject, quantile, wasm_size};
+use crate::{
+    Account, Conduct, Edge, FakeOrigin, Stack, folder,
+    load::{self, Plan},
+    port,
+};
+
+/// Callers at a time, and requests in each round of each subject.
+const LEVELS: [(usize, usize); 3] = [(1, 100), (8, 400), (32, 640)];
+const ROUNDS: usize = 6;
+const STARTS: usize = 5;
+const FRESH: usize = 150;
+const ADDRESS: &str = "accepts@sandbox.test";
+
+/// # Errors
+/// A part does not start or does not answer, or the file cannot be written.
+pub async fn run() -> Result<Vec<Figure>> {
+    let mut figures = comparison().await?;
+    figures.push(fresh_overhead().await?);
+    figures.extend(round_trips().await?);
+    figures.push(Figure { name: "wasm_gzip_bytes", ..wasm_size()? });
+    figures.push(isolate_start().await?);
+    figures.extend(load_figures().await?);
+    let folder = folder::target().join("bench");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("edge.json"), serde_json::to_string_pretty(&figures)? + "\n")?;
+    Ok(figures)
+}
+
+/// Rounds of each in turn, at each level.
+///
+/// # Errors
+/// As [`run`].
+pub async fn comparison() -> Result<Vec<Figure>> {
+    let ports = [port::free(), port::free()];
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = Edge::builder().origins(&[&origin.url]).beside(ports).start().await?;
+    let account = edge.account().await;
+    edge.set(&account.email, "plan = 'unlimited'").await;
+    ensure!(account.check(ADDRESS).await.status == 200, "the address cannot be checked");
+    let [javascript, empty] = ports.map(|port| format!("http://127.0.0.1:{port}"));
+    let check = |url: &str| check(&account, url);
+    wait_for_kv(&check(&javascript)?).await?;
+    let (mut p50_js, mut p50_empty, mut rate, mut n) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for (at_once, count) in LEVELS {
+        let mut subjects = [
+            // All three without miniflare's own Worker in front.
+            Subject::new(check(&edge.direct)?)?,
+            Subject::new(check(&javascript)?)?,
+            Subject::new(check(&empty)?)?,
+        ];
+        for round in 0..=ROUNDS {
+            for subject in &mut subjects {
+                subject.drive(count, at_once).await?;
+                if round == 0 {
+                    subject.reset();
+                }
+            }
+        }
+        let [ours, theirs, floor] = &subjects;
+        println!(
+            "{at_once:>3} at a time: p50 {:.2} ms, JavaScript {:.2} ms, empty {:.2} ms; {:.0}/s, {:.0}/s, {:.0}/s",
+            ours.p50(),
+            theirs.p50(),
+            floor.p50(),
+            ours.rate(),
+            theirs.rate(),
+            floor.rate(),
+        );
+        p50_js.push(ours.p50() / theirs.p50());
+        p50_empty.push(ours.p50() / floor.p50());
+        rate.push(ours.rate() / theirs.rate());
+        n += ours.count();
+    }
+    // The middle one of the three levels.
+    let figure = |name, mut ratios: Vec<f64>| {
+        ratios.sort_by(f64::total_cmp);
+        Figure { name, value: quantile(&ratios, 0.5), unit: "ratio", n }
+    };
+    Ok(vec![
+        figure("cached_p50_ratio_to_js", p50_js),
+        figure("cached_rps_ratio_to_js", rate),
+        figure("cached_p50_ratio_to_empty_worker", p50_empty),
+    ])
+}
+
+fn check(account: &Account, url: &str) -> Result<Request> {
+    let request = Client::new().post(format!("{url}/v1/validate_email"));
+    let request = request.header("x-api-key", &account.api_key).json(&json!({ "email": ADDRESS }));
+    Ok(request.build()?)
+}
+
+/// Our Worker writes the verdict to KV after its answer; the JavaScript one finds it there, once.
+async fn wait_for_kv(request: &Request) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let client = Client::new();
+    loop {
+        let reply = client.execute(request.try_clone().context("a request")?).await?;
+        let (status, body) = (reply.status(), reply.text().await?);
+        if status == 200 {
+            let expected = json!({ "email": ADDRESS, "status": true, "cached": true });
+            ensure!(serde_json::from_str::<Value>(&body)? == expected, "{body}");
+            return Ok(());
+        }
+        ensure!(Instant::now() < deadline, "the JavaScript Worker answers {status}: {body}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// A fresh check over the edge, less the same probe asked of the origin directly, one after the other.
+async fn fresh_overhead() -> Result<Figure> {
+    let stack = Stack::builder().try_start().await?;
+    let account = stack.account().await;
+    stack.update_account(&account, "plan = 'unlimited'").await;
+    let (mut over, mut direct) = (Vec::new(), Vec::new());
+    for n in 0..FRESH {
+        let started = Instant::now();
+        let reply = account.check(&format!("accepts+e{n}@sandbox.test")).await;
+        over.push(started.elapsed().as_secs_f64() * 1000.0);
+        ensure!(reply.status == 200, "{}", reply.body);
+        let started = Instant::now();
+        stack.origin.try_probe(&format!("accepts+o{n}@sandbox.test")).await?;
+        direct.push(started.elapsed().as_secs_f64() * 1000.0);
+    }
+    for times in [&mut over, &mut direct] {
+        times.sort_by(f64::total_cmp);
+    }
+    let value = quantile(&over, 0.5) - quantile(&direct, 0.5);
+    Ok(Figure { name: "fresh_overhead_ms_over_origin", value, unit: "ms", n: FRESH })
+}
+
+async fn round_trips() -> Result<[Figure; 2]> {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = Edge::builder().origins(&[&origin.url]).shimmed().start().await?;
+    let account = edge.account().await;
+    edge.counts().await;
+    account.check(ADDRESS).await;
+    let fresh = edge.counts().await;
+    account.check(ADDRESS).await;
+    let cached = edge.counts().await;
+    let figure = |name, value: u64| Figure { name, value: value as f64, unit: "count", n: 1 };
+    Ok([
+        figure("d1_statements_cached", cached.d1_statements),
+        figure("d1_round_trips_fresh", fresh.d1_trips),
+    ])
+}
+
+/// The first answer of a new runtime, less the second: compiling and starting the wasm, and building the
+/// router and the configuration.
+async fn isolate_start() -> Result<Figure> {
+    let mut times = Vec::new();
+    for _ in 0..STARTS {
+        let edge = Edge::builder().start().await?;
+        let anonymous = edge.anonymous();
+        let mut pair = [0.0; 2];
+        for time in &mut pair {
+            let started = Instant::now();
+            let reply = anonymous.get("/health").await;
+            *time = started.elapsed().as_secs_f64() * 1000.0;
+            ensure!(reply.status == 200, "{}", reply.body);
+        }
+        let [first, second] = pair;
+        times.push(first - second);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(Figure { name: "isolate_start_ms", value: quantile(&times, 0.5), unit: "ms", n: STARTS })
+}
+
+/// Of the last `make load`; of a minute of it where there was none.
+async fn load_figures() -> Result<[Figure; 2]> {
+    let file = folder::target().join("load/load.json");
+    if !file.exists() {
+        load::run(&Plan { seconds: 60, ..Plan::default() }, Path::new(&file)).await?;
+    }
+    let report: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
+    let number = |name: &str| report[name].as_f64().with_context(|| format!("no {name}"));
+    let n = number("requests")? as usize;
+    Ok([
+        Figure { name: "load_error_rate", value: number("error_rate")?, unit: "ratio", n },
+        Figure {
+            name: "rss_slope_percent",
+            value: number("rss_slope_percent")?,
+            unit: "% per 10 min",
+            n: number("seconds")? as usize,
+        },
+    ])
+}

@@ -1,0 +1,124 @@
+// The shipped Worker, untouched, behind bindings that a test counts, delays and fails. Only edge.mjs
+// loads this, and only for a test that asks for it.
+//
+// POST /v1/__shim {faults: [{part, sql, skip, times, delayMs, error, late}], reset} answers the counts so
+// far. `part` is d1, kv or cache; `sql` a piece of the statement; the fault passes over `skip` calls and
+// strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does.
+import { WorkerEntrypoint } from "cloudflare:workers";
+import Worker from "./index.js";
+
+const none = () => ({
+  d1_trips: 0,
+  d1_statements: 0,
+  kv_reads: 0,
+  kv_writes: 0,
+  cache_reads: 0,
+  cache_writes: 0,
+});
+let counts = none();
+let faults = [];
+
+async function through(part, statements, call) {
+  const fault = faults.find(
+    ({ part: of, sql, times }) =>
+      of === part && times > 0 && (!sql || statements.some((statement) => statement.includes(sql))),
+  );
+  const strikes = fault && (fault.skip ?? 0) === 0;
+  if (strikes) fault.times -= 1;
+  else if (fault) fault.skip -= 1;
+  if (strikes && fault.delayMs) await scheduler.wait(fault.delayMs);
+  if (strikes && fault.error && !fault.late) throw new Error(fault.error);
+  const result = await call();
+  if (strikes && fault.error) throw new Error(fault.error);
+  return result;
+}
+
+// The Worker knows its bindings by the names of their classes.
+class D1PreparedStatement {
+  constructor(real, sql) {
+    this.real = real;
+    this.sql = sql;
+  }
+  bind(...values) {
+    return new D1PreparedStatement(this.real.bind(...values), this.sql);
+  }
+  first(...rest) {
+    return this.trip(() => this.real.first(...rest));
+  }
+  run() {
+    return this.trip(() => this.real.run());
+  }
+  all() {
+    return this.trip(() => this.real.all());
+  }
+  trip(call) {
+    counts.d1_trips += 1;
+    counts.d1_statements += 1;
+    return through("d1", [this.sql], call);
+  }
+}
+
+class D1Database {
+  constructor(real) {
+    this.real = real;
+  }
+  prepare(sql) {
+    return new D1PreparedStatement(this.real.prepare(sql), sql);
+  }
+  batch(statements) {
+    counts.d1_trips += 1;
+    counts.d1_statements += statements.length;
+    const call = () => this.real.batch(statements.map(({ real }) => real));
+    return through("d1", statements.map(({ sql }) => sql), call);
+  }
+}
+
+class KvNamespace {
+  constructor(real) {
+    this.real = real;
+  }
+  get(...rest) {
+    counts.kv_reads += 1;
+    return through("kv", [], () => this.real.get(...rest));
+  }
+  put(...rest) {
+    counts.kv_writes += 1;
+    return through("kv", [], () => this.real.put(...rest));
+  }
+  getWithMetadata() {
+    throw new Error("not counted");
+  }
+  list() {
+    throw new Error("not counted");
+  }
+  delete() {
+    throw new Error("not counted");
+  }
+}
+
+const { match, put } = Cache.prototype;
+Cache.prototype.match = function (...rest) {
+  counts.cache_reads += 1;
+  return through("cache", [], () => match.apply(this, rest));
+};
+Cache.prototype.put = function (...rest) {
+  counts.cache_writes += 1;
+  return through("cache", [], () => put.apply(this, rest));
+};
+
+let shimmed;
+
+export default class extends WorkerEntrypoint {
+  async fetch(request) {
+    if (new URL(request.url).pathname === "/v1/__shim") {
+      const told = await request.json();
+      const answer = Response.json(counts);
+      if (told.reset) counts = none();
+      if (told.faults) faults = told.faults;
+      return answer;
+    }
+    const { DB, VERDICTS } = this.env;
+    shimmed ??= { ...this.env, DB: new D1Database(DB), VERDICTS: new KvNamespace(VERDICTS) };
+    return new Worker(this.ctx, shimmed).fetch(request);
+  }
+}

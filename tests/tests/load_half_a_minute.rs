@@ -1,0 +1,26 @@
+//! Half a minute of `make load` (trust L1), for what must hold on any machine: no errors, and an exact
+//! ledger. How fast it is and whether memory grows is `make load`'s to say.
+
+use rcpt_tests::{
+    folder,
+    load::{self, Plan},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_minute_of_load_has_no_error_and_every_answer_is_charged_once() {
+    let plan = Plan { seconds: 30, rate: 25.0, ..Plan::default() };
+    let file = folder::scratch("load").unwrap().join("load.json");
+    let report = load::run(&plan, &file).await.unwrap();
+    println!(
+        "{} checks, {:?}, cached p99 {:.0} ms, fresh p99 {:.0} ms",
+        report.requests, report.statuses, report.cached_ms.p99, report.fresh_ms.p99
+    );
+    assert!(report.requests > 500, "{}", report.requests);
+    assert_eq!(report.statuses.keys().copied().collect::<Vec<_>>(), [200]);
+    assert_eq!((report.error_rate, report.counted), (0.0, report.charged));
+    assert_eq!(
+        report.rss_mb.iter().filter(|rss| rss.workerd > 0.0 && rss.origin > 0.0).count(),
+        report.rss_mb.len()
+    );
+    assert!(file.with_extension("svg").exists());
+}
