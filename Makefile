@@ -20,12 +20,18 @@ setup: ## install what is missing for building and testing
 setup-build:
 	@tools/install rust-target wasm-tools npm
 
-EDGE_SOURCES := $(shell find edge shared -path edge/build -prune -o -type f -print) \
+EDGE_SOURCES := $(shell find edge shared \( -path edge/build -o -path edge/portal \) -prune -o -type f -print) \
 	Cargo.toml Cargo.lock package-lock.json tools/versions tools/worker-build
+PORTAL_SOURCES := $(shell find edge/portal \( -path edge/portal/dist -o -name schema.ts \) -prune -o -type f -print) \
+	package-lock.json
 
-edge/build/.built: $(EDGE_SOURCES)
+# The Worker is served with the portal beside it, and wrangler does not start without its folder.
+edge/build/.built: $(EDGE_SOURCES) | edge/portal/dist/index.html
 	tools/worker-build
 	@touch $@
+
+edge/portal/dist/index.html: $(PORTAL_SOURCES)
+	npm run --silent build:portal
 
 .PHONY: build
 build: setup-build ## build the Worker and print its size, and build the origin
@@ -41,6 +47,7 @@ dev: build ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-C
 .PHONY: test
 test: setup build ## every test: unit, and end to end against real servers
 	cargo test --locked --workspace --no-fail-fast
+	npm run --silent test:portal
 
 .PHONY: bench
 bench: build ## measured figures as a table, and as target/bench/*.json
@@ -48,6 +55,7 @@ bench: build ## measured figures as a table, and as target/bench/*.json
 	cargo build --locked --profile origin --package rcpt-origin
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-tests --bin bench
 	cargo bench --locked --package rcpt-origin
+	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin npm run --silent bench:portal
 
 .PHONY: load
 load: build ## ten minutes of load (LOAD_SECONDS, LOAD_RATE), as JSON and as a picture in target/load
@@ -65,7 +73,8 @@ fuzz: ## fuzz address, reply parser and session (FUZZ_SECONDS, 600 in all); need
 
 .PHONY: lint
 lint: ## formatting, clippy natively and for wasm32, licences and sources of dependencies
-	@tools/install rust-target deny
+	@tools/install rust-target npm deny
+	npm run --silent check:portal
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --package rcpt-edge --package rcpt-shared --target wasm32-unknown-unknown -- -D warnings
@@ -94,4 +103,4 @@ endif
 .PHONY: clean
 clean: ## remove what was built; the tools in the cache and the local data in .wrangler/ stay
 	cargo clean
-	rm -rf edge/build
+	rm -rf edge/build edge/portal/dist

@@ -1,0 +1,84 @@
+import * as session from "../session";
+import { Problem, problemOf } from "./problem";
+import type { components, paths } from "./schema";
+
+export type Schemas = components["schemas"];
+
+type Method = "get" | "post" | "put" | "delete";
+type MethodsOf<P extends keyof paths> = {
+  [M in Method]: paths[P][M] extends { responses: unknown } ? M : never;
+}[Method];
+
+type Json<R> = R extends { content: { "application/json": infer B } } ? B : undefined;
+type BodyOf<O> = O extends { requestBody?: infer R } ? Json<NonNullable<R>> : undefined;
+type AnswerOf<O> = O extends { responses: infer R }
+  ? R extends { 200: infer A }
+    ? Json<A>
+    : R extends { 201: infer A }
+      ? Json<A>
+      : undefined
+  : never;
+
+/** Longer than the slowest check, which the service ends after 12 s. */
+const PATIENCE_MS = 25_000;
+
+/** Who makes a call: nobody, the session, or whoever has this API key. */
+export type Caller = "anyone" | "session" | { apiKey: string };
+
+/**
+ * Calls one operation of the API, typed by its description.
+ *
+ * @throws {Problem} for anything but success. When it was made with the session and the service knows
+ * that session no more, the session is ended here.
+ */
+export async function call<P extends keyof paths, M extends MethodsOf<P>>(
+  method: M,
+  path: P,
+  caller: Caller,
+  body?: BodyOf<paths[P][M]>,
+): Promise<AnswerOf<paths[P][M]>> {
+  const token = caller === "session" ? session.current()?.token : undefined;
+  if (caller === "session" && token === undefined) throw sessionOver();
+  const headers: Record<string, string> = {};
+  if (token !== undefined) headers["Authorization"] = `Bearer ${token}`;
+  if (typeof caller === "object") headers["X-API-Key"] = caller.apiKey;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+
+  const { response, json } = await exchange(path, {
+    method: method.toUpperCase(),
+    headers,
+    body: body === undefined ? null : JSON.stringify(body),
+    cache: "no-store",
+    credentials: "omit",
+    redirect: "error",
+    signal: AbortSignal.timeout(PATIENCE_MS),
+  });
+  if (response.ok) return json as AnswerOf<paths[P][M]>;
+  if (response.status === 401 && token !== undefined) throw sessionOver();
+  throw problemOf(response, json);
+}
+
+async function exchange(path: string, init: RequestInit): Promise<{ response: Response; json: unknown }> {
+  try {
+    const response = await fetch(API_URL + path, init);
+    const text = await response.text();
+    return { response, json: response.status === 204 ? undefined : parse(text) };
+  } catch (error) {
+    const slow = error instanceof DOMException && error.name === "TimeoutError";
+    throw new Problem({ kind: slow ? "slow" : "unreachable" });
+  }
+}
+
+/** What stands between us and the service may answer with a page of its own. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function sessionOver(): Problem {
+  session.end("expired");
+  return new Problem({ kind: "session-over" });
+}

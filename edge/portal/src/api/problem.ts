@@ -1,0 +1,67 @@
+import type { components } from "./schema";
+
+/** `detail` of a 429 of the allowances. */
+export type Limit = components["schemas"]["LimitDetail"];
+
+/** Why a call has no answer. */
+export type Cause =
+  | { kind: "unreachable" }
+  | { kind: "slow" }
+  | { kind: "session-over" }
+  | { kind: "limit"; limit: Limit }
+  | { kind: "refused"; status: number; code: string | undefined; detail: string };
+
+/** A call that failed, thrown by `call`. */
+export class Problem extends Error {
+  constructor(
+    readonly cause: Cause,
+    /** Seconds after which to try again, as the service says. */
+    readonly retryAfter: number | undefined = undefined,
+    readonly requestId: string | undefined = undefined,
+  ) {
+    super(cause.kind);
+  }
+
+  /** The stable code of an account error, if it is one. */
+  get code(): string | undefined {
+    return this.cause.kind === "refused" ? this.cause.code : undefined;
+  }
+
+  /** Whether the service, not the request, is at fault: the same request may work later. */
+  get passes(): boolean {
+    const { cause } = this;
+    return (
+      cause.kind === "unreachable" ||
+      cause.kind === "slow" ||
+      (cause.kind === "refused" && cause.status >= 500)
+    );
+  }
+}
+
+/** Reads an error answer of any of the three shapes of the interface. */
+export function problemOf(response: Response, body: unknown): Problem {
+  const header = Number(response.headers.get("Retry-After") ?? NaN);
+  const retryAfter = Number.isFinite(header) ? header : undefined;
+  const requestId = response.headers.get("X-Request-Id") ?? undefined;
+  const { detail, code } = isObject(body) ? body : {};
+  if (isLimit(detail)) return new Problem({ kind: "limit", limit: detail }, retryAfter, requestId);
+  const text = isObject(detail) ? detail.error : detail;
+  return new Problem(
+    {
+      kind: "refused",
+      status: response.status,
+      code: typeof code === "string" ? code : undefined,
+      detail: typeof text === "string" ? text : `The service answered with status ${response.status}.`,
+    },
+    retryAfter,
+    requestId,
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function isLimit(detail: unknown): detail is Limit {
+  return isObject(detail) && typeof detail.limit === "string" && typeof detail.resets_at === "string";
+}

@@ -1,0 +1,100 @@
+/** As much of OpenAPI 3.1 as the reference shows. */
+export interface Document {
+  info: { title: string; version: string; description?: string };
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema>; securitySchemes: Record<string, unknown> };
+  tags?: { name: string }[];
+}
+
+export interface Operation {
+  tags?: string[];
+  summary?: string;
+  description?: string;
+  operationId: string;
+  requestBody?: { content: Content; required?: boolean };
+  responses: Record<string, Answer>;
+  security?: Record<string, unknown>[];
+}
+
+export interface Answer {
+  description: string;
+  headers?: Record<string, { description?: string }>;
+  content?: Content;
+}
+
+type Content = Record<string, { schema: Schema }>;
+
+export interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  description?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  enum?: unknown[];
+  oneOf?: Schema[];
+  anyOf?: Schema[];
+  allOf?: Schema[];
+  format?: string;
+  minLength?: number;
+  maxLength?: number;
+}
+
+/** An operation with where it is served. */
+export interface Endpoint {
+  method: string;
+  path: string;
+  operation: Operation;
+}
+
+/** Endpoints under their tags, in the document's order of tags; untagged ones last. */
+export function byTag(document: Document): [string, Endpoint[]][] {
+  const endpoints = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  );
+  const names = [...new Set([...(document.tags ?? []).map((tag) => tag.name), ...endpoints.map(tagOf)])];
+  return names
+    .map((name): [string, Endpoint[]] => [name, endpoints.filter((endpoint) => tagOf(endpoint) === name)])
+    .filter(([, tagged]) => tagged.length > 0);
+}
+
+const tagOf = (endpoint: Endpoint) => endpoint.operation.tags?.[0] ?? "Other";
+
+/** The schema that a reference stands for. */
+export function resolve(document: Document, schema: Schema): Schema {
+  if (schema.$ref !== undefined) {
+    const target = document.components.schemas[schema.$ref.split("/").pop()!] ?? {};
+    return resolve(document, {
+      ...target,
+      ...(schema.description !== undefined && { description: schema.description }),
+    });
+  }
+  if (schema.allOf !== undefined) {
+    return schema.allOf
+      .map((part) => resolve(document, part))
+      .reduce((whole, part) => ({ ...whole, ...part }), schema);
+  }
+  return schema;
+}
+
+export function bodyOf(document: Document, content: Content | undefined): Schema | undefined {
+  const schema = content?.["application/json"]?.schema;
+  return schema === undefined ? undefined : resolve(document, schema);
+}
+
+/** A type as a reader would name it: `string`, `boolean or one of "a", "b"`, `list of strings`. */
+export function typeName(document: Document, given: Schema): string {
+  const schema = resolve(document, given);
+  const alternatives = schema.oneOf ?? schema.anyOf;
+  if (alternatives !== undefined)
+    return alternatives
+      .map((part) => typeName(document, part))
+      .filter((name) => name !== "null")
+      .join(" or ");
+  if (schema.enum !== undefined)
+    return `one of ${schema.enum.map((value) => JSON.stringify(value)).join(", ")}`;
+  const types = [schema.type ?? "any"].flat().filter((type) => type !== "null");
+  if (types[0] === "array" && schema.items !== undefined)
+    return `list of ${typeName(document, schema.items)}s`;
+  return schema.format === "date-time" ? "date-time" : types.join(" or ");
+}

@@ -1,0 +1,35 @@
+import { call } from "../api/client";
+import { Page } from "../ui/page";
+import { Loaded, useResource } from "../ui/resource";
+import { day } from "../words/times";
+import { ChangePassword } from "./settings/change-password";
+import { DeleteAccount } from "./settings/delete-account";
+import { DisplayName } from "./settings/display-name";
+import { Sessions } from "./settings/sessions";
+import { TwoFactor } from "./settings/two-factor";
+
+export default function Settings() {
+  const account = useResource(() => call("get", "/v1/me", "session"));
+  return (
+    <Page title="Settings" layout="sections">
+      <Loaded resource={account} skeleton={["line", "block", "block"]} what="your settings">
+        {(me) => (
+          <>
+            <p class="lead">
+              <span class="address">{me.email}</span>, on the {me.plan} plan, registered on{" "}
+              {day(me.created_at)}.
+            </p>
+            <DisplayName
+              name={me.display_name}
+              onChanged={(display_name) => account.set({ ...me, display_name })}
+            />
+            <ChangePassword email={me.email} />
+            <TwoFactor account={me} onChanged={account.reload} />
+            <Sessions />
+            <DeleteAccount email={me.email} twoFactor={me.two_factor} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}

@@ -1,0 +1,35 @@
+import { useEffect, useState } from "preact/hooks";
+import { Button } from "./button";
+
+/** How long "Copied" stays, in milliseconds. */
+const SHOWN = 2_000;
+
+export function Copy({ text, what }: { text: string; what: string }) {
+  const [result, setResult] = useState<"copied" | "failed">();
+  useEffect(() => {
+    if (result === undefined) return;
+    const timer = setTimeout(() => setResult(undefined), SHOWN);
+    return () => clearTimeout(timer);
+  }, [result]);
+
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(text);
+      setResult("copied");
+    } catch {
+      setResult("failed");
+    }
+  }
+
+  const shown = result === "copied" ? "Copied" : result === "failed" ? "Select it and copy by hand" : "Copy";
+  return (
+    <>
+      <Button onClick={() => void copy()} label={`${shown}: ${what}`}>
+        {shown}
+      </Button>
+      <span class="visually-hidden" role="status">
+        {result === "copied" ? `${what} copied` : ""}
+      </span>
+    </>
+  );
+}

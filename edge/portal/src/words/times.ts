@@ -1,0 +1,32 @@
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+
+/** `45 seconds`, `3 minutes`, `5 h 12 min`; rounded up, so that waiting this long is enough. */
+export function duration(seconds: number): string {
+  if (seconds < 90) return counted(Math.max(1, Math.ceil(seconds)), "second");
+  const minutes = Math.ceil(seconds / MINUTE);
+  if (seconds < HOUR) return counted(minutes, "minute");
+  const rest = minutes % 60;
+  return `${Math.floor(minutes / 60)} h${rest === 0 ? "" : ` ${rest} min`}`;
+}
+
+/** Hours and minutes where the reader is, then in UTC: `02:00 your time (00:00 UTC)`. */
+export function clockTimes(iso: string): string {
+  const time = new Date(iso);
+  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+  const local = new Intl.DateTimeFormat("en", clock).format(time);
+  const utc = new Intl.DateTimeFormat("en", { ...clock, timeZone: "UTC" }).format(time);
+  return `${local} your time (${utc} UTC)`;
+}
+
+export function secondsUntil(iso: string): number {
+  return Math.max(0, (new Date(iso).getTime() - Date.now()) / 1000);
+}
+
+export function day(iso: string): string {
+  return new Intl.DateTimeFormat("en", { dateStyle: "long" }).format(new Date(iso));
+}
+
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

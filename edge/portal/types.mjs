@@ -1,0 +1,9 @@
+// Writes the types of the API from its description, so that the portal cannot drift from it unnoticed:
+// `npm run check:portal` fails where they no longer fit.
+import { readFile, writeFile } from "node:fs/promises";
+import openapiTS, { astToString } from "openapi-typescript";
+
+const file = (name) => new URL(name, import.meta.url);
+const description = JSON.parse(await readFile(file("../openapi.json"), "utf8"));
+const types = astToString(await openapiTS(description));
+await writeFile(file("src/api/schema.ts"), `// Generated from edge/openapi.json. Do not edit.\n${types}`);

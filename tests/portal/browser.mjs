@@ -1,0 +1,73 @@
+// Debian's Chromium, and windows that notice what must not happen in any of them.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium";
+
+export function launch() {
+  return chromium.launch({
+    executablePath: EXECUTABLE,
+    // Nothing of the browser's own may look for a network; root, as in a container, has no sandbox.
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+}
+
+/** A window of its own: storage, and a record of what must stay empty. */
+export async function openWindow(browser, stack, options = {}) {
+  const context = await browser.newContext({
+    baseURL: stack.url,
+    viewport: { width: 1280, height: 900 },
+    timezoneId: "Europe/Zurich",
+    permissions: ["clipboard-read", "clipboard-write"],
+    ...options,
+  });
+  context.setDefaultTimeout(20_000);
+  const wrongs = [];
+  context.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.origin !== stack.url && url.protocol !== "blob:") wrongs.push(`a request to ${url.origin}`);
+  });
+  context.on("weberror", (error) =>
+    wrongs.push(`an uncaught error: ${error.error().stack ?? error.error()}`),
+  );
+  context.on("console", (message) => {
+    // Chromium reports every status of 400 and above as an error, and aborted requests too.
+    const answered = message.text().startsWith("Failed to load resource");
+    if (["error", "warning"].includes(message.type()) && !answered)
+      wrongs.push(`on the console: ${message.text()}`);
+  });
+  if (options.javaScriptEnabled !== false) {
+    await context.addInitScript(() => {
+      document.addEventListener("securitypolicyviolation", (event) => {
+        console.error(`policy violation: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`);
+      });
+    });
+  }
+  const page = await context.newPage();
+  return { context, page, wrongs };
+}
+
+/** No violation of the accessibility rules in what is shown now. */
+export async function assertAccessible(page, state) {
+  await page.evaluate(AXE);
+  const violations = await page.evaluate(async () => {
+    const { violations } = await globalThis.axe.run(document, {
+      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    });
+    return violations.flatMap(({ id, help, nodes }) =>
+      nodes.map((node) => `${id}: ${help}: ${node.html.slice(0, 200)} ${node.failureSummary ?? ""}`),
+    );
+  });
+  assert.deepEqual(violations, [], `axe, ${state}`);
+}

@@ -1,0 +1,33 @@
+// The portal in a real browser, against the running service. `npm run test:portal`; needs `make build` and
+// Debian's chromium.
+import { after, before, describe } from "node:test";
+import * as apiKey from "./suites/api-key.mjs";
+import * as docs from "./suites/docs.mjs";
+import * as faults from "./suites/faults.mjs";
+import * as keyboard from "./suites/keyboard.mjs";
+import * as overview from "./suites/overview.mjs";
+import * as pages from "./suites/pages.mjs";
+import * as registration from "./suites/registration.mjs";
+import * as settings from "./suites/settings.mjs";
+import * as signIn from "./suites/sign-in.mjs";
+import * as twoFactor from "./suites/two-factor.mjs";
+import { World } from "./world.mjs";
+
+describe("the portal", () => {
+  const world = new World();
+  before(() => world.start());
+  after(() => world.stop());
+  for (const { suite } of [
+    pages,
+    registration,
+    signIn,
+    overview,
+    apiKey,
+    settings,
+    twoFactor,
+    docs,
+    keyboard,
+    faults,
+  ])
+    suite(world);
+});

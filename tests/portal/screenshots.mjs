@@ -1,0 +1,156 @@
+// Pictures of every page and of its main states, in target/screenshots: NAME-WIDTH-SCHEME.png.
+// `npm run portal:screenshots [NAME]...`; needs what the tests need.
+import { mkdirSync, rmSync } from "node:fs";
+import path from "node:path";
+import { openWindow } from "./browser.mjs";
+import { ROOT } from "./processes.mjs";
+import { PASSWORD, Reader, World } from "./world.mjs";
+
+const FOLDER = path.join(ROOT, "target/screenshots");
+const WIDTHS = { 360: 740, 768: 1024, 1280: 800 };
+const SCHEMES = ["light", "dark"];
+
+/** Each brings the window to a state; `account` is confirmed, `secured` has two-factor on. */
+const PICTURES = {
+  home: (reader) => reader.open("/"),
+  register: async (reader) => {
+    await reader.open("/register");
+    await reader.fill({ "Email address": "ann@example", Password: "violet anchor" });
+  },
+  "register-mistakes": async (reader) => {
+    await reader.open("/register");
+    await reader.fill({ "Email address": "ann@example.org", Password: "password" });
+    await reader.press("Create account");
+    await reader.sees("one of the most common ones");
+  },
+  inbox: async (reader, { world }) => {
+    await reader.open("/register");
+    await reader.fill({ "Email address": world.newEmail(), Password: PASSWORD });
+    await reader.press("Create account");
+    await reader.reads("Check your inbox");
+  },
+  verify: (reader) => reader.open("/verify?token=example"),
+  "verify-useless": async (reader) => {
+    await reader.open("/verify?token=example");
+    await reader.press("Confirm my address");
+    await reader.reads("This link does not work");
+  },
+  "sign-in": (reader) => reader.open("/sign-in"),
+  "sign-in-code": async (reader, { secured }) => {
+    await reader.signIn(secured);
+    await reader.reads("Two-factor code");
+  },
+  forgot: (reader) => reader.open("/forgot"),
+  reset: (reader) => reader.open("/reset?token=example"),
+  overview: async (reader, { account }) => {
+    await reader.enter(account);
+    await check(reader, "rejects@sandbox.test", "No, it cannot receive mail");
+  },
+  "overview-accepted": async (reader, { account }) => {
+    await reader.enter(account);
+    await check(reader, "accepts@sandbox.test", "Yes, it can receive mail");
+  },
+  "overview-unknown": async (reader, { account }) => {
+    await reader.enter(account);
+    await check(reader, "greylisted@sandbox.test", "would not tell us");
+  },
+  "overview-loading": async (reader, { account }) => {
+    await reader.enter(account);
+    await reader.page.route("**/v1/**", () => {});
+    await reader.page.reload();
+    await reader.page.locator(".skeleton").waitFor();
+  },
+  "api-key": (reader, { account }) => reader.enter(account, "/api-key"),
+  "api-key-replace": async (reader, { account }) => {
+    await reader.enter(account, "/api-key");
+    await reader.press("Replace key…");
+  },
+  settings: async (reader, { account }) => {
+    await reader.enter(account, "/settings");
+    await reader.field("Name").waitFor();
+  },
+  "settings-two-factor": async (reader, { account }) => {
+    await reader.enter(account, "/settings");
+    await reader.press("Turn on…");
+    const region = reader.page.getByRole("region", { name: "Two-factor authentication" });
+    await region.getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await reader.press("Continue");
+    await region.getByRole("img", { name: /QR code/ }).waitFor();
+  },
+  "settings-recovery-codes": async (reader, { world }) => {
+    await reader.enter(await world.account(), "/settings");
+    await reader.page.route("**/v1/auth/totp/enable", (route) =>
+      route.fulfill({
+        json: {
+          recovery_codes: Array.from({ length: 10 }, (_, n) => `abcd-efgh-ijkl-mno${"pqrstuvwxy"[n]}`),
+        },
+      }),
+    );
+    await reader.press("Turn on…");
+    const region = reader.page.getByRole("region", { name: "Two-factor authentication" });
+    await region.getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await reader.press("Continue");
+    await reader.fill({ Code: "123456" });
+    await reader.press("Turn on");
+    await reader.sees("keep your recovery codes");
+  },
+  "settings-delete": async (reader, { account }) => {
+    await reader.enter(account, "/settings");
+    await reader.press("Delete account…");
+  },
+  docs: async (reader, { account }) => {
+    await reader.enter(account, "/docs");
+    await reader.page.getByLabel("Show my API key in the examples").uncheck();
+  },
+  "docs-check": async (reader, { account }) => {
+    await reader.enter(account, "/docs");
+    await reader.page.getByLabel("Show my API key in the examples").uncheck();
+    await reader.page.locator("#validateEmail").evaluate((section) => section.scrollIntoView());
+  },
+  "not-found": (reader) => reader.open("/no/such/page"),
+  unavailable: async (reader, { account }) => {
+    await reader.enter(account);
+    await reader.page.route("**/v1/**", (route) => route.abort());
+    await reader.open("/settings");
+    await reader.sees("The service is unavailable");
+  },
+};
+
+async function check(reader, email, verdict) {
+  await reader.page.getByRole("region", { name: "Check an address" }).getByLabel("Email address").fill(email);
+  await reader.press("Check");
+  await reader.sees(verdict);
+}
+
+const wanted = process.argv.slice(2);
+const names = Object.keys(PICTURES).filter((name) => wanted.length === 0 || wanted.includes(name));
+if (wanted.length === 0) rmSync(FOLDER, { recursive: true, force: true });
+mkdirSync(FOLDER, { recursive: true });
+const world = new World();
+try {
+  await world.start();
+  const people = {
+    world,
+    account: await world.account("ann@example.org"),
+    secured: await world.securedAccount(),
+  };
+  for (const name of names) {
+    for (const colorScheme of SCHEMES) {
+      const { context, page } = await openWindow(world.browser, world.stack, {
+        colorScheme,
+        reducedMotion: "reduce",
+      });
+      await PICTURES[name](new Reader(world, page, context), people);
+      for (const [width, height] of Object.entries(WIDTHS)) {
+        await page.setViewportSize({ width: Number(width), height });
+        // The reference is as long as a book, and a dialog is as high as the window.
+        const fullPage = !name.startsWith("docs") && (await page.locator("dialog").count()) === 0;
+        await page.screenshot({ path: path.join(FOLDER, `${name}-${width}-${colorScheme}.png`), fullPage });
+      }
+      await context.close();
+    }
+    console.log(name);
+  }
+} finally {
+  await world.stop();
+}

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+
+const works = async (stack, key) =>
+  (await stack.api("GET", "/v1/me/quota", { headers: { "X-API-Key": key } })).status;
+
+export function suite(world) {
+  world.test("the key is hidden until asked for, and copied without being shown", async (reader) => {
+    const account = await world.account();
+    await reader.enter(account, "/api-key");
+    await reader.reads("API key");
+    const key = reader.page.locator(".key");
+    assert.match(await key.innerText(), /^rcpt_live_•+\w{4}$/);
+    await reader.press("Copy: API key");
+    await reader.sees("Copied");
+    assert.equal(await reader.page.evaluate(() => navigator.clipboard.readText()), account.apiKey);
+    await reader.press("Show API key");
+    assert.equal(await key.innerText(), account.apiKey);
+    await reader.accessible("shown key");
+    await reader.page.reload();
+    assert.match(await key.innerText(), /•/, "hidden again");
+  });
+
+  world.test("replacing asks first; the old key is refused at once and the new one works", async (reader) => {
+    const account = await world.account();
+    await reader.enter(account, "/api-key");
+    await reader.press("Replace key…");
+    await reader.page.getByRole("dialog").waitFor();
+    await reader.accessible("replace dialog");
+    await reader.page.keyboard.press("Escape");
+    await reader.page.getByRole("dialog").waitFor({ state: "detached" });
+    assert.equal(await works(reader.stack, account.apiKey), 200, "Escape replaces nothing");
+    await reader.press("Replace key…");
+    await reader.press("Replace key");
+    await reader.sees("Your API key is replaced.");
+    assert.equal(await works(reader.stack, account.apiKey), 401);
+    await reader.press("Show API key");
+    const fresh = await reader.page.locator(".key").innerText();
+    assert.notEqual(fresh, account.apiKey);
+    assert.equal(await works(reader.stack, fresh), 200);
+    await reader.page.reload();
+    await reader.press("Show API key");
+    assert.equal(await reader.page.locator(".key").innerText(), fresh, "kept over a reload");
+    await reader.accessible("replaced");
+  });
+
+  world.test("with two-factor on, replacing takes a code", async (reader) => {
+    const account = await world.securedAccount();
+    await reader.signIn(account, "/sign-in?next=/api-key");
+    await reader.press("Use a recovery code instead");
+    await reader.fill({ "Recovery code": account.recoveryCodes[0] });
+    await reader.press("Sign in");
+    await reader.reads("API key");
+    await reader.press("Replace key…");
+    await reader.press("Replace key");
+    await reader.sees("Enter the code.");
+    await reader.fill({ Code: await account.authenticator.wrongCode() });
+    await reader.press("Replace key");
+    await reader.sees("This code is wrong, too old or was used before");
+    await reader.accessible("replace with wrong code");
+    assert.equal(await works(reader.stack, account.apiKey), 200);
+    await reader.fill({ Code: await account.authenticator.code() });
+    await reader.press("Replace key");
+    await reader.sees("Your API key is replaced.");
+    assert.equal(await works(reader.stack, account.apiKey), 401);
+  });
+
+  world.test("a key that was replaced elsewhere is not shown as if it worked", async (reader) => {
+    const account = await world.account();
+    await reader.enter(account, "/api-key");
+    const headers = { Authorization: `Bearer ${account.token}` };
+    assert.equal(
+      (await reader.stack.api("POST", "/v1/auth/rotate-api-key", { headers, body: {} })).status,
+      200,
+    );
+    await reader.page.reload();
+    await reader.sees("This key no longer works.");
+    await reader.accessible("stale key");
+  });
+}

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { PASSWORD } from "../world.mjs";
+
+export function suite(world) {
+  world.test("by keyboard alone: register, confirm, sign out, sign in, replace the key", async (reader) => {
+    const email = world.newEmail();
+    const { page, stack } = reader;
+    const type = (text) => page.keyboard.type(text);
+    await reader.open("/");
+    await tabTo(page, "Skip to the content");
+    await page.keyboard.press("Enter");
+    await tabTo(page, "Create a free account");
+    await page.keyboard.press("Enter");
+    await reader.reads("Create your account");
+    await tabTo(page, "Email address");
+    await type(email);
+    await tabTo(page, "Password");
+    await type(PASSWORD);
+    await page.keyboard.press("Enter");
+    await reader.reads("Check your inbox");
+
+    await reader.open((await stack.mail(email)).link);
+    await reader.reads("Confirm your email address");
+    await tabTo(page, "Confirm my address");
+    await page.keyboard.press("Space");
+    await reader.reads("Overview");
+    await tabTo(page, "Sign out");
+    await page.keyboard.press("Enter");
+    await reader.reads("Sign in");
+
+    await tabTo(page, "Email address");
+    await type(email);
+    await tabTo(page, "Password");
+    await type(PASSWORD);
+    await page.keyboard.press("Enter");
+    await reader.reads("Overview");
+    await tabTo(page, "API key");
+    await page.keyboard.press("Enter");
+    await reader.reads("API key");
+    await tabTo(page, "Show API key");
+    await page.keyboard.press("Space");
+    const old = await page.locator(".key").innerText();
+    await tabTo(page, "Replace key…");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await tabTo(page, "Replace key");
+    await page.keyboard.press("Enter");
+    await reader.sees("Your API key is replaced.");
+    const reply = await stack.api("GET", "/v1/me/quota", { headers: { "X-API-Key": old } });
+    assert.equal(reply.status, 401);
+    assert.notEqual(
+      await page.evaluate(() => document.activeElement.tagName),
+      "BODY",
+      "the focus is somewhere",
+    );
+  });
+}
+
+/** Presses Tab until the thing with this name has the focus, which must then be visible. */
+async function tabTo(page, name) {
+  const seen = [];
+  for (let presses = 0; presses < 60; presses += 1) {
+    await page.keyboard.press("Tab");
+    const focused = await page.evaluate(() => {
+      const element = document.activeElement;
+      const label =
+        element.getAttribute("aria-label") ?? element.labels?.[0]?.textContent ?? element.textContent;
+      const { outlineStyle, outlineWidth } = getComputedStyle(element);
+      return { name: label.trim(), outlined: outlineStyle !== "none" && outlineWidth !== "0px" };
+    });
+    seen.push(focused.name.slice(0, 30));
+    if (focused.name === name) {
+      assert.ok(focused.outlined, `${name} has the focus, visibly`);
+      return;
+    }
+  }
+  assert.fail(`Tab does not reach ${name}: ${seen.join(" | ")}`);
+}

@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { assertAccessible, openWindow } from "../browser.mjs";
+import { ROOT, eventually } from "../processes.mjs";
+
+const PAGES = JSON.parse(readFileSync(new URL("../../../edge/portal/pages.json", import.meta.url), "utf8"));
+const PUBLIC = ["/", "/register", "/sign-in", "/verify", "/forgot", "/reset", "/docs"];
+const MEMBERS = ["/overview", "/api-key", "/settings"];
+
+export function suite(world) {
+  world.test(
+    "every stable path loads directly, under a strict policy, and its document alone names it",
+    async ({ stack }) => {
+      assert.deepEqual(
+        PAGES.map((page) => page.path)
+          .filter(Boolean)
+          .sort(),
+        [...PUBLIC, ...MEMBERS].sort(),
+      );
+      for (const { path: route, title } of PAGES.filter((page) => page.path !== null)) {
+        const reply = await fetch(stack.url + route, { redirect: "manual" });
+        const html = await reply.text();
+        assert.equal(reply.status, 200, route);
+        assert.ok(html.includes(`<title>${title} · rcpt</title>`), route);
+        assertHeaders(reply, route);
+        assert.ok(!/<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=/.test(html), `${route}: nothing inline`);
+      }
+    },
+  );
+
+  world.test("assets are served for good, under the same policy", async ({ stack }) => {
+    const html = await (await fetch(stack.url)).text();
+    const assets = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, url]) => url);
+    assert.ok(assets.length >= 2, html);
+    for (const asset of assets) {
+      const reply = await fetch(stack.url + asset);
+      assert.equal(reply.headers.get("cache-control"), "public, max-age=31536000, immutable", asset);
+      assertHeaders(reply, asset);
+    }
+  });
+
+  world.test(
+    "an unknown path shows the portal's page with status 404, and one of the API answers as the API",
+    async (reader) => {
+      const reply = await reader.open("/no/such/page");
+      assert.equal(reply.status(), 404);
+      await reader.reads("Page not found");
+      await reader.accessible("not found");
+      assertHeaders({ headers: new Headers(reply.headers()) }, "not found");
+      for (const path of ["/v1/nothing", "/v1/"]) {
+        const answer = await reader.open(path);
+        assert.equal(answer.status(), 404, path);
+        assert.deepEqual(await answer.json(), { detail: "There is nothing at this path." }, path);
+      }
+    },
+  );
+
+  for (const path of PUBLIC) {
+    world.test(`${path} is accessible, wide and narrow, light and dark`, async (reader) => {
+      const { title } = PAGES.find((page) => page.path === path);
+      for (const colorScheme of ["light", "dark"]) {
+        for (const width of [320, 768, 1280]) {
+          await reader.page.emulateMedia({ colorScheme });
+          await reader.page.setViewportSize({ width, height: 800 });
+          await reader.open(path);
+          // Their links are incomplete without a token, and they say so.
+          await reader.reads(["/verify", "/reset"].includes(path) ? "This link is incomplete" : title);
+          if (path === "/docs") await reader.page.locator("#validateEmail").waitFor();
+          await reader.accessible(`${path} ${width} ${colorScheme}`);
+          await assertFits(reader.page, `${path} ${width}`);
+        }
+      }
+    });
+  }
+
+  for (const path of MEMBERS) {
+    world.test(`${path} asks a stranger to sign in, and is accessible to a member`, async (reader) => {
+      await reader.open(path);
+      await reader.reads("Sign in");
+      await reader.signIn(await world.account(), `/sign-in?next=${path}`);
+      await reader.arrivesAt(path);
+      const { title } = PAGES.find((page) => page.path === path);
+      for (const colorScheme of ["light", "dark"]) {
+        for (const width of [320, 768, 1280]) {
+          await reader.page.emulateMedia({ colorScheme });
+          await reader.page.setViewportSize({ width, height: 800 });
+          await reader.open(path);
+          await reader.reads(title);
+          await reader.page.locator(".skeleton").waitFor({ state: "detached" });
+          await reader.accessible(`${path} ${width} ${colorScheme}`);
+          await assertFits(reader.page, `${path} ${width}`);
+        }
+      }
+    });
+  }
+
+  world.test(
+    "without JavaScript every page says so politely",
+    async (reader) => {
+      for (const { path } of PAGES) {
+        await reader.open(path ?? "/nothing");
+        const text = await reader.page.locator("main").innerText();
+        assert.match(text, /This page works in your browser with JavaScript/, path);
+      }
+    },
+    { javaScriptEnabled: false },
+  );
+
+  world.test("a portal built for an API elsewhere may connect there, and nowhere else", () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "rcpt-portal-built-"));
+    try {
+      const env = { ...process.env, PORTAL_API_URL: "https://api.example/" };
+      execFileSync("node", [path.join(ROOT, "edge/portal/build.mjs"), folder], { env });
+      const headers = readFileSync(path.join(folder, "_headers"), "utf8");
+      assert.ok(headers.includes("; connect-src 'self' https://api.example; "), headers);
+      assert.ok(
+        readFileSync(path.join(folder, "index.html"), "utf8").includes(
+          'href="https://api.example/v1/openapi.json"',
+        ),
+      );
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  world.test(
+    "moving between pages loads no document, sets the title and moves the focus to the heading",
+    async (reader) => {
+      await reader.open("/");
+      const documents = [];
+      reader.page.on("request", (request) => request.isNavigationRequest() && documents.push(request.url()));
+      await reader.follow("Sign in");
+      await reader.reads("Sign in");
+      await reader.follow("Register");
+      await reader.reads("Create your account");
+      assert.equal(await reader.page.title(), "Create your account · rcpt");
+      assert.equal(await reader.page.evaluate(() => document.activeElement.tagName), "H1");
+      await reader.page.goBack();
+      await reader.reads("Sign in");
+      assert.deepEqual(documents, []);
+    },
+  );
+
+  world.test("the windows of these tests notice what must never happen in them", async (reader) => {
+    const { context, page, wrongs } = await openWindow(world.browser, reader.stack);
+    await page.goto(`${reader.stack.url}/register`);
+    const notices = async (what, provoke) => {
+      await page.evaluate(provoke);
+      await eventually(what, () => wrongs.some((wrong) => wrong.includes(what)));
+    };
+    await notices("policy violation: connect-src", () => void fetch("http://127.0.0.1:1/").catch(() => {}));
+    await notices("policy violation: style-src-attr", () =>
+      document.body.setAttribute("style", "color: red"),
+    );
+    await notices("policy violation: require-trusted-types-for", () => {
+      try {
+        document.body.innerHTML = "<p>";
+      } catch {
+        // Refused, as it should be.
+      }
+    });
+    await notices(
+      "an uncaught error",
+      () =>
+        void setTimeout(() => {
+          throw new Error("loose");
+        }),
+    );
+    await page.goto("about:blank");
+    await page.evaluate(() => void fetch("http://127.0.0.1:1/", { mode: "no-cors" }).catch(() => {}));
+    await eventually("a foreign request", () => wrongs.includes("a request to http://127.0.0.1:1"));
+    await page.goto(`${reader.stack.url}/register`);
+    await page
+      .locator("label")
+      .first()
+      .evaluate((label) => label.remove());
+    await assert.rejects(assertAccessible(page, "an input without its label"), /label/);
+    await context.close();
+  });
+
+  world.test("the next page after sign-in is only ever one of ours", async (reader) => {
+    const account = await world.account();
+    for (const next of [
+      "https://evil.example/",
+      "//evil.example",
+      "/v1/health",
+      "/sign-in",
+      "javascript:alert(1)",
+    ]) {
+      await reader.signIn(account, `/sign-in?next=${encodeURIComponent(next)}`);
+      await reader.arrivesAt("/overview");
+      await reader.press("Sign out");
+      await reader.reads("Sign in");
+    }
+  });
+}
+
+function assertHeaders({ headers }, what) {
+  const policy = headers.get("content-security-policy") ?? "";
+  assert.match(
+    policy,
+    /default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'/,
+    what,
+  );
+  assert.ok(!policy.includes("unsafe"), what);
+  const expected = {
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "strict-transport-security": "max-age=31536000; includeSubDomains",
+    "cross-origin-opener-policy": "same-origin",
+  };
+  for (const [name, value] of Object.entries(expected))
+    assert.equal(headers.get(name), value, `${what}: ${name}`);
+}
+
+/** Nothing wider than the window. */
+async function assertFits(page, what) {
+  const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(content <= window, `${what}: ${content} px wide in a window of ${window}`);
+}

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { PASSWORD } from "../world.mjs";
+
+export function suite(world) {
+  world.test("register, mail, confirm, first verdict", async (reader) => {
+    const email = world.newEmail();
+    await reader.open("/");
+    await reader.follow("Create a free account");
+    await reader.reads("Create your account");
+    assert.match(await reader.description("Password"), /8 to 128 characters/);
+    await reader.fill({ "Email address": email, Password: PASSWORD });
+    await reader.sees("Strong");
+    await reader.press("Create account");
+    await reader.reads("Check your inbox");
+    await reader.accessible("check your inbox");
+    const mail = await reader.stack.mail(email);
+    await reader.press("Send it again");
+    await reader.sees("Only the newest link works");
+    const { link } = await reader.stack.mail(email, 2);
+
+    await reader.open(mail.link);
+    await reader.reads("Confirm your email address");
+    await reader.press("Confirm my address");
+    await reader.reads("This link does not work");
+    await reader.accessible("useless link");
+
+    await reader.open(link);
+    await reader.reads("Confirm your email address");
+    assert.equal(reader.page.url(), `${reader.stack.url}/verify`, "the token has left the address bar");
+    await reader.accessible("confirm");
+    await reader.press("Confirm my address");
+    await reader.reads("Overview");
+    await reader.sees("Your address is confirmed, and you are signed in.");
+    await reader.accessible("confirmed");
+    const history = await reader.page.evaluate(() =>
+      JSON.stringify([
+        location.href,
+        history.state,
+        sessionStorage.length,
+        localStorage.length,
+        document.cookie,
+      ]),
+    );
+    assert.equal(history, JSON.stringify([`${reader.stack.url}/overview`, "confirmed", 1, 0, ""]));
+
+    await reader.page
+      .getByRole("region", { name: "Check an address" })
+      .getByLabel("Email address")
+      .fill("accepts@sandbox.test");
+    await reader.press("Check");
+    await reader.sees("Yes, it can receive mail");
+
+    await reader.open(link);
+    await reader.press("Confirm my address");
+    await reader.reads("This link does not work");
+  });
+
+  world.test("opening a confirmation link confirms nothing", async (reader) => {
+    const email = world.newEmail();
+    await reader.stack.api("POST", "/v1/auth/register", { body: { email, password: PASSWORD } });
+    const { link } = await reader.stack.mail(email);
+    await reader.open(link);
+    await reader.reads("Confirm your email address");
+    assert.deepEqual(await reader.stack.sql("SELECT state FROM accounts WHERE email = ?", email), [
+      { state: "unconfirmed" },
+    ]);
+  });
+
+  world.test("an expired link explains what to do next", async (reader) => {
+    const email = world.newEmail();
+    await reader.stack.api("POST", "/v1/auth/register", { body: { email, password: PASSWORD } });
+    const { link } = await reader.stack.mail(email);
+    await reader.stack.sql(
+      "UPDATE mailed_tokens SET expires_at = 1 WHERE account_id = (SELECT id FROM accounts WHERE email = ?)",
+      email,
+    );
+    await reader.open(link);
+    await reader.press("Confirm my address");
+    await reader.reads("This link does not work");
+    await reader.sees("is older than 24 hours");
+    await reader.follow("register again");
+    await reader.reads("Create your account");
+  });
+
+  world.test("mistakes are told at their fields, the first of which has the focus", async (reader) => {
+    await reader.open("/register");
+    await reader.press("Create account");
+    assert.match(await reader.description("Email address"), /Enter your email address/);
+    assert.match(await reader.description("Password"), /Enter a password/);
+    assert.equal(await reader.page.evaluate(() => document.activeElement.name), "email");
+    await reader.accessible("empty registration");
+
+    await reader.fill({ "Email address": "not an address", Password: "short" });
+    await reader.sees("Too short: 3 more characters needed");
+    await reader.press("Create account");
+    assert.match(await reader.description("Email address"), /It has the form name@domain/);
+    assert.match(await reader.description("Password"), /this has 5/);
+
+    await reader.fill({ "Email address": "ann@example.org", Password: "password" });
+    await reader.press("Create account");
+    await reader.sees("one of the most common ones");
+    assert.match(await reader.description("Password"), /one of the most common ones/);
+    assert.equal(await reader.field("Password").getAttribute("aria-invalid"), "true");
+
+    await reader.fill({ "Email address": "two@@example.org", Password: PASSWORD });
+    await reader.press("Create account");
+    await reader.sees("This is not an email address:");
+    assert.match(await reader.description("Email address"), /This is not an email address/);
+    await reader.accessible("refused registration");
+  });
+
+  world.test("forms tell the browser what their fields are", async (reader) => {
+    const attributes = async (path, name) => {
+      await reader.open(path);
+      return reader.page.locator(`input[name=${name}]`).getAttribute("autocomplete");
+    };
+    assert.equal(await attributes("/register", "email"), "email");
+    assert.equal(await attributes("/register", "password"), "new-password");
+    assert.equal(await attributes("/sign-in", "email"), "username");
+    assert.equal(await attributes("/sign-in", "password"), "current-password");
+    assert.equal(await attributes("/forgot", "email"), "email");
+  });
+}

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { PASSWORD } from "../world.mjs";
+
+const FRESH = "another-violet-anchor-12";
+
+export function suite(world) {
+  world.test("the display name is saved, and a bad one is told at its field", async (reader) => {
+    await reader.enter(await world.account(), "/settings");
+    await reader.fill({ Name: "  " });
+    await reader.press("Save name");
+    await reader.sees("Enter a name.");
+    await reader.fill({ Name: "Ann Smith" });
+    await reader.press("Save name");
+    await reader.sees("Saved.");
+    await reader.page.reload();
+    await reader.reads("Settings");
+    await reader.field("Name").waitFor();
+    assert.equal(await reader.field("Name").inputValue(), "Ann Smith");
+    await reader.fill({ Name: "x".repeat(101) });
+    await reader.press("Save name");
+    await reader.sees("at most 100 characters");
+    await reader.accessible("refused name");
+  });
+
+  world.test("changing the password keeps this session and ends the others", async (reader) => {
+    const account = await world.account();
+    await reader.enter(account, "/settings");
+    await reader.fill({ "Current password": "not the password", "New password": FRESH });
+    await reader.press("Change password");
+    await reader.sees("This is not your current password");
+    assert.match(await reader.description("Current password"), /This is not your current password/);
+    await reader.accessible("wrong current password");
+    await reader.fill({ "Current password": PASSWORD });
+    await reader.press("Change password");
+    await reader.sees("Your password is changed.");
+    const headers = { Authorization: `Bearer ${account.token}` };
+    assert.equal((await reader.stack.api("GET", "/v1/me", { headers })).status, 401);
+    await reader.page.reload();
+    await reader.field("Name").waitFor();
+    const body = { email: account.email, password: FRESH };
+    assert.equal((await reader.stack.api("POST", "/v1/auth/login", { body })).status, 200);
+  });
+
+  world.test("signing out everywhere ends every session", async (reader) => {
+    const account = await world.account();
+    await reader.enter(account, "/settings");
+    await reader.press("Sign out everywhere…");
+    await reader.accessible("sign-out dialog");
+    await reader.press("Sign out everywhere");
+    await reader.reads("Sign in");
+    await reader.sees("Every session of your account is ended");
+    const headers = { Authorization: `Bearer ${account.token}` };
+    assert.equal((await reader.stack.api("GET", "/v1/me", { headers })).status, 401);
+  });
+
+  world.test("deleting the account takes the password and a tick, and is final", async (reader) => {
+    const account = await world.account();
+    await reader.enter(account, "/settings");
+    await reader.press("Delete account…");
+    const dialog = reader.page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Delete account", exact: true }).click();
+    await reader.sees("Tick the box to go on.");
+    await reader.accessible("delete dialog with mistakes");
+    await dialog.getByLabel("Password", { exact: true }).fill("not the password");
+    await dialog.getByLabel("I want my account to be deleted").check();
+    await dialog.getByRole("button", { name: "Delete account", exact: true }).click();
+    await reader.sees("This is not your current password");
+    await dialog.getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await dialog.getByRole("button", { name: "Delete account", exact: true }).click();
+    await reader.reads("Sign in");
+    await reader.sees("Your account is deleted");
+    assert.deepEqual(await reader.stack.sql("SELECT id FROM accounts WHERE email = ?", account.email), []);
+  });
+}

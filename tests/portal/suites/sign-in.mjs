@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { PASSWORD } from "../world.mjs";
+
+export function suite(world) {
+  world.test("a wrong password is told without saying which of the two it was", async (reader) => {
+    await reader.open("/sign-in");
+    await reader.fill({ "Email address": (await world.account()).email, Password: "not the password" });
+    await reader.press("Sign in");
+    await reader.sees("The email address or the password is wrong");
+    await reader.accessible("wrong password");
+  });
+
+  world.test(
+    "two-factor: the code is asked for only when needed, and a wrong one is told at its field",
+    async (reader) => {
+      const account = await world.securedAccount();
+      await reader.signIn(account);
+      await reader.reads("Two-factor code");
+      assert.equal(await reader.field("Code").getAttribute("autocomplete"), "one-time-code");
+      await reader.accessible("code");
+      await reader.fill({ Code: await account.authenticator.wrongCode() });
+      await reader.press("Sign in");
+      await reader.sees("This code is wrong, too old or was used before");
+      assert.match(await reader.description("Code"), /This code is wrong/);
+      await reader.accessible("wrong code");
+      await reader.fill({ Code: await account.authenticator.code() });
+      await reader.press("Sign in");
+      await reader.reads("Overview");
+    },
+  );
+
+  world.test("a recovery code signs in once", async (reader) => {
+    const account = await world.securedAccount();
+    for (const [attempt, works] of [
+      [1, true],
+      [2, false],
+    ]) {
+      await reader.signIn(account);
+      await reader.press("Use a recovery code instead");
+      await reader.fill({ "Recovery code": account.recoveryCodes[0] });
+      await reader.press("Sign in");
+      if (!works) await reader.sees("This code is wrong, too old or was used before");
+      else {
+        await reader.reads("Overview");
+        await reader.press("Sign out");
+        await reader.sees("You are signed out.");
+      }
+      assert.ok(attempt);
+    }
+  });
+
+  world.test("an unconfirmed account gets a new link at a press", async (reader) => {
+    const email = world.newEmail();
+    await reader.stack.api("POST", "/v1/auth/register", { body: { email, password: PASSWORD } });
+    await reader.signIn({ email });
+    await reader.reads("Confirm your address first");
+    await reader.accessible("unconfirmed");
+    await reader.press("Mail me a new link");
+    await reader.reads("Check your inbox");
+    await reader.open((await reader.stack.mail(email, 2)).link);
+    await reader.press("Confirm my address");
+    await reader.reads("Overview");
+  });
+
+  world.test("a deactivated account is told so", async (reader) => {
+    const account = await world.account();
+    await reader.stack.sql("UPDATE accounts SET state = 'deactivated' WHERE email = ?", account.email);
+    await reader.signIn(account);
+    await reader.sees("This account was deactivated by the operator");
+  });
+
+  world.test(
+    "forgot and reset: a new password, with a code when two-factor is on, and a link that works once",
+    async (reader) => {
+      const account = await world.securedAccount();
+      await reader.open("/sign-in");
+      await reader.follow("Forgot your password?");
+      await reader.reads("Forgot your password?");
+      await reader.fill({ "Email address": account.email });
+      await reader.press("Mail me a link");
+      await reader.reads("Check your inbox");
+      const { link } = await resetMail(reader.stack, account.email);
+      await reader.open(link);
+      await reader.reads("Set a new password");
+      assert.equal(reader.page.url(), `${reader.stack.url}/reset`, "the token has left the address bar");
+      await reader.accessible("reset");
+      await reader.fill({ "New password": "password" });
+      await reader.press("Set password and sign in");
+      await reader.sees("one of the most common ones");
+      await reader.fill({ "New password": "another-violet-anchor-12" });
+      await reader.press("Set password and sign in");
+      await reader.sees("Two-factor authentication is on for this account");
+      await reader.accessible("reset with code");
+      await reader.fill({ Code: await account.authenticator.code() });
+      await reader.press("Set password and sign in");
+      await reader.reads("Overview");
+      await reader.sees("Your new password is set");
+
+      await reader.open(link);
+      await reader.fill({ "New password": "another-violet-anchor-13" });
+      await reader.press("Set password and sign in");
+      await reader.reads("This link does not work");
+      await reader.accessible("used reset link");
+      await reader.follow("Get a new link");
+      await reader.reads("Forgot your password?");
+    },
+  );
+
+  world.test("a stranger's address gets the same answer as a member's", async (reader) => {
+    for (const email of [(await world.account()).email, world.newEmail()]) {
+      await reader.open("/forgot");
+      await reader.fill({ "Email address": email });
+      await reader.press("Mail me a link");
+      await reader.reads("Check your inbox");
+      await reader.sees("or a note that there is no account with this address");
+    }
+  });
+
+  world.test("too many attempts say how long to wait", async (reader) => {
+    const { email } = await world.account();
+    await reader.open("/sign-in");
+    // Twenty are free; the wait after the next is longer than the way to the one after it.
+    for (let attempt = 1; attempt <= 23; attempt += 1) {
+      await reader.fill({ "Email address": email, Password: `wrong password ${attempt}` });
+      await Promise.all([reader.page.waitForResponse("**/v1/auth/login"), reader.press("Sign in")]);
+      await reader.page.locator(".notice.bad").waitFor();
+    }
+    await reader.sees(/Too many attempts\. Try again in \d+ (second|minute)s?\./);
+    await reader.accessible("throttled");
+  });
+}
+
+async function resetMail(stack, email) {
+  for (let nth = 1; ; nth += 1) {
+    const mail = await stack.mail(email, nth);
+    if (mail.link?.includes("/reset?token=")) return mail;
+  }
+}

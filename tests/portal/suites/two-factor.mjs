@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { Authenticator } from "../authenticator.mjs";
+import { PASSWORD } from "../world.mjs";
+
+export function suite(world) {
+  world.test("turn on, keep the recovery codes, make new ones, turn off", async (reader) => {
+    const account = await world.account();
+    const region = reader.page.getByRole("region", { name: "Two-factor authentication" });
+    await reader.enter(account, "/settings");
+    await reader.press("Turn on…");
+    await region.getByLabel("Password", { exact: true }).fill("not the password");
+    await reader.press("Continue");
+    await reader.sees("This is not your current password");
+    await region.getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await reader.press("Continue");
+    await region.getByRole("img", { name: /QR code/ }).waitFor();
+    await reader.accessible("QR code");
+
+    const secret = (await region.locator(".secret").innerText()).replaceAll(" ", "");
+    const url = new URL(await region.getByRole("link", { name: "Open it in your app" }).getAttribute("href"));
+    assert.equal(url.searchParams.get("secret"), secret);
+    const authenticator = new Authenticator(secret);
+    await reader.fill({ Code: await authenticator.wrongCode() });
+    await reader.press("Turn on");
+    await reader.sees("This code does not fit.");
+    assert.deepEqual(
+      await reader.stack.sql("SELECT totp_secret FROM accounts WHERE email = ?", account.email),
+      [{ totp_secret: null }],
+    );
+    await reader.fill({ Code: await authenticator.code() });
+    await reader.press("Turn on");
+    await reader.sees("keep your recovery codes");
+    await reader.accessible("recovery codes");
+    const codes = await region.locator(".codes li").allInnerTexts();
+    assert.equal(new Set(codes).size, 10);
+
+    const [download] = await Promise.all([reader.page.waitForEvent("download"), reader.press("Download")]);
+    assert.equal(download.suggestedFilename(), "rcpt-recovery-codes.txt");
+    const saved = readFileSync(await download.path(), "utf8");
+    assert.ok(codes.every((code) => saved.includes(code)));
+
+    await reader.press("Done");
+    await reader.sees("Tick the box once you have kept the codes.");
+    await region.getByLabel("I have kept these codes in a safe place").check();
+    await reader.press("Done");
+    await reader.sees("10 recovery codes left.");
+    await reader.accessible("two-factor on");
+
+    await reader.press("New recovery codes…");
+    await reader.page.getByRole("dialog").getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await reader.fill({ Code: await authenticator.code() });
+    await reader.press("Make new codes");
+    await reader.sees("Keep your new recovery codes");
+    const fresh = await region.locator(".codes li").allInnerTexts();
+    assert.equal(fresh.filter((code) => codes.includes(code)).length, 0);
+    await region.getByLabel("I have kept these codes in a safe place").check();
+    await reader.press("Done");
+
+    await reader.press("Turn off…");
+    await reader.accessible("turn-off dialog");
+    await reader.page.getByRole("dialog").getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await reader.press("Use a recovery code instead");
+    await reader.fill({ "Recovery code": codes[0] });
+    await reader.press("Turn off");
+    await reader.sees("This code is wrong, too old or was used before");
+    await reader.fill({ "Recovery code": fresh[0] });
+    await reader.press("Turn off");
+    await region.getByText("Off", { exact: true }).waitFor();
+  });
+
+  world.test("few recovery codes left are warned about", async (reader) => {
+    const account = await world.securedAccount();
+    await reader.stack.sql(
+      "DELETE FROM recovery_codes WHERE account_id = (SELECT id FROM accounts WHERE email = ?) AND hash NOT IN (SELECT hash FROM recovery_codes WHERE account_id = (SELECT id FROM accounts WHERE email = ?) LIMIT 1)",
+      account.email,
+      account.email,
+    );
+    await reader.signIn(account, "/sign-in?next=/settings");
+    await reader.reads("Two-factor code");
+    await reader.fill({ Code: await account.authenticator.code() });
+    await reader.press("Sign in");
+    await reader.sees("1 recovery code left.");
+    await reader.sees("Make new recovery codes before you run out");
+    await reader.accessible("few codes");
+  });
+}

@@ -1,0 +1,153 @@
+// What every suite shares: one running service, one browser, and people who use them.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Authenticator } from "./authenticator.mjs";
+import { assertAccessible, launch, openWindow } from "./browser.mjs";
+import { startStack } from "./stack.mjs";
+
+/** Satisfies every password rule. */
+export const PASSWORD = "violet-anchor-77-quarry";
+
+export class World {
+  #people = 0;
+
+  async start() {
+    this.stack = await startStack();
+    this.browser = await launch();
+  }
+
+  async stop() {
+    await this.browser?.close();
+    await this.stack?.stop();
+  }
+
+  newEmail() {
+    this.#people += 1;
+    return `reader${this.#people}@portal-tests.net`;
+  }
+
+  /** A confirmed account, made over the API. */
+  async account(email = this.newEmail()) {
+    const { stack } = this;
+    assert.equal(
+      (await stack.api("POST", "/v1/auth/register", { body: { email, password: PASSWORD } })).status,
+      201,
+    );
+    const token = new URL((await stack.mail(email)).link).searchParams.get("token");
+    const { status, body } = await stack.api("POST", "/v1/auth/verify-email", { body: { token } });
+    assert.equal(status, 200);
+    return { email, apiKey: body.api_key, token: body.token };
+  }
+
+  /** A confirmed account with two-factor authentication on. */
+  async securedAccount(email = this.newEmail()) {
+    const account = await this.account(email);
+    const headers = { Authorization: `Bearer ${account.token}` };
+    const setUp = await this.stack.api("POST", "/v1/auth/totp/setup", {
+      headers,
+      body: { password: PASSWORD },
+    });
+    const authenticator = new Authenticator(setUp.body.secret);
+    const enabled = await this.stack.api("POST", "/v1/auth/totp/enable", {
+      headers,
+      body: { totp_code: await authenticator.code() },
+    });
+    assert.equal(enabled.status, 200, JSON.stringify(enabled.body));
+    return { ...account, authenticator, recoveryCodes: enabled.body.recovery_codes };
+  }
+
+  /** One test in a window of its own, which must end without anything that may never happen. */
+  test(name, run, options = {}) {
+    test(name, { timeout: 120_000 }, async () => {
+      const { context, page, wrongs } = await openWindow(this.browser, this.stack, options);
+      try {
+        await run(new Reader(this, page, context));
+        assert.deepEqual(wrongs, []);
+      } catch (error) {
+        const shown = await page
+          .locator("body")
+          .innerText({ timeout: 1000 })
+          .catch(() => "");
+        error.message += `\n--- ${page.url()} showed:\n${shown}`;
+        throw error;
+      } finally {
+        await context.close();
+      }
+    });
+  }
+}
+
+/** Somebody at a window. */
+export class Reader {
+  constructor(world, page, context) {
+    this.world = world;
+    this.stack = world.stack;
+    this.page = page;
+    this.context = context;
+  }
+
+  open(path) {
+    return this.page.goto(path);
+  }
+
+  field(label) {
+    return this.page.getByLabel(label, { exact: true });
+  }
+
+  button(name) {
+    return this.page.getByRole("button", { name, exact: true });
+  }
+
+  async press(name) {
+    await this.button(name).click();
+  }
+
+  async follow(name) {
+    await this.page.getByRole("link", { name, exact: true }).first().click();
+  }
+
+  async fill(fields) {
+    for (const [label, value] of Object.entries(fields)) await this.field(label).fill(value);
+  }
+
+  /** Waits for a page's heading. */
+  async reads(title) {
+    await this.page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
+  }
+
+  async sees(text) {
+    await this.page.getByText(text).first().waitFor();
+  }
+
+  accessible(state) {
+    return assertAccessible(this.page, state);
+  }
+
+  async signIn({ email }, path = "/sign-in") {
+    await this.open(path);
+    await this.reads("Sign in");
+    await this.fill({ "Email address": email, Password: PASSWORD });
+    await this.press("Sign in");
+  }
+
+  /** Signed in, on a page of theirs that has all it loads. */
+  async enter(account, path = "/overview") {
+    await this.signIn(account, `/sign-in?next=${path}`);
+    await this.arrivesAt(path);
+    await this.page.locator(".skeleton").waitFor({ state: "detached" });
+  }
+
+  async arrivesAt(path) {
+    await this.page.waitForURL((url) => url.pathname === path);
+  }
+
+  /** What a field's description says, for those who hear it. */
+  async description(label) {
+    return this.field(label).evaluate((input) =>
+      (input.getAttribute("aria-describedby") ?? "")
+        .split(" ")
+        .map((id) => document.getElementById(id)?.textContent ?? "")
+        .join(" "),
+    );
+  }
+}
