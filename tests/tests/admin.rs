@@ -3,7 +3,10 @@
 use std::process::Command;
 
 use rcpt_tests::{Account, Edge, folder, stack::PASSWORD};
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
+
+/// Held by each test: a Worker that reads while another process writes is refused by the local database.
+static TURN: Mutex<()> = Mutex::const_new(());
 
 async fn edge() -> &'static Edge {
     static EDGE: OnceCell<Edge> = OnceCell::const_new();
@@ -30,6 +33,7 @@ async fn shown(words: &[&str], name: &str) -> String {
 
 #[tokio::test]
 async fn every_action_takes_effect_in_the_next_request() {
+    let _turn = TURN.lock().await;
     let account = edge().await.account().await;
     let email = account.email.as_str();
     assert_eq!(shown(&["show", &email.to_uppercase()], "state").await, "confirmed");
@@ -63,6 +67,7 @@ async fn every_action_takes_effect_in_the_next_request() {
 
 #[tokio::test]
 async fn an_unconfirmed_account_is_not_confirmed_by_reactivating_it() {
+    let _turn = TURN.lock().await;
     let (email, _) = edge().await.registered().await;
     assert_eq!(shown(&["reactivate", &email], "state").await, "unconfirmed");
     let reply = edge().await.anonymous().login(&email, PASSWORD).await;
@@ -71,6 +76,7 @@ async fn an_unconfirmed_account_is_not_confirmed_by_reactivating_it() {
 
 #[tokio::test]
 async fn wrong_input_is_named_and_changes_nothing() {
+    let _turn = TURN.lock().await;
     let account = edge().await.account().await;
     let email = account.email.as_str();
     let before = edge().await.row(email, "*").await;
