@@ -12,4 +12,5 @@ pub mod meter;
 pub mod origin;
 pub mod request;
 pub mod shield;
+pub mod start;
 pub mod verdict_cache;

@@ -31,9 +31,17 @@ mod store;
 mod throttle;
 mod totp;
 
-use worker::{Context, Env, Request, Response, ScheduleContext, ScheduledEvent, event};
+use worker::{
+    Context, Env, ScheduleContext, ScheduledEvent, event,
+    web_sys::{Request, Response},
+};
 
-use crate::cf::{clock, http, isolate, log};
+use crate::cf::{clock, http, isolate, log, start};
+
+#[event(start)]
+fn on_start() {
+    start::run();
+}
 
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {

@@ -7,7 +7,7 @@ mod tarpits;
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
-pub use edge::comparison;
+pub use edge::{comparison, profile};
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Serialize;

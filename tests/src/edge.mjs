@@ -3,7 +3,8 @@
 // node edge.mjs SETTINGS.json, where SETTINGS is
 //   wrangler   path of wrangler.toml
 //   port       where the Worker is served, on 127.0.0.1
-//   direct     port of the Worker without miniflare's own in front, which goes on when a client leaves
+//   direct     port of the Worker without miniflare's own in front: neither the one that goes on when a
+//              client leaves, nor the router of static assets
 //   control    port of the control channel: POST /sql {sql, params}, or a list of them to run as one
 //              transaction, answers the rows of the last; POST /scheduled runs the scheduled handler
 //   state      folder of D1, KV and the Cache API, as wrangler's --persist-to; kept across restarts
@@ -12,6 +13,8 @@
 //   mailless   true: no mail can be handed over
 //   observed   true: GET /v1/__observed tells what the Worker asked of its bindings (observed.mjs)
 //   shimmed    true: the Worker's bindings are counted and fail as shim.mjs is told
+//   inspector  port of the runtime's inspector (tests/bench/profile.mjs), the Worker with its functions'
+//              names; null: none
 //   beside     ports for the Workers of tests/bench, in the same runtime; null: without them
 //
 // What the Worker logs and the mails it "sends" appear on standard output; `ready` is the last line of
@@ -64,6 +67,7 @@ const miniflare = new Miniflare({
   log: new Log(LogLevel.INFO),
   // The Worker logs each request itself; a second line costs a call of Node.
   logRequests: false,
+  ...(settings.inspector && { inspectorPort: settings.inspector }),
   // No look-up of the data centre we are near: there may be no network.
   cf: false,
   defaultPersistRoot: path.join(settings.state, "v3"),
@@ -75,7 +79,6 @@ const miniflare = new Miniflare({
       modulesRoot: path.dirname(main),
       bindings: { ...bindings.bindings, ...settings.vars },
       ratelimits,
-      unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.direct }],
       email: { send_email: send },
     },
     {
@@ -86,6 +89,15 @@ const miniflare = new Miniflare({
       d1Databases: bindings.d1Databases,
       serviceBindings: { SCHEDULED: runScheduled },
       unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.control }],
+    },
+    {
+      // A socket of the Worker itself would lead through miniflare's router of static assets, which is
+      // JavaScript too and which the Workers beside do not have.
+      name: "direct",
+      modules: true,
+      script: "export default {};",
+      compatibilityDate: bindings.compatibilityDate,
+      unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.direct, serviceName: config.name }],
     },
     ...(settings.beside ?? []).map(beside),
   ],
@@ -118,6 +130,11 @@ function modulesBeside(entry) {
     .map((name) => ({ type: types[path.extname(name)], path: path.join(folder, name) }))
     .filter((module) => module.type);
   modules.sort((a, b) => Number(b.path === entry) - Number(a.path === entry));
+  if (settings.inspector) {
+    const named = new URL("../../target/edge-with-names.wasm", import.meta.url);
+    const wasm = modules.find((module) => module.type === "CompiledWasm");
+    wasm.contents = readFileSync(named);
+  }
   if (!settings.observed) return modules;
   const observers = ["observed.mjs", "memory.mjs"].map((name) => ({
     type: "ESModule",

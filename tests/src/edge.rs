@@ -52,6 +52,7 @@ pub struct Builder {
     mailless: bool,
     observed: bool,
     shimmed: bool,
+    inspector: Option<u16>,
     beside: Option<[u16; 2]>,
     port: u16,
 }
@@ -89,6 +90,13 @@ impl Builder {
     #[must_use]
     pub fn shimmed(mut self) -> Self {
         self.shimmed = true;
+        self
+    }
+
+    /// With the runtime's inspector on a port of its own.
+    #[must_use]
+    pub fn inspected(mut self, port: u16) -> Self {
+        self.inspector = Some(port);
         self
     }
 
@@ -138,6 +146,7 @@ impl Builder {
             "mailless": self.mailless,
             "observed": self.observed,
             "shimmed": self.shimmed,
+            "inspector": self.inspector,
             "beside": self.beside,
         });
         let file = folder.join("settings.json");
@@ -203,6 +212,7 @@ impl Edge {
             mailless: false,
             observed: false,
             shimmed: false,
+            inspector: None,
             beside: None,
             port,
         }

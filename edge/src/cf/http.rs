@@ -1,12 +1,21 @@
 //! The runtime's requests and responses as axum's. The library's own conversion makes a stream of every
 //! body, which costs several turns of the event loop for the hundred bytes that ours have, and refuses
 //! a request for one header that is not ASCII.
+//!
+//! What a crossing between wasm and JavaScript costs does not depend on its size: all headers cross as
+//! one JSON text, in either direction.
 
 use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, header},
 };
-use worker::{Headers, ResponseBuilder, send::IntoSendFuture as _};
+use serde::Serialize;
+use worker::{
+    js_sys::{Array, JSON, Uint8Array, futures::JsFuture},
+    send::IntoSendFuture as _,
+    wasm_bindgen::JsCast as _,
+    web_sys,
+};
 
 use crate::body::LIMIT;
 
@@ -15,49 +24,57 @@ use crate::body::LIMIT;
 ///
 /// # Errors
 /// The runtime's, when the client leaves before its body is here.
-pub async fn request(mut from: worker::Request) -> worker::Result<Request<Body>> {
-    let headers = headers(from.headers());
+pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
+    let headers = headers(&from.headers())?;
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    let fits =
-        length.and_then(|text| text.parse().ok()).is_some_and(|length: usize| length <= LIMIT);
-    let method = Method::from_bytes(from.inner().method().as_bytes()).unwrap_or_default();
-    let uri = from.inner().url().parse().unwrap_or_else(|_| Uri::from_static("/"));
-    let body = match from.inner().body() {
-        None => Body::empty(),
-        Some(_) if fits => Body::from(from.bytes().into_send().await?),
-        Some(stream) => Body::new(worker::Body::new(stream)),
+    let body = match length.and_then(|text| text.parse::<usize>().ok()) {
+        Some(0) => Body::empty(),
+        Some(length) if length <= LIMIT => {
+            let buffer = JsFuture::from(from.array_buffer()?).into_send().await?;
+            Body::from(Uint8Array::new(&buffer).to_vec())
+        }
+        _ => from.body().map_or_else(Body::empty, |stream| Body::new(worker::Body::new(stream))),
     };
     let mut request = Request::new(body);
-    *request.method_mut() = method;
-    *request.uri_mut() = uri;
+    *request.method_mut() = Method::from_bytes(from.method().as_bytes()).unwrap_or_default();
+    *request.uri_mut() = from.url().parse().unwrap_or_else(|_| Uri::from_static("/"));
     *request.headers_mut() = headers;
     Ok(request)
 }
 
-fn headers(from: &Headers) -> HeaderMap {
-    let entries = from.entries();
-    let mut headers = HeaderMap::with_capacity(16);
-    headers.extend(entries.filter_map(|(name, value)| {
+fn headers(from: &web_sys::Headers) -> worker::Result<HeaderMap> {
+    let text = JSON::stringify(&Array::from(from))?.as_string().unwrap_or_default();
+    let entries: Vec<(String, String)> = serde_json::from_str(&text)?;
+    let mut headers = HeaderMap::with_capacity(entries.len());
+    headers.extend(entries.into_iter().filter_map(|(name, value)| {
         let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
-        Some((name, HeaderValue::from_bytes(value.as_bytes()).ok()?))
+        Some((name, HeaderValue::from_maybe_shared(value.into_bytes()).ok()?))
     }));
-    headers
+    Ok(headers)
 }
 
-/// A response whose body is in memory, as all of ours are.
+/// What the runtime takes beside a body (Fetch §5.5, `ResponseInit`).
+#[derive(Serialize)]
+struct Init<'a> {
+    status: u16,
+    headers: Vec<(&'a str, &'a str)>,
+}
+
+/// A response whose body is a text in memory, as all of ours are.
 ///
 /// # Errors
 /// The runtime's, when it refuses a header.
-pub async fn response(from: Response<Body>) -> worker::Result<worker::Response> {
+pub async fn response(from: Response<Body>) -> worker::Result<web_sys::Response> {
     let (parts, body) = from.into_parts();
-    let headers = Headers::new();
-    for (name, value) in &parts.headers {
-        if let Ok(value) = value.to_str() {
-            headers.append(name.as_str(), value)?;
-        }
-    }
-    let builder = ResponseBuilder::new().with_status(parts.status.as_u16()).with_headers(headers);
+    let headers = parts
+        .headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+        .collect();
+    let init = serde_json::to_string(&Init { status: parts.status.as_u16(), headers })?;
+    let init: web_sys::ResponseInit = JSON::parse(&init)?.unchecked_into();
     // The runtime counts the bytes itself.
     let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    Ok(if bytes.is_empty() { builder.empty() } else { builder.fixed(bytes.into()) })
+    let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.is_empty());
+    Ok(web_sys::Response::new_with_opt_str_and_init(text, &init)?)
 }

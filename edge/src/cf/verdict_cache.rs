@@ -9,7 +9,12 @@ use std::time::Duration;
 use rcpt_shared::{Status, Verdict};
 use serde::{Deserialize, Serialize};
 use worker::{
-    Cache, Env, KvStore, Response, js_sys::futures::JsFuture, send::IntoSendFuture as _, web_sys,
+    Env, KvStore, Response,
+    js_sys::{self, futures::JsFuture},
+    send::{IntoSendFuture as _, SendWrapper},
+    wasm_bindgen::JsCast as _,
+    web_sys,
+    worker_sys::ext::CacheStorageExt as _,
 };
 
 use super::{
@@ -27,6 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The verdicts seen lately.
 #[derive(Debug)]
 pub struct VerdictCache {
+    here: SendWrapper<web_sys::Cache>,
     kv: KvStore,
 }
 
@@ -59,7 +65,8 @@ impl VerdictCache {
     /// # Errors
     /// The runtime's, when the binding is missing.
     pub fn new(env: &Env) -> worker::Result<Self> {
-        Ok(Self { kv: env.kv(BINDING)? })
+        let global: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
+        Ok(Self { here: SendWrapper::new(global.caches()?.default()), kv: env.kv(BINDING)? })
     }
 
     /// The verdict under `key`, if one is still good at `now` (unix seconds).
@@ -75,10 +82,11 @@ impl VerdictCache {
 
     async fn get_here(&self, key: &str) -> Option<CachedVerdict> {
         let found = async {
-            let response = Cache::default().get(url(key), false).await.ok()??;
-            // One promise for the whole body; the library's own reading takes a stream to pieces.
-            let text = web_sys::Response::from(response).text().ok()?;
-            let text = JsFuture::from(text).await.ok()?.as_string()?;
+            let found = JsFuture::from(self.here.match_with_str(&url(key))).await.ok()?;
+            // Undefined where there is none. One promise for the whole body; the library's own reading
+            // takes a stream to pieces.
+            let response: web_sys::Response = found.dyn_into().ok()?;
+            let text = JsFuture::from(response.text().ok()?).await.ok()?.as_string()?;
             serde_json::from_str(&text).ok()
         };
         timed(Part::Cache, clock::within(PATIENCE, found)).await?
@@ -96,7 +104,7 @@ impl VerdictCache {
             let ttl = verdict.expires_at.saturating_sub(now);
             let mut response = Response::from_json(verdict).ok()?;
             response.headers_mut().set("Cache-Control", &format!("max-age={ttl}")).ok()?;
-            Cache::default().put(url(key), response).await.ok()
+            JsFuture::from(self.here.put_with_str(&url(key), &response.into())).await.ok()
         };
         timed(Part::Cache, put).into_send().await;
     }

@@ -120,7 +120,7 @@ async fn enumeration(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
 }
 
 /// Time on a CPU of all threads, living ones: workerd's threads live as long as it does.
-fn cpu_milliseconds(process: u32) -> Result<f64> {
+pub(super) fn cpu_milliseconds(process: u32) -> Result<f64> {
     let mut nanoseconds = 0.0;
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
         // The first number of schedstat (Linux, sched-stats.rst).

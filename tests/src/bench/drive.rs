@@ -6,23 +6,28 @@ use anyhow::{Result, ensure};
 use reqwest::{Client, Request};
 use tokio::{task::JoinSet, time::Instant};
 
-/// One of the servers that are compared, by the request it gets.
+use super::accounts::cpu_milliseconds;
+
+/// One of the servers that are compared, by the request it gets and the process it runs in.
 pub struct Subject {
     request: Request,
+    process: u32,
     client: Client,
     /// Milliseconds, in the order of the answers.
     times: Vec<f64>,
     busy: Duration,
+    /// Milliseconds of the server's process.
+    cpu: f64,
 }
 
 impl Subject {
     /// # Errors
     /// There is no client.
-    pub fn new(request: Request) -> Result<Self> {
+    pub fn new(request: Request, process: u32) -> Result<Self> {
         // workerd closes idle connections while the others have their turn.
         let client = Client::builder().timeout(Duration::from_secs(60));
         let client = client.pool_idle_timeout(Duration::from_secs(1)).build()?;
-        Ok(Self { request, client, times: Vec::new(), busy: Duration::ZERO })
+        Ok(Self { request, process, client, times: Vec::new(), busy: Duration::ZERO, cpu: 0.0 })
     }
 
     /// So many requests, so many at a time; each is to be answered 200.
@@ -30,6 +35,7 @@ impl Subject {
     /// # Errors
     /// One is not.
     pub async fn drive(&mut self, count: usize, at_once: usize) -> Result<()> {
+        let cpu = cpu_milliseconds(self.process)?;
         let started = Instant::now();
         let mut callers = JoinSet::new();
         for _ in 0..at_once {
@@ -54,6 +60,7 @@ impl Subject {
             self.times.extend(times??);
         }
         self.busy += started.elapsed();
+        self.cpu += cpu_milliseconds(self.process)? - cpu;
         Ok(())
     }
 
@@ -61,6 +68,7 @@ impl Subject {
     pub fn reset(&mut self) {
         self.times.clear();
         self.busy = Duration::ZERO;
+        self.cpu = 0.0;
     }
 
     #[must_use]
@@ -74,6 +82,12 @@ impl Subject {
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.times.len() as f64 / self.busy.as_secs_f64()
+    }
+
+    /// Milliseconds of CPU an answer, all threads of the server together.
+    #[must_use]
+    pub fn cpu(&self) -> f64 {
+        self.cpu / self.times.len() as f64
     }
 
     #[must_use]

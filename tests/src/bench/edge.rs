@@ -1,7 +1,7 @@
 //! What the Worker adds to what the platform costs, beside a JavaScript Worker that does the same and an
 //! empty one, in the same runtime and in turn: `target/bench/edge.json`.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use rcpt_shared::Status;
@@ -19,8 +19,13 @@ use crate::{
 /// Callers at a time, and requests in each round of each subject.
 const LEVELS: [(usize, usize); 3] = [(1, 100), (8, 400), (32, 640)];
 const ROUNDS: usize = 6;
+/// Requests to each subject before anything is measured: V8 compiles wasm well only after some thousand
+/// calls of a function, and JavaScript sooner.
+const WARM_UP: usize = 4_000;
 const STARTS: usize = 5;
 const FRESH: usize = 150;
+const PROFILED: usize = 800;
+const PROFILE_SECONDS: &str = "8";
 const ADDRESS: &str = "accepts@sandbox.test";
 
 /// # Errors
@@ -52,35 +57,44 @@ pub async fn comparison() -> Result<Vec<Figure>> {
     let [javascript, empty] = ports.map(|port| format!("http://127.0.0.1:{port}"));
     let check = |url: &str| check(&account, url);
     wait_for_kv(&check(&javascript)?).await?;
-    let (mut p50_js, mut p50_empty, mut rate, mut n) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let workerd = edge.process.member("workerd").context("no workerd")?;
+    let [mut p50_js, mut p50_empty, mut rate, mut cpu] = [const { Vec::new() }; 4];
+    let mut n = 0;
+    // All three without miniflare's own Workers in front.
+    let mut subjects = [
+        Subject::new(check(&edge.direct)?, workerd)?,
+        Subject::new(check(&javascript)?, workerd)?,
+        Subject::new(check(&empty)?, workerd)?,
+    ];
+    println!("bench: {WARM_UP} cached checks to each Worker first, about 15 s");
+    for subject in &mut subjects {
+        subject.drive(WARM_UP, 8).await?;
+    }
     for (at_once, count) in LEVELS {
-        let mut subjects = [
-            // All three without miniflare's own Worker in front.
-            Subject::new(check(&edge.direct)?)?,
-            Subject::new(check(&javascript)?)?,
-            Subject::new(check(&empty)?)?,
-        ];
-        for round in 0..=ROUNDS {
+        subjects.iter_mut().for_each(Subject::reset);
+        for _ in 0..ROUNDS {
             for subject in &mut subjects {
                 subject.drive(count, at_once).await?;
-                if round == 0 {
-                    subject.reset();
-                }
             }
         }
         let [ours, theirs, floor] = &subjects;
         println!(
-            "{at_once:>3} at a time: p50 {:.2} ms, JavaScript {:.2} ms, empty {:.2} ms; {:.0}/s, {:.0}/s, {:.0}/s",
+            "{at_once:>3} at a time: p50 {:.2} ms, JavaScript {:.2} ms, empty {:.2} ms; {:.0}/s, {:.0}/s, {:.0}/s; \
+             CPU {:.2} ms, {:.2} ms, {:.2} ms",
             ours.p50(),
             theirs.p50(),
             floor.p50(),
             ours.rate(),
             theirs.rate(),
             floor.rate(),
+            ours.cpu(),
+            theirs.cpu(),
+            floor.cpu(),
         );
         p50_js.push(ours.p50() / theirs.p50());
         p50_empty.push(ours.p50() / floor.p50());
         rate.push(ours.rate() / theirs.rate());
+        cpu.push(ours.cpu() / theirs.cpu());
         n += ours.count();
     }
     // The middle one of the three levels.
@@ -91,8 +105,46 @@ pub async fn comparison() -> Result<Vec<Figure>> {
     Ok(vec![
         figure("cached_p50_ratio_to_js", p50_js),
         figure("cached_rps_ratio_to_js", rate),
+        figure("cached_cpu_ratio_to_js", cpu),
         figure("cached_p50_ratio_to_empty_worker", p50_empty),
     ])
+}
+
+/// Prints where the CPU time of a cached check goes, ours and the JavaScript Worker's, by function.
+///
+/// # Errors
+/// As [`run`].
+pub async fn profile() -> Result<()> {
+    let ports = [port::free(), port::free()];
+    let inspector = port::free();
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = Edge::builder().origins(&[&origin.url]).beside(ports).inspected(inspector);
+    let edge = edge.start().await?;
+    let account = edge.account().await;
+    edge.set(&account.email, "plan = 'unlimited'").await;
+    ensure!(account.check(ADDRESS).await.status == 200, "the address cannot be checked");
+    let workerd = edge.process.member("workerd").context("no workerd")?;
+    let javascript = format!("http://127.0.0.1:{}", ports[0]);
+    wait_for_kv(&check(&account, &javascript)?).await?;
+    for (url, service) in [(&edge.direct, "core:user:rcpt"), (&javascript, "core:user:javascript")]
+    {
+        let mut subject = Subject::new(check(&account, url)?, workerd)?;
+        subject.drive(PROFILED / 4, 8).await?;
+        subject.reset();
+        let mut profiler = Command::new("node");
+        profiler.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/profile.mjs"));
+        profiler.args([&inspector.to_string(), PROFILE_SECONDS, service]);
+        let mut profiler = profiler.spawn()?;
+        let ended = loop {
+            subject.drive(PROFILED / 4, 8).await?;
+            if let Some(status) = profiler.try_wait()? {
+                break status;
+            }
+        };
+        ensure!(ended.success(), "the profiler failed");
+        println!("{} checks, {:.0}/s", subject.count(), subject.rate());
+    }
+    Ok(())
 }
 
 fn check(account: &Account, url: &str) -> Result<Request> {
