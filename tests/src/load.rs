@@ -4,7 +4,6 @@
 
 mod chart;
 mod report;
-mod resident;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -21,7 +20,7 @@ use tokio::{
 use report::{Answer, Sample};
 pub use report::{Percentiles, Report};
 
-use crate::{Account, Stack};
+use crate::{Account, Stack, resident};
 
 /// What is sent.
 #[derive(Debug, Clone, Copy)]

@@ -221,8 +221,16 @@ impl Origin {
     /// # Errors
     /// The connection fails.
     pub async fn post(&self, body: &str, ticket: &str) -> reqwest::Result<Response> {
+        self.post_to("/v1/probe", body, ticket).await
+    }
+
+    /// `POST path` with any body and any bearer token.
+    ///
+    /// # Errors
+    /// The connection fails.
+    pub async fn post_to(&self, path: &str, body: &str, ticket: &str) -> reqwest::Result<Response> {
         self.client
-            .post(format!("{}/v1/probe", self.url))
+            .post(format!("{}{path}", self.url))
             .bearer_auth(ticket)
             .header("content-type", "application/json")
             .body(body.to_owned())

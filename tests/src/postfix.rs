@@ -8,11 +8,11 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-use crate::{folder, port, process::Process};
+use crate::{certificate, folder, port, postgrey::Postgrey, process::Process};
 
 const START: Duration = Duration::from_secs(30);
 
@@ -40,7 +40,7 @@ greylisted-once@postfix.test greylisting
 #[derive(Debug)]
 pub struct Postfix {
     pub process: Process,
-    _postgrey: Process,
+    _postgrey: Postgrey,
     plain: SocketAddr,
     tls_only: SocketAddr,
 }
@@ -52,35 +52,29 @@ impl Postfix {
     /// # Errors
     /// One of them is not installed or does not start; the error shows its log.
     pub async fn start(greylist_delay: Duration) -> Result<Self> {
+        let postgrey = Postgrey::start(greylist_delay).await?;
         let logs = folder::scratch("postfix")?;
         // Not under target/: the user `postfix` must be able to reach it, whoever owns the repository.
         // Removed by `RUN`, as root, since most of what comes to be in it is root's.
         let folder = TempDir::with_prefix("rcpt-postfix-").context("creating a folder")?.keep();
-        let [plain, tls_only, greylist] =
-            [(); 3].map(|()| SocketAddr::from((Ipv4Addr::LOCALHOST, port::free())));
+        let [plain, tls_only] =
+            [(); 2].map(|()| SocketAddr::from((Ipv4Addr::LOCALHOST, port::free())));
         let at = folder.as_path();
         fs::set_permissions(at, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-        for name in ["etc", "queue", "data", "postgrey"] {
+        for name in ["etc", "queue", "data"] {
             fs::create_dir(at.join(name))?;
         }
-        certificate(&at.join("etc"))?;
+        certificate::write(&at.join("etc"), "mx.postfix.test")?;
         let etc = |name: &str, text: String| fs::write(at.join("etc").join(name), text);
-        etc("main.cf", main_cf(at, greylist))?;
+        etc("main.cf", main_cf(at, postgrey.address()))?;
         etc("master.cf", master_cf(plain, tls_only))?;
         etc("mailboxes", MAILBOXES.to_owned())?;
         etc("recipients", RECIPIENTS.to_owned())?;
 
-        let mut postgrey = Process::spawn_as_root(
-            "postgrey",
-            &postgrey_command(&at.join("postgrey"), greylist, greylist_delay),
-            &logs,
-        )?;
         let mut process = Process::spawn_as_root("postfix", &postfix_command(at), &logs)?;
-        for (daemon, address) in [(&mut postgrey, greylist), (&mut process, plain)] {
-            daemon
-                .wait_until("open port", START, async |_| TcpStream::connect(address).await.ok())
-                .await?;
-        }
+        process
+            .wait_until("open port", START, async |_| TcpStream::connect(plain).await.ok())
+            .await?;
         Ok(Self { process, _postgrey: postgrey, plain, tls_only })
     }
 
@@ -122,28 +116,8 @@ fn postfix_command(folder: &Path) -> Command {
     command
 }
 
-fn postgrey_command(folder: &Path, address: SocketAddr, delay: Duration) -> Command {
-    let mut command = Command::new("/usr/sbin/postgrey");
-    command.arg(format!("--inet={address}")).arg(format!("--dbdir={}", folder.display()));
-    command.arg(format!("--delay={}", delay.as_secs())).args(["--user=root", "--group=root"]);
-    command
-}
-
-fn certificate(folder: &Path) -> Result<()> {
-    let (key, certificate) = (folder.join("key.pem"), folder.join("certificate.pem"));
-    let output = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"])
-        .args(["-subj", "/CN=mx.postfix.test", "-keyout"])
-        .arg(&key)
-        .arg("-out")
-        .arg(&certificate)
-        .output()
-        .context("running openssl")?;
-    ensure!(output.status.success(), "openssl: {}", String::from_utf8_lossy(&output.stderr));
-    let chain = [fs::read(key)?, fs::read(certificate)?].concat();
-    Ok(fs::write(folder.join("chain.pem"), chain)?)
-}
-
+/// `in_flow_delay`: no queue manager runs here, and only it makes up for what each accepted recipient
+/// takes from the budget of incoming mail; without it every one of them would wait a second.
 fn main_cf(folder: &Path, greylist: SocketAddr) -> String {
     let at = folder.display();
     format!(
@@ -164,8 +138,10 @@ smtpd_relay_restrictions = reject_unauth_destination
 smtpd_recipient_restrictions = reject_unlisted_recipient, check_recipient_access texthash:{at}/etc/recipients
 smtpd_restriction_classes = greylisting
 greylisting = check_policy_service inet:{greylist}
-smtpd_tls_chain_files = {at}/etc/chain.pem
+smtpd_tls_chain_files = {at}/etc/key.pem, {at}/etc/certificate.pem
 smtpd_tls_loglevel = 1
+recipient_delimiter = +
+in_flow_delay = 0
 ",
         DOMAINS.join(", "),
     )

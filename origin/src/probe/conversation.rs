@@ -287,11 +287,15 @@ fn catch_all(target: Finding, control: Option<Finding>) -> CatchAll {
     }
 }
 
-/// `530 Must issue a STARTTLS command first` (RFC 3207 §4), or x.7.10 "encryption needed" (RFC 5248).
-/// The same 530 that wants a password is not helped by encryption.
+/// `530 Must issue a STARTTLS command first` (RFC 3207 §4), x.7.10 "encryption needed" (RFC 5248), or
+/// Sendmail's `503 5.7.0 encryption too weak 0 less than 112`. The same 530 that wants a password is not
+/// helped by encryption.
 fn demands_tls(answer: &Answer) -> bool {
     let (Answer::Mail(reply) | Answer::Rcpt(reply)) = answer else { return false };
+    if reply.is_positive() {
+        return false;
+    }
     let needed = reply.enhanced.is_some_and(|code| (code.subject, code.detail) == (7, 10));
-    let wants_password = || reply.text().to_ascii_lowercase().contains("authentication");
-    !reply.is_positive() && (needed || (reply.code == 530 && !wants_password()))
+    let says = |words: &str| reply.text().to_ascii_lowercase().contains(words);
+    needed || says("encryption too weak") || (reply.code == 530 && !says("authentication"))
 }

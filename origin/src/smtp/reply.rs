@@ -5,6 +5,10 @@ const MAX_LINE: usize = 2_048;
 const MAX_LINES: usize = 100;
 /// Octets for one recipient, the opening of the session included. An honest one needs about 1 KiB.
 const MAX_SESSION: usize = 64 * 1_024;
+/// Octets of text kept of one reply. What is offered and why stands in its first 1 KiB; the rest of what
+/// a session may be sent would be held for as long as the server is silent after it, and three times as
+/// large where each octet is replaced by U+FFFD.
+const MAX_TEXT: usize = 8 * 1_024;
 
 /// Read at once. An EHLO reply has about 250 octets; while a server is silent this is what a probe holds.
 const ROOM: usize = 512;
@@ -15,7 +19,7 @@ pub struct Reply {
     /// 200–599.
     pub code: u16,
     pub enhanced: Option<EnhancedCode>,
-    /// The text of the lines, less codes, separated by `\n`. It may quote the address: never log it.
+    /// The text of the lines, less codes, separated by `\n`; lines beyond 8 KiB are left out. It may quote the address: never log it.
     text: String,
 }
 
@@ -191,8 +195,10 @@ fn append(
         None => (Reply { code, enhanced, text: own_text.to_owned() }, 1),
         Some((reply, _)) if reply.code != code => return Err(ReplyError::MixedCodes),
         Some((mut reply, lines)) => {
-            reply.text.push('\n');
-            reply.text.push_str(own_text);
+            if reply.text.len() + own_text.len() < MAX_TEXT {
+                reply.text.push('\n');
+                reply.text.push_str(own_text);
+            }
             reply.enhanced = reply.enhanced.or(enhanced);
             (reply, lines + 1)
         }

@@ -73,6 +73,9 @@ fn permanent(reply: &Reply, evidence: &Evidence) -> Finding {
         Some((2, 1)) => Finding::refused(Reason::MailboxDisabled),
         Some((2, 2)) => Finding::refused(Reason::MailboxFull),
         Some((6, 7)) => Finding::unanswered(Reason::Smtputf8Unsupported),
+        // By its name a mailing list that cannot be expanded; OpenSMTPD says it of every address that its
+        // table of addresses lacks.
+        Some((2, 4)) => Finding::refused(Reason::NoSuchMailbox),
         // The message is larger than the mailbox or the system takes; we sent none.
         Some((2, 3) | (3, 4)) => Finding::unanswered(Reason::ProtocolError),
         // Exchange Online's recipient lookup; otherwise a routing status.

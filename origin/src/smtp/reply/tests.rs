@@ -1,4 +1,4 @@
-use super::{MAX_LINE, MAX_LINES, MAX_SESSION, Reply, ReplyError, ReplyParser};
+use super::{MAX_LINE, MAX_LINES, MAX_SESSION, MAX_TEXT, Reply, ReplyError, ReplyParser};
 
 fn all(bytes: &[u8]) -> Result<Vec<Reply>, ReplyError> {
     let mut parser = ReplyParser::default();
@@ -103,6 +103,17 @@ fn bounds_the_reply() {
     let lines = |count: usize| format!("{}250 end\r\n", "250-x\r\n".repeat(count - 1));
     assert!(all(lines(MAX_LINES).as_bytes()).is_ok());
     assert_eq!(all(lines(MAX_LINES + 1).as_bytes()), Err(ReplyError::ManyLines));
+}
+
+#[test]
+fn keeps_the_beginning_of_a_long_text_and_reads_all_of_it() {
+    // 0xff is no UTF-8, and its replacement has three octets.
+    let line = [b"250-".as_slice(), &[0xff; 2_000], b"\r\n"].concat();
+    let long = [b"250-first\r\n".as_slice(), &line.repeat(30), b"250 last\r\n"].concat();
+    let replies = all(&long).unwrap();
+    let [reply] = replies.as_slice() else { panic!("{} replies", replies.len()) };
+    assert_eq!((reply.lines().next(), reply.lines().last()), (Some("first"), Some("last")));
+    assert!(reply.text().len() <= MAX_TEXT, "{}", reply.text().len());
 }
 
 #[test]
