@@ -2,15 +2,15 @@
 
 use rcpt_shared::Status;
 use rcpt_tests::{
-    Account, Conduct, Edge, FakeOrigin, Reply, Stack,
-    actor::EmailChecks,
+    Account, Anonymous, Conduct, Edge, FakeOrigin, Reply, Stack,
+    actor::{EmailChecks, send_at_once},
     clock,
     day::{resets_at, seconds_to_reset, today},
 };
 use serde_json::{Value, json};
 use tokio::{
     sync::{Mutex, MutexGuard, OnceCell},
-    task::{JoinHandle, JoinSet},
+    task::JoinHandle,
     time::Instant,
 };
 
@@ -87,18 +87,17 @@ const CONCURRENT: usize = 1_000;
 /// Sends all checks at once, and asserts that exactly 100 are answered and the others refused as they
 /// should be. Returns the answers.
 async fn assert_exactly_a_hundred(
+    edge: &Edge,
     account: &Account,
     what: &str,
     address: impl Fn(usize) -> String,
 ) -> Vec<Reply> {
+    let direct = Anonymous::new(&edge.direct);
+    let request = |n| direct.check_request(&account.api_key, &address(n));
+    let requests: Vec<_> = (0..CONCURRENT).map(request).collect();
     let day = today().await;
     let started = Instant::now();
-    let mut checks = JoinSet::new();
-    for n in 0..CONCURRENT {
-        let (account, address) = (account.clone(), address(n));
-        checks.spawn(async move { account.check(&address).await });
-    }
-    let replies = checks.join_all().await;
+    let replies = send_at_once(requests).await;
     let (taken, refused): (Vec<_>, Vec<_>) =
         replies.into_iter().partition(|reply| reply.status == 200);
     println!("{what}: {} × 200 of {CONCURRENT} in {:?}", taken.len(), started.elapsed());
@@ -133,7 +132,7 @@ async fn of_a_thousand_fresh_checks_at_once_with_a_hundred_left_exactly_a_hundre
     let account = edge.account().await;
     edge.set(&account.email, "welcome_left = 0").await;
     let address = |n| format!("fresh-{n}@catchall.sandbox.test");
-    let taken = assert_exactly_a_hundred(&account, "fresh, daily", address).await;
+    let taken = assert_exactly_a_hundred(edge, &account, "fresh, daily", address).await;
     for reply in taken {
         assert_eq!((&reply.body["status"], &reply.body["cached"]), (&json!(true), &json!(false)));
     }
@@ -148,7 +147,7 @@ async fn sixty_daily_and_forty_welcome_checks_are_also_exactly_a_hundred() {
     let left = format!("day = {day}, daily_charged = 40, welcome_left = 40");
     edge.set(&account.email, &left).await;
     let address = |n| format!("both-{n}@catchall.sandbox.test");
-    assert_exactly_a_hundred(&account, "fresh, daily and welcome", address).await;
+    assert_exactly_a_hundred(edge, &account, "fresh, daily and welcome", address).await;
     assert_nothing_left(edge, &account, 40).await;
 }
 
@@ -162,7 +161,7 @@ async fn cached_answers_and_invalid_formats_are_counted_just_as_exactly() {
     let cached = "popular@catchall.sandbox.test";
     assert_eq!(other.check(cached).await.status, 200);
     let address = |n: usize| if n.is_multiple_of(2) { cached } else { "no address" }.to_owned();
-    let taken = assert_exactly_a_hundred(&account, "cached and invalid", address).await;
+    let taken = assert_exactly_a_hundred(edge, &account, "cached and invalid", address).await;
     let is_cached = |reply: &&Reply| reply.body["cached"] == true;
     let is_invalid = |reply: &&Reply| reply.body["status"] == "invalid_format";
     let of_each = [taken.iter().filter(is_cached).count(), taken.iter().filter(is_invalid).count()];
