@@ -1,7 +1,7 @@
 //! What `make bench` measures, on this machine and under whatever else it does meanwhile.
 
 mod accounts;
-mod drive;
+pub(crate) mod drive;
 mod edge;
 mod tarpits;
 

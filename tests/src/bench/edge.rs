@@ -229,11 +229,12 @@ async fn isolate_start() -> Result<Figure> {
     Ok(Figure { name: "isolate_start_ms", value: quantile(&times, 0.5), unit: "ms", n: STARTS })
 }
 
-/// Of the last `make load`; of a minute of it where there was none.
+/// Of the last `make load`; of a minute of it where there was none, which tells little of the memory.
 async fn load_figures() -> Result<[Figure; 2]> {
     let file = folder::target().join("load/load.json");
     if !file.exists() {
-        load::run(&Plan { seconds: 60, ..Plan::default() }, Path::new(&file)).await?;
+        load::run(&Plan { warm_up: 20_000, seconds: 60, ..Plan::default() }, Path::new(&file))
+            .await?;
     }
     let report: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
     let number = |name: &str| report[name].as_f64().with_context(|| format!("no {name}"));

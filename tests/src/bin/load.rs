@@ -1,4 +1,5 @@
-//! What `make load` runs: ten minutes, or `LOAD_SECONDS`; at 40 checks a second, or `LOAD_RATE`.
+//! What `make load` runs: ten minutes, or `LOAD_SECONDS`; at 40 checks a second, or `LOAD_RATE`; after
+//! 100,000 checks to warm up, or `LOAD_WARM_UP`.
 
 use std::{env, str::FromStr};
 
@@ -19,11 +20,13 @@ fn from_env<T: FromStr>(name: &str, default: T) -> Result<T> {
 async fn main() -> Result<()> {
     let default = Plan::default();
     let plan = Plan {
+        warm_up: from_env("LOAD_WARM_UP", default.warm_up)?,
         seconds: from_env("LOAD_SECONDS", default.seconds)?,
         rate: from_env("LOAD_RATE", default.rate)?,
         ..default
     };
     let file = folder::target().join("load/load.json");
+    println!("{} checks to warm up, a few minutes; then", plan.warm_up);
     println!("{} s at {} checks/s, {} of 10 cached", plan.seconds, plan.rate, plan.cached_of_ten);
     let report = load::run(&plan, &file).await?;
     for (name, times) in [("cached", &report.cached_ms), ("fresh", &report.fresh_ms)] {
