@@ -48,6 +48,8 @@ dev: build ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-C
 test: setup build ## every test: unit, and end to end against real servers
 	cargo test --locked --workspace --no-fail-fast
 	npm run --silent test:portal
+	@# Last: it reads what all of them have logged.
+	cargo run --locked --quiet --package rcpt-tests --bin scan
 
 .PHONY: bench
 bench: build ## measured figures as a table, and as target/bench/*.json

@@ -20,6 +20,7 @@ pub mod hostile;
 pub mod leaver;
 pub mod ledger;
 pub mod load;
+pub mod log_scan;
 pub mod mailbox;
 pub mod nested;
 pub mod nsd;
