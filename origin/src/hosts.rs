@@ -67,9 +67,9 @@ impl Hosts {
     /// The hosts, those that could not be reached lately after the others of their list: the next
     /// preference is better than four seconds of waiting for a dead host.
     #[must_use]
-    pub fn in_health_order(&self, mut hosts: Vec<String>) -> Vec<String> {
+    pub fn in_health_order(&self, mut hosts: Vec<Arc<str>>) -> Vec<Arc<str>> {
         if hosts.len() > 1 && self.down.entry_count() > 0 {
-            hosts.sort_by_key(|host| self.down.contains_key(host.as_str()));
+            hosts.sort_by_key(|host| self.down.contains_key(host));
         }
         hosts
     }
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_host_that_is_down_comes_last_and_keeps_its_order_otherwise() {
         let hosts = Hosts::default();
-        let names = |text: &str| text.split(' ').map(ToOwned::to_owned).collect::<Vec<_>>();
+        let names = |text: &str| text.split(' ').map(Into::into).collect::<Vec<_>>();
         assert_eq!(hosts.in_health_order(names("a b c")), names("a b c"));
         hosts.could_not_be_reached("a");
         hosts.down.run_pending_tasks();

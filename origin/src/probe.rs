@@ -53,7 +53,7 @@ pub struct Prober {
 /// How far a probe has come, for the verdict of one that is cut off.
 struct Progress {
     stage: Stage,
-    mx_host: Option<String>,
+    mx_host: Option<Arc<str>>,
     /// Since when no session is to be had: what the operator may be asked is used up by others.
     waiting: Option<Instant>,
     /// Time lost that way.
@@ -152,7 +152,7 @@ impl Prober {
                         (Status::SmtpTimeout, Reason::Timeout)
                     };
                 Verdict {
-                    mx_host: progress.mx_host,
+                    mx_host: progress.mx_host.map(|host| host.to_string()),
                     ..Verdict::new(status, reason, progress.stage)
                 }
             }
@@ -182,7 +182,7 @@ impl Prober {
         question: Question<'_>,
         progress: &mut Progress,
     ) -> Verdict {
-        progress.mx_host = Some(server.host.clone());
+        progress.mx_host = Some(Arc::from(server.host.as_str()));
         let door = Door::Route(server.port);
         let attempt = self.ask_host(&server.host, &door, question, progress).await;
         let (ControlFlow::Break(verdict) | ControlFlow::Continue(verdict)) = attempt;
@@ -191,7 +191,7 @@ impl Prober {
 
     async fn ask_hosts(
         &self,
-        hosts: Vec<String>,
+        hosts: Vec<Arc<str>>,
         question: Question<'_>,
         progress: &mut Progress,
     ) -> Verdict {

@@ -1,0 +1,205 @@
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use moka::sync::Cache;
+use tokio::{sync::watch, time::Instant};
+
+use super::{MAX_CACHED, NoAnswer};
+
+/// Names remembered. Of about 300 bytes each, with a handful of records: 3 MB for one record type.
+const MAX_ENTRIES: u64 = 10_000;
+
+pub(super) type Records<T> = Result<Arc<[T]>, NoAnswer>;
+
+/// What came of a question, and how long it may be remembered; not at all if it is our failure.
+pub(super) struct Answer<T> {
+    pub records: Records<T>,
+    pub until: Option<Instant>,
+}
+
+/// The answers about one record type: those that still hold, and those being asked for. However many
+/// want one at the same time, it is asked for once.
+pub(super) struct Answers<T>(Arc<Memory<T>>);
+
+struct Memory<T> {
+    /// Each with the time until which it holds.
+    kept: Cache<Arc<str>, (Records<T>, Instant)>,
+    /// As many as there are questions on their way.
+    asked: Mutex<HashMap<Arc<str>, watch::Receiver<Option<Records<T>>>>>,
+}
+
+impl<T: Send + Sync + 'static> Default for Answers<T> {
+    fn default() -> Self {
+        let kept = Cache::builder().max_capacity(MAX_ENTRIES).time_to_live(MAX_CACHED).build();
+        Self(Arc::new(Memory { kept, asked: Mutex::default() }))
+    }
+}
+
+impl<T: Send + Sync + 'static> Answers<T> {
+    /// The answer about `name` (lower case): from memory, or by way of `ask`.
+    ///
+    /// The question is a task of its own: whoever asked first may leave, and the others, and the
+    /// memory, have its answer all the same.
+    pub(super) async fn about<A>(&self, name: &str, ask: impl FnOnce() -> A) -> Records<T>
+    where
+        A: Future<Output = Answer<T>> + Send + 'static,
+    {
+        let mut told = {
+            if let Some(kept) = self.0.recall(name) {
+                return kept;
+            }
+            let mut asked = self.0.lock();
+            if let Some(told) = asked.get(name) {
+                told.clone()
+            } else {
+                // It may have been answered since: an answer is kept before its question is forgotten.
+                if let Some(kept) = self.0.recall(name) {
+                    return kept;
+                }
+                let name: Arc<str> = Arc::from(name);
+                let (tell, told) = watch::channel(None);
+                asked.insert(name.clone(), told.clone());
+                let (asked, answering) = (Asked { memory: self.0.clone(), name }, ask());
+                tokio::spawn(async move {
+                    let records = asked.keep(answering.await);
+                    tell.send_replace(Some(records));
+                });
+                told
+            }
+        };
+        let told = told.wait_for(Option::is_some).await;
+        told.ok().and_then(|told| told.clone()).unwrap_or(Err(NoAnswer::Failed))
+    }
+}
+
+impl<T: Send + Sync + 'static> Memory<T> {
+    fn recall(&self, name: &str) -> Option<Records<T>> {
+        let (records, until) = self.kept.get(name)?;
+        (until > Instant::now()).then_some(records)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, watch::Receiver<Option<Records<T>>>>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A question on its way; makes room for the next about the same name, whatever becomes of it.
+struct Asked<T: Send + Sync + 'static> {
+    memory: Arc<Memory<T>>,
+    name: Arc<str>,
+}
+
+impl<T: Send + Sync + 'static> Asked<T> {
+    fn keep(self, answer: Answer<T>) -> Records<T> {
+        if let Some(until) = answer.until {
+            self.memory.kept.insert(self.name.clone(), (answer.records.clone(), until));
+        }
+        answer.records
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for Asked<T> {
+    fn drop(&mut self) {
+        self.memory.lock().remove(&self.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+        time::Duration,
+    };
+
+    use tokio::{
+        task::JoinSet,
+        time::{Instant, advance, sleep, timeout},
+    };
+
+    use super::{Answer, Answers, NoAnswer, Records};
+
+    /// A question that takes a second, and its answer, which holds for `ttl` seconds.
+    #[derive(Default)]
+    struct World {
+        answers: Answers<u32>,
+        questions: Arc<AtomicUsize>,
+    }
+
+    impl World {
+        async fn ask(&self, records: Result<u32, NoAnswer>, ttl: Option<u64>) -> Records<u32> {
+            let asked = || {
+                let questions = self.questions.clone();
+                async move {
+                    questions.fetch_add(1, Ordering::Relaxed);
+                    sleep(Duration::from_secs(1)).await;
+                    let until = ttl.map(|ttl| Instant::now() + Duration::from_secs(ttl));
+                    Answer { records: records.map(|one| Arc::from([one])), until }
+                }
+            };
+            self.answers.about("example.org", asked).await
+        }
+
+        fn questions(&self) -> usize {
+            self.questions.load(Ordering::Relaxed)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hundred_who_want_to_know_the_same_ask_once() {
+        let world = Arc::new(World::default());
+        let mut all = JoinSet::new();
+        for _ in 0..100 {
+            let world = world.clone();
+            all.spawn(async move { world.ask(Ok(7), Some(60)).await });
+        }
+        for told in all.join_all().await {
+            assert_eq!(told.as_deref(), Ok(&[7][..]));
+        }
+        assert_eq!(world.questions(), 1);
+        assert!(world.answers.0.lock().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_asked_first_may_leave() {
+        let world = Arc::new(World::default());
+        let left = timeout(Duration::from_millis(1), world.ask(Ok(7), Some(60))).await;
+        assert!(left.is_err(), "it had its answer already");
+        assert_eq!(world.ask(Ok(8), Some(60)).await.as_deref(), Ok(&[7][..]));
+        assert_eq!(world.questions(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_remembered_as_long_as_it_holds_and_an_absence_too() {
+        for answer in [Ok(7), Err(NoAnswer::NoSuchName), Err(NoAnswer::NoRecords)] {
+            let world = World::default();
+            for (seconds, questions) in [(0, 1), (59, 1), (1, 2), (59, 2)] {
+                advance(Duration::from_secs(seconds)).await;
+                let told = world.ask(answer, Some(60)).await;
+                assert_eq!(told, answer.map(|one| Arc::from([one])));
+                assert_eq!(world.questions(), questions, "{answer:?} after {seconds}");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_is_not_remembered() {
+        let world = World::default();
+        for questions in 1..=3 {
+            let told = world.ask(Err(NoAnswer::Failed), None).await;
+            assert_eq!((told, world.questions()), (Err(NoAnswer::Failed), questions));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_is_lost_is_our_failure_and_may_be_asked_again() {
+        let answers: Answers<u32> = Answers::default();
+        let lost = answers.about("example.org", || async { panic!("lost on purpose") }).await;
+        assert_eq!(lost, Err(NoAnswer::Failed));
+        assert!(answers.0.lock().is_empty());
+    }
+}
