@@ -48,6 +48,8 @@ pub struct Prober {
     pace: Arc<Pace<Session<TcpStream>>>,
     hosts: Hosts,
     joined: Joined,
+    /// Whoever wants details must not be told by one who does not.
+    joined_detailed: Joined,
 }
 
 /// How far a probe has come, for the verdict of one that is cut off.
@@ -85,8 +87,20 @@ impl Prober {
             heeds_refusals: true,
         };
         let pace = Pace::new(limits, identities.len(), say_farewell);
-        let (hosts, joined) = (Hosts::default(), Joined::default());
-        Self { config, identities, nameless, dns, guard, dialer, tls, pace, hosts, joined }
+        let (joined, joined_detailed) = (Joined::default(), Joined::default());
+        Self {
+            config,
+            identities,
+            nameless,
+            dns,
+            guard,
+            dialer,
+            tls,
+            pace,
+            hosts: Hosts::default(),
+            joined,
+            joined_detailed,
+        }
     }
 
     #[must_use]
@@ -115,10 +129,9 @@ impl Prober {
     pub async fn probe(&self, address: &Address, details: bool) -> Verdict {
         let started = Instant::now();
         let deadline = started + self.config.budget;
-        // Whoever wants details must not be told by one who does not.
-        let key = format!("{}{}", if details { '+' } else { '-' }, address.normal());
-        let mut verdict =
-            self.joined.ask(key, Box::pin(self.ask(address, details, deadline))).await;
+        let joined = if details { &self.joined_detailed } else { &self.joined };
+        let asking = Box::pin(self.ask(address, details, deadline));
+        let mut verdict = joined.ask(address.normal(), asking).await;
         if details {
             let given = verdict.details.get_or_insert_with(|| Box::new(NO_DETAILS));
             given.duration_ms = milliseconds(started.elapsed());

@@ -152,6 +152,10 @@ impl Conversation<'_> {
         identity: &Identity,
         stage: &mut Stage,
     ) -> Result<Session<TcpStream>, Failure> {
+        // The end of the handshake and EHLO are two writes with no reply between: Nagle's algorithm
+        // would hold the second back for a round trip. In the clear every write follows a reply.
+        let undelayed = session.plain().map(|stream| stream.set_nodelay(true));
+        undelayed.transpose().map_err(|_| Failure::Broken(Stage::StartTls, Broken::Closed))?;
         // The name is for SNI and resumption alone; a host whose name is none gets its address instead.
         let name = ServerName::try_from(self.host.to_owned())
             .unwrap_or_else(|_| ServerName::IpAddress(peer.ip().into()));

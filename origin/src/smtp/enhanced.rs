@@ -12,11 +12,16 @@ impl EnhancedCode {
     /// Reads the code at the start of `text` (RFC 2034 §4); returns it with the rest.
     #[must_use]
     pub fn leading(text: &str) -> Option<(Self, &str)> {
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        // Told apart at a glance: most lines of most replies have none.
+        if !matches!(text.as_bytes(), [b'2' | b'4' | b'5', b'.', ..]) {
+            return None;
+        }
+        let part_of_it = |octet: &u8| octet.is_ascii_digit() || *octet == b'.';
+        let end = text.bytes().position(|octet| !part_of_it(&octet)).unwrap_or(text.len());
         let (code, rest) = text.split_at_checked(end)?;
         let mut parts = code.split('.');
         let code = Self {
-            class: parts.next()?.parse().ok().filter(|class| matches!(class, 2 | 4 | 5))?,
+            class: parts.next()?.parse().ok()?,
             subject: component(parts.next()?)?,
             detail: component(parts.next()?)?,
         };

@@ -122,6 +122,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         matches!(self.wire, Wire::Encrypted(_))
     }
 
+    /// The stream, while it is in the clear.
+    #[must_use]
+    pub const fn plain(&self) -> Option<&S> {
+        match &self.wire {
+            Wire::Plain(stream) => Some(stream),
+            Wire::Encrypted(_) => None,
+        }
+    }
+
     /// Encrypts the session and introduces ourselves again (RFC 3207 §4.2).
     ///
     /// # Errors
