@@ -74,13 +74,13 @@ fn in_order(records: &[Mx], random: &mut impl Rng) -> Option<Vec<Arc<str>>> {
 /// Underscores are no part of a host name (RFC 1123 §2.1) and stand in real MX records.
 #[must_use]
 pub fn is_resolvable(host: &str) -> bool {
-    let label = |label: &str| {
+    let label = |label: &[u8]| {
         (1..=63).contains(&label.len())
-            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+            && label.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-' || *b == b'_')
     };
-    let numeric =
-        host.rsplit('.').next().is_some_and(|top| top.bytes().all(|b| b.is_ascii_digit()));
-    host.len() <= 253 && host.split('.').all(label) && !numeric && !is_special_use(host)
+    let mut labels = host.as_bytes().split(|octet| *octet == b'.');
+    let numeric = labels.clone().next_back().is_some_and(|top| top.iter().all(u8::is_ascii_digit));
+    host.len() <= 253 && labels.all(label) && !numeric && !is_special_use(host)
 }
 
 #[cfg(test)]

@@ -114,9 +114,7 @@ mod tests {
         let mut all = JoinSet::new();
         for _ in 0..100 {
             let (joined, asked) = (joined.clone(), asked.clone());
-            all.spawn(async move {
-                joined.ask("a@example.org", verdict(&asked)).await.status
-            });
+            all.spawn(async move { joined.ask("a@example.org", verdict(&asked)).await.status });
         }
         assert_eq!(all.join_all().await, [Status::Accepted; 100]);
         assert_eq!(asked.load(Ordering::Relaxed), 1);

@@ -13,15 +13,13 @@ impl EnhancedCode {
     #[must_use]
     pub fn leading(text: &str) -> Option<(Self, &str)> {
         // Told apart at a glance: most lines of most replies have none.
-        if !matches!(text.as_bytes(), [b'2' | b'4' | b'5', b'.', ..]) {
-            return None;
-        }
-        let part_of_it = |octet: &u8| octet.is_ascii_digit() || *octet == b'.';
-        let end = text.bytes().position(|octet| !part_of_it(&octet)).unwrap_or(text.len());
+        let [class @ (b'2' | b'4' | b'5'), b'.', ..] = text.as_bytes() else { return None };
+        let part_of_it = |octet: u8| octet.is_ascii_digit() || octet == b'.';
+        let end = text.bytes().position(|octet| !part_of_it(octet)).unwrap_or(text.len());
         let (code, rest) = text.split_at_checked(end)?;
-        let mut parts = code.split('.');
+        let mut parts = code.as_bytes().split(|octet| *octet == b'.').skip(1);
         let code = Self {
-            class: parts.next()?.parse().ok()?,
+            class: class - b'0',
             subject: component(parts.next()?)?,
             detail: component(parts.next()?)?,
         };
@@ -37,8 +35,11 @@ impl EnhancedCode {
 }
 
 /// RFC 3463 §2: one to three digits.
-fn component(digits: &str) -> Option<u16> {
-    if digits.len() <= 3 { digits.parse().ok() } else { None }
+fn component(digits: &[u8]) -> Option<u16> {
+    if !(1..=3).contains(&digits.len()) {
+        return None;
+    }
+    Some(digits.iter().fold(0, |number, digit| number * 10 + u16::from(digit - b'0')))
 }
 
 impl fmt::Display for EnhancedCode {
