@@ -8,6 +8,8 @@ use std::{sync::Arc, time::Duration};
 use moka::sync::Cache;
 use rcpt_shared::CatchAll;
 
+use crate::smtp::Greeting;
+
 /// Entries of each memory. About as many hosts take the mail of most of the world.
 const MAX_ENTRIES: u64 = 20_000;
 /// What a server offers changes with its configuration.
@@ -24,6 +26,8 @@ pub struct Offers {
     pub demands_tls: bool,
     /// It does not take UTF-8 local parts.
     pub lacks_smtputf8: bool,
+    /// The greeting it takes.
+    pub greeting: Greeting,
 }
 
 /// The memory of hosts and domains.
@@ -108,7 +112,7 @@ mod tests {
     fn remembers_what_a_host_showed_and_a_domain_does() {
         let hosts = Hosts::default();
         assert_eq!(hosts.offers("mx"), Offers::default());
-        let offers = Offers { demands_tls: true, lacks_smtputf8: false };
+        let offers = Offers { demands_tls: true, ..Offers::default() };
         hosts.showed("mx", offers);
         assert_eq!(hosts.offers("mx"), offers);
         assert_eq!(hosts.catch_all("d"), None);
