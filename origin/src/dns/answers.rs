@@ -27,8 +27,11 @@ struct Memory<T> {
     /// Each with the time until which it holds.
     kept: Cache<Arc<str>, (Records<T>, Instant)>,
     /// As many as there are questions on their way.
-    asked: Mutex<HashMap<Arc<str>, watch::Receiver<Option<Records<T>>>>>,
+    asked: Mutex<HashMap<Arc<str>, Expected<T>>>,
 }
+
+/// The answer to a question on its way.
+type Expected<T> = watch::Receiver<Option<Records<T>>>;
 
 impl<T: Send + Sync + 'static> Default for Answers<T> {
     fn default() -> Self {
@@ -80,7 +83,7 @@ impl<T: Send + Sync + 'static> Memory<T> {
         (until > Instant::now()).then_some(records)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, watch::Receiver<Option<Records<T>>>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Expected<T>>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
