@@ -5,6 +5,9 @@ use super::EnhancedCode;
 /// Octets of one reply line without its line break. RFC 5321 §4.5.3.1.5 says 512; real servers exceed it.
 const MAX_LINE: usize = 2_048;
 const MAX_LINES: usize = 100;
+/// Octets of a reply's text that are kept. An EHLO reply of 100 lines has about 6 KiB; what comes beyond
+/// is read and counted, and forgotten, so that 500 hostile servers cannot make us hold 500 × 64 KiB.
+const MAX_TEXT: usize = 16 * 1_024;
 /// Octets for one recipient, the opening of the session included. An honest one needs about 1 KiB.
 const MAX_SESSION: usize = 64 * 1_024;
 
@@ -17,7 +20,8 @@ pub struct Reply {
     /// 200–599.
     pub code: u16,
     pub enhanced: Option<EnhancedCode>,
-    /// The text of the lines, less codes, separated by `\n`. It may quote the address: never log it.
+    /// The text of the lines, less codes, separated by `\n`; at most [`MAX_TEXT`] octets. It may quote
+    /// the address: never log it.
     text: String,
 }
 
@@ -203,8 +207,10 @@ fn append(
         }
         Some((reply, _)) if reply.code != code => return Err(ReplyError::MixedCodes),
         Some((mut reply, lines)) => {
-            reply.text.push('\n');
-            reply.text.push_str(own_text);
+            if reply.text.len() + own_text.len() < MAX_TEXT {
+                reply.text.push('\n');
+                reply.text.push_str(own_text);
+            }
             reply.enhanced = reply.enhanced.or(enhanced);
             (reply, lines + 1)
         }
