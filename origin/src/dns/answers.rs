@@ -1,15 +1,23 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use moka::sync::Cache;
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
 
 use super::{MAX_CACHED, NoAnswer};
 
 /// Names remembered. Of about 300 bytes each, with a handful of records: 3 MB for one record type.
 const MAX_ENTRIES: u64 = 10_000;
+
+/// A question that nobody waits for any more is left this long to be answered, for whoever asks next: an
+/// AAAA that was slower than the A. Each holds a socket.
+const LINGER: Duration = Duration::from_millis(500);
 
 pub(super) type Records<T> = Result<Arc<[T]>, NoAnswer>;
 
@@ -27,11 +35,11 @@ struct Memory<T> {
     /// Each with the time until which it holds.
     kept: Cache<Arc<str>, (Records<T>, Instant)>,
     /// As many as there are questions on their way.
-    asked: Mutex<HashMap<Arc<str>, Expected<T>>>,
+    asked: Mutex<HashMap<Arc<str>, Tell<T>>>,
 }
 
-/// The answer to a question on its way.
-type Expected<T> = watch::Receiver<Option<Records<T>>>;
+/// Tells the answer to a question on its way to all who wait for it.
+type Tell<T> = watch::Sender<Option<Records<T>>>;
 
 impl<T: Send + Sync + 'static> Default for Answers<T> {
     fn default() -> Self {
@@ -43,8 +51,8 @@ impl<T: Send + Sync + 'static> Default for Answers<T> {
 impl<T: Send + Sync + 'static> Answers<T> {
     /// The answer about `name` (lower case): from memory, or by way of `ask`.
     ///
-    /// The question is a task of its own: whoever asked first may leave, and the others, and the
-    /// memory, have its answer all the same.
+    /// The question is a task of its own: whoever asked first may leave, and the others have its answer
+    /// all the same.
     pub(super) async fn about<A>(&self, name: &str, ask: impl FnOnce() -> A) -> Records<T>
     where
         A: Future<Output = Answer<T>> + Send + 'static,
@@ -54,8 +62,8 @@ impl<T: Send + Sync + 'static> Answers<T> {
                 return kept;
             }
             let mut asked = self.0.lock();
-            if let Some(told) = asked.get(name) {
-                told.clone()
+            if let Some(tell) = asked.get(name) {
+                tell.subscribe()
             } else {
                 // It may have been answered since: an answer is kept before its question is forgotten.
                 if let Some(kept) = self.0.recall(name) {
@@ -63,12 +71,9 @@ impl<T: Send + Sync + 'static> Answers<T> {
                 }
                 let name: Arc<str> = Arc::from(name);
                 let (tell, told) = watch::channel(None);
-                asked.insert(name.clone(), told.clone());
-                let (asked, answering) = (Asked { memory: self.0.clone(), name }, ask());
-                tokio::spawn(async move {
-                    let records = asked.keep(answering.await);
-                    tell.send_replace(Some(records));
-                });
+                asked.insert(name.clone(), tell.clone());
+                let asked = Asked { memory: self.0.clone(), name, tell, forgotten: false };
+                tokio::spawn(asked.answered(ask()));
                 told
             }
         };
@@ -83,7 +88,7 @@ impl<T: Send + Sync + 'static> Memory<T> {
         (until > Instant::now()).then_some(records)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Expected<T>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Tell<T>>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -92,20 +97,43 @@ impl<T: Send + Sync + 'static> Memory<T> {
 struct Asked<T: Send + Sync + 'static> {
     memory: Arc<Memory<T>>,
     name: Arc<str>,
+    tell: Tell<T>,
+    /// Its room may be another's by now.
+    forgotten: bool,
 }
 
 impl<T: Send + Sync + 'static> Asked<T> {
-    fn keep(self, answer: Answer<T>) -> Records<T> {
+    async fn answered(mut self, answering: impl Future<Output = Answer<T>>) {
+        let answer = tokio::select! {
+            answer = answering => answer,
+            () = self.abandoned() => return,
+        };
         if let Some(until) = answer.until {
             self.memory.kept.insert(self.name.clone(), (answer.records.clone(), until));
         }
-        answer.records
+        self.tell.send_replace(Some(answer.records));
+    }
+
+    /// Returns when nobody has waited for a while, and nobody can join any more.
+    async fn abandoned(&mut self) {
+        while !self.forgotten {
+            self.tell.closed().await;
+            sleep(LINGER).await;
+            let mut asked = self.memory.lock();
+            // Under the lock nobody joins.
+            if self.tell.receiver_count() == 0 {
+                asked.remove(&self.name);
+                self.forgotten = true;
+            }
+        }
     }
 }
 
 impl<T: Send + Sync + 'static> Drop for Asked<T> {
     fn drop(&mut self) {
-        self.memory.lock().remove(&self.name);
+        if !self.forgotten {
+            self.memory.lock().remove(&self.name);
+        }
     }
 }
 
@@ -126,20 +154,31 @@ mod tests {
 
     use super::{Answer, Answers, NoAnswer, Records};
 
-    /// A question that takes a second, and its answer, which holds for `ttl` seconds.
-    #[derive(Default)]
+    /// Where a question takes a while to be answered.
     struct World {
         answers: Answers<u32>,
         questions: Arc<AtomicUsize>,
+        while_asked: Duration,
+    }
+
+    impl Default for World {
+        fn default() -> Self {
+            Self::answering_after(Duration::from_secs(1))
+        }
     }
 
     impl World {
+        fn answering_after(while_asked: Duration) -> Self {
+            Self { answers: Answers::default(), questions: Arc::default(), while_asked }
+        }
+
+        /// The answer holds for `ttl` seconds.
         async fn ask(&self, records: Result<u32, NoAnswer>, ttl: Option<u64>) -> Records<u32> {
             let asked = || {
-                let questions = self.questions.clone();
+                let (questions, while_asked) = (self.questions.clone(), self.while_asked);
                 async move {
                     questions.fetch_add(1, Ordering::Relaxed);
-                    sleep(Duration::from_secs(1)).await;
+                    sleep(while_asked).await;
                     let until = ttl.map(|ttl| Instant::now() + Duration::from_secs(ttl));
                     Answer { records: records.map(|one| Arc::from([one])), until }
                 }
@@ -174,6 +213,19 @@ mod tests {
         assert!(left.is_err(), "it had its answer already");
         assert_eq!(world.ask(Ok(8), Some(60)).await.as_deref(), Ok(&[7][..]));
         assert_eq!(world.questions(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_nobody_waits_for_is_remembered_if_it_comes_soon() {
+        for (milliseconds, questions) in [(400, 1), (5_000, 2)] {
+            let world = World::answering_after(Duration::from_millis(milliseconds));
+            let left = timeout(Duration::from_millis(50), world.ask(Ok(7), Some(60))).await;
+            assert!(left.is_err(), "it had its answer already");
+            sleep(Duration::from_secs(1)).await;
+            assert!(world.answers.0.lock().is_empty(), "nobody waits, nothing is on its way");
+            assert_eq!(world.ask(Ok(7), Some(60)).await.as_deref(), Ok(&[7][..]));
+            assert_eq!(world.questions(), questions, "{milliseconds}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
