@@ -120,8 +120,6 @@ async fn connect(
 
 fn socket(source: Option<IpAddr>, address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A flight is one write; waiting for company would only delay it.
-    socket.set_nodelay(true)?;
     if let Some(source) = source {
         socket.bind(SocketAddr::new(source, 0))?;
     }
@@ -168,7 +166,6 @@ mod tests {
         let (stream, address) = dialer().race(&from(None), &mut addresses).await.unwrap();
         assert_eq!((address, stream.peer_addr().unwrap()), (accepting, accepting));
         assert_eq!(addresses, [never_tried]);
-        assert!(stream.nodelay().unwrap());
     }
 
     #[tokio::test]

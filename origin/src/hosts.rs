@@ -8,6 +8,8 @@ use std::{sync::Arc, time::Duration};
 use moka::sync::Cache;
 use rcpt_shared::CatchAll;
 
+use crate::smtp::Greeting;
+
 /// Entries of each memory. About as many hosts take the mail of most of the world.
 const MAX_ENTRIES: u64 = 20_000;
 /// What a server offers changes with its configuration.
@@ -24,6 +26,8 @@ pub struct Offers {
     pub demands_tls: bool,
     /// It does not take UTF-8 local parts.
     pub lacks_smtputf8: bool,
+    /// The greeting it takes.
+    pub greeting: Greeting,
 }
 
 /// The memory of hosts and domains.
@@ -67,9 +71,9 @@ impl Hosts {
     /// The hosts, those that could not be reached lately after the others of their list: the next
     /// preference is better than four seconds of waiting for a dead host.
     #[must_use]
-    pub fn in_health_order(&self, mut hosts: Vec<String>) -> Vec<String> {
+    pub fn in_health_order(&self, mut hosts: Vec<Arc<str>>) -> Vec<Arc<str>> {
         if hosts.len() > 1 && self.down.entry_count() > 0 {
-            hosts.sort_by_key(|host| self.down.contains_key(host.as_str()));
+            hosts.sort_by_key(|host| self.down.contains_key(host));
         }
         hosts
     }
@@ -96,7 +100,7 @@ mod tests {
     #[test]
     fn a_host_that_is_down_comes_last_and_keeps_its_order_otherwise() {
         let hosts = Hosts::default();
-        let names = |text: &str| text.split(' ').map(ToOwned::to_owned).collect::<Vec<_>>();
+        let names = |text: &str| text.split(' ').map(Into::into).collect::<Vec<_>>();
         assert_eq!(hosts.in_health_order(names("a b c")), names("a b c"));
         hosts.could_not_be_reached("a");
         hosts.down.run_pending_tasks();
@@ -108,7 +112,7 @@ mod tests {
     fn remembers_what_a_host_showed_and_a_domain_does() {
         let hosts = Hosts::default();
         assert_eq!(hosts.offers("mx"), Offers::default());
-        let offers = Offers { demands_tls: true, lacks_smtputf8: false };
+        let offers = Offers { demands_tls: true, ..Offers::default() };
         hosts.showed("mx", offers);
         assert_eq!(hosts.offers("mx"), offers);
         assert_eq!(hosts.catch_all("d"), None);

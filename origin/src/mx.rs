@@ -3,6 +3,8 @@
 pub mod guard;
 pub mod special_use;
 
+use std::sync::Arc;
+
 use rand::{Rng, seq::SliceRandom as _};
 
 use crate::dns::{Dns, Mx, NoAnswer};
@@ -15,7 +17,7 @@ const MAX_HOSTS: usize = 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MailHosts {
     /// The MX hosts, in the order in which to try them.
-    Explicit(Vec<String>),
+    Explicit(Vec<Arc<str>>),
     /// No MX record: the domain itself, if it has an address.
     Implicit,
 }
@@ -38,7 +40,7 @@ pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHost
     }
     match dns.mx(domain).await {
         Ok(records) => {
-            in_order(records, &mut rand::rng()).map(MailHosts::Explicit).ok_or(NoMailHosts::NullMx)
+            in_order(&records, &mut rand::rng()).map(MailHosts::Explicit).ok_or(NoMailHosts::NullMx)
         }
         Err(NoAnswer::NoRecords) => Ok(MailHosts::Implicit),
         Err(NoAnswer::NoSuchName) => Err(NoMailHosts::DomainNotFound),
@@ -48,20 +50,20 @@ pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHost
 
 /// The hosts by preference, equal preferences shuffled (RFC 5321 §5.1), each once; `None` for a null MX
 /// (RFC 7505). A null MX beside real hosts is a mistake of the domain's owner and names no host.
-fn in_order(mut records: Vec<Mx>, random: &mut impl Rng) -> Option<Vec<String>> {
-    records.retain(|mx| !mx.exchange.is_empty());
+fn in_order(records: &[Mx], random: &mut impl Rng) -> Option<Vec<Arc<str>>> {
+    let mut records: Vec<&Mx> = records.iter().filter(|mx| !mx.exchange.is_empty()).collect();
     if records.is_empty() {
         return None;
     }
     records.shuffle(random);
     records.sort_by_key(|mx| mx.preference);
-    let mut hosts: Vec<String> = Vec::with_capacity(records.len().min(MAX_HOSTS));
+    let mut hosts: Vec<Arc<str>> = Vec::with_capacity(records.len().min(MAX_HOSTS));
     for mx in records {
         if hosts.len() == MAX_HOSTS {
             break;
         }
         if !hosts.contains(&mx.exchange) {
-            hosts.push(mx.exchange);
+            hosts.push(mx.exchange.clone());
         }
     }
     Some(hosts)
@@ -72,13 +74,13 @@ fn in_order(mut records: Vec<Mx>, random: &mut impl Rng) -> Option<Vec<String>> 
 /// Underscores are no part of a host name (RFC 1123 §2.1) and stand in real MX records.
 #[must_use]
 pub fn is_resolvable(host: &str) -> bool {
-    let label = |label: &str| {
+    let label = |label: &[u8]| {
         (1..=63).contains(&label.len())
-            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+            && label.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-' || *b == b'_')
     };
-    let numeric =
-        host.rsplit('.').next().is_some_and(|top| top.bytes().all(|b| b.is_ascii_digit()));
-    host.len() <= 253 && host.split('.').all(label) && !numeric && !is_special_use(host)
+    let mut labels = host.as_bytes().split(|octet| *octet == b'.');
+    let numeric = labels.clone().next_back().is_some_and(|top| top.iter().all(u8::is_ascii_digit));
+    host.len() <= 253 && labels.all(label) && !numeric && !is_special_use(host)
 }
 
 #[cfg(test)]
@@ -91,11 +93,12 @@ mod tests {
     use crate::dns::Mx;
 
     fn order(records: &[(u16, &str)], seed: u64) -> Option<Vec<String>> {
-        let records = records
+        let records: Vec<_> = records
             .iter()
-            .map(|(preference, host)| Mx { preference: *preference, exchange: (*host).to_owned() })
+            .map(|(preference, host)| Mx { preference: *preference, exchange: (*host).into() })
             .collect();
-        in_order(records, &mut StdRng::seed_from_u64(seed))
+        let hosts = in_order(&records, &mut StdRng::seed_from_u64(seed))?;
+        Some(hosts.iter().map(ToString::to_string).collect())
     }
 
     #[test]

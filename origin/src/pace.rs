@@ -77,6 +77,12 @@ pub struct Refused {
     pub blocked: bool,
 }
 
+/// One who wants a session: most find room, the others wait.
+enum Entered<S> {
+    Granted(Granted<S>, Arc<str>),
+    Queued(Arc<str>, oneshot::Receiver<Result<Granted<S>, Refused>>),
+}
+
 /// The sessions with all operators. `S` is the session, so that the rules can be tested without one.
 pub struct Pace<S> {
     limits: Limits,
@@ -106,11 +112,12 @@ impl<S: Send + 'static> Pace<S> {
     #[must_use]
     pub fn warm(self: &Arc<Self>, wanted: Wanted<'_>) -> Option<(S, Slot<S>)> {
         let mut lanes = self.lock();
-        let (operator, lane) = entry(&mut lanes, wanted.operator)?;
+        let lane = lanes.get_mut(wanted.operator)?;
         if lane.has_waiting() {
             return None;
         }
         let granted = lane.take_idle(wanted.host, Instant::now())?;
+        let operator = lane.operator().clone();
         drop(lanes);
         self.granted(granted, operator, wanted.host).into_warm()
     }
@@ -120,33 +127,38 @@ impl<S: Send + 'static> Pace<S> {
     /// # Errors
     /// [`Refused`] while the operator's breaker is open.
     pub async fn session(self: &Arc<Self>, wanted: Wanted<'_>) -> Result<Grant<S>, Refused> {
-        let (operator, answer) = self.queue(wanted);
+        let host = wanted.host;
+        let (operator, answer) = match self.enter(wanted) {
+            Entered::Granted(granted, operator) => return Ok(self.granted(granted, operator, host)),
+            Entered::Queued(operator, answer) => (operator, answer),
+        };
         self.pump(&operator);
         self.sweep_soon();
-        let host = wanted.host;
         let mut queued = Queued { answer, pace: self, operator, host };
-        match queued.wait().await? {
-            granted @ (Granted::Warm(..) | Granted::Fresh(_)) => {
-                Ok(self.granted(granted, queued.operator.clone(), host))
-            }
-        }
+        let granted = queued.wait().await?;
+        Ok(self.granted(granted, queued.operator.clone(), host))
     }
 
-    fn queue(
-        &self,
-        wanted: Wanted<'_>,
-    ) -> (Arc<str>, oneshot::Receiver<Result<Granted<S>, Refused>>) {
+    fn enter(&self, wanted: Wanted<'_>) -> Entered<S> {
+        let mut evicted = Vec::new();
         let mut lanes = self.lock();
-        let (answer, receiver) = oneshot::channel();
-        let operator = match entry(&mut lanes, wanted.operator) {
-            Some((operator, _)) => operator,
-            None => Arc::from(wanted.operator),
+        let lane = match lanes.get_mut(wanted.operator) {
+            Some(lane) => lane,
+            None => {
+                let operator: Arc<str> = Arc::from(wanted.operator);
+                let lane = Lane::new(operator.clone(), self.limits_of(wanted), self.identities);
+                lanes.entry(operator).or_insert(lane)
+            }
         };
-        let lane = lanes
-            .entry(operator.clone())
-            .or_insert_with(|| Lane::new(self.limits_of(wanted), self.identities));
+        let operator = lane.operator().clone();
+        if let Some(granted) = lane.serve_newcomer(wanted.host, Instant::now(), &mut evicted) {
+            drop(lanes);
+            self.close_all(evicted);
+            return Entered::Granted(granted, operator);
+        }
+        let (answer, receiver) = oneshot::channel();
         lane.wait(wanted.domain, Waiter { host: Arc::from(wanted.host), answer });
-        (operator, receiver)
+        Entered::Queued(operator, receiver)
     }
 
     const fn limits_of(&self, wanted: Wanted<'_>) -> Limits {
@@ -254,15 +266,6 @@ impl<S: Send + 'static> Pace<S> {
         // Nothing that can panic runs under the lock.
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn entry<'a, S>(
-    lanes: &'a mut HashMap<Arc<str>, Lane<S>>,
-    operator: &str,
-) -> Option<(Arc<str>, &'a mut Lane<S>)> {
-    let (name, _) = lanes.get_key_value(operator)?;
-    let name = name.clone();
-    lanes.get_mut(operator).map(|lane| (name, lane))
 }
 
 #[cfg(test)]

@@ -48,12 +48,14 @@ pub struct Prober {
     pace: Arc<Pace<Session<TcpStream>>>,
     hosts: Hosts,
     joined: Joined,
+    /// Whoever wants details must not be told by one who does not.
+    joined_detailed: Joined,
 }
 
 /// How far a probe has come, for the verdict of one that is cut off.
 struct Progress {
     stage: Stage,
-    mx_host: Option<String>,
+    mx_host: Option<Arc<str>>,
     /// Since when no session is to be had: what the operator may be asked is used up by others.
     waiting: Option<Instant>,
     /// Time lost that way.
@@ -85,8 +87,20 @@ impl Prober {
             heeds_refusals: true,
         };
         let pace = Pace::new(limits, identities.len(), say_farewell);
-        let (hosts, joined) = (Hosts::default(), Joined::default());
-        Self { config, identities, nameless, dns, guard, dialer, tls, pace, hosts, joined }
+        let (joined, joined_detailed) = (Joined::default(), Joined::default());
+        Self {
+            config,
+            identities,
+            nameless,
+            dns,
+            guard,
+            dialer,
+            tls,
+            pace,
+            hosts: Hosts::default(),
+            joined,
+            joined_detailed,
+        }
     }
 
     #[must_use]
@@ -115,10 +129,9 @@ impl Prober {
     pub async fn probe(&self, address: &Address, details: bool) -> Verdict {
         let started = Instant::now();
         let deadline = started + self.config.budget;
-        // Whoever wants details must not be told by one who does not.
-        let key = format!("{}{}", if details { '+' } else { '-' }, address.normal());
-        let mut verdict =
-            self.joined.ask(key, Box::pin(self.ask(address, details, deadline))).await;
+        let joined = if details { &self.joined_detailed } else { &self.joined };
+        let asking = Box::pin(self.ask(address, details, deadline));
+        let mut verdict = joined.ask(address.normal(), asking).await;
         if details {
             let given = verdict.details.get_or_insert_with(|| Box::new(NO_DETAILS));
             given.duration_ms = milliseconds(started.elapsed());
@@ -152,7 +165,7 @@ impl Prober {
                         (Status::SmtpTimeout, Reason::Timeout)
                     };
                 Verdict {
-                    mx_host: progress.mx_host,
+                    mx_host: progress.mx_host.map(|host| host.to_string()),
                     ..Verdict::new(status, reason, progress.stage)
                 }
             }
@@ -182,7 +195,7 @@ impl Prober {
         question: Question<'_>,
         progress: &mut Progress,
     ) -> Verdict {
-        progress.mx_host = Some(server.host.clone());
+        progress.mx_host = Some(Arc::from(server.host.as_str()));
         let door = Door::Route(server.port);
         let attempt = self.ask_host(&server.host, &door, question, progress).await;
         let (ControlFlow::Break(verdict) | ControlFlow::Continue(verdict)) = attempt;
@@ -191,7 +204,7 @@ impl Prober {
 
     async fn ask_hosts(
         &self,
-        hosts: Vec<String>,
+        hosts: Vec<Arc<str>>,
         question: Question<'_>,
         progress: &mut Progress,
     ) -> Verdict {

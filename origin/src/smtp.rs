@@ -12,6 +12,6 @@ pub use capabilities::Capabilities;
 pub use command::{Command, Unencodable};
 pub use enhanced::EnhancedCode;
 pub use reply::{Reply, ReplyError, ReplyParser};
-pub use session::{Answer, Broken, Envelope, Failure, Session};
+pub use session::{Answer, Broken, Envelope, Failure, Greeting, Session};
 pub use tls::Tls;
 pub use wire::Wire;

@@ -11,7 +11,7 @@ use std::{
 use rand::{Rng, SeedableRng as _, rngs::StdRng};
 use rcpt_origin::{
     mx::guard::Guard,
-    smtp::{Answer, Command, Envelope, Failure, Session},
+    smtp::{Answer, Command, Envelope, Failure, Greeting, Session},
     verdict::{judge, judge_broken},
 };
 use rcpt_shared::{Address, Stage, Status};
@@ -128,7 +128,8 @@ fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
         let mut stage = Stage::Connect;
         let told = runtime.block_on(async {
             let tape = Tape::new(turns, piece);
-            let mut session = Session::open(tape, "probe.example.com", &mut stage).await?;
+            let mut session =
+                Session::open(tape, "probe.example.com", Greeting::Ehlo, &mut stage).await?;
             let first = session.ask(envelope, &mut stage).await?;
             session.control(&control, true).await;
             if session.is_reusable(100) {

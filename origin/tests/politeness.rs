@@ -119,3 +119,19 @@ async fn a_421_stops_new_sessions_within_one() {
     }
     assert_eq!(connections.load(Ordering::Relaxed), 1);
 }
+
+#[tokio::test]
+async fn a_server_that_says_how_long_to_stay_away_is_heeded() {
+    let server = MailServer::serving(|mut stream, _| async move {
+        let _ = stream.write_all(b"421 4.7.0 try again in 10 minutes\r\n").await;
+    })
+    .await;
+    let environment = environment(&server, nameserver().await);
+    let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    let origin = origin(&environment);
+    assert_eq!(verdict(&origin, "u@d.org").await.status, Status::BlockedByProvider);
+    let told = verdict(&origin, "v@d.org").await;
+    assert_eq!((told.status, told.reason), (Status::FatalException, Reason::OurLimit));
+    // Ten minutes, less the time since, on however slow a machine.
+    assert!(told.retry_after.is_some_and(|seconds| (500..=600).contains(&seconds)), "{told:?}");
+}

@@ -2,14 +2,14 @@
 
 mod stage;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rcpt_shared::{Reason, Stage, Status};
 use stage::{MailServer, obey, origin, verdict};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio_rustls::{
     TlsAcceptor,
-    rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer},
+    rustls::{HandshakeKind, ServerConfig, crypto::ring, pki_types::PrivateKeyDer},
 };
 
 const ADDRESS: &str = "user@sandbox.test";
@@ -26,9 +26,16 @@ enum Handshake {
     Refused,
 }
 
+/// How the handshakes of a server went.
+type Handshakes = Arc<Mutex<Vec<Option<HandshakeKind>>>>;
+
 /// A server that accepts the recipient only inside TLS, or also outside when not `demanding`. Its
 /// certificate is signed by nobody and names nobody.
 async fn server(demanding: bool, handshake: Handshake) -> MailServer {
+    watched(demanding, handshake, Handshakes::default()).await
+}
+
+async fn watched(demanding: bool, handshake: Handshake, seen: Handshakes) -> MailServer {
     let signed = rcgen::generate_simple_self_signed(["unrelated.example".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -39,7 +46,7 @@ async fn server(demanding: bool, handshake: Handshake) -> MailServer {
         .unwrap();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     MailServer::serving(move |stream, _| {
-        let acceptor = acceptor.clone();
+        let (acceptor, seen) = (acceptor.clone(), seen.clone());
         async move {
             let mut stream = BufReader::new(stream);
             stream.write_all(b"220 mx\r\n").await.unwrap();
@@ -60,6 +67,7 @@ async fn server(demanding: bool, handshake: Handshake) -> MailServer {
                 return;
             }
             let Ok(encrypted) = acceptor.accept(stream.into_inner()).await else { return };
+            seen.lock().unwrap().push(encrypted.get_ref().1.handshake_kind());
             let mut encrypted = BufReader::new(encrypted);
             obey(&mut encrypted, "250-PIPELINING\r\n", "250 ok", "250 encrypted").await;
         }
@@ -111,4 +119,18 @@ async fn a_demand_without_an_offer_is_a_refusal_of_us() {
 #[tokio::test]
 async fn plaintext_before_the_handshake_is_not_believed_inside() {
     assert_eq!(asked(&server(true, Handshake::Injected).await, "on_demand").await, ENCRYPTED);
+}
+
+#[tokio::test]
+async fn the_next_session_with_a_host_resumes_its_encryption() {
+    let handshakes = Handshakes::default();
+    let server = watched(true, Handshake::Works, handshakes.clone()).await;
+    let environment = [("RCPT_ROUTES", &*server.route()), ("RCPT_SESSION_RECIPIENTS", "1")];
+    let origin = origin(&environment);
+    for n in 0..3 {
+        let told = verdict(&origin, &format!("u{n}@sandbox.test")).await;
+        assert_eq!((told.status, told.reason, told.stage), ENCRYPTED, "{n}");
+    }
+    use HandshakeKind::{Full, Resumed};
+    assert_eq!(*handshakes.lock().unwrap(), [Some(Full), Some(Resumed), Some(Resumed)]);
 }

@@ -132,7 +132,6 @@ impl Anonymous {
     }
 
     /// What [`Self::check_with_key`] sends.
-    #[must_use]
     pub fn check_request(&self, api_key: &str, address: &str) -> RequestBuilder {
         let request = self.request(Method::POST, "/validate_email");
         request.header("x-api-key", api_key).json(&json!({ "email": address }))

@@ -20,12 +20,16 @@ impl Figure {
     }
 }
 
-/// Prints the table and writes the file.
-pub fn report(figures: &[Figure]) -> Result<()> {
+/// Prints the table.
+pub fn print(figures: &[Figure]) {
     println!("{:<34} {:>12} {:<14} {:>6}", "figure", "value", "unit", "n");
     for Figure { name, value, unit, n } in figures {
         println!("{name:<34} {value:>12.2} {unit:<14} {n:>6}");
     }
+}
+
+/// Writes the file.
+pub fn write(figures: &[Figure]) -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench");
     fs::create_dir_all(&folder)?;
     fs::write(folder.join("probe.json"), serde_json::to_string_pretty(figures)? + "\n")?;

@@ -1,25 +1,20 @@
 use std::{
     fs,
-    io::{BufRead as _, BufReader},
-    net::SocketAddr,
-    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, ensure};
 use rcpt_origin::State;
 use rcpt_shared::Address;
-use tokio::{
-    net::TcpListener,
-    runtime::{Builder, Runtime},
-    time::sleep,
-};
+use tokio::{io::AsyncReadExt as _, runtime::Runtime, time::sleep};
 
 use crate::{
     delayed::Delayed,
     figure::{Figure, quantile},
+    memory,
     nameserver::Nameserver,
     origin,
+    twin::{self, Twin},
 };
 
 /// The argument that makes this program the silent mail server.
@@ -37,12 +32,12 @@ pub fn measure() -> Result<Vec<Figure>> {
 
 /// Resident memory of this process for each probe whose server is silent after accepting.
 async fn rss_held() -> Result<Figure> {
-    let (tarpit, nameserver) = (Tarpit::start()?, Nameserver::start()?);
+    let (tarpit, nameserver) = (Twin::start(TARPIT)?, Nameserver::start()?);
     let settings = [("RCPT_BUDGET_MS", "600000"), ("RCPT_CONNECT_TIMEOUT_MS", "60000")];
     let state = origin::start(tarpit.address, &nameserver, &settings).await?;
     let first = tokio::spawn(silence(state.clone(), 0));
     connected(1).await?;
-    let (before, sockets) = (rss()?, open_files()?);
+    let (before, sockets) = (memory::resident()?, open_files()?);
     let mut held = vec![first];
     for n in 1..=HELD {
         held.push(tokio::spawn(silence(state.clone(), n)));
@@ -51,14 +46,14 @@ async fn rss_held() -> Result<Figure> {
             connected(sockets + n).await?;
         }
     }
-    let spent = rss()?.saturating_sub(before);
+    let spent = memory::resident()?.saturating_sub(before);
     held.iter().for_each(tokio::task::JoinHandle::abort);
     Ok(Figure::new("rss_bytes_per_held_probe", spent as f64 / HELD as f64, "bytes", HELD))
 }
 
 /// How much longer the slowest of a hundred good checks takes while 500 servers are silent.
 async fn beside_tarpits() -> Result<Figure> {
-    let (good, tarpit) = (Delayed::start()?, Tarpit::start()?);
+    let (good, tarpit) = (Delayed::start()?, Twin::start(TARPIT)?);
     let nameserver = Nameserver::start()?;
     let settings = [("RCPT_BUDGET_MS", "600000")];
     let fast = origin::start(good.address, &nameserver, &[]).await?;
@@ -104,47 +99,8 @@ fn open_files() -> Result<usize> {
     Ok(fs::read_dir("/proc/self/fd")?.count())
 }
 
-fn rss() -> Result<usize> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    let kib: usize = line.trim().trim_end_matches(" kB").parse()?;
-    Ok(kib * 1_024)
-}
-
-/// This program once more, as a mail server that accepts connections and says nothing.
-struct Tarpit {
-    address: SocketAddr,
-    process: Child,
-}
-
-impl Tarpit {
-    fn start() -> Result<Self> {
-        let mut process =
-            Command::new(std::env::current_exe()?).arg(TARPIT).stdout(Stdio::piped()).spawn()?;
-        let stdout = process.stdout.take().context("no stdout")?;
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line)?;
-        match line.trim().parse() {
-            Ok(address) => Ok(Self { address, process }),
-            Err(error) => bail!("the tarpit says {line:?}: {error}"),
-        }
-    }
-}
-
-impl Drop for Tarpit {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
 pub fn be_tarpit() -> Result<()> {
-    Builder::new_current_thread().enable_all().build()?.block_on(async {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        println!("{}", listener.local_addr()?);
-        let mut held = Vec::new();
-        loop {
-            held.push(listener.accept().await?);
-        }
+    twin::be(|mut stream, _| async move {
+        let _ = stream.read_to_end(&mut Vec::new()).await;
     })
 }

@@ -1,9 +1,12 @@
-//! What a probe costs: round trips and throughput behind a delay line, CPU against Postfix's
-//! `smtp-sink`, memory while ten thousand servers are silent, and the accuracy of the verdicts.
+//! What a probe costs us and the servers: memory while five hundred of them are hostile or ten thousand
+//! silent, round trips and throughput behind a delay line, sessions at once, CPU against Postfix's
+//! `smtp-sink`; and the accuracy of the verdicts.
 //!
 //! The figures are printed as a table and written to `target/bench/probe.json`. The delay line holds
 //! bytes back for 20 ms each way and does not serialise replies. TCP's own handshake is not delayed on
 //! the loopback: add one round trip to `cold_rtt` for it.
+//!
+//! `cargo bench --locked --package rcpt-origin -- cpu held` measures those groups alone.
 #![expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 mod corpus;
@@ -11,21 +14,52 @@ mod cpu;
 mod delayed;
 mod figure;
 mod held;
+mod hostile;
+mod memory;
 mod nameserver;
 mod origin;
+mod polite;
 mod round_trips;
+mod twin;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use figure::Figure;
+use hostile::Malice;
+
+type Measure = fn() -> Result<Vec<Figure>>;
+
+/// Memory that an earlier group has used and given back would hide what a later one needs: those whose
+/// servers make us hold the most come first.
+const GROUPS: [(&str, Measure); 6] = [
+    ("hostile", hostile::measure),
+    ("corpus", corpus::measure),
+    ("round_trips", round_trips::measure),
+    ("polite", polite::measure),
+    ("cpu", cpu::measure),
+    ("held", held::measure),
+];
 
 fn main() -> Result<()> {
-    if std::env::args().any(|argument| argument == held::TARPIT) {
-        return held::be_tarpit();
+    match std::env::args().nth(1).as_deref() {
+        Some(held::TARPIT) => return held::be_tarpit(),
+        Some(hostile::HOARDER) => return twin::be(|stream, _| Malice::Hoard.meet(stream)),
+        Some(hostile::EVERY_KIND) => {
+            return twin::be(|stream, number| Malice::of(number).meet(stream));
+        }
+        _ => {}
     }
-    let mut figures: Vec<Figure> = Vec::new();
-    figures.extend(corpus::measure()?);
-    figures.extend(round_trips::measure()?);
-    figures.extend(cpu::measure()?);
-    figures.extend(held::measure()?);
-    figure::report(&figures)
+    // Cargo's own argument is `--bench`.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).collect();
+    if let Some(unknown) = wanted.iter().find(|it| !GROUPS.iter().any(|(name, _)| name == it)) {
+        bail!("no group {unknown}: there are {}", GROUPS.map(|(name, _)| name).join(", "));
+    }
+    let mut figures = Vec::new();
+    for (name, measure) in GROUPS {
+        if wanted.is_empty() || wanted.iter().any(|it| it == name) {
+            figures.extend(measure()?);
+        }
+    }
+    figure::print(&figures);
+    // Part of the figures would pass for all of them.
+    if wanted.is_empty() { figure::write(&figures) } else { Ok(()) }
 }

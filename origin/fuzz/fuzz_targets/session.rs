@@ -9,7 +9,7 @@ use std::{
 
 use libfuzzer_sys::fuzz_target;
 use rcpt_origin::{
-    smtp::{Answer, Envelope, Session},
+    smtp::{Answer, Envelope, Greeting, Session},
     verdict::judge,
 };
 use rcpt_shared::{Address, Stage};
@@ -52,7 +52,7 @@ fuzz_target!(|bytes: &[u8]| {
         Envelope { reverse_path: "", recipient: &recipient, control: Some(&control), last: false };
     runtime.block_on(async {
         let mut stage = Stage::Connect;
-        let Ok(mut session) = Session::open(Tape(bytes), "probe.example.com", &mut stage).await else {
+        let Ok(mut session) = Session::open(Tape(bytes), "probe.example.com", Greeting::Ehlo, &mut stage).await else {
             return;
         };
         for _ in 0..100 {

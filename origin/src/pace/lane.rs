@@ -18,6 +18,17 @@ pub(super) struct Waiter<S> {
     pub answer: oneshot::Sender<Result<Granted<S>, Refused>>,
 }
 
+/// Whether there is room for one more.
+enum Room<S> {
+    Granted(Granted<S>),
+    /// As many are in use as may be.
+    Full,
+    /// The next may not be opened before.
+    NotBefore(Instant),
+    /// The operator does not want us.
+    Refused,
+}
+
 /// When those who still wait can be served.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
@@ -35,6 +46,7 @@ struct Idle<S> {
 
 /// What we have with one operator.
 pub(super) struct Lane<S> {
+    operator: Arc<str>,
     limits: Limits,
     /// Sessions in use, and those being opened.
     in_use: usize,
@@ -52,8 +64,9 @@ pub(super) struct Lane<S> {
 }
 
 impl<S> Lane<S> {
-    pub(super) fn new(limits: Limits, identities: usize) -> Self {
+    pub(super) fn new(operator: Arc<str>, limits: Limits, identities: usize) -> Self {
         Self {
+            operator,
             limits,
             in_use: 0,
             idle: Vec::new(),
@@ -63,6 +76,10 @@ impl<S> Lane<S> {
             next_new: None,
             timer: false,
         }
+    }
+
+    pub(super) const fn operator(&self) -> &Arc<str> {
+        &self.operator
     }
 
     pub(super) fn has_waiting(&self) -> bool {
@@ -88,49 +105,78 @@ impl<S> Lane<S> {
         Some(Granted::Warm(idle.session, idle.identity))
     }
 
+    /// What one who has just come gets, if nobody waits and there is room. Idle sessions that had to
+    /// make room are left in `evicted`.
+    pub(super) fn serve_newcomer(
+        &mut self,
+        host: &str,
+        now: Instant,
+        evicted: &mut Vec<S>,
+    ) -> Option<Granted<S>> {
+        if self.has_waiting() {
+            return None;
+        }
+        match self.room(host, now, evicted) {
+            Room::Granted(granted) => Some(granted),
+            Room::Full | Room::NotBefore(_) | Room::Refused => None,
+        }
+    }
+
     /// Serves those who wait, in their order, as far as there is room. Idle sessions that had to make
     /// room are left in `evicted`.
     pub(super) fn serve(&mut self, now: Instant, evicted: &mut Vec<S>) -> Next {
         self.waiting.retain(|waiter| !waiter.answer.is_closed());
         while let Some(head) = self.waiting.head() {
             let host = head.host.clone();
-            if let Some(granted) = self.take_idle(&host, now) {
-                self.grant_head(granted);
-                continue;
-            }
-            let Some(identity) = self.next_identity(now) else {
-                self.refuse_all(now);
-                break;
-            };
-            let allowed = self.allowed(identity);
-            if self.in_use >= allowed {
-                break;
-            }
-            if let Some(due) = self.next_new.filter(|due| *due > now) {
-                // Meanwhile a session that exists may serve somebody further back.
-                let hosts: Vec<_> = self.idle.iter().map(|idle| idle.host.clone()).collect();
-                for host in hosts {
-                    if let Some(waiter) = self.waiting.take(|waiter| waiter.host == host)
-                        && let Some(granted) = self.take_idle(&host, now)
-                    {
-                        self.grant(waiter, granted);
+            match self.room(&host, now, evicted) {
+                Room::Granted(granted) => self.grant_head(granted),
+                Room::Full => break,
+                Room::Refused => self.refuse_all(now),
+                Room::NotBefore(due) => {
+                    self.serve_from_idle(now);
+                    if self.waiting.is_empty() || std::mem::replace(&mut self.timer, true) {
+                        break;
                     }
+                    return Next::At(due);
                 }
-                if self.waiting.is_empty() || std::mem::replace(&mut self.timer, true) {
-                    break;
-                }
-                return Next::At(due);
             }
-            // One that lies idle gives way.
-            while self.in_use + self.idle.len() >= allowed {
-                evicted.push(self.idle.remove(0).session);
-            }
-            self.turn = identity + 1;
-            self.in_use += 1;
-            self.count_new(identity, now);
-            self.grant_head(Granted::Fresh(identity));
         }
         Next::OnRelease
+    }
+
+    /// A session with `host`, or leave to open one, counted as in use.
+    fn room(&mut self, host: &str, now: Instant, evicted: &mut Vec<S>) -> Room<S> {
+        if let Some(granted) = self.take_idle(host, now) {
+            return Room::Granted(granted);
+        }
+        let Some(identity) = self.next_identity(now) else { return Room::Refused };
+        let allowed = self.allowed(identity);
+        if self.in_use >= allowed {
+            return Room::Full;
+        }
+        if let Some(due) = self.next_new.filter(|due| *due > now) {
+            return Room::NotBefore(due);
+        }
+        // One that lies idle gives way.
+        while self.in_use + self.idle.len() >= allowed {
+            evicted.push(self.idle.remove(0).session);
+        }
+        self.turn = identity + 1;
+        self.in_use += 1;
+        self.count_new(identity, now);
+        Room::Granted(Granted::Fresh(identity))
+    }
+
+    /// While no session may be opened, one that exists may serve somebody further back.
+    fn serve_from_idle(&mut self, now: Instant) {
+        let hosts: Vec<_> = self.idle.iter().map(|idle| idle.host.clone()).collect();
+        for host in hosts {
+            if let Some(waiter) = self.waiting.take(|waiter| waiter.host == host)
+                && let Some(granted) = self.take_idle(&host, now)
+            {
+                self.grant(waiter, granted);
+            }
+        }
     }
 
     fn grant_head(&mut self, granted: Granted<S>) {

@@ -1,5 +1,7 @@
 //! Who runs a mail host: limits and refusals are the operator's, however many hosts it has.
 
+use std::{collections::HashMap, sync::LazyLock};
+
 /// Suffixes of the names of mail hosts, each with its operator. The names are also metric labels.
 const OPERATORS: &[(&str, &str)] = &[
     ("protection.outlook.com", "microsoft"),
@@ -93,6 +95,10 @@ const OPERATORS: &[(&str, &str)] = &[
     ("sendgrid.net", "twilio"),
 ];
 
+/// Every probe looks its host up, label by label.
+static BY_SUFFIX: LazyLock<HashMap<&str, &str>> =
+    LazyLock::new(|| OPERATORS.iter().copied().collect());
+
 /// The metric label of those without a row.
 pub const OTHER: &str = "other";
 
@@ -102,7 +108,7 @@ pub const OTHER: &str = "other";
 pub fn known(host: &str) -> Option<&'static str> {
     let mut suffix = host;
     loop {
-        if let Some((_, operator)) = OPERATORS.iter().find(|(known, _)| *known == suffix) {
+        if let Some(operator) = BY_SUFFIX.get(suffix) {
             return Some(operator);
         }
         suffix = suffix.split_once('.')?.1;

@@ -61,12 +61,25 @@ impl<S: Send + 'static> Slot<S> {
         let (kept, mut closed) =
             if room { (Some(session), Vec::new()) } else { (None, vec![session]) };
         let now = Instant::now();
-        match self.pace.lock().get_mut(&self.operator) {
-            Some(lane) => closed.extend(lane.release(&self.host, self.identity, kept, now)),
-            None => closed.extend(kept),
-        }
+        let awaited = match self.pace.lock().get_mut(&self.operator) {
+            Some(lane) => {
+                closed.extend(lane.release(&self.host, self.identity, kept, now));
+                lane.has_waiting()
+            }
+            None => {
+                closed.extend(kept);
+                false
+            }
+        };
         self.pace.close_all(closed);
-        self.pace.pump(&self.operator);
+        self.left(awaited);
+    }
+
+    /// There is room for whoever waits, and perhaps something to tidy up.
+    fn left(&self, awaited: bool) {
+        if awaited {
+            self.pace.pump(&self.operator);
+        }
         self.pace.sweep_soon();
     }
 }
@@ -76,11 +89,11 @@ impl<S: Send + 'static> Drop for Slot<S> {
         if self.released {
             return;
         }
-        if let Some(lane) = self.pace.lock().get_mut(&self.operator) {
+        let awaited = self.pace.lock().get_mut(&self.operator).is_some_and(|lane| {
             lane.release(&self.host, self.identity, None, Instant::now());
-        }
-        self.pace.pump(&self.operator);
-        self.pace.sweep_soon();
+            lane.has_waiting()
+        });
+        self.left(awaited);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     hosts::Offers,
     identity::Identity,
     pace::Slot,
-    smtp::{Answer, Broken, Envelope, Failure, Reply, Session},
+    smtp::{Answer, Broken, Envelope, Failure, Greeting, Reply, Session},
     verdict::{self, Finding},
 };
 
@@ -75,9 +75,11 @@ impl Conversation<'_> {
         progress: &mut Progress,
     ) -> (Attempt, Option<Place>) {
         let identity = self.identity(&place);
-        let always = self.prober.config.starttls == StartTls::Always
-            || self.prober.hosts.offers(self.host).demands_tls;
-        let mut ended = self.ask(stream, peer, identity, always, &mut progress.stage).await;
+        let offers = self.prober.hosts.offers(self.host);
+        let always = self.prober.config.starttls == StartTls::Always || offers.demands_tls;
+        let greeting = offers.greeting;
+        let mut ended =
+            self.ask(stream, peer, identity, greeting, always, &mut progress.stage).await;
         let tls_failed = matches!(
             ended,
             Err(Failure::Broken(Stage::StartTls, _) | Failure::Refused(Stage::StartTls, _))
@@ -87,7 +89,8 @@ impl Conversation<'_> {
             // known. A server that does demand it will say so, and fail this second attempt.
             progress.stage = Stage::Connect;
             if let Ok(stream) = self.prober.dialer.connect(identity, peer).await {
-                ended = self.ask(stream, peer, identity, false, &mut progress.stage).await;
+                ended =
+                    self.ask(stream, peer, identity, greeting, false, &mut progress.stage).await;
             }
         }
         match ended {
@@ -129,10 +132,14 @@ impl Conversation<'_> {
         stream: TcpStream,
         peer: SocketAddr,
         identity: &Identity,
+        greeting: Greeting,
         encrypt: bool,
         stage: &mut Stage,
     ) -> Result<(Answer, Session<TcpStream>), Failure> {
-        let mut session = Session::open(stream, &identity.helo_name, stage).await?;
+        let mut session = Session::open(stream, &identity.helo_name, greeting, stage).await?;
+        if session.greeting() != greeting {
+            self.remember(|offers| offers.greeting = session.greeting());
+        }
         if encrypt && session.capabilities().starttls {
             session = self.encrypt(session, peer, identity, stage).await?;
         }
@@ -141,6 +148,9 @@ impl Conversation<'_> {
             self.remember(|offers| offers.demands_tls = true);
             session = self.encrypt(session, peer, identity, stage).await?;
             answer = session.ask(self.envelope(), stage).await?;
+        } else if demands_tls(&answer) && session.greeting() == Greeting::Helo {
+            // It can hardly be as old as it seemed: next time it may show what it offers.
+            self.remember(|offers| offers.greeting = Greeting::Ehlo);
         }
         Ok((answer, session))
     }
@@ -152,6 +162,10 @@ impl Conversation<'_> {
         identity: &Identity,
         stage: &mut Stage,
     ) -> Result<Session<TcpStream>, Failure> {
+        // The end of the handshake and EHLO are two writes with no reply between: Nagle's algorithm
+        // would hold the second back for a round trip. In the clear every write follows a reply.
+        let undelayed = session.plain().map(|stream| stream.set_nodelay(true));
+        undelayed.transpose().map_err(|_| Failure::Broken(Stage::StartTls, Broken::Closed))?;
         // The name is for SNI and resumption alone; a host whose name is none gets its address instead.
         let name = ServerName::try_from(self.host.to_owned())
             .unwrap_or_else(|_| ServerName::IpAddress(peer.ip().into()));

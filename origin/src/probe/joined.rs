@@ -1,6 +1,6 @@
 use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    collections::{HashMap, hash_map::Entry},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use rcpt_shared::Verdict;
@@ -9,20 +9,24 @@ use tokio::sync::watch;
 /// Identical questions that are being asked: the first one asks, the others wait for its verdict. As
 /// many entries as there are probes in progress.
 #[derive(Default)]
-pub(super) struct Joined(Mutex<HashMap<String, watch::Receiver<Option<Verdict>>>>);
+pub(super) struct Joined(Mutex<HashMap<Arc<str>, Audience>>);
+
+/// Those who wait for the first one's verdict; hardly ever is there anybody, and nothing is set up
+/// before there is.
+type Audience = Option<watch::Sender<Option<Verdict>>>;
 
 impl Joined {
     /// The verdict for `key`, from `ask` or from whoever asks it already.
-    pub(super) async fn ask(&self, key: String, ask: impl Future<Output = Verdict>) -> Verdict {
+    pub(super) async fn ask(&self, key: &str, ask: impl Future<Output = Verdict>) -> Verdict {
         loop {
-            match self.join(&key) {
+            match self.join(key) {
                 Ok(first) => {
                     let verdict = ask.await;
                     first.tell(&verdict);
                     return verdict;
                 }
-                Err(mut other) => {
-                    if let Ok(told) = other.wait_for(Option::is_some).await
+                Err(mut told) => {
+                    if let Ok(told) = told.wait_for(Option::is_some).await
                         && let Some(verdict) = &*told
                     {
                         return verdict.clone();
@@ -35,16 +39,20 @@ impl Joined {
 
     /// The first to ask, or what the first will tell.
     fn join(&self, key: &str) -> Result<First<'_>, watch::Receiver<Option<Verdict>>> {
-        let mut asked = self.lock();
-        if let Some(other) = asked.get(key) {
-            return Err(other.clone());
+        match self.lock().entry(Arc::from(key)) {
+            Entry::Occupied(mut first) => {
+                let audience = first.get_mut().get_or_insert_with(|| watch::Sender::new(None));
+                Err(audience.subscribe())
+            }
+            Entry::Vacant(nobody) => {
+                let key = nobody.key().clone();
+                nobody.insert(None);
+                Ok(First { joined: self, key, gone: false })
+            }
         }
-        let (tell, told) = watch::channel(None);
-        asked.insert(key.to_owned(), told);
-        Ok(First { joined: self, key: key.to_owned(), tell })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, watch::Receiver<Option<Verdict>>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Audience>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -52,21 +60,30 @@ impl Joined {
 /// Makes room for the next question when it has been answered, or is not asked any more.
 struct First<'a> {
     joined: &'a Joined,
-    key: String,
-    tell: watch::Sender<Option<Verdict>>,
+    key: Arc<str>,
+    /// The room it made may be another's by now.
+    gone: bool,
 }
 
 impl First<'_> {
-    fn tell(self, verdict: &Verdict) {
-        if self.tell.receiver_count() > 1 {
-            self.tell.send_replace(Some(verdict.clone()));
+    fn tell(mut self, verdict: &Verdict) {
+        if let Some(audience) = self.leave() {
+            audience.send_replace(Some(verdict.clone()));
         }
+    }
+
+    fn leave(&mut self) -> Audience {
+        if std::mem::replace(&mut self.gone, true) {
+            return None;
+        }
+        self.joined.lock().remove(&self.key).flatten()
     }
 }
 
 impl Drop for First<'_> {
     fn drop(&mut self) {
-        self.joined.lock().remove(&self.key);
+        // Nobody told: the next of them asks.
+        drop(self.leave());
     }
 }
 
@@ -97,9 +114,7 @@ mod tests {
         let mut all = JoinSet::new();
         for _ in 0..100 {
             let (joined, asked) = (joined.clone(), asked.clone());
-            all.spawn(async move {
-                joined.ask("a@example.org".to_owned(), verdict(&asked)).await.status
-            });
+            all.spawn(async move { joined.ask("a@example.org", verdict(&asked)).await.status });
         }
         assert_eq!(all.join_all().await, [Status::Accepted; 100]);
         assert_eq!(asked.load(Ordering::Relaxed), 1);
@@ -111,7 +126,7 @@ mod tests {
         let (joined, asked) = (Arc::new(Joined::default()), Arc::new(AtomicUsize::new(0)));
         let ask = || {
             let (joined, asked) = (joined.clone(), asked.clone());
-            async move { joined.ask("key".to_owned(), verdict(&asked)).await }
+            async move { joined.ask("key", verdict(&asked)).await }
         };
         let first = tokio::spawn(ask());
         tokio::task::yield_now().await;

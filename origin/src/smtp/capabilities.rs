@@ -17,7 +17,7 @@ impl Capabilities {
     pub fn parse(ehlo: &Reply) -> Self {
         let mut offered = Self::default();
         for line in ehlo.lines().skip(1) {
-            let keyword = line.split_whitespace().next().unwrap_or_default();
+            let keyword = line.split_ascii_whitespace().next().unwrap_or_default();
             let is = |name: &str| keyword.eq_ignore_ascii_case(name);
             offered.pipelining |= is("PIPELINING");
             offered.starttls |= is("STARTTLS");

@@ -1,9 +1,7 @@
-use std::{fmt, io::Write as _};
-
 /// RFC 5321 §4.5.3.1.4, octets, the CRLF included.
 const MAX_COMMAND_LINE: usize = 512;
 
-/// A command of the dialogue; `Display` is the line without its CRLF.
+/// A command of the dialogue.
 #[derive(Clone, Copy)]
 pub enum Command<'a> {
     Ehlo(&'a str),
@@ -21,19 +19,20 @@ pub enum Command<'a> {
     Quit,
 }
 
-impl fmt::Display for Command<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl<'a> Command<'a> {
+    /// The line, less its CRLF, in pieces.
+    const fn pieces(self) -> [&'a str; 3] {
         match self {
-            Self::Ehlo(name) => write!(f, "EHLO {name}"),
-            Self::Helo(name) => write!(f, "HELO {name}"),
-            Self::StartTls => f.write_str("STARTTLS"),
-            Self::Mail { reverse_path, smtputf8: false } => write!(f, "MAIL FROM:<{reverse_path}>"),
+            Self::Ehlo(name) => ["EHLO ", name, ""],
+            Self::Helo(name) => ["HELO ", name, ""],
+            Self::StartTls => ["STARTTLS", "", ""],
+            Self::Mail { reverse_path, smtputf8: false } => ["MAIL FROM:<", reverse_path, ">"],
             Self::Mail { reverse_path, smtputf8: true } => {
-                write!(f, "MAIL FROM:<{reverse_path}> SMTPUTF8")
+                ["MAIL FROM:<", reverse_path, "> SMTPUTF8"]
             }
-            Self::Rcpt(forward_path) => write!(f, "RCPT TO:<{forward_path}>"),
-            Self::Rset => f.write_str("RSET"),
-            Self::Quit => f.write_str("QUIT"),
+            Self::Rcpt(forward_path) => ["RCPT TO:<", forward_path, ">"],
+            Self::Rset => ["RSET", "", ""],
+            Self::Quit => ["QUIT", "", ""],
         }
     }
 }
@@ -52,10 +51,12 @@ impl Command<'_> {
     /// [`Unencodable`]; `flight` is then as it was.
     pub fn encode(&self, flight: &mut Vec<u8>) -> Result<(), Unencodable> {
         let start = flight.len();
-        let written = write!(flight, "{self}");
+        for piece in self.pieces() {
+            flight.extend_from_slice(piece.as_bytes());
+        }
         let line = flight.get(start..).unwrap_or_default();
         let breaks = line.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0));
-        if written.is_err() || breaks || line.len() + 2 > MAX_COMMAND_LINE {
+        if breaks || line.len() + 2 > MAX_COMMAND_LINE {
             flight.truncate(start);
             return Err(Unencodable);
         }

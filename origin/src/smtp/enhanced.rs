@@ -12,11 +12,14 @@ impl EnhancedCode {
     /// Reads the code at the start of `text` (RFC 2034 §4); returns it with the rest.
     #[must_use]
     pub fn leading(text: &str) -> Option<(Self, &str)> {
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        // Told apart at a glance: most lines of most replies have none.
+        let [class @ (b'2' | b'4' | b'5'), b'.', ..] = text.as_bytes() else { return None };
+        let part_of_it = |octet: u8| octet.is_ascii_digit() || octet == b'.';
+        let end = text.bytes().position(|octet| !part_of_it(octet)).unwrap_or(text.len());
         let (code, rest) = text.split_at_checked(end)?;
-        let mut parts = code.split('.');
+        let mut parts = code.as_bytes().split(|octet| *octet == b'.').skip(1);
         let code = Self {
-            class: parts.next()?.parse().ok().filter(|class| matches!(class, 2 | 4 | 5))?,
+            class: class - b'0',
             subject: component(parts.next()?)?,
             detail: component(parts.next()?)?,
         };
@@ -32,8 +35,11 @@ impl EnhancedCode {
 }
 
 /// RFC 3463 §2: one to three digits.
-fn component(digits: &str) -> Option<u16> {
-    if digits.len() <= 3 { digits.parse().ok() } else { None }
+fn component(digits: &[u8]) -> Option<u16> {
+    if !(1..=3).contains(&digits.len()) {
+        return None;
+    }
+    Some(digits.iter().fold(0, |number, digit| number * 10 + u16::from(digit - b'0')))
 }
 
 impl fmt::Display for EnhancedCode {

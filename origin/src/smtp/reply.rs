@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use super::EnhancedCode;
 
 /// Octets of one reply line without its line break. RFC 5321 §4.5.3.1.5 says 512; real servers exceed it.
@@ -19,7 +21,8 @@ pub struct Reply {
     /// 200–599.
     pub code: u16,
     pub enhanced: Option<EnhancedCode>,
-    /// The text of the lines, less codes, separated by `\n`; lines beyond 8 KiB are left out. It may quote the address: never log it.
+    /// The text of the lines, less codes, separated by `\n`; at most [`MAX_TEXT`] octets. It may quote
+    /// the address: never log it.
     text: String,
 }
 
@@ -161,7 +164,7 @@ impl ReplyParser {
 }
 
 /// Code, whether more lines follow, text.
-fn split(line: &[u8]) -> Result<(u16, bool, std::borrow::Cow<'_, str>), ReplyError> {
+fn split(line: &[u8]) -> Result<(u16, bool, Cow<'_, str>), ReplyError> {
     if line.len() > MAX_LINE {
         return Err(ReplyError::LongLine);
     }
@@ -178,7 +181,9 @@ fn split(line: &[u8]) -> Result<(u16, bool, std::borrow::Cow<'_, str>), ReplyErr
         _ => return Err(ReplyError::Garbage),
     };
     let code = digit(hundreds) * 100 + digit(tens) * 10 + digit(ones);
-    Ok((code, more, String::from_utf8_lossy(text)))
+    // Nearly every line is valid, and checked faster than mended.
+    let text = str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed);
+    Ok((code, more, text))
 }
 
 /// Adds a line to the reply in progress and returns it when this was the last one.
@@ -190,9 +195,17 @@ fn append(
 ) -> Result<Option<Reply>, ReplyError> {
     let leading = EnhancedCode::leading(text);
     let own_text = leading.map_or(text, |(_, rest)| rest).trim();
-    let enhanced = leading.map(|(enhanced, _)| enhanced).or_else(|| EnhancedCode::after_hash(text));
+    // Only refusals are written that way.
+    let hashed = || if code >= 400 { EnhancedCode::after_hash(text) } else { None };
+    let enhanced = leading.map(|(enhanced, _)| enhanced).or_else(hashed);
     let (reply, lines) = match partial.take() {
-        None => (Reply { code, enhanced, text: own_text.to_owned() }, 1),
+        None => {
+            let mut reply = Reply { code, enhanced, text: String::new() };
+            // What is read at once holds an EHLO reply, so this does as well.
+            reply.text.reserve_exact(if more { ROOM } else { own_text.len() });
+            reply.text.push_str(own_text);
+            (reply, 1)
+        }
         Some((reply, _)) if reply.code != code => return Err(ReplyError::MixedCodes),
         Some((mut reply, lines)) => {
             if reply.text.len() + own_text.len() < MAX_TEXT {

@@ -16,6 +16,7 @@ pub struct Session<S> {
     wire: Wire<S>,
     parser: ReplyParser,
     capabilities: Capabilities,
+    greeting: Greeting,
     /// Replies still to come for commands already sent.
     outstanding: usize,
     /// Recipients asked about so far, and how many of them were refused.
@@ -28,6 +29,24 @@ pub struct Session<S> {
 /// One below the number of errors after which Postfix delays each reply by a second
 /// (`smtpd_soft_error_limit` is 10) and well below those after which servers hang up.
 const MAX_REFUSED: usize = 9;
+
+/// How a session begins (RFC 5321 §3.2): a server that does not know EHLO is asked with HELO, and
+/// offers nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Greeting {
+    #[default]
+    Ehlo,
+    Helo,
+}
+
+impl Greeting {
+    const fn other(self) -> Self {
+        match self {
+            Self::Ehlo => Self::Helo,
+            Self::Helo => Self::Ehlo,
+        }
+    }
+}
 
 /// Who asks about whom.
 #[derive(Clone, Copy)]
@@ -75,16 +94,23 @@ pub enum Broken {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    /// Waits for the banner and introduces ourselves: EHLO, then HELO where EHLO is refused.
+    /// Waits for the banner and introduces ourselves: by `greeting`, or by the other where that is
+    /// refused.
     ///
     /// # Errors
     /// [`Failure`] at banner or EHLO.
-    pub async fn open(stream: S, helo_name: &str, stage: &mut Stage) -> Result<Self, Failure> {
+    pub async fn open(
+        stream: S,
+        helo_name: &str,
+        greeting: Greeting,
+        stage: &mut Stage,
+    ) -> Result<Self, Failure> {
         *stage = Stage::Banner;
         let mut session = Self {
             wire: Wire::Plain(stream),
             parser: ReplyParser::default(),
             capabilities: Capabilities::default(),
+            greeting,
             outstanding: 0,
             asked: 0,
             refused: 0,
@@ -98,18 +124,32 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     async fn introduce(&mut self, helo_name: &str, stage: &mut Stage) -> Result<(), Failure> {
         *stage = Stage::Ehlo;
-        self.send(Stage::Ehlo, [&Command::Ehlo(helo_name)]).await?;
-        let ehlo = self.reply(Stage::Ehlo).await?;
-        if ehlo.is_permanent() {
-            // RFC 5321 §3.2: a server that does not know EHLO is asked with HELO. It offers nothing.
-            self.capabilities = Capabilities::default();
-            self.send(Stage::Ehlo, [&Command::Helo(helo_name)]).await?;
-            let helo = self.reply(Stage::Ehlo).await?;
-            expect(250, Stage::Ehlo, helo)?;
-            return Ok(());
+        let mut reply = self.greet(helo_name).await?;
+        if reply.is_permanent() {
+            self.greeting = self.greeting.other();
+            reply = self.greet(helo_name).await?;
         }
-        self.capabilities = Capabilities::parse(&expect(250, Stage::Ehlo, ehlo)?);
+        let reply = expect(250, Stage::Ehlo, reply)?;
+        self.capabilities = match self.greeting {
+            Greeting::Ehlo => Capabilities::parse(&reply),
+            Greeting::Helo => Capabilities::default(),
+        };
         Ok(())
+    }
+
+    async fn greet(&mut self, helo_name: &str) -> Result<Reply, Failure> {
+        let command = match self.greeting {
+            Greeting::Ehlo => Command::Ehlo(helo_name),
+            Greeting::Helo => Command::Helo(helo_name),
+        };
+        self.send(Stage::Ehlo, [&command]).await?;
+        self.reply(Stage::Ehlo).await
+    }
+
+    /// The greeting that was taken.
+    #[must_use]
+    pub const fn greeting(&self) -> Greeting {
+        self.greeting
     }
 
     #[must_use]
@@ -120,6 +160,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     #[must_use]
     pub const fn is_encrypted(&self) -> bool {
         matches!(self.wire, Wire::Encrypted(_))
+    }
+
+    /// The stream, while it is in the clear.
+    #[must_use]
+    pub const fn plain(&self) -> Option<&S> {
+        match &self.wire {
+            Wire::Plain(stream) => Some(stream),
+            Wire::Encrypted(_) => None,
+        }
     }
 
     /// Encrypts the session and introduces ourselves again (RFC 3207 §4.2).

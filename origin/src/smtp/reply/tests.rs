@@ -137,3 +137,17 @@ fn forgets_what_came_before_the_handshake() {
     parser.feed(b"250 genuine\r\n").unwrap();
     assert_eq!(parser.next_reply().unwrap().unwrap().text(), "genuine");
 }
+
+#[test]
+fn of_a_long_reply_the_beginning_is_kept_and_its_code_is_read() {
+    let line = format!("550-{}\r\n", "x".repeat(2_000));
+    let raw = format!("550-first\r\n{}550 5.1.1 last\r\n", line.repeat(20));
+    let reply = Reply::parse(&raw).unwrap();
+    assert!(reply.text().starts_with("first\nxxx"));
+    assert!(
+        (MAX_TEXT - line.len()..=MAX_TEXT).contains(&reply.text().len()),
+        "{}",
+        reply.text().len()
+    );
+    assert_eq!(reply.enhanced.unwrap().to_string(), "5.1.1");
+}

@@ -6,7 +6,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{Answer, Broken, Envelope, Failure, Session};
+use super::{Answer, Broken, Envelope, Failure, Greeting, Session};
 
 /// A server: says the first text, then for each further pair waits for exactly the expected bytes and
 /// says the answer. Afterwards it closes, and returns what came beyond the script.
@@ -31,7 +31,8 @@ async fn ask(stream: DuplexStream, recipient: &str) -> (Result<Answer, Failure>,
     let recipient = Address::parse(recipient).unwrap();
     let mut stage = Stage::Connect;
     let asking = async || {
-        let mut session = Session::open(stream, "probe.example.com", &mut stage).await?;
+        let mut session =
+            Session::open(stream, "probe.example.com", Greeting::Ehlo, &mut stage).await?;
         let envelope =
             Envelope { reverse_path: "", recipient: &recipient, control: None, last: false };
         let answer = session.ask(envelope, &mut stage).await?;
@@ -138,6 +139,31 @@ async fn the_end_of_the_stream_is_noticed_at_each_stage() {
 }
 
 #[tokio::test]
+async fn where_one_greeting_is_refused_the_other_is_tried() {
+    const HELO: &str = "HELO probe.example.com\r\n";
+    for (first, script, taken) in [
+        (
+            Greeting::Ehlo,
+            &[("", "220 mx\r\n"), (EHLO, "502 what?\r\n"), (HELO, "250 mx\r\n")],
+            Greeting::Helo,
+        ),
+        (
+            Greeting::Helo,
+            &[("", "220 mx\r\n"), (HELO, "502 what?\r\n"), (EHLO, "250-mx\r\n250 PIPELINING\r\n")],
+            Greeting::Ehlo,
+        ),
+    ] {
+        let (client, server) = server(script);
+        let mut stage = Stage::Connect;
+        let session = Session::open(client, "probe.example.com", first, &mut stage).await.unwrap();
+        assert_eq!(session.greeting(), taken);
+        assert_eq!(session.capabilities().pipelining, taken == Greeting::Ehlo);
+        drop(session);
+        server.await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn garbage_is_noticed_at_each_stage() {
     let scripts: [(&'static [(&str, &str)], Stage); 7] = [
         (&[("", "SSH-2.0-OpenSSH_9.2\r\n")], Stage::Banner),
@@ -212,7 +238,7 @@ async fn a_server_that_never_ends_its_banner_is_cut_off() {
 async fn a_helo_name_that_is_no_name_does_not_reach_the_wire() {
     let (client, server) = server(&[("", "220 ready\r\n")]);
     let mut stage = Stage::Connect;
-    let opened = Session::open(client, "probe\r\nDATA", &mut stage).await;
+    let opened = Session::open(client, "probe\r\nDATA", Greeting::Ehlo, &mut stage).await;
     assert!(matches!(opened, Err(Failure::Broken(Stage::Ehlo, Broken::Unencodable))));
     drop(opened);
     assert_eq!(server.await.unwrap(), "");
@@ -226,7 +252,8 @@ async fn ask_all(
     recipients: &[&str],
 ) -> (Vec<Result<Answer, Failure>>, bool) {
     let mut stage = Stage::Connect;
-    let mut session = Session::open(stream, "probe.example.com", &mut stage).await.unwrap();
+    let mut session =
+        Session::open(stream, "probe.example.com", Greeting::Ehlo, &mut stage).await.unwrap();
     let mut answers = Vec::new();
     for recipient in recipients {
         let recipient = Address::parse(recipient).unwrap();
@@ -300,7 +327,7 @@ async fn words_while_idle_make_a_session_unquiet() {
     let (client, mut stream) = duplex(4_096);
     let mut stage = Stage::Connect;
     stream.write_all(b"220 ready\r\n250 mx\r\n").await.unwrap();
-    let opened = Session::open(client, "probe.example.com", &mut stage).await;
+    let opened = Session::open(client, "probe.example.com", Greeting::Ehlo, &mut stage).await;
     assert!(opened.is_err(), "words before the question");
 
     let (client, mut stream) = duplex(4_096);
@@ -311,7 +338,8 @@ async fn words_while_idle_make_a_session_unquiet() {
         stream.write_all(b"250 mx\r\n").await.unwrap();
         stream
     });
-    let mut session = Session::open(client, "probe.example.com", &mut stage).await.unwrap();
+    let mut session =
+        Session::open(client, "probe.example.com", Greeting::Ehlo, &mut stage).await.unwrap();
     let mut stream = serving.await.unwrap();
     assert!(session.is_quiet().await);
     stream.write_all(b"421 4.4.2 bye\r\n").await.unwrap();
@@ -333,7 +361,8 @@ async fn nine_refusals_are_enough_for_one_session() {
         }
     });
     let mut stage = Stage::Connect;
-    let mut session = Session::open(client, "probe.example.com", &mut stage).await.unwrap();
+    let mut session =
+        Session::open(client, "probe.example.com", Greeting::Ehlo, &mut stage).await.unwrap();
     let recipient = Address::parse("user@example.org").unwrap();
     let envelope = Envelope { reverse_path: "", recipient: &recipient, control: None, last: false };
     let mut asked = 0;
@@ -355,7 +384,8 @@ async fn the_control_recipient_comes_last_and_cannot_spoil_the_answer() {
         ),
     ]);
     let mut stage = Stage::Connect;
-    let mut session = Session::open(client, "probe.example.com", &mut stage).await.unwrap();
+    let mut session =
+        Session::open(client, "probe.example.com", Greeting::Ehlo, &mut stage).await.unwrap();
     let recipient = Address::parse("user@example.org").unwrap();
     let control = Address::parse("nobody@example.org").unwrap();
     let envelope =

@@ -1,0 +1,54 @@
+use std::{
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::{Context as _, Result, bail};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    runtime::Builder,
+};
+
+/// This program once more, as a mail server: what a server holds must not pass for what a probe holds.
+pub struct Twin {
+    pub address: SocketAddr,
+    process: Child,
+}
+
+impl Twin {
+    /// `role` is the argument that tells it what to be.
+    pub fn start(role: &str) -> Result<Self> {
+        let mut process =
+            Command::new(std::env::current_exe()?).arg(role).stdout(Stdio::piped()).spawn()?;
+        let stdout = process.stdout.take().context("no stdout")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        match line.trim().parse() {
+            Ok(address) => Ok(Self { address, process }),
+            Err(error) => bail!("{role} says {line:?}: {error}"),
+        }
+    }
+}
+
+impl Drop for Twin {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The twin's whole life: says where it is, and gives each connection to `serve`, with its number.
+pub fn be<F>(serve: impl Fn(TcpStream, usize) -> F) -> Result<()>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        println!("{}", listener.local_addr()?);
+        for number in 0.. {
+            tokio::spawn(serve(listener.accept().await?.0, number));
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,91 @@
+//! EHLO or HELO: what a host takes is remembered.
+
+mod stage;
+
+use std::sync::{Arc, Mutex};
+
+use rcpt_shared::{Reason, Status};
+use stage::{MailServer, origin, verdict};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
+/// The commands of each session, in the order of sessions.
+type Heard = Arc<Mutex<Vec<Vec<String>>>>;
+
+/// Answers each command as `answer` says, which is given the number of the session.
+async fn server(heard: &Heard, answer: fn(usize, &str) -> &'static str) -> MailServer {
+    let heard = heard.clone();
+    MailServer::serving(move |stream, session| {
+        let heard = heard.clone();
+        async move {
+            heard.lock().unwrap().push(Vec::new());
+            let mut stream = BufReader::new(stream);
+            let (mut line, mut reply) = (String::new(), "220 mx");
+            while stream.write_all(format!("{reply}\r\n").as_bytes()).await.is_ok() {
+                line.clear();
+                if stream.read_line(&mut line).await.unwrap_or(0) == 0 {
+                    return;
+                }
+                let verb = line.split([' ', '\r']).next().unwrap();
+                reply = answer(session, verb);
+                heard.lock().unwrap()[session].push(verb.to_owned());
+            }
+        }
+    })
+    .await
+}
+
+/// Asks about `count` addresses, in a session each.
+async fn asked(server: &MailServer, count: usize) -> Vec<(Status, Reason)> {
+    let origin = origin(&[("RCPT_ROUTES", &*server.route()), ("RCPT_SESSION_RECIPIENTS", "1")]);
+    let mut told = Vec::new();
+    for n in 0..count {
+        let verdict = verdict(&origin, &format!("u{n}@sandbox.test")).await;
+        told.push((verdict.status, verdict.reason));
+    }
+    told
+}
+
+fn greetings(heard: &Heard) -> Vec<Vec<String>> {
+    let mut sessions = heard.lock().unwrap().clone();
+    for commands in &mut sessions {
+        commands.retain(|verb| ["EHLO", "HELO"].contains(&verb.as_str()));
+    }
+    sessions
+}
+
+const ACCEPTED: (Status, Reason) = (Status::Accepted, Reason::Accepted);
+
+#[tokio::test]
+async fn a_host_that_takes_helo_alone_is_not_asked_with_ehlo_again() {
+    let heard = Heard::default();
+    let server =
+        server(&heard, |_, verb| if verb == "EHLO" { "500 what?" } else { "250 ok" }).await;
+    assert_eq!(asked(&server, 3).await, [ACCEPTED; 3]);
+    assert_eq!(greetings(&heard), [&["EHLO", "HELO"][..], &["HELO"], &["HELO"]]);
+}
+
+#[tokio::test]
+async fn a_host_that_takes_helo_no_more_is_asked_with_ehlo() {
+    let heard = Heard::default();
+    let server = server(&heard, |session, verb| match (session, verb) {
+        (0, "EHLO") | (1.., "HELO") => "502 what?",
+        _ => "250 ok",
+    })
+    .await;
+    assert_eq!(asked(&server, 3).await, [ACCEPTED; 3]);
+    assert_eq!(greetings(&heard), [&["EHLO", "HELO"][..], &["HELO", "EHLO"], &["EHLO"]]);
+}
+
+#[tokio::test]
+async fn a_host_that_demands_encryption_may_offer_it_in_the_next_session() {
+    let heard = Heard::default();
+    let server = server(&heard, |session, verb| match (session, verb) {
+        (0, "EHLO") => "502 not yet",
+        (1, "MAIL") => "530 5.7.0 Must issue a STARTTLS command first",
+        _ => "250 ok",
+    })
+    .await;
+    let told = asked(&server, 3).await;
+    assert_eq!(told, [ACCEPTED, (Status::BlockedByProvider, Reason::Blocked), ACCEPTED]);
+    assert_eq!(greetings(&heard), [&["EHLO", "HELO"][..], &["HELO"], &["EHLO"]]);
+}
