@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
-use rcpt_shared::{KeyRing, Ticket, Verdict};
+use rcpt_shared::{KeyRing, Reason, Stage, Status, Ticket, Verdict};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::json;
 
@@ -134,6 +134,13 @@ impl Builder {
             .await?;
         Ok(Origin { process, url, keys, client, builder: self })
     }
+}
+
+/// Status, reason, and the reply they were read from.
+#[must_use]
+pub fn gist(verdict: &Verdict) -> (Status, Reason, Stage, Option<u16>, Option<&str>) {
+    let Verdict { status, reason, stage, smtp_code, enhanced_code, .. } = verdict;
+    (*status, *reason, *stage, *smtp_code, enhanced_code.as_deref())
 }
 
 /// A running origin, and the means to ask it as the edge does.

@@ -3,14 +3,11 @@
 use std::time::Duration;
 
 use rcpt_shared::{
-    Reason::{
-        self, Accepted, Greylisted, MailboxDisabled, MailboxFull, NoSuchMailbox, RelayDenied,
-    },
+    Reason::{Accepted, Greylisted, MailboxDisabled, MailboxFull, NoSuchMailbox, RelayDenied},
     Stage,
     Status::{self, BlockedByProvider, Refused},
-    Verdict,
 };
-use rcpt_tests::{Exim, Origin};
+use rcpt_tests::{Exim, Origin, origin::gist};
 use tokio::{sync::OnceCell, time::sleep};
 
 const GREYLIST_DELAY: Duration = Duration::from_secs(2);
@@ -27,12 +24,6 @@ async fn origin() -> &'static Origin {
         Origin::builder().routes(&routes).start().await.expect("origin")
     };
     ORIGIN.get_or_init(start).await
-}
-
-/// Status, reason, and the reply they were read from.
-fn gist(verdict: &Verdict) -> (Status, Reason, Stage, Option<u16>, Option<&str>) {
-    let Verdict { status, reason, stage, smtp_code, enhanced_code, .. } = verdict;
-    (*status, *reason, *stage, *smtp_code, enhanced_code.as_deref())
 }
 
 #[tokio::test]

@@ -3,14 +3,14 @@
 
 use rcpt_shared::{
     Reason::{
-        self, Accepted, Greylisted, MailboxDisabled, MailboxFull, NoSuchMailbox,
-        Smtputf8Unsupported, TlsFailed,
+        Accepted, Greylisted, MailboxDisabled, MailboxFull, NoSuchMailbox, Smtputf8Unsupported,
+        TlsFailed,
     },
     Stage,
     Status::{self, BlockedByProvider, Refused, SmtpConnectError},
     Verdict,
 };
-use rcpt_tests::{OpenSmtpd, Origin};
+use rcpt_tests::{OpenSmtpd, Origin, origin::gist};
 use tokio::sync::OnceCell;
 
 async fn opensmtpd() -> &'static OpenSmtpd {
@@ -25,12 +25,6 @@ async fn origin() -> &'static Origin {
         Origin::builder().routes(&routes).start().await.expect("origin")
     };
     ORIGIN.get_or_init(start).await
-}
-
-/// Status, reason, and the reply they were read from.
-fn gist(verdict: &Verdict) -> (Status, Reason, Stage, Option<u16>, Option<&str>) {
-    let Verdict { status, reason, stage, smtp_code, enhanced_code, .. } = verdict;
-    (*status, *reason, *stage, *smtp_code, enhanced_code.as_deref())
 }
 
 #[tokio::test]

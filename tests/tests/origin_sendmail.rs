@@ -2,15 +2,15 @@
 
 use rcpt_shared::{
     Reason::{
-        self, Accepted, Greylisted, MailboxDisabled, MailboxFull, NoSuchMailbox, RelayDenied,
+        Accepted, Greylisted, MailboxDisabled, MailboxFull, NoSuchMailbox, RelayDenied,
         Smtputf8Unsupported,
     },
     Stage,
     Status::{self, BlockedByProvider, Refused, SmtpConnectError},
-    Verdict,
 };
 use rcpt_tests::{
     Origin, Sendmail,
+    origin::gist,
     sendmail::{STRANGER, TLS_ONLY, TLS_ONLY_FOR_NOW},
 };
 use tokio::sync::OnceCell;
@@ -29,12 +29,6 @@ async fn origin_at(source: &str) -> Origin {
 async fn origin() -> &'static Origin {
     static ORIGIN: OnceCell<Origin> = OnceCell::const_new();
     ORIGIN.get_or_init(async || origin_at(STRANGER).await).await
-}
-
-/// Status, reason, and the reply they were read from.
-fn gist(verdict: &Verdict) -> (Status, Reason, Stage, Option<u16>, Option<&str>) {
-    let Verdict { status, reason, stage, smtp_code, enhanced_code, .. } = verdict;
-    (*status, *reason, *stage, *smtp_code, enhanced_code.as_deref())
 }
 
 #[tokio::test]
