@@ -31,8 +31,10 @@ pub(super) enum Meaning {
     Greylisting,
     /// A request to come back: greylisting, unless a code says otherwise.
     TryLater,
-    /// The server's own, whoever asks for whom.
+    /// The server's own, whoever asks for whom, and whatever the code.
     Trouble,
+    /// The server fails at the moment, unless a code says otherwise.
+    Outage,
     MailboxFull,
     MessageSize,
     Disabled,

@@ -70,6 +70,10 @@ fn permanent(reply: &Reply, evidence: &Evidence) -> Finding {
     if let Some(reason) = evidence.about_us() {
         return Finding::blocked(reason);
     }
+    // Some say for ever and mean for now.
+    if speaks_of(Meaning::Greylisting) {
+        return Finding::greylisted(reply);
+    }
     let recipient = speaks_of(Meaning::Recipient);
     let mailbox = recipient || speaks_of(Meaning::Disabled) || speaks_of(Meaning::MailboxFull);
     match evidence.enhanced {
@@ -124,6 +128,9 @@ fn by_code_and_text(reply: &Reply, evidence: &Evidence, recipient: bool) -> Find
     if speaks_of(Meaning::Policy) {
         return Finding::blocked(Reason::Blocked);
     }
+    if speaks_of(Meaning::Outage) {
+        return Finding::unanswered(Reason::ServerUnavailable);
+    }
     if speaks_of(Meaning::Disabled) {
         return Finding::refused(Reason::MailboxDisabled);
     }
@@ -137,6 +144,9 @@ fn by_code_and_text(reply: &Reply, evidence: &Evidence, recipient: bool) -> Find
         (Some((3, _)), _) => Finding::unanswered(Reason::ServerUnavailable),
         (Some(TOO_MANY_RECIPIENTS), _) => Finding::blocked(Reason::RateLimited),
         (Some((5 | 6, _)), _) => Finding::unanswered(Reason::ProtocolError),
+        (_, 550 | 551 | 553) if speaks_of(Meaning::TryLater) => {
+            Finding::unanswered(Reason::ServerUnavailable)
+        }
         (_, 550 | 551 | 553) if speaks_of(Meaning::Domain) => {
             Finding::refused(Reason::DomainRefusesMail)
         }

@@ -1,7 +1,7 @@
 //! What servers write of the moment and of the message: of nobody's address.
 
 use super::{
-    Meaning::{Greylisting, MessageSize, Trouble, TryLater},
+    Meaning::{Greylisting, MessageSize, Outage, Trouble, TryLater},
     Phrase, row,
 };
 
@@ -22,6 +22,26 @@ pub(super) const ABOUT_MOMENT: &[Phrase] = &[
     row(Trouble, "mail system full", "a bounce list"),
     row(Trouble, "agent busy", "Outlook.com"),
     row(Trouble, "verification in progress", "Postfix, Proofpoint"),
+    row(Outage, "server error", "Yahoo, Outlook.com"),
+    row(Outage, "system error", "Zoho"),
+    row(Outage, "service unavailable", "Postfix, iCloud"),
+    row(Outage, "temporarily unavailable", "Comcast, GoDaddy"),
+    row(Outage, "temporary unavailable", "chkuser"),
+    row(Outage, "currently unavailable", "Postfix postscreen, Yandex"),
+    row(Outage, "temporary failure", "Barracuda, OpenSMTPD"),
+    row(Outage, "lookup failure", "Postfix"),
+    row(Outage, "system storage", "Sendmail"),
+    row(Outage, "system resources", "Proofpoint"),
+    row(Outage, "out of memory", "notqmail"),
+    row(Outage, "timeout", "Gmail, Yandex"),
+    row(Outage, "configuration problem", "Postfix"),
+    row(Outage, "config error", "a bounce list"),
+    row(Outage, "database temporary error", "eYou"),
+    row(Outage, "thread limit", "Exchange Online"),
+    row(Outage, "queue unavailable", "eYou"),
+    row(Outage, "loop detected", "Rackspace"),
+    row(Outage, "license expired", "Barracuda"),
+    row(Outage, "at this time", "Stalwart"),
     row(MessageSize, "message size", "Postfix"),
     row(MessageSize, "message too", "Exim"),
     row(MessageSize, "message exceeds", "Sendmail"),

@@ -39,7 +39,6 @@ pub(super) const ABOUT_RECIPIENT: &[Phrase] = &[
     row(Disabled, "account expired", "a bounce list"),
     row(Disabled, "is locked", "Sina"),
     row(Disabled, "archived recipient", "La Poste"),
-    row(Disabled, "not being accepted at this address", "spamdyke"),
     row(Recipient, "user unknown", "Postfix, Sendmail"),
     row(Recipient, "unknown user", "Exim"),
     row(Recipient, "unknown recipient", "Exim"),

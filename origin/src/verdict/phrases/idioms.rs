@@ -3,7 +3,7 @@
 //! Where one of these stands, it is taken out of the text before the other tables are searched.
 
 use super::{
-    Meaning::{Client, Disabled, MailboxFull, Recipient, Trouble},
+    Meaning::{Client, Disabled, MailboxFull, Outage, Recipient, Trouble},
     Phrase, row,
 };
 
@@ -14,6 +14,7 @@ pub(in super::super) const IDIOMS: &[Phrase] = &[
     row(Trouble, "too many recursive forwards", "hMailServer"),
     row(Trouble, "no helo given before mail", "Exim"),
     row(Trouble, "helo required before mail", "Exim"),
+    row(Outage, "queue quota exceeded", "Outlook.com"),
     row(Client, "too many dnsbls", "policyd-weight"),
     row(Client, "temporarily deferred due to unresolvable", "Yahoo"),
     row(Client, "relaying denied - your ip", "Postfix"),
@@ -21,6 +22,7 @@ pub(in super::super) const IDIOMS: &[Phrase] = &[
     row(Disabled, "blocked due to inactivity", "Free"),
     row(Disabled, "mailbox is blocked", "a hosting provider"),
     row(Disabled, "recipient account isblocked", "La Poste"),
+    row(Disabled, "mail is not being accepted at this address", "spamdyke"),
     row(Recipient, "mailbox is not allowed", "Symantec"),
     row(Recipient, "mailbox syntax not allowed", "chkuser"),
     row(Recipient, "denied by secumail valid-address-filter", "SecuMail"),
