@@ -24,6 +24,8 @@ pub(super) fn judge(stage: Stage, reply: &Reply) -> Finding {
     if evidence.speaks_of(Meaning::Trouble) {
         return Finding::unanswered(Reason::ServerUnavailable);
     }
+    // 500–504 are about our syntax, whatever the words were about.
+    let syntax = matches!(reply.code, 500..=504);
     match evidence.enhanced {
         Some((7, _)) if reply.code == 421 || evidence.speaks_of(Meaning::TryLater) => {
             Finding::blocked(Reason::RateLimited)
@@ -33,14 +35,12 @@ pub(super) fn judge(stage: Stage, reply: &Reply) -> Finding {
         Some((6, 7)) => Finding::unanswered(Reason::Smtputf8Unsupported),
         // At MAIL an address status (RFC 3463 §3.2) is about the reverse-path.
         Some((1, _)) if stage == Stage::Mail => Finding::blocked(Reason::Blocked),
+        _ if syntax => Finding::unanswered(Reason::ServerUnavailable),
         // So are, there, words about an address that does not exist.
         _ if stage == Stage::Mail && reply.is_permanent() && names_an_address(&evidence) => {
             Finding::blocked(Reason::Blocked)
         }
-        // 500–504 are of our syntax, whatever the argument was about.
-        _ if evidence.speaks_of(Meaning::Policy) && !matches!(reply.code, 500..=504) => {
-            Finding::blocked(Reason::Blocked)
-        }
+        _ if evidence.speaks_of(Meaning::Policy) => Finding::blocked(Reason::Blocked),
         _ => Finding::unanswered(Reason::ServerUnavailable),
     }
 }

@@ -73,7 +73,8 @@ fn comparable(text: &str) -> String {
 }
 
 fn is_ip_address(word: &str) -> bool {
-    let bare = word.trim_matches(['[', ']', '(', ')', ',', ';', '.']);
+    let start = word.trim_start_matches(['[', '(']);
+    let bare = start.trim_end_matches([']', ')', ',', ';', '.', ':']);
     bare.contains(['.', ':']) && bare.parse::<IpAddr>().is_ok()
 }
 
@@ -89,7 +90,7 @@ mod tests {
             ("no such user spamhaus@example.org here", " no such user here "),
             (r#"<"blocked using spamhaus"@example.org>... unknown"#, " ... unknown "),
             ("Client IP address [192.0.2.1] rejected", " client ip address rejected "),
-            ("2001:db8::1, see https://a.example", " see https://a.example "),
+            ("[192.0.2.1]: 2001:db8::1, see https://a.example", " see https://a.example "),
             ("5.4.1 a: b", " 5.4.1 a: b "),
             ("a < b", " a b "),
             ("", " "),
