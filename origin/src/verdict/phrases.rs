@@ -1,7 +1,7 @@
 //! What servers write, in lower case, each row with the provider or software it was seen at.
 //!
 //! A phrase is searched in the text as `evidence.rs` prepares it: words separated and surrounded by
-//! single spaces, without quoted addresses.
+//! single spaces, without quoted addresses. Sisimai is a library that reads bounces, and lists what it met.
 
 mod about_moment;
 mod about_recipient;
@@ -27,6 +27,8 @@ pub(super) enum Meaning {
     Client,
     /// Us, unless a code says otherwise.
     Policy,
+    /// Our side of the conversation: us, unless a code or a word about the recipient says otherwise.
+    Sending,
     /// By its name, or in the fixed words of a software that does it.
     Greylisting,
     /// A request to come back: greylisting, unless a code says otherwise.

@@ -150,6 +150,7 @@ fn by_code_and_text(reply: &Reply, evidence: &Evidence, recipient: bool) -> Find
         (_, 550 | 551 | 553) if speaks_of(Meaning::Domain) => {
             Finding::refused(Reason::DomainRefusesMail)
         }
+        (_, 550 | 551 | 553) if speaks_of(Meaning::Sending) => Finding::blocked(Reason::Blocked),
         (_, 550 | 551 | 553) => Finding::refused(Reason::NoSuchMailbox),
         // RFC 5321 §4.2.3: exceeded storage allocation.
         (_, 552) => Finding::refused(Reason::MailboxFull),

@@ -53,12 +53,22 @@ fn words_about_us_win_over_words_about_the_recipient() {
 }
 
 #[test]
-fn words_about_the_moment_are_no_verdict_on_the_mailbox_unless_a_code_says_so() {
-    use Meaning::{Greylisting, MessageSize, Outage, Trouble, TryLater};
-    for text in words(&[Greylisting, MessageSize, Outage, Trouble, TryLater]) {
+fn words_of_sending_or_of_the_moment_are_no_verdict_on_the_mailbox_unless_a_code_says_so() {
+    use Meaning::{Greylisting, MessageSize, Outage, Sending, Trouble, TryLater};
+    for text in words(&[Greylisting, MessageSize, Outage, Sending, Trouble, TryLater]) {
         for code in [550, 551, 553, 554] {
-            let reply = format!("{code} sorry: {text}");
+            let reply = format!("{code} sorry, {text} .");
             assert_ne!(status(&reply), Status::Refused, "{reply}");
+        }
+    }
+}
+
+#[test]
+fn words_about_the_recipient_win_over_words_of_sending() {
+    for text in words(&[Meaning::Sending]) {
+        for recipient in ["user unknown", "account disabled", "no such domain"] {
+            let reply = format!("550 {recipient} , {text} .");
+            assert_eq!(status(&reply), Status::Refused, "{reply}");
         }
     }
 }
