@@ -81,6 +81,7 @@ pub(super) const ABOUT_RECIPIENT: &[Phrase] = &[
     row(Recipient, "account unavailable", "Sisimai"),
     row(Recipient, "not a member of", "a bounce list"),
     row(Recipient, "tried to reach", "Gmail"),
+    row(Recipient, "recipient address is not", "a bounce list"),
     row(Domain, "does not accept mail", "Postfix, Sendmail"),
     row(Domain, "no such domain", "SurgeMail"),
     row(Domain, "domain not found", "Postfix"),

@@ -248,4 +248,8 @@ pub(super) const ABOUT_US: &[Phrase] = &[
     row(Sending, "dead domain", "Sisimai"),
     row(Sending, "attachments", "AOL"),
     row(Sending, "authentif", "Sisimai"),
+    row(Sending, "mail rejected", "Outlook.com, Zoho"),
+    row(Sending, "mail refused", "a bounce list"),
+    row(Sending, " is listed", "drbl"),
+    row(Sending, " relay", "Symantec"),
 ];
