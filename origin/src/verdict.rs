@@ -3,7 +3,8 @@
 //! The one rule: a refusal of *us* is never a statement about the mailbox. `false` is said only where
 //! the server spoke about the recipient, at RCPT. The order of evidence is the stage, the enhanced
 //! code, the basic code, the text; except that text which is unmistakably about us is believed over
-//! any code, because servers that reuse `5.1.1` for a blocklist hit exist.
+//! any code, because servers that reuse `5.1.1` for a blocklist hit exist. Where no code and no word
+//! speaks of the recipient, a word of sending (`your message`, `from`) is enough to say nothing.
 
 mod early;
 mod evidence;

@@ -1,6 +1,8 @@
+use std::net::IpAddr;
+
 use rcpt_shared::Reason;
 
-use super::phrases::{Meaning, PHRASES};
+use super::phrases::{IDIOMS, Meaning, phrases};
 use crate::smtp::Reply;
 
 /// What the text of a refusal speaks of.
@@ -13,11 +15,16 @@ pub(super) struct Evidence {
 
 impl Evidence {
     pub(super) fn of(reply: &Reply) -> Self {
-        let text = comparable(reply.text());
-        let meanings = PHRASES
-            .iter()
-            .filter(|row| text.contains(row.text))
-            .fold(0, |meanings, row| meanings | row.meaning.bit());
+        let mut text = comparable(reply.text());
+        let mut meanings = 0;
+        for idiom in IDIOMS {
+            if text.contains(idiom.text) {
+                meanings |= idiom.meaning.bit();
+                text = text.replace(idiom.text, " ");
+            }
+        }
+        let spoken = phrases().filter(|row| text.contains(row.text));
+        meanings = spoken.fold(meanings, |meanings, row| meanings | row.meaning.bit());
         let enhanced = reply.enhanced.map(|code| (code.subject, code.detail));
         Self { meanings, enhanced }
     }
@@ -44,12 +51,13 @@ impl Evidence {
 
 /// The text in lower case, its words separated and surrounded by single spaces, without what is in
 /// angle brackets and without words that hold an `@`: servers quote the address, and a mailbox may be
-/// called `spamhaus`.
+/// called `spamhaus`. Nor with IP addresses, which stand in the middle of what is said of them.
 fn comparable(text: &str) -> String {
     let mut words = String::with_capacity(text.len() + 2);
     let mut rest = text;
     let mut push = |part: &str| {
-        for word in part.split_whitespace().filter(|word| !word.contains('@')) {
+        let quoted = |word: &&str| word.contains('@') || is_ip_address(word);
+        for word in part.split_whitespace().filter(|word| !quoted(word)) {
             words.push(' ');
             words.extend(word.chars().flat_map(char::to_lowercase));
         }
@@ -64,6 +72,12 @@ fn comparable(text: &str) -> String {
     words
 }
 
+fn is_ip_address(word: &str) -> bool {
+    let start = word.trim_start_matches(['[', '(']);
+    let bare = start.trim_end_matches([']', ')', ',', ';', '.', ':']);
+    bare.contains(['.', ':']) && bare.parse::<IpAddr>().is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::comparable;
@@ -75,6 +89,9 @@ mod tests {
             ("<spamhaus@example.org>: Recipient\nrejected", " : recipient rejected "),
             ("no such user spamhaus@example.org here", " no such user here "),
             (r#"<"blocked using spamhaus"@example.org>... unknown"#, " ... unknown "),
+            ("Client IP address [192.0.2.1] rejected", " client ip address rejected "),
+            ("[192.0.2.1]: 2001:db8::1, see https://a.example", " see https://a.example "),
+            ("5.4.1 a: b", " 5.4.1 a: b "),
             ("a < b", " a b "),
             ("", " "),
         ] {

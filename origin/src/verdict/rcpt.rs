@@ -5,6 +5,11 @@ use rcpt_shared::{Reason, Status};
 use super::{Evidence, Finding, phrases::Meaning};
 use crate::smtp::Reply;
 
+/// RFC 7372 §3.3.
+const REVERSE_DNS_FAILED: (u16, u16) = (7, 25);
+/// RFC 3463 §3.6.
+const TOO_MANY_RECIPIENTS: (u16, u16) = (5, 3);
+
 pub(super) fn judge(reply: &Reply) -> Finding {
     match reply.code {
         // 252 is "cannot verify, but will accept": RFC 5321 §4.3.2 tells a client to go by the first
@@ -25,19 +30,25 @@ fn transient(reply: &Reply, evidence: &Evidence) -> Finding {
         return Finding::refused(Reason::MailboxFull);
     }
     // Mail system and network status (RFC 3463 §3.4, §3.5): their trouble, in which an "IP address" may
-    // be one of theirs; save that Sendmail and Exchange limit our rate by 4.3.2.
+    // be one of theirs; save that Sendmail says 4.4.0 of our reverse DNS, and Exchange 4.3.2 of our rate.
     if matches!(evidence.enhanced, Some((3 | 4, _))) {
-        return if speaks_of(Meaning::Rate) {
-            Finding::blocked(Reason::RateLimited)
-        } else {
-            Finding::unanswered(Reason::ServerUnavailable)
+        return match evidence.about_us() {
+            Some(reason @ (Reason::ReverseDnsRequired | Reason::RateLimited)) => {
+                Finding::blocked(reason)
+            }
+            _ => Finding::unanswered(Reason::ServerUnavailable),
         };
+    }
+    if evidence.enhanced == Some(REVERSE_DNS_FAILED) {
+        return Finding::blocked(Reason::ReverseDnsRequired);
     }
     if let Some(reason) = evidence.about_us() {
         return Finding::blocked(reason);
     }
+    if speaks_of(Meaning::Trouble) {
+        return Finding::unanswered(Reason::ServerUnavailable);
+    }
     match (evidence.enhanced, reply.code) {
-        (Some((7, 25)), _) => Finding::blocked(Reason::ReverseDnsRequired),
         (Some((7, _)), 450 | 451) | (Some((2, 0)), _) => Finding::greylisted(reply),
         (Some((2, 1)), _) | (Some((7, _)), 421) => Finding::blocked(Reason::RateLimited),
         (Some((7, _) | (1, 7 | 8)), _) => Finding::blocked(Reason::Blocked),
@@ -53,22 +64,37 @@ fn transient(reply: &Reply, evidence: &Evidence) -> Finding {
 
 fn permanent(reply: &Reply, evidence: &Evidence) -> Finding {
     let speaks_of = |meaning| evidence.speaks_of(meaning);
+    if evidence.enhanced == Some(REVERSE_DNS_FAILED) {
+        return Finding::blocked(Reason::ReverseDnsRequired);
+    }
     if let Some(reason) = evidence.about_us() {
         return Finding::blocked(reason);
+    }
+    // Some say for ever and mean for now.
+    if speaks_of(Meaning::Greylisting) {
+        return Finding::greylisted(reply);
     }
     let recipient = speaks_of(Meaning::Recipient);
     let mailbox = recipient || speaks_of(Meaning::Disabled) || speaks_of(Meaning::MailboxFull);
     match evidence.enhanced {
-        Some((7, 25)) => Finding::blocked(Reason::ReverseDnsRequired),
         // 5.1.7 and 5.1.8 are about the sender's address (RFC 3463 §3.2).
         Some((7, _) | (1, 7 | 8)) => Finding::blocked(Reason::Blocked),
         // A code about the mailbox, and words about policy and no mailbox: AOL and others did that.
         Some((1 | 2, _)) if speaks_of(Meaning::Policy) && !mailbox => {
             Finding::blocked(Reason::Blocked)
         }
-        Some((1, 2)) => Finding::refused(Reason::DomainRefusesMail),
+        // "Bad destination system address" (RFC 3463 §3.2), which Stalwart says of a mailbox.
+        Some((1, 2)) if !recipient || speaks_of(Meaning::Domain) => {
+            Finding::refused(Reason::DomainRefusesMail)
+        }
         // RFC 7505 §4.2 pairs 5.1.10 with 556; Exchange uses it for an unknown recipient.
-        Some((1, 10)) if reply.code == 556 => Finding::refused(Reason::DomainRefusesMail),
+        Some((1, detail)) if reply.code == 556 && (detail == 10 || speaks_of(Meaning::Domain)) => {
+            Finding::refused(Reason::DomainRefusesMail)
+        }
+        // 552 is of storage (RFC 5321 §4.2.3) and the text agrees: Comcast and Orange say so by 5.1.1.
+        Some((1, _)) if reply.code == 552 && speaks_of(Meaning::MailboxFull) => {
+            Finding::refused(Reason::MailboxFull)
+        }
         Some((1, _)) => Finding::refused(Reason::NoSuchMailbox),
         Some((2, 1)) => Finding::refused(Reason::MailboxDisabled),
         Some((2, 2)) => Finding::refused(Reason::MailboxFull),
@@ -80,6 +106,7 @@ fn permanent(reply: &Reply, evidence: &Evidence) -> Finding {
         Some((2, 3) | (3, 4)) => Finding::unanswered(Reason::ProtocolError),
         // Exchange Online's recipient lookup; otherwise a routing status.
         Some((4, _)) if recipient => Finding::refused(Reason::NoSuchMailbox),
+        Some((4, _)) if speaks_of(Meaning::Policy) => Finding::blocked(Reason::Blocked),
         Some((4, _)) => Finding::unanswered(Reason::ServerUnavailable),
         _ => by_code_and_text(reply, evidence, recipient),
     }
@@ -88,30 +115,45 @@ fn permanent(reply: &Reply, evidence: &Evidence) -> Finding {
 /// The enhanced code is absent, or says nothing about whom the refusal is about.
 fn by_code_and_text(reply: &Reply, evidence: &Evidence, recipient: bool) -> Finding {
     let speaks_of = |meaning| evidence.speaks_of(meaning);
-    match reply.code {
-        500..=504 | 555 => return Finding::unanswered(Reason::ProtocolError),
-        521 | 556 => return Finding::refused(Reason::DomainRefusesMail),
-        _ => {}
+    if matches!(reply.code, 500..=504 | 555) {
+        return Finding::unanswered(Reason::ProtocolError);
+    }
+    if speaks_of(Meaning::Trouble) {
+        return Finding::unanswered(Reason::ServerUnavailable);
     }
     if speaks_of(Meaning::MailboxFull) {
         return Finding::refused(Reason::MailboxFull);
     }
-    if reply.code == 552 && speaks_of(Meaning::MessageSize) {
+    // Of a message that was not sent yet.
+    if speaks_of(Meaning::MessageSize) {
         return Finding::unanswered(Reason::ProtocolError);
     }
     if speaks_of(Meaning::Policy) {
         return Finding::blocked(Reason::Blocked);
     }
+    if speaks_of(Meaning::Outage) {
+        return Finding::unanswered(Reason::ServerUnavailable);
+    }
     if speaks_of(Meaning::Disabled) {
         return Finding::refused(Reason::MailboxDisabled);
     }
-    if recipient {
+    if recipient && !speaks_of(Meaning::Domain) {
         return Finding::refused(Reason::NoSuchMailbox);
     }
     match (evidence.enhanced, reply.code) {
+        // RFC 7504, RFC 7505 §4.2: the host or the domain takes no mail.
+        (_, 521 | 556) => Finding::refused(Reason::DomainRefusesMail),
         // Mail system, protocol and content status (RFC 3463 §3.4, §3.6, §3.7): no word about a mailbox.
         (Some((3, _)), _) => Finding::unanswered(Reason::ServerUnavailable),
+        (Some(TOO_MANY_RECIPIENTS), _) => Finding::blocked(Reason::RateLimited),
         (Some((5 | 6, _)), _) => Finding::unanswered(Reason::ProtocolError),
+        (_, 550 | 551 | 553) if speaks_of(Meaning::TryLater) => {
+            Finding::unanswered(Reason::ServerUnavailable)
+        }
+        (_, 550 | 551 | 553) if speaks_of(Meaning::Domain) => {
+            Finding::refused(Reason::DomainRefusesMail)
+        }
+        (_, 550 | 551 | 553) if speaks_of(Meaning::Sending) => Finding::blocked(Reason::Blocked),
         (_, 550 | 551 | 553) => Finding::refused(Reason::NoSuchMailbox),
         // RFC 5321 §4.2.3: exceeded storage allocation.
         (_, 552) => Finding::refused(Reason::MailboxFull),

@@ -1,7 +1,9 @@
-//! `policy` holds a case for every row of the tables of `verdicts.md`; `golden` what real servers say.
+//! `policy` holds a case for every row of the tables of `verdicts.md`; `golden` what real servers say;
+//! `words` what each phrase does, whatever else is said.
 
 mod golden;
 mod policy;
+mod words;
 
 use rcpt_shared::{Reason, Stage, Status};
 

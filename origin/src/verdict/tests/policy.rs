@@ -43,6 +43,9 @@ fn banner_ehlo_mail_policy_ip_reputation_rdns_rate() {
         ("rate", Ehlo, "421 4.7.0 Try again later", BlockedByProvider, RateLimited),
         ("rate", Mail, "451 4.7.1 rate limited", BlockedByProvider, RateLimited),
         ("sender", Mail, "550 5.1.8 Bad sender", BlockedByProvider, Blocked),
+        ("sender", Mail, "550 address does not exist", BlockedByProvider, Blocked),
+        ("HELO", Ehlo, "550 HELO is forged", BlockedByProvider, Blocked),
+        ("TLS", Mail, "550 TLS required", BlockedByProvider, Blocked),
         ("greylisting", Mail, "451 4.7.1 Greylisted", BlockedByProvider, Greylisted),
     ]);
 }
@@ -55,6 +58,8 @@ fn banner_ehlo_mail_other() {
         ("5xx", Banner, "521 does not accept mail", SmtpConnectError, ServerUnavailable),
         ("4xx", Ehlo, "451 Local error", SmtpConnectError, ServerUnavailable),
         ("5xx", Ehlo, "502 Not implemented", SmtpConnectError, ServerUnavailable),
+        ("syntax", Ehlo, "501 HELO with a name", SmtpConnectError, ServerUnavailable),
+        ("syntax", Mail, "501 Domain name required", SmtpConnectError, ServerUnavailable),
         ("4xx", Mail, "452 4.3.1 Insufficient storage", SmtpConnectError, ServerUnavailable),
         ("5xx", Mail, "503 5.5.1 Bad sequence", SmtpConnectError, ServerUnavailable),
         ("a code out of place", Banner, "354 go ahead", SmtpConnectError, ProtocolError),
@@ -110,6 +115,11 @@ fn rcpt_no_such_mailbox() {
         ("556", Rcpt, "556 5.1.10 null MX", Refused, DomainRefusesMail),
         ("556", Rcpt, "556 nope", Refused, DomainRefusesMail),
         ("521", Rcpt, "521 nope", Refused, DomainRefusesMail),
+        ("521 of us", Rcpt, "521 access denied", BlockedByProvider, Blocked),
+        ("556 of a mailbox", Rcpt, "556 no such user", Refused, NoSuchMailbox),
+        ("5.1.2", Rcpt, "550 5.1.2 nope", Refused, DomainRefusesMail),
+        ("5.1.2 of a mailbox", Rcpt, "550 5.1.2 no mailbox", Refused, NoSuchMailbox),
+        ("5.1.2 of a domain", Rcpt, "550 5.1.2 no such domain", Refused, DomainRefusesMail),
     ]);
 }
 
@@ -130,6 +140,7 @@ fn rcpt_mailbox_full() {
         ("4.2.2", Rcpt, "452 4.2.2 nope", Refused, MailboxFull),
         ("552", Rcpt, "552 exceeded storage allocation", Refused, MailboxFull),
         ("552", Rcpt, "552 nope", Refused, MailboxFull),
+        ("552 beats 5.1.1", Rcpt, "552 5.1.1 user is over quota", Refused, MailboxFull),
         ("452 full", Rcpt, "452 Mailbox full", Refused, MailboxFull),
         ("452 quota", Rcpt, "452 user is over quota", Refused, MailboxFull),
         ("452 storage", Rcpt, "452 user is out of storage", Refused, MailboxFull),
@@ -156,6 +167,7 @@ fn rcpt_blocked_reverse_dns_relay() {
         ("SPF", Rcpt, "550 SPF failed", BlockedByProvider, Blocked),
         ("rDNS", Rcpt, "550 no reverse DNS", BlockedByProvider, ReverseDnsRequired),
         ("5.7.25", Rcpt, "550 5.7.25 nope", BlockedByProvider, ReverseDnsRequired),
+        ("5.7.25 beats text", Rcpt, "550 5.7.25 your IP", BlockedByProvider, ReverseDnsRequired),
         ("relaying", Rcpt, "550 relaying denied", BlockedByProvider, RelayDenied),
         ("relaying", Rcpt, "554 5.7.1 Relay access denied", BlockedByProvider, RelayDenied),
         ("access", Rcpt, "550 Access denied", BlockedByProvider, Blocked),
@@ -177,6 +189,7 @@ fn rcpt_greylisted() {
         ("451 4.7.x", Rcpt, "451 4.7.0 nope", BlockedByProvider, Greylisted),
         ("4.2.0", Rcpt, "450 4.2.0 nope", BlockedByProvider, Greylisted),
         ("greylisting", Rcpt, "451 Greylisted", BlockedByProvider, Greylisted),
+        ("greylisting for ever", Rcpt, "550 Greylisted", BlockedByProvider, Greylisted),
         ("try again later", Rcpt, "451 Please try again later", BlockedByProvider, Greylisted),
     ]);
     let greylisted = judge(Rcpt, &Reply::parse("450 4.7.1 back in 10 minutes\r\n").unwrap());
@@ -193,6 +206,7 @@ fn rcpt_rate_limited() {
         ("421 4.7.x", Rcpt, "421 4.7.0 nope", BlockedByProvider, RateLimited),
         ("too many", Rcpt, "452 4.5.3 Too many recipients", BlockedByProvider, RateLimited),
         ("rate", Rcpt, "451 rate limit exceeded", BlockedByProvider, RateLimited),
+        ("5.5.3 is too many", Rcpt, "552 5.5.3 nope", BlockedByProvider, RateLimited),
     ]);
 }
 
@@ -256,6 +270,10 @@ fn rcpt_no_enhanced_code() {
         ("policy and no mailbox", Rcpt, "550 5.1.1 policy", BlockedByProvider, Blocked),
         ("policy and no mailbox", Rcpt, "521 5.2.1 spam", BlockedByProvider, Blocked),
         ("us wins", Rcpt, "554 mailbox not found: policy", BlockedByProvider, Blocked),
+        ("their trouble", Rcpt, "550 internal server error", SmtpConnectError, ServerUnavailable),
+        ("their trouble", Rcpt, "550 try again", SmtpConnectError, ServerUnavailable),
+        ("about sending", Rcpt, "550 this message is rejected", BlockedByProvider, Blocked),
+        ("recipient", Rcpt, "550 your message: unknown user", Refused, NoSuchMailbox),
         ("an unknown 5yz", Rcpt, "571 nope", BlockedByProvider, Blocked),
     ]);
 }

@@ -1,0 +1,83 @@
+//! What a phrase of the tables does to a refusal at RCPT, whatever stands around it.
+
+use rcpt_shared::{Stage, Status};
+
+use crate::{
+    smtp::Reply,
+    verdict::{
+        judge,
+        phrases::{IDIOMS, Meaning, phrases},
+    },
+};
+
+fn status(reply: &str) -> Status {
+    let parsed = Reply::parse(&format!("{reply}\r\n"));
+    judge(Stage::Rcpt, &parsed.unwrap_or_else(|| panic!("not a reply: {reply}"))).status
+}
+
+fn words(meanings: &[Meaning]) -> Vec<&'static str> {
+    let rows = phrases().chain(IDIOMS).filter(|row| meanings.contains(&row.meaning));
+    rows.map(|row| row.text.trim()).collect()
+}
+
+const UNMISTAKABLE: [Meaning; 4] =
+    [Meaning::ReverseDns, Meaning::Relay, Meaning::Rate, Meaning::Client];
+const CODES: [u16; 8] = [521, 550, 551, 552, 553, 554, 556, 571];
+
+#[test]
+fn words_about_us_and_no_mailbox_are_no_verdict_on_the_mailbox_under_any_code() {
+    let mut about_us = words(&UNMISTAKABLE);
+    about_us.extend(words(&[Meaning::Policy]));
+    for text in about_us {
+        for code in CODES {
+            for enhanced in
+                ["", "5.0.0 ", "5.1.0 ", "5.1.1 ", "5.1.2 ", "5.2.1 ", "5.2.2 ", "5.4.1 "]
+            {
+                let reply = format!("{code} {enhanced}sorry: {text} .");
+                assert_ne!(status(&reply), Status::Refused, "{reply}");
+            }
+        }
+    }
+}
+
+#[test]
+fn words_about_us_win_over_words_about_the_recipient() {
+    for text in words(&UNMISTAKABLE) {
+        for recipient in ["user unknown", "mailbox full", "account disabled", "no such domain"] {
+            for reply in [format!("550 {recipient}, {text} ."), format!("556 {text} : {recipient}")]
+            {
+                assert_ne!(status(&reply), Status::Refused, "{reply}");
+            }
+        }
+    }
+}
+
+#[test]
+fn words_of_sending_or_of_the_moment_are_no_verdict_on_the_mailbox_unless_a_code_says_so() {
+    use Meaning::{Greylisting, MessageSize, Outage, Sending, Trouble, TryLater};
+    for text in words(&[Greylisting, MessageSize, Outage, Sending, Trouble, TryLater]) {
+        for code in [550, 551, 553, 554] {
+            let reply = format!("{code} sorry, {text} .");
+            assert_ne!(status(&reply), Status::Refused, "{reply}");
+        }
+    }
+}
+
+#[test]
+fn words_about_the_recipient_win_over_words_of_sending() {
+    for text in words(&[Meaning::Sending]) {
+        for recipient in ["user unknown", "account disabled", "no such domain"] {
+            let reply = format!("550 {recipient} , {text} .");
+            assert_eq!(status(&reply), Status::Refused, "{reply}");
+        }
+    }
+}
+
+#[test]
+fn words_about_the_recipient_alone_are_a_no() {
+    use Meaning::{Disabled, Domain, MailboxFull, Recipient};
+    for text in words(&[Disabled, Domain, MailboxFull, Recipient]) {
+        let reply = format!("550 {text}");
+        assert_eq!(status(&reply), Status::Refused, "{reply}");
+    }
+}
