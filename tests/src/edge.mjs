@@ -11,7 +11,6 @@
 //   vars       vars and secrets, over those of wrangler.toml
 //   shielded   false: the rate limit bindings let everything through
 //   mailless   true: no mail can be handed over
-//   observed   true: GET /v1/__observed tells what the Worker asked of its bindings (observed.mjs)
 //   shimmed    true: the Worker's bindings are counted and fail as shim.mjs is told
 //   inspector  port of the runtime's inspector (tests/bench/profile.mjs), the Worker with its functions'
 //              names; null: none
@@ -135,13 +134,7 @@ function modulesBeside(entry) {
     const wasm = modules.find((module) => module.type === "CompiledWasm");
     wasm.contents = readFileSync(named);
   }
-  if (!settings.observed) return modules;
-  const observers = ["observed.mjs", "memory.mjs"].map((name) => ({
-    type: "ESModule",
-    path: path.join(folder, name),
-    contents: readFileSync(new URL(name, import.meta.url), "utf8"),
-  }));
-  return [...observers, ...modules];
+  return modules;
 }
 
 // The entry that stands before the shipped one.

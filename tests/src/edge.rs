@@ -50,7 +50,6 @@ pub struct Builder {
     vars: BTreeMap<String, String>,
     shielded: bool,
     mailless: bool,
-    observed: bool,
     shimmed: bool,
     inspector: Option<u16>,
     beside: Option<[u16; 2]>,
@@ -115,13 +114,6 @@ impl Builder {
         self
     }
 
-    /// With [`Edge::observed`].
-    #[must_use]
-    pub fn observed(mut self) -> Self {
-        self.observed = true;
-        self
-    }
-
     /// Starts it and waits until it answers.
     ///
     /// # Errors
@@ -144,7 +136,6 @@ impl Builder {
             "vars": self.vars,
             "shielded": self.shielded,
             "mailless": self.mailless,
-            "observed": self.observed,
             "shimmed": self.shimmed,
             "inspector": self.inspector,
             "beside": self.beside,
@@ -210,7 +201,6 @@ impl Edge {
             vars,
             shielded: false,
             mailless: false,
-            observed: false,
             shimmed: false,
             inspector: None,
             beside: None,
@@ -265,18 +255,6 @@ impl Edge {
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.folder.join("state")
-    }
-
-    /// What the Worker asked of its bindings so far: calls of `d1` and `kv`, and `mails` with their
-    /// headers. Only of an edge that was built with [`Builder::observed`].
-    ///
-    /// # Panics
-    /// It was not.
-    pub async fn observed(&self) -> Value {
-        // Below `/v1`: every other path is the static assets'.
-        let reply =
-            self.client.get(format!("{}/v1/__observed", self.url)).send().await.expect("edge");
-        serde_json::from_str(&reply.text().await.expect("edge")).expect("an observed edge")
     }
 
     /// Runs the scheduled handler once.

@@ -2,7 +2,7 @@
 // loads this, and only for a test that asks for it.
 //
 // POST /v1/__shim {faults: [{part, sql, skip, times, delayMs, error, late}], reset} answers the counts so
-// far. `part` is d1, kv or cache; `sql` a piece of the statement; the fault passes over `skip` calls and
+// far, and the mails handed over with their headers, which miniflare does not show. `part` is d1, kv or cache; `sql` a piece of the statement; the fault passes over `skip` calls and
 // strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import Worker from "./index.js";
@@ -14,6 +14,7 @@ const none = () => ({
   kv_writes: 0,
   cache_reads: 0,
   cache_writes: 0,
+  mails: [],
 });
 let counts = none();
 let faults = [];
@@ -96,6 +97,17 @@ class KvNamespace {
   }
 }
 
+class SendEmail {
+  constructor(real) {
+    this.real = real;
+  }
+  send(message) {
+    const { to, subject, headers } = message;
+    counts.mails.push({ to, subject, headers });
+    return this.real.send(message);
+  }
+}
+
 const { match, put } = Cache.prototype;
 Cache.prototype.match = function (...rest) {
   counts.cache_reads += 1;
@@ -117,8 +129,13 @@ export default class extends WorkerEntrypoint {
       if (told.faults) faults = told.faults;
       return answer;
     }
-    const { DB, VERDICTS } = this.env;
-    shimmed ??= { ...this.env, DB: new D1Database(DB), VERDICTS: new KvNamespace(VERDICTS) };
+    const { DB, VERDICTS, MAIL } = this.env;
+    shimmed ??= {
+      ...this.env,
+      DB: new D1Database(DB),
+      VERDICTS: new KvNamespace(VERDICTS),
+      MAIL: new SendEmail(MAIL),
+    };
     return new Worker(this.ctx, shimmed).fetch(request);
   }
 }

@@ -43,6 +43,12 @@ impl Edge {
         serde_json::from_value(counts).expect("the counts")
     }
 
+    /// The mails handed over since [`Self::counts`] was last asked: `to`, `subject` and `headers` of each.
+    pub async fn mails(&self) -> Vec<Value> {
+        let counts = self.shim(&json!({})).await;
+        counts["mails"].as_array().expect("the mails").clone()
+    }
+
     /// From now on the bindings fail like this; nothing: they work again.
     pub async fn fail(&self, faults: &[Fault]) {
         self.shim(&json!({ "faults": faults })).await;

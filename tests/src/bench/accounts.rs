@@ -17,7 +17,7 @@ const CALLS: usize = 200;
 /// # Errors
 /// It does not start, an answer is not the documented one, or there is no `/proc`.
 pub async fn run() -> Result<Vec<Figure>> {
-    let edge = Edge::builder().observed().start().await?;
+    let edge = Edge::builder().start().await?;
     let account = edge.account().await;
     let mut figures = sign_ins(&edge, &account).await?;
     figures.extend(beside_sign_ins(&account).await?);
@@ -28,7 +28,7 @@ pub async fn run() -> Result<Vec<Figure>> {
 /// CPU and memory of sign-ins, one after the other.
 async fn sign_ins(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
     let workerd = edge.process.member("workerd").context("no workerd")?;
-    let (memory, wasm) = (resident(workerd)?, wasm_memory(edge).await?);
+    let (memory, wasm) = (resident(workerd)?, wasm_memory(edge)?);
     let (mut cpu, mut times) = (Vec::new(), Vec::new());
     for _ in 0..CALLS {
         let (before, started) = (cpu_milliseconds(workerd)?, Instant::now());
@@ -47,7 +47,7 @@ async fn sign_ins(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
         figure("sign_in_p50", quantile(&times, 0.5), "ms"),
         figure("sign_in_p99", quantile(&times, 0.99), "ms"),
         figure("wasm_memory_before", mebibytes(wasm), "MiB"),
-        figure("wasm_memory_after", mebibytes(wasm_memory(edge).await?), "MiB"),
+        figure("wasm_memory_after", mebibytes(wasm_memory(edge)?), "MiB"),
         figure("workerd_rss_growth", mebibytes(grown), "MiB"),
     ])
 }
@@ -138,8 +138,10 @@ fn resident(process: u32) -> Result<f64> {
     Ok(kibibytes * 1024.0)
 }
 
-/// Bytes of the Worker's linear memory, which never shrinks.
-async fn wasm_memory(edge: &Edge) -> Result<f64> {
-    let observed = edge.observed().await;
-    observed.get("wasm_bytes").and_then(Value::as_f64).context("no wasm_bytes")
+/// Bytes of the Worker's linear memory, which never shrinks: its last log line tells.
+fn wasm_memory(edge: &Edge) -> Result<f64> {
+    let log = edge.process.log();
+    let lines = log.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let bytes = lines.filter_map(|line| line["wasm_bytes"].as_f64()).next();
+    bytes.context("no wasm_bytes")
 }
