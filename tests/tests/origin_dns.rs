@@ -86,7 +86,7 @@ const SERVERS: [(&str, &str); 15] = [
     ("inside", "127.0.0.22"),
     ("idn", "127.0.0.23"),
     ("eleventh", "127.0.0.24"),
-    ("of-hundred", "127.0.0.25"),
+    ("of-thousand", "127.0.0.25"),
 ];
 
 struct World {
@@ -125,17 +125,17 @@ impl World {
     }
 }
 
-/// `ten`: ten hosts that are down, then one that is up. `hundred`: a hundred hosts, whose answer does
-/// not fit a UDP message, and of which the one with the lowest preference is up.
+/// `ten`: ten hosts that are down, then one that is up. `thousand`: a thousand hosts, whose answer of
+/// 50 KB fits no UDP message, and of which the one with the lowest preference is up.
 fn many_mx() -> String {
     let ten = (1..=10).map(|n| format!("ten MX {n} h{n}.ten\nh{n}.ten A 127.0.0.95\n"));
     let eleventh = "ten MX 11 up.ten\nup.ten A 127.0.0.24\n".to_owned();
-    let host = |n: u32| format!("long-enough-to-fill-a-datagram-{n}.hundred");
-    let hundred = (1..=100).map(|n| {
+    let host = |n: u32| format!("long-enough-to-fill-a-datagram-{n}.thousand");
+    let thousand = (1..=1_000).map(|n| {
         let ip = if n == 1 { "127.0.0.25" } else { "127.0.0.96" };
-        format!("hundred MX {n} {0}\n{0} A {ip}\n", host(n))
+        format!("thousand MX {n} {0}\n{0} A {ip}\n", host(n))
     });
-    ten.chain([eleventh]).chain(hundred).collect()
+    ten.chain([eleventh]).chain(thousand).collect()
 }
 
 fn resolving(nsd: &Nsd, smtp_port: u16) -> origin::Builder {
@@ -254,9 +254,9 @@ async fn at_most_ten_hosts_are_tried() {
 }
 
 #[tokio::test]
-async fn an_answer_too_big_for_a_datagram_is_read_whole() {
-    assert_eq!(gist("hundred").await, (Accepted, Reason::Accepted));
-    assert_eq!(World::shared().await.connections("of-hundred"), 1);
+async fn a_thousand_mail_hosts_too_many_for_a_datagram_are_all_read() {
+    assert_eq!(gist("thousand").await, (Accepted, Reason::Accepted));
+    assert_eq!(World::shared().await.connections("of-thousand"), 1);
 }
 
 #[tokio::test]
