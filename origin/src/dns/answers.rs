@@ -12,8 +12,9 @@ use tokio::{
 
 use super::{MAX_CACHED, NoAnswer};
 
-/// Names remembered. Of about 300 bytes each, with a handful of records: 3 MB for one record type.
-const MAX_ENTRIES: u64 = 10_000;
+/// Names and records remembered of one record type: 10,000 names with a handful each. Of at most 300
+/// bytes each, 15 MB, whatever a thousand MX of a hostile domain come to.
+const MAX_WEIGHT: u64 = 50_000;
 
 /// A question that nobody waits for any more is left this long to be answered, for whoever asks next: an
 /// AAAA that was slower than the A. Each holds a socket.
@@ -43,7 +44,12 @@ type Tell<T> = watch::Sender<Option<Records<T>>>;
 
 impl<T: Send + Sync + 'static> Default for Answers<T> {
     fn default() -> Self {
-        let kept = Cache::builder().max_capacity(MAX_ENTRIES).time_to_live(MAX_CACHED).build();
+        let weight = |_: &Arc<str>, (records, _): &(Records<T>, Instant)| {
+            let records = records.as_ref().map_or(0, |records| records.len());
+            u32::try_from(records).unwrap_or(u32::MAX).saturating_add(1)
+        };
+        let kept = Cache::builder().weigher(weight).max_capacity(MAX_WEIGHT);
+        let kept = kept.time_to_live(MAX_CACHED).build();
         Self(Arc::new(Memory { kept, asked: Mutex::default() }))
     }
 }

@@ -6,13 +6,13 @@ use rcpt_tests::{folder, log_scan};
 fn main() -> Result<()> {
     let scan = log_scan::scan(&folder::target().join("tests"))?;
     println!(
-        "{} lines in {} logs of edge and origin hold {} addresses or secrets; {} of {} probes have \
-         their request in a log of the edge",
+        "{} lines in {} logs of edge and origin hold {} addresses or secrets; of {} probes {} came \
+         from an edge that logged the same id",
         scan.lines,
         scan.files,
         scan.hits.len(),
-        scan.joined,
         scan.probes,
+        scan.joined,
     );
     for (file, line, what) in &scan.hits {
         println!("{what} in {}:{line}", file.display());
