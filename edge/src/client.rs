@@ -20,7 +20,7 @@ pub struct Client {
 }
 
 /// Set by Cloudflare on every request; a client cannot set it.
-const HEADER: &str = "cf-connecting-ip";
+pub const HEADER: &str = "cf-connecting-ip";
 
 impl FromRequestParts<Arc<App>> for Client {
     type Rejection = Error;

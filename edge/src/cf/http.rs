@@ -2,8 +2,9 @@
 //! body, which costs several turns of the event loop for the hundred bytes that ours have, and refuses
 //! a request for one header that is not ASCII.
 //!
-//! What a crossing between wasm and JavaScript costs does not depend on its size: all headers cross as
-//! one JSON text, in either direction.
+//! What a crossing between wasm and JavaScript costs does not depend on its size: of a request's headers,
+//! of which Cloudflare adds some twenty, only those cross that somebody here reads; those of an answer
+//! cross as one JSON text.
 
 use axum::{
     body::{Body, to_bytes},
@@ -11,13 +12,13 @@ use axum::{
 };
 use serde::Serialize;
 use worker::{
-    js_sys::{Array, JSON, Uint8Array, futures::JsFuture},
+    js_sys::{JSON, Uint8Array, futures::JsFuture},
     send::IntoSendFuture as _,
     wasm_bindgen::JsCast as _,
     web_sys,
 };
 
-use crate::body::LIMIT;
+use crate::{body::LIMIT, caller::API_KEY_HEADER, client};
 
 /// A request whose body is in memory where it says that it fits, and a stream where it does not: what
 /// reads it stops at its limit.
@@ -25,7 +26,7 @@ use crate::body::LIMIT;
 /// # Errors
 /// The runtime's, when the client leaves before its body is here.
 pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
-    let headers = headers(&from.headers())?;
+    let headers = headers(&from.headers());
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let body = match length.and_then(|text| text.parse::<usize>().ok()) {
         Some(0) => Body::empty(),
@@ -42,15 +43,25 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     Ok(request)
 }
 
-fn headers(from: &web_sys::Headers) -> worker::Result<HeaderMap> {
-    let text = JSON::stringify(&Array::from(from))?.as_string().unwrap_or_default();
-    let entries: Vec<(String, String)> = serde_json::from_str(&text)?;
-    let mut headers = HeaderMap::with_capacity(entries.len());
-    headers.extend(entries.into_iter().filter_map(|(name, value)| {
-        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+/// The headers of a request that anything in the edge reads; the router knows no others.
+const READ: [HeaderName; 7] = [
+    HeaderName::from_static(API_KEY_HEADER),
+    header::AUTHORIZATION,
+    header::CONTENT_LENGTH,
+    // What the CORS layer looks at.
+    header::ORIGIN,
+    header::ACCESS_CONTROL_REQUEST_METHOD,
+    header::ACCESS_CONTROL_REQUEST_HEADERS,
+    HeaderName::from_static(client::HEADER),
+];
+
+fn headers(from: &web_sys::Headers) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(READ.len());
+    headers.extend(READ.into_iter().filter_map(|name| {
+        let value = from.get(name.as_str()).ok()??;
         Some((name, HeaderValue::from_maybe_shared(value.into_bytes()).ok()?))
     }));
-    Ok(headers)
+    headers
 }
 
 /// What the runtime takes beside a body (Fetch §5.5, `ResponseInit`).

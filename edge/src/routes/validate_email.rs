@@ -11,7 +11,7 @@ use axum::{
 };
 use rcpt_shared::{Address, ReduceError, Status, Verdict, reduce};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     address_hash,
@@ -73,10 +73,7 @@ impl IntoResponse for ValidationResult {
 
 impl CheckRequest {
     /// Reads a JSON body and reduces the address, with a text of its own for each mistake.
-    fn from_json(body: &Value) -> Result<Self, Error> {
-        let Some(body) = body.as_object() else {
-            return Err(Error::invalid_body("The request body must be a JSON object."));
-        };
+    fn from_json(body: &Map<String, Value>) -> Result<Self, Error> {
         let Some(email) = body.get("email") else {
             return Err(Error::invalid_body("Missing 'email' field in request body."));
         };
@@ -106,7 +103,7 @@ pub async fn check(
     Extension(deferred): Extension<Deferred>,
     // 1
     caller: Result<Caller, Error>,
-    body: Result<JsonBody<Value>, Error>,
+    body: Result<JsonBody<Map<String, Value>>, Error>,
 ) -> Result<ValidationResult, Error> {
     let caller = caller.map_err(Error::of_validation)?;
     let JsonBody(body) = body.map_err(Error::of_validation)?;

@@ -233,8 +233,11 @@ async fn isolate_start() -> Result<Figure> {
 async fn load_figures() -> Result<[Figure; 2]> {
     let file = folder::target().join("load/load.json");
     if !file.exists() {
-        load::run(&Plan { warm_up: 20_000, seconds: 60, ..Plan::default() }, Path::new(&file))
-            .await?;
+        load::run(
+            &Plan { warm_up: 20_000, settle: 0, seconds: 60, ..Plan::default() },
+            Path::new(&file),
+        )
+        .await?;
     }
     let report: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
     let number = |name: &str| report[name].as_f64().with_context(|| format!("no {name}"));

@@ -1,5 +1,5 @@
 //! What `make load` runs: ten minutes, or `LOAD_SECONDS`; at 40 checks a second, or `LOAD_RATE`; after
-//! 100,000 checks to warm up, or `LOAD_WARM_UP`.
+//! 100,000 checks to warm up, or `LOAD_WARM_UP`, and seven minutes to settle, or `LOAD_SETTLE`.
 
 use std::{env, str::FromStr};
 
@@ -21,13 +21,17 @@ async fn main() -> Result<()> {
     let default = Plan::default();
     let plan = Plan {
         warm_up: from_env("LOAD_WARM_UP", default.warm_up)?,
+        settle: from_env("LOAD_SETTLE", default.settle)?,
         seconds: from_env("LOAD_SECONDS", default.seconds)?,
         rate: from_env("LOAD_RATE", default.rate)?,
         ..default
     };
     let file = folder::target().join("load/load.json");
-    println!("{} checks to warm up, a few minutes; then", plan.warm_up);
-    println!("{} s at {} checks/s, {} of 10 cached", plan.seconds, plan.rate, plan.cached_of_ten);
+    println!("load: {} checks to warm up, and {} s to settle; then", plan.warm_up, plan.settle);
+    println!(
+        "load: {} s at {} checks/s, {} of 10 cached",
+        plan.seconds, plan.rate, plan.cached_of_ten
+    );
     let report = load::run(&plan, &file).await?;
     for (name, times) in [("cached", &report.cached_ms), ("fresh", &report.fresh_ms)] {
         let load::Percentiles { n, p50, p90, p99, max } = times;

@@ -132,15 +132,13 @@ fn rss(sample: &Sample) -> Rss {
     Rss { second: sample.second, workerd: mb(sample.workerd), origin: mb(sample.origin) }
 }
 
-/// Least squares over the second half, when what is built once has been built, in percent of the mean
-/// and per ten minutes.
+/// Least squares, in percent of the mean and per ten minutes.
 fn slope_percent(samples: &[Sample], of: fn(&Sample) -> u64) -> f64 {
-    let half = samples.get(samples.len() / 2..).unwrap_or_default();
-    let n = half.len() as f64;
-    let mean_x = half.iter().map(|sample| sample.second).sum::<f64>() / n;
-    let mean_y = half.iter().map(|sample| of(sample) as f64).sum::<f64>() / n;
+    let n = samples.len() as f64;
+    let mean_x = samples.iter().map(|sample| sample.second).sum::<f64>() / n;
+    let mean_y = samples.iter().map(|sample| of(sample) as f64).sum::<f64>() / n;
     let (mut up, mut down) = (0.0, 0.0);
-    for sample in half {
+    for sample in samples {
         let x = sample.second - mean_x;
         up += x * (of(sample) as f64 - mean_y);
         down += x * x;
@@ -161,8 +159,8 @@ mod tests {
         };
         let samples: Vec<_> = (0..600).map(sample).collect();
         let workerd = slope_percent(&samples, |sample| sample.workerd);
-        // 60,000 bytes in ten minutes, of 1,044,950 on average over the second half.
-        assert!((workerd - 5.742).abs() < 0.01, "{workerd}");
+        // 60,000 bytes in ten minutes, of 1,029,950 on average.
+        assert!((workerd - 5.826).abs() < 0.01, "{workerd}");
         assert_eq!(slope_percent(&samples, |sample| sample.origin), 0.0);
     }
 }
