@@ -216,7 +216,7 @@ impl<S: Send + 'static> Pace<S> {
 
     /// Takes back what was granted to somebody who has left.
     fn take_back(self: &Arc<Self>, operator: &Arc<str>, host: &str, granted: Granted<S>) {
-        // Dropping the slot makes room; a warm session has lost its place and is closed.
+        // Dropping the slot makes room; a warm session stays for the next.
         match self.granted(granted, operator.clone(), host) {
             Grant::Warm(session, slot) => slot.keep(session),
             Grant::Fresh(_) => {}

@@ -130,7 +130,7 @@ impl Prober {
         let started = Instant::now();
         let deadline = started + self.config.budget;
         let joined = if details { &self.joined_detailed } else { &self.joined };
-        let asking = Box::pin(self.ask(address, details, deadline));
+        let asking = Box::pin(self.ask(address, details, started, deadline));
         let mut verdict = joined.ask(address.normal(), asking).await;
         if details {
             let given = verdict.details.get_or_insert_with(|| Box::new(NO_DETAILS));
@@ -140,12 +140,19 @@ impl Prober {
         verdict
     }
 
-    async fn ask(&self, address: &Address, details: bool, deadline: Instant) -> Verdict {
+    /// `started` is when the probe did: until now it may have waited for an identical one that was left.
+    async fn ask(
+        &self,
+        address: &Address,
+        details: bool,
+        started: Instant,
+        deadline: Instant,
+    ) -> Verdict {
         let mut progress = Progress {
             stage: Stage::Dns,
             mx_host: None,
             waiting: None,
-            waited: Duration::ZERO,
+            waited: started.elapsed(),
             settled: None,
         };
         let question = Question { address, details };

@@ -29,11 +29,13 @@ pub struct Finding {
     pub reason: Reason,
     /// Seconds; only for greylisting.
     pub retry_after: Option<u32>,
+    /// Enough to withhold a `false`, and too little to tell how we are received.
+    is_guess: bool,
 }
 
 impl Finding {
     const fn new(status: Status, reason: Reason) -> Self {
-        Self { status, reason, retry_after: None }
+        Self { status, reason, retry_after: None, is_guess: false }
     }
 
     const fn refused(reason: Reason) -> Self {
@@ -42,6 +44,10 @@ impl Finding {
 
     const fn blocked(reason: Reason) -> Self {
         Self::new(Status::BlockedByProvider, reason)
+    }
+
+    const fn perhaps_blocked() -> Self {
+        Self { is_guess: true, ..Self::blocked(Reason::Blocked) }
     }
 
     const fn unanswered(reason: Reason) -> Self {
@@ -64,6 +70,7 @@ impl Finding {
         match self.reason {
             _ if reply.code == 421 => Some(Signal::Refused { blocked, after: after() }),
             Reason::Greylisted | Reason::RelayDenied => None,
+            _ if self.is_guess => None,
             _ if blocked && stage < Stage::Rcpt => {
                 Some(Signal::Refused { blocked, after: after() })
             }

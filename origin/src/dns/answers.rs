@@ -12,8 +12,8 @@ use tokio::{
 
 use super::{MAX_CACHED, NoAnswer};
 
-/// Names and records remembered of one record type: 10,000 names with a handful each. Of at most 300
-/// bytes each, 15 MB, whatever a thousand MX of a hostile domain come to.
+/// Names and records remembered of one record type: 10,000 names with a handful each. Of 300 bytes each,
+/// 15 MB; of 1 KB each, as a hostile domain could make them, 50 MB.
 const MAX_WEIGHT: u64 = 50_000;
 
 /// A question that nobody waits for any more is left this long to be answered, for whoever asks next: an

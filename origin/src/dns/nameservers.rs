@@ -71,8 +71,11 @@ impl Nameservers {
         for resolver in &self.resolvers {
             match timeout(self.timeout, resolver.lookup(fqdn.clone(), kind)).await {
                 Ok(Ok(lookup)) => {
+                    let records = records(&lookup, data);
                     let until = Instant::from_std(lookup.valid_until());
-                    return Answer { records: records(&lookup, data), until: Some(until) };
+                    let longest = Instant::now() + MAX_CACHED_NEGATIVE;
+                    let until = if records.is_ok() { until } else { until.min(longest) };
+                    return Answer { records, until: Some(until) };
                 }
                 Ok(Err(NetError::Dns(DnsError::NoRecordsFound(none)))) => {
                     let absent = match none.response_code {

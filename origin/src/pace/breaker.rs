@@ -30,6 +30,7 @@ pub(super) struct Breaker {
     /// How many pauses were too short; falls by one with each welcome.
     level: u32,
     open_until: Option<Instant>,
+    last_strike: Option<Instant>,
     blocked: bool,
 }
 
@@ -44,6 +45,7 @@ impl Breaker {
             }
             Signal::Doubtful { after } => {
                 self.strikes += 1;
+                self.last_strike = Some(now);
                 self.strikes >= STRIKES && self.open(true, after, now)
             }
             Signal::Refused { blocked, after } => self.open(blocked, after, now),
@@ -87,7 +89,8 @@ impl Breaker {
     /// Forgotten is whoever has not been heard of for as long as the last pause.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         let memory = FIRST_PAUSE * 2_u32.pow(self.level);
-        self.open_until.is_none_or(|until| now >= until + memory)
+        let struck = self.last_strike.is_some_and(|strike| now < strike + FIRST_PAUSE);
+        !struck && self.open_until.is_none_or(|until| now >= until + memory)
     }
 }
 

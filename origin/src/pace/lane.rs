@@ -169,7 +169,9 @@ impl<S> Lane<S> {
 
     /// While no session may be opened, one that exists may serve somebody further back.
     fn serve_from_idle(&mut self, now: Instant) {
-        let hosts: Vec<_> = self.idle.iter().map(|idle| idle.host.clone()).collect();
+        // Not those whose time is over: they serve nobody, and a waiter taken for one would be lost.
+        let fresh = |idle: &&Idle<S>| now.saturating_duration_since(idle.since) < self.limits.idle;
+        let hosts: Vec<_> = self.idle.iter().filter(fresh).map(|idle| idle.host.clone()).collect();
         for host in hosts {
             if let Some(waiter) = self.waiting.take(|waiter| waiter.host == host)
                 && let Some(granted) = self.take_idle(&host, now)

@@ -127,7 +127,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let mut reply = self.greet(helo_name).await?;
         if reply.is_permanent() {
             self.greeting = self.greeting.other();
-            reply = self.greet(helo_name).await?;
+            // Of a server that hangs up then, the refusal is what it had to say.
+            let refusal = |_| Failure::Refused(Stage::Ehlo, reply);
+            reply = self.greet(helo_name).await.map_err(refusal)?;
         }
         let reply = expect(250, Stage::Ehlo, reply)?;
         self.capabilities = match self.greeting {

@@ -49,9 +49,10 @@ impl Evidence {
     }
 }
 
-/// The text in lower case, its words separated and surrounded by single spaces, without what is in
-/// angle brackets and without words that hold an `@`: servers quote the address, and a mailbox may be
-/// called `spamhaus`. Nor with IP addresses, which stand in the middle of what is said of them.
+/// The text in lower case, its words separated and surrounded by single spaces, without a word in angle
+/// brackets and without words that hold an `@`: servers quote the address, and a mailbox may be called
+/// `spamhaus`. A URL or a sentence in brackets stays (RFC 3986 appendix C). IP addresses go, which stand
+/// in the middle of what is said of them.
 fn comparable(text: &str) -> String {
     let mut words = String::with_capacity(text.len() + 2);
     let mut rest = text;
@@ -65,7 +66,12 @@ fn comparable(text: &str) -> String {
     while let Some((before, quoted)) = rest.split_once('<') {
         push(before);
         // A bracket that is never closed quotes nothing.
-        rest = quoted.split_once('>').map_or(quoted, |(_, after)| after);
+        rest = quoted.split_once('>').map_or(quoted, |(inside, after)| {
+            if !inside.contains('@') && inside.contains([':', ' ']) {
+                push(inside);
+            }
+            after
+        });
     }
     push(rest);
     words.push(' ');
@@ -93,6 +99,8 @@ mod tests {
             ("[192.0.2.1]: 2001:db8::1, see https://a.example", " see https://a.example "),
             ("5.4.1 a: b", " 5.4.1 a: b "),
             ("a < b", " a b "),
+            ("see <https://www.spamhaus.org/q>.", " see https://www.spamhaus.org/q . "),
+            ("<<< Blocked by RBL >>>", " << blocked by rbl >> "),
             ("", " "),
         ] {
             assert_eq!(comparable(text), words, "{text}");

@@ -26,7 +26,7 @@ fn transient(reply: &Reply, evidence: &Evidence) -> Finding {
     if speaks_of(Meaning::Greylisting) {
         return Finding::greylisted(reply);
     }
-    if evidence.enhanced == Some((2, 2)) {
+    if evidence.enhanced == Some((2, 2)) && evidence.about_us().is_none() {
         return Finding::refused(Reason::MailboxFull);
     }
     // Mail system and network status (RFC 3463 §3.4, §3.5): their trouble, in which an "IP address" may
@@ -74,6 +74,9 @@ fn permanent(reply: &Reply, evidence: &Evidence) -> Finding {
     if speaks_of(Meaning::Greylisting) {
         return Finding::greylisted(reply);
     }
+    if speaks_of(Meaning::Trouble) {
+        return Finding::unanswered(Reason::ServerUnavailable);
+    }
     let recipient = speaks_of(Meaning::Recipient);
     let mailbox = recipient || speaks_of(Meaning::Disabled) || speaks_of(Meaning::MailboxFull);
     match evidence.enhanced {
@@ -118,9 +121,6 @@ fn by_code_and_text(reply: &Reply, evidence: &Evidence, recipient: bool) -> Find
     if matches!(reply.code, 500..=504 | 555) {
         return Finding::unanswered(Reason::ProtocolError);
     }
-    if speaks_of(Meaning::Trouble) {
-        return Finding::unanswered(Reason::ServerUnavailable);
-    }
     if speaks_of(Meaning::MailboxFull) {
         return Finding::refused(Reason::MailboxFull);
     }
@@ -131,11 +131,11 @@ fn by_code_and_text(reply: &Reply, evidence: &Evidence, recipient: bool) -> Find
     if speaks_of(Meaning::Policy) {
         return Finding::blocked(Reason::Blocked);
     }
-    if speaks_of(Meaning::Outage) {
-        return Finding::unanswered(Reason::ServerUnavailable);
-    }
     if speaks_of(Meaning::Disabled) {
         return Finding::refused(Reason::MailboxDisabled);
+    }
+    if speaks_of(Meaning::Outage) {
+        return Finding::unanswered(Reason::ServerUnavailable);
     }
     if recipient && !speaks_of(Meaning::Domain) {
         return Finding::refused(Reason::NoSuchMailbox);
@@ -153,7 +153,7 @@ fn by_code_and_text(reply: &Reply, evidence: &Evidence, recipient: bool) -> Find
         (_, 550 | 551 | 553) if speaks_of(Meaning::Domain) => {
             Finding::refused(Reason::DomainRefusesMail)
         }
-        (_, 550 | 551 | 553) if speaks_of(Meaning::Sending) => Finding::blocked(Reason::Blocked),
+        (_, 550 | 551 | 553) if speaks_of(Meaning::Sending) => Finding::perhaps_blocked(),
         (_, 550 | 551 | 553) => Finding::refused(Reason::NoSuchMailbox),
         // RFC 5321 §4.2.3: exceeded storage allocation.
         (_, 552) => Finding::refused(Reason::MailboxFull),

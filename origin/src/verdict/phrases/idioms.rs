@@ -3,7 +3,7 @@
 //! Where one of these stands, it is taken out of the text before the other tables are searched.
 
 use super::{
-    Meaning::{Client, Disabled, MailboxFull, Outage, Recipient, Trouble},
+    Meaning::{Client, Disabled, MailboxFull, Outage, Rate, Recipient, Trouble},
     Phrase, row,
 };
 
@@ -15,6 +15,7 @@ pub(in super::super) const IDIOMS: &[Phrase] = &[
     row(Trouble, "no helo given before mail", "Exim"),
     row(Trouble, "helo required before mail", "Exim"),
     row(Outage, "queue quota exceeded", "Outlook.com"),
+    row(Rate, "policy rejection: quota exceeded", "iRedAPD"),
     row(Client, "too many dnsbls", "policyd-weight"),
     row(Client, "temporarily deferred due to unresolvable", "Yahoo"),
     row(Client, "relaying denied - your ip", "Postfix"),

@@ -81,3 +81,42 @@ fn words_about_the_recipient_alone_are_a_no() {
         assert_eq!(status(&reply), Status::Refused, "{reply}");
     }
 }
+
+#[test]
+fn wordings_nobody_has_shown_us_yet_are_read_by_what_they_speak_of() {
+    for refusal_of_us in [
+        "550 Missing reverse-DNS entry for 192.0.2.1",
+        "550 No reverse entry for 192.0.2.1",
+        "550 Rejected, no reverse record",
+        "550 Dynamic addresses not accepted here",
+        "550 Host 192.0.2.1 in bl.example.org",
+        "550 Hostname mismatch",
+        "550 Access refused",
+        "550 Country not accepted",
+        "550 Forbidden",
+        "550 Policy Rejection: Quota exceeded.",
+        "550 Sender quota exceeded",
+        "452 Sender quota exceeded",
+        "452 4.2.2 Too many messages from your IP, quota exceeded",
+        "550 Rejected, see <https://www.spamhaus.org/query/ip/192.0.2.1>",
+        "550 <<< Blocked by RBL >>>",
+        "550 5.1.1 <a@b>: Recipient address rejected: unverified address: Address verification in progress",
+    ] {
+        assert_ne!(status(refusal_of_us), Status::Refused, "{refusal_of_us}");
+    }
+    for refusal_of_the_recipient in [
+        "550-Callout verification failed:\r\n550 550 No Such User Here",
+        "550 Unknown mailbox, message rejected",
+        "550 User is not known on this mail server",
+        "550 There is no account with that name on this mail server",
+        "550 Recipient could not be found; message refused",
+        "550 Mailbox is unavailable, please check your address",
+        "550 no valid recipients for your message",
+        "550 The recipient cannot be verified. Please check all recipients of this message",
+        "550 This mailbox is no longer in use. Please update your records",
+        "550 This user is suspended at this time",
+        "550 5.1.1 User unknown in domain dailynews.example",
+    ] {
+        assert_eq!(status(refusal_of_the_recipient), Status::Refused, "{refusal_of_the_recipient}");
+    }
+}
