@@ -34,22 +34,26 @@ edge/portal/dist/index.html: $(PORTAL_SOURCES)
 	npm run --silent build:portal
 
 .PHONY: build
-build: setup-build ## build the Worker and print its size, and build the origin
-	@$(MAKE) --no-print-directory edge/build/.built
-	@tools/wasm-size $(WASM_LIMIT)
+build: worker ## build the Worker and print its size, and build the origin
 	cargo build --locked --package rcpt-origin
 
+.PHONY: worker
+worker: setup-build
+	@$(MAKE) --no-print-directory edge/build/.built
+	@tools/wasm-size $(WASM_LIMIT)
+
 .PHONY: dev
-dev: build ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-C stops it
-	cargo build --locked --package rcpt-tests --bin dev
-	@target/debug/dev
+dev: worker ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-C stops it
+	cargo build --locked --package rcpt-origin --package rcpt-tests --bin origin --bin dev
+	@RCPT_ORIGIN_BIN=$(CURDIR)/target/debug/origin target/debug/dev
 
 .PHONY: test
-test: setup build ## every test: unit, and end to end against real servers
-	cargo test --locked --workspace --no-fail-fast
+test: setup worker ## every test: unit, and end to end against real servers
+	@# One build for all: alone, origin and the programs below would need their crates with other features.
+	RCPT_ORIGIN_BIN=$(CURDIR)/target/debug/origin cargo test --locked --workspace --no-fail-fast
 	npm run --silent test:portal
 	@# Last: it reads what all of them have logged.
-	cargo run --locked --quiet --package rcpt-tests --bin scan
+	target/debug/scan
 
 .PHONY: bench
 bench: build ## measured figures as a table, and as target/bench/*.json

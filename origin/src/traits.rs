@@ -1,13 +1,8 @@
 //! What an address says of itself: disposable, a role, a free provider, misspelt.
 
-use std::{collections::HashSet, sync::LazyLock};
-
+use disposable_emails::is_disposable_domain;
 use rcpt_shared::{Address, Traits};
 use strsim::osa_distance;
-
-/// About 56,000 domains, kept by the maintainers of the crate.
-static DISPOSABLE: LazyLock<HashSet<&'static str>> =
-    LazyLock::new(|| mailchecker::blacklist().into_iter().collect());
 
 /// Mailboxes for services, roles and functions (RFC 2142), and those that came into use since.
 const ROLES: &[&str] = &[
@@ -234,7 +229,7 @@ pub fn traits(address: &Address) -> Traits {
 fn is_disposable(domain: &str) -> bool {
     let mut suffix = domain;
     loop {
-        if DISPOSABLE.contains(suffix) {
+        if is_disposable_domain(suffix) {
             // Lists of this kind have held real providers by mistake.
             return !FREE.contains(&suffix);
         }
