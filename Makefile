@@ -64,7 +64,7 @@ bench: build ## measured figures as a table, and as target/bench/*.json
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin npm run --silent bench:portal
 
 .PHONY: load
-load: build ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD_SETTLE), as JSON and as a picture in target/load
+load: build ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD_WARM_UP_FRESH, LOAD_SETTLE), as JSON and as a picture in target/load
 	cargo build --locked --profile origin --package rcpt-origin
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-tests --bin load
 

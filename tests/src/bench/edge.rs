@@ -234,7 +234,7 @@ async fn load_figures() -> Result<[Figure; 2]> {
     let file = folder::target().join("load/load.json");
     if !file.exists() {
         load::run(
-            &Plan { warm_up: 20_000, settle: 0, seconds: 60, ..Plan::default() },
+            &Plan { warm_up: 20_000, warm_up_fresh: 0, settle: 0, seconds: 60, ..Plan::default() },
             Path::new(&file),
         )
         .await?;
