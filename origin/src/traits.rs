@@ -212,16 +212,21 @@ const SUGGESTED: usize = 18;
 /// Shorter domains have neighbours that are domains in their own right.
 const MIN_MISSPELT: usize = 7;
 
+/// RFC 2606 §3.
+const DOCUMENTATION: [&str; 3] = ["example.com", "example.net", "example.org"];
+
 /// What is known of `address` without asking anybody.
 #[must_use]
 pub fn traits(address: &Address) -> Traits {
     let domain = address.domain();
     let free_provider = FREE.contains(&domain);
+    let suggested_domain = if free_provider { None } else { suggestion(domain) };
     Traits {
-        disposable: is_disposable(domain),
+        // Slips of the finger are listed too; whoever made one did not choose the domain.
+        disposable: suggested_domain.is_none() && is_disposable(domain),
         role_account: is_role(address.local_part()),
         free_provider,
-        suggested_domain: if free_provider { None } else { suggestion(domain) },
+        suggested_domain,
     }
 }
 
@@ -230,8 +235,8 @@ fn is_disposable(domain: &str) -> bool {
     let mut suffix = domain;
     loop {
         if is_disposable_domain(suffix) {
-            // Lists of this kind have held real providers by mistake.
-            return !FREE.contains(&suffix);
+            // Lists of this kind hold real providers by mistake, and names for documentation.
+            return !FREE.contains(&suffix) && !DOCUMENTATION.contains(&suffix);
         }
         match suffix.split_once('.') {
             Some((_, above)) if above.contains('.') => suffix = above,
@@ -270,6 +275,8 @@ mod tests {
     #[test]
     fn knows_what_an_address_is() {
         assert_eq!(of("ann@example.org"), (false, false, false, None));
+        assert_eq!(of("ann@example.com"), (false, false, false, None));
+        assert_eq!(of("ann@gmail.con"), (false, false, false, Some("gmail.com".to_owned())));
         assert_eq!(of("ann@mailinator.com"), (true, false, false, None));
         assert_eq!(of("ann@x.mailinator.com"), (true, false, false, None));
         assert_eq!(of("Info+x@example.org"), (false, true, false, None));
