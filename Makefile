@@ -56,7 +56,7 @@ test: setup worker ## every test: unit, and end to end against real servers
 	target/debug/scan
 
 .PHONY: bench
-bench: build ## measured figures as a table, and as target/bench/*.json
+bench: worker ## measured figures as a table, and as target/bench/*.json
 	@tools/install apt
 	cargo build --locked --profile origin --package rcpt-origin
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-tests --bin bench
@@ -64,7 +64,7 @@ bench: build ## measured figures as a table, and as target/bench/*.json
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin npm run --silent bench:portal
 
 .PHONY: load
-load: build ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD_WARM_UP_FRESH, LOAD_SETTLE), as JSON and as a picture in target/load
+load: worker ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD_SETTLE), as JSON and as a picture in target/load
 	cargo build --locked --profile origin --package rcpt-origin
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-tests --bin load
 

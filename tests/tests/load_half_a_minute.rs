@@ -8,14 +8,7 @@ use rcpt_tests::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn half_a_minute_of_load_has_no_error_and_every_answer_is_charged_once() {
-    let plan = Plan {
-        warm_up: 0,
-        warm_up_fresh: 0,
-        settle: 0,
-        seconds: 30,
-        rate: 25.0,
-        ..Plan::default()
-    };
+    let plan = Plan { warm_up: 0, settle: 0, seconds: 30, rate: 25.0, ..Plan::default() };
     let file = folder::scratch("load").unwrap().join("load.json");
     let report = load::run(&plan, &file).await.unwrap();
     println!(

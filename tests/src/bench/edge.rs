@@ -229,26 +229,23 @@ async fn isolate_start() -> Result<Figure> {
     Ok(Figure { name: "isolate_start_ms", value: quantile(&times, 0.5), unit: "ms", n: STARTS })
 }
 
-/// Of the last `make load`; of a minute of it where there was none, which tells little of the memory.
+/// A minute of load: enough for errors. Of the memory it tells little, its slope is that of a runtime that
+/// has just started; `make load` measures it.
 async fn load_figures() -> Result<[Figure; 2]> {
-    let file = folder::target().join("load/load.json");
-    if !file.exists() {
-        load::run(
-            &Plan { warm_up: 20_000, warm_up_fresh: 0, settle: 0, seconds: 60, ..Plan::default() },
-            Path::new(&file),
-        )
-        .await?;
-    }
-    let report: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
-    let number = |name: &str| report[name].as_f64().with_context(|| format!("no {name}"));
-    let n = number("requests")? as usize;
+    let plan = Plan { warm_up: 20_000, settle: 0, seconds: 60, ..Plan::default() };
+    let report = load::run(&plan, &folder::target().join("bench/load.json")).await?;
     Ok([
-        Figure { name: "load_error_rate", value: number("error_rate")?, unit: "ratio", n },
+        Figure {
+            name: "load_error_rate",
+            value: report.error_rate,
+            unit: "ratio",
+            n: report.requests,
+        },
         Figure {
             name: "rss_slope_percent",
-            value: number("rss_slope_percent")?,
-            unit: "% per 10 min",
-            n: number("seconds")? as usize,
+            value: report.rss_slope_percent,
+            unit: "% per 10 min, of a minute",
+            n: report.rss_mb.len(),
         },
     ])
 }

@@ -1,6 +1,5 @@
 //! What `make load` runs: ten minutes, or `LOAD_SECONDS`; at 40 checks a second, or `LOAD_RATE`; after
-//! 100,000 cached and 36,000 fresh checks to warm up, or `LOAD_WARM_UP` and `LOAD_WARM_UP_FRESH`, and two
-//! minutes to settle, or `LOAD_SETTLE`.
+//! 100,000 checks to warm up, or `LOAD_WARM_UP`, and seven minutes to settle, or `LOAD_SETTLE`.
 
 use std::{env, str::FromStr};
 
@@ -22,17 +21,13 @@ async fn main() -> Result<()> {
     let default = Plan::default();
     let plan = Plan {
         warm_up: from_env("LOAD_WARM_UP", default.warm_up)?,
-        warm_up_fresh: from_env("LOAD_WARM_UP_FRESH", default.warm_up_fresh)?,
         settle: from_env("LOAD_SETTLE", default.settle)?,
         seconds: from_env("LOAD_SECONDS", default.seconds)?,
         rate: from_env("LOAD_RATE", default.rate)?,
         ..default
     };
     let file = folder::target().join("load/load.json");
-    println!(
-        "load: {} cached and {} fresh checks to warm up, and {} s to settle; then",
-        plan.warm_up, plan.warm_up_fresh, plan.settle
-    );
+    println!("load: {} checks to warm up, and {} s to settle; then", plan.warm_up, plan.settle);
     println!(
         "load: {} s at {} checks/s, {} of 10 cached",
         plan.seconds, plan.rate, plan.cached_of_ten

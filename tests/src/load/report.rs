@@ -23,7 +23,7 @@ pub struct Sample {
     pub origin: u64,
 }
 
-/// What a run showed: `target/load/load.json`.
+/// What a run showed, as it is written to its file.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub seconds: u64,
