@@ -15,11 +15,13 @@
 //   inspector  port of the runtime's inspector (tests/bench/profile.mjs), the Worker with its functions'
 //              names; null: none
 //   beside     ports for the Workers of tests/bench, in the same runtime; null: without them
+//   v8Flags    flags of V8 for all isolates of the runtime, a list
 //
 // What the Worker logs and the mails it "sends" appear on standard output; `ready` is the last line of
 // the start.
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { Log, LogLevel, Miniflare, Response } from "miniflare";
 import { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } from "wrangler";
 
@@ -59,6 +61,11 @@ const CONTROL = `export default {
 const send = settings.mailless
   ? bindings.email.send_email.map((binding) => ({ ...binding, allowed_sender_addresses: [] }))
   : bindings.email.send_email;
+
+if (settings.v8Flags.length > 0) {
+  process.env.MINIFLARE_WORKERD_PATH = fileURLToPath(new URL("workerd.sh", import.meta.url));
+  process.env.V8_FLAGS = settings.v8Flags.join(" ");
+}
 
 const miniflare = new Miniflare({
   host: "127.0.0.1",

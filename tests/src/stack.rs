@@ -46,6 +46,13 @@ impl Builder {
         self
     }
 
+    /// With a runtime that holds next to no garbage.
+    #[must_use]
+    pub fn without_garbage(mut self) -> Self {
+        self.edge = self.edge.without_garbage();
+        self
+    }
+
     /// Starts everything; routes given with `RCPT_ROUTES` come before the sandbox's.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! What `make load` runs: ten minutes, or `LOAD_SECONDS`; at 40 checks a second, or `LOAD_RATE`; after
-//! 100,000 checks to warm up, or `LOAD_WARM_UP`, and seven minutes to settle, or `LOAD_SETTLE`.
+//! 20,000 checks to warm up, or `LOAD_WARM_UP`, and seven minutes of fresh checks, or `LOAD_SETTLE`.
 
 use std::{env, str::FromStr};
 
@@ -11,7 +11,7 @@ use rcpt_tests::{
 
 fn from_env<T: FromStr>(name: &str, default: T) -> Result<T> {
     match env::var(name) {
-        Ok(value) => value.parse().ok().with_context(|| format!("{name}={value}")),
+        Ok(value) => value.parse().ok().with_context(|| format!("{name}={value} is not a number")),
         Err(_) => Ok(default),
     }
 }
@@ -27,7 +27,10 @@ async fn main() -> Result<()> {
         ..default
     };
     let file = folder::target().join("load/load.json");
-    println!("load: {} checks to warm up, and {} s to settle; then", plan.warm_up, plan.settle);
+    println!(
+        "load: {} checks to warm up, and {} s of fresh ones to settle; then",
+        plan.warm_up, plan.settle
+    );
     println!(
         "load: {} s at {} checks/s, {} of 10 cached",
         plan.seconds, plan.rate, plan.cached_of_ten
