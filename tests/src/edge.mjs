@@ -15,7 +15,7 @@
 //   inspector  port of the runtime's inspector (tests/bench/profile.mjs), the Worker with its functions'
 //              names; null: none
 //   beside     ports for the Workers of tests/bench, in the same runtime; null: without them
-//   v8Flags    flags of V8 for all isolates of the runtime, a list
+//   v8Flags    flags of V8 for all isolates of the runtime, a list; null: as it is
 //
 // What the Worker logs and the mails it "sends" appear on standard output; `ready` is the last line of
 // the start.
@@ -62,7 +62,7 @@ const send = settings.mailless
   ? bindings.email.send_email.map((binding) => ({ ...binding, allowed_sender_addresses: [] }))
   : bindings.email.send_email;
 
-if (settings.v8Flags.length > 0) {
+if (settings.v8Flags) {
   process.env.MINIFLARE_WORKERD_PATH = fileURLToPath(new URL("workerd.sh", import.meta.url));
   process.env.V8_FLAGS = settings.v8Flags.join(" ");
 }

@@ -56,7 +56,7 @@ pub struct Builder {
     shimmed: bool,
     inspector: Option<u16>,
     beside: Option<[u16; 2]>,
-    v8_flags: &'static [&'static str],
+    v8_flags: Option<&'static [&'static str]>,
     port: u16,
 }
 
@@ -115,7 +115,7 @@ impl Builder {
     /// lets each isolate's heap grow to some 80 MB, whatever is in it.
     #[must_use]
     pub fn without_garbage(mut self) -> Self {
-        self.v8_flags = &FULL_COLLECTIONS;
+        self.v8_flags = Some(&FULL_COLLECTIONS);
         self
     }
 
@@ -217,7 +217,7 @@ impl Edge {
             shimmed: false,
             inspector: None,
             beside: None,
-            v8_flags: &[],
+            v8_flags: None,
             port,
         }
     }
