@@ -8,6 +8,7 @@ mod tarpits;
 use std::{fs, path::Path, process::Command, time::Duration};
 
 pub use edge::{comparison, profile};
+pub use tarpits::run as tarpits;
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Serialize;

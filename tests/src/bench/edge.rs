@@ -244,7 +244,7 @@ async fn load_figures() -> Result<[Figure; 2]> {
         Figure {
             name: "rss_slope_percent",
             value: report.rss_slope_percent,
-            unit: "% per 10 min, over 2",
+            unit: "% per 10 min",
             n: report.rss_mb.len(),
         },
     ])

@@ -18,7 +18,11 @@ const GOOD: u32 = 50;
 /// Shorter than the ten seconds that a tarpit is held.
 const SECONDS: u32 = 7;
 
-/// The 99th percentile of good probes beside 500 held ones, over the same without them.
+/// One round is at the mercy of whatever else the machine does in its seconds.
+const ROUNDS: usize = 3;
+
+/// The 99th percentile of good probes beside 500 held ones, over the same without them: the median of
+/// three rounds.
 ///
 /// # Errors
 /// Origin does not start, or a good probe fails.
@@ -28,25 +32,40 @@ pub async fn run() -> Result<Figure> {
     let origin = Arc::new(origin.start().await?);
     // The first connections warm both sides up.
     good(&origin, "warm", 1).await?;
-    let alone = good(&origin, "alone", SECONDS).await?;
+    let mut ratios = Vec::new();
+    for round in 0..ROUNDS {
+        ratios.push(ratio(round, &sandbox, &origin).await?);
+    }
+    ratios.sort_by(f64::total_cmp);
+    Ok(Figure {
+        name: "p99_ratio_beside_500_tarpits",
+        value: quantile(&ratios, 0.5),
+        unit: "ratio",
+        n: (GOOD * SECONDS) as usize * ROUNDS,
+    })
+}
+
+async fn ratio(round: usize, sandbox: &Sandbox, origin: &Arc<Origin>) -> Result<f64> {
+    let alone = good(origin, &format!("alone-{round}"), SECONDS).await?;
     let mut held = JoinSet::new();
     for n in 0..TARPITS {
-        let origin = Arc::clone(&origin);
-        held.spawn(async move { origin.try_probe(&format!("timeout+{n}@sandbox.test")).await });
+        let origin = Arc::clone(origin);
+        let address = format!("timeout+{round}-{n}@sandbox.test");
+        held.spawn(async move { origin.try_probe(&address).await });
     }
+    let recipient = format!("RCPT TO:<timeout+{round}-");
     let asked = |sessions: &[Vec<String>]| {
-        let lines = sessions.iter().flatten();
-        lines.filter(|line| line.starts_with("RCPT TO:<timeout")).count()
+        sessions.iter().flatten().filter(|line| line.starts_with(&recipient)).count()
     };
     let deadline = Instant::now() + Duration::from_secs(10);
     while asked(&sandbox.server().sessions()) < TARPITS && Instant::now() < deadline {
         sleep(Duration::from_millis(50)).await;
     }
-    let beside = good(&origin, "beside", SECONDS).await?;
+    let beside = good(origin, &format!("beside-{round}"), SECONDS).await?;
     println!("good probes: p99 {alone:.1} ms alone, {beside:.1} ms beside {TARPITS} tarpits");
-    held.shutdown().await;
-    let n = (GOOD * SECONDS) as usize;
-    Ok(Figure { name: "p99_ratio_beside_500_tarpits", value: beside / alone, unit: "ratio", n })
+    // The next round starts without them.
+    while held.join_next().await.is_some() {}
+    Ok(beside / alone)
 }
 
 /// The 99th percentile, in milliseconds from when each was due.
