@@ -10,15 +10,6 @@ const MAX_LOCAL_PART: usize = 64;
 /// RFC 5321 §4.5.3.1.3 allows a path of 256 octets, two of which are the angle brackets.
 const MAX_ADDRESS: usize = 254;
 
-/// The input has the form `Name <address>` and yields no address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum ReduceError {
-    #[error("the address is empty")]
-    Empty,
-    #[error("the angle brackets do not hold exactly one address")]
-    Brackets,
-}
-
 /// The text is not an RFC 5321 mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
@@ -30,55 +21,6 @@ pub enum FormatError {
     Domain,
     #[error("the address is longer than 254 octets")]
     TooLong,
-}
-
-/// Reduces `Name <address>` to the address; any other text is returned as it is, less the spaces and
-/// tabs around it (interface §4.1). Line breaks are never trimmed: they make the address invalid.
-///
-/// # Errors
-/// [`ReduceError`] when nothing is left, or the brackets are unbalanced, empty or several.
-pub fn reduce(input: &str) -> Result<&str, ReduceError> {
-    let input = input.trim_matches(BLANKS);
-    if input.is_empty() {
-        return Err(ReduceError::Empty);
-    }
-    let inner = match brackets(input)[..] {
-        [] => return Ok(input),
-        [(open, '<'), (close, '>')] if close + 1 == input.len() => input.get(open + 1..close),
-        _ => None,
-    };
-    match inner.map(|address| address.trim_matches(BLANKS)) {
-        Some("") | None => Err(ReduceError::Brackets),
-        Some(address) => Ok(address),
-    }
-}
-
-const BLANKS: [char; 2] = [' ', '\t'];
-
-/// Byte positions of the angle brackets that stand outside quoted strings. A quote that is never
-/// closed quotes nothing.
-fn brackets(input: &str) -> Vec<(usize, char)> {
-    let mut outside = Vec::new();
-    let mut in_open_quote = Vec::new();
-    let mut quoted = false;
-    let mut escaped = false;
-    for (position, c) in input.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' => {
-                quoted = !quoted;
-                in_open_quote.clear();
-            }
-            '<' | '>' if quoted => in_open_quote.push((position, c)),
-            '<' | '>' => outside.push((position, c)),
-            _ => {}
-        }
-    }
-    if quoted {
-        outside.append(&mut in_open_quote);
-    }
-    outside
 }
 
 /// A mailbox that mail can be addressed to: an RFC 5321 `Local-part "@" Domain`, where the local part
@@ -97,7 +39,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// Parses a bare address; see [`reduce`] for the `Name <address>` form.
+    /// Parses a bare address; see [`reduce`](crate::reduce) for the `Name <address>` form.
     ///
     /// # Errors
     /// [`FormatError`] naming the part that is wrong.
@@ -230,46 +172,8 @@ fn to_a_labels(domain: &str) -> Option<String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Address, FormatError, ReduceError, reduce};
-
-    #[test]
-    fn reduces_a_name_and_address_to_the_address() {
-        for (input, address) in [
-            ("a@example.org", "a@example.org"),
-            ("  a@example.org\t", "a@example.org"),
-            ("<a@example.org>", "a@example.org"),
-            ("Ann <a@example.org>", "a@example.org"),
-            ("Ann < a@example.org > ", "a@example.org"),
-            (r#""Doe, <Ann>" <a@example.org>"#, "a@example.org"),
-            (r#""a \" <b" <a@example.org>"#, "a@example.org"),
-            (r#""odd<local"@example.org"#, r#""odd<local"@example.org"#),
-            (r#"Ann "A <a@example.org>"#, "a@example.org"),
-            ("no address at all", "no address at all"),
-            ("a@example.org\r\n", "a@example.org\r\n"),
-        ] {
-            assert_eq!(reduce(input), Ok(address), "{input}");
-        }
-    }
-
-    #[test]
-    fn does_not_guess_when_the_brackets_are_wrong() {
-        for input in ["", " ", "\t \t"] {
-            assert_eq!(reduce(input), Err(ReduceError::Empty), "{input:?}");
-        }
-        for input in [
-            "Name <",
-            "Name <a@example.org",
-            "Name a@example.org>",
-            "Name <>",
-            "<  >",
-            ">a@example.org<",
-            "<<a@example.org>>",
-            "A <a@example.org>, B <b@example.org>",
-            "A <a@example.org> trailing",
-        ] {
-            assert_eq!(reduce(input), Err(ReduceError::Brackets), "{input:?}");
-        }
-    }
+    use super::{Address, FormatError};
+    use crate::reduce;
 
     #[test]
     fn keeps_the_form_given_and_knows_the_normal_form() {

@@ -5,13 +5,15 @@
 pub mod address;
 pub mod jwt;
 pub mod key_ring;
+pub mod name_address;
 pub mod probe;
 pub mod reason;
 pub mod status;
 pub mod ticket;
 
-pub use address::{Address, FormatError, ReduceError, reduce};
+pub use address::{Address, FormatError};
 pub use key_ring::KeyRing;
+pub use name_address::{ReduceError, reduce};
 pub use probe::{
     BatchAnswer, BatchRequest, CatchAll, Details, MAX_BATCH, ProbeRequest, Stage, Traits, Verdict,
 };

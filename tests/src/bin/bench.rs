@@ -10,6 +10,7 @@ async fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Some("profile") => rcpt_tests::bench::profile().await,
-        _ => rcpt_tests::bench::run().await,
+        None => rcpt_tests::bench::run().await,
+        Some(other) => anyhow::bail!("no part is called {other:?}: comparison, profile or tarpits"),
     }
 }
