@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const LEASH = path.join(ROOT, "tests/src/leash.sh");
+const LEASH = path.join(ROOT, "tests/src/process/leash.sh");
 /** Tenths of a second between SIGTERM and SIGKILL. */
 const GRACE = "30";
 

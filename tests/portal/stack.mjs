@@ -81,7 +81,7 @@ class Stack {
     const file = path.join(this.folder, "settings.json");
     writeFileSync(file, JSON.stringify(settings));
     const env = { TMPDIR: temporary, NO_COLOR: "1", WRANGLER_SEND_METRICS: "false" };
-    this.edge = new Program("edge", ["node", path.join(ROOT, "tests/src/edge.mjs"), file], {
+    this.edge = new Program("edge", ["node", path.join(ROOT, "tests/src/service/edge.mjs"), file], {
       folder: this.folder,
       env,
     });

@@ -1,0 +1,17 @@
+//! Accounts end to end: from registration to deletion, with everything that guards them.
+
+mod access;
+mod admin;
+mod bad_input;
+mod deletion;
+mod enumeration;
+mod housekeeping;
+mod mail_failure;
+mod passwords;
+mod profile;
+mod rotation;
+mod sessions;
+mod sign_in;
+mod throttling;
+mod two_factor;
+mod walk;
