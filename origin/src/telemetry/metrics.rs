@@ -9,7 +9,7 @@ use prometheus_client::{
 };
 use rcpt_shared::{Stage, Verdict};
 
-use crate::pace::operator;
+use crate::pool::operators;
 
 /// Seconds. A warm local server answers in milliseconds; the budget ends at ten.
 const BUCKETS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.5];
@@ -19,7 +19,7 @@ struct Outcome {
     status: &'static str,
     reason: &'static str,
     stage: &'static str,
-    /// A name of [`operator`]'s table, `other`, or `none` where no host was chosen.
+    /// A name of the operators' table, `other`, or `none` where no host was chosen.
     operator: &'static str,
 }
 
@@ -57,7 +57,6 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts a probe as in flight until the guard is dropped, be it because the client left.
-    #[must_use]
     pub fn start(&self) -> InFlight {
         self.in_flight.inc();
         InFlight(self.in_flight.clone())
@@ -69,7 +68,7 @@ impl Metrics {
             reason: verdict.reason.as_str(),
             stage: stage_name(verdict.stage),
             operator: match verdict.mx_host.as_deref() {
-                Some(host) => operator::known(host).unwrap_or(operator::OTHER),
+                Some(host) => operators::known(host).unwrap_or(operators::OTHER),
                 None => "none",
             },
         };
@@ -106,7 +105,6 @@ impl Drop for InFlight {
 }
 
 /// The wire form of a stage, for labels and log lines.
-#[must_use]
 pub const fn stage_name(stage: Stage) -> &'static str {
     match stage {
         Stage::Dns => "dns",

@@ -1,4 +1,4 @@
-//! Who runs a mail host: limits and refusals are the operator's, however many hosts it has.
+//! The table of operators: who runs a mail host. Limits and refusals are the operator's, however many hosts it has.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -104,7 +104,6 @@ pub const OTHER: &str = "other";
 
 /// The operator of `host` (lower-case); `None` when the table does not know it. The longest suffix of
 /// whole labels that is known decides.
-#[must_use]
 pub fn known(host: &str) -> Option<&'static str> {
     let mut suffix = host;
     loop {
@@ -116,7 +115,6 @@ pub fn known(host: &str) -> Option<&'static str> {
 }
 
 /// Whose limits apply to `host`: the known operator's, else the host stands for itself.
-#[must_use]
 pub fn of(host: &str) -> &str {
     known(host).unwrap_or(host)
 }

@@ -12,7 +12,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::identity::Identity;
+use super::HeloIdentity;
 
 /// RFC 8305 §5: the recommended delay before the next address is tried beside the last.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
@@ -34,7 +34,6 @@ pub struct Dialer {
 
 impl Dialer {
     /// `timeout` is for one address.
-    #[must_use]
     pub const fn new(timeout: Duration) -> Self {
         Self { timeout }
     }
@@ -46,7 +45,7 @@ impl Dialer {
     /// [`Unconnected`] when none accepts: `Ours` if that was so for any of them.
     pub async fn race(
         &self,
-        from: &Identity,
+        from: &HeloIdentity,
         addresses: &mut Vec<SocketAddr>,
     ) -> Result<(TcpStream, SocketAddr), Unconnected> {
         if let [only] = addresses[..] {
@@ -59,7 +58,7 @@ impl Dialer {
 
     async fn race_all(
         &self,
-        from: &Identity,
+        from: &HeloIdentity,
         addresses: &mut Vec<SocketAddr>,
     ) -> Result<(TcpStream, SocketAddr), Unconnected> {
         let mut failure = Unconnected::Theirs;
@@ -97,7 +96,7 @@ impl Dialer {
     /// [`Unconnected`]; a server that does not answer within the configured time is `Theirs`.
     pub async fn connect(
         &self,
-        from: &Identity,
+        from: &HeloIdentity,
         address: SocketAddr,
     ) -> Result<TcpStream, Unconnected> {
         connect(from.source_for(address), address, self.timeout).await
@@ -133,7 +132,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::{Dialer, Unconnected};
-    use crate::{config::SourceAddress, identity::Identity};
+    use crate::{config::SourceAddress, smtp::HeloIdentity};
 
     async fn listener() -> (TcpListener, SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -150,12 +149,12 @@ mod tests {
         Dialer::new(Duration::from_secs(5))
     }
 
-    fn from(source: Option<&str>) -> Identity {
+    fn from(source: Option<&str>) -> HeloIdentity {
         let source = source
             .map(|ip| SourceAddress { ip: ip.parse().unwrap(), helo_name: None })
             .into_iter()
             .collect::<Vec<_>>();
-        Identity::all("probe.example.com", &source).remove(0)
+        HeloIdentity::all("probe.example.com", &source).remove(0)
     }
 
     #[tokio::test]

@@ -1,3 +1,5 @@
+//! `GET /health`, `/ready` and `/metrics`.
+
 use std::sync::Arc;
 
 use axum::{

@@ -23,7 +23,6 @@ pub struct PortCheck {
 }
 
 impl PortCheck {
-    #[must_use]
     pub fn new(servers: Vec<Server>, patience: Duration) -> Self {
         Self { servers, patience, last: Mutex::new(None) }
     }

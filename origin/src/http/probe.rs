@@ -1,3 +1,5 @@
+//! `POST /v1/probe`, and what it shares with the batch: the ticket, the body, the record.
+
 use std::{sync::Arc, time::Duration};
 
 use axum::{
@@ -11,7 +13,11 @@ use rcpt_shared::{ProbeRequest, Ticket, Verdict};
 use tokio::time::{Instant, timeout};
 
 use super::{Error, request_id::RequestId};
-use crate::{State, clock, metrics::stage_name, probe::milliseconds};
+use crate::{
+    State,
+    clock::{self, milliseconds},
+    telemetry::metrics::stage_name,
+};
 
 /// The edge sends the body with the headers.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -20,7 +26,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// 1. the ticket, which is bound to the body: 401
 /// 2. the body: 400, 413
-/// 3. a slot: 503 with `Retry-After`
+/// 3. a permit: 503 with `Retry-After`
 /// 4. the probe
 pub(super) async fn probe(
     extract::State(state): extract::State<Arc<State>>,
@@ -34,7 +40,7 @@ pub(super) async fn probe(
     let ProbeRequest { address, details } =
         serde_json::from_slice(&body).map_err(|_| Error::Malformed)?;
     // 3
-    let Ok(_slot) = state.slots.try_acquire() else {
+    let Ok(_permit) = state.permits.try_acquire() else {
         state.metrics.at_capacity();
         tracing::warn!(request_id = id.as_str(), "at capacity");
         return Err(Error::AtCapacity);

@@ -6,16 +6,15 @@ use crate::config::SourceAddress;
 
 /// One name we go by. Without an address of a family, the system chooses one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct HeloIdentity {
     pub helo_name: String,
     v4: Option<IpAddr>,
     v6: Option<IpAddr>,
 }
 
-impl Identity {
+impl HeloIdentity {
     /// The identities that `sources` make up, at least one: for each name its nth IPv4 address
     /// with its nth IPv6 address.
-    #[must_use]
     pub fn all(helo_name: &str, sources: &[SourceAddress]) -> Vec<Self> {
         let mut identities: Vec<Self> = Vec::new();
         for source in sources {
@@ -40,7 +39,6 @@ impl Identity {
     }
 
     /// The name alone: the system chooses the addresses.
-    #[must_use]
     pub fn unbound(helo_name: &str) -> Self {
         Self { helo_name: helo_name.to_owned(), v4: None, v6: None }
     }
@@ -50,7 +48,6 @@ impl Identity {
     }
 
     /// The address to connect from.
-    #[must_use]
     pub const fn source_for(&self, peer: SocketAddr) -> Option<IpAddr> {
         if peer.is_ipv4() { self.v4 } else { self.v6 }
     }
@@ -63,7 +60,7 @@ impl Identity {
 
 #[cfg(test)]
 mod tests {
-    use super::{Identity, SourceAddress};
+    use super::{HeloIdentity, SourceAddress};
 
     fn identities(sources: &[(&str, Option<&str>)]) -> Vec<(String, Vec<String>)> {
         let sources: Vec<_> = sources
@@ -73,7 +70,7 @@ mod tests {
                 helo_name: name.map(ToOwned::to_owned),
             })
             .collect();
-        Identity::all("one.example", &sources)
+        HeloIdentity::all("one.example", &sources)
             .into_iter()
             .map(|identity| {
                 let addresses = identity.addresses().map(|ip| ip.to_string()).collect();

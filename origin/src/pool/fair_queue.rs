@@ -1,3 +1,5 @@
+//! A queue in which domains take turns.
+
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
@@ -8,20 +10,20 @@ use std::{
 const QUANTUM: usize = 10;
 
 /// A queue in which domains take turns, each served in order of arrival.
-pub(super) struct Turns<W> {
+pub(super) struct FairQueue<W> {
     order: VecDeque<Arc<str>>,
     waiting: HashMap<Arc<str>, VecDeque<W>>,
     /// Served in a row for the domain at the head.
     served: usize,
 }
 
-impl<W> Default for Turns<W> {
+impl<W> Default for FairQueue<W> {
     fn default() -> Self {
         Self { order: VecDeque::new(), waiting: HashMap::new(), served: 0 }
     }
 }
 
-impl<W> Turns<W> {
+impl<W> FairQueue<W> {
     pub(super) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
@@ -58,7 +60,7 @@ impl<W> Turns<W> {
         waiter
     }
 
-    /// Takes the first, in order of turns, that `fits`.
+    /// Takes the first, in order of queue, that `fits`.
     pub(super) fn take(&mut self, fits: impl Fn(&W) -> bool) -> Option<W> {
         for position in 0..self.order.len() {
             let domain = self.order.get(position)?.clone();
@@ -87,33 +89,33 @@ impl<W> Turns<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::{QUANTUM, Turns};
+    use super::{FairQueue, QUANTUM};
 
     #[test]
     fn a_long_list_does_not_hold_up_another_domain() {
-        let mut turns = Turns::default();
+        let mut queue = FairQueue::default();
         for n in 0..1_000 {
-            turns.push("long.example", ("long", n));
+            queue.push("long.example", ("long", n));
         }
-        turns.push("short.example", ("short", 0));
-        let position = (0..).find(|_| turns.pop() == Some(("short", 0))).unwrap();
+        queue.push("short.example", ("short", 0));
+        let position = (0..).find(|_| queue.pop() == Some(("short", 0))).unwrap();
         assert_eq!(position, QUANTUM);
-        let rest: Vec<_> = std::iter::from_fn(|| turns.pop()).collect();
+        let rest: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(rest.len(), 990);
         assert!(rest.is_sorted(), "and its own order is kept");
-        assert!(turns.is_empty() && turns.waiting.is_empty());
+        assert!(queue.is_empty() && queue.waiting.is_empty());
     }
 
     #[test]
     fn takes_and_forgets_by_what_fits() {
-        let mut turns = Turns::default();
+        let mut queue = FairQueue::default();
         for (domain, n) in [("a", 1), ("b", 2), ("a", 3), ("c", 4)] {
-            turns.push(domain, n);
+            queue.push(domain, n);
         }
-        assert_eq!(turns.take(|n| *n > 1), Some(3), "the domain's turn counts");
-        assert_eq!(turns.take(|n| *n > 9), None);
-        turns.retain(|n| *n != 1);
-        assert_eq!(turns.head(), Some(&2));
-        assert_eq!((turns.pop(), turns.pop(), turns.pop()), (Some(2), Some(4), None));
+        assert_eq!(queue.take(|n| *n > 1), Some(3), "the domain's turn counts");
+        assert_eq!(queue.take(|n| *n > 9), None);
+        queue.retain(|n| *n != 1);
+        assert_eq!(queue.head(), Some(&2));
+        assert_eq!((queue.pop(), queue.pop(), queue.pop()), (Some(2), Some(4), None));
     }
 }

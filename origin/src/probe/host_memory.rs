@@ -16,12 +16,12 @@ const MAX_ENTRIES: u64 = 20_000;
 const OFFERS_KEPT: Duration = Duration::from_secs(3_600);
 /// A host that could not be reached is tried after its siblings for so long.
 const DOWN_KEPT: Duration = Duration::from_secs(60);
-/// `verdicts.md` and the issue it answers: a domain's habit is asked about once a day.
+/// A domain's habit is asked about once a day (docs/verdicts.md).
 const CATCH_ALL_KEPT: Duration = Duration::from_secs(24 * 3_600);
 
 /// What a host showed of itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Offers {
+pub(super) struct Offers {
     /// It refused MAIL or RCPT until the session was encrypted.
     pub demands_tls: bool,
     /// It does not take UTF-8 local parts.
@@ -31,13 +31,13 @@ pub struct Offers {
 }
 
 /// The memory of hosts and domains.
-pub struct Hosts {
+pub(super) struct HostMemory {
     offers: Cache<Arc<str>, Offers>,
     down: Cache<Arc<str>, ()>,
     catch_all: Cache<Arc<str>, CatchAll>,
 }
 
-impl Default for Hosts {
+impl Default for HostMemory {
     fn default() -> Self {
         Self {
             offers: cache(OFFERS_KEPT),
@@ -51,40 +51,37 @@ fn cache<T: Clone + Send + Sync + 'static>(kept: Duration) -> Cache<Arc<str>, T>
     Cache::builder().max_capacity(MAX_ENTRIES).time_to_live(kept).build()
 }
 
-impl Hosts {
-    #[must_use]
-    pub fn offers(&self, host: &str) -> Offers {
+impl HostMemory {
+    pub(super) fn offers(&self, host: &str) -> Offers {
         self.offers.get(host).unwrap_or_default()
     }
 
     /// Remembers what is out of the ordinary; the ordinary needs no memory.
-    pub fn showed(&self, host: &str, offers: Offers) {
+    pub(super) fn showed(&self, host: &str, offers: Offers) {
         if offers != self.offers(host) {
             self.offers.insert(Arc::from(host), offers);
         }
     }
 
-    pub fn could_not_be_reached(&self, host: &str) {
+    pub(super) fn could_not_be_reached(&self, host: &str) {
         self.down.insert(Arc::from(host), ());
     }
 
     /// The hosts, those that could not be reached lately after the others of their list: the next
     /// preference is better than four seconds of waiting for a dead host.
-    #[must_use]
-    pub fn in_health_order(&self, mut hosts: Vec<Arc<str>>) -> Vec<Arc<str>> {
+    pub(super) fn in_health_order(&self, mut hosts: Vec<Arc<str>>) -> Vec<Arc<str>> {
         if hosts.len() > 1 && self.down.entry_count() > 0 {
             hosts.sort_by_key(|host| self.down.contains_key(host));
         }
         hosts
     }
 
-    #[must_use]
-    pub fn catch_all(&self, domain: &str) -> Option<CatchAll> {
+    pub(super) fn catch_all(&self, domain: &str) -> Option<CatchAll> {
         self.catch_all.get(domain)
     }
 
     /// Remembers what is certain.
-    pub fn is_catch_all(&self, domain: &str, found: CatchAll) {
+    pub(super) fn is_catch_all(&self, domain: &str, found: CatchAll) {
         if found != CatchAll::Unknown {
             self.catch_all.insert(Arc::from(domain), found);
         }
@@ -95,11 +92,11 @@ impl Hosts {
 mod tests {
     use rcpt_shared::CatchAll;
 
-    use super::{Hosts, Offers};
+    use super::{HostMemory, Offers};
 
     #[test]
     fn a_host_that_is_down_comes_last_and_keeps_its_order_otherwise() {
-        let hosts = Hosts::default();
+        let hosts = HostMemory::default();
         let names = |text: &str| text.split(' ').map(Into::into).collect::<Vec<_>>();
         assert_eq!(hosts.in_health_order(names("a b c")), names("a b c"));
         hosts.could_not_be_reached("a");
@@ -110,7 +107,7 @@ mod tests {
 
     #[test]
     fn remembers_what_a_host_showed_and_a_domain_does() {
-        let hosts = Hosts::default();
+        let hosts = HostMemory::default();
         assert_eq!(hosts.offers("mx"), Offers::default());
         let offers = Offers { demands_tls: true, ..Offers::default() };
         hosts.showed("mx", offers);

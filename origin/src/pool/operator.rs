@@ -1,26 +1,28 @@
+//! What we have with one operator: sessions in use and idle, those who wait, and its breakers.
+
 use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{Limits, MAX_IDLE_ROUTE, Refused, Signal, breaker::Breaker, turns::Turns};
+use super::{Limits, MAX_IDLE_ROUTE, Refused, Signal, breaker::Breaker, fair_queue::FairQueue};
 
 /// What one who waited gets.
-pub(super) enum Granted<S> {
+pub(super) enum Assigned<S> {
     /// An open session, and the identity it was opened under.
-    Warm(S, usize),
+    Idle(S, usize),
     /// Leave to open one under this identity.
-    Fresh(usize),
+    New(usize),
 }
 
 /// One who waits for a session with a host.
 pub(super) struct Waiter<S> {
     pub host: Arc<str>,
-    pub answer: oneshot::Sender<Result<Granted<S>, Refused>>,
+    pub answer: oneshot::Sender<Result<Assigned<S>, Refused>>,
 }
 
 /// Whether there is room for one more.
 enum Room<S> {
-    Granted(Granted<S>),
+    Assigned(Assigned<S>),
     /// As many are in use as may be.
     Full,
     /// The next may not be opened before.
@@ -32,7 +34,7 @@ enum Room<S> {
 /// When those who still wait can be served.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// When a session comes back, or never: nobody waits.
+    /// When a session comes back, or never: none wait.
     OnRelease,
     At(Instant),
 }
@@ -45,14 +47,14 @@ struct Idle<S> {
 }
 
 /// What we have with one operator.
-pub(super) struct Lane<S> {
+pub(super) struct Operator<S> {
     operator: Arc<str>,
     limits: Limits,
     /// Sessions in use, and those being opened.
     in_use: usize,
     /// The last to come back is last, and the first to be used again.
     idle: Vec<Idle<S>>,
-    waiting: Turns<Waiter<S>>,
+    waiting: FairQueue<Waiter<S>>,
     /// One for each identity: it is an address that is refused.
     breakers: Vec<Breaker>,
     /// The identity after the last one used.
@@ -63,14 +65,14 @@ pub(super) struct Lane<S> {
     timer: bool,
 }
 
-impl<S> Lane<S> {
+impl<S> Operator<S> {
     pub(super) fn new(operator: Arc<str>, limits: Limits, identities: usize) -> Self {
         Self {
             operator,
             limits,
             in_use: 0,
             idle: Vec::new(),
-            waiting: Turns::default(),
+            waiting: FairQueue::default(),
             breakers: vec![Breaker::default(); identities],
             turn: 0,
             next_new: None,
@@ -95,29 +97,29 @@ impl<S> Lane<S> {
     }
 
     /// The session with `host` that came back last, and counts it as in use.
-    pub(super) fn take_idle(&mut self, host: &str, now: Instant) -> Option<Granted<S>> {
+    pub(super) fn take_idle(&mut self, host: &str, now: Instant) -> Option<Assigned<S>> {
         let fits = |idle: &Idle<S>| {
             *idle.host == *host && now.saturating_duration_since(idle.since) < self.limits.idle
         };
         let position = self.idle.iter().rposition(fits)?;
         let idle = self.idle.remove(position);
         self.in_use += 1;
-        Some(Granted::Warm(idle.session, idle.identity))
+        Some(Assigned::Idle(idle.session, idle.identity))
     }
 
-    /// What one who has just come gets, if nobody waits and there is room. Idle sessions that had to
+    /// What one who has just come gets, if none wait and there is room. Idle sessions that had to
     /// make room are left in `evicted`.
     pub(super) fn serve_newcomer(
         &mut self,
         host: &str,
         now: Instant,
         evicted: &mut Vec<S>,
-    ) -> Option<Granted<S>> {
+    ) -> Option<Assigned<S>> {
         if self.has_waiting() {
             return None;
         }
         match self.room(host, now, evicted) {
-            Room::Granted(granted) => Some(granted),
+            Room::Assigned(assigned) => Some(assigned),
             Room::Full | Room::NotBefore(_) | Room::Refused => None,
         }
     }
@@ -129,7 +131,7 @@ impl<S> Lane<S> {
         while let Some(head) = self.waiting.head() {
             let host = head.host.clone();
             match self.room(&host, now, evicted) {
-                Room::Granted(granted) => self.grant_head(granted),
+                Room::Assigned(assigned) => self.grant_head(assigned),
                 Room::Full => break,
                 Room::Refused => self.refuse_all(now),
                 Room::NotBefore(due) => {
@@ -146,8 +148,8 @@ impl<S> Lane<S> {
 
     /// A session with `host`, or leave to open one, counted as in use.
     fn room(&mut self, host: &str, now: Instant, evicted: &mut Vec<S>) -> Room<S> {
-        if let Some(granted) = self.take_idle(host, now) {
-            return Room::Granted(granted);
+        if let Some(assigned) = self.take_idle(host, now) {
+            return Room::Assigned(assigned);
         }
         let Some(identity) = self.next_identity(now) else { return Room::Refused };
         let allowed = self.allowed(identity);
@@ -164,45 +166,45 @@ impl<S> Lane<S> {
         self.turn = identity + 1;
         self.in_use += 1;
         self.count_new(identity, now);
-        Room::Granted(Granted::Fresh(identity))
+        Room::Assigned(Assigned::New(identity))
     }
 
     /// While no session may be opened, one that exists may serve somebody further back.
     fn serve_from_idle(&mut self, now: Instant) {
-        // Not those whose time is over: they serve nobody, and a waiter taken for one would be lost.
+        // Not those whose time is over: they serve no one, and a waiter taken for one would be lost.
         let fresh = |idle: &&Idle<S>| now.saturating_duration_since(idle.since) < self.limits.idle;
         let hosts: Vec<_> = self.idle.iter().filter(fresh).map(|idle| idle.host.clone()).collect();
         for host in hosts {
             if let Some(waiter) = self.waiting.take(|waiter| waiter.host == host)
-                && let Some(granted) = self.take_idle(&host, now)
+                && let Some(assigned) = self.take_idle(&host, now)
             {
-                self.grant(waiter, granted);
+                self.acquired(waiter, assigned);
             }
         }
     }
 
-    fn grant_head(&mut self, granted: Granted<S>) {
+    fn grant_head(&mut self, assigned: Assigned<S>) {
         match self.waiting.pop() {
-            Some(waiter) => self.grant(waiter, granted),
-            None => self.take_back(granted),
+            Some(waiter) => self.acquired(waiter, assigned),
+            None => self.take_back(assigned),
         }
     }
 
-    fn grant(&mut self, waiter: Waiter<S>, granted: Granted<S>) {
+    fn acquired(&mut self, waiter: Waiter<S>, assigned: Assigned<S>) {
         let host = waiter.host;
-        // Whoever left after `retain` looked is passed over.
-        if let Err(Ok(granted)) = waiter.answer.send(Ok(granted)) {
-            if let Granted::Warm(session, identity) = granted {
+        // One who left after `retain` looked is passed over.
+        if let Err(Ok(assigned)) = waiter.answer.send(Ok(assigned)) {
+            if let Assigned::Idle(session, identity) = assigned {
                 self.idle.push(Idle { host, identity, since: Instant::now(), session });
             }
             self.in_use -= 1;
         }
     }
 
-    fn take_back(&mut self, granted: Granted<S>) {
+    fn take_back(&mut self, assigned: Assigned<S>) {
         // Unreachable as `serve` is written; the count must be right whatever it becomes.
         self.in_use -= 1;
-        drop(granted);
+        drop(assigned);
     }
 
     fn refuse_all(&mut self, now: Instant) {

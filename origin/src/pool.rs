@@ -1,18 +1,18 @@
-//! How we knock at mail servers: politely, and keeping the door open while we have more to ask.
+//! A pool of sessions with mail servers, shared by all probes, with a fair queue before it.
 //!
-//! For each operator ([`operator`]) at most so many sessions exist at once, those that lie idle
+//! For each operator ([`operators`]) at most so many sessions exist at once, those that lie idle
 //! included; new ones are opened no faster than a configured rate; and after a refusal of us none at
-//! all, for a time that grows ([`breaker`]). Whoever finds no room waits, and domains take turns
-//! ([`turns`]), so that a long list for one of them does not hold up the others.
+//! all, for a time that grows ([`breaker`]). A probe that finds no room waits, and domains take turns
+//! ([`fair_queue`]), so that a long list for one of them does not hold up the others.
 //!
 //! What is kept, at most: [`MAX_IDLE`] idle sessions of about 2 KiB each, one waiting entry for each
 //! probe in progress, and the breakers of [`MAX_PENALISED`] operators of about 300 bytes each.
 
 mod breaker;
-mod lane;
-pub mod operator;
-mod slot;
-mod turns;
+mod fair_queue;
+mod operator;
+pub mod operators;
+mod permit;
 
 use std::{
     collections::HashMap,
@@ -29,9 +29,9 @@ use tokio::{
 };
 
 pub use breaker::Signal;
-use lane::{Granted, Lane, Next, Waiter};
-use slot::Queued;
-pub use slot::{Grant, Slot};
+use operator::{Assigned, Next, Operator, Waiter};
+use permit::Queued;
+pub use permit::{Acquired, Permit};
 
 /// Idle sessions kept in all.
 const MAX_IDLE: usize = 1_024;
@@ -42,7 +42,7 @@ const MAX_PENALISED: usize = 10_000;
 /// How often idle sessions are looked through: each lives at most this much longer than it may.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// The pace that is kept with one operator.
+/// The pool that is kept with one operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Sessions at once.
@@ -55,10 +55,10 @@ pub struct Limits {
     pub heeds_refusals: bool,
 }
 
-/// Where a session leads, and on whose behalf it is wanted.
+/// Where a session leads, and on whose behalf it is request.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
-    /// Whose limits apply: see [`operator::of`]; for a route its own name.
+pub struct Request<'a> {
+    /// Whose limits apply: see [`operators::of`]; for a route its own name.
     pub operator: &'a str,
     /// Name of the mail host.
     pub host: &'a str,
@@ -79,90 +79,91 @@ pub struct Refused {
 
 /// One who wants a session: most find room, the others wait.
 enum Entered<S> {
-    Granted(Granted<S>, Arc<str>),
-    Queued(Arc<str>, oneshot::Receiver<Result<Granted<S>, Refused>>),
+    Assigned(Assigned<S>, Arc<str>),
+    Queued(Arc<str>, oneshot::Receiver<Result<Assigned<S>, Refused>>),
 }
 
 /// The sessions with all operators. `S` is the session, so that the rules can be tested without one.
-pub struct Pace<S> {
+pub struct Pool<S> {
     limits: Limits,
     /// How many names we go by; sessions are opened under each in turn.
     identities: usize,
     close: fn(S),
-    lanes: Mutex<HashMap<Arc<str>, Lane<S>>>,
+    operators: Mutex<HashMap<Arc<str>, Operator<S>>>,
     idle: AtomicUsize,
     sweeping: Mutex<bool>,
 }
 
-impl<S: Send + 'static> Pace<S> {
-    /// `close` says farewell to a session that is not needed any more; it must not block.
-    #[must_use]
+impl<S: Send + 'static> Pool<S> {
+    /// `close` closes a session that is not needed any more; it must not block.
     pub fn new(limits: Limits, identities: usize, close: fn(S)) -> Arc<Self> {
         Arc::new(Self {
             limits,
             identities: identities.max(1),
             close,
-            lanes: Mutex::default(),
+            operators: Mutex::default(),
             idle: AtomicUsize::new(0),
             sweeping: Mutex::new(false),
         })
     }
 
-    /// An idle session with the host, if there is one and nobody waits for it.
-    #[must_use]
-    pub fn warm(self: &Arc<Self>, wanted: Wanted<'_>) -> Option<(S, Slot<S>)> {
-        let mut lanes = self.lock();
-        let lane = lanes.get_mut(wanted.operator)?;
-        if lane.has_waiting() {
+    /// An idle session with the host, if there is one and no one waits for it.
+    pub fn idle(self: &Arc<Self>, request: Request<'_>) -> Option<(S, Permit<S>)> {
+        let mut operators = self.lock();
+        let held = operators.get_mut(request.operator)?;
+        if held.has_waiting() {
             return None;
         }
-        let granted = lane.take_idle(wanted.host, Instant::now())?;
-        let operator = lane.operator().clone();
-        drop(lanes);
-        self.granted(granted, operator, wanted.host).into_warm()
+        let assigned = held.take_idle(request.host, Instant::now())?;
+        let operator = held.operator().clone();
+        drop(operators);
+        self.assigned(assigned, operator, request.host).into_warm()
     }
 
     /// A session with the host, or leave to open one; waits for its turn.
     ///
     /// # Errors
     /// [`Refused`] while the operator's breaker is open.
-    pub async fn session(self: &Arc<Self>, wanted: Wanted<'_>) -> Result<Grant<S>, Refused> {
-        let host = wanted.host;
-        let (operator, answer) = match self.enter(wanted) {
-            Entered::Granted(granted, operator) => return Ok(self.granted(granted, operator, host)),
+    pub async fn session(self: &Arc<Self>, request: Request<'_>) -> Result<Acquired<S>, Refused> {
+        let host = request.host;
+        let (operator, answer) = match self.enter(request) {
+            Entered::Assigned(assigned, operator) => {
+                return Ok(self.assigned(assigned, operator, host));
+            }
             Entered::Queued(operator, answer) => (operator, answer),
         };
         self.pump(&operator);
         self.sweep_soon();
-        let mut queued = Queued { answer, pace: self, operator, host };
-        let granted = queued.wait().await?;
-        Ok(self.granted(granted, queued.operator.clone(), host))
+        let mut queued = Queued { answer, pool: self, operator, host };
+        let assigned = queued.wait().await?;
+        Ok(self.assigned(assigned, queued.operator.clone(), host))
     }
 
-    fn enter(&self, wanted: Wanted<'_>) -> Entered<S> {
+    fn enter(&self, request: Request<'_>) -> Entered<S> {
         let mut evicted = Vec::new();
-        let mut lanes = self.lock();
-        let lane = match lanes.get_mut(wanted.operator) {
-            Some(lane) => lane,
+        let mut operators = self.lock();
+        let held = match operators.get_mut(request.operator) {
+            Some(held) => held,
             None => {
-                let operator: Arc<str> = Arc::from(wanted.operator);
-                let lane = Lane::new(operator.clone(), self.limits_of(wanted), self.identities);
-                lanes.entry(operator).or_insert(lane)
+                let operator: Arc<str> = Arc::from(request.operator);
+                let held =
+                    Operator::new(operator.clone(), self.limits_of(request), self.identities);
+                operators.entry(operator).or_insert(held)
             }
         };
-        let operator = lane.operator().clone();
-        if let Some(granted) = lane.serve_newcomer(wanted.host, Instant::now(), &mut evicted) {
-            drop(lanes);
+        let operator = held.operator().clone();
+        if let Some(assigned) = held.serve_newcomer(request.host, Instant::now(), &mut evicted) {
+            drop(operators);
             self.close_all(evicted);
-            return Entered::Granted(granted, operator);
+            return Entered::Assigned(assigned, operator);
         }
         let (answer, receiver) = oneshot::channel();
-        lane.wait(wanted.domain, Waiter { host: Arc::from(wanted.host), answer });
+        held.wait(request.domain, Waiter { host: Arc::from(request.host), answer });
         Entered::Queued(operator, receiver)
     }
 
-    const fn limits_of(&self, wanted: Wanted<'_>) -> Limits {
-        if wanted.exempt {
+    const fn limits_of(&self, request: Request<'_>) -> Limits {
+        if request.exempt {
             Limits {
                 sessions: usize::MAX,
                 interval: Duration::ZERO,
@@ -174,37 +175,42 @@ impl<S: Send + 'static> Pace<S> {
         }
     }
 
-    fn granted(self: &Arc<Self>, granted: Granted<S>, operator: Arc<str>, host: &str) -> Grant<S> {
-        let (session, identity) = match granted {
-            Granted::Warm(session, identity) => {
+    fn assigned(
+        self: &Arc<Self>,
+        assigned: Assigned<S>,
+        operator: Arc<str>,
+        host: &str,
+    ) -> Acquired<S> {
+        let (session, identity) = match assigned {
+            Assigned::Idle(session, identity) => {
                 self.idle.fetch_sub(1, Ordering::Relaxed);
                 (Some(session), identity)
             }
-            Granted::Fresh(identity) => (None, identity),
+            Assigned::New(identity) => (None, identity),
         };
-        let slot = Slot::new(Arc::clone(self), operator, Arc::from(host), identity);
+        let permit = Permit::new(Arc::clone(self), operator, Arc::from(host), identity);
         match session {
-            Some(session) => Grant::Warm(session, slot),
-            None => Grant::Fresh(slot),
+            Some(session) => Acquired::Idle(session, permit),
+            None => Acquired::New(permit),
         }
     }
 
     /// Serves those who wait for `operator`, as far as there is room.
     fn pump(self: &Arc<Self>, operator: &Arc<str>) {
         let mut evicted = Vec::new();
-        let mut lanes = self.lock();
-        let Some(lane) = lanes.get_mut(operator) else { return };
-        let next = lane.serve(Instant::now(), &mut evicted);
-        drop(lanes);
+        let mut operators = self.lock();
+        let Some(held) = operators.get_mut(operator) else { return };
+        let next = held.serve(Instant::now(), &mut evicted);
+        drop(operators);
         self.close_all(evicted);
         if let Next::At(due) = next {
-            let (pace, operator) = (Arc::clone(self), operator.clone());
+            let (pool, operator) = (Arc::clone(self), operator.clone());
             tokio::spawn(async move {
                 sleep_until(due).await;
-                if let Some(lane) = pace.lock().get_mut(&operator) {
-                    lane.timer_fired();
+                if let Some(held) = pool.lock().get_mut(&operator) {
+                    held.timer_fired();
                 }
-                pace.pump(&operator);
+                pool.pump(&operator);
             });
         }
     }
@@ -214,12 +220,12 @@ impl<S: Send + 'static> Pace<S> {
         sessions.into_iter().for_each(self.close);
     }
 
-    /// Takes back what was granted to somebody who has left.
-    fn take_back(self: &Arc<Self>, operator: &Arc<str>, host: &str, granted: Granted<S>) {
-        // Dropping the slot makes room; a warm session stays for the next.
-        match self.granted(granted, operator.clone(), host) {
-            Grant::Warm(session, slot) => slot.keep(session),
-            Grant::Fresh(_) => {}
+    /// Takes back what was assigned to somebody who has left.
+    fn take_back(self: &Arc<Self>, operator: &Arc<str>, host: &str, assigned: Assigned<S>) {
+        // Dropping the permit makes room; a warm session stays for the next.
+        match self.assigned(assigned, operator.clone(), host) {
+            Acquired::Idle(session, permit) => permit.keep(session),
+            Acquired::New(_) => {}
         }
     }
 
@@ -230,12 +236,12 @@ impl<S: Send + 'static> Pace<S> {
             return;
         }
         drop(sweeping);
-        let pace = Arc::clone(self);
+        let pool = Arc::clone(self);
         tokio::spawn(async move {
             loop {
                 sleep(SWEEP).await;
-                let mut sweeping = pace.sweeping.lock().unwrap_or_else(PoisonError::into_inner);
-                if pace.sweep() {
+                let mut sweeping = pool.sweeping.lock().unwrap_or_else(PoisonError::into_inner);
+                if pool.sweep() {
                     *sweeping = false;
                     return;
                 }
@@ -247,24 +253,24 @@ impl<S: Send + 'static> Pace<S> {
     fn sweep(&self) -> bool {
         let now = Instant::now();
         let mut expired = Vec::new();
-        let mut lanes = self.lock();
-        lanes.retain(|_, lane| {
-            lane.expire(now, &mut expired);
-            !lane.is_over(now)
+        let mut operators = self.lock();
+        operators.retain(|_, held| {
+            held.expire(now, &mut expired);
+            !held.is_over(now)
         });
-        if lanes.len() > MAX_PENALISED {
+        if operators.len() > MAX_PENALISED {
             // Forgetting a refusal costs one more knock; memory without a bound costs the service.
-            lanes.retain(|_, lane| lane.is_in_use());
+            operators.retain(|_, held| held.is_in_use());
         }
-        let nothing_left = lanes.is_empty();
-        drop(lanes);
+        let nothing_left = operators.is_empty();
+        drop(operators);
         self.close_all(expired);
         nothing_left
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Lane<S>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Operator<S>>> {
         // Nothing that can panic runs under the lock.
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.operators.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

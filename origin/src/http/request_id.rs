@@ -1,3 +1,5 @@
+//! The id that joins the logs of edge and origin.
+
 use axum::{
     extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue},

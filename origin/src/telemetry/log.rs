@@ -8,7 +8,7 @@ use tracing_subscriber::{
 /// Installs the logger.
 ///
 /// Only our own lines are let through, at any level: the resolver and the TLS library log the names
-/// they deal with, and a checked address's domain is nobody's to keep.
+/// they deal with, and the domain of a checked address must not be kept.
 pub fn install(level: LevelFilter) {
     let ours = Targets::new().with_target("rcpt_origin", level).with_target("origin", level);
     let lines = tracing_subscriber::fmt::layer()
@@ -18,6 +18,6 @@ pub fn install(level: LevelFilter) {
         .with_current_span(false)
         .with_span_list(false)
         .with_writer(std::io::stderr);
-    // Err: somebody installed one already, and lines go there.
+    // Err: a logger is installed already, and lines go there.
     let _ = tracing_subscriber::registry().with(lines).with(ours).try_init();
 }

@@ -1,3 +1,5 @@
+//! What is answered in place of a verdict.
+
 use axum::{
     Json,
     http::{HeaderValue, StatusCode, header},

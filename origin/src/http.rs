@@ -1,10 +1,11 @@
-//! The route table.
+//! The HTTP interface: the route table.
 
 mod batch;
 mod error;
 mod health;
 mod probe;
 mod request_id;
+pub mod serve;
 
 use std::sync::Arc;
 

@@ -11,10 +11,10 @@ const MIN_LOCAL_PART: usize = 3;
 const ADDRESS: &str = "[address]";
 const IP: &str = "[ip]";
 
-/// `text` as one line of at most 512 characters, without what stands for somebody: email addresses,
+/// `text` as one line of at most 512 characters, without what identifies someone: email addresses,
 /// the checked local part, our HELO name and every IP address. Behind a NAT we do not know which of
-/// them is ours, and the server's own is of no use to anybody.
-pub(super) fn shown(text: &str, recipient: &Address, helo_name: &str) -> String {
+/// them is ours, and the server's own is of no use to the customer.
+pub(super) fn redact(text: &str, recipient: &Address, helo_name: &str) -> String {
     let local_part = recipient.local_part().to_lowercase();
     let helo_name = helo_name.to_lowercase();
     let mut shown = String::with_capacity(text.len().min(MAX_CHARS));
@@ -78,10 +78,10 @@ fn push_unless_ip(shown: &mut String, candidate: &str) {
 mod tests {
     use rcpt_shared::Address;
 
-    use super::{MAX_CHARS, shown};
+    use super::{MAX_CHARS, redact};
 
     #[test]
-    fn neither_the_checked_address_nor_ours_is_shown() {
+    fn neither_the_checked_address_nor_ours_is_redact() {
         let recipient = Address::parse("Ann.Smith@example.org").unwrap();
         for (text, told) in [
             ("No such user", "No such user"),
@@ -93,17 +93,17 @@ mod tests {
             ("probe.example.com[192.0.2.1] is bad", "[us] is bad"),
             ("5 bad feeds at 10:30", "5 bad feeds at 10:30"),
         ] {
-            assert_eq!(shown(text, &recipient, "probe.example.com"), told);
+            assert_eq!(redact(text, &recipient, "probe.example.com"), told);
         }
         let quoted = Address::parse("\"ann smith\"@example.org").unwrap();
-        let told = shown("user \"ann smith\" is unknown", &quoted, "probe.example.com");
+        let told = redact("user \"ann smith\" is unknown", &quoted, "probe.example.com");
         assert!(!told.contains("smith"), "{told}");
     }
 
     #[test]
     fn it_is_one_line_of_at_most_512_characters() {
         let recipient = Address::parse("someone@example.org").unwrap();
-        let told = shown(&"ä\n".repeat(2_000), &recipient, "probe.example.com");
+        let told = redact(&"ä\n".repeat(2_000), &recipient, "probe.example.com");
         assert_eq!(told.chars().count(), MAX_CHARS);
         assert!(!told.contains('\n'));
     }

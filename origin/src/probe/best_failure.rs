@@ -1,19 +1,21 @@
+//! Of the failures met on the way from host to host, the one that says most.
+
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 
 /// The failure that says most, of those that were met on the way from host to host: the one that came
 /// furthest, the earlier one among equals, because hosts come in order of preference.
 #[derive(Default)]
-pub(super) struct Telling(Option<Verdict>);
+pub(super) struct BestFailure(Option<Verdict>);
 
-impl Telling {
+impl BestFailure {
     pub(super) fn add(&mut self, failure: Verdict) {
-        if self.0.as_ref().is_none_or(|told| rank(&failure) > rank(told)) {
+        if self.0.as_ref().is_none_or(|best| rank(&failure) > rank(best)) {
             self.0 = Some(failure);
         }
     }
 
     pub(super) fn into_verdict(self) -> Verdict {
-        // Nobody to ask is nobody with an address.
+        // Without a host there is no address.
         self.0.unwrap_or_else(|| {
             Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
         })
@@ -30,14 +32,14 @@ fn rank(failure: &Verdict) -> (Stage, bool) {
 mod tests {
     use rcpt_shared::{Reason, Stage, Status, Verdict};
 
-    use super::Telling;
+    use super::BestFailure;
 
     fn told(failures: &[(Reason, Stage)]) -> (Reason, Stage) {
-        let mut telling = Telling::default();
+        let mut best = BestFailure::default();
         for (reason, stage) in failures {
-            telling.add(Verdict::new(Status::SmtpConnectError, *reason, *stage));
+            best.add(Verdict::new(Status::SmtpConnectError, *reason, *stage));
         }
-        let verdict = telling.into_verdict();
+        let verdict = best.into_verdict();
         (verdict.reason, verdict.stage)
     }
 

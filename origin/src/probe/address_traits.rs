@@ -80,7 +80,7 @@ const ROLES: &[&str] = &[
     "webteam",
 ];
 
-/// Domains where anybody gets a mailbox for nothing, the most used first: they are also what a misspelt
+/// Free mailbox providers, the most used first: they are also what a misspelt
 /// domain was most probably meant to be.
 const FREE: &[&str] = &[
     "gmail.com",
@@ -215,14 +215,13 @@ const MIN_MISSPELT: usize = 7;
 /// RFC 2606 §3.
 const DOCUMENTATION: [&str; 3] = ["example.com", "example.net", "example.org"];
 
-/// What is known of `address` without asking anybody.
-#[must_use]
-pub fn traits(address: &Address) -> Traits {
+/// What is known of `address` without asking a server.
+pub(super) fn classify(address: &Address) -> Traits {
     let domain = address.domain();
     let free_provider = FREE.contains(&domain);
     let suggested_domain = if free_provider { None } else { suggestion(domain) };
     Traits {
-        // Slips of the finger are listed too; whoever made one did not choose the domain.
+        // Slips of the finger are listed too; the one who made it did not choose the domain.
         disposable: suggested_domain.is_none() && is_disposable(domain),
         role_account: is_role(address.local_part()),
         free_provider,
@@ -265,10 +264,10 @@ fn suggestion(domain: &str) -> Option<String> {
 mod tests {
     use rcpt_shared::Address;
 
-    use super::traits;
+    use super::classify;
 
     fn of(address: &str) -> (bool, bool, bool, Option<String>) {
-        let told = traits(&Address::parse(address).unwrap());
+        let told = classify(&Address::parse(address).unwrap());
         (told.disposable, told.role_account, told.free_provider, told.suggested_domain)
     }
 

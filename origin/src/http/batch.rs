@@ -1,3 +1,5 @@
+//! `POST /v1/probe/batch`: many addresses in one request.
+
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use axum::{
@@ -58,7 +60,7 @@ pub(super) async fn batch(
     Ok(response)
 }
 
-/// Asks about all addresses, until they are answered or nobody reads the answers any more.
+/// Asks about all addresses, until they are answered or the answers are not read any more.
 async fn drive(
     state: Arc<State>,
     id: RequestId,
@@ -108,11 +110,11 @@ async fn ask(
     details: bool,
 ) -> Verdict {
     let closed = || Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Dns);
-    // Nobody closes them; if somebody ever does, it is our limit.
+    // They are never closed; if one were, it would be our limit.
     let Ok(_turn) = turn.acquire().await else { return closed() };
     // Half the places are left to those who wait for a single answer.
-    let Ok(_share) = state.batch_slots.acquire().await else { return closed() };
-    let Ok(_slot) = state.slots.acquire().await else { return closed() };
+    let Ok(_share) = state.batch_permits.acquire().await else { return closed() };
+    let Ok(_permit) = state.permits.acquire().await else { return closed() };
     let in_flight = state.metrics.start();
     let started = Instant::now();
     let verdict = state.prober.probe(address, details).await;

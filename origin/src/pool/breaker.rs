@@ -1,3 +1,5 @@
+//! Keeps us from connecting to an operator that refused us, for a time that grows.
+
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -8,15 +10,15 @@ const FIRST_PAUSE: Duration = Duration::from_secs(15);
 const MAX_LEVEL: u32 = 6;
 /// No hint of a server keeps us away longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
-/// At RCPT a policy may be the recipient's own, a closed group for example. So many in a row, whoever
-/// the recipients, are about us.
+/// At RCPT a policy may be the recipient's own, a closed group for example. So many in a row, for any
+/// recipients, are about us.
 const STRIKES: u32 = 3;
 
 /// What a dialogue told about how we are received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// A recipient was spoken about.
-    Welcome,
+    Answered,
     /// Refused at RCPT for something that may be us.
     Doubtful { after: Option<Duration> },
     /// We were refused: 421, or a policy before any recipient was named.
@@ -27,7 +29,7 @@ pub enum Signal {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Breaker {
     strikes: u32,
-    /// How many pauses were too short; falls by one with each welcome.
+    /// How many pauses were too short; falls by one with each answer.
     level: u32,
     open_until: Option<Instant>,
     last_strike: Option<Instant>,
@@ -38,7 +40,7 @@ impl Breaker {
     /// Takes note; true when this opened the breaker.
     pub(super) fn note(&mut self, signal: Signal, now: Instant) -> bool {
         match signal {
-            Signal::Welcome => {
+            Signal::Answered => {
                 self.strikes = 0;
                 self.level = self.level.saturating_sub(1);
                 false
@@ -86,7 +88,7 @@ impl Breaker {
         2_u32.pow(self.level)
     }
 
-    /// Forgotten is whoever has not been heard of for as long as the last pause.
+    /// Nothing was heard for as long as the last pause: there is nothing left to remember.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         let memory = FIRST_PAUSE * 2_u32.pow(self.level);
         let struck = self.last_strike.is_some_and(|strike| now < strike + FIRST_PAUSE);
@@ -120,7 +122,7 @@ mod tests {
         assert_eq!(pauses, [15, 30, 60, 120, 240, 480, 960, 960, 960]);
         for _ in 0..6 {
             assert!(breaker.is_wary());
-            breaker.note(Signal::Welcome, now);
+            breaker.note(Signal::Answered, now);
         }
         assert!(!breaker.is_wary());
         assert!(breaker.note(REFUSED, now));
@@ -143,7 +145,7 @@ mod tests {
         let now = Instant::now();
         let mut breaker = Breaker::default();
         let doubt = Signal::Doubtful { after: None };
-        let heard = [doubt, doubt, Signal::Welcome, doubt, doubt, doubt];
+        let heard = [doubt, doubt, Signal::Answered, doubt, doubt, doubt];
         let opened = heard.map(|signal| breaker.note(signal, now));
         assert_eq!(opened, [false, false, false, false, false, true]);
     }
