@@ -1,4 +1,4 @@
-//! Email addresses as RFC 5321 §4.1.2 mailboxes, with the internationalised forms of RFC 6531.
+//! Email addresses: RFC 5321 §4.1.2 mailboxes, with the internationalised forms of RFC 6531.
 
 use std::fmt;
 
@@ -27,9 +27,8 @@ pub enum FormatError {
 /// may hold UTF-8 (RFC 6531) and the domain may be internationalised (UTS #46). Address literals
 /// (`user@[192.0.2.1]`) are not taken.
 ///
-/// Two addresses are equal when they are *identical* in the sense of the service: same local part byte
-/// for byte, same domain after lower-casing and conversion to A-labels. The form in which an address
-/// came in does not matter to equality.
+/// Two addresses are equal when the service calls them identical (`docs/interface.md`, Caching): the
+/// same local part byte for byte, and the same domain after lower-casing and conversion to A-labels.
 #[derive(Clone)]
 pub struct Address {
     given: String,
@@ -63,7 +62,7 @@ impl Address {
         &self.given
     }
 
-    /// The normal form: what identical addresses share, and what goes on the wire.
+    /// The normal form: identical addresses share it, and it goes on the wire.
     #[must_use]
     pub fn normal(&self) -> &str {
         &self.normal
@@ -96,8 +95,8 @@ impl PartialEq for Address {
 
 impl Eq for Address {}
 
-/// Never shows the address: one that ends up in a log by way of `{:?}` would break the promise that
-/// checked addresses are not logged.
+/// Never shows the address: `{:?}` ends up in logs, and checked addresses are not logged (docs/trust.md,
+/// A10).
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Address(…)")
@@ -113,7 +112,7 @@ impl Serialize for Address {
 impl<'de> Deserialize<'de> for Address {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // The error names the rule, not the text: it may be logged.
+        // The error names the broken rule and not the text, because it may be logged.
         Self::parse(&text).map_err(de::Error::custom)
     }
 }

@@ -1,7 +1,7 @@
 //! HS256 JSON Web Tokens (RFC 7519) over a [`KeyRing`], with the time as an argument.
 //!
-//! `jsonwebtoken` parses and checks the tokens; the algorithm provider installed here knows HS256 and
-//! refuses every other name, so `alg: none` and key confusion have no code to reach.
+//! `jsonwebtoken` parses and checks the tokens. The algorithm provider installed here knows HS256 and
+//! refuses every other name, so `alg: none` and key confusion have no code to reach (docs/trust.md, A5).
 
 use std::sync::Once;
 
@@ -18,11 +18,11 @@ use sha2::Sha256;
 
 use crate::KeyRing;
 
-/// Seconds that two clocks may differ before a fresh token looks as if it came from the future.
+/// Seconds by which two clocks may differ. Beyond that, a fresh token seems to come from the future.
 pub const CLOCK_SKEW: u64 = 5;
 
-/// The token is not one of ours, not for this audience, or not for now. Deliberately without detail:
-/// the bearer learns nothing from it.
+/// The token is not one of ours, not for this audience, or not valid now. The error has no detail, so
+/// its bearer learns nothing from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid token")]
 pub struct InvalidToken;
@@ -69,7 +69,7 @@ pub fn verify<C: DeserializeOwned + Timed>(
     rules.set_issuer(&[purpose.issuer]);
     rules.set_audience(&[purpose.audience]);
     rules.set_required_spec_claims(&["exp", "iss", "aud"]);
-    // The library reads the clock by itself; the check below takes it as an argument.
+    // The library would read the clock, which panics in wasm; the check below takes the time instead.
     rules.validate_exp = false;
     let claims = jsonwebtoken::decode::<C>(token, &DecodingKey::from_secret(secret), &rules)
         .map_err(|_| InvalidToken)?
@@ -92,7 +92,7 @@ fn install() {
     };
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        // Err means that another provider was there first; it would then do the same work.
+        // Fails only when a provider is installed already, and this is the only one.
         let _ = PROVIDER.install_default();
     });
 }

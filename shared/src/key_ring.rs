@@ -1,3 +1,5 @@
+//! Secrets that can be replaced without an outage: one that signs, and one more that still verifies.
+
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -7,7 +9,7 @@ use sha2::Sha256;
 
 /// Shortest secret taken: 256 bits, as RFC 7518 §3.2 asks of HS256.
 const MIN_SECRET_BYTES: usize = 32;
-/// One in use and one on its way out (or in).
+/// One in use, and one that is being phased in or out.
 const MAX_SECRETS: usize = 2;
 
 /// One or two named secrets that are live at the same time, so that a secret can be replaced without

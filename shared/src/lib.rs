@@ -1,6 +1,8 @@
-//! What the edge and the origin must agree on: the address, the verdict's status and reason, the
-//! probe's wire types, and the signed ticket that lets the edge ask. No I/O, no clock, no randomness:
-//! it builds for both the Worker (wasm32) and the VM.
+//! What the edge and the origin must agree on: addresses, statuses and reasons, the probe's wire types,
+//! and the signed ticket that lets the edge ask.
+//!
+//! It does no I/O, reads no clock and draws no random numbers, so it builds for the Worker (wasm32) and
+//! for the VM.
 
 pub mod address;
 pub mod jwt;

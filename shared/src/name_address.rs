@@ -1,4 +1,4 @@
-//! `Name <address>`, as it is pasted from a mail's header (interface §4.1).
+//! Takes the address out of `Name <address>`, a form that people paste from an email's header.
 
 /// The input has the form `Name <address>` and yields no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -9,8 +9,8 @@ pub enum ReduceError {
     Brackets,
 }
 
-/// Reduces `Name <address>` to the address; any other text is returned as it is, less the spaces and
-/// tabs around it (interface §4.1). Line breaks are never trimmed: they make the address invalid.
+/// Reduces `Name <address>` to the address. Any other text is returned without the spaces and tabs
+/// around it. Line breaks are not trimmed: they make the address invalid.
 ///
 /// # Errors
 /// [`ReduceError`] when nothing is left, or the brackets are unbalanced, empty or several.
@@ -32,8 +32,8 @@ pub fn reduce(input: &str) -> Result<&str, ReduceError> {
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// Byte positions of the angle brackets that stand outside quoted strings. A quote that is never
-/// closed quotes nothing.
+/// Byte positions of the angle brackets outside quoted strings. A quote that is never closed quotes
+/// nothing.
 fn brackets(input: &str) -> Vec<(usize, char)> {
     let mut outside = Vec::new();
     let mut in_open_quote = Vec::new();
