@@ -52,7 +52,6 @@ pub struct CacheTimes {
 
 impl CacheTimes {
     /// Seconds for which this status may be served again; none for a failure of ours.
-    #[must_use]
     pub const fn of(&self, status: Status) -> Option<u64> {
         match status {
             Status::Accepted | Status::Refused => Some(self.decided),
@@ -73,63 +72,48 @@ impl Config {
     /// Every mistake at once, each naming its value. No part of a secret is shown.
     pub fn read(value: impl Fn(&str) -> Option<String>) -> Result<Self, Vec<String>> {
         let mut read = Reader { value: &value, mistakes: Vec::new() };
-        let session = read.keys("SESSION_SECRETS");
-        let api_key = read.keys("API_KEY_SECRETS");
-        let ticket = read.keys("TICKET_SECRETS");
-        let address = read.keys("ADDRESS_SECRET");
-        let totp = read.keys("TOTP_SECRETS");
+        let session_secrets = read.keys("SESSION_SECRETS");
+        let api_key_secrets = read.keys("API_KEY_SECRETS");
+        let ticket_secrets = read.keys("TICKET_SECRETS");
+        let address_secret = read.keys("ADDRESS_SECRET");
+        let totp_secrets = read.keys("TOTP_SECRETS");
         let origins = read.origins("ORIGINS");
         let portal_url = read.url("PORTAL_URL");
         let mail_from = read.text("MAIL_FROM");
-        let session_ttl = read.number("SESSION_TTL_SECONDS", 12 * 60 * 60, 60, 30 * 24 * 60 * 60);
+        let session_ttl = read.number("SESSION_TTL_SECONDS", 12 * HOUR, 60, 30 * DAY);
         let lease_ttl = read.number("LEASE_TTL_SECONDS", 30, 15, 300);
         let upstream_budget_ms = read.number("UPSTREAM_BUDGET_MS", 12_000, 100, 60_000);
         let cache = CacheTimes {
-            decided: read.number("CACHE_DECIDED_SECONDS", 60 * 60, 0, MAX_CACHE),
-            no_mail: read.number("CACHE_NO_MAIL_SECONDS", 15 * 60, 0, MAX_CACHE),
-            undecided: read.number("CACHE_UNDECIDED_SECONDS", 5 * 60, 0, MAX_CACHE),
+            decided: read.number("CACHE_DECIDED_SECONDS", HOUR, 0, 7 * DAY),
+            no_mail: read.number("CACHE_NO_MAIL_SECONDS", 15 * 60, 0, 7 * DAY),
+            undecided: read.number("CACHE_UNDECIDED_SECONDS", 5 * 60, 0, 7 * DAY),
         };
-        let longest_wait = read.number("THROTTLE_LONGEST_WAIT_SECONDS", 15 * 60, 1, 24 * 60 * 60);
-        let forget_after =
-            read.number("THROTTLE_FORGET_SECONDS", 24 * 60 * 60, 60, 30 * 24 * 60 * 60);
-        let mut rule = |name, free| {
-            let free_attempts = read.number(name, free, 1, 1_000_000_000);
-            Rule { free_attempts, longest_wait, forget_after }
+        let throttle = read.throttle();
+        let mistakes = read.mistakes;
+        // In a closure, so that a missing secret, which is among the mistakes, ends in `None`.
+        let config = || {
+            Some(Self {
+                origins,
+                portal_url,
+                mail_from,
+                session_secrets: session_secrets?,
+                api_key_secrets: api_key_secrets?,
+                ticket_secrets: ticket_secrets?,
+                address_secret: address_secret?,
+                totp_secrets: totp_secrets?,
+                session_ttl,
+                lease_ttl,
+                upstream_budget_ms,
+                cache,
+                throttle,
+            })
         };
-        let throttle = Throttle {
-            // NIST SP 800-63B §3.2.2 asks for no more than 100 failures in a row; after these twenty,
-            // waits that double to 15 minutes leave about a hundred a day.
-            account: rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20),
-            // An office behind one address; successes are not counted.
-            network: rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100),
-        };
-        match (session, api_key, ticket, address, totp) {
-            (Some(session), Some(api_key), Some(ticket), Some(address), Some(totp))
-                if read.mistakes.is_empty() =>
-            {
-                Ok(Self {
-                    origins,
-                    portal_url,
-                    mail_from,
-                    session_secrets: session,
-                    api_key_secrets: api_key,
-                    ticket_secrets: ticket,
-                    address_secret: address,
-                    totp_secrets: totp,
-                    session_ttl,
-                    lease_ttl,
-                    upstream_budget_ms,
-                    cache,
-                    throttle,
-                })
-            }
-            _ => Err(read.mistakes),
-        }
+        config().filter(|_| mistakes.is_empty()).ok_or(mistakes)
     }
 }
 
-/// A week: verdicts older than that are not news.
-const MAX_CACHE: u64 = 7 * 24 * 60 * 60;
+const HOUR: u64 = 60 * 60;
+const DAY: u64 = 24 * HOUR;
 
 struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<String>,
@@ -164,6 +148,23 @@ impl Reader<'_> {
         urls.map(|url| self.check_url(name, url.to_owned())).collect()
     }
 
+    fn throttle(&mut self) -> Throttle {
+        let longest_wait = self.number("THROTTLE_LONGEST_WAIT_SECONDS", 15 * 60, 1, DAY);
+        let forget_after = self.number("THROTTLE_FORGET_SECONDS", DAY, 60, 30 * DAY);
+        let mut rule = |name, free| {
+            let free_attempts = self.number(name, free, 1, 1_000_000_000);
+            Rule { free_attempts, longest_wait, forget_after }
+        };
+        Throttle {
+            // NIST SP 800-63B §3.2.2 asks for no more than 100 failures in a row; after these twenty,
+            // waits that double to 15 minutes leave about a hundred a day.
+            account: rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20),
+            // An office behind one address; successes are not counted.
+            network: rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100),
+        }
+    }
+
+    /// `None` after a mistake.
     fn keys(&mut self, name: &str) -> Option<KeyRing> {
         let configured = self.text(name);
         let ring = KeyRing::parse(&configured);
@@ -191,7 +192,7 @@ impl Reader<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use std::collections::HashMap;
 
     use super::Config;
@@ -216,6 +217,11 @@ mod tests {
 
     fn read(values: &HashMap<&'static str, String>) -> Result<Config, Vec<String>> {
         Config::read(|name| values.get(name).cloned())
+    }
+
+    /// A configuration for tests of other files.
+    pub fn config() -> Config {
+        read(&values()).unwrap()
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! The Worker's log.
+
 use serde::Serialize;
 
 /// Writes one JSON line to the Worker's log. What is passed here must hold no address and no secret.

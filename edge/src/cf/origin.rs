@@ -1,6 +1,6 @@
-//! Asks the origins for a verdict (architecture §5.4, §7).
+//! Asks the origins for a verdict.
 
-use rcpt_shared::{Address, ProbeRequest, Ticket, Verdict};
+use rcpt_shared::{Address, KeyRing, ProbeRequest, Ticket, Verdict};
 use worker::{
     AbortSignal, Fetch, Headers, Method, Request, RequestInit, send::IntoSendFuture as _, web_sys,
 };
@@ -8,50 +8,72 @@ use worker::{
 use super::{
     clock,
     meter::{Part, timed},
+    rendezvous,
 };
-use crate::{config::Config, error::Error, origins};
+use crate::error::Error;
 
-/// Asks the origins in their order for this domain until one gives a verdict or the budget is over.
-///
-/// # Errors
-/// [`Error::upstream`] when none did, whatever the reason: unreachable, slow, at capacity or talking
-/// nonsense.
-pub async fn probe(
-    config: &Config,
-    address: &Address,
-    details: bool,
-    request_id: &str,
-) -> Result<Verdict, Error> {
-    let body = serde_json::to_string(&ProbeRequest { address: address.clone(), details })
-        .map_err(|error| Error::internal(format!("probe request: {error}")))?;
-    let ticket = Ticket::issue(&config.ticket_secrets, request_id, body.as_bytes(), clock::now())
-        .map_err(|error| Error::internal(format!("ticket: {error}")))?;
-    // The clock moves with I/O, which is all that happens here.
-    let deadline = clock::now_ms().saturating_add(config.upstream_budget_ms.into());
-    let mut failures = Vec::new();
-    for (index, origin) in origins::in_order(&config.origins, address.domain()).iter().enumerate() {
-        let Some(left) = deadline.checked_sub(clock::now_ms()).filter(|left| *left > 0) else {
-            break;
-        };
-        let left = u32::try_from(left).unwrap_or(u32::MAX);
-        match timed(Part::Origin, ask(origin, &ticket, &body, left)).into_send().await {
-            Ok(verdict) => return Ok(verdict),
-            Err(failure) => failures.push(format!("origin {index}: {failure}")),
-        }
-    }
-    Err(Error::upstream(failures.join("; ")))
+/// The origins, and what it takes to ask them.
+#[derive(Debug)]
+pub struct Origins {
+    urls: Vec<String>,
+    tickets: KeyRing,
+    /// Milliseconds to wait for a verdict, over all origins together.
+    budget_ms: u32,
 }
 
-/// Whether an origin answers its health check within `timeout_ms`.
-pub async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
-    let url = format!("{origin}/health");
-    async move {
-        let request = Request::new(&url, Method::Get)?;
-        Fetch::Request(request).send_with_signal(&timeout(timeout_ms)).await
+impl Origins {
+    pub fn new(urls: &[String], tickets: &KeyRing, budget_ms: u32) -> Self {
+        Self { urls: urls.to_vec(), tickets: tickets.clone(), budget_ms }
     }
-    .into_send()
-    .await
-    .is_ok_and(|response| response.status_code() == 200)
+
+    /// Asks the origins in their order for this domain until one gives a verdict or the budget is over.
+    ///
+    /// # Errors
+    /// [`Error::upstream`] when none did, whatever the reason: unreachable, slow, at capacity or talking
+    /// nonsense.
+    pub async fn probe(
+        &self,
+        address: &Address,
+        details: bool,
+        request_id: &str,
+    ) -> Result<Verdict, Error> {
+        let body = serde_json::to_string(&ProbeRequest { address: address.clone(), details })
+            .map_err(|error| Error::internal(format!("probe request: {error}")))?;
+        let ticket = Ticket::issue(&self.tickets, request_id, body.as_bytes(), clock::now())
+            .map_err(|error| Error::internal(format!("ticket: {error}")))?;
+        // The clock moves with I/O, which is all that happens here.
+        let deadline = clock::now_ms().saturating_add(self.budget_ms.into());
+        let mut failures = Vec::new();
+        let order = rendezvous::in_order(&self.urls, address.domain());
+        for (index, origin) in order.into_iter().enumerate() {
+            let left = deadline.saturating_sub(clock::now_ms());
+            if left == 0 {
+                break;
+            }
+            let left = u32::try_from(left).unwrap_or(u32::MAX);
+            match timed(Part::Origin, ask(origin, &ticket, &body, left)).into_send().await {
+                Ok(verdict) => return Ok(verdict),
+                Err(failure) => failures.push(format!("origin {index}: {failure}")),
+            }
+        }
+        Err(Error::upstream(failures.join("; ")))
+    }
+
+    /// Whether at least one origin answers its health check within `timeout_ms`.
+    pub async fn is_any_alive(&self, timeout_ms: u32) -> bool {
+        for origin in &self.urls {
+            if is_alive(origin, timeout_ms).into_send().await {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
+    let Ok(request) = Request::new(&format!("{origin}/health"), Method::Get) else { return false };
+    let response = Fetch::Request(request).send_with_signal(&timeout(timeout_ms)).await;
+    response.is_ok_and(|response| response.status_code() == 200)
 }
 
 /// One request to one origin. The error says what to log; the origin's own text stays out of it.

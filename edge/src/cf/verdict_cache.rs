@@ -1,4 +1,4 @@
-//! Recent verdicts: the Cache API of this data centre, then KV everywhere (architecture §5.2).
+//! Recent verdicts: the Cache API of this data centre, then KV everywhere.
 //!
 //! Keys are keyed hashes of addresses; the value is a status, when it ends, and the evidence where it
 //! was asked for. A cache that fails is a cache that missed: the check then costs a probe, and nothing
@@ -48,7 +48,7 @@ pub struct CachedVerdict {
 }
 
 impl CachedVerdict {
-    /// The server's words are left out: a server may quote the address in a way that nobody recognises,
+    /// The server's words are left out: a server may quote the address in an unforeseen way,
     /// and a checked address is never stored.
     pub fn new(status: Status, expires_at: u64, evidence: Option<&Verdict>) -> Self {
         let evidence = evidence.cloned().map(|mut verdict| {

@@ -32,5 +32,5 @@ pub async fn run(database: &Database, now: u64) -> Result<(), Error> {
 /// # Errors
 /// [`Error::unavailable`] when it does not.
 pub async fn ping(database: &Database) -> Result<(), Error> {
-    database.batch(&[("SELECT count(*) FROM plans", Vec::new())]).await.map(drop)
+    database.run(("SELECT count(*) FROM plans", Vec::new())).await
 }

@@ -1,13 +1,10 @@
-//! What every answer carries (architecture §4), and the one log line of a request.
+//! What every answer carries, and the one log line of a request.
 
-use axum::{
-    http::{HeaderMap, HeaderName, HeaderValue, Method, header},
-    response::Response,
-};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde::Serialize;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::{caller::API_KEY_HEADER, cf::meter::Expenses, error::Cause};
+use crate::{cf::meter::Expenses, extract::caller::API_KEY_HEADER};
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -68,23 +65,6 @@ pub struct LogLine<'a> {
     pub wasm_bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<&'a str>,
-}
-
-/// How a request ended, on its way to the log line in the response's extensions: the status of a
-/// verdict, or the code of an error.
-#[derive(Debug, Clone, Copy)]
-pub struct Outcome(pub &'static str);
-
-/// The outcome that the handler or an error left for the log.
-#[must_use]
-pub fn outcome(response: &Response) -> Option<&'static str> {
-    response.extensions().get::<Outcome>().map(|outcome| outcome.0)
-}
-
-/// The cause that an error left for the log.
-#[must_use]
-pub fn cause(response: &Response) -> Option<&str> {
-    response.extensions().get::<Cause>().map(|cause| cause.0.as_str())
 }
 
 #[cfg(test)]

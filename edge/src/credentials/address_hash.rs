@@ -7,20 +7,17 @@ use rcpt_shared::{Address, KeyRing};
 use crate::account::AccountAddress;
 
 /// The hash under which the account of an address is found: 64 hexadecimal digits.
-#[must_use]
 pub fn of_account(secret: &KeyRing, address: &AccountAddress) -> String {
     keyed(secret, "account", &address.folded())
 }
 
 /// The key under which the verdict about a checked address is cached: 64 hexadecimal digits.
 /// Identical addresses, and only they, share it.
-#[must_use]
 pub fn of_checked(secret: &KeyRing, address: &Address) -> String {
     keyed(secret, "verdict", address.normal())
 }
 
 /// The hash that stands for a client's network in a throttle key: 64 hexadecimal digits.
-#[must_use]
 pub fn of_network(secret: &KeyRing, network: &str) -> String {
     keyed(secret, "network", network)
 }

@@ -1,4 +1,4 @@
-//! Password rules and argon2id hashing (architecture §4).
+//! Password rules and argon2id hashing.
 
 use argon2::{
     Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version,
@@ -6,7 +6,8 @@ use argon2::{
 };
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::{account::AccountAddress, common_passwords, error::Error};
+use super::common_passwords;
+use crate::{account::AccountAddress, error::Error};
 
 /// Characters, not bytes: a passphrase in Greek may be as long as one in English.
 const LENGTH: std::ops::RangeInclusive<usize> = 8..=128;
@@ -87,7 +88,6 @@ pub fn verify_nothing(password: &SecretString) -> Result<(), Error> {
 }
 
 /// Whether the stored hash was made with other parameters than today's.
-#[must_use]
 pub fn is_outdated(stored: &str) -> bool {
     !stored.starts_with(&format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p={LANES}$"))
 }

@@ -5,28 +5,33 @@ use std::sync::{Arc, OnceLock};
 use axum::{
     Router,
     body::Body,
+    extract::MatchedPath,
     http::Request,
+    middleware::map_response,
     response::{IntoResponse as _, Response},
 };
 use tower_service::Service as _;
 use worker::{Context, Env};
 
-use super::{
-    database::Database,
-    in_flight::InFlight,
-    log,
-    mailer::Mailer,
-    meter::{Meter, metered},
-    request::{Deferred, RequestId},
-    shield::Shield,
-    verdict_cache::VerdictCache,
-};
+use super::answer::{self, LogLine};
 use crate::{
-    answer::{self, LogLine},
     app::App,
+    cf::{
+        database::Database,
+        deferred::Deferred,
+        in_flight::InFlight,
+        log,
+        mailer::Mailer,
+        meter::{Meter, metered},
+        origin::Origins,
+        shield::Shield,
+        verdict_cache::VerdictCache,
+    },
     config::Config,
-    error::Error,
-    random, routes,
+    credentials::random,
+    error::{self, Error},
+    extract::request::RequestContext,
+    routes,
 };
 
 /// The application over this isolate's bindings, and its router.
@@ -54,21 +59,32 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
         database: Database::new(env.d1("DB").map_err(missing)?),
         verdicts: VerdictCache::new(env).map_err(missing)?,
         in_flight: InFlight::default(),
+        origins: Origins::new(&config.origins, &config.ticket_secrets, config.upstream_budget_ms),
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
         shield: Shield::new(env).map_err(missing)?,
         config,
     });
-    let router = routes::router(Arc::clone(&app)).layer(cors);
+    let router = routes::router(Arc::clone(&app)).layer(cors).layer(map_response(name_route));
     Ok(Isolate { app, router })
+}
+
+/// In the log, in place of a path that a client made up.
+const UNKNOWN: &str = "(unknown)";
+
+/// Leaves the route's path on the answer, for the log.
+async fn name_route(path: Option<MatchedPath>, mut response: Response) -> Response {
+    if let Some(path) = path {
+        response.extensions_mut().insert(path);
+    }
+    response
 }
 
 /// Serves one request: gives it an id, routes it, completes its headers and writes its log line.
 pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> Response {
     let request_id = random::identifier().unwrap_or_default();
-    request.extensions_mut().insert(RequestId(request_id.clone()));
-    request.extensions_mut().insert(Deferred::new(context));
+    let deferred = Deferred::new(context);
+    request.extensions_mut().insert(RequestContext { id: request_id.clone(), deferred });
     let method = request.method().clone();
-    let path = request.uri().path().to_owned();
     let meter = Arc::new(Meter::default());
     let mut response = match of(env) {
         Ok(isolate) => {
@@ -83,12 +99,12 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
     log::line(&LogLine {
         request_id: &request_id,
         method: method.as_str(),
-        route: routes::known_path(&path),
+        route: response.extensions().get::<MatchedPath>().map_or(UNKNOWN, MatchedPath::as_str),
         status: response.status().as_u16(),
-        outcome: answer::outcome(&response),
+        outcome: error::outcome(&response),
         expenses: meter.expenses(),
         wasm_bytes: memory_bytes(),
-        cause: answer::cause(&response),
+        cause: error::cause(&response),
     });
     response
 }

@@ -28,7 +28,6 @@ pub struct TotpSecret(SecretBox<[u8; SECRET_BYTES]>);
 pub struct SealError;
 
 impl TotpSecret {
-    #[must_use]
     pub fn from_random(bytes: [u8; SECRET_BYTES]) -> Self {
         Self(SecretBox::new(Box::new(bytes)))
     }
@@ -67,7 +66,6 @@ impl TotpSecret {
     }
 
     /// For typing into an authenticator: unpadded base32.
-    #[must_use]
     pub fn to_base32(&self) -> String {
         Secret::from(self.0.expose_secret().as_slice()).to_base32()
     }
@@ -86,7 +84,6 @@ impl TotpSecret {
 
     /// The time step (RFC 6238 §4.2) that this six-digit code belongs to, if it is the current one or
     /// a neighbour at `now` (unix seconds).
-    #[must_use]
     pub fn step_of(&self, code: &str, now: u64) -> Option<u64> {
         let totp: Totp = self.builder().build().ok()?;
         totp.check(code, now)

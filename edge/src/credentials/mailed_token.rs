@@ -5,7 +5,7 @@ use std::fmt;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-/// Seconds a confirmation link is valid (interface §8.5).
+/// Seconds a confirmation link is valid.
 pub const CONFIRMATION_TTL: u64 = 24 * 60 * 60;
 
 /// Seconds a password reset link is valid.
@@ -19,24 +19,20 @@ pub struct MailedToken(String);
 pub struct TokenHash(String);
 
 impl MailedToken {
-    #[must_use]
     pub fn from_random(bytes: [u8; 32]) -> Self {
         Self(URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    /// The confirmation link that carries it (interface §4.4).
-    #[must_use]
+    /// The confirmation link that carries it.
     pub fn confirmation_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/verify?token={}", self.0)
     }
 
     /// The password reset link that carries it.
-    #[must_use]
     pub fn reset_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/reset?token={}", self.0)
     }
 
-    #[must_use]
     pub fn hash(&self) -> TokenHash {
         TokenHash::of(&self.0)
     }
@@ -50,12 +46,10 @@ impl fmt::Debug for MailedToken {
 
 impl TokenHash {
     /// The hash of whatever was presented. A plain hash is enough: 256 random bits are not guessed.
-    #[must_use]
     pub fn of(presented: &str) -> Self {
         Self(hex::encode(Sha256::digest(presented)))
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -5,24 +5,24 @@ use std::{net::IpAddr, sync::Arc};
 use axum::{extract::FromRequestParts, http::request::Parts};
 
 use crate::{
-    address_hash,
     app::App,
     cf::clock,
+    credentials::{address_hash, random},
     error::Error,
-    random, store,
+    store,
     throttle::{Key, Rule, network_of},
 };
 
 /// The network of the client.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct ClientNetwork {
     network: Key,
 }
 
 /// Set by Cloudflare on every request; a client cannot set it.
 pub const HEADER: &str = "cf-connecting-ip";
 
-impl FromRequestParts<Arc<App>> for Client {
+impl FromRequestParts<Arc<App>> for ClientNetwork {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
@@ -35,7 +35,7 @@ impl FromRequestParts<Arc<App>> for Client {
     }
 }
 
-impl Client {
+impl ClientNetwork {
     /// Lets an attempt through that costs us a hash: past what [`Self::pass`] checks and past the wait
     /// under `key`, all of it counted.
     ///
@@ -50,7 +50,7 @@ impl Client {
     /// limiter, which costs nothing, then past this network's wait, which is counted.
     ///
     /// # Errors
-    /// As [`Self::attempt`].
+    /// [`Error::throttled`] with the seconds to wait.
     pub async fn pass(&self, app: &App) -> Result<(), Error> {
         self.admit(app, &[]).await
     }

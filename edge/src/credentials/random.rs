@@ -1,3 +1,5 @@
+//! Random bytes and identifiers from the runtime's cryptographic generator.
+
 use crate::error::Error;
 
 /// `N` bytes from the runtime's cryptographic generator.

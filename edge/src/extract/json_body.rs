@@ -1,4 +1,4 @@
-//! Request bodies: JSON objects of at most 16 KiB (architecture §4).
+//! Request bodies: JSON objects of at most 16 KiB.
 
 use axum::{
     body::Bytes,
@@ -55,4 +55,37 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
             Error::invalid_body("The request body is not JSON.")
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::parse;
+
+    #[derive(Debug, PartialEq, Eq, Deserialize)]
+    struct Body {
+        email: Option<String>,
+    }
+
+    #[test]
+    fn an_empty_body_is_an_empty_object_and_unknown_members_do_not_matter() {
+        assert_eq!(parse::<Body>(b"").unwrap(), Body { email: None });
+        let body = parse::<Body>(br#" {"email": "a", "more": [1]}"#).unwrap();
+        assert_eq!(body, Body { email: Some("a".into()) });
+    }
+
+    #[test]
+    fn the_error_says_what_is_wrong() {
+        for (bytes, text) in [
+            (&b"[\"a\"]"[..], "must be a JSON object"),
+            (b"\"a\"", "must be a JSON object"),
+            (b"{", "is not JSON"),
+            (b"{\"more\": \"\xff\"}", "is not JSON"),
+            (b"{\"email\": 1}", "does not fit"),
+        ] {
+            let error = format!("{:?}", parse::<Body>(bytes).unwrap_err());
+            assert!(error.contains(text) && error.contains("invalid_body"), "{error}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! API keys: derived, not stored (architecture §6).
+//! API keys: derived, not stored (docs/decisions/0002-derived-keys.md).
 //!
 //! `rcpt_live_` + account id and key version (17 characters) + 128-bit MAC over both (22 characters)
 //! + checksum (6 characters), everything after the prefix in fixed-width base62. A key that was never
@@ -33,7 +33,6 @@ pub struct ApiKey(String);
 
 impl ApiKey {
     /// The one key of this account and version under the ring's signing secret.
-    #[must_use]
     pub fn derive(keys: &KeyRing, identity: KeyIdentity) -> Self {
         let tag = over(keys.signing_mac(), identity).finalize().into_bytes();
         let tag = tag.first_chunk::<MAC_BYTES>().map_or(0, |bytes| u128::from_be_bytes(*bytes));
@@ -47,7 +46,6 @@ impl ApiKey {
     }
 
     /// Reads a presented key: shape, checksum, then MAC under each live secret. No storage involved.
-    #[must_use]
     pub fn verify(keys: &KeyRing, presented: &str) -> Option<KeyIdentity> {
         let body = presented.strip_prefix(PREFIX)?;
         if body.len() != SUBJECT_WIDTH + MAC_WIDTH + CHECKSUM_WIDTH || !body.is_ascii() {
@@ -70,7 +68,6 @@ impl ApiKey {
     }
 
     /// The text, for the one answer that hands it to its owner.
-    #[must_use]
     pub fn into_text(self) -> String {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Portal sessions: HS256 JWTs that name the account and its session version (architecture §4).
+//! Portal sessions: HS256 JWTs that name the account and its session version.
 
 use rcpt_shared::{
     KeyRing,
@@ -13,7 +13,7 @@ const PURPOSE: Purpose = Purpose { issuer: "rcpt", audience: "portal" };
 /// What a genuine session token says. Whether the version is still the account's own is the
 /// database's to say, on every call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionIdentity {
+pub struct Session {
     pub account: AccountId,
     pub version: u32,
 }
@@ -46,7 +46,7 @@ impl Timed for Claims {
 /// [`InvalidToken`] when the claims do not serialise.
 pub fn issue(
     keys: &KeyRing,
-    identity: SessionIdentity,
+    identity: Session,
     jti: String,
     now: u64,
     ttl: u64,
@@ -67,21 +67,20 @@ pub fn issue(
 ///
 /// # Errors
 /// [`InvalidToken`] for anything that is not exactly right.
-pub fn verify(keys: &KeyRing, token: &str, now: u64) -> Result<SessionIdentity, InvalidToken> {
+pub fn verify(keys: &KeyRing, token: &str, now: u64) -> Result<Session, InvalidToken> {
     let claims: Claims = jwt::verify(keys, PURPOSE, token, now)?;
     let account = AccountId::parse(&claims.sub).ok_or(InvalidToken)?;
-    Ok(SessionIdentity { account, version: claims.ver })
+    Ok(Session { account, version: claims.ver })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{SessionIdentity, issue, verify};
+    use super::{Session, issue, verify};
     use crate::account::AccountId;
     use rcpt_shared::{KeyRing, Ticket};
 
     const NOW: u64 = 1_790_000_000;
-    const IDENTITY: SessionIdentity =
-        SessionIdentity { account: AccountId::from_u64(42), version: 3 };
+    const IDENTITY: Session = Session { account: AccountId::from_u64(42), version: 3 };
 
     fn keys() -> KeyRing {
         KeyRing::parse(&format!("s1:{}", "s".repeat(43))).unwrap()

@@ -3,9 +3,8 @@
 use sha2::{Digest as _, Sha256};
 
 /// The origins in the order to ask them for a recipient's domain: rendezvous hashing, so that one
-/// domain's connections, pace and caches live on one origin, and an added or lost origin moves only
+/// domain's connections and caches live on one origin, and an added or lost origin moves only
 /// the domains it gains or had.
-#[must_use]
 pub fn in_order<'a>(origins: &'a [String], domain: &str) -> Vec<&'a str> {
     let mut order: Vec<&str> = origins.iter().map(String::as_str).collect();
     if order.len() > 1 {

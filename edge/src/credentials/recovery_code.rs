@@ -22,7 +22,6 @@ pub struct RecoveryCode(String);
 
 impl RecoveryCode {
     /// Ten codes out of random bytes.
-    #[must_use]
     pub fn set_from_random(bytes: [u8; SET_BYTES]) -> Vec<Self> {
         bytes
             .chunks(BYTES)
@@ -32,7 +31,6 @@ impl RecoveryCode {
 
     /// Reads what a person typed: case, spaces and hyphens do not matter. `None` when it cannot be a
     /// recovery code, a six-digit code for example.
-    #[must_use]
     pub fn parse(typed: &str) -> Option<Self> {
         let plain: String = typed
             .chars()
@@ -45,7 +43,6 @@ impl RecoveryCode {
     }
 
     /// For its owner, once.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let letters: Vec<char> = self.0.chars().collect();
         let groups: Vec<String> =
@@ -54,7 +51,6 @@ impl RecoveryCode {
     }
 
     /// The only form in which it is stored: SHA-256 with its account, hexadecimal.
-    #[must_use]
     pub fn hash(&self, account: AccountId) -> String {
         let hash = Sha256::new().chain_update(account.to_string()).chain_update(&self.0);
         hex::encode(hash.finalize())

@@ -1,0 +1,31 @@
+//! The roof: the runtime's events in, responses out. Builds what an isolate shares and wires the rooms.
+
+mod answer;
+mod http;
+mod isolate;
+
+use worker::{
+    Context, Env, ScheduleContext, ScheduledEvent, event,
+    web_sys::{Request, Response},
+};
+
+use crate::{
+    cf::{clock, log},
+    store,
+};
+
+#[event(fetch)]
+async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
+    let request = http::request(request).await?;
+    http::response(isolate::serve(request, &env, context).await).await
+}
+
+/// Cron: removes what has expired. The runtime drops an error from here, so it is logged.
+#[event(scheduled)]
+async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
+    if let Ok(isolate) = isolate::of(&env)
+        && let Err(error) = store::housekeeping::run(&isolate.app.database, clock::now()).await
+    {
+        log::line(&serde_json::json!({ "event": "housekeeping", "error": format!("{error:?}") }));
+    }
+}
