@@ -5,6 +5,7 @@ pub mod bench;
 pub mod dev;
 pub mod load;
 pub mod log_scan;
+pub mod serve;
 mod wasm;
 
 pub use wasm::wasm_bytes;

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { assertAccessible, openWindow } from "../browser.mjs";
-import { ROOT, eventually } from "../processes.mjs";
+import { ROOT, eventually } from "../stack.mjs";
 
 const PAGES = JSON.parse(readFileSync(new URL("../../../edge/portal/pages.json", import.meta.url), "utf8"));
 const PUBLIC = ["/", "/register", "/sign-in", "/verify", "/forgot", "/reset", "/docs"];

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { Authenticator } from "../authenticator.mjs";
 import { PASSWORD } from "../world.mjs";
 
 export function suite(world) {
@@ -20,7 +19,7 @@ export function suite(world) {
     const secret = (await region.locator(".secret").innerText()).replaceAll(" ", "");
     const url = new URL(await region.getByRole("link", { name: "Open it in your app" }).getAttribute("href"));
     assert.equal(url.searchParams.get("secret"), secret);
-    const authenticator = new Authenticator(secret);
+    const authenticator = reader.stack.authenticator(secret);
     await reader.fill({ Code: await authenticator.wrongCode() });
     await reader.press("Turn on");
     await reader.sees("This code does not fit.");

@@ -1,5 +1,11 @@
 //! A person's authenticator app.
 
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
+
+use tokio::time::sleep;
 use totp_rs::{Builder, Secret, Totp};
 
 use crate::service::clock;
@@ -13,6 +19,8 @@ pub struct Authenticator {
     totp: Totp,
     /// Base32.
     pub secret: String,
+    /// The last step whose code was given out.
+    last_step: AtomicU64,
 }
 
 impl Authenticator {
@@ -21,7 +29,7 @@ impl Authenticator {
     pub fn new(secret: &str) -> Self {
         let bytes = Secret::try_from_base32(secret).expect("base32");
         let totp = Builder::new().with_secret(bytes).build().expect("a secret");
-        Self { totp, secret: secret.to_owned() }
+        Self { totp, secret: secret.to_owned(), last_step: AtomicU64::new(0) }
     }
 
     /// The code of a time step.
@@ -31,7 +39,23 @@ impl Authenticator {
 
     /// The code of the current step. It is still accepted when the step ends before it arrives.
     pub fn code(&self) -> String {
-        self.code_of(step())
+        let now = step();
+        self.last_step.fetch_max(now, Relaxed);
+        self.code_of(now)
+    }
+
+    /// A code that was not given out before, since each is accepted once. The next step's is accepted too;
+    /// the one after it is waited for.
+    pub async fn unused_code(&self) -> String {
+        loop {
+            let now = step();
+            let next = now.max(self.last_step.load(Relaxed) + 1);
+            if next <= now + 1 {
+                self.last_step.store(next, Relaxed);
+                return self.code_of(next);
+            }
+            sleep(Duration::from_millis(500)).await;
+        }
     }
 
     /// Six digits that belong to no step around this one.

@@ -26,10 +26,15 @@ impl Edge {
     /// The answer is not 201, or no mail comes.
     pub async fn registered(&self) -> (String, Mail) {
         let email = self.new_email();
-        let reply = self.anonymous().register(&email, PASSWORD).await;
+        let mail = self.register(&email).await;
+        (email, mail)
+    }
+
+    async fn register(&self, email: &str) -> Mail {
+        let reply = self.anonymous().register(email, PASSWORD).await;
         assert_eq!(reply.status, 201, "{}", reply.body);
-        let mail = self.mailbox().wait_for_mail(&email).await;
-        (email, mail.unwrap_or_else(|error| panic!("{error:#}\n{}", self.process.last_lines())))
+        let mail = self.mailbox().wait_for_mail(email).await;
+        mail.unwrap_or_else(|error| panic!("{error:#}\n{}", self.process.last_lines()))
     }
 
     /// A new account: registered, the mailed link used, signed in by it.
@@ -37,7 +42,15 @@ impl Edge {
     /// # Panics
     /// Any step does not go as documented.
     pub async fn account(&self) -> Account {
-        let (_, mail) = self.registered().await;
+        self.account_of(&self.new_email()).await
+    }
+
+    /// As [`Edge::account`], of this address.
+    ///
+    /// # Panics
+    /// Any step does not go as documented.
+    pub async fn account_of(&self, email: &str) -> Account {
+        let mail = self.register(email).await;
         let anonymous = self.anonymous();
         let reply = anonymous.verify_email(mail.token().expect("a token in the mail")).await;
         Account::from_credentials(&anonymous, PASSWORD, &reply)

@@ -39,6 +39,12 @@ impl Builder {
         self
     }
 
+    /// With the Worker's own waits between attempts.
+    pub fn with_waits(mut self) -> Self {
+        self.edge = self.edge.with_waits();
+        self
+    }
+
     /// Starts everything; routes given with `RCPT_ROUTES` come before the sandbox's.
     ///
     /// # Errors
