@@ -1,70 +1,84 @@
+// A verdict with the reason and the evidence behind it.
+import { clsx } from "clsx";
 import type { Details, ValidationResult } from "../../api/details";
+import { Button } from "../../ui/button";
 import { duration } from "../../words/times";
-import { explain, explainReason } from "../../words/verdicts";
-
-const MARKS = { good: "✓", bad: "✕", unknown: "?" };
+import { explain, explainReason, explainStage } from "../../words/verdicts";
+import { Mark } from "./mark";
+import css from "./verdict.module.css";
 
 interface VerdictProps {
   result: ValidationResult;
   /** As it was typed. */
-  asked: string;
-  /** Whether the reason was asked for. */
-  reasoned: boolean;
+  sent: string;
+  onSuggestion: (address: string) => void;
 }
 
-export function Verdict({ result, asked, reasoned }: VerdictProps) {
+export function Verdict({ result, sent, onSuggestion }: VerdictProps) {
   const { tone, title, text } = explain(result);
   const { details } = result;
+  const suggestion = details?.suggestion;
   return (
-    <div class={`verdict ${tone}`} data-status={String(result.status)}>
-      <span class="mark" aria-hidden="true">
-        {MARKS[tone]}
-      </span>
-      <div>
-        <p class="verdict-address address">
+    <div class={clsx(css.verdict, css[tone])} data-tone={tone} data-status={String(result.status)}>
+      <Mark tone={tone} />
+      <div class={css.content}>
+        <p class={css.address}>
           {result.email}
-          {result.email !== asked && <span class="quiet"> (from “{asked}”)</span>}
+          {result.email !== sent && <span class="quiet"> (from “{sent}”)</span>}
         </p>
         <h3>{title}</h3>
-        <p>{text}</p>
-        {details !== undefined && <Why details={details} />}
-        {details === undefined && reasoned && result.status !== "invalid_format" && (
-          <p>The service gave no further reason.</p>
+        <p>
+          {text}
+          {details !== undefined && ` ${explainReason(details.reason)}`}
+        </p>
+        {suggestion != null && (
+          <p>
+            Did you mean{" "}
+            <Button kind="link" onClick={() => onSuggestion(suggestion)}>
+              {suggestion}
+            </Button>
+            ?
+          </p>
         )}
-        <p class="verdict-facts quiet">
+        {details !== undefined && <Evidence details={details} />}
+        <p class={css.facts}>
           <code>status: {JSON.stringify(result.status)}</code>
-          {result.cached === true && <span>From a check a short time ago; it counts all the same.</span>}
+          {result.cached === true && <span>Cached result from the last hour. Counts as one check.</span>}
         </p>
       </div>
     </div>
   );
 }
 
-function Why({ details }: { details: Details }) {
+function Evidence({ details }: { details: Details }) {
+  const { mx_host, smtp_code, enhanced_code, smtp_text, stage, retry_after, operator } = details;
+  const reply = [smtp_code, enhanced_code].filter((part) => part != null).join(" ");
   const facts: [string, string | null | undefined][] = [
-    ["Mail server", details.mx_host],
+    ["Mail server", mx_host],
+    ["Run by", operator?.replaceAll("_", " ")],
     [
       "Its reply",
-      [details.smtp_code, details.enhanced_code].filter((part) => part != null).join(" ") || undefined,
+      reply === "" ? undefined : `${reply}${smtp_text == null ? "" : ` ${withoutCodes(smtp_text)}`}`,
     ],
-    ["Decided at", details.stage.replaceAll("_", " ")],
-    ["Worth asking again", details.retry_after == null ? undefined : `in ${duration(details.retry_after)}`],
-    ["Did you mean", details.suggestion],
+    ["Decided while", explainStage(stage).toLowerCase()],
+    ["Worth another try", retry_after == null ? undefined : `in ${duration(retry_after)}`],
   ];
   return (
-    <div class="why">
-      <p>{explainReason(details.reason)}</p>
-      <dl class="why-facts">
-        {facts.map(
-          ([name, value]) =>
-            value != null && (
-              <div>
-                <dt>{name}</dt>
-                <dd>{value}</dd>
-              </div>
-            ),
-        )}
-      </dl>
-    </div>
+    <dl class={css.evidence}>
+      {facts.map(
+        ([name, value]) =>
+          value != null && (
+            <div>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
   );
+}
+
+/** The text of a reply often repeats its enhanced code. */
+function withoutCodes(text: string): string {
+  return text.replace(/^\s*(?:\d{3}[ -])?(?:\d\.\d{1,3}\.\d{1,3}\s+)?/, "");
 }
