@@ -1,3 +1,4 @@
+// The API key: masked, copied, replaced.
 import assert from "node:assert/strict";
 
 const works = async (stack, key) =>

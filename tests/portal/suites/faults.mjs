@@ -1,3 +1,4 @@
+// What readers see when something fails: the session, the API, the network.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 import { checkAddress } from "./overview.mjs";

@@ -1,3 +1,4 @@
+// Checking addresses, and what is left of the allowances.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 

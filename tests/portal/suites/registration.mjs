@@ -1,3 +1,4 @@
+// Registration and confirmation.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 
@@ -94,12 +95,12 @@ export function suite(world) {
     await reader.sees("Too short: 3 more characters needed");
     await reader.press("Create account");
     assert.match(await reader.description("Email address"), /This has no @/);
-    assert.match(await reader.description("Password"), /this has 5/);
+    assert.match(await reader.description("Password"), /This has 5/);
 
     await reader.fill({ "Email address": "ann@example.org", Password: "password" });
     await reader.press("Create account");
-    await reader.sees("one of the most common ones");
-    assert.match(await reader.description("Password"), /one of the most common ones/);
+    await reader.sees(/too common|most common/);
+    assert.match(await reader.description("Password"), /too common|most common/);
     assert.equal(await reader.field("Password").getAttribute("aria-invalid"), "true");
 
     for (const [address, mistake] of [

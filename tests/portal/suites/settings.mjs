@@ -1,3 +1,4 @@
+// Name, password, sessions and deletion.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 

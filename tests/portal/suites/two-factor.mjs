@@ -1,3 +1,4 @@
+// Turning two-factor authentication on and off.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { Authenticator } from "../authenticator.mjs";
