@@ -6,7 +6,7 @@
 // PORTAL_URL      where the portal is; else as in wrangler.toml
 // CONTACT_URL, TERMS_URL, STATUS_URL  what the footer leads to; absent unless they are set
 import { build } from "esbuild";
-import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parse } from "smol-toml";
@@ -74,7 +74,8 @@ for (const page of PAGES) {
   const values = {
     title: page.title,
     name: page.name,
-    robots: page.indexed ? "index" : "noindex",
+    search: searchTags(page),
+    font: outputs.find(({ url }) => url.includes("/geist-latin")).url,
     style: style.url,
     script: outputOf(ENTRY).url,
     preloads: preloadsOf(page),
@@ -85,9 +86,43 @@ for (const page of PAGES) {
   await writeFile(path.join(dist, fileOf(page)), html);
 }
 
+const listed = PAGES.filter(({ description }) => description !== null).map((page) => site + page.path);
+await writeFile(
+  path.join(dist, "sitemap.xml"),
+  `<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+${listed.map((url) => `<url><loc>${url}</loc></url>`).join("\n")}
+</urlset>
+`,
+);
+await appendFile(path.join(dist, "robots.txt"), `Sitemap: ${site}/sitemap.xml\n`);
+
 const headers = path.join(dist, "_headers");
 const api = apiUrl === "" ? "" : ` ${new URL(apiUrl).origin}`;
 await writeFile(headers, (await readFile(headers, "utf8")).replace("{{api}}", api));
+
+/** What search engines and link previews read of a page. */
+function searchTags({ path: served, title, description }) {
+  if (description === null) return '<meta name="robots" content="noindex">';
+  const tags = {
+    "og:type": "website",
+    "og:site_name": "rcpt",
+    "og:title": title,
+    "og:description": description,
+    "og:url": site + served,
+    "og:image": `${site}/card.png`,
+    "og:image:width": "1200",
+    "og:image:height": "630",
+    "og:image:alt": "rcpt: can this address receive mail?",
+  };
+  return [
+    '<meta name="robots" content="index">',
+    `<meta name="description" content="${description}">`,
+    `<link rel="canonical" href="${site}${served}">`,
+    ...Object.entries(tags).map(([name, value]) => `<meta property="${name}" content="${value}">`),
+    '<meta name="twitter:card" content="summary_large_image">',
+  ].join("\n");
+}
 
 /** What a page needs beside the entry, so that the browser fetches it without waiting for the entry. */
 function preloadsOf({ file }) {

@@ -4,6 +4,7 @@ import { after, before, describe } from "node:test";
 import * as apiKey from "./suites/api-key.mjs";
 import * as docs from "./suites/docs.mjs";
 import * as faults from "./suites/faults.mjs";
+import * as firstPage from "./suites/first-page.mjs";
 import * as keyboard from "./suites/keyboard.mjs";
 import * as overview from "./suites/overview.mjs";
 import * as pages from "./suites/pages.mjs";
@@ -19,6 +20,7 @@ describe("the portal", () => {
   after(() => world.stop());
   for (const { suite } of [
     pages,
+    firstPage,
     registration,
     signIn,
     overview,

@@ -39,7 +39,7 @@ function answer(socket, line) {
   const verb = line.slice(0, 4).toUpperCase();
   if (verb === "EHLO") socket.write("250-sandbox.test\r\n250-PIPELINING\r\n250 ENHANCEDSTATUSCODES\r\n");
   else if (verb === "RCPT") {
-    const name = /<([^+@>]*)/.exec(line)?.[1] ?? "";
+    const name = line.includes("@catchall.") ? "accepts" : (/<([^+@>]*)/.exec(line)?.[1] ?? "");
     socket.write(`${ANSWERS[name] ?? UNKNOWN}\r\n`);
   } else if (verb === "QUIT") socket.end("221 2.0.0 Bye\r\n");
   else socket.write("250 2.0.0 Ok\r\n");

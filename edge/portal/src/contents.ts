@@ -1,8 +1,9 @@
-// What each page draws. The first page comes with the entry. The others come in groups that are fetched when
+// What each page draws. The pages for reading come with the entry. The others come in groups that are fetched when
 // one of them is opened, and their documents preload them.
 import type { ComponentType } from "preact";
 import type { PageName } from "./pages";
 import Home from "./pages/home";
+import Privacy from "./pages/privacy";
 
 export type Content = { here: ComponentType } | { load: () => Promise<ComponentType> };
 
@@ -12,6 +13,7 @@ const docs = () => import("./pages/docs");
 
 export const CONTENTS: Record<PageName, Content> = {
   home: { here: Home },
+  privacy: { here: Privacy },
   register: { load: async () => (await guest()).Register },
   "sign-in": { load: async () => (await guest()).SignIn },
   verify: { load: async () => (await guest()).Verify },

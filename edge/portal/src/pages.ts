@@ -11,10 +11,14 @@ interface Listed {
   title: string;
   access: Access;
   /** The file of `src/pages` that it comes with, which its document preloads. */
-  file: "home" | "guest" | "member" | "docs";
-  /** Whether search engines may list it. */
-  indexed: boolean;
+  file: "home" | "privacy" | "guest" | "member" | "docs";
+  /** For search engines and link previews. Pages without one are not listed anywhere. */
+  description: string | null;
 }
+
+const GUEST = { access: "guest", file: "guest", description: null } as const;
+const ANYONE = { access: "anyone", file: "guest", description: null } as const;
+const MEMBER = { access: "member", file: "member", description: null } as const;
 
 export const PAGES = [
   {
@@ -23,73 +27,48 @@ export const PAGES = [
     title: "Can this address receive mail?",
     access: "anyone",
     file: "home",
-    indexed: true,
+    description:
+      "Check an email address with its own mail server, without sending anything. A blocked check is never called a bad address. 100 free checks a day.",
   },
   {
+    ...GUEST,
     path: "/register",
     name: "register",
     title: "Create your account",
-    access: "guest",
-    file: "guest",
-    indexed: true,
+    description:
+      "Create a free rcpt account: 100 email address checks every day, and an API key in a minute.",
   },
-  { path: "/sign-in", name: "sign-in", title: "Sign in", access: "guest", file: "guest", indexed: false },
   {
-    path: "/verify",
-    name: "verify",
-    title: "Confirm your email address",
+    path: "/docs",
+    name: "docs",
+    title: "API reference",
     access: "anyone",
-    file: "guest",
-    indexed: false,
+    file: "docs",
+    description:
+      "The rcpt API: check an email address with one request, in curl, Python or JavaScript. Every endpoint, status and reason.",
   },
   {
-    path: "/forgot",
-    name: "forgot",
-    title: "Forgot your password?",
+    path: "/privacy",
+    name: "privacy",
+    title: "Privacy",
     access: "anyone",
-    file: "guest",
-    indexed: false,
+    file: "privacy",
+    description:
+      "What rcpt keeps and what it doesn’t: the addresses you check are never stored or logged, and there are no trackers.",
   },
-  {
-    path: "/reset",
-    name: "reset",
-    title: "Set a new password",
-    access: "anyone",
-    file: "guest",
-    indexed: false,
-  },
-  {
-    path: "/overview",
-    name: "overview",
-    title: "Overview",
-    access: "member",
-    file: "member",
-    indexed: false,
-  },
-  { path: "/api-key", name: "api-key", title: "API key", access: "member", file: "member", indexed: false },
-  {
-    path: "/settings",
-    name: "settings",
-    title: "Settings",
-    access: "member",
-    file: "member",
-    indexed: false,
-  },
-  { path: "/docs", name: "docs", title: "API reference", access: "anyone", file: "docs", indexed: true },
-  {
-    path: "/deleted",
-    name: "deleted",
-    title: "Your account has been deleted",
-    access: "anyone",
-    file: "guest",
-    indexed: false,
-  },
-  { path: null, name: "not-found", title: "Page not found", access: "anyone", file: "guest", indexed: false },
+  { ...GUEST, path: "/sign-in", name: "sign-in", title: "Sign in" },
+  { ...ANYONE, path: "/verify", name: "verify", title: "Confirm your email address" },
+  { ...ANYONE, path: "/forgot", name: "forgot", title: "Forgot your password?" },
+  { ...ANYONE, path: "/reset", name: "reset", title: "Set a new password" },
+  { ...ANYONE, path: "/deleted", name: "deleted", title: "Your account has been deleted" },
+  { ...MEMBER, path: "/overview", name: "overview", title: "Overview" },
+  { ...MEMBER, path: "/api-key", name: "api-key", title: "API key" },
+  { ...MEMBER, path: "/settings", name: "settings", title: "Settings" },
+  { ...ANYONE, path: null, name: "not-found", title: "Page not found" },
 ] as const satisfies readonly Listed[];
 
 export type Page = (typeof PAGES)[number];
 export type PageName = Page["name"];
-export type PagePath = NonNullable<Page["path"]>;
 
 /** The page at a path; a trailing slash makes no difference. */
 export function pageAt(path: string): Page | undefined {

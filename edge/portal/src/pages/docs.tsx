@@ -9,7 +9,7 @@ import css from "./docs.module.css";
 import { Basics } from "./docs/basics";
 import { type Document, byTag } from "./docs/document";
 import { EndpointSection } from "./docs/endpoint";
-import { LANGUAGES, type Language } from "./docs/examples";
+import { LANGUAGES, type Language } from "../words/examples";
 
 export default function Docs() {
   const description = useResource(

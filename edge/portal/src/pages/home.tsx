@@ -1,28 +1,88 @@
-// The start page.
+// The start page: what it is, why it is better, what it costs, how private it is, and how to start. All of it is in the
+// document, so it can be read without JavaScript.
+import { FREE } from "../plans";
 import { useSession } from "../session";
 import { Actions } from "../ui/actions";
 import { LinkButton } from "../ui/button";
-import { Page } from "../ui/page";
+import { Main, useTitle } from "../ui/page";
+import css from "./home.module.css";
+import { Comparison } from "./home/comparison";
+import { Plans } from "./home/plans";
+import { QuickStart } from "./home/quick-start";
+import { TryIt } from "./home/try-it";
+
+export const TITLE = "Can this address receive mail?";
 
 export default function Home() {
   const member = useSession() !== undefined;
+  const heading = useTitle(TITLE);
+  const start = member ? (
+    <LinkButton href="/overview" kind="primary" large>
+      Check an address
+    </LinkButton>
+  ) : (
+    <LinkButton href="/register" kind="primary" large>
+      Create a free account
+    </LinkButton>
+  );
   return (
-    <Page
-      title="Can this address receive mail?"
-      lead="rcpt connects to the address’s mail server the way a real email would, and hangs up before sending anything."
-    >
-      <Actions>
-        {member ? (
-          <LinkButton href="/overview" kind="primary">
-            Check an address
-          </LinkButton>
-        ) : (
-          <LinkButton href="/register" kind="primary">
-            Create a free account
-          </LinkButton>
-        )}
-        <LinkButton href="/docs">Read the API reference</LinkButton>
-      </Actions>
-    </Page>
+    <Main layout="full">
+      <div class={css.hero}>
+        <div class={css.intro}>
+          <h1 ref={heading} tabIndex={-1}>
+            {TITLE}
+          </h1>
+          <p class={css.lead}>
+            rcpt connects to the address’s mail server the way a real email would, and hangs up before sending
+            anything. You get a clear answer: deliverable, undeliverable, or the reason it can’t be known.
+          </p>
+          <Actions>
+            {start}
+            <LinkButton href="/docs" large>
+              Read the API reference
+            </LinkButton>
+          </Actions>
+          <p class="quiet">
+            {FREE.checksPerDay} free checks every day, plus {FREE.welcomeChecks} on us to get started.
+          </p>
+        </div>
+        <TryIt />
+      </div>
+      <Comparison />
+      <QuickStart />
+      <section class={css.section} aria-labelledby="privacy">
+        <div class={css.sectionHead}>
+          <h2 id="privacy">Your lists stay yours</h2>
+          <p>We see an address for as long as it takes to check it.</p>
+        </div>
+        <ul class={css.facts}>
+          <li>
+            <h3>Never stored, never logged</h3>
+            <p>The addresses you check are in no database and in no log of ours.</p>
+          </li>
+          <li>
+            <h3>Cached as a hash</h3>
+            <p>Results are cached for up to an hour under a one-way keyed hash.</p>
+          </li>
+          <li>
+            <h3>No email is sent</h3>
+            <p>We hang up before the message, so nothing lands in anyone’s inbox.</p>
+          </li>
+          <li>
+            <h3>No trackers</h3>
+            <p>
+              This site sets no cookies and loads nothing from others. <a href="/privacy">Read the details</a>
+              .
+            </p>
+          </li>
+        </ul>
+      </section>
+      <Plans />
+      <section class={css.closing} aria-labelledby="start">
+        <h2 id="start">Know before you send</h2>
+        <p>Your first check takes about a minute, sign-up included.</p>
+        <Actions>{start}</Actions>
+      </section>
+    </Main>
   );
 }

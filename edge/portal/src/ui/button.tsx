@@ -41,14 +41,16 @@ interface LinkButtonProps {
   href: string;
   kind?: "primary" | "plain";
   small?: boolean;
+  large?: boolean;
   current?: boolean;
   children: ComponentChildren;
 }
 
-export function LinkButton({ href, kind = "plain", small = false, current, children }: LinkButtonProps) {
+export function LinkButton(props: LinkButtonProps) {
+  const { href, kind = "plain", small = false, large = false, current, children } = props;
   return (
     <a
-      class={clsx(css.button, css[kind], small && css.small)}
+      class={clsx(css.button, css[kind], small && css.small, large && css.large)}
       href={href}
       aria-current={current === true ? "page" : undefined}
     >

@@ -1,7 +1,7 @@
 // One call in the reader's language. Choosing another language changes every example of the page.
 import { useRef } from "preact/hooks";
-import { Copy } from "../../ui/copy";
-import { type Example, LANGUAGES, type Language, write } from "./examples";
+import { Copy } from "./copy";
+import { type Example, LANGUAGES, type Language, write } from "../words/examples";
 import css from "./example-box.module.css";
 
 interface ExampleBoxProps {

@@ -1,6 +1,6 @@
 // The sign of a verdict, beside words that say the same.
 import { clsx } from "clsx";
-import type { VerdictTone } from "../../words/verdicts";
+import type { VerdictTone } from "../words/verdicts";
 import css from "./mark.module.css";
 
 const SIGNS: Record<VerdictTone, string> = {

@@ -105,6 +105,7 @@ function Footer() {
       <p class={css.footerLinks}>
         <a href="/docs">API reference</a>
         <a href={`${API_URL}/v1/openapi.json`}>OpenAPI</a>
+        <a href="/privacy">Privacy</a>
         {configured.map(([text, url]) => url !== undefined && <a href={url}>{text}</a>)}
       </p>
     </footer>

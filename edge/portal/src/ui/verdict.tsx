@@ -1,17 +1,18 @@
 // A verdict with the reason and the evidence behind it.
 import { clsx } from "clsx";
-import type { Details, ValidationResult } from "../../api/details";
-import { Button } from "../../ui/button";
-import { duration } from "../../words/times";
-import { explain, explainReason, explainStage } from "../../words/verdicts";
+import type { Details, ValidationResult } from "../api/details";
+import { Button } from "./button";
+import { duration } from "../words/times";
+import { explain, explainReason, explainStage, replyOf } from "../words/verdicts";
 import { Mark } from "./mark";
 import css from "./verdict.module.css";
 
 interface VerdictProps {
   result: ValidationResult;
-  /** As it was typed. */
-  sent: string;
-  onSuggestion: (address: string) => void;
+  /** As it was typed, where that may differ. */
+  sent?: string;
+  /** Takes over the address that was probably meant. */
+  onSuggestion?: (address: string) => void;
 }
 
 export function Verdict({ result, sent, onSuggestion }: VerdictProps) {
@@ -24,14 +25,14 @@ export function Verdict({ result, sent, onSuggestion }: VerdictProps) {
       <div class={css.content}>
         <p class={css.address}>
           {result.email}
-          {result.email !== sent && <span class="quiet"> (from “{sent}”)</span>}
+          {sent !== undefined && result.email !== sent && <span class="quiet"> (from “{sent}”)</span>}
         </p>
         <h3>{title}</h3>
         <p>
           {text}
           {details !== undefined && ` ${explainReason(details.reason)}`}
         </p>
-        {suggestion != null && (
+        {suggestion != null && onSuggestion !== undefined && (
           <p>
             Did you mean{" "}
             <Button kind="link" onClick={() => onSuggestion(suggestion)}>
@@ -51,15 +52,11 @@ export function Verdict({ result, sent, onSuggestion }: VerdictProps) {
 }
 
 function Evidence({ details }: { details: Details }) {
-  const { mx_host, smtp_code, enhanced_code, smtp_text, stage, retry_after, operator } = details;
-  const reply = [smtp_code, enhanced_code].filter((part) => part != null).join(" ");
+  const { mx_host, stage, retry_after, operator } = details;
   const facts: [string, string | null | undefined][] = [
     ["Mail server", mx_host],
     ["Run by", operator?.replaceAll("_", " ")],
-    [
-      "Its reply",
-      reply === "" ? undefined : `${reply}${smtp_text == null ? "" : ` ${withoutCodes(smtp_text)}`}`,
-    ],
+    ["Its reply", replyOf(details)],
     ["Decided while", explainStage(stage).toLowerCase()],
     ["Worth another try", retry_after == null ? undefined : `in ${duration(retry_after)}`],
   ];
@@ -76,9 +73,4 @@ function Evidence({ details }: { details: Details }) {
       )}
     </dl>
   );
-}
-
-/** The text of a reply often repeats its enhanced code. */
-function withoutCodes(text: string): string {
-  return text.replace(/^\s*(?:\d{3}[ -])?(?:\d\.\d{1,3}\.\d{1,3}\s+)?/, "");
 }

@@ -86,6 +86,12 @@ const REASONS: Record<string, string> = {
   our_limit: "We had no free connection to this server just now.",
 };
 
+/** What the mail server replied: code, enhanced code and text. */
+export function replyOf({ smtp_code, enhanced_code, smtp_text }: Details): string | undefined {
+  if (smtp_code == null) return undefined;
+  return [smtp_code, enhanced_code, smtp_text].filter((part) => part != null).join(" ");
+}
+
 /** What was going on when the verdict was reached. */
 export function explainStage(stage: string): string {
   return STAGES[stage] ?? stage.replaceAll("_", " ");

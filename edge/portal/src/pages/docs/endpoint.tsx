@@ -4,8 +4,8 @@ import { Code } from "../../ui/code";
 import { masked } from "../../ui/key-box";
 import css from "../docs.module.css";
 import { type Document, type Endpoint, type Schema, bodyOf, resolve, typeName } from "./document";
-import { ExampleBox } from "./example-box";
-import type { Language } from "./examples";
+import { ExampleBox } from "../../ui/example-box";
+import type { Language } from "../../words/examples";
 import { requestSample, sampleOf } from "./samples";
 
 export interface Chosen {

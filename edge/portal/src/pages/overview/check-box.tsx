@@ -10,7 +10,7 @@ import { checkMistake, trimmed } from "../../words/addresses";
 import { tell } from "../../words/problems";
 import css from "./check-box.module.css";
 import { remember } from "./checked";
-import { Verdict } from "./verdict";
+import { Verdict } from "../../ui/verdict";
 
 /** Of the local mail server, which gives each its own verdict. */
 const SAMPLES = [

@@ -3,7 +3,7 @@ import { Card } from "../../ui/card";
 import { explain } from "../../words/verdicts";
 import { useChecked } from "./checked";
 import css from "./checked-list.module.css";
-import { Mark } from "./mark";
+import { Mark } from "../../ui/mark";
 
 export function CheckedList() {
   const checked = useChecked();
