@@ -12,6 +12,7 @@ import * as registration from "./suites/registration.mjs";
 import * as settings from "./suites/settings.mjs";
 import * as signIn from "./suites/sign-in.mjs";
 import * as twoFactor from "./suites/two-factor.mjs";
+import * as words from "./suites/words.mjs";
 import { World } from "./world.mjs";
 
 describe("the portal", () => {
@@ -30,6 +31,7 @@ describe("the portal", () => {
     docs,
     keyboard,
     faults,
+    words,
   ])
     suite(world);
 });
