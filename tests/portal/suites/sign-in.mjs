@@ -24,9 +24,41 @@ export function suite(world) {
       await reader.sees("That code is wrong, too old or has been used");
       assert.match(await reader.description("Code"), /That code is wrong/);
       await reader.accessible("wrong code");
-      await reader.fill({ Code: await account.authenticator.code() });
+      const calls = [];
+      reader.page.on("request", (request) => calls.push(request.url()));
+      for (const typed of ["12 34", "abcd"]) {
+        await reader.fill({ Code: typed });
+        await reader.press("Sign in");
+        await reader.sees("Enter the 6 digits from your app");
+      }
+      assert.deepEqual(calls, [], "no attempt is used up");
+      await reader.fill({ Code: asShown(await account.authenticator.code()) });
       await reader.press("Sign in");
       await reader.reads("Overview");
+    },
+  );
+
+  world.test(
+    "the tabs of one browser share the session, and signing out in one ends it in all",
+    async (reader) => {
+      const account = await world.account();
+      await reader.enter(account);
+      const [second] = await Promise.all([
+        reader.context.waitForEvent("page"),
+        reader.page.getByRole("link", { name: "Docs" }).click({ modifiers: ["ControlOrMeta"] }),
+      ]);
+      await second.getByRole("heading", { level: 1, name: "API reference" }).waitFor();
+      await second.getByTitle(account.email).waitFor();
+      await second.goto("/settings");
+      await second.getByLabel("Name", { exact: true }).waitFor();
+      await reader.press("Sign out");
+      await reader.reads("Sign in");
+      await second.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();
+      await second.getByText("You’ve been signed out.").waitFor();
+      await reader.fill({ "Email address": ` ${account.email} `, Password: PASSWORD });
+      await reader.press("Sign in");
+      await reader.reads("Overview");
+      await second.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     },
   );
 
@@ -130,6 +162,9 @@ export function suite(world) {
     await reader.accessible("throttled");
   });
 }
+
+/** As authenticator apps show it. */
+const asShown = (code) => `${code.slice(0, 3)} ${code.slice(3)}`;
 
 async function resetMail(stack, email) {
   for (let nth = 1; ; nth += 1) {

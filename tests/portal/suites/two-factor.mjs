@@ -31,7 +31,8 @@ export function suite(world) {
       await reader.stack.sql("SELECT totp_secret FROM accounts WHERE email = ?", account.email),
       [{ totp_secret: null }],
     );
-    await reader.fill({ Code: await authenticator.code() });
+    const code = await authenticator.code();
+    await reader.fill({ Code: `${code.slice(0, 3)} ${code.slice(3)}` });
     await reader.press("Turn on");
     await reader.sees("save your recovery codes");
     await reader.accessible("recovery codes");
