@@ -1,17 +1,18 @@
+// One call in the reader's language. Choosing another language changes every example of the page.
 import { useRef } from "preact/hooks";
-import { Copy } from "../../ui/copy";
-import { type Example, LANGUAGES, type Language, write } from "./examples";
+import { Copy } from "./copy";
+import { type Example, LANGUAGES, type Language, write } from "../words/examples";
+import css from "./example-box.module.css";
 
 interface ExampleBoxProps {
   id: string;
   example: Example;
-  /** What stands in place of the key while it is hidden; copying gives the key itself. */
+  /** What stands in place of the key while it is masked; copying gives the key itself. */
   shownKey: string | undefined;
   language: Language;
   onLanguage: (language: Language) => void;
 }
 
-/** One call in the reader's language; choosing another changes every example of the page. */
 export function ExampleBox({ id, example, shownKey, language, onLanguage }: ExampleBoxProps) {
   const tabs = useRef<HTMLDivElement>(null);
   const { credential } = example;
@@ -22,17 +23,17 @@ export function ExampleBox({ id, example, shownKey, language, onLanguage }: Exam
 
   function move(event: KeyboardEvent) {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    if (step === 0) return;
+    const next = LANGUAGES[(LANGUAGES.indexOf(language) + step + LANGUAGES.length) % LANGUAGES.length];
+    if (step === 0 || next === undefined) return;
     event.preventDefault();
-    const next = (LANGUAGES.indexOf(language) + step + LANGUAGES.length) % LANGUAGES.length;
-    onLanguage(LANGUAGES[next]!);
-    tabs.current?.querySelectorAll("button")[next]?.focus();
+    onLanguage(next);
+    tabs.current?.querySelectorAll("button")[LANGUAGES.indexOf(next)]?.focus();
   }
 
   return (
-    <div class="code example">
-      <div class="example-head">
-        <div class="tabs" role="tablist" aria-label="Language" ref={tabs} onKeyDown={move}>
+    <div class={css.example}>
+      <div class={css.head}>
+        <div class={css.tabs} role="tablist" aria-label="Language" ref={tabs} onKeyDown={move}>
           {LANGUAGES.map((name) => (
             <button
               type="button"
@@ -49,7 +50,13 @@ export function ExampleBox({ id, example, shownKey, language, onLanguage }: Exam
         </div>
         <Copy text={write(language, example)} what="Example" />
       </div>
-      <pre id={`${id}-example`} role="tabpanel" aria-labelledby={`${id}-${language}`} tabIndex={0}>
+      <pre
+        class={css.text}
+        id={`${id}-example`}
+        role="tabpanel"
+        aria-labelledby={`${id}-${language}`}
+        tabIndex={0}
+      >
         <code>{write(language, shown)}</code>
       </pre>
     </div>

@@ -1,4 +1,4 @@
-/** A call to write down in each language. */
+// A call written down in each language.
 export interface Example {
   method: string;
   url: string;
@@ -53,8 +53,8 @@ function python({ method, url, credential, body }: Example): string {
   if (body !== undefined) lines.push(`    data=json.dumps(${pythonLiteral(body)}).encode(),`);
   lines.push(
     ")",
-    "with urllib.request.urlopen(request) as answer:",
-    "    print(answer.status, answer.read().decode())",
+    "with urllib.request.urlopen(request) as response:",
+    "    print(response.status, response.read().decode())",
   );
   return lines.join("\n");
 }
