@@ -3,6 +3,7 @@
 use rcpt_tests::{
     Account, Edge, Mail,
     people::{PASSWORD, send_all},
+    process::turn,
 };
 use reqwest::Method;
 use serde_json::json;
@@ -109,6 +110,7 @@ async fn a_reset_link_is_valid_for_an_hour_and_only_the_newest_is() {
 
 #[tokio::test]
 async fn of_a_hundred_uses_of_a_reset_link_at_once_exactly_one_succeeds() {
+    let _turn = turn().await;
     let account = edge().await.account().await;
     let token = reset_token(&account, 2).await;
     let requests = (0..100).map(|n| {

@@ -1,5 +1,5 @@
 //! When a part of the edge itself fails: a clean 503 for that request, the cause in the log only, and
-//! nothing counted (architecture §5.5, trust Q4 and L2).
+//! nothing counted (docs/trust.md, Q4 and L2).
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ async fn a_database_that_fails_makes_the_request_503_and_the_next_one_works_agai
         assert_unavailable(&account.check(address).await, address);
     }
     assert_unavailable(&account.quota().await, "quota");
-    assert_eq!(origin.probes_of("fresh@example.org"), 0, "nobody is asked without a lease");
+    assert_eq!(origin.probes_of("fresh@example.org"), 0, "without a lease no origin is asked");
     origin.release(held, Conduct::Verdict(Status::Accepted));
     assert_unavailable(&check.await.unwrap(), "a check that cannot be settled");
     let log = edge.process.log();

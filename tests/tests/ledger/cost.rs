@@ -1,4 +1,4 @@
-//! What a request costs in storage (architecture §5), counted at the bindings, and what its
+//! What a request costs in storage, counted at the bindings, and what its
 //! log line says about it.
 
 use std::time::Duration;

@@ -1,11 +1,12 @@
 //! Storage that fails, loses its replies or is slow, clients that leave and Workers that die: a clean
-//! answer for the check that meets it, none for anybody else, and an exact ledger (trust Q4 and L2).
+//! answer for the check that meets it, none for anybody else, and an exact ledger (docs/trust.md, Q4 and L2).
 
 use std::{collections::BTreeMap, time::Duration};
 
 use rcpt_shared::Status;
 use rcpt_tests::{
     AbortingClient, Account, Conduct, Edge, FakeOrigin,
+    process::turn,
     service::{
         clock::{self, today},
         shim::Fault,
@@ -73,7 +74,7 @@ async fn one_failed_statement_is_one_503_and_no_other_request_suffers() {
     ];
     for (round, (name, fault, failures)) in faults.into_iter().enumerate() {
         let before = charged(&edge, &account).await;
-        // For the settlement to fail twice in one check, nobody else may be settling.
+        // For the settlement to fail twice in one check, no other check may be settling.
         let beside = if name.starts_with("settle") { 1 } else { BESIDE };
         edge.fail(&[fault]).await;
         let mut checks = JoinSet::new();
@@ -229,6 +230,7 @@ async fn wait_until_unused(edge: &Edge, account: &Account, started: u64) {
 
 #[tokio::test]
 async fn of_a_hundred_clients_that_leave_none_is_charged_and_every_unit_comes_back() {
+    let _turn = turn().await;
     const CLIENTS: usize = 100;
     let origin = origin();
     let edge = Edge::builder().origins(&[&origin.url]).var("LEASE_TTL_SECONDS", "15");
@@ -249,7 +251,7 @@ async fn of_a_hundred_clients_that_leave_none_is_charged_and_every_unit_comes_ba
     clients.into_iter().for_each(|client| client.abort().unwrap());
     wait_until_unused(&edge, &account, started).await;
     assert_eq!(charged(&edge, &account).await, 0);
-    // Whoever comes then has all of them, and the origin's late words change nothing.
+    // The next check has all of them, and the origin's late answers change nothing.
     for n in 0..CLIENTS {
         let address = format!("held-{n}@faults.example");
         origin.release(&address, Conduct::Verdict(Status::Accepted));
