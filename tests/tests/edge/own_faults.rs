@@ -44,9 +44,7 @@ async fn a_wrong_configuration_is_named_in_the_log_and_to_nobody_else() {
 
 #[tokio::test]
 async fn a_database_that_fails_makes_the_request_503_and_the_next_one_works_again() {
-    let origin = FakeOrigin::start(|address| {
-        if address.starts_with("held") { Conduct::Hold } else { Conduct::Verdict(Status::Accepted) }
-    });
+    let origin = FakeOrigin::by_name();
     let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
     let account = edge.account().await;
     let day = today().await;

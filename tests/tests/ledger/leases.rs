@@ -2,7 +2,7 @@
 
 use rcpt_shared::Status;
 use rcpt_tests::{
-    Account, Anonymous, Conduct, Edge, FakeOrigin, Reply, Stack,
+    Account, Anonymous, Conduct, Edge, Reply, Stack,
     people::{EmailChecks, send_at_once},
     process::turn,
     proof,
@@ -15,22 +15,7 @@ use tokio::{
     time::Instant,
 };
 
-struct World {
-    edge: Edge,
-    origin: FakeOrigin,
-}
-
-/// An edge whose origin holds every probe until it is released.
-async fn world() -> &'static World {
-    static WORLD: OnceCell<World> = OnceCell::const_new();
-    WORLD
-        .get_or_init(async || {
-            let origin = FakeOrigin::start(|_| Conduct::Hold);
-            let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
-            World { edge, origin }
-        })
-        .await
-}
+use crate::{World, world};
 
 impl World {
     /// Gives the verdict that a held check waits for, and returns the edge's answer.
@@ -229,7 +214,7 @@ async fn a_lease_lives_for_thirty_seconds_and_says_what_it_holds() {
     let account = world.edge.account().await;
     let day = today().await;
     let before = clock::now();
-    let address = "alive@leases.example";
+    let address = "held-alive@leases.example";
     let check = world.origin.hold(&account, address).await;
     let leases = world.edge.leases(&account.email).await;
     let [lease] = &leases[..] else { panic!("{leases:?}") };
@@ -262,12 +247,12 @@ async fn assert_too_late(change: &str, address: &'static str) {
 
 #[tokio::test]
 async fn a_verdict_that_comes_after_the_lease_expired_is_502_and_not_counted() {
-    assert_too_late("UPDATE leases SET expires_at = 1", "expired@leases.example").await;
+    assert_too_late("UPDATE leases SET expires_at = 1", "held-expired@leases.example").await;
 }
 
 #[tokio::test]
 async fn a_verdict_that_comes_after_the_lease_was_cleared_away_is_502_and_not_counted() {
-    assert_too_late("DELETE FROM leases", "deleted@leases.example").await;
+    assert_too_late("DELETE FROM leases", "held-deleted@leases.example").await;
 }
 
 #[tokio::test]
@@ -275,7 +260,7 @@ async fn a_key_replaced_during_a_check_does_not_make_the_check_free() {
     let world = world().await;
     let account = world.edge.account().await;
     let day = today().await;
-    let address = "rotated@leases.example";
+    let address = "held-rotated@leases.example";
     let check = world.origin.hold(&account, address).await;
     assert_eq!(account.rotate_api_key().await.status, 200);
     assert_eq!(world.finish(check, address).await.status, 200);
@@ -290,7 +275,7 @@ async fn a_check_leased_before_midnight_is_charged_to_the_day_before() {
     let world = world().await;
     let account = world.edge.account().await;
     let day = today().await;
-    let address = "midnight@leases.example";
+    let address = "held-midnight@leases.example";
     let check = world.origin.hold(&account, address).await;
     let next_day =
         format!("day = {}, daily_charged = 7, previous_day = {day}, previous_charged = 3", day + 1);
@@ -304,7 +289,7 @@ async fn a_check_leased_before_midnight_opens_its_own_day_if_it_is_the_first_to_
     let world = world().await;
     let account = world.edge.account().await;
     let day = today().await;
-    let address = "first@leases.example";
+    let address = "held-first@leases.example";
     let yesterday = format!("day = {}, daily_charged = 9", day - 1);
     world.edge.set(&account.email, &yesterday).await;
     let check = world.origin.hold(&account, address).await;
@@ -317,7 +302,7 @@ async fn a_welcome_check_leased_before_midnight_is_taken_from_the_welcome_checks
     let world = world().await;
     let account = world.edge.account().await;
     let day = today().await;
-    let address = "welcome@leases.example";
+    let address = "held-welcome@leases.example";
     world.edge.set(&account.email, &format!("day = {day}, daily_charged = 100")).await;
     let check = world.origin.hold(&account, address).await;
     let next_day = format!(
@@ -334,7 +319,7 @@ async fn a_check_leased_before_midnight_on_an_otherwise_idle_day_is_charged_to_t
     let world = world().await;
     let account = world.edge.account().await;
     let day = today().await;
-    let address = "idle@leases.example";
+    let address = "held-idle@leases.example";
     let check = world.origin.hold(&account, address).await;
     // The first charge of the next day found nothing charged on ours, only on an earlier one.
     let next_day = format!(
