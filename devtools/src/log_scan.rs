@@ -1,4 +1,4 @@
-//! What all logs of a test run give away (trust A10).
+//! What all logs of a test run give away (docs/trust.md, A10).
 
 use std::{
     collections::HashSet,

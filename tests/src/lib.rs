@@ -8,6 +8,7 @@
 
 pub mod people;
 pub mod process;
+pub mod proof;
 pub mod servers;
 pub mod service;
 

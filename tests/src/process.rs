@@ -6,5 +6,7 @@ pub mod nested_build;
 pub mod port;
 pub mod rss;
 pub mod runtime;
+mod turn;
 
 pub use child::Process;
+pub use turn::turn;

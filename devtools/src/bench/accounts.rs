@@ -52,7 +52,7 @@ async fn sign_ins(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
     ])
 }
 
-/// Other routes, alone and while somebody signs in all the time.
+/// Other routes, alone and beside sign-ins without a pause.
 async fn beside_sign_ins(account: &Account) -> Result<Vec<Figure>> {
     let quota = async |_| account.quota().await.status;
     let settings = async |n| {

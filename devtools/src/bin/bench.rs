@@ -1,5 +1,5 @@
 //! What `make bench` runs; `bench comparison` is the part beside the JavaScript Worker alone, and
-//! `bench profile` tells where a cached check's CPU time goes in either; `bench tarpits` is trust P3 alone.
+//! `bench profile` tells where a cached check's CPU time goes in either; `bench tarpits` is P3 of docs/trust.md alone.
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {

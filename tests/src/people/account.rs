@@ -20,7 +20,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account of session credentials (interface §2.2).
+    /// The account of session credentials (docs/interface.md, POST /auth/login).
     ///
     /// # Panics
     /// The reply is not 200 with credentials.
@@ -128,7 +128,7 @@ impl Account {
     }
 }
 
-/// `email_checks` of the quota report (interface §2.5).
+/// `email_checks` of the quota report (docs/interface.md, GET /me/quota).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 pub struct EmailChecks {
     pub daily_allowance: i64,

@@ -215,7 +215,7 @@ impl Process {
     }
 
     fn signal_group(&self, signal: Signal) {
-        // ESRCH: nobody is left. EPERM: root's, and the leash does it.
+        // ESRCH: no process is left. EPERM: root's, and the leash does it.
         let _ = killpg(self.group(), signal);
     }
 

@@ -11,7 +11,7 @@ use std::{
 const FIRST: u16 = 20_000;
 const COUNT: u16 = 12_000;
 
-/// A TCP and UDP port that nobody listens on, on any loopback address. Never the same one twice in a
+/// A TCP and UDP port that no program listens on, on any loopback address. Never the same one twice in a
 /// process; other processes start looking elsewhere.
 ///
 /// # Panics

@@ -91,6 +91,20 @@ impl FakeOrigin {
         Self { url: format!("http://127.0.0.1:{port}"), probes, released, task }
     }
 
+    /// An origin that does what an address begins with: `held` waits for its release, `broken` is answered
+    /// 500, of `fatal` nothing could be found out, and everything else is accepted.
+    ///
+    /// # Panics
+    /// As [`FakeOrigin::start`].
+    pub fn by_name() -> Self {
+        Self::start(|address| match address.split(['-', '@']).next() {
+            Some("held") => Conduct::Hold,
+            Some("broken") => Conduct::Answer(500, r#"{"detail":"broken"}"#),
+            Some("fatal") => Conduct::Verdict(Status::FatalException),
+            _ => Conduct::Verdict(Status::Accepted),
+        })
+    }
+
     /// Every probe so far, in the order they came.
     pub fn probes(&self) -> Vec<Probe> {
         self.probes.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -24,7 +24,7 @@ pub struct Nsd {
 
 impl Nsd {
     /// Serves zones, each a name and its records in master file format (RFC 1035 §5); SOA and NS are
-    /// added. For the names in `unloadable` it answers SERVFAIL: their zone files are missing. Debian keeps `nsd` in `/usr/sbin`; it runs as whoever runs the tests.
+    /// added. For the names in `unloadable` it answers SERVFAIL: their zone files are missing. Debian keeps `nsd` in `/usr/sbin`; it runs as the user who runs the tests.
     ///
     /// # Errors
     /// NSD is not installed, or takes offence at a zone: the error shows its log.

@@ -55,7 +55,7 @@ impl Postfix {
     pub async fn start(greylist_delay: Duration) -> Result<Self> {
         let postgrey = Postgrey::start(greylist_delay).await?;
         let logs = folder::scratch("postfix")?;
-        // Not under target/: the user `postfix` must be able to reach it, whoever owns the repository.
+        // Not under target/: the user `postfix` must be able to reach it, and may not reach the repository.
         // Removed by `RUN`, as root, since most of what comes to be in it is root's.
         let folder = TempDir::with_prefix("rcpt-postfix-").context("creating a folder")?.keep();
         let [plain, tls_only] =

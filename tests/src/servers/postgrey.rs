@@ -14,7 +14,7 @@ use crate::process::{Process, folder, port};
 
 const START: Duration = Duration::from_secs(30);
 
-/// A running postgrey, which has seen nobody yet.
+/// A running postgrey, which has seen no sender yet.
 #[derive(Debug)]
 pub struct Postgrey {
     _process: Process,

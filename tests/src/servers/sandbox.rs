@@ -88,7 +88,7 @@ const fn case(
     Case { address, status, reason, because }
 }
 
-/// TCP port 1 (tcpmux): privileged, and nobody has listened on it for decades.
+/// TCP port 1 (tcpmux): privileged, and no program has listened on it for decades.
 const CLOSED: &str = "127.0.0.1:1";
 
 /// A running sandbox mail server.

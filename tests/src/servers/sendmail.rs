@@ -16,7 +16,7 @@ use crate::process::{Process, folder, port};
 const START: Duration = Duration::from_secs(30);
 const PACKAGE: &str = "sendmail-bin";
 
-/// It may relay for 127.0.0.1, whoever that is, so it is to be asked from another address.
+/// It may relay for 127.0.0.1, so the tests ask it from another address.
 pub const STRANGER: &str = "127.0.0.2";
 /// Clients at this address have to encrypt: `503 5.7.0` to MAIL until they do.
 pub const TLS_ONLY: &str = "127.0.0.3";

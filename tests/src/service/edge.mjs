@@ -1,7 +1,7 @@
 // The built Worker in the real runtime, with the bindings of wrangler.toml and state of its own.
 //
 // node edge.mjs SETTINGS.json, where SETTINGS is
-//   wrangler   path of wrangler.toml
+//   wrangler   what wrangler.mjs has read from wrangler.toml: path of its file
 //   port       where the Worker is served, on 127.0.0.1
 //   direct     port of the Worker without miniflare's own in front: neither the one that goes on when a
 //              client leaves, nor the router of static assets
@@ -22,12 +22,10 @@
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { Log, LogLevel, Miniflare, Response } from "miniflare";
-import { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } from "wrangler";
 
 const settings = JSON.parse(readFileSync(process.argv[2], "utf8"));
-const config = unstable_readConfig({ config: settings.wrangler });
-const { workerOptions, main } = unstable_getMiniflareWorkerOptions(settings.wrangler);
-const { modulesRules: _, ...bindings } = workerOptions;
+const config = JSON.parse(readFileSync(settings.wrangler, "utf8"));
+const { main, options: bindings } = config;
 
 const UNLIMITED = 1_000_000_000;
 const ratelimits = Object.fromEntries(
@@ -37,12 +35,10 @@ const ratelimits = Object.fromEntries(
   ]),
 );
 
-const { database_name, binding, migrations_dir } = config.d1_databases[0];
-
 // The control channel is a Worker too. Miniflare's own way to D1 from Node makes a synchronous call for
 // each `prepare` and `bind`, and now and then takes the late end of one call for that of the next.
 const CONTROL = `export default {
-  async fetch(request, { ${binding}: database, SCHEDULED: scheduled }) {
+  async fetch(request, { ${config.database.binding}: database, SCHEDULED: scheduled }) {
     try {
       if (new URL(request.url).pathname === "/scheduled") return scheduled.fetch(request);
       const statements = [await request.json()].flat();
@@ -104,9 +100,9 @@ const miniflare = new Miniflare({
 });
 
 await miniflare.ready;
-await migrate(path.resolve(path.dirname(settings.wrangler), migrations_dir ?? "migrations"));
+await migrate();
 
-console.log(`ready ${database_name}`);
+console.log(`ready ${config.database.name}`);
 
 for (const signal of ["SIGTERM", "SIGINT"]) {
   process.on(signal, async () => {
@@ -118,7 +114,7 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
 // A service binding would reach the router of the static assets, which has no such handler.
 async function runScheduled() {
   const worker = await miniflare.getWorker(config.name);
-  const { outcome } = await worker.scheduled({ cron: config.triggers.crons[0] });
+  const { outcome } = await worker.scheduled({ cron: config.cron });
   return new Response(outcome);
 }
 
@@ -158,13 +154,11 @@ function beside({ script, port }) {
 }
 
 // As `wrangler d1 migrations apply`: files in order, each once, remembered in `d1_migrations`.
-async function migrate(folder) {
+async function migrate() {
   await sql({ sql: "CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)" });
   const rows = await sql({ sql: "SELECT name FROM d1_migrations" });
   const applied = new Set(rows.map((row) => row.name));
-  const names = readdirSync(folder).filter((name) => name.endsWith(".sql")).sort();
-  for (const name of names.filter((name) => !applied.has(name))) {
-    const statements = unstable_splitSqlQuery(readFileSync(path.join(folder, name), "utf8"));
+  for (const { name, statements } of config.migrations.filter(({ name }) => !applied.has(name))) {
     await sql([
       ...statements.map((sql) => ({ sql })),
       { sql: "INSERT INTO d1_migrations (name) VALUES (?)", params: [name] },

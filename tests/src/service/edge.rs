@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
+use rcpt_shared::KeyRing;
 use reqwest::Client;
 use serde_json::{Value, json};
 
@@ -43,6 +44,34 @@ fn run_make() -> Result<()> {
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "the Worker does not build:\n{errors}");
     Ok(())
+}
+
+/// What `wrangler.mjs` reads from wrangler.toml, as a file: once for all edges of a process.
+fn wrangler() -> Result<PathBuf> {
+    static READ: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let read = READ.get_or_init(|| read_wrangler().map_err(|error| format!("{error:#}")));
+    read.clone().map_err(anyhow::Error::msg)
+}
+
+fn read_wrangler() -> Result<PathBuf> {
+    let file = folder::scratch("wrangler")?.join("wrangler.json");
+    let output = node("wrangler.mjs")
+        .arg(folder::repository().join("wrangler.toml"))
+        .arg(&file)
+        .output()
+        .context("running node")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "wrangler.toml cannot be read:\n{errors}");
+    Ok(file)
+}
+
+/// A program beside this file: in the repository, where Node finds its node_modules.
+fn node(program: &str) -> Command {
+    let mut command = Command::new("node");
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/service").join(program));
+    command.current_dir(folder::repository());
+    command.env("WRANGLER_SEND_METRICS", "false").env("NO_COLOR", "1");
+    command
 }
 
 /// What a Worker is started with.
@@ -117,14 +146,13 @@ impl Builder {
     }
 
     async fn start_in(self, folder: &Path) -> Result<Edge> {
-        tokio::task::spawn_blocking(build).await??;
-        let root = folder::repository();
+        let wrangler = tokio::task::spawn_blocking(|| build().and_then(|()| wrangler())).await??;
         let [direct, control] = [port::free(), port::free()];
         let beside = self.beside.iter();
         let beside: Vec<_> =
             beside.map(|(script, port)| json!({ "script": script, "port": port })).collect();
         let settings = json!({
-            "wrangler": root.join("wrangler.toml"),
+            "wrangler": wrangler,
             "port": self.port,
             "direct": direct,
             "control": control,
@@ -141,11 +169,8 @@ impl Builder {
         let temporary = folder.join("tmp");
         fs::create_dir_all(&temporary)?;
 
-        let mut command = Command::new("node");
-        // In the repository, where Node finds its node_modules.
-        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/service/edge.mjs")).arg(file);
-        command.current_dir(&root).env("TMPDIR", temporary);
-        command.env("WRANGLER_SEND_METRICS", "false").env("NO_COLOR", "1");
+        let mut command = node("edge.mjs");
+        command.arg(file).env("TMPDIR", temporary);
         let mut process = Process::spawn("edge", &command, folder)?;
         process.wait_for_line("ready ", START).await?;
         Ok(Edge {
@@ -201,6 +226,14 @@ impl Edge {
             beside: Vec::new(),
             port,
         }
+    }
+
+    /// The secrets that it was started with, by the name of their var.
+    ///
+    /// # Panics
+    /// There are none of this name.
+    pub fn key_ring(&self, var: &str) -> KeyRing {
+        KeyRing::parse(&self.builder.vars[var]).expect("a key ring")
     }
 
     /// The mails it has sent.

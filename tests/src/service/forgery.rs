@@ -1,4 +1,4 @@
-//! Credentials made outside the edge, by somebody who knows a secret or guesses one.
+//! Credentials made outside the edge, with a secret that is known or guessed.
 //!
 //! Written from docs/decisions/0002-derived-keys.md alone, so that it also checks what the edge makes.
 

@@ -1,21 +1,14 @@
-//! Every route against every caller (trust A8), as one table; complete against `/v1/openapi.json`.
+//! Every route against every caller (docs/trust.md, A8), as one table; complete against `/v1/openapi.json`.
 
-use std::{collections::BTreeSet, sync::LazyLock};
+use std::collections::BTreeSet;
 
-use rcpt_shared::KeyRing;
 use rcpt_tests::{
     Account, Edge,
     people::{PASSWORD, send},
-    service::{
-        forgery::{self, session_claims},
-        secret,
-    },
+    service::forgery::{self, session_claims},
 };
 use reqwest::Method;
 use serde_json::{Value, json};
-
-static API_KEYS: LazyLock<String> = LazyLock::new(|| secret::key_ring().unwrap());
-static SESSIONS: LazyLock<String> = LazyLock::new(|| secret::key_ring().unwrap());
 
 const CALLERS: [&str; 9] = [
     "nobody",
@@ -83,19 +76,14 @@ async fn with_password(edge: &Edge, password: &str) -> Account {
 }
 
 async fn forged(edge: &Edge, email: &str) -> (Proof, Proof) {
-    let [keys, sessions] = [&API_KEYS, &SESSIONS].map(|ring| KeyRing::parse(ring).unwrap());
+    let [keys, sessions] = ["API_KEY_SECRETS", "SESSION_SECRETS"].map(|var| edge.key_ring(var));
     let id = edge.id(email).await;
     let session = forgery::session(&sessions, &session_claims(&id, 1));
     (Proof::Key(forgery::api_key(&keys, &id, 1)), Proof::Session(session))
 }
 
 async fn edge_with_callers() -> (Edge, Account, [Proof; CALLERS.len()]) {
-    let edge = Edge::builder()
-        .var("API_KEY_SECRETS", &*API_KEYS)
-        .var("SESSION_SECRETS", &*SESSIONS)
-        .start()
-        .await
-        .unwrap();
+    let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let rotated = account.rotate_api_key().await;
     let (unconfirmed, _) = edge.registered().await;
@@ -155,8 +143,7 @@ async fn every_route_answers_every_caller_as_the_table_says() {
 
 #[tokio::test]
 async fn the_table_has_a_row_for_every_route() {
-    let edge = Edge::builder().start().await.unwrap();
-    let document = edge.anonymous().get("/openapi.json").await.body;
+    let document = crate::edge().await.anonymous().get("/openapi.json").await.body;
     let served: BTreeSet<(String, String)> = document["paths"]
         .as_object()
         .unwrap()

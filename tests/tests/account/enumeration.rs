@@ -1,18 +1,14 @@
-//! Nobody learns which addresses have accounts (trust A1): same status, headers and body, and one mail
+//! Which addresses have accounts cannot be found out (docs/trust.md, A1): same status, headers and body, and one mail
 //! either way. The times are measured by `make bench`.
 
 use std::collections::BTreeMap;
 
-use rcpt_tests::{Edge, Reply, people::PASSWORD};
+use rcpt_tests::{Reply, people::PASSWORD};
 use serde_json::json;
-use tokio::sync::OnceCell;
+
+use crate::edge;
 
 const WRONG: &str = "copper-meadow-58-lattice";
-
-async fn edge() -> &'static Edge {
-    static EDGE: OnceCell<Edge> = OnceCell::const_new();
-    EDGE.get_or_init(async || Edge::builder().start().await.unwrap()).await
-}
 
 /// An address of each kind, with its name: nothing at all, and an account in each of its states.
 async fn addresses() -> Vec<(&'static str, String)> {

@@ -3,6 +3,7 @@
 use rcpt_tests::{
     Account, Edge, Mail,
     people::{PASSWORD, send_all},
+    process::turn,
 };
 use reqwest::Method;
 use serde_json::json;
@@ -109,8 +110,14 @@ async fn a_reset_link_is_valid_for_an_hour_and_only_the_newest_is() {
 
 #[tokio::test]
 async fn of_a_hundred_uses_of_a_reset_link_at_once_exactly_one_succeeds() {
-    let account = edge().await.account().await;
-    let token = reset_token(&account, 2).await;
+    let _turn = turn().await;
+    // Its own, since so much hashing would hold up the others.
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    let reply = account.anonymous.forgot_password(&account.email).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let mail = edge.mailbox().wait_for_nth_mail(&account.email, 2).await.unwrap();
+    let token = mail.token().unwrap();
     let requests = (0..100).map(|n| {
         let body = json!({ "token": token, "password": format!("copper-meadow-{n}-lattice") });
         account.anonymous.request(Method::POST, "/auth/reset-password").json(&body)

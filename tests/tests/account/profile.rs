@@ -1,17 +1,14 @@
-//! Key rotation and the display name (interface §2.4, §2.6, §4.5, §4.6).
+//! Key rotation and the display name (docs/interface.md).
 
 use rcpt_tests::{
-    Account, Edge, Reply,
+    Account, Reply,
     people::{PASSWORD, send},
 };
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::{sync::OnceCell, task::JoinSet};
+use tokio::task::JoinSet;
 
-async fn edge() -> &'static Edge {
-    static EDGE: OnceCell<Edge> = OnceCell::const_new();
-    EDGE.get_or_init(async || Edge::builder().start().await.unwrap()).await
-}
+use crate::edge;
 
 fn error(code: &str, detail: &str) -> Value {
     json!({ "detail": detail, "code": code })

@@ -1,4 +1,4 @@
-//! A replaced key is dead in the next request (trust A6).
+//! A replaced key is dead in the next request (docs/trust.md, A6).
 
 use std::{
     sync::{
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rcpt_tests::{Anonymous, Edge, people::send};
+use rcpt_tests::{Anonymous, Edge, people::send, process::turn};
 use reqwest::Method;
 use tokio::time::{Instant, interval};
 
@@ -27,6 +27,7 @@ struct Shot {
 
 #[tokio::test]
 async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_fails() {
+    let _turn = turn().await;
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let anonymous = Anonymous::on_kept_connections(&edge.url);

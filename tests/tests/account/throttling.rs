@@ -1,8 +1,9 @@
-//! Guessing is stopped, and cannot lock the owner out (trust A3).
+//! Guessing is stopped, and cannot lock the owner out (docs/trust.md, A3).
 
 use rcpt_tests::{
     Account, Edge, Reply,
     people::{PASSWORD, send, send_all},
+    process::turn,
 };
 use reqwest::{Method, RequestBuilder};
 use serde_json::json;
@@ -62,6 +63,7 @@ async fn gets_in_by_mail(edge: &Edge, account: &Account, nth: usize, code: Optio
 
 #[tokio::test]
 async fn of_two_hundred_wrong_passwords_at_once_few_are_evaluated_and_the_owner_gets_in_by_mail() {
+    let _turn = turn().await;
     let edge = edge_with_waits().await;
     let account = edge.account().await;
     let wrong = |n: usize| sign_in(&account, STRANGER, &format!("wrong-password-{n}"), "");
@@ -98,6 +100,7 @@ async fn of_two_hundred_wrong_passwords_in_turn_few_are_evaluated() {
 
 #[tokio::test]
 async fn of_two_hundred_wrong_codes_few_are_evaluated_and_the_owner_gets_in_by_mail() {
+    let _turn = turn().await;
     let edge = edge_with_waits().await;
     let account = edge.account().await;
     let (authenticator, recovery_codes) = account.enable_two_factor().await;
@@ -114,6 +117,7 @@ async fn of_two_hundred_wrong_codes_few_are_evaluated_and_the_owner_gets_in_by_m
 
 #[tokio::test]
 async fn wrong_codes_and_passwords_within_a_session_are_throttled_too() {
+    let _turn = turn().await;
     let edge = edge_with_waits().await;
     let account = edge.account().await;
     let (authenticator, _) = account.enable_two_factor().await;
@@ -138,6 +142,7 @@ async fn wrong_codes_and_passwords_within_a_session_are_throttled_too() {
 
 #[tokio::test]
 async fn a_stranger_delays_the_owner_by_no_more_than_the_longest_wait() {
+    let _turn = turn().await;
     let edge = Edge::builder().with_waits().var("THROTTLE_LONGEST_WAIT_SECONDS", "1");
     let edge = edge.start().await.unwrap();
     let account = edge.account().await;
@@ -153,13 +158,14 @@ async fn a_stranger_delays_the_owner_by_no_more_than_the_longest_wait() {
         assert_eq!(reply.header("retry-after"), "1");
         assert!(started.elapsed().as_secs() < 10, "the wait does not end");
     }
-    // The network of the guesser goes on waiting for itself, whoever it now tries.
+    // The network of the guesser has to wait, also for other accounts.
     let other = edge.account().await;
     assert_eq!(send(sign_in(&other, OWNER, PASSWORD, "")).await.status, 200);
 }
 
 #[tokio::test]
 async fn whoever_guesses_at_many_accounts_is_stopped_by_network() {
+    let _turn = turn().await;
     let edge = edge_with_waits().await;
     let account = edge.account().await;
     let guesses = (0..TRIES).map(|n| {
@@ -192,6 +198,7 @@ async fn registering_and_signing_in_a_dozen_times_is_not_throttled() {
 
 #[tokio::test]
 async fn the_shield_turns_a_flood_away_before_any_hashing() {
+    let _turn = turn().await;
     let edge = Edge::builder().throttled().start().await.unwrap();
     let account = edge.account().await;
     let before = edge.sql("SELECT sum(attempts) AS sum FROM throttles", &[]).await;
@@ -223,7 +230,7 @@ async fn asking_again_and_again_for_a_reset_link_mails_few_and_the_last_one_work
     }
     assert!(bodies.iter().all(|body| *body == bodies[0]));
     let mailbox = edge.mailbox();
-    // A mail to somebody else that is sent after all of them comes after all of them.
+    // A mail to another address that is sent after all of them comes after all of them.
     edge.registered().await;
     let mails = mailbox.mails_to(&account.email);
     let resets = mails.iter().filter(|mail| mail.subject == "Set a new password").count();

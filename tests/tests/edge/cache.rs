@@ -1,4 +1,4 @@
-//! How long a verdict is served again, and from where (architecture §4 and §5.2, interface §8.6).
+//! How long a verdict is served again, and from where (docs/architecture.md).
 
 use std::{fs, time::Duration};
 

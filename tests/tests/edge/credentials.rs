@@ -1,4 +1,4 @@
-//! Who may check addresses (interface §4.1, §5): keys and sessions that work, and all those that do not.
+//! Who may check addresses: keys and sessions that work, and all those that do not.
 
 use std::sync::LazyLock;
 

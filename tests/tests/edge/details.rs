@@ -1,4 +1,4 @@
-//! `details` of `POST /v1/validate_email`: every reason of `verdicts.md` seen through the edge, and what
+//! `details` of `POST /v1/validate_email`: every reason of docs/verdicts.md seen through the edge, and what
 //! an answer tells besides.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-/// Nobody can be dialled at 10.0.0.1; at 127.0.0.31 is a server that has had enough of us.
+/// No server can be dialled at 10.0.0.1; at 127.0.0.31 is a server that has had enough of us.
 const ZONE: &str = "
 null            MX 0  .
 bare            TXT \"neither mail nor addresses\"

@@ -1,4 +1,4 @@
-//! Junk keys cost nothing (trust A7): no statement on D1, no call of KV.
+//! Junk keys cost nothing (docs/trust.md, A7): no statement on D1, no call of KV.
 //!
 //! `shim.mjs` stands before the Worker in its isolate and counts what the Worker asks of its bindings. A
 //! good key shows that it would see a call.
@@ -8,12 +8,12 @@ use rcpt_shared::Status;
 use rcpt_tests::{
     Anonymous, Conduct, Edge, FakeOrigin,
     people::send_all,
+    process::turn,
+    proof,
     service::{forgery, secret, shim::Counts},
 };
 use reqwest::{Method, header::HeaderValue};
 use serde_json::json;
-
-const COUNT: usize = 10_000;
 
 /// The `nth` key that is none: ten kinds in turn.
 fn junk(nth: usize, genuine: &str, strangers: &KeyRing) -> Vec<u8> {
@@ -41,7 +41,9 @@ fn junk(nth: usize, genuine: &str, strangers: &KeyRing) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn ten_thousand_junk_keys_are_401_and_touch_neither_d1_nor_kv() {
+async fn junk_keys_are_401_and_touch_neither_d1_nor_kv() {
+    let _turn = turn().await;
+    let count = proof::count(1_000, 10_000);
     let ours = secret::key_ring().unwrap();
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
     let edge = Edge::builder()
@@ -66,7 +68,7 @@ async fn ten_thousand_junk_keys_are_401_and_touch_neither_d1_nor_kv() {
 
     let anonymous = Anonymous::on_kept_connections(&edge.url);
     let body = json!({ "email": "someone@example.org" });
-    let requests = (0..COUNT).map(|nth| {
+    let requests = (0..count).map(|nth| {
         let request = match nth / 10 % 2 {
             0 => anonymous.request(Method::POST, "/validate_email").json(&body),
             _ => anonymous.request(Method::GET, "/me/quota"),
@@ -77,8 +79,8 @@ async fn ten_thousand_junk_keys_are_401_and_touch_neither_d1_nor_kv() {
     let replies = send_all(requests, 64).await;
     let refused = replies.iter().filter(|reply| reply.status == 401).count();
     let counts = edge.counts().await;
-    println!("{COUNT} junk keys: {refused} answered 401, {counts:?}");
-    assert_eq!((refused, counts), (COUNT, Counts::default()));
+    println!("{count} junk keys: {refused} answered 401, {counts:?}");
+    assert_eq!((refused, counts), (count, Counts::default()));
     for (nth, reply) in replies.iter().enumerate() {
         let shaped = reply.body == json!({ "detail": { "error": "Invalid API key." } })
             || reply.text("code") == "invalid_api_key";

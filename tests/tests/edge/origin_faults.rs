@@ -1,5 +1,4 @@
-//! What the edge makes of origins that fail (interface §4.1 and §8.3, architecture §5.5 and §7, trust
-//! Q3): 502, nothing counted, nothing remembered, and another origin asked where there is one.
+//! What the edge makes of origins that fail (docs/trust.md, Q3): 502, nothing counted, nothing remembered, and another origin asked where there is one.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -276,7 +275,7 @@ async fn an_origin_at_capacity_is_not_the_last_word_while_another_answers() {
     assert!((1..16).contains(&busy.probes().len()), "{}", busy.probes().len());
 }
 
-/// Trust Q3. The target is a second; the bound leaves room for a machine that compiles beside us.
+/// docs/trust.md, Q3. The target is a second; the bound leaves room for a machine that compiles beside us.
 const SOON: Duration = Duration::from_secs(3);
 
 #[tokio::test]

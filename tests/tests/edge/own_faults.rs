@@ -1,5 +1,5 @@
 //! When a part of the edge itself fails: a clean 503 for that request, the cause in the log only, and
-//! nothing counted (architecture §5.5, trust Q4 and L2).
+//! nothing counted (docs/trust.md, Q4 and L2).
 
 use std::time::Duration;
 
@@ -44,9 +44,7 @@ async fn a_wrong_configuration_is_named_in_the_log_and_to_nobody_else() {
 
 #[tokio::test]
 async fn a_database_that_fails_makes_the_request_503_and_the_next_one_works_again() {
-    let origin = FakeOrigin::start(|address| {
-        if address.starts_with("held") { Conduct::Hold } else { Conduct::Verdict(Status::Accepted) }
-    });
+    let origin = FakeOrigin::by_name();
     let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
     let account = edge.account().await;
     let day = today().await;
@@ -59,7 +57,7 @@ async fn a_database_that_fails_makes_the_request_503_and_the_next_one_works_agai
         assert_unavailable(&account.check(address).await, address);
     }
     assert_unavailable(&account.quota().await, "quota");
-    assert_eq!(origin.probes_of("fresh@example.org"), 0, "nobody is asked without a lease");
+    assert_eq!(origin.probes_of("fresh@example.org"), 0, "without a lease no origin is asked");
     origin.release(held, Conduct::Verdict(Status::Accepted));
     assert_unavailable(&check.await.unwrap(), "a check that cannot be settled");
     let log = edge.process.log();

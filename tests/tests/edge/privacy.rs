@@ -1,4 +1,4 @@
-//! What storage and logs give away (trust A9 and A10): after a run with addresses and secrets that
+//! What storage and logs give away (docs/trust.md, A9 and A10): after a run with addresses and secrets that
 //! cannot be overlooked, none of them is found in the database, in the files of the runtime's state, or
 //! in the logs.
 

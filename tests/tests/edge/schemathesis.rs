@@ -2,7 +2,11 @@
 
 use std::{process::Command, time::Duration};
 
-use rcpt_tests::{Account, Process, Stack, process::folder};
+use rcpt_tests::{
+    Account, Process, Stack,
+    process::{folder, turn},
+    proof,
+};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -18,7 +22,8 @@ async fn run(stack: &Stack, account: &Account, name: &str, arguments: &[&str]) {
     command.arg("--header").arg(format!("X-API-Key: {}", account.api_key));
     command.arg("--header").arg(format!("Authorization: Bearer {}", account.token));
     command.args(["--checks", CHECKS, "--phases", "examples,coverage,fuzzing"]);
-    command.args(["--generation-deterministic", "--max-examples", "30"]);
+    command.args(["--generation-deterministic", "--max-examples"]);
+    command.arg(proof::count(8, 30).to_string());
     command.args(["--continue-on-failure", "--no-color"]).args(arguments);
     let mut process = Process::spawn(name, &command, &folder).unwrap();
     let status = process.wait_for_end(LIMIT).await.unwrap();
@@ -35,6 +40,7 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
 
 #[tokio::test]
 async fn every_answer_is_as_the_openapi_document_says() {
+    let _turn = turn().await;
     let stack = Stack::start().await;
     let account = stack.edge.account().await;
     // An allowance that runs out would hide everything behind 429.

@@ -1,4 +1,4 @@
-//! `POST /v1/validate_email` (interface §2.1, §4.1, §7): verdicts, the cache, and what is not an address.
+//! `POST /v1/validate_email` (docs/interface.md): verdicts, the cache, and what is not an address.
 //! Who may call is in `edge_credentials.rs`, what happens when the origin fails in `edge_origin_faults.rs`.
 
 use rcpt_shared::Status;
@@ -12,7 +12,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{sync::OnceCell, task::JoinSet};
 
-/// Of a request body, in bytes (architecture §4).
+/// Of a request body, in bytes.
 const LIMIT: usize = 16 * 1024;
 
 /// Shared by the tests of this file, and so is its cache: each test has accounts and addresses of its
@@ -288,5 +288,5 @@ async fn a_used_up_allowance_is_429_and_says_which_limit_and_until_when() {
     assert_eq!(row, json!({ "daily_charged": 100, "welcome_left": 0 }));
     let asked = stack().await.sandbox.server().sessions().concat();
     assert!(asked.iter().any(|line| line.contains("accepts+usedup@")));
-    assert!(!asked.iter().any(|line| line.contains("neverasked")), "nobody is asked for a 429");
+    assert!(!asked.iter().any(|line| line.contains("neverasked")), "a 429 asks no server");
 }

@@ -1,34 +1,14 @@
-//! What a request costs in storage (architecture §5), counted at the bindings, and what its
+//! What a request costs in storage, counted at the bindings, and what its
 //! log line says about it.
 
 use std::time::Duration;
 
-use rcpt_shared::Status;
 use rcpt_tests::{
-    Conduct, Edge, FakeOrigin,
+    Edge, FakeOrigin,
     service::shim::{Counts, Fault},
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
-
-const NOTHING: Counts = Counts {
-    d1_trips: 0,
-    d1_statements: 0,
-    kv_reads: 0,
-    kv_writes: 0,
-    cache_reads: 0,
-    cache_writes: 0,
-};
-
-fn origin() -> FakeOrigin {
-    FakeOrigin::start(|address| {
-        if address.starts_with("broken") {
-            Conduct::Answer(500, "{}")
-        } else {
-            Conduct::Verdict(Status::Accepted)
-        }
-    })
-}
 
 /// Once nothing is written after the answer any more.
 async fn settled(edge: &Edge, expected: Counts, what: &str) {
@@ -43,11 +23,11 @@ async fn settled(edge: &Edge, expected: Counts, what: &str) {
 
 #[tokio::test]
 async fn each_kind_of_check_costs_what_the_architecture_says() {
-    let origin = origin();
+    let origin = FakeOrigin::by_name();
     let edge = Edge::builder().origins(&[&origin.url]).shimmed().start().await.unwrap();
     let account = edge.account().await;
     edge.counts().await;
-    let one = Counts { d1_trips: 1, d1_statements: 1, ..NOTHING };
+    let one = Counts { d1_trips: 1, d1_statements: 1, ..Counts::default() };
     let fresh = Counts {
         d1_trips: 2,
         d1_statements: 3,
@@ -77,17 +57,17 @@ async fn each_kind_of_check_costs_what_the_architecture_says() {
     let empty_body = account.anonymous.request(reqwest::Method::POST, "/validate_email");
     let empty_body = empty_body.header("x-api-key", &account.api_key).body("{}");
     assert_eq!(rcpt_tests::people::send(empty_body).await.status, 400);
-    settled(&edge, NOTHING, "a body without an address").await;
+    settled(&edge, Counts::default(), "a body without an address").await;
 
     edge.set(&account.email, "plan = 'free', day = 999999, daily_charged = 100, welcome_left = 0")
         .await;
-    let refused = Counts { cache_reads: 1, d1_trips: 2, d1_statements: 2, ..NOTHING };
+    let refused = Counts { cache_reads: 1, d1_trips: 2, d1_statements: 2, ..Counts::default() };
     expect("a@cost.example", 429, refused, "a refusal: one more, to tell its reason").await;
 }
 
 #[tokio::test]
 async fn the_log_line_of_a_check_says_how_it_ended_and_what_it_cost() {
-    let origin = origin();
+    let origin = FakeOrigin::by_name();
     let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
     let account = edge.account().await;
     let address = "logged@cost.example";

@@ -1,11 +1,12 @@
 //! Storage that fails, loses its replies or is slow, clients that leave and Workers that die: a clean
-//! answer for the check that meets it, none for anybody else, and an exact ledger (trust Q4 and L2).
+//! answer for the check that meets it, none for anybody else, and an exact ledger (docs/trust.md, Q4 and L2).
 
 use std::{collections::BTreeMap, time::Duration};
 
 use rcpt_shared::Status;
 use rcpt_tests::{
     AbortingClient, Account, Conduct, Edge, FakeOrigin,
+    process::turn,
     service::{
         clock::{self, today},
         shim::Fault,
@@ -18,14 +19,6 @@ use tokio::{
 };
 
 const NONE: [Value; 0] = [];
-
-fn origin() -> FakeOrigin {
-    FakeOrigin::start(|address| match address.split('-').next() {
-        Some("held") => Conduct::Hold,
-        Some("broken") => Conduct::Answer(500, "{}"),
-        _ => Conduct::Verdict(Status::Accepted),
-    })
-}
 
 async fn edge(origin: &FakeOrigin) -> Edge {
     Edge::builder().origins(&[&origin.url]).shimmed().start().await.unwrap()
@@ -59,7 +52,7 @@ fn d1(statements: &'static [&'static str]) -> Fault {
 #[tokio::test]
 async fn one_failed_statement_is_one_503_and_no_other_request_suffers() {
     const BESIDE: usize = 60;
-    let origin = origin();
+    let origin = FakeOrigin::by_name();
     let edge = edge(&origin).await;
     let account = customer(&edge).await;
     assert_eq!(account.check("popular-1@faults.example").await.status, 200);
@@ -73,7 +66,7 @@ async fn one_failed_statement_is_one_503_and_no_other_request_suffers() {
     ];
     for (round, (name, fault, failures)) in faults.into_iter().enumerate() {
         let before = charged(&edge, &account).await;
-        // For the settlement to fail twice in one check, nobody else may be settling.
+        // For the settlement to fail twice in one check, no other check may be settling.
         let beside = if name.starts_with("settle") { 1 } else { BESIDE };
         edge.fail(&[fault]).await;
         let mut checks = JoinSet::new();
@@ -104,7 +97,7 @@ async fn one_failed_statement_is_one_503_and_no_other_request_suffers() {
 
 #[tokio::test]
 async fn a_release_that_fails_leaves_a_lease_that_ends_by_itself() {
-    let origin = origin();
+    let origin = FakeOrigin::by_name();
     let edge = edge(&origin).await;
     let account = customer(&edge).await;
     today().await;
@@ -120,7 +113,7 @@ async fn a_release_that_fails_leaves_a_lease_that_ends_by_itself() {
 
 #[tokio::test]
 async fn a_settlement_whose_reply_is_lost_is_answered_and_charged_once() {
-    let origin = origin();
+    let origin = FakeOrigin::by_name();
     let edge = edge(&origin).await;
     let account = customer(&edge).await;
     today().await;
@@ -137,7 +130,7 @@ async fn a_settlement_whose_reply_is_lost_is_answered_and_charged_once() {
 
 #[tokio::test]
 async fn a_lease_whose_reply_is_lost_is_503_and_nothing_is_asked_or_charged() {
-    let origin = origin();
+    let origin = FakeOrigin::by_name();
     let edge = edge(&origin).await;
     let account = customer(&edge).await;
     today().await;
@@ -154,7 +147,7 @@ const SLOW: Duration = Duration::from_secs(5);
 
 #[tokio::test]
 async fn a_database_that_takes_five_seconds_delays_one_check_and_no_other() {
-    let origin = origin();
+    let origin = FakeOrigin::by_name();
     let edge = edge(&origin).await;
     let account = customer(&edge).await;
     today().await;
@@ -180,7 +173,7 @@ async fn a_database_that_takes_five_seconds_delays_one_check_and_no_other() {
 
 #[tokio::test]
 async fn a_cache_that_fails_or_is_slow_has_missed_and_costs_a_probe_and_nothing_else() {
-    let origin = origin();
+    let origin = FakeOrigin::by_name();
     let edge = edge(&origin).await;
     let account = customer(&edge).await;
     today().await;
@@ -229,8 +222,9 @@ async fn wait_until_unused(edge: &Edge, account: &Account, started: u64) {
 
 #[tokio::test]
 async fn of_a_hundred_clients_that_leave_none_is_charged_and_every_unit_comes_back() {
+    let _turn = turn().await;
     const CLIENTS: usize = 100;
-    let origin = origin();
+    let origin = FakeOrigin::by_name();
     let edge = Edge::builder().origins(&[&origin.url]).var("LEASE_TTL_SECONDS", "15");
     let edge = edge.start().await.unwrap();
     let account = edge.account().await;
@@ -249,7 +243,7 @@ async fn of_a_hundred_clients_that_leave_none_is_charged_and_every_unit_comes_ba
     clients.into_iter().for_each(|client| client.abort().unwrap());
     wait_until_unused(&edge, &account, started).await;
     assert_eq!(charged(&edge, &account).await, 0);
-    // Whoever comes then has all of them, and the origin's late words change nothing.
+    // The next check has all of them, and the origin's late answers change nothing.
     for n in 0..CLIENTS {
         let address = format!("held-{n}@faults.example");
         origin.release(&address, Conduct::Verdict(Status::Accepted));
@@ -261,7 +255,7 @@ async fn of_a_hundred_clients_that_leave_none_is_charged_and_every_unit_comes_ba
 #[tokio::test]
 async fn a_worker_killed_with_twenty_checks_in_flight_finds_its_ledger_exact() {
     const IN_FLIGHT: usize = 20;
-    let origin = origin();
+    let origin = FakeOrigin::by_name();
     let edge = Edge::builder().origins(&[&origin.url]).var("LEASE_TTL_SECONDS", "15");
     let mut edge = edge.start().await.unwrap();
     let account = edge.account().await;

@@ -19,7 +19,7 @@ use proptest::{
     strategy::{Strategy, ValueTree},
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
-use rcpt_tests::service::clock;
+use rcpt_tests::{process::turn, proof, service::clock};
 use tokio::{
     sync::Semaphore,
     task::JoinSet,
@@ -29,8 +29,6 @@ use tokio::{
 use step::{Step, step};
 use world::World;
 
-/// Steps in total, at least; `LEDGER_STEPS` changes it, and `make proof` takes ten times as many.
-const STEPS: usize = 1_000;
 /// Steps of one account at most: enough for some twenty midnights and as many plans.
 const LENGTH: usize = 200;
 /// Accounts at a time.
@@ -84,7 +82,9 @@ async fn shortest(world: &World, mut history: Box<History>, first: String) -> (V
 
 #[tokio::test(flavor = "multi_thread")]
 async fn random_steps_leave_every_invariant_whole() {
-    let total = from_env("LEDGER_STEPS").map_or(STEPS, |steps| steps.try_into().unwrap());
+    let _turn = turn().await;
+    let total = from_env("LEDGER_STEPS").map(|steps| steps.try_into().unwrap());
+    let total = total.unwrap_or_else(|| proof::count(1_000, 10_000));
     let first_seed = from_env("LEDGER_SEED").unwrap_or_else(clock::now);
     println!("LEDGER_SEED={first_seed}");
     let world = Arc::new(World::start().await.unwrap());
@@ -123,6 +123,7 @@ fn a_seed_is_a_history() {
 /// A proof that cannot fail proves nothing: a database that forgets now and then is found out.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ledger_that_loses_a_charge_is_found_and_its_history_made_short() {
+    let _turn = turn().await;
     let world = World::start().await.unwrap();
     let forget = "CREATE TRIGGER forget AFTER UPDATE OF daily_charged ON accounts
                   WHEN NEW.daily_charged = 3 AND OLD.daily_charged = 2

@@ -1,34 +1,21 @@
-//! The quota ledger under concurrency, expiry and midnight (architecture §5, trust Q1 and Q5).
+//! The quota ledger under concurrency, expiry and midnight (docs/trust.md, Q1 and Q5).
 
 use rcpt_shared::Status;
 use rcpt_tests::{
-    Account, Anonymous, Conduct, Edge, FakeOrigin, Reply, Stack,
+    Account, Anonymous, Conduct, Edge, Reply, Stack,
     people::{EmailChecks, send_at_once},
+    process::turn,
+    proof,
     service::clock::{self, resets_at, seconds_to_reset, today},
 };
 use serde_json::{Value, json};
 use tokio::{
-    sync::{Mutex, MutexGuard, OnceCell},
+    sync::{MutexGuard, OnceCell},
     task::JoinHandle,
     time::Instant,
 };
 
-struct World {
-    edge: Edge,
-    origin: FakeOrigin,
-}
-
-/// An edge whose origin holds every probe until it is released.
-async fn world() -> &'static World {
-    static WORLD: OnceCell<World> = OnceCell::const_new();
-    WORLD
-        .get_or_init(async || {
-            let origin = FakeOrigin::start(|_| Conduct::Hold);
-            let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
-            World { edge, origin }
-        })
-        .await
-}
+use crate::{World, world};
 
 impl World {
     /// Gives the verdict that a held check waits for, and returns the edge's answer.
@@ -67,12 +54,10 @@ const UPSTREAM: &str = "Upstream error: the validation component did not respond
 /// A stack that takes as much at once as the test sends, and gives each check as long as it may take:
 /// how fast a thousand of them are on a machine that compiles beside us is not the question here.
 ///
-/// One test at a time has it. A thousand checks at once are enough; and what another test asks D1 in the
-/// midst of them could wait forever: miniflare's way there blocks the process that reads the Worker's log.
+/// One test at a time has it. So many checks at once are enough for two cores.
 async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
     static STACK: OnceCell<Stack> = OnceCell::const_new();
-    static TURN: Mutex<()> = Mutex::const_new(());
-    let turn = TURN.lock().await;
+    let turn = turn().await;
     let start = async || {
         let stack = Stack::builder().origin_env("RCPT_MAX_PROBES", "2000");
         let stack = stack.edge_var("UPSTREAM_BUDGET_MS", "60000");
@@ -80,8 +65,6 @@ async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
     };
     (STACK.get_or_init(start).await, turn)
 }
-
-const CONCURRENT: usize = 1_000;
 
 /// Sends all checks at once, and asserts that exactly 100 are answered and the others refused as they
 /// should be. Returns the answers.
@@ -91,15 +74,16 @@ async fn assert_exactly_a_hundred(
     what: &str,
     address: impl Fn(usize) -> String,
 ) -> Vec<Reply> {
+    let count = proof::count(300, 1_000);
     let direct = Anonymous::new(&edge.direct);
     let request = |n| direct.check_request(&account.api_key, &address(n));
-    let requests: Vec<_> = (0..CONCURRENT).map(request).collect();
+    let requests: Vec<_> = (0..count).map(request).collect();
     let day = today().await;
     let started = Instant::now();
     let replies = send_at_once(requests).await;
     let (taken, refused): (Vec<_>, Vec<_>) =
         replies.into_iter().partition(|reply| reply.status == 200);
-    println!("{what}: {} × 200 of {CONCURRENT} in {:?}", taken.len(), started.elapsed());
+    println!("{what}: {} × 200 of {count} in {:?}", taken.len(), started.elapsed());
     let resets_at = resets_at(day);
     for reply in &refused {
         assert_eq!(reply.status, 429, "{}", reply.body);
@@ -111,7 +95,7 @@ async fn assert_exactly_a_hundred(
         let passed = started.elapsed().as_secs() + 1;
         assert!((left..=left + passed).contains(&retry_after), "{retry_after}, now {left}");
     }
-    assert_eq!((taken.len(), refused.len()), (100, CONCURRENT - 100));
+    assert_eq!((taken.len(), refused.len()), (100, count - 100));
     taken
 }
 
@@ -126,7 +110,7 @@ async fn assert_nothing_left(edge: &Edge, account: &Account, welcome_charged: i6
 }
 
 #[tokio::test]
-async fn of_a_thousand_fresh_checks_at_once_with_a_hundred_left_exactly_a_hundred_are_answered() {
+async fn of_many_fresh_checks_at_once_with_a_hundred_left_exactly_a_hundred_are_answered() {
     let (Stack { edge, .. }, _turn) = stack().await;
     let account = edge.account().await;
     edge.set(&account.email, "welcome_left = 0").await;
@@ -230,7 +214,7 @@ async fn a_lease_lives_for_thirty_seconds_and_says_what_it_holds() {
     let account = world.edge.account().await;
     let day = today().await;
     let before = clock::now();
-    let address = "alive@leases.example";
+    let address = "held-alive@leases.example";
     let check = world.origin.hold(&account, address).await;
     let leases = world.edge.leases(&account.email).await;
     let [lease] = &leases[..] else { panic!("{leases:?}") };
@@ -244,7 +228,7 @@ async fn a_lease_lives_for_thirty_seconds_and_says_what_it_holds() {
     assert_eq!(world.ledger(&account).await, ledger(day, 1, 0, 0, 50));
 }
 
-/// The answer to a check whose lease has gone: somebody else may have its unit by now.
+/// The answer to a check whose lease has gone: another check may have its unit by now.
 async fn assert_too_late(change: &str, address: &'static str) {
     let world = world().await;
     let account = world.edge.account().await;
@@ -257,18 +241,18 @@ async fn assert_too_late(change: &str, address: &'static str) {
     assert_eq!(world.ledger(&account).await, ledger(0, 0, 0, 0, 50), "{change}");
     assert_eq!(world.edge.leases(&account.email).await, [] as [Value; 0], "{change}");
 
-    // The verdict that nobody paid for is not in the cache either.
+    // The verdict was not paid for, so it is not in the cache either.
     assert_eq!(account.check(address).await.body["cached"], false, "{change}");
 }
 
 #[tokio::test]
 async fn a_verdict_that_comes_after_the_lease_expired_is_502_and_not_counted() {
-    assert_too_late("UPDATE leases SET expires_at = 1", "expired@leases.example").await;
+    assert_too_late("UPDATE leases SET expires_at = 1", "held-expired@leases.example").await;
 }
 
 #[tokio::test]
 async fn a_verdict_that_comes_after_the_lease_was_cleared_away_is_502_and_not_counted() {
-    assert_too_late("DELETE FROM leases", "deleted@leases.example").await;
+    assert_too_late("DELETE FROM leases", "held-deleted@leases.example").await;
 }
 
 #[tokio::test]
@@ -276,7 +260,7 @@ async fn a_key_replaced_during_a_check_does_not_make_the_check_free() {
     let world = world().await;
     let account = world.edge.account().await;
     let day = today().await;
-    let address = "rotated@leases.example";
+    let address = "held-rotated@leases.example";
     let check = world.origin.hold(&account, address).await;
     assert_eq!(account.rotate_api_key().await.status, 200);
     assert_eq!(world.finish(check, address).await.status, 200);
@@ -291,7 +275,7 @@ async fn a_check_leased_before_midnight_is_charged_to_the_day_before() {
     let world = world().await;
     let account = world.edge.account().await;
     let day = today().await;
-    let address = "midnight@leases.example";
+    let address = "held-midnight@leases.example";
     let check = world.origin.hold(&account, address).await;
     let next_day =
         format!("day = {}, daily_charged = 7, previous_day = {day}, previous_charged = 3", day + 1);
@@ -305,7 +289,7 @@ async fn a_check_leased_before_midnight_opens_its_own_day_if_it_is_the_first_to_
     let world = world().await;
     let account = world.edge.account().await;
     let day = today().await;
-    let address = "first@leases.example";
+    let address = "held-first@leases.example";
     let yesterday = format!("day = {}, daily_charged = 9", day - 1);
     world.edge.set(&account.email, &yesterday).await;
     let check = world.origin.hold(&account, address).await;
@@ -318,7 +302,7 @@ async fn a_welcome_check_leased_before_midnight_is_taken_from_the_welcome_checks
     let world = world().await;
     let account = world.edge.account().await;
     let day = today().await;
-    let address = "welcome@leases.example";
+    let address = "held-welcome@leases.example";
     world.edge.set(&account.email, &format!("day = {day}, daily_charged = 100")).await;
     let check = world.origin.hold(&account, address).await;
     let next_day = format!(
@@ -335,7 +319,7 @@ async fn a_check_leased_before_midnight_on_an_otherwise_idle_day_is_charged_to_t
     let world = world().await;
     let account = world.edge.account().await;
     let day = today().await;
-    let address = "idle@leases.example";
+    let address = "held-idle@leases.example";
     let check = world.origin.hold(&account, address).await;
     // The first charge of the next day found nothing charged on ours, only on an earlier one.
     let next_day = format!(

@@ -1,37 +1,15 @@
-//! `GET /v1/me/quota` (interface §2.5, §4.7, §8): the report, and what moves its numbers.
+//! `GET /v1/me/quota` (docs/interface.md): the report, and what moves its numbers.
 
 use rcpt_shared::Status;
 use rcpt_tests::{
-    Account, Conduct, Edge, FakeOrigin, Reply,
+    Account, Conduct, Reply,
     people::{EmailChecks, send},
     service::clock::{resets_at, today},
 };
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
-struct World {
-    edge: Edge,
-    origin: FakeOrigin,
-}
-
-/// Addresses that begin with `held` wait for their release, all others are accepted.
-async fn world() -> &'static World {
-    static WORLD: OnceCell<World> = OnceCell::const_new();
-    WORLD
-        .get_or_init(async || {
-            let origin = FakeOrigin::start(|address| {
-                if address.starts_with("held") {
-                    Conduct::Hold
-                } else {
-                    Conduct::Verdict(Status::Accepted)
-                }
-            });
-            let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
-            World { edge, origin }
-        })
-        .await
-}
+use crate::{World, world};
 
 async fn account() -> Account {
     world().await.edge.account().await

@@ -1,4 +1,4 @@
-//! Identical checks right after each other and at the same time (interface §8.6, architecture §5): one
+//! Identical checks right after each other and at the same time: one
 //! probe, and each answer charged.
 
 use std::{
@@ -120,7 +120,7 @@ async fn when_the_client_of_the_one_who_asks_leaves_another_one_asks() {
     leaves.abort().unwrap();
     let deadline = Instant::now() + SOON;
     while origin.probes_of(address) < 2 {
-        assert!(Instant::now() < deadline, "nobody asks");
+        assert!(Instant::now() < deadline, "no other check asks");
         sleep(Duration::from_millis(20)).await;
     }
     origin.release(address, Conduct::Verdict(Status::Accepted));

@@ -1,4 +1,4 @@
-//! Origin's own interface (architecture §7): tickets, bad requests, capacity, health, metrics, start
+//! Origin's own interface: tickets, bad requests, capacity, health, metrics, start
 //! and end, and what its log does not hold.
 
 use std::{process::Command, sync::Arc, time::Duration};

@@ -1,4 +1,4 @@
-//! What DNS decides, against NSD, a real authoritative server (trust P9), and what is then dialled.
+//! What DNS decides, against NSD, a real authoritative server (docs/trust.md, P9), and what is then dialled.
 
 use std::{collections::BTreeMap, net::UdpSocket, time::Duration};
 
@@ -10,7 +10,7 @@ use rcpt_shared::{
 use rcpt_tests::{Answer, Nsd, Origin, SmtpServer, process::port, service::origin};
 use tokio::sync::OnceCell;
 
-/// Mail servers listen on the addresses named in `SERVERS`; nobody listens on 127.0.0.9x.
+/// Mail servers listen on the addresses named in `SERVERS`; no server listens on 127.0.0.9x.
 const ZONE: &str = "
 order           MX 10 first.order
 order           MX 20 second.order

@@ -1,4 +1,4 @@
-//! Trust P4: no name leads origin to an address of special use, whatever the records look like.
+//! No name leads origin to an address of special use, whatever the records look like (docs/trust.md, P4).
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! The verdicts of `verdicts.md` against a real Sendmail (trust P8).
+//! The verdicts of docs/verdicts.md against a real Sendmail (docs/trust.md, P8).
 
 use rcpt_shared::{
     Reason::{

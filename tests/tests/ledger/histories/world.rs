@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use rcpt_shared::Status;
-use rcpt_tests::{Conduct, Edge, FakeOrigin};
+use rcpt_tests::{Edge, FakeOrigin};
 use reqwest::Client;
 
 use super::{run::Player, step::Step};
@@ -16,7 +15,7 @@ pub const PLANS: [(&str, Option<u64>); 4] =
 const PATIENCE: Duration = Duration::from_secs(90);
 pub const POPULAR: &str = "popular@histories.example";
 
-/// An edge, and an origin that does what the local part of an address says.
+/// An edge, and an origin that does what an address begins with.
 pub struct World {
     pub edge: Edge,
     pub origin: FakeOrigin,
@@ -27,12 +26,7 @@ impl World {
     /// # Errors
     /// The edge does not start.
     pub async fn start() -> Result<Self> {
-        let origin = FakeOrigin::start(|address| match address.split('-').next() {
-            Some("broken") => Conduct::Answer(500, r#"{"detail":"broken"}"#),
-            Some("fatal") => Conduct::Verdict(Status::FatalException),
-            Some("held") => Conduct::Hold,
-            _ => Conduct::Verdict(Status::Accepted),
-        });
+        let origin = FakeOrigin::by_name();
         // Leases end when the history says so, however slow the machine is.
         let edge = Edge::builder()
             .origins(&[&origin.url])
