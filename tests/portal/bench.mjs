@@ -66,7 +66,7 @@ async function visits(network) {
     page.on("request", () => (requests += 1));
     await page.addInitScript(() => {
       new MutationObserver((_, observer) => {
-        if (document.querySelector("main .actions a") === null) return;
+        if (document.querySelector('main a[href="/register"]') === null) return;
         observer.disconnect();
         globalThis.usableAt = performance.now();
       }).observe(document, { childList: true, subtree: true });
@@ -75,7 +75,7 @@ async function visits(network) {
     const time = await (await page.waitForFunction(() => globalThis.usableAt)).jsonValue();
     await page.waitForLoadState("networkidle");
     const loaded = requests;
-    await page.getByRole("link", { name: "Create a free account" }).click();
+    await page.getByRole("link", { name: "Create a free account" }).first().click();
     await page.getByRole("heading", { level: 1, name: "Create your account" }).waitFor();
     measured.push({ requests: loaded, time });
     await context.close();

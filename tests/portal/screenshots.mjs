@@ -1,9 +1,10 @@
 // Pictures of every page and of its main states, in target/screenshots: NAME-WIDTH-SCHEME.png.
-// `npm run portal:screenshots [NAME]...`; needs what the tests need.
-import { mkdirSync, rmSync } from "node:fs";
+// `npm run portal:screenshots [NAME]...`; needs what the tests need. Three of them are kept in docs/.
+import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { openWindow } from "./browser.mjs";
 import { ROOT } from "./stack.mjs";
+import { useUp } from "./suites/overview.mjs";
 import { PASSWORD, Reader, World } from "./world.mjs";
 
 const FOLDER = path.join(ROOT, "target/screenshots");
@@ -33,7 +34,7 @@ const PICTURES = {
   "verify-useless": async (reader) => {
     await reader.open("/verify?token=example");
     await reader.press("Confirm my address");
-    await reader.reads("This link does not work");
+    await reader.reads("This link doesn’t work");
   },
   "sign-in": (reader) => reader.open("/sign-in"),
   "sign-in-code": async (reader, { secured }) => {
@@ -44,7 +45,7 @@ const PICTURES = {
   reset: (reader) => reader.open("/reset?token=example"),
   overview: async (reader, { account }) => {
     await reader.enter(account);
-    await check(reader, "rejects@sandbox.test", "No, it cannot receive mail");
+    await check(reader, "rejects@sandbox.test", "No, it can’t receive mail");
   },
   "overview-accepted": async (reader, { account }) => {
     await reader.enter(account);
@@ -52,7 +53,7 @@ const PICTURES = {
   },
   "overview-unknown": async (reader, { account }) => {
     await reader.enter(account);
-    await check(reader, "greylisted@sandbox.test", "would not tell us");
+    await check(reader, "greylisted@sandbox.test", "declined to answer");
   },
   "overview-loading": async (reader, { account }) => {
     await reader.enter(account);
@@ -92,7 +93,7 @@ const PICTURES = {
     await reader.press("Continue");
     await reader.fill({ Code: "123456" });
     await reader.press("Turn on");
-    await reader.sees("keep your recovery codes");
+    await reader.sees("save your recovery codes");
   },
   "settings-delete": async (reader, { account }) => {
     await reader.enter(account, "/settings");
@@ -100,12 +101,25 @@ const PICTURES = {
   },
   docs: async (reader, { account }) => {
     await reader.enter(account, "/docs");
-    await reader.page.getByLabel("Show my API key in the examples").uncheck();
+    await reader.page.locator("#validateEmail").waitFor();
   },
   "docs-check": async (reader, { account }) => {
     await reader.enter(account, "/docs");
-    await reader.page.getByLabel("Show my API key in the examples").uncheck();
+    await reader.page.locator("#validateEmail").waitFor();
     await reader.page.locator("#validateEmail").evaluate((section) => section.scrollIntoView());
+  },
+  privacy: (reader) => reader.open("/privacy"),
+  "overview-used-up": async (reader, { world }) => {
+    const account = await world.account();
+    await useUp(world.stack, account.email);
+    await reader.enter(account);
+    await reader.sees("You’ve used all your checks.");
+  },
+  "overview-several": async (reader, { account }) => {
+    await reader.enter(account);
+    await check(reader, "accepts@sandbox.test", "Yes, it can receive mail");
+    await check(reader, "blocked@sandbox.test", "declined to answer");
+    await check(reader, "rejects@sandbox.test", "No, it can’t receive mail");
   },
   "not-found": (reader) => reader.open("/no/such/page"),
   unavailable: async (reader, { account }) => {
@@ -114,6 +128,13 @@ const PICTURES = {
     await reader.open("/settings");
     await reader.sees("The service is unavailable");
   },
+};
+
+/** Those that the README shows. */
+const IN_DOCS = {
+  "home-1280-light": "portal-home",
+  "overview-several-1280-light": "portal-overview",
+  "docs-1280-light": "portal-reference",
 };
 
 async function check(reader, email, verdict) {
@@ -144,8 +165,12 @@ try {
       for (const [width, height] of Object.entries(WIDTHS)) {
         await page.setViewportSize({ width: Number(width), height });
         // The reference is as long as a book, and a dialog is as high as the window.
-        const fullPage = !name.startsWith("docs") && (await page.locator("dialog").count()) === 0;
-        await page.screenshot({ path: path.join(FOLDER, `${name}-${width}-${colorScheme}.png`), fullPage });
+        const fullPage =
+          !["docs", "docs-check", "home"].includes(name) && (await page.locator("dialog").count()) === 0;
+        const picture = `${name}-${width}-${colorScheme}`;
+        const file = path.join(FOLDER, `${picture}.png`);
+        await page.screenshot({ path: file, fullPage });
+        if (picture in IN_DOCS) copyFileSync(file, path.join(ROOT, "docs", `${IN_DOCS[picture]}.png`));
       }
       await context.close();
     }

@@ -21,28 +21,31 @@ export function suite(world) {
     assert.match(await key.innerText(), /•/, "hidden again");
   });
 
-  world.test("replacing asks first; the old key is refused at once and the new one works", async (reader) => {
-    const account = await world.account();
-    await reader.enter(account, "/api-key");
-    await reader.press("Replace key…");
-    await reader.page.getByRole("dialog").waitFor();
-    await reader.accessible("replace dialog");
-    await reader.page.keyboard.press("Escape");
-    await reader.page.getByRole("dialog").waitFor({ state: "detached" });
-    assert.equal(await works(reader.stack, account.apiKey), 200, "Escape replaces nothing");
-    await reader.press("Replace key…");
-    await reader.press("Replace key");
-    await reader.sees("Your API key has been replaced.");
-    assert.equal(await works(reader.stack, account.apiKey), 401);
-    await reader.press("Show API key");
-    const fresh = await reader.page.locator("[data-part=key]").innerText();
-    assert.notEqual(fresh, account.apiKey);
-    assert.equal(await works(reader.stack, fresh), 200);
-    await reader.page.reload();
-    await reader.press("Show API key");
-    assert.equal(await reader.page.locator("[data-part=key]").innerText(), fresh, "kept over a reload");
-    await reader.accessible("replaced");
-  });
+  world.test(
+    "replacing asks first; the old key is refused immediately and the new one works",
+    async (reader) => {
+      const account = await world.account();
+      await reader.enter(account, "/api-key");
+      await reader.press("Replace key…");
+      await reader.page.getByRole("dialog").waitFor();
+      await reader.accessible("replace dialog");
+      await reader.page.keyboard.press("Escape");
+      await reader.page.getByRole("dialog").waitFor({ state: "detached" });
+      assert.equal(await works(reader.stack, account.apiKey), 200, "Escape replaces nothing");
+      await reader.press("Replace key…");
+      await reader.press("Replace key");
+      await reader.sees("Your API key has been replaced.");
+      assert.equal(await works(reader.stack, account.apiKey), 401);
+      await reader.press("Show API key");
+      const fresh = await reader.page.locator("[data-part=key]").innerText();
+      assert.notEqual(fresh, account.apiKey);
+      assert.equal(await works(reader.stack, fresh), 200);
+      await reader.page.reload();
+      await reader.press("Show API key");
+      assert.equal(await reader.page.locator("[data-part=key]").innerText(), fresh, "kept over a reload");
+      await reader.accessible("replaced");
+    },
+  );
 
   world.test("with two-factor on, replacing takes a code", async (reader) => {
     const account = await world.securedAccount();

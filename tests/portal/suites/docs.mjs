@@ -27,6 +27,8 @@ export function suite(world) {
       .getByRole("link", { name: "Sign in" })
       .click();
     assert.ok(reader.page.url().endsWith("/docs#login"));
+    await reader.page.locator("#login").getByRole("tabpanel").waitFor();
+    await reader.accessible("an endpoint unfolded by its link");
   });
 
   world.test(
@@ -53,8 +55,8 @@ export function suite(world) {
         const text = await example.innerText();
         assert.ok(text.includes(account.apiKey), language);
         await reader.page.getByLabel("Show my API key in the examples").uncheck();
-        const { stdout } = await execute(text.replace("ann@example.com", "accepts@sandbox.test"));
-        assert.match(stdout, /"status":\s*true/, language);
+        const { stdout } = await execute(text);
+        assert.match(stdout, /"status":\s*false/, language);
       }
       assert.ok(!(await reader.page.locator("main").innerText()).includes(account.apiKey));
       await section.getByRole("button", { name: "Copy: Example" }).click();
@@ -65,6 +67,81 @@ export function suite(world) {
       await reader.accessible("reference with hidden key");
     },
   );
+
+  world.test("the quick start comes first, and what it shows is what the service says", async (reader) => {
+    const account = await world.account();
+    await reader.enter(account, "/docs");
+    const quickStart = reader.page.getByRole("region", { name: "Quick start" });
+    await quickStart.waitFor();
+    const headings = await reader.page.locator("main h2").allInnerTexts();
+    const sections = headings.slice(headings.lastIndexOf("Quick start"));
+    assert.deepEqual(sections.slice(0, 4), ["Quick start", "Checking", "Quota", "Basics"]);
+    await quickStart.getByRole("button", { name: "Copy: Example" }).click();
+    const { stdout } = await run("sh", [
+      "-c",
+      await reader.page.evaluate(() => navigator.clipboard.readText()),
+    ]);
+    const { email, status } = JSON.parse(stdout);
+    const shown = JSON.parse(await quickStart.locator("figure code").innerText());
+    assert.deepEqual({ email, status }, { email: shown.email, status: shown.status });
+  });
+
+  world.test("the example of a check is one that can happen", async (reader) => {
+    const { apiKey } = await world.account();
+    await reader.open("/docs");
+    const example = reader.page.locator("#validateEmail figure code");
+    await example.waitFor();
+    const shown = JSON.parse(await example.innerText());
+    const { body } = await reader.stack.api("POST", "/v1/validate_email", {
+      headers: { "X-API-Key": apiKey },
+      // Tagged, so that no earlier check answers from the cache, without the server's words.
+      body: { email: shown.email.replace("@", "+example@"), details: true },
+    });
+    const told = ({
+      status,
+      details: { reason, smtp_code, enhanced_code, smtp_text, stage, catch_all },
+    }) => ({
+      status,
+      reason,
+      smtp_code,
+      enhanced_code,
+      smtp_text,
+      stage,
+      catch_all,
+    });
+    assert.deepEqual(told(shown), told(body));
+    assert.ok(!(await reader.page.locator("main").innerText()).includes("example.com"));
+  });
+
+  world.test("every status, reason and stage is in a table", async (reader) => {
+    const { body } = await reader.stack.api("GET", "/v1/openapi.json");
+    const words = body.components.schemas.ValidationResult.properties.status.oneOf.flatMap(
+      ({ enum: values = [] }) => values,
+    );
+    await reader.open("/docs");
+    const rowsOf = async (name) => {
+      const table = reader.page.getByRole("region", { name });
+      await table.waitFor();
+      return table.locator("tbody th").allInnerTexts();
+    };
+    assert.deepEqual(
+      (await rowsOf("Statuses")).sort(),
+      [true, false, ...words].map((status) => JSON.stringify(status)).sort(),
+    );
+    assert.ok((await rowsOf("Reasons")).includes("greylisted"));
+    assert.ok((await rowsOf("Stages")).includes("rcpt"));
+  });
+
+  world.test("on a phone the reference folds", async (reader) => {
+    await reader.page.setViewportSize({ width: 360, height: 740 });
+    await reader.open("/docs");
+    await reader.page.locator("#validateEmail").waitFor();
+    const folded = await reader.page.evaluate(() => document.documentElement.scrollHeight);
+    assert.ok(folded < 8_000, `${folded} px`);
+    await reader.page.locator("#validateEmail summary").click();
+    await reader.page.locator("#validateEmail").getByRole("tabpanel").waitFor();
+    await reader.accessible("an endpoint unfolded on a phone");
+  });
 
   world.test("a language is chosen by arrow keys, for all examples", async (reader) => {
     await reader.open("/docs");

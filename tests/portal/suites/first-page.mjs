@@ -34,11 +34,12 @@ export function suite(world) {
     for (const email of ADDRESSES) {
       const { status, body } = await stack.api("POST", "/v1/validate_email", {
         headers: { "X-API-Key": apiKey },
-        body: { email, details: true },
+        // Tagged, so that no earlier check answers from the cache, without the server's words.
+        body: { email: email.replace("@", "+recorded@"), details: true },
       });
       assert.equal(status, 200, email);
       // Where the sandbox runs, and how fast it is, differ from one machine to the next.
-      answers.push({ ...body, details: { ...body.details, duration_ms: 0, mx_host: null } });
+      answers.push({ ...body, email, details: { ...body.details, duration_ms: 0, mx_host: null } });
     }
     if (process.env.WRITE_RECORDED !== undefined) return record(answers);
     const { RECORDED: recorded } = await sourceOf("pages/home/recorded.ts");

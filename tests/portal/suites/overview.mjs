@@ -87,7 +87,7 @@ export function suite(world) {
       mx_host: "mx.sandbox.test",
       smtp_code: 250,
       enhanced_code: "2.1.5",
-      smtp_text: "2.1.5 Recipient ok",
+      smtp_text: "Recipient ok",
       retry_after: 300,
       suggestion: "ann@gmail.com",
     };

@@ -115,6 +115,21 @@ export function suite(world) {
     await reader.accessible("refused registration");
   });
 
+  world.test("a slip in a well-known domain is suggested, and nothing else is", async (reader) => {
+    await reader.open("/register");
+    const suggestion = reader.page.getByRole("status").filter({ hasText: "Did you mean" });
+    for (const fine of ["marta@gmail.com", "marta@yahoo.com.br", "marta@example.org", "marta@sandbox.test"]) {
+      await reader.fill({ "Email address": fine });
+      assert.equal(await suggestion.count(), 0, fine);
+    }
+    await reader.fill({ "Email address": "marta@gmial.com" });
+    await suggestion.waitFor();
+    await reader.accessible("suggested address");
+    await reader.press("marta@gmail.com");
+    assert.equal(await reader.field("Email address").inputValue(), "marta@gmail.com");
+    await suggestion.waitFor({ state: "detached" });
+  });
+
   world.test("forms tell the browser what their fields are", async (reader) => {
     const attributes = async (path, name) => {
       await reader.open(path);

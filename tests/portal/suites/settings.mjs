@@ -31,7 +31,10 @@ export function suite(world) {
     await reader.sees("That isn’t your current password");
     assert.match(await reader.description("Current password"), /That isn’t your current password/);
     await reader.accessible("wrong current password");
-    await reader.fill({ "Current password": PASSWORD });
+    await reader.fill({ "Current password": PASSWORD, "New password": PASSWORD });
+    await reader.press("Change password");
+    await reader.sees("Choose a password other than your current one.");
+    await reader.fill({ "New password": FRESH });
     await reader.press("Change password");
     await reader.sees("Password changed.");
     const headers = { Authorization: `Bearer ${account.token}` };

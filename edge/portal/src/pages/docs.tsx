@@ -1,15 +1,18 @@
-// The API reference, drawn from the service's own description of itself.
+// The API reference: how to start, then every operation, drawn from the service's own description of itself.
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/client";
 import { useSession } from "../session";
 import { Tick } from "../ui/field";
 import { Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
+import { LANGUAGES, type Language } from "../words/examples";
 import css from "./docs.module.css";
 import { Basics } from "./docs/basics";
-import { type Document, byTag } from "./docs/document";
-import { EndpointSection } from "./docs/endpoint";
-import { LANGUAGES, type Language } from "../words/examples";
+import { type Document, type Endpoint } from "./docs/document";
+import { type Chosen, EndpointSection } from "./docs/endpoint";
+import { inOrder } from "./docs/order";
+import { QuickStart } from "./docs/quick-start";
+import { Reasons, Stages, Statuses } from "./docs/tables";
 
 export default function Docs() {
   const description = useResource(
@@ -27,52 +30,48 @@ export default function Docs() {
   );
 }
 
+/** Where the list stands beside the text; narrower, sections start folded. */
+const WIDE = "(min-width: 62rem)";
+
 function Reference({ document: description }: { document: Document }) {
   const apiKey = useSession()?.api_key;
   const [language, setLanguage] = useState<Language>(LANGUAGES[0]);
-  // On a narrow window the list is as long as the window: it opens when asked for.
-  const [open, setOpen] = useState(false);
   const [keyShown, setKeyShown] = useState(false);
-  const tags = byTag(description);
+  const [wide] = useState(() => matchMedia(WIDE).matches);
+  const { first, others } = inOrder(description);
   useEffect(() => {
     // The browser looked for the target before it was there.
     if (location.hash !== "") document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }, []);
-  const chosen = { apiKey, keyShown, language, onLanguage: setLanguage };
+  const chosen: Chosen = { apiKey, keyShown, language, onLanguage: setLanguage };
+  const section = ([tag, endpoints]: [string, Endpoint[]], open: boolean) => (
+    <section class={css.tag} aria-labelledby={`tag-${tag}`}>
+      <h2 id={`tag-${tag}`}>{TITLES[tag] ?? tag}</h2>
+      <div>
+        {endpoints.map((endpoint) => (
+          <EndpointSection
+            key={endpoint.operation.operationId}
+            document={description}
+            endpoint={endpoint}
+            chosen={chosen}
+            open={open}
+          />
+        ))}
+        {tag === "Validation" && (
+          <>
+            <Statuses />
+            <Reasons />
+            <Stages />
+          </>
+        )}
+      </div>
+    </section>
+  );
   return (
     <div class={css.reference}>
-      <nav class={css.contents} aria-label="Operations" data-open={open}>
-        <button type="button" class={css.toggle} aria-expanded={open} onClick={() => setOpen(!open)}>
-          All endpoints
-        </button>
-        <div>
-          <h2>Basics</h2>
-          <ul onClick={() => setOpen(false)}>
-            <li>
-              <a href="#authentication">Authentication</a>
-            </li>
-            <li>
-              <a href="#errors">Errors</a>
-            </li>
-            <li>
-              <a href="#limits">Limits</a>
-            </li>
-          </ul>
-        </div>
-        {tags.map(([tag, endpoints]) => (
-          <div>
-            <h2>{tag}</h2>
-            <ul onClick={() => setOpen(false)}>
-              {endpoints.map(({ operation }) => (
-                <li>
-                  <a href={`#${operation.operationId}`}>{operation.summary}</a>
-                </li>
-              ))}
-            </ul>
-          </div>
-        ))}
-      </nav>
+      <Contents first={first} others={others} />
       <div class={css.operations}>
+        <QuickStart {...chosen} />
         {apiKey === undefined ? (
           <p>
             <a href="/sign-in?next=/docs">Sign in</a> to copy the examples with your own API key.
@@ -85,21 +84,60 @@ function Reference({ document: description }: { document: Document }) {
             onChecked={setKeyShown}
           />
         )}
+        {first.map((tagged) => section(tagged, wide))}
         <Basics />
-        {tags.map(([tag, endpoints]) => (
-          <section class={css.tag} aria-labelledby={`tag-${tag}`}>
-            <h2 id={`tag-${tag}`}>{tag}</h2>
-            {endpoints.map((endpoint) => (
-              <EndpointSection
-                key={endpoint.operation.operationId}
-                document={description}
-                endpoint={endpoint}
-                chosen={chosen}
-              />
-            ))}
-          </section>
-        ))}
+        {others.map((tagged) => section(tagged, false))}
       </div>
     </div>
   );
 }
+
+/** Headings of the tags that readers know by another word. */
+const TITLES: Record<string, string> = { Validation: "Checking" };
+
+type Tagged = [string, Endpoint[]][];
+
+function Contents({ first, others }: { first: Tagged; others: Tagged }) {
+  // On a narrow window the list is as long as the window: it opens when asked for.
+  const [open, setOpen] = useState(false);
+  const group = (title: string, links: [string, string][]) => (
+    <div>
+      <h2>{title}</h2>
+      <ul onClick={() => setOpen(false)}>
+        {links.map(([id, text]) => (
+          <li>
+            <a href={`#${id}`}>{text}</a>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+  const linksOf = (endpoints: Endpoint[]) =>
+    endpoints.map(({ operation: { operationId, summary } }): [string, string] => [
+      operationId,
+      summary ?? operationId,
+    ]);
+  return (
+    <nav class={css.contents} aria-label="Operations" data-open={open}>
+      <button type="button" class={css.toggle} aria-expanded={open} onClick={() => setOpen(!open)}>
+        All endpoints
+      </button>
+      {group("Start", [["quick-start", "Quick start"]])}
+      {first.map(([tag, endpoints]) =>
+        group(TITLES[tag] ?? tag, [...linksOf(endpoints), ...(tag === "Validation" ? TABLES : [])]),
+      )}
+      {group("Basics", [
+        ["authentication", "Authentication"],
+        ["errors", "Errors"],
+        ["limits", "Limits"],
+      ])}
+      {others.map(([tag, endpoints]) => group(tag, linksOf(endpoints)))}
+    </nav>
+  );
+}
+
+const TABLES: [string, string][] = [
+  ["statuses", "Statuses"],
+  ["reasons", "Reasons"],
+  ["stages", "Stages"],
+];

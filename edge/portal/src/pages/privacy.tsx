@@ -15,7 +15,7 @@ export default function Privacy() {
         </p>
         <p>
           So that a repeated check is fast, results are cached for up to an hour under a one-way keyed hash.
-          Nobody can read an address from it.
+          The hash can’t be turned back into an address.
         </p>
         <p>
           To find out, we look up the address’s domain and ask its mail server. That server sees the address,

@@ -5,6 +5,7 @@ import { FREE } from "../plans";
 import { MailFlow } from "../ui/mail-flow";
 import { NewPassword, passwordMistake } from "../ui/password-field";
 import { addressMistake } from "../words/addresses";
+import { suggestionFor } from "../words/suggestion";
 
 export default function Register() {
   const [email, setEmail] = useState("");
@@ -16,6 +17,7 @@ export default function Register() {
       email={email}
       onEmail={setEmail}
       emailHint="We’ll email you a link to confirm it."
+      suggestion={suggestionFor(email)}
       send={(address) => call("post", "/v1/auth/register", "anyone", { email: address, password })}
       check={() => ({ email: addressMistake(email), password: passwordMistake(password) })}
       shownAtField={["invalid_password"]}

@@ -17,7 +17,8 @@ export default function Settings() {
         {(me) => (
           <>
             <Lead>
-              <strong class="address">{me.email}</strong>, on the {me.plan} plan since {day(me.created_at)}.
+              <strong class="address">{me.email}</strong> is on the {me.plan} plan. With us since{" "}
+              {day(me.created_at)}.
             </Lead>
             <DisplayName
               name={me.display_name}

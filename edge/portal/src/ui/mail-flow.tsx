@@ -17,6 +17,8 @@ interface MailFlowProps {
   email: string;
   onEmail: (email: string) => void;
   emailHint?: string;
+  /** The address that was probably meant, for the reader to take over. */
+  suggestion?: string | undefined;
   send: (email: string) => Promise<unknown>;
   check: () => Mistakes;
   /** Codes of problems that fields of `children` show. */
@@ -32,7 +34,7 @@ interface MailFlowProps {
 }
 
 export function MailFlow(props: MailFlowProps) {
-  const { title, lead, email, onEmail, emailHint, check, shownAtField = [], children } = props;
+  const { title, lead, email, onEmail, emailHint, suggestion, check, shownAtField = [], children } = props;
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const [mailed, setMailed] = useState(false);
   const submission = useSubmission(async () => {
@@ -67,6 +69,17 @@ export function MailFlow(props: MailFlowProps) {
           value={email}
           onValue={onEmail}
           {...(emailHint !== undefined && { hint: emailHint })}
+          live={
+            suggestion !== undefined && (
+              <p role="status">
+                Did you mean{" "}
+                <Button kind="link" onClick={() => onEmail(suggestion)}>
+                  {suggestion}
+                </Button>
+                ?
+              </p>
+            )
+          }
           mistake={mistakes.email ?? submission.told(["invalid_email"])}
         />
         {children?.(mistakes, submission)}

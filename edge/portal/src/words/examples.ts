@@ -43,6 +43,7 @@ function python({ method, url, credential, body }: Example): string {
   );
   const lines = [
     "import json",
+    "import urllib.error",
     "import urllib.request",
     "",
     "request = urllib.request.Request(",
@@ -53,8 +54,11 @@ function python({ method, url, credential, body }: Example): string {
   if (body !== undefined) lines.push(`    data=json.dumps(${pythonLiteral(body)}).encode(),`);
   lines.push(
     ")",
-    "with urllib.request.urlopen(request) as response:",
-    "    print(response.status, response.read().decode())",
+    "try:",
+    "    response = urllib.request.urlopen(request)",
+    "except urllib.error.HTTPError as error:",
+    "    response = error  # It has a status and a body, too.",
+    "print(response.status, response.read().decode())",
   );
   return lines.join("\n");
 }

@@ -54,12 +54,35 @@ function accepted(domain: string, details: Details | undefined): Explanation {
   return good("Yes, it can receive mail", `The mail server of ${domain} accepts mail for this address.`);
 }
 
+interface StatusMeaning {
+  status: ValidationResult["status"];
+  means: string;
+  /** Whether such a check is counted. */
+  counted: boolean;
+}
+
+export const STATUSES: readonly StatusMeaning[] = [
+  { status: true, means: "The mail server accepts mail for the address.", counted: true },
+  { status: false, means: "The mail server refuses the recipient.", counted: true },
+  { status: "invalid_format", means: "This isn’t an email address.", counted: true },
+  { status: "domain_not_found", means: "The domain doesn’t exist.", counted: true },
+  { status: "no_mx_records", means: "The domain doesn’t accept mail.", counted: true },
+  { status: "smtp_connect_error", means: "No mail server of the domain could be asked.", counted: true },
+  { status: "smtp_timeout", means: "The mail server didn’t respond in time.", counted: true },
+  {
+    status: "blocked_by_provider",
+    means: "The mail server refused us. The mailbox may well exist.",
+    counted: true,
+  },
+  { status: "fatal_exception", means: "Something failed on our side.", counted: false },
+];
+
 /** The reason behind a verdict. A reason that is new to us is shown as it is. */
 export function explainReason(reason: string): string {
   return REASONS[reason] ?? `Reason: ${reason.replaceAll("_", " ")}.`;
 }
 
-const REASONS: Record<string, string> = {
+export const REASONS: Readonly<Record<string, string>> = {
   accepted: "The server said yes to this recipient.",
   accepted_catch_all: "The server said yes, and it also says yes to names we made up.",
   accepted_by_operator_policy: "The server said yes, as this provider does for every name at first.",
@@ -97,7 +120,7 @@ export function explainStage(stage: string): string {
   return STAGES[stage] ?? stage.replaceAll("_", " ");
 }
 
-const STAGES: Record<string, string> = {
+export const STAGES: Readonly<Record<string, string>> = {
   dns: "Looking up the domain",
   connect: "Connecting",
   banner: "Waiting for the greeting",

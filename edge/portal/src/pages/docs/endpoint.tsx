@@ -6,7 +6,9 @@ import css from "../docs.module.css";
 import { type Document, type Endpoint, type Schema, bodyOf, resolve, typeName } from "./document";
 import { ExampleBox } from "../../ui/example-box";
 import type { Language } from "../../words/examples";
-import { requestSample, sampleOf } from "./samples";
+import { Fold } from "./fold";
+import { fieldsInOrder } from "./order";
+import { requestSample, responseSample } from "./samples";
 
 export interface Chosen {
   apiKey: string | undefined;
@@ -19,12 +21,13 @@ interface EndpointProps {
   document: Document;
   endpoint: Endpoint;
   chosen: Chosen;
+  open: boolean;
 }
 
-const NO_KEY = "rcpt_live_…";
+export const NO_KEY = "rcpt_live_…";
 const SESSION = "Bearer <session token>";
 
-export function EndpointSection({ document, endpoint, chosen }: EndpointProps) {
+export function EndpointSection({ document, endpoint, chosen, open }: EndpointProps) {
   const { method, path, operation } = endpoint;
   const { apiKey, keyShown, language, onLanguage } = chosen;
   const id = operation.operationId;
@@ -41,58 +44,70 @@ export function EndpointSection({ document, endpoint, chosen }: EndpointProps) {
   const response = bodyOf(document, success?.content);
 
   return (
-    <section class={css.endpoint} id={id} data-part="endpoint" aria-labelledby={`${id}-title`}>
-      <div class={css.text}>
-        <h3 id={`${id}-title`}>{operation.summary ?? id}</h3>
-        <p class={css.route}>
-          <span class={css.method}>{method}</span> <code>{path}</code>
-        </p>
-        {operation.description !== undefined && <Prose text={operation.description} />}
-        <p class="quiet">{whoMayCall(byKey, bySession)}</p>
-        {request !== undefined && (
-          <Fields document={document} title="Body" schema={request} response={false} />
-        )}
-        {response?.properties !== undefined && (
-          <Fields document={document} title="Response" schema={response} response />
-        )}
-        <h4>Statuses</h4>
-        <dl class={css.statuses}>
-          {Object.entries(operation.responses).map(([code, { description, headers }]) => (
-            <div>
-              <dt>
-                <code>{code}</code>
-              </dt>
-              <dd>
-                <Inline text={description} />
-                {headers?.["Retry-After"] !== undefined && (
-                  <span class="quiet">
-                    {" "}
-                    (with <code>Retry-After</code>)
-                  </span>
-                )}
-              </dd>
-            </div>
-          ))}
-        </dl>
+    <Fold
+      id={id}
+      open={open}
+      title={
+        <>
+          <h3 id={`${id}-title`}>{operation.summary ?? id}</h3>
+          <span class={css.route}>
+            <span class={css.method}>{method}</span> <code>{path}</code>
+          </span>
+        </>
+      }
+    >
+      <div class={css.endpoint}>
+        <div class={css.text}>
+          {operation.description !== undefined && <Prose text={operation.description} />}
+          <p class="quiet">{whoMayCall(byKey, bySession)}</p>
+          {request !== undefined && (
+            <Fields document={document} title="Body" schema={request} response={false} />
+          )}
+          {response?.properties !== undefined && (
+            <Fields document={document} title="Response" schema={response} response />
+          )}
+          <h4>Statuses</h4>
+          <dl class={css.statuses}>
+            {Object.entries(operation.responses).map(([code, { description, headers }]) => (
+              <div>
+                <dt>
+                  <code>{code}</code>
+                </dt>
+                <dd>
+                  <Inline text={description} />
+                  {headers?.["Retry-After"] !== undefined && (
+                    <span class="quiet">
+                      {" "}
+                      (with <code>Retry-After</code>)
+                    </span>
+                  )}
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </div>
+        <div class={css.code}>
+          <ExampleBox
+            id={id}
+            example={{
+              method,
+              url: (API_URL || location.origin) + path,
+              credential,
+              body: request === undefined ? undefined : requestSample(document, id, request),
+            }}
+            shownKey={byKey && apiKey !== undefined && !keyShown ? masked(apiKey) : undefined}
+            language={language}
+            onLanguage={onLanguage}
+          />
+          {response !== undefined && (
+            <Code
+              caption={`Response ${status}`}
+              text={JSON.stringify(responseSample(document, id, response), null, 2)}
+            />
+          )}
+        </div>
       </div>
-      <div class={css.code}>
-        <ExampleBox
-          id={id}
-          example={{
-            method,
-            url: (API_URL || location.origin) + path,
-            credential,
-            body: request === undefined ? undefined : requestSample(document, request),
-          }}
-          shownKey={byKey && apiKey !== undefined && !keyShown ? masked(apiKey) : undefined}
-          language={language}
-          onLanguage={onLanguage}
-        />
-        {response !== undefined && (
-          <Code caption={`Response ${status}`} text={JSON.stringify(sampleOf(document, response), null, 2)} />
-        )}
-      </div>
-    </section>
+    </Fold>
   );
 }
 
@@ -122,7 +137,7 @@ function FieldList({ document, schema, response }: FieldsProps) {
   const required = new Set(schema.required ?? []);
   return (
     <dl class={css.fields}>
-      {Object.entries(schema.properties ?? {}).map(([name, given]) => {
+      {fieldsInOrder(schema.properties ?? {}).map(([name, given]) => {
         const property = resolve(document, given);
         const nested = property.properties !== undefined;
         return (

@@ -1,4 +1,4 @@
-// Replays recorded answers, so that visitors see real ones and nobody probes mail servers without an account.
+// Replays recorded answers: visitors see real ones, and mail servers are asked only for accounts.
 import { useState } from "preact/hooks";
 import type { ValidationResult } from "../../api/details";
 import { Verdict } from "../../ui/verdict";

@@ -1,0 +1,89 @@
+// The order in which the reference is read: what programs call first, the account's own operations after.
+import { type Document, type Endpoint, byTag } from "./document";
+
+/** Tags that programs need; all others come after the basics, folded. */
+const FIRST = ["Validation", "Quota"];
+
+/** As people do it, one after the other. */
+const OPERATIONS = [
+  "register",
+  "verifyEmail",
+  "login",
+  "signOut",
+  "signOutEverywhere",
+  "forgotPassword",
+  "resetPassword",
+  "changePassword",
+  "rotateApiKey",
+  "me",
+  "updateSettings",
+  "deleteAccount",
+  "setUpTotp",
+  "enableTotp",
+  "replaceRecoveryCodes",
+  "disableTotp",
+];
+
+/** The question first, then the answer from its core outwards. */
+const FIELDS = [
+  "email",
+  "status",
+  "cached",
+  "details",
+  "verdict",
+  "confidence",
+  "reason",
+  "mx_host",
+  "operator",
+  "smtp_code",
+  "enhanced_code",
+  "smtp_text",
+  "stage",
+  "retry_after",
+  "suggestion",
+  "catch_all",
+  "disposable",
+  "role_account",
+  "free_provider",
+  "tls",
+  "duration_ms",
+  "plan",
+  "unlimited",
+  "email_checks",
+  "daily_allowance",
+  "used_today",
+  "left_today",
+];
+
+type Tagged = [tag: string, endpoints: Endpoint[]];
+
+/** What programs call, and everything else. */
+export function inOrder(document: Document): { first: Tagged[]; others: Tagged[] } {
+  const tags = byTag(document).map(
+    ([tag, endpoints]): Tagged => [
+      tag,
+      sorted(endpoints, OPERATIONS, ({ operation }) => operation.operationId),
+    ],
+  );
+  return {
+    first: sorted(
+      tags.filter(([tag]) => FIRST.includes(tag)),
+      FIRST,
+      ([tag]) => tag,
+    ),
+    others: tags.filter(([tag]) => !FIRST.includes(tag)),
+  };
+}
+
+export function fieldsInOrder<T>(properties: Record<string, T>): [string, T][] {
+  return sorted(Object.entries(properties), FIELDS, ([name]) => name);
+}
+
+/** What is not in the order keeps its place, after what is. */
+function sorted<T>(items: T[], order: readonly string[], nameOf: (item: T) => string): T[] {
+  const place = (item: T) => {
+    const at = order.indexOf(nameOf(item));
+    return at < 0 ? order.length : at;
+  };
+  return [...items].sort((a, b) => place(a) - place(b));
+}

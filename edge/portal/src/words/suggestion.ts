@@ -1,0 +1,12 @@
+// The address that was probably meant, where a well-known domain is misspelt. Only a hint: it never stops anyone.
+import { POPULAR_DOMAINS, run } from "@zootools/email-spell-checker";
+import { trimmed } from "./addresses";
+
+export function suggestionFor(typed: string): string | undefined {
+  const email = trimmed(typed);
+  const suggestion = run({ email, domains: POPULAR_DOMAINS, topLevelDomains: [] });
+  if (suggestion === undefined || !POPULAR_DOMAINS.includes(suggestion.domain)) return undefined;
+  // A country's own domain, such as yahoo.com.br, is no slip.
+  const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();
+  return domain.startsWith(`${suggestion.domain}.`) ? undefined : suggestion.full;
+}
