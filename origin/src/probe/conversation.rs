@@ -9,9 +9,9 @@ use crate::{
     config::StartTls,
     hosts::Offers,
     identity::Identity,
-    pace::Slot,
+    pace::{Signal, Slot},
     smtp::{Answer, Broken, Envelope, Failure, Greeting, Reply, Session},
-    verdict::{self, Finding},
+    verdict::{self, Finding, Reception, Scope},
 };
 
 /// For the reply to the control recipient, once the verdict is in hand. Servers that delay replies to
@@ -97,7 +97,7 @@ impl Conversation<'_> {
             Ok((answer, session)) => (self.conclude(answer, session, place, progress).await, None),
             Err(Failure::Refused(stage, reply)) => {
                 let finding = verdict::judge(stage, &reply);
-                if let Some(signal) = finding.signal(stage, &reply) {
+                if let Some(signal) = signal(finding, stage, &reply) {
                     place.note(signal);
                 }
                 (self.next_host_unless_final(finding, stage, Some(&reply), false), Some(place))
@@ -200,7 +200,7 @@ impl Conversation<'_> {
             }
         };
         let finding = verdict::judge(stage, reply);
-        if let Some(signal) = finding.signal(stage, reply) {
+        if let Some(signal) = signal(finding, stage, reply) {
             place.note(signal);
         }
         let mut attempt = self.judged(finding, stage, reply, tls);
@@ -298,6 +298,23 @@ fn catch_all(target: Finding, control: Option<Finding>) -> CatchAll {
         Some(control) if unknown(control) => CatchAll::No,
         _ if unknown(target) => CatchAll::No,
         _ => CatchAll::Unknown,
+    }
+}
+
+/// What the operator is to be remembered for. Rules of one recipient or domain say nothing of the next.
+fn signal(finding: Finding, stage: Stage, reply: &Reply) -> Option<Signal> {
+    let Reception { scope, hint } = finding.reception;
+    let after = hint.map(|seconds| Duration::from_secs(seconds.into()));
+    let blocked = finding.status == Status::BlockedByProvider;
+    match scope {
+        Scope::Nothing | Scope::DomainRule => {
+            let about_recipient = matches!(finding.status, Status::Accepted | Status::Refused);
+            about_recipient.then_some(Signal::Welcome)
+        }
+        Scope::Rate | Scope::OurAddress if stage < Stage::Rcpt || reply.code == 421 => {
+            Some(Signal::Refused { blocked, after })
+        }
+        Scope::Rate | Scope::OurAddress => Some(Signal::Doubtful { after }),
     }
 }
 
