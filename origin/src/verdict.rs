@@ -1,26 +1,22 @@
-//! From what a mail server did to a status and a reason: the policy of `verdicts.md`.
+//! From what a mail server did to a status and a reason: the policy of `docs/verdicts.md`, as tables.
 //!
 //! The one rule: a refusal of *us* is never a statement about the mailbox. `false` is said only where
 //! the server spoke about the recipient, at RCPT. The order of evidence is the stage, the enhanced
 //! code, the basic code, the text; except that text which is unmistakably about us is believed over
-//! any code, because servers that reuse `5.1.1` for a blocklist hit exist. Where no code and no word
-//! speaks of the recipient, a word of sending (`your message`, `from`) is enough to say nothing.
+//! any code, because servers that reuse `5.1.1` for a blocklist hit exist.
 
-mod early;
 mod evidence;
 mod phrases;
-mod rcpt;
+mod reception;
 mod retry;
-
-use std::time::Duration;
+mod rules;
 
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 
-use crate::{
-    pool::Signal,
-    smtp::{Broken, Reply},
-};
+use crate::smtp::{Broken, Reply};
 use evidence::Evidence;
+pub use reception::{Reception, Scope};
+use rules::{Rule, Then};
 
 /// What a server's behaviour means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,56 +25,32 @@ pub struct Finding {
     pub reason: Reason,
     /// Seconds; only for greylisting.
     pub retry_after: Option<u32>,
-    /// Enough to withhold a `false`, and too little to tell how we are received.
-    is_guess: bool,
+    /// What it tells of how we are received.
+    pub reception: Reception,
+    /// The rule of `docs/verdicts.md` that decided; none where no reply stands behind the finding.
+    pub rule: Option<&'static str>,
 }
 
 impl Finding {
-    const fn new(status: Status, reason: Reason) -> Self {
-        Self { status, reason, retry_after: None, is_guess: false }
-    }
-
-    const fn refused(reason: Reason) -> Self {
-        Self::new(Status::Refused, reason)
-    }
-
-    const fn blocked(reason: Reason) -> Self {
-        Self::new(Status::BlockedByProvider, reason)
-    }
-
-    const fn perhaps_blocked() -> Self {
-        Self { is_guess: true, ..Self::blocked(Reason::Blocked) }
-    }
-
     const fn unanswered(reason: Reason) -> Self {
-        Self::new(Status::SmtpConnectError, reason)
+        Self::of_ours(Status::SmtpConnectError, reason)
     }
 
-    fn greylisted(reply: &Reply) -> Self {
+    /// A finding that no reply of the server stands behind.
+    const fn of_ours(status: Status, reason: Reason) -> Self {
+        Self { status, reason, retry_after: None, reception: Reception::NONE, rule: None }
+    }
+
+    fn by(rule: &Rule, reply: &Reply) -> Self {
+        let (status, reason) = rule.verdict();
+        let (greylisted, is_guess) =
+            (matches!(rule.then, Then::Greylisted), matches!(rule.then, Then::Guess(..)));
         Self {
-            retry_after: Some(retry::seconds(reply.text())),
-            ..Self::blocked(Reason::Greylisted)
-        }
-    }
-
-    /// What the operator of the host told about how we are received. Greylisting and relaying are
-    /// rules for one recipient or domain, and say nothing of the next.
-    #[must_use]
-    pub fn signal(self, stage: Stage, reply: &Reply) -> Option<Signal> {
-        let blocked = self.status == Status::BlockedByProvider;
-        let after = || retry::hint(reply.text()).map(|seconds| Duration::from_secs(seconds.into()));
-        match self.reason {
-            _ if reply.code == 421 => Some(Signal::Refused { blocked, after: after() }),
-            Reason::Greylisted | Reason::RelayDenied => None,
-            _ if self.is_guess => None,
-            _ if blocked && stage < Stage::Rcpt => {
-                Some(Signal::Refused { blocked, after: after() })
-            }
-            _ if blocked => Some(Signal::Doubtful { after: after() }),
-            _ if matches!(self.status, Status::Accepted | Status::Refused) => {
-                Some(Signal::Answered)
-            }
-            _ => None,
+            status,
+            reason,
+            retry_after: greylisted.then(|| retry::seconds(reply.text())),
+            reception: Reception::of(status, reason, is_guess, reply),
+            rule: Some(rule.name),
         }
     }
 
@@ -94,16 +66,14 @@ impl Finding {
     }
 }
 
-/// What `reply`, given at `stage`, means.
+/// What `reply`, given at `stage`, means: the conclusion of the first rule that fits it.
 #[must_use]
 pub fn judge(stage: Stage, reply: &Reply) -> Finding {
-    match stage {
-        Stage::Rcpt => rcpt::judge(reply),
-        Stage::StartTls => Finding::unanswered(Reason::TlsFailed),
-        Stage::Dns | Stage::Connect | Stage::Banner | Stage::Ehlo | Stage::Mail => {
-            early::judge(stage, reply)
-        }
-    }
+    let evidence = Evidence::of(reply);
+    let mut rules = rules::of(stage, reply.code).iter();
+    let rule = rules.find(|rule| rule.fits(stage, reply.code, &evidence));
+    // The last rule of each table fits everything.
+    rule.map_or(Finding::unanswered(Reason::ProtocolError), |rule| Finding::by(rule, reply))
 }
 
 /// What a dialogue that broke means, wherever it broke.
@@ -114,7 +84,7 @@ pub const fn judge_broken(broken: Broken) -> Finding {
         Broken::Garbage => Finding::unanswered(Reason::ProtocolError),
         Broken::Tls => Finding::unanswered(Reason::TlsFailed),
         // Ours, and never the recipient's.
-        Broken::Unencodable => Finding::new(Status::FatalException, Reason::OurLimit),
+        Broken::Unencodable => Finding::of_ours(Status::FatalException, Reason::OurLimit),
     }
 }
 

@@ -13,9 +13,9 @@ use super::{
     redact::redact,
 };
 use crate::{
-    pool::Permit,
+    pool::{Permit, Signal},
     smtp::{Answer, Broken, Failure, Reply},
-    verdict::{self, Finding},
+    verdict::{self, Finding, Reception, Scope},
 };
 
 /// For the reply to the control recipient, once the verdict is in hand. Servers that delay replies to
@@ -97,7 +97,7 @@ impl Conversation<'_> {
             }
             Err(Failure::Refused(stage, reply)) => {
                 let finding = verdict::judge(stage, &reply);
-                if let Some(signal) = finding.signal(stage, &reply) {
+                if let Some(signal) = signal(finding, stage, &reply) {
                     permit.note(signal);
                 }
                 (finding, stage, Some(reply))
@@ -130,7 +130,7 @@ impl Conversation<'_> {
             }
         };
         let finding = verdict::judge(stage, reply);
-        if let Some(signal) = finding.signal(stage, reply) {
+        if let Some(signal) = signal(finding, stage, reply) {
             permit.note(signal);
         }
         let mut attempt = self.judged(finding, stage, reply, tls);
@@ -232,5 +232,21 @@ fn catch_all(target: Finding, control: Option<Finding>) -> CatchAll {
         Some(control) if unknown(control) => CatchAll::No,
         _ if unknown(target) => CatchAll::No,
         _ => CatchAll::Unknown,
+    }
+}
+
+/// What the operator is to be remembered for. Rules of one recipient or domain say nothing of the next.
+fn signal(finding: Finding, stage: Stage, reply: &Reply) -> Option<Signal> {
+    let Reception { scope, hint } = finding.reception;
+    let after = hint.map(|seconds| Duration::from_secs(seconds.into()));
+    let blocked = finding.status == Status::BlockedByProvider;
+    match scope {
+        Scope::Nothing | Scope::DomainRule => {
+            is_about_recipient(finding).then_some(Signal::Answered)
+        }
+        Scope::Rate | Scope::OurAddress if stage < Stage::Rcpt || reply.code == 421 => {
+            Some(Signal::Refused { blocked, after })
+        }
+        Scope::Rate | Scope::OurAddress => Some(Signal::Doubtful { after }),
     }
 }

@@ -1,6 +1,6 @@
-use std::net::IpAddr;
+//! What the words and the enhanced code of a reply speak of.
 
-use rcpt_shared::Reason;
+use std::net::IpAddr;
 
 use super::phrases::{IDIOMS, Meaning, phrases};
 use crate::smtp::Reply;
@@ -31,21 +31,6 @@ impl Evidence {
 
     pub(super) const fn speaks_of(&self, meaning: Meaning) -> bool {
         self.meanings & meaning.bit() != 0
-    }
-
-    /// The refusal is unmistakably of us: which of our properties it is about.
-    pub(super) const fn about_us(&self) -> Option<Reason> {
-        if self.speaks_of(Meaning::ReverseDns) {
-            Some(Reason::ReverseDnsRequired)
-        } else if self.speaks_of(Meaning::Relay) {
-            Some(Reason::RelayDenied)
-        } else if self.speaks_of(Meaning::Rate) {
-            Some(Reason::RateLimited)
-        } else if self.speaks_of(Meaning::Client) {
-            Some(Reason::Blocked)
-        } else {
-            None
-        }
     }
 }
 

@@ -1,3 +1,5 @@
+//! The delay that a refusal asks for, as its text says it.
+
 /// When the text does not say: Postgrey's default delay.
 const DEFAULT_DELAY: u32 = 300;
 const MIN_DELAY: u32 = 60;

@@ -1,4 +1,4 @@
-//! `policy` holds a case for every row of the tables of `verdicts.md`; `golden` what real servers say;
+//! `policy` holds a case for every row of the tables of `docs/verdicts.md`; `golden` what real servers say;
 //! `words` what each phrase does, whatever else is said.
 
 mod golden;

@@ -1,3 +1,5 @@
+//! A case for every row of the tables of `docs/verdicts.md`.
+
 use rcpt_shared::{
     Reason::{
         Accepted, Blocked, ConnectionFailed, DomainRefusesMail, Greylisted, MailboxDisabled,

@@ -1,0 +1,28 @@
+//! The policy as tables: what a reply says, from the first rule that fits, to a status and a reason.
+//!
+//! `docs/verdicts.md` holds the same rows in the same order, each with its reason; a test compares them.
+
+mod before_rcpt;
+mod rcpt_permanent;
+mod rcpt_positive;
+mod rcpt_transient;
+mod table;
+
+use rcpt_shared::Stage;
+
+use before_rcpt::BEFORE_RCPT;
+use rcpt_permanent::RCPT_PERMANENT;
+use rcpt_positive::RCPT_POSITIVE;
+use rcpt_transient::RCPT_TRANSIENT;
+pub(super) use table::{Rule, Then};
+
+/// The rules for a reply that begins with `code` at `stage`, of which the first that fits decides. The
+/// last of each table fits everything.
+pub(super) const fn of(stage: Stage, code: u16) -> &'static [Rule] {
+    match (stage, code / 100) {
+        (Stage::Rcpt, 4) => RCPT_TRANSIENT,
+        (Stage::Rcpt, 5) => RCPT_PERMANENT,
+        (Stage::Rcpt, _) => RCPT_POSITIVE,
+        _ => BEFORE_RCPT,
+    }
+}

@@ -1,0 +1,98 @@
+//! RCPT answered with 5yz: the only place where a refusal may be about the mailbox.
+
+use rcpt_shared::Reason::{
+    Blocked, DomainRefusesMail, MailboxDisabled, MailboxFull as Full, NoSuchMailbox, ProtocolError,
+    RateLimited, RelayDenied, ReverseDnsRequired, ServerUnavailable, Smtputf8Unsupported,
+};
+
+use super::table::{
+    Enhanced::{Exactly, Subject},
+    Rule, rule,
+};
+use crate::verdict::phrases::Meaning::{
+    Client, Disabled, Domain, Greylisting, MailboxFull, MessageSize, Outage, Policy, Rate,
+    Recipient, Relay, ReverseDns, Sending, Trouble, TryLater,
+};
+
+pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
+    // About us, believed over any code: servers reuse 5.1.1 for a hit on a blocklist.
+    rule("5yz.reverse-dns-code").enhanced(&[Exactly(7, 25)]).blocked(ReverseDnsRequired),
+    rule("5yz.reverse-dns").says(&[ReverseDns]).blocked(ReverseDnsRequired),
+    rule("5yz.relay").says(&[Relay]).blocked(RelayDenied),
+    rule("5yz.rate").says(&[Rate]).blocked(RateLimited),
+    rule("5yz.us").says(&[Client]).blocked(Blocked),
+    // Some say for ever and mean for now.
+    rule("5yz.greylisting").says(&[Greylisting]).greylisted(),
+    rule("5yz.their-trouble").says(&[Trouble]).unanswered(ServerUnavailable),
+    // By the enhanced code. 5.1.7 and 5.1.8 are about the sender's address (RFC 3463 §3.2).
+    rule("5yz.security-or-sender")
+        .enhanced(&[Subject(7), Exactly(1, 7), Exactly(1, 8)])
+        .blocked(Blocked),
+    // A code about the mailbox, and words about policy and no mailbox: AOL and others did that.
+    rule("5yz.mailbox-code-of-policy")
+        .enhanced(&[Subject(1), Subject(2)])
+        .says(&[Policy])
+        .silent_on(&[Recipient, Disabled, MailboxFull])
+        .blocked(Blocked),
+    // "Bad destination system address" (RFC 3463 §3.2), which Stalwart says of a mailbox.
+    rule("5yz.domain-code")
+        .enhanced(&[Exactly(1, 2)])
+        .silent_on(&[Recipient])
+        .refused(DomainRefusesMail),
+    rule("5yz.domain-code-and-words")
+        .enhanced(&[Exactly(1, 2)])
+        .says(&[Domain])
+        .refused(DomainRefusesMail),
+    // RFC 7505 §4.2 pairs 5.1.10 with 556; Exchange uses it for an unknown recipient.
+    rule("5yz.556-null-mx").codes(&[556]).enhanced(&[Exactly(1, 10)]).refused(DomainRefusesMail),
+    rule("5yz.556-domain")
+        .codes(&[556])
+        .enhanced(&[Subject(1)])
+        .says(&[Domain])
+        .refused(DomainRefusesMail),
+    // 552 is of storage (RFC 5321 §4.2.3) and the text agrees: Comcast and Orange say so by 5.1.1.
+    rule("5yz.552-full-under-address-code")
+        .codes(&[552])
+        .enhanced(&[Subject(1)])
+        .says(&[MailboxFull])
+        .refused(Full),
+    rule("5yz.address-code").enhanced(&[Subject(1)]).refused(NoSuchMailbox),
+    rule("5yz.disabled-code").enhanced(&[Exactly(2, 1)]).refused(MailboxDisabled),
+    rule("5yz.full-code").enhanced(&[Exactly(2, 2)]).refused(Full),
+    rule("5yz.smtputf8").enhanced(&[Exactly(6, 7)]).unanswered(Smtputf8Unsupported),
+    // By its name a mailing list that cannot be expanded; OpenSMTPD says it of every address that its
+    // table of addresses lacks.
+    rule("5yz.opensmtpd").enhanced(&[Exactly(2, 4)]).refused(NoSuchMailbox),
+    // The message is larger than the mailbox or the system takes; we sent none.
+    rule("5yz.size-code").enhanced(&[Exactly(2, 3), Exactly(3, 4)]).unanswered(ProtocolError),
+    // Exchange Online's recipient lookup; otherwise a routing status.
+    rule("5yz.routing-code-of-recipient")
+        .enhanced(&[Subject(4)])
+        .says(&[Recipient])
+        .refused(NoSuchMailbox),
+    rule("5yz.routing-code-of-policy").enhanced(&[Subject(4)]).says(&[Policy]).blocked(Blocked),
+    rule("5yz.routing-code").enhanced(&[Subject(4)]).unanswered(ServerUnavailable),
+    // The enhanced code is absent, or says nothing about whom the refusal is about.
+    rule("5yz.syntax").codes(&[500, 501, 502, 503, 504, 555]).unanswered(ProtocolError),
+    rule("5yz.full").says(&[MailboxFull]).refused(Full),
+    // Of a message that was not sent yet.
+    rule("5yz.size").says(&[MessageSize]).unanswered(ProtocolError),
+    rule("5yz.policy").says(&[Policy]).blocked(Blocked),
+    rule("5yz.disabled").says(&[Disabled]).refused(MailboxDisabled),
+    rule("5yz.outage").says(&[Outage]).unanswered(ServerUnavailable),
+    rule("5yz.recipient").says(&[Recipient]).silent_on(&[Domain]).refused(NoSuchMailbox),
+    // RFC 7504, RFC 7505 §4.2: the host or the domain takes no mail.
+    rule("5yz.521-556").codes(&[521, 556]).refused(DomainRefusesMail),
+    // Mail system, protocol and content status (RFC 3463 §3.4, §3.6, §3.7): no word about a mailbox.
+    rule("5yz.system-code").enhanced(&[Subject(3)]).unanswered(ServerUnavailable),
+    rule("5yz.too-many-code").enhanced(&[Exactly(5, 3)]).blocked(RateLimited),
+    rule("5yz.protocol-code").enhanced(&[Subject(5), Subject(6)]).unanswered(ProtocolError),
+    rule("5yz.later").codes(&[550, 551, 553]).says(&[TryLater]).unanswered(ServerUnavailable),
+    rule("5yz.domain").codes(&[550, 551, 553]).says(&[Domain]).refused(DomainRefusesMail),
+    rule("5yz.sending").codes(&[550, 551, 553]).says(&[Sending]).perhaps_blocked(),
+    rule("5yz.mailbox-basic-code").codes(&[550, 551, 553]).refused(NoSuchMailbox),
+    // RFC 5321 §4.2.3: exceeded storage allocation.
+    rule("5yz.552").codes(&[552]).refused(Full),
+    // 554 is "transaction failed", and other codes say as little.
+    rule("5yz.otherwise").blocked(Blocked),
+];

@@ -1,0 +1,166 @@
+//! What a row of the policy is: conditions that must all hold, and what follows.
+
+use rcpt_shared::{Reason, Stage, Status};
+
+use crate::verdict::{evidence::Evidence, phrases::Meaning};
+
+/// Subject and detail of an enhanced status code; the class is the basic code's to say.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::verdict) enum Enhanced {
+    /// Every detail of a subject.
+    Subject(u16),
+    Exactly(u16, u16),
+}
+
+impl Enhanced {
+    const fn covers(self, (subject, detail): (u16, u16)) -> bool {
+        match self {
+            Self::Subject(wanted) => subject == wanted,
+            Self::Exactly(wanted, which) => subject == wanted && detail == which,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(in crate::verdict) enum Then {
+    Is(Status, Reason),
+    /// Enough to withhold a `false`, and too little to tell how we are received.
+    Guess(Status, Reason),
+    /// With the delay that the text names.
+    Greylisted,
+}
+
+/// A row of the policy. An empty column stands for everything.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::verdict) struct Rule {
+    pub name: &'static str,
+    stage: Option<Stage>,
+    /// First digits of the code.
+    classes: &'static [u16],
+    codes: &'static [u16],
+    enhanced: &'static [Enhanced],
+    /// The text speaks of one of these at least.
+    says: &'static [Meaning],
+    /// The text speaks of none of these.
+    silent_on: &'static [Meaning],
+    pub then: Then,
+}
+
+/// Begins a row; its conditions follow, and one of the conclusions ends it.
+pub(super) const fn rule(name: &'static str) -> Rule {
+    Rule {
+        name,
+        stage: None,
+        classes: &[],
+        codes: &[],
+        enhanced: &[],
+        says: &[],
+        silent_on: &[],
+        then: Then::Is(Status::BlockedByProvider, Reason::Blocked),
+    }
+}
+
+impl Rule {
+    pub(super) const fn stage(self, stage: Stage) -> Self {
+        Self { stage: Some(stage), ..self }
+    }
+
+    pub(super) const fn classes(self, classes: &'static [u16]) -> Self {
+        Self { classes, ..self }
+    }
+
+    pub(super) const fn codes(self, codes: &'static [u16]) -> Self {
+        Self { codes, ..self }
+    }
+
+    pub(super) const fn enhanced(self, enhanced: &'static [Enhanced]) -> Self {
+        Self { enhanced, ..self }
+    }
+
+    pub(super) const fn says(self, says: &'static [Meaning]) -> Self {
+        Self { says, ..self }
+    }
+
+    pub(super) const fn silent_on(self, silent_on: &'static [Meaning]) -> Self {
+        Self { silent_on, ..self }
+    }
+
+    pub(super) const fn accepted(self) -> Self {
+        Self { then: Then::Is(Status::Accepted, Reason::Accepted), ..self }
+    }
+
+    pub(super) const fn refused(self, reason: Reason) -> Self {
+        Self { then: Then::Is(Status::Refused, reason), ..self }
+    }
+
+    pub(super) const fn blocked(self, reason: Reason) -> Self {
+        Self { then: Then::Is(Status::BlockedByProvider, reason), ..self }
+    }
+
+    pub(super) const fn perhaps_blocked(self) -> Self {
+        Self { then: Then::Guess(Status::BlockedByProvider, Reason::Blocked), ..self }
+    }
+
+    pub(super) const fn unanswered(self, reason: Reason) -> Self {
+        Self { then: Then::Is(Status::SmtpConnectError, reason), ..self }
+    }
+
+    pub(super) const fn greylisted(self) -> Self {
+        Self { then: Then::Greylisted, ..self }
+    }
+
+    pub(in crate::verdict) fn fits(&self, stage: Stage, code: u16, evidence: &Evidence) -> bool {
+        let says = |meaning: &Meaning| evidence.speaks_of(*meaning);
+        let covered = |code| self.enhanced.iter().any(|enhanced| enhanced.covers(code));
+        self.stage.is_none_or(|wanted| wanted == stage)
+            && (self.classes.is_empty() || self.classes.contains(&(code / 100)))
+            && (self.codes.is_empty() || self.codes.contains(&code))
+            && (self.enhanced.is_empty() || evidence.enhanced.is_some_and(covered))
+            && (self.says.is_empty() || self.says.iter().any(says))
+            && !self.silent_on.iter().any(says)
+    }
+
+    #[cfg(test)]
+    const fn is_unconditional(&self) -> bool {
+        self.stage.is_none()
+            && self.classes.is_empty()
+            && self.codes.is_empty()
+            && self.enhanced.is_empty()
+            && self.says.is_empty()
+            && self.silent_on.is_empty()
+    }
+
+    pub(in crate::verdict) const fn verdict(&self) -> (Status, Reason) {
+        match self.then {
+            Then::Is(status, reason) | Then::Guess(status, reason) => (status, reason),
+            Then::Greylisted => (Status::BlockedByProvider, Reason::Greylisted),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use rcpt_shared::Stage;
+
+    use crate::verdict::rules;
+
+    #[test]
+    fn each_table_ends_with_a_rule_without_conditions_and_names_are_said_once() {
+        let mut names = HashSet::new();
+        for (stage, code) in
+            [(Stage::Mail, 550), (Stage::Rcpt, 250), (Stage::Rcpt, 450), (Stage::Rcpt, 550)]
+        {
+            let (last, others) = rules::of(stage, code).split_last().unwrap();
+            assert!(last.is_unconditional(), "{}", last.name);
+            for rule in others {
+                assert!(!rule.is_unconditional(), "{} hides the rules below it", rule.name);
+            }
+            names.extend(rules::of(stage, code).iter().map(|rule| rule.name));
+        }
+        let all = [(Stage::Mail, 550), (Stage::Rcpt, 250), (Stage::Rcpt, 450), (Stage::Rcpt, 550)];
+        let count: usize = all.iter().map(|(stage, code)| rules::of(*stage, *code).len()).sum();
+        assert_eq!(names.len(), count);
+    }
+}
