@@ -307,14 +307,13 @@ fn signal(finding: Finding, stage: Stage, reply: &Reply) -> Option<Signal> {
     let after = hint.map(|seconds| Duration::from_secs(seconds.into()));
     let blocked = finding.status == Status::BlockedByProvider;
     match scope {
-        Scope::Nothing | Scope::DomainRule => {
+        Scope::Nothing => {
             let about_recipient = matches!(finding.status, Status::Accepted | Status::Refused);
             about_recipient.then_some(Signal::Welcome)
         }
-        Scope::Rate | Scope::OurAddress if stage < Stage::Rcpt || reply.code == 421 => {
-            Some(Signal::Refused { blocked, after })
-        }
-        Scope::Rate | Scope::OurAddress => Some(Signal::Doubtful { after }),
+        Scope::DomainRule if stage == Stage::Rcpt => None,
+        _ if stage < Stage::Rcpt || reply.code == 421 => Some(Signal::Refused { blocked, after }),
+        _ => Some(Signal::Doubtful { after }),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Where one of these stands, it is taken out of the text before the other tables are searched.
 
 use super::{
-    Meaning::{Client, Disabled, MailboxFull, Outage, Rate, Recipient, Trouble},
+    Meaning::{Client, Disabled, MailboxFull, Outage, Rate, Recipient, Rejected, Trouble},
     Phrase, row,
 };
 
@@ -16,6 +16,7 @@ pub(in super::super) const IDIOMS: &[Phrase] = &[
     row(Trouble, "helo required before mail", "Exim"),
     row(Outage, "queue quota exceeded", "Outlook.com"),
     row(Rate, "policy rejection: quota exceeded", "iRedAPD"),
+    row(Client, "sender address rejected", "Postfix"),
     row(Client, "too many dnsbls", "policyd-weight"),
     row(Client, "temporarily deferred due to unresolvable", "Yahoo"),
     row(Client, "relaying denied - your ip", "Postfix"),
@@ -32,4 +33,8 @@ pub(in super::super) const IDIOMS: &[Phrase] = &[
         "5.4.1 recipient address rejected: access denied",
         "Barracuda before Exchange Online",
     ),
+    // What stands behind says why.
+    row(Rejected, "recipient address rejected", "Postfix, Exchange Online"),
+    row(Rejected, "recipient rejected", "Exchange"),
+    row(Rejected, " address rejected", "Cisco"),
 ];
