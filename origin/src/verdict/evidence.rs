@@ -7,11 +7,6 @@ use super::{
 };
 use crate::smtp::Reply;
 
-/// What is left of `Recipient address rejected` when nothing else is said.
-const NOTHING: [&str; 3] = ["error", "sorry", "smtp"];
-const REJECTED: [&str; 3] =
-    [" recipient address rejected ", " recipient rejected ", " address rejected "];
-
 /// What the text of a refusal speaks of.
 pub(super) struct Evidence {
     meanings: u32,
@@ -31,7 +26,7 @@ impl Evidence {
         if said.quotes_an_ip() {
             meanings |= Meaning::Sending.bit();
         }
-        if is_merely_rejected(&said.words) {
+        if said.merely_rejects_the_recipient() {
             meanings |= Meaning::Recipient.bit();
         }
         let enhanced = reply.enhanced.map(|code| (code.subject, code.detail));
@@ -41,14 +36,4 @@ impl Evidence {
     pub(super) const fn speaks_of(&self, meaning: Meaning) -> bool {
         self.meanings & meaning.bit() != 0
     }
-}
-
-/// The recipient is rejected, and no word says for what: it is the recipient then.
-fn is_merely_rejected(words: &str) -> bool {
-    REJECTED.iter().find_map(|rejected| words.split_once(rejected)).is_some_and(
-        |(before, after)| {
-            let mut others = before.split(' ').chain(after.split(' '));
-            others.all(|word| !word.contains(char::is_alphabetic) || NOTHING.contains(&word))
-        },
-    )
 }

@@ -23,7 +23,7 @@ use super::{
     matcher::Matcher,
     phrases::Meaning,
     text::{
-        IP, STOP,
+        IP, REJECTED, STOP,
         fold::{LOST, fold},
     },
 };
@@ -143,7 +143,8 @@ pub(super) fn meanings(words: &str) -> u32 {
             };
             noun && other == language && are_near(words, range, state)
         });
-        if named {
+        let before = words.get(..=state.start).unwrap_or_default().trim_end();
+        if named || before.ends_with(REJECTED) {
             meanings |= meaning.bit();
         }
     }

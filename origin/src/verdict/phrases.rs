@@ -55,6 +55,8 @@ pub(super) enum Meaning {
     Recipient,
     /// The recipient does not exist, or is out of order.
     Unavailable,
+    /// What Exchange Online says of an unknown recipient under 5.4.1, and Postfix of a policy.
+    RecipientDenied,
     /// The recipient is rejected, for what stands behind: Postfix wraps what a policy says so.
     Rejected,
     /// The recipient's domain has no mail here.

@@ -2,6 +2,7 @@
 //! `words` what each phrase does, whatever else is said.
 
 mod golden;
+mod languages;
 mod policy;
 mod words;
 

@@ -17,6 +17,11 @@ pub(super) const IP: char = '*';
 /// In [`Said::words`], the end of a sentence.
 pub(super) const STOP: char = '|';
 
+/// In [`Said::words`], `Recipient address rejected`: what stands behind it is said of the recipient, if it
+/// stands there at once.
+pub(super) const REJECTED: char = '§';
+const REJECTIONS: [&str; 2] = [" recipient address rejected ", " recipient rejected "];
+
 /// From U+2E80 on scripts are written without spaces between words.
 const UNSPACED: char = '\u{2e80}';
 
@@ -49,11 +54,23 @@ impl Said {
         said.push(rest);
         said.text.push(' ');
         said.gap();
+        for rejection in REJECTIONS {
+            if said.words.contains(rejection) {
+                said.words = said.words.replace(rejection, &format!(" {REJECTED} "));
+            }
+        }
         said
     }
 
     pub(super) fn quotes_an_ip(&self) -> bool {
         self.words.contains(IP)
+    }
+
+    /// The recipient is rejected, and no word says for what: it is the recipient then.
+    pub(super) fn merely_rejects_the_recipient(&self) -> bool {
+        let said = self.words.split(' ').filter(|word| word.contains(char::is_alphabetic));
+        let said: Vec<_> = said.filter(|word| *word != "sorry").collect();
+        (said.is_empty() && self.words.contains(REJECTED)) || said == ["address", "rejected"]
     }
 
     fn push(&mut self, part: &str) {
@@ -89,7 +106,10 @@ impl Said {
             let next = chars.peek().copied();
             let lost =
                 c == '?' && previous.is_alphabetic() && next.is_some_and(char::is_alphabetic);
+            // `l'adresse` and `dell'utente` are two words, `n'existe` and `doesn't` one.
+            let elided = c == '\'' && previous != 'n' && chars.clone().take(3).count() == 3;
             match c {
+                _ if elided => self.gap(),
                 _ if c.is_alphanumeric() || c == LOST || c == '\'' => self.words.push(c),
                 _ if lost => self.words.push(LOST),
                 _ if matches!(c, ';' | '!' | '。') || (c == '.' && next.is_none()) => {
@@ -183,7 +203,8 @@ mod tests {
             ("mailbox: not-found; bye", " mailbox not found | bye "),
             ("address 192.0.2.1 not found", " address * not found "),
             ("Empf?nger unbekannt? 5.1.1", " empf\u{fffd}nger unbekannt 5 1 1 "),
-            ("n'existe pas", " n'existe pas "),
+            ("L'adresse n'existe pas", " l adresse n'existe pas "),
+            ("user doesn't exist", " user doesn't exist "),
         ] {
             assert_eq!(Said::of(text).words, words, "{text}");
         }

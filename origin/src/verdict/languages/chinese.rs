@@ -74,6 +74,8 @@ pub(super) const CHINESE: Language = Language {
         "儲存空間",
     ],
     us: &[
+        "频率",
+        "頻率",
         "您的账户",
         "您的帐户",
         "您的帳戶",

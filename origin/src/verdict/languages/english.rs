@@ -97,7 +97,6 @@ pub(super) const ENGLISH: Language = Language {
         "storage full",
         "no space",
         "enough space",
-        "too many messages on the server",
     ],
     us: &[],
     sender: &[],

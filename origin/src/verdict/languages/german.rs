@@ -4,6 +4,10 @@ use super::Language;
 
 pub(super) const GERMAN: Language = Language {
     recipient: &[
+        "Kontos",
+        "Postfachs",
+        "Postfaches",
+        "Adressat*",
         "Benutzer",
         "Benutzerkonto",
         "Benutzername",

@@ -3,7 +3,15 @@
 use super::Language;
 
 pub(super) const ITALIAN: Language = Language {
-    recipient: &["utente", "destinatario", "casella", "casella di posta", "account", "mailbox"],
+    recipient: &[
+        "destin",
+        "utente",
+        "destinatario",
+        "casella",
+        "casella di posta",
+        "account",
+        "mailbox",
+    ],
     address: &["indirizzo", "indirizzo e-mail", "indirizzo email"],
     missing: &[
         "sconosciut*",

@@ -31,6 +31,7 @@ pub(super) const PORTUGUESE: Language = Language {
     ],
     unavailable: &["indisponível", "não disponível", "não está disponível"],
     disabled: &[
+        "expirad*",
         "desativad*",
         "inativ*",
         "suspens*",

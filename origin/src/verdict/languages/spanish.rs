@@ -27,6 +27,7 @@ pub(super) const SPANISH: Language = Language {
     ],
     unavailable: &["no disponible", "no está disponible"],
     disabled: &[
+        "expirad*",
         "deshabilitad*",
         "desactivad*",
         "inactiv*",

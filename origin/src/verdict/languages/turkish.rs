@@ -36,7 +36,7 @@ pub(super) const TURKISH: Language = Language {
         "hesabınız*",
         "posta kutunuz*",
         "IP adres*",
-        "IP'niz",
+        "IP niz",
         "kara liste*",
         "karaliste*",
         "sunucunuz*",

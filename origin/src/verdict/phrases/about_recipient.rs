@@ -30,7 +30,6 @@ pub(super) const ABOUT_RECIPIENT: &[Phrase] = &[
     row(MailboxFull, "mailbox for is full", "Exim"),
     row(Quota, "too much mail data", "docomo"),
     row(Quota, "folder full", "a bounce list"),
-    row(Quota, "quota violation", "Comcast"),
     row(Disabled, "is now disabled", "a bounce list"),
     row(Disabled, "domain is currently suspended", "a bounce list"),
     row(Disabled, "domain has been disabled", "hMailServer"),

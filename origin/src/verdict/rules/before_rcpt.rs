@@ -12,7 +12,8 @@ use super::table::{
 };
 use crate::verdict::phrases::Meaning::{
     Client, Domain, DomainRule, Greylisting, MessageSize, NoDomain, OurAddress, Outage, Policy,
-    Rate, Recipient, Relay, ReverseDns, Sender, Sending, Trouble, TryLater, Unavailable,
+    Rate, Recipient, RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble, TryLater,
+    Unavailable,
 };
 
 pub(in crate::verdict) const BEFORE_RCPT: &[Rule] = &[
@@ -44,7 +45,7 @@ pub(in crate::verdict) const BEFORE_RCPT: &[Rule] = &[
         .classes(&[5])
         .says(&[Recipient, Unavailable, Domain, NoDomain])
         .blocked(),
-    rule("early.policy").says(&[Policy, Sender]).blocked(),
+    rule("early.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),
     // At MAIL our address is the only one that was named.
     rule("early.sending")
         .stage(Mail)

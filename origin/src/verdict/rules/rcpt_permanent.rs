@@ -11,8 +11,8 @@ use super::table::{
 };
 use crate::verdict::phrases::Meaning::{
     Client, Disabled, Domain, DomainRule, Greylisting, MailboxFull, MessageSize, NoDomain,
-    OurAddress, Outage, Policy, Quota, Rate, Recipient, Rejected, Relay, ReverseDns, Sender,
-    Sending, Trouble, TryLater, Unavailable,
+    OurAddress, Outage, Policy, Quota, Rate, Recipient, RecipientDenied, Rejected, Relay,
+    ReverseDns, Sender, Sending, Trouble, TryLater, Unavailable,
 };
 
 pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
@@ -44,7 +44,7 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
     // A code about the mailbox, and words about policy and no mailbox: AOL and others did that.
     rule("5yz.mailbox-code-of-policy")
         .enhanced(&[Subject(1), Subject(2)])
-        .says(&[Policy, Sender])
+        .says(&[Policy, RecipientDenied, Sender])
         .silent_on(&[Recipient, Unavailable, Rejected, Disabled, MailboxFull, Quota])
         .blocked(),
     // "Bad destination system address" (RFC 3463 §3.2), which Stalwart says of a mailbox.
@@ -82,11 +82,12 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
     // 5.1.0 does not say whose address: it may be ours.
     rule("5yz.other-address-code")
         .enhanced(&[Subject(1)])
-        .says(&[Recipient, Unavailable, Rejected])
-        .silent_on(&[Policy, Sender])
+        .says(&[Recipient, Unavailable])
+        .silent_on(&[Policy, RecipientDenied, Sender])
         .refused(NoSuchMailbox),
     rule("5yz.disabled-code").enhanced(&[Exactly(2, 1)]).refused(MailboxDisabled),
     rule("5yz.full-code").enhanced(&[Exactly(2, 2)]).refused(Full),
+    rule("5yz.mailbox-code-of-quota").enhanced(&[Subject(2)]).says(&[Quota]).refused(Full),
     rule("5yz.smtputf8").enhanced(&[Exactly(6, 7)]).unanswered(Smtputf8Unsupported),
     // By its name a mailing list that cannot be expanded; OpenSMTPD says it of every address that its
     // table of addresses lacks.
@@ -94,21 +95,28 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
     // The message is larger than the mailbox or the system takes; we sent none.
     rule("5yz.size-code").enhanced(&[Exactly(2, 3), Exactly(3, 4)]).unanswered(ProtocolError),
     // Exchange Online's recipient lookup; otherwise a routing status.
-    rule("5yz.exchange-lookup").enhanced(&[Exactly(4, 1)]).says(&[Rejected]).refused(NoSuchMailbox),
+    rule("5yz.exchange-lookup")
+        .enhanced(&[Exactly(4, 1)])
+        .says(&[RecipientDenied])
+        .refused(NoSuchMailbox),
     rule("5yz.routing-code-of-recipient")
         .enhanced(&[Subject(4)])
         .says(&[Recipient])
         .silent_on(&[Sender])
         .refused(NoSuchMailbox),
-    rule("5yz.routing-code-of-policy").enhanced(&[Subject(4)]).says(&[Policy, Sender]).blocked(),
+    rule("5yz.routing-code-of-policy")
+        .enhanced(&[Subject(4)])
+        .says(&[Policy, RecipientDenied, Sender])
+        .blocked(),
     rule("5yz.routing-code").enhanced(&[Subject(4)]).unanswered(ServerUnavailable),
     // The enhanced code is absent, or says nothing about whom the refusal is about.
     rule("5yz.syntax").codes(&[500, 501, 502, 503, 504, 555]).unanswered(ProtocolError),
     rule("5yz.full").says(&[MailboxFull]).silent_on(&[Sender]).refused(Full),
     // Of a message that was not sent yet.
     rule("5yz.size").says(&[MessageSize]).unanswered(ProtocolError),
-    rule("5yz.policy").says(&[Policy, Sender]).blocked(),
-    rule("5yz.quota").says(&[Quota]).silent_on(&[Sending]).refused(Full),
+    rule("5yz.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),
+    // RFC 5321 §4.2.3: 552 is of storage. Under another code a quota may be one of sending.
+    rule("5yz.quota").codes(&[552]).says(&[Quota]).silent_on(&[Sending]).refused(Full),
     rule("5yz.disabled").says(&[Disabled]).refused(MailboxDisabled),
     rule("5yz.outage").says(&[Outage]).unanswered(ServerUnavailable),
     rule("5yz.recipient").says(&[Recipient]).silent_on(&[Domain]).refused(NoSuchMailbox),

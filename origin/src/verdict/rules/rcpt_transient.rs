@@ -7,8 +7,8 @@ use super::table::{
     Rule, rule,
 };
 use crate::verdict::phrases::Meaning::{
-    Client, DomainRule, Greylisting, MailboxFull, OurAddress, Policy, Quota, Rate, Relay,
-    ReverseDns, Sender, Sending, Trouble, TryLater,
+    Client, DomainRule, Greylisting, MailboxFull, OurAddress, Policy, Quota, Rate, RecipientDenied,
+    Relay, ReverseDns, Sender, Sending, Trouble, TryLater,
 };
 
 pub(in crate::verdict) const RCPT_TRANSIENT: &[Rule] = &[
@@ -49,6 +49,6 @@ pub(in crate::verdict) const RCPT_TRANSIENT: &[Rule] = &[
     rule("4yz.full").says(&[MailboxFull]).silent_on(&[Sender]).refused(Full),
     rule("4yz.quota").says(&[Quota]).silent_on(&[Sender, Sending]).refused(Full),
     rule("4yz.later").says(&[TryLater]).greylisted(),
-    rule("4yz.policy").says(&[Policy, Sender]).blocked(),
+    rule("4yz.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),
     rule("4yz.otherwise").unanswered(ServerUnavailable),
 ];
