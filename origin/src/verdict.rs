@@ -6,6 +6,7 @@
 //! any code, because servers that reuse `5.1.1` for a blocklist hit exist.
 
 mod blocklists;
+mod encryption;
 mod evidence;
 mod languages;
 mod matcher;
@@ -18,6 +19,7 @@ mod text;
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 
 use crate::smtp::{Broken, Reply};
+pub use encryption::demands_tls;
 use evidence::Evidence;
 pub use reception::{Reception, Scope};
 use rules::Rule;

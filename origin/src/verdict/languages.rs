@@ -40,8 +40,10 @@ pub(super) struct Language {
     pub unavailable: &'static [&'static str],
     pub disabled: &'static [&'static str],
     pub full: &'static [&'static str],
-    /// Unmistakably us: our address, host, domain or lack of encryption.
+    /// Unmistakably us: our address, host or domain.
     pub us: &'static [&'static str],
+    /// TLS by another name.
+    pub encryption: &'static [&'static str],
     /// Who sends, whose mailbox may be unknown as well.
     pub sender: &'static [&'static str],
     /// A policy, a denial: us, unless a code says otherwise.
@@ -96,7 +98,7 @@ static WORDS: LazyLock<Matcher<(usize, Sense)>> = LazyLock::new(|| {
 });
 
 impl Language {
-    fn columns(&self) -> [(&'static [&'static str], Sense); 12] {
+    fn columns(&self) -> [(&'static [&'static str], Sense); 13] {
         [
             (self.recipient, Sense::Recipient),
             (self.address, Sense::Address),
@@ -105,6 +107,7 @@ impl Language {
             (self.disabled, Sense::Disabled),
             (self.full, Sense::Full),
             (self.us, Sense::Plain(Meaning::Client)),
+            (self.encryption, Sense::Plain(Meaning::Encryption)),
             (self.sender, Sense::Plain(Meaning::Sender)),
             (self.refusal, Sense::Plain(Meaning::Policy)),
             (self.sending, Sense::Plain(Meaning::Sending)),

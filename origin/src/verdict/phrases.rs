@@ -32,6 +32,8 @@ pub(super) enum Meaning {
     OurAddress,
     /// Unmistakably us: our name, sender, domain or connection.
     Client,
+    /// Unmistakably us: the session is not encrypted.
+    Encryption,
     /// Who sends: us, unless a code says otherwise.
     Sender,
     /// Us, unless a code says otherwise.

@@ -96,7 +96,6 @@ pub(super) const CHINESE: Language = Language {
         "反向解析",
         "反向DNS",
         "垃圾",
-        "加密",
         "发信服务器",
         "发送方",
         "频繁",
@@ -107,6 +106,7 @@ pub(super) const CHINESE: Language = Language {
         "您的伺服器",
         "您的域名",
     ],
+    encryption: &["加密"],
     sender: &["发件人", "發件人", "寄件者", "寄件人", "发信人", "發信人"],
     refusal: &[
         "访问",

@@ -56,10 +56,9 @@ pub(super) const DUTCH: Language = Language {
         "uw domein",
         "omgekeerde DNS",
         "PTR-record",
-        "versleuteling",
-        "versleutelde",
         "verbindingen van",
     ],
+    encryption: &["versleutel*", "onversleuteld*"],
     sender: &["afzender*", "verzender*"],
     refusal: &[
         "toegang*",

@@ -99,6 +99,7 @@ pub(super) const ENGLISH: Language = Language {
         "enough space",
     ],
     us: &[],
+    encryption: &[],
     sender: &[],
     refusal: &[],
     sending: &[],

@@ -70,9 +70,8 @@ pub(super) const FRENCH: Language = Language {
         "DNS inverse",
         "résolution inverse",
         "enregistrement PTR",
-        "chiffrement",
-        "chiffrée",
     ],
+    encryption: &["chiffr*"],
     sender: &["expéditeur*", "émetteur*"],
     refusal: &[
         "accès",

@@ -94,10 +94,9 @@ pub(super) const GERMAN: Language = Language {
         "Ihre Domain",
         "umgekehrte Auflösung",
         "Rückwärtsauflösung",
-        "Verschlüsselung",
-        "verschlüsselte",
         "Verbindungen von",
     ],
+    encryption: &["Verschlüssel*", "verschlüsselt*", "unverschlüsselt*"],
     sender: &["Absender*"],
     refusal: &[
         "Zugriff*",

@@ -65,11 +65,9 @@ pub(super) const ITALIAN: Language = Language {
         "DNS inverso",
         "risoluzione inversa",
         "record PTR",
-        "crittografia",
-        "cifratura",
-        "cifrata",
         "connessioni da",
     ],
+    encryption: &["crittograf*", "cifrat*", "cifratura"],
     sender: &["mittente*", "mittenti"],
     refusal: &[
         "accesso",

@@ -33,7 +33,6 @@ pub(super) const JAPANESE: Language = Language {
         "送信元",
         "接続元",
         "逆引き",
-        "暗号化",
         "迷惑メール",
         "スパム",
         "送信サーバ",
@@ -41,6 +40,7 @@ pub(super) const JAPANESE: Language = Language {
         "貴サーバ",
         "お客様のサーバ",
     ],
+    encryption: &["暗号化"],
     sender: &["差出人", "送信者", "発信者"],
     refusal: &[
         "アクセス",

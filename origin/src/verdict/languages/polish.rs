@@ -62,9 +62,9 @@ pub(super) const POLISH: Language = Language {
         "odwrotny DNS",
         "rekord PTR",
         "rekordu PTR",
-        "szyfrowani*",
         "połączenia z",
     ],
+    encryption: &["szyfrow*", "nieszyfrow*"],
     sender: &["nadawc*"],
     refusal: &[
         "odmow*",

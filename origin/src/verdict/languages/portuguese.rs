@@ -65,10 +65,9 @@ pub(super) const PORTUGUESE: Language = Language {
         "DNS reverso",
         "DNS inverso",
         "registro PTR",
-        "criptografia",
-        "encriptação",
         "conexões de",
     ],
+    encryption: &["criptograf*", "encripta*", "cifrad*"],
     sender: &["remetente*"],
     refusal: &[
         "acesso",

@@ -58,10 +58,9 @@ pub(super) const SPANISH: Language = Language {
         "DNS inversa",
         "resolución inversa",
         "registro PTR",
-        "cifrado",
-        "cifrada",
         "conexiones desde",
     ],
+    encryption: &["cifrad*", "encript*"],
     sender: &["remitente*"],
     refusal: &[
         "acceso",

@@ -43,9 +43,8 @@ pub(super) const TURKISH: Language = Language {
         "alan adınız*",
         "ters DNS",
         "PTR kaydı",
-        "şifreleme*",
-        "şifreli",
     ],
+    encryption: &["şifrele*", "şifreli", "şifresiz"],
     sender: &["gönderen*", "gönderici*"],
     refusal: &[
         "erişim*",

@@ -1,7 +1,10 @@
 //! What servers write when it is us whom they refuse.
 
 use super::{
-    Meaning::{Client, DomainRule, OurAddress, Policy, Rate, Relay, ReverseDns, Sender, Sending},
+    Meaning::{
+        Client, DomainRule, Encryption, OurAddress, Policy, Rate, Relay, ReverseDns, Sender,
+        Sending,
+    },
     Phrase, row,
 };
 
@@ -161,7 +164,7 @@ pub(super) const ABOUT_US: &[Phrase] = &[
     row(Client, "delivery status notification", "Haraka"),
     row(Client, "harvest", "a review of this policy"),
     row(Client, "dictionary attack", "Exim"),
-    row(Client, "encrypt", "Exchange"),
+    row(Encryption, "encrypt", "Exchange"),
     row(Client, "for your from", "an ISP"),
     row(Client, "your sending", "DirectAdmin"),
     row(Client, "not your domain", "DirectAdmin"),
@@ -186,8 +189,9 @@ pub(super) const ABOUT_US: &[Phrase] = &[
     row(Client, "mail from invalid", "Sina"),
     row(Client, "spoof", "Barracuda"),
     row(Client, "legitimate bounces", "Exim"),
-    row(Client, " tls", "Symantec"),
-    row(Client, "starttls", "Postfix"),
+    row(Encryption, " ssl", "an unknown server"),
+    row(Encryption, " tls", "Symantec"),
+    row(Encryption, "starttls", "Postfix"),
     row(Client, "envelope sender", "Symantec, notqmail"),
     row(Client, "badmailfrom", "Symantec, notqmail"),
     row(Client, "your domain", "spamdyke"),

@@ -11,9 +11,9 @@ use super::table::{
     Rule, rule,
 };
 use crate::verdict::phrases::Meaning::{
-    Client, Domain, DomainRule, Greylisting, MessageSize, NoDomain, OurAddress, Outage, Policy,
-    Rate, Recipient, RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble, TryLater,
-    Unavailable,
+    Client, Domain, DomainRule, Encryption, Greylisting, MessageSize, NoDomain, OurAddress, Outage,
+    Policy, Rate, Recipient, RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble,
+    TryLater, Unavailable,
 };
 
 pub(in crate::verdict) const BEFORE_RCPT: &[Rule] = &[
@@ -28,7 +28,7 @@ pub(in crate::verdict) const BEFORE_RCPT: &[Rule] = &[
     rule("early.relay").says(&[Relay]).relay_denied(),
     rule("early.rate").says(&[Rate]).rate_limited(),
     rule("early.our-address").says(&[OurAddress]).our_address(),
-    rule("early.us").says(&[Client]).blocked(),
+    rule("early.us").says(&[Client, Encryption]).blocked(),
     rule("early.their-trouble").says(&[Trouble]).unanswered(ServerUnavailable),
     rule("early.security-421").codes(&[421]).enhanced(&[Subject(7)]).rate_limited(),
     rule("early.security-later").enhanced(&[Subject(7)]).says(&[TryLater]).rate_limited(),

@@ -10,8 +10,8 @@ use super::table::{
     Rule, rule,
 };
 use crate::verdict::phrases::Meaning::{
-    Client, Disabled, Domain, DomainRule, Greylisting, MailboxFull, MessageSize, NoDomain,
-    OurAddress, Outage, Policy, Quota, Rate, Recipient, RecipientDenied, Rejected, Relay,
+    Client, Disabled, Domain, DomainRule, Encryption, Greylisting, MailboxFull, MessageSize,
+    NoDomain, OurAddress, Outage, Policy, Quota, Rate, Recipient, RecipientDenied, Rejected, Relay,
     ReverseDns, Sender, Sending, Trouble, TryLater, Unavailable,
 };
 
@@ -24,7 +24,7 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
     rule("5yz.relay").says(&[Relay]).relay_denied(),
     rule("5yz.rate").says(&[Rate]).rate_limited(),
     rule("5yz.our-address").says(&[OurAddress]).our_address(),
-    rule("5yz.us").says(&[Client]).blocked(),
+    rule("5yz.us").says(&[Client, Encryption]).blocked(),
     // Some say for ever and mean for now.
     rule("5yz.greylisting").says(&[Greylisting]).greylisted(),
     rule("5yz.their-trouble").says(&[Trouble]).unanswered(ServerUnavailable),

@@ -7,8 +7,8 @@ use super::table::{
     Rule, rule,
 };
 use crate::verdict::phrases::Meaning::{
-    Client, DomainRule, Greylisting, MailboxFull, OurAddress, Policy, Quota, Rate, RecipientDenied,
-    Relay, ReverseDns, Sender, Sending, Trouble, TryLater,
+    Client, DomainRule, Encryption, Greylisting, MailboxFull, OurAddress, Policy, Quota, Rate,
+    RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble, TryLater,
 };
 
 pub(in crate::verdict) const RCPT_TRANSIENT: &[Rule] = &[
@@ -17,7 +17,7 @@ pub(in crate::verdict) const RCPT_TRANSIENT: &[Rule] = &[
     rule("4yz.domain-rule").says(&[DomainRule]).blocked(),
     rule("4yz.full-code")
         .enhanced(&[Exactly(2, 2)])
-        .silent_on(&[ReverseDns, Relay, Rate, OurAddress, Client, Sender])
+        .silent_on(&[ReverseDns, Relay, Rate, OurAddress, Client, Encryption, Sender])
         .refused(Full),
     // Mail system and network status (RFC 3463 §3.4, §3.5): their trouble, in which an "IP address" may
     // be one of theirs; save that Sendmail says 4.4.0 of our reverse DNS, and Exchange 4.3.2 of our rate.
@@ -36,7 +36,7 @@ pub(in crate::verdict) const RCPT_TRANSIENT: &[Rule] = &[
     rule("4yz.relay").says(&[Relay]).relay_denied(),
     rule("4yz.rate").says(&[Rate]).rate_limited(),
     rule("4yz.our-address").says(&[OurAddress]).our_address(),
-    rule("4yz.us").says(&[Client]).blocked(),
+    rule("4yz.us").says(&[Client, Encryption]).blocked(),
     rule("4yz.their-trouble").says(&[Trouble]).unanswered(ServerUnavailable),
     rule("4yz.security-450").codes(&[450, 451]).enhanced(&[Subject(7)]).greylisted(),
     rule("4yz.mailbox-later").enhanced(&[Exactly(2, 0)]).greylisted(),

@@ -21,13 +21,14 @@ fn words(meanings: &[Meaning]) -> Vec<&'static str> {
     rows.map(|row| row.text.trim()).collect()
 }
 
-const UNMISTAKABLE: [Meaning; 6] = [
+const UNMISTAKABLE: [Meaning; 7] = [
     Meaning::DomainRule,
     Meaning::ReverseDns,
     Meaning::Relay,
     Meaning::Rate,
     Meaning::OurAddress,
     Meaning::Client,
+    Meaning::Encryption,
 ];
 const CODES: [u16; 8] = [521, 550, 551, 552, 553, 554, 556, 571];
 
@@ -181,6 +182,7 @@ fn no_word_about_us_inside_unknown_text_is_a_no_in_any_language() {
     for language in &LANGUAGES {
         let columns = [
             language.us,
+            language.encryption,
             language.sender,
             language.refusal,
             language.sending,
@@ -214,7 +216,10 @@ fn a_word_about_us_outweighs_a_missing_mailbox_in_any_language() {
         };
         let gone = format!("{noun} {missing}").replace('*', "");
         assert_eq!(status(&format!("550 {gone}")), Status::Refused, "{gone}");
-        for word in [language.us, language.sender, language.refusal].into_iter().flatten() {
+        for word in [language.us, language.encryption, language.sender, language.refusal]
+            .into_iter()
+            .flatten()
+        {
             for code in ["521", "550", "551", "552", "553", "554", "571", "550 5.7.1"] {
                 let reply = format!("{code} {gone}, {}.", word.replace('*', ""));
                 assert_ne!(status(&reply), Status::Refused, "{reply}");
