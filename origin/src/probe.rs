@@ -8,7 +8,7 @@ mod text;
 
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
-use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Traits, Verdict};
+use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Verdict};
 use tokio::{
     net::TcpStream,
     time::{Instant, timeout_at},
@@ -21,9 +21,10 @@ use crate::{
     hosts::Hosts,
     identity::Identity,
     mx::{self, MailHosts, NoMailHosts, guard::Guard},
-    pace::{Limits, Pace},
+    pace::{Limits, Pace, operator},
     smtp::{Session, Tls},
     traits::traits,
+    verdict::assess,
 };
 use joined::Joined;
 use outcome::Telling;
@@ -132,9 +133,16 @@ impl Prober {
         let joined = if details { &self.joined_detailed } else { &self.joined };
         let asking = Box::pin(self.ask(address, details, started, deadline));
         let mut verdict = joined.ask(address.normal(), asking).await;
+        let operator = verdict.mx_host.as_deref().and_then(operator::known);
+        let catch_all = verdict.details.as_ref().map_or(CatchAll::Unknown, |it| it.catch_all);
+        let assessment = assess(&verdict, catch_all, operator);
+        verdict.reason = assessment.reason;
         if details {
-            let given = verdict.details.get_or_insert_with(|| Box::new(NO_DETAILS));
+            let given = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
             given.duration_ms = milliseconds(started.elapsed());
+            given.confidence = assessment.confidence;
+            given.operator = operator.map(str::to_owned);
+            given.verdict = assessment.verdict;
             given.traits = traits(address);
         }
         verdict
@@ -252,19 +260,6 @@ struct Question<'a> {
     address: &'a Address,
     details: bool,
 }
-
-const NO_DETAILS: Details = Details {
-    smtp_text: None,
-    catch_all: CatchAll::Unknown,
-    tls: None,
-    duration_ms: 0,
-    traits: Traits {
-        disposable: false,
-        role_account: false,
-        free_provider: false,
-        suggested_domain: None,
-    },
-};
 
 /// QUIT, not waited for, for a session that nobody needs.
 fn say_farewell(session: Session<TcpStream>) {

@@ -5,6 +5,7 @@
 //! code, the basic code, the text; except that text which is unmistakably about us is believed over
 //! any code, because servers that reuse `5.1.1` for a blocklist hit exist.
 
+mod assessment;
 mod blocklists;
 mod encryption;
 mod evidence;
@@ -19,6 +20,7 @@ mod text;
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 
 use crate::smtp::{Broken, Reply};
+pub use assessment::{Assessment, assess, rcpt_is_informative};
 pub use encryption::demands_tls;
 use evidence::Evidence;
 pub use reception::{Reception, Scope};

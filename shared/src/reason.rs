@@ -21,8 +21,6 @@ pub enum Reason {
     ReverseDnsRequired,
     RelayDenied,
     Greylisted,
-    /// Nothing that it said was about the recipient, and nothing about us.
-    Unclear,
     // The recipient's server could not be asked, or made no sense.
     ServerUnavailable,
     ProtocolError,
@@ -43,6 +41,10 @@ pub enum Reason {
     OptedOut,
     DnsFailure,
     OurLimit,
+    /// Nothing that the server said was about the recipient, and nothing about us. An edge reads so what
+    /// a newer origin calls by a name that it does not know.
+    #[serde(other)]
+    Unclear,
 }
 
 impl Reason {

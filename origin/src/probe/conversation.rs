@@ -1,6 +1,6 @@
 use std::{net::SocketAddr, ops::ControlFlow, time::Duration};
 
-use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Traits, Verdict};
+use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Verdict};
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::rustls::pki_types::ServerName;
 
@@ -279,13 +279,8 @@ impl Conversation<'_> {
             return verdict;
         }
         let helo_name = &self.prober.config.helo_name;
-        let details = Details {
-            smtp_text: reply.map(|reply| text::shown(reply.text(), self.recipient, helo_name)),
-            catch_all: CatchAll::Unknown,
-            tls: Some(tls),
-            duration_ms: 0,
-            traits: Traits::default(),
-        };
+        let text = reply.map(|reply| text::shown(reply.text(), self.recipient, helo_name));
+        let details = Details::new(text, Some(tls));
         Verdict { details: Some(Box::new(details)), ..verdict }
     }
 }
