@@ -44,7 +44,7 @@ pub(super) enum Meaning {
     Greylisting,
     /// A request to come back: greylisting, unless a code says otherwise.
     TryLater,
-    /// The server's own, whoever asks for whom, and whatever the code.
+    /// The server's own, whatever the code.
     Trouble,
     /// The server fails at the moment, unless a code says otherwise.
     Outage,
@@ -69,7 +69,20 @@ pub(super) enum Meaning {
 
 impl Meaning {
     pub(super) const fn bit(self) -> u32 {
-        1 << self as u16
+        1 << self as u32
+    }
+
+    /// As `docs/verdicts.md` calls it: `OurAddress` is `our address`.
+    #[cfg(test)]
+    pub(super) fn name(self) -> String {
+        let mut name = String::new();
+        for c in format!("{self:?}").chars() {
+            if c.is_uppercase() && !name.is_empty() {
+                name.push(' ');
+            }
+            name.extend(c.to_lowercase());
+        }
+        name
     }
 }
 

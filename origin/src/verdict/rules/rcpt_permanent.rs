@@ -11,7 +11,7 @@ use super::table::{
 };
 use crate::verdict::phrases::Meaning::{
     Client, Disabled, Domain, DomainRule, Encryption, Greylisting, MailboxFull, MessageSize,
-    NoDomain, OurAddress, Outage, Policy, Quota, Rate, Recipient, RecipientDenied, Rejected, Relay,
+    NoDomain, OurAddress, Outage, Policy, Quota, Rate, Recipient, RecipientDenied, Relay,
     ReverseDns, Sender, Sending, Trouble, TryLater, Unavailable,
 };
 
@@ -45,7 +45,7 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
     rule("5yz.mailbox-code-of-policy")
         .enhanced(&[Subject(1), Subject(2)])
         .says(&[Policy, RecipientDenied, Sender])
-        .silent_on(&[Recipient, Unavailable, Rejected, Disabled, MailboxFull, Quota])
+        .silent_on(&[Recipient, Unavailable, Disabled, MailboxFull, Quota])
         .blocked(),
     // "Bad destination system address" (RFC 3463 §3.2), which Stalwart says of a mailbox.
     rule("5yz.domain-code-and-words")
@@ -67,7 +67,7 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
     rule("5yz.address-code-of-sending")
         .enhanced(&[Subject(1)])
         .says(&[Sending])
-        .silent_on(&[Recipient, Unavailable, Rejected, Disabled, MailboxFull, Quota])
+        .silent_on(&[Recipient, Unavailable, Disabled, MailboxFull, Quota])
         .perhaps_blocked(),
     // 552 is of storage (RFC 5321 §4.2.3) and the text agrees: Comcast and Orange say so by 5.1.1.
     rule("5yz.552-full-under-address-code")

@@ -155,6 +155,38 @@ impl Rule {
     }
 }
 
+/// The row as `docs/verdicts.md` has it, less its last column.
+#[cfg(test)]
+impl Rule {
+    pub(in crate::verdict) fn documented(&self) -> String {
+        let join = |parts: Vec<String>| parts.join(", ");
+        let stage = self.stage.map(|stage| format!("{stage:?}"));
+        let classes = self.classes.iter().map(|class| format!("{class}yz"));
+        let codes = self.codes.iter().map(u16::to_string);
+        let code = join(stage.into_iter().chain(classes).chain(codes).collect());
+        let enhanced = self.enhanced.iter().map(|enhanced| match enhanced {
+            Enhanced::Subject(subject) => format!("x.{subject}.*"),
+            Enhanced::Exactly(subject, detail) => format!("x.{subject}.{detail}"),
+        });
+        let named = |meanings: &[Meaning]| join(meanings.iter().map(|it| it.name()).collect());
+        format!(
+            "| `{}` | {code} | {} | {} | {} | {} | {} | {} |",
+            self.name,
+            join(enhanced.collect()),
+            named(self.says),
+            named(self.silent_on),
+            self.status.as_str(),
+            self.reason.as_str(),
+            match self.scope {
+                Scope::Nothing => "",
+                Scope::OurAddress => "our address",
+                Scope::DomainRule => "domain",
+                Scope::Rate => "rate",
+            },
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
