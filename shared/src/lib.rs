@@ -17,7 +17,8 @@ pub use address::{Address, FormatError};
 pub use key_ring::KeyRing;
 pub use name_address::{ReduceError, reduce};
 pub use probe::{
-    BatchAnswer, BatchRequest, CatchAll, Details, MAX_BATCH, ProbeRequest, Stage, Traits, Verdict,
+    BatchAnswer, BatchRequest, CatchAll, Confidence, Deliverability, Details, MAX_BATCH,
+    ProbeRequest, Stage, Traits, Verdict,
 };
 pub use reason::Reason;
 pub use status::Status;

@@ -48,6 +48,34 @@ pub enum CatchAll {
     Unknown,
 }
 
+/// How good the evidence for a verdict is (docs/verdicts.md).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// The recipient was refused by name, or the server tells real recipients from invented ones, or
+    /// DNS says that the domain takes no mail.
+    High,
+    /// Accepted at an operator that is known to refuse unknown recipients.
+    Medium,
+    /// Accepted where everything is accepted, or where it is not known whether everything is.
+    Low,
+    /// Nothing was said about the mailbox.
+    #[default]
+    None,
+}
+
+/// What to do with an address, for those who want one word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deliverability {
+    Deliverable,
+    Undeliverable,
+    /// Accepted, with low confidence.
+    Risky,
+    #[default]
+    Unknown,
+}
+
 /// What is known of an address without asking anybody.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
@@ -74,8 +102,39 @@ pub struct Details {
     pub tls: Option<bool>,
     /// Milliseconds from question to verdict.
     pub duration_ms: u64,
+    /// An origin of before November 2026 does not say it.
+    #[serde(default)]
+    pub confidence: Confidence,
+    /// Name of the operator of the mail host (`google`, `microsoft`, …), if it is a known one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<String>,
+    /// An origin of before November 2026 does not say it.
+    #[serde(default)]
+    pub verdict: Deliverability,
     #[serde(flatten)]
     pub traits: Traits,
+}
+
+impl Details {
+    /// What a session showed; the rest is not known yet.
+    #[must_use]
+    pub const fn new(smtp_text: Option<String>, tls: Option<bool>) -> Self {
+        Self {
+            smtp_text,
+            catch_all: CatchAll::Unknown,
+            tls,
+            duration_ms: 0,
+            confidence: Confidence::None,
+            operator: None,
+            verdict: Deliverability::Unknown,
+            traits: Traits {
+                disposable: false,
+                role_account: false,
+                free_provider: false,
+                suggested_domain: None,
+            },
+        }
+    }
 }
 
 /// Where in the conversation the verdict was reached.
@@ -135,7 +194,10 @@ impl Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::{Address, BatchRequest, CatchAll, Details, ProbeRequest, Traits, Verdict};
+    use super::{
+        Address, BatchRequest, CatchAll, Confidence, Deliverability, Details, ProbeRequest, Traits,
+        Verdict,
+    };
     use crate::{Reason, Stage, Status};
 
     #[test]
@@ -154,16 +216,37 @@ mod tests {
     #[test]
     fn details_read_back_as_written() {
         let details = Details {
-            smtp_text: Some("no such user".to_owned()),
             catch_all: CatchAll::No,
-            tls: Some(true),
             duration_ms: 12,
+            confidence: Confidence::High,
+            operator: Some("google".to_owned()),
+            verdict: Deliverability::Undeliverable,
             traits: Traits { suggested_domain: Some("gmail.com".to_owned()), ..Traits::default() },
+            ..Details::new(Some("no such user".to_owned()), Some(true))
         };
         let mut verdict = Verdict::new(Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt);
         verdict.details = Some(Box::new(details));
         let wire = serde_json::to_string(&verdict).unwrap();
         assert_eq!(serde_json::from_str::<Verdict>(&wire).unwrap(), verdict, "{wire}");
+    }
+
+    #[test]
+    fn details_of_an_older_origin_say_nothing_of_confidence() {
+        let wire = r#"{"catch_all":"no","duration_ms":1,"disposable":false,"role_account":false,
+            "free_provider":false}"#;
+        let details: Details = serde_json::from_str(wire).unwrap();
+        assert_eq!(details.confidence, Confidence::None);
+        assert_eq!(details.verdict, Deliverability::Unknown);
+        assert_eq!(details.operator, None);
+    }
+
+    #[test]
+    fn what_a_newer_origin_adds_is_passed_over() {
+        let wire = r#"{"status":"blocked_by_provider","reason":"of_next_year","stage":"rcpt","new":1,
+            "details":{"catch_all":"no","duration_ms":1,"disposable":false,"role_account":false,
+            "free_provider":false,"confidence":"none","verdict":"unknown","new":[]}}"#;
+        let verdict: Verdict = serde_json::from_str(wire).unwrap();
+        assert_eq!(verdict.reason, Reason::Unclear);
     }
 
     #[test]

@@ -10,9 +10,8 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use super::host_memory::{HostMemory, Offers};
 use crate::{
     config::{Config, StartTls},
-    smtp::{
-        Answer, Broken, Dialer, Envelope, Failure, Greeting, HeloIdentity, Reply, Session, Tls,
-    },
+    smtp::{Answer, Broken, Dialer, Envelope, Failure, Greeting, HeloIdentity, Session, Tls},
+    verdict,
 };
 
 /// A session with a mail host.
@@ -164,16 +163,7 @@ impl Client {
     }
 }
 
-/// `530 Must issue a STARTTLS command first` (RFC 3207 §4), x.7.10 "encryption needed" (RFC 5248), or
-/// Sendmail's `503 5.7.0 encryption too weak 0 less than 112`. The same 530 that wants a password is not
-/// helped by encryption.
 fn demands_tls(answer: &Answer) -> bool {
     let (Answer::Mail(reply) | Answer::Rcpt(reply)) = answer else { return false };
-    !reply.is_positive() && names_encryption(reply)
-}
-
-fn names_encryption(reply: &Reply) -> bool {
-    let needed = reply.enhanced.is_some_and(|code| (code.subject, code.detail) == (7, 10));
-    let says = |words: &str| reply.text().to_ascii_lowercase().contains(words);
-    needed || says("encryption too weak") || (reply.code == 530 && !says("authentication"))
+    verdict::demands_tls(reply)
 }

@@ -3,7 +3,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Traits, Verdict};
+use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Verdict};
 use tokio::{net::TcpStream, time::timeout};
 
 use super::{
@@ -208,14 +208,8 @@ impl Conversation<'_> {
         if !self.details {
             return verdict;
         }
-        let helo_name = self.client.helo_name();
-        let details = Details {
-            smtp_text: reply.map(|reply| redact(reply.text(), self.recipient, helo_name)),
-            catch_all: CatchAll::Unknown,
-            tls: Some(tls),
-            duration_ms: 0,
-            traits: Traits::default(),
-        };
+        let text = reply.map(|reply| redact(reply.text(), self.recipient, self.client.helo_name()));
+        let details = Details::new(text, Some(tls));
         Verdict { details: Some(Box::new(details)), ..verdict }
     }
 }
@@ -241,12 +235,9 @@ fn signal(finding: Finding, stage: Stage, reply: &Reply) -> Option<Signal> {
     let after = hint.map(|seconds| Duration::from_secs(seconds.into()));
     let blocked = finding.status == Status::BlockedByProvider;
     match scope {
-        Scope::Nothing | Scope::DomainRule => {
-            is_about_recipient(finding).then_some(Signal::Answered)
-        }
-        Scope::Rate | Scope::OurAddress if stage < Stage::Rcpt || reply.code == 421 => {
-            Some(Signal::Refused { blocked, after })
-        }
-        Scope::Rate | Scope::OurAddress => Some(Signal::Doubtful { after }),
+        Scope::Nothing => is_about_recipient(finding).then_some(Signal::Answered),
+        Scope::DomainRule if stage == Stage::Rcpt => None,
+        _ if stage < Stage::Rcpt || reply.code == 421 => Some(Signal::Refused { blocked, after }),
+        _ => Some(Signal::Doubtful { after }),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Traits, Verdict};
+use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Verdict};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
@@ -18,9 +18,10 @@ use crate::{
     config::{Config, Route, Server},
     dns::Dns,
     mx::{self, MailHosts, NoMailHosts, guard::Guard},
-    pool::{Limits, Pool},
+    pool::{Limits, Pool, operators},
     single_flight::SingleFlight,
     smtp::{Dialer, HeloIdentity, Tls},
+    verdict::assess,
 };
 
 /// How long a session lies idle: long enough for the next address of a list, short enough that servers
@@ -95,9 +96,16 @@ impl Prober {
             async move { prober.ask_within_budget(&address, details).await }
         });
         let mut verdict = flight.await;
+        let operator = verdict.mx_host.as_deref().and_then(operators::known);
+        let catch_all = verdict.details.as_ref().map_or(CatchAll::Unknown, |it| it.catch_all);
+        let assessment = assess(&verdict, catch_all, operator);
+        verdict.reason = assessment.reason;
         if details {
-            let given = verdict.details.get_or_insert_with(|| Box::new(NO_DETAILS));
+            let given = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
             given.duration_ms = milliseconds(started.elapsed());
+            given.confidence = assessment.confidence;
+            given.operator = operator.map(str::to_owned);
+            given.verdict = assessment.verdict;
             given.traits = classify(address);
         }
         verdict
@@ -204,19 +212,6 @@ impl Prober {
         HostProbe { resolver: &self.resolver, client: &self.client, pool: &self.pool, question }
     }
 }
-
-const NO_DETAILS: Details = Details {
-    smtp_text: None,
-    catch_all: CatchAll::Unknown,
-    tls: None,
-    duration_ms: 0,
-    traits: Traits {
-        disposable: false,
-        role_account: false,
-        free_provider: false,
-        suggested_domain: None,
-    },
-};
 
 /// QUIT, not waited for, for a session that is not needed any more.
 fn quit_in_background(session: HostSession) {

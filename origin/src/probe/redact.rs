@@ -6,8 +6,6 @@ use rcpt_shared::Address;
 
 /// Characters shown.
 const MAX_CHARS: usize = 512;
-/// Shorter local parts are words of any language.
-const MIN_LOCAL_PART: usize = 3;
 const ADDRESS: &str = "[address]";
 const IP: &str = "[ip]";
 
@@ -17,22 +15,19 @@ const IP: &str = "[ip]";
 pub(super) fn redact(text: &str, recipient: &Address, helo_name: &str) -> String {
     let local_part = recipient.local_part().to_lowercase();
     let helo_name = helo_name.to_lowercase();
-    let mut shown = String::with_capacity(text.len().min(MAX_CHARS));
-    let whole = text.to_lowercase();
     // A quoted local part may hold spaces, which the words below would cut through.
-    let quoted = local_part.starts_with('"') && whole.contains(&local_part);
-    if quoted {
+    if local_part.starts_with('"') && text.to_lowercase().contains(&local_part) {
         return ADDRESS.to_owned();
     }
+    let mut shown = String::with_capacity(text.len().min(MAX_CHARS));
     for word in text.split_whitespace() {
         if !shown.is_empty() {
             shown.push(' ');
         }
         let lower = word.to_lowercase();
-        let named = |part: &str| !part.is_empty() && lower.contains(part);
-        if word.contains('@') || (local_part.len() >= MIN_LOCAL_PART && named(&local_part)) {
+        if word.contains('@') || names_local_part(&lower, &local_part) {
             shown.push_str(ADDRESS);
-        } else if named(&helo_name) {
+        } else if !helo_name.is_empty() && lower.contains(&helo_name) {
             shown.push_str("[us]");
         } else {
             push_without_ips(&mut shown, word);
@@ -45,6 +40,24 @@ pub(super) fn redact(text: &str, recipient: &Address, helo_name: &str) -> String
         }
         None => shown,
     }
+}
+
+/// Whether `word` stands for the mailbox: the local part in quotes, in brackets or before an encoded `@`,
+/// and on its own only if no language has such a word. `Mailbox is full` says the same of the mailbox `full`.
+fn names_local_part(word: &str, local_part: &str) -> bool {
+    word.match_indices(local_part).any(|(start, _)| {
+        let (before, from) = word.split_at(start);
+        let after = from.get(local_part.len()..).unwrap_or_default();
+        let is_word = |c: char| c.is_alphanumeric();
+        if before.ends_with(is_word) {
+            return false;
+        }
+        let quoted = before.ends_with(['"', '\'', '`', '<', '(', '[', '{', '‘', '“', '«'])
+            && after.starts_with(['"', '\'', '`', '>', ')', ']', '}', '’', '”', '»']);
+        let encoded = after.starts_with("%40") || after.starts_with("=40");
+        let distinct = local_part.contains(|c: char| !c.is_alphabetic());
+        quoted || encoded || (distinct && !after.starts_with(is_word))
+    })
 }
 
 /// Replaces what reads as an IP address, wherever in the word it stands.
@@ -95,6 +108,18 @@ mod tests {
         ] {
             assert_eq!(redact(text, &recipient, "probe.example.com"), told);
         }
+        let plain = Address::parse("full@example.org").unwrap();
+        for (text, told) in [
+            ("Mailbox is full", "Mailbox is full"),
+            ("<FULL@example.org> is full.", "[address] is full."),
+            ("User (full) is fully 'full'", "User [address] is fully [address]"),
+            ("see http://x.example/?r=full%40example.org", "see [address]"),
+        ] {
+            assert_eq!(redact(text, &plain, "probe.example.com"), told);
+        }
+        let short = Address::parse("a1@example.org").unwrap();
+        let told = redact("a1 and ba1 and a12: <a1>", &short, "probe.example.com");
+        assert_eq!(told, "[address] and ba1 and a12: [address]");
         let quoted = Address::parse("\"ann smith\"@example.org").unwrap();
         let told = redact("user \"ann smith\" is unknown", &quoted, "probe.example.com");
         assert!(!told.contains("smith"), "{told}");
