@@ -1,5 +1,6 @@
 //! Configuration: one TOML file, every value also by environment variable, read once into types.
 
+mod families;
 mod mistake;
 mod parse;
 mod routes;
@@ -8,6 +9,7 @@ mod values;
 
 use std::{net::IpAddr, path::Path};
 
+pub use families::Families;
 pub use mistake::{Mistake, Mistakes};
 pub use routes::{Route, Routes, Server};
 pub use settings::{Config, reference};
@@ -45,6 +47,11 @@ impl Config {
             None => String::new(),
         };
         Self::parse(&text, environment)
+    }
+
+    /// The families that are dialled, by whichever identity.
+    pub fn dialled(&self) -> Families {
+        self.families.unwrap_or_else(|| Families::of(&self.source_addresses))
     }
 
     /// Like [`Config::read`], from the text of the file.

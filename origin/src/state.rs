@@ -54,7 +54,7 @@ impl State {
         }
         let own = if_addrs::get_if_addrs()?.iter().map(if_addrs::Interface::ip).collect();
         let guard = Guard::new(config.allow_networks.clone(), own);
-        let dns = Dns::new(&config.nameservers, config.dns_timeout)?;
+        let dns = Dns::new(&config.nameservers, config.dns_timeout, config.dialled())?;
         let dialer = Dialer::new(config.connect_timeout);
         let permits = Semaphore::new(config.max_probes);
         let batch_permits = Semaphore::new(config.max_probes.div_ceil(2));

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use rcpt_shared::KeyRing;
 use tracing::level_filters::LevelFilter;
 
-use super::{Routes, Server, SourceAddress, StartTls, parse, values::Values};
+use super::{Families, Routes, Server, SourceAddress, StartTls, parse, values::Values};
 
 /// One configurable value.
 pub(super) struct Setting {
@@ -113,6 +113,9 @@ settings! {
         "source_addresses", List, Some(""), parse::source_addresses,
         "a list of ip or ip=helo.name",
         "Local addresses to connect from, taken in turn, each with its HELO name if it is not helo_name; empty leaves it to the system";
+    families: Option<Families> = "families", List, Some(""), Families::parse,
+        "a list of ipv4 and ipv6",
+        "Families by which mail servers are dialled; empty takes those of source_addresses, or both";
     operator_sessions: usize = "operator_sessions", Single, Some("2"), parse::count,
         "a number, 1 to 1000000",
         "Sessions at once with one operator of mail hosts; routes are exempt";

@@ -135,6 +135,7 @@ fn names_every_mistake_at_once() {
         ("RCPT_DNS_TIMEOUT_MS", "0"),
         ("RCPT_MAX_PROBES", "0"),
         ("RCPT_STARTTLS", "never"),
+        ("RCPT_FAMILIES", "ipv5"),
         ("RCPT_OPERATOR_SESSIONS", "0"),
         ("RCPT_SESSION_INTERVAL_MS", "-1"),
         ("RCPT_SESSION_RECIPIENTS", "101"),

@@ -43,7 +43,11 @@ pub(super) struct Call<'a> {
 impl Client {
     pub(super) fn new(config: &Config, dialer: Dialer, tls: Tls) -> Self {
         Self {
-            identities: HeloIdentity::all(&config.helo_name, &config.source_addresses),
+            identities: HeloIdentity::all(
+                &config.helo_name,
+                &config.source_addresses,
+                config.families,
+            ),
             unbound: HeloIdentity::unbound(&config.helo_name),
             reverse_path: config.mail_from.clone(),
             starttls: config.starttls,

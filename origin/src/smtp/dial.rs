@@ -32,7 +32,7 @@ pub enum Unconnected {
 /// What came of trying an address; the greatest of several is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Failed {
-    /// No route to the address or forbidden on this machine, which may be so for one family alone: a
+    /// No route to the address, forbidden on this machine or switched off, which may be so for one family alone: a
     /// server that the other family found shut is not excused by it.
     NoWay,
     Theirs,
@@ -125,7 +125,7 @@ impl Dialer {
     ) -> Result<(TcpStream, SocketAddr), Failed> {
         let mut failure = Failed::NoWay;
         while let Some(address) = addresses.first().copied() {
-            let tried = connect(from.source_for(address), address, self.timeout).await;
+            let tried = self.try_one(from, address).await;
             addresses.remove(0);
             match tried {
                 Ok(stream) => return Ok((stream, address)),
@@ -144,7 +144,14 @@ impl Dialer {
         from: &HeloIdentity,
         address: SocketAddr,
     ) -> Result<TcpStream, Unconnected> {
-        Ok(connect(from.source_for(address), address, self.timeout).await?)
+        Ok(self.try_one(from, address).await?)
+    }
+
+    async fn try_one(&self, from: &HeloIdentity, address: SocketAddr) -> Result<TcpStream, Failed> {
+        if !from.dials(address) {
+            return Err(Failed::NoWay);
+        }
+        connect(from.source_for(address), address, self.timeout).await
     }
 }
 

@@ -8,7 +8,10 @@ use tokio::{
 };
 
 use super::{Dialer, Unconnected};
-use crate::{config::SourceAddress, smtp::HeloIdentity};
+use crate::{
+    config::{Families, SourceAddress},
+    smtp::HeloIdentity,
+};
 
 async fn listener() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -30,7 +33,7 @@ fn from(source: Option<&str>) -> HeloIdentity {
         .map(|ip| SourceAddress { ip: ip.parse().unwrap(), helo_name: None })
         .into_iter()
         .collect::<Vec<_>>();
-    HeloIdentity::all("probe.example.com", &source).remove(0)
+    HeloIdentity::all("probe.example.com", &source, None).remove(0)
 }
 
 #[tokio::test]
@@ -130,4 +133,13 @@ async fn an_address_that_we_have_no_way_to_is_our_failure_unless_the_other_famil
     };
     let failure = dialer().race(&from(None), &mut vec![no_way, shut]).await.unwrap_err();
     assert_eq!(failure, Unconnected::Theirs);
+}
+
+#[tokio::test]
+async fn a_family_that_is_switched_off_is_not_dialled() {
+    let (_listener, address) = listener().await;
+    let v6_only = Some(Families { ipv4: false, ipv6: true });
+    let identity = HeloIdentity::all("probe.example.com", &[], v6_only).remove(0);
+    let failure = dialer().race(&identity, &mut vec![address]).await.unwrap_err();
+    assert_eq!(failure, Unconnected::Ours);
 }
