@@ -97,12 +97,13 @@ async fn port_25(state: &State, config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
     for server in &config.port_check {
         let Server { host, port } = server;
-        findings.push(if state.port_check.connects(server).await {
-            Finding::fine(format!("{host}:{port} can be connected to"))
-        } else {
-            let advice = "If none can be, port 25 is shut outward: ask the provider to open it, and \
-                          check the firewall. Until then every verdict is a failed connection.";
-            Finding::new(Health::Wrong, format!("{host}:{port} cannot be connected to"), advice)
+        findings.push(match state.port_check.greets(server).await {
+            Ok(()) => Finding::fine(format!("{host}:{port} greets us")),
+            Err(unheard) => {
+                let advice = "If none does, port 25 is shut outward: ask the provider to open it, and \
+                              check the firewall.";
+                Finding::new(Health::Wrong, format!("{host}:{port} {unheard}"), advice)
+            }
         });
     }
     findings

@@ -127,7 +127,7 @@ settings! {
         "Recipients asked about in one session; 1 opens a session for each";
     port_check: Vec<Server> = "port_check", List, Some(""), parse::servers,
         "a list of host:port",
-        "Mail servers of others; while none of them can be connected to, /ready fails; empty checks nothing";
+        "Mail servers of others; while none of them greets us, probes and /ready are answered 503; empty checks nothing";
     blocklists: Vec<String> = "blocklists", List, Some(""), parse::domain_names,
         "a list of domain names",
         "DNS blocklists that `origin doctor` looks us up on, such as zen.spamhaus.org";

@@ -1,7 +1,7 @@
 //! How we speak with a mail host: under which name, in the clear or encrypted, remembering what the host
 //! showed of itself.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use rcpt_shared::{Address, Stage};
 use tokio::net::TcpStream;
@@ -13,6 +13,7 @@ use crate::{
     smtp::{
         Answer, Broken, Dialer, Envelope, Failure, Greeting, HeloIdentity, Reply, Session, Tls,
     },
+    telemetry::port_check::PortCheck,
 };
 
 /// A session with a mail host.
@@ -29,6 +30,7 @@ pub(super) struct Client {
     session_recipients: usize,
     dialer: Dialer,
     tls: Tls,
+    pub(super) port_check: Arc<PortCheck>,
     pub(super) memory: HostMemory,
 }
 
@@ -41,7 +43,12 @@ pub(super) struct Call<'a> {
 }
 
 impl Client {
-    pub(super) fn new(config: &Config, dialer: Dialer, tls: Tls) -> Self {
+    pub(super) fn new(
+        config: &Config,
+        dialer: Dialer,
+        tls: Tls,
+        port_check: Arc<PortCheck>,
+    ) -> Self {
         Self {
             identities: HeloIdentity::all(
                 &config.helo_name,
@@ -54,6 +61,7 @@ impl Client {
             session_recipients: config.session_recipients,
             dialer,
             tls,
+            port_check,
             memory: HostMemory::default(),
         }
     }

@@ -99,7 +99,14 @@ impl HostProbe<'_> {
             None => Box::pin(self.access(request, conversation, progress)).await,
         };
         match access {
-            Access::Permit(permit) => self.dial(conversation, addresses, permit, progress).await,
+            Access::Permit(permit) => {
+                let attempt = self.dial(conversation, addresses, permit, progress).await;
+                // A route may have a port of its own.
+                if matches!(found, Found::InDns) && attempt.was_greeted() {
+                    self.client.port_check.heard_banner();
+                }
+                attempt
+            }
             Access::Attempt(attempt) => attempt,
         }
     }

@@ -21,6 +21,7 @@ use crate::{
     pool::{Limits, Pool},
     single_flight::SingleFlight,
     smtp::{Dialer, HeloIdentity, Tls},
+    telemetry::port_check::PortCheck,
 };
 
 /// How long a session lies idle: long enough for the next address of a list, short enough that servers
@@ -57,14 +58,21 @@ pub(super) struct Question<'a> {
 }
 
 impl Prober {
-    pub fn new(config: Config, dns: Dns, guard: Guard, dialer: Dialer, tls: Tls) -> Arc<Self> {
+    pub fn new(
+        config: Config,
+        dns: Dns,
+        guard: Guard,
+        dialer: Dialer,
+        tls: Tls,
+        port_check: Arc<PortCheck>,
+    ) -> Arc<Self> {
         let limits = Limits {
             sessions: config.operator_sessions,
             interval: config.session_interval,
             idle: MAX_IDLE,
             heeds_refusals: true,
         };
-        let client = Client::new(&config, dialer, tls);
+        let client = Client::new(&config, dialer, tls, port_check);
         let pool = Pool::new(limits, client.identities().len(), quit_in_background);
         let resolver = Resolver { dns, guard, smtp_port: config.smtp_port };
         Arc::new(Self { config, resolver, client, pool, flights: Default::default() })

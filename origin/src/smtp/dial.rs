@@ -49,6 +49,7 @@ impl From<Failed> for Unconnected {
 }
 
 /// Opens connections to mail servers.
+#[derive(Debug, Clone, Copy)]
 pub struct Dialer {
     timeout: Duration,
 }
