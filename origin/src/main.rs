@@ -5,6 +5,7 @@ use std::{env, path::PathBuf, process::ExitCode};
 use rcpt_origin::{
     Config, State, build,
     cli::{Cli, Command},
+    config::unknown_variables,
     doctor,
     http::serve,
     telemetry::log,
@@ -14,18 +15,26 @@ use tokio::net::TcpListener;
 fn main() -> ExitCode {
     let cli = Cli::read();
     let path = cli.config.or_else(|| env::var_os("RCPT_CONFIG").map(PathBuf::from));
+    let variables: Vec<_> =
+        env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+    let unknown = unknown_variables(variables.iter().map(String::as_str));
     let config = match Config::read(path.as_deref(), &|name| env::var(name).ok()) {
-        Ok(config) => config,
-        Err(mistakes) => {
-            eprintln!("{mistakes}");
+        Ok(config) if unknown.slips.0.is_empty() => config,
+        read => {
+            let mistakes = read.err().unwrap_or_default().0;
+            mistakes.iter().chain(&unknown.slips.0).for_each(|mistake| eprintln!("{mistake}"));
             return ExitCode::FAILURE;
         }
     };
     if cli.check_config {
+        unknown.strangers.0.iter().for_each(|stranger| println!("note: {stranger}"));
         println!("configuration is fine");
         return ExitCode::SUCCESS;
     }
     log::install(config.log_level);
+    for stranger in &unknown.strangers.0 {
+        tracing::warn!("{stranger}");
+    }
     let done = match cli.command {
         Some(Command::Doctor) => doctor(config),
         None => run(config).map(|()| ExitCode::SUCCESS),

@@ -5,6 +5,7 @@ use std::{fmt::Write as _, net::SocketAddr, time::Duration};
 
 use ipnet::IpNet;
 use rcpt_shared::KeyRing;
+use strsim::osa_distance;
 use tracing::level_filters::LevelFilter;
 
 use super::{Families, Routes, Server, SourceAddress, StartTls, parse, values::Values};
@@ -32,6 +33,16 @@ pub(super) enum Form {
     Table,
     /// A string that no message may repeat.
     Secret,
+}
+
+/// Slips of the finger in the name of a value that are recognised.
+const MAX_SLIPS: usize = 3;
+
+/// The setting whose name is almost `name`.
+pub(super) fn meant_by(name: &str) -> Option<&'static str> {
+    let slips = |known: &&Setting| osa_distance(known.name, name);
+    let closest = ALL.iter().min_by_key(slips)?;
+    (slips(&closest) <= MAX_SLIPS).then_some(closest.name)
 }
 
 impl Setting {
@@ -79,9 +90,9 @@ settings! {
     helo_name: String = "helo_name", Single, None, parse::host_name,
         "a fully qualified domain name, such as probe1.example.com",
         "Name given in EHLO; its address record and the reverse record of the source address should agree";
-    mail_from: String = "mail_from", Single, Some(""), parse::reverse_path,
-        "an ASCII email address, or nothing for the null reverse-path",
-        "Reverse-path given in MAIL; empty is the null reverse-path";
+    mail_from: String = "mail_from", Single, None, parse::reverse_path,
+        "an ASCII email address whose domain takes mail, such as probe@example.com; or <>, the null sender, which many servers refuse",
+        "Sender given in MAIL; its domain should have MX, SPF and a postmaster";
     nameservers: Vec<SocketAddr> = "nameservers", List, Some(""), parse::nameservers,
         "a list of ip or ip:port, or a nameserver in /etc/resolv.conf",
         "Recursive nameservers, asked in this order; empty takes those of /etc/resolv.conf";
