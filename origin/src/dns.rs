@@ -2,6 +2,7 @@
 
 mod answers;
 mod nameservers;
+mod transport;
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
