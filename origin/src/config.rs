@@ -1,17 +1,22 @@
 //! Configuration: one TOML file, every value also by environment variable, read once into types.
 
+mod contradictions;
+mod families;
 mod mistake;
 mod parse;
 mod routes;
 mod settings;
 mod values;
+mod variables;
 
 use std::{net::IpAddr, path::Path};
 
+pub use families::Families;
 pub use mistake::{Mistake, Mistakes};
 pub use routes::{Route, Routes, Server};
 pub use settings::{Config, reference};
 use values::Values;
+pub use variables::{UnknownVariables, unknown_variables};
 
 /// When a session is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +52,11 @@ impl Config {
         Self::parse(&text, environment)
     }
 
+    /// The families that are dialled, by whichever identity.
+    pub fn dialled(&self) -> Families {
+        self.families.unwrap_or_else(|| Families::of(&self.source_addresses))
+    }
+
     /// Like [`Config::read`], from the text of the file.
     ///
     /// # Errors
@@ -57,7 +67,12 @@ impl Config {
     ) -> Result<Self, Mistakes> {
         let mut values = Values::new(text, environment)?;
         let config = Self::from_values(&mut values);
-        let mistakes = values.finish();
+        let contradictions = match &config {
+            Some(config) => config.contradictions(|name| values.is_given(name)),
+            None => Vec::new(),
+        };
+        let mut mistakes = values.finish();
+        mistakes.0.extend(contradictions);
         match config {
             Some(config) if mistakes.is_empty() => Ok(config),
             _ => Err(mistakes),

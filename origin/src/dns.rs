@@ -2,6 +2,7 @@
 
 mod answers;
 mod nameservers;
+mod transport;
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -16,6 +17,7 @@ use hickory_resolver::{
 };
 use tokio::time::timeout;
 
+use crate::config::Families;
 use answers::{Answer, Answers, Records};
 use nameservers::Nameservers;
 
@@ -46,20 +48,26 @@ pub struct Mx {
 /// The nameservers, and what they answered lately.
 pub struct Dns {
     nameservers: Arc<Nameservers>,
+    families: Families,
     mx: Answers<Mx>,
     v4: Answers<IpAddr>,
     v6: Answers<IpAddr>,
 }
 
 impl Dns {
-    /// `timeout` is for one question to one nameserver.
+    /// `timeout` is for one question to one nameserver; addresses of hosts are asked for by `families`.
     ///
     /// # Errors
     /// [`NetError`] when the resolver cannot be set up.
-    pub fn new(nameservers: &[SocketAddr], timeout: Duration) -> Result<Self, NetError> {
+    pub fn new(
+        nameservers: &[SocketAddr],
+        timeout: Duration,
+        families: Families,
+    ) -> Result<Self, NetError> {
         let nameservers = Arc::new(Nameservers::new(nameservers, timeout)?);
         Ok(Self {
             nameservers,
+            families,
             mx: Answers::default(),
             v4: Answers::default(),
             v6: Answers::default(),
@@ -75,27 +83,31 @@ impl Dns {
     }
 
     /// The addresses of a host (lower case), the families alternating, IPv4 first: a probe's reputation
-    /// and reverse DNS are most often in order there.
+    /// and reverse DNS are most often in order there. Where one family alone is dialled, those of the other
+    /// are given only if it has none: a host that we do not reach is not a host without address.
     ///
     /// # Errors
     /// [`NoAnswer`] when neither family has any.
     pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NoAnswer> {
         let ask = |kind| move || self.question(host, kind, address);
-        let mut v4 = pin!(self.v4.about(host, ask(RecordType::A)));
-        let mut v6 = pin!(self.v6.about(host, ask(RecordType::AAAA)));
-        let (v4, v6) = tokio::select! {
-            // From memory both are there at once.
-            biased;
-            v4 = &mut v4 => {
-                let v6 = if v4.is_ok() {
-                    timeout(RESOLUTION_DELAY, v6).await.unwrap_or(Err(NoAnswer::Failed))
-                } else {
-                    v6.await
-                };
-                (v4, v6)
-            }
-            v6 = &mut v6 => (v4.await, v6),
-        };
+        let v4 = self.v4.about(host, ask(RecordType::A));
+        let v6 = self.v6.about(host, ask(RecordType::AAAA));
+        match self.families {
+            Families { ipv6: false, .. } => one_else_other(v4, v6).await,
+            Families { ipv4: false, .. } => one_else_other(v6, v4).await,
+            Families { ipv4: true, ipv6: true } => both(v4, v6).await,
+        }
+    }
+
+    /// The addresses of a host in both families, whichever are dialled.
+    ///
+    /// # Errors
+    /// [`NoAnswer`] when neither family has any.
+    pub async fn all_addresses(&self, host: &str) -> Result<Vec<IpAddr>, NoAnswer> {
+        let ask = |kind| move || self.question(host, kind, address);
+        let v4 = self.v4.about(host, ask(RecordType::A));
+        let v6 = self.v6.about(host, ask(RecordType::AAAA));
+        let (v4, v6) = tokio::join!(v4, v6);
         either(v4, v6)
     }
 
@@ -122,6 +134,18 @@ impl Dns {
             _ => None,
         };
         self.nameservers.records(&name, RecordType::PTR, host).await.records
+    }
+
+    /// The TXT records of a name, the strings of each joined (RFC 7208 §3.3).
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub async fn texts(&self, name: &str) -> Result<Arc<[String]>, NoAnswer> {
+        let text = |data: &RData| match data {
+            RData::TXT(txt) => Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned()),
+            _ => None,
+        };
+        self.nameservers.records(name, RecordType::TXT, text).await.records
     }
 
     /// Whether a nameserver answers at all.
@@ -155,6 +179,39 @@ fn address(data: &RData) -> Option<IpAddr> {
         RData::AAAA(aaaa) => Some(IpAddr::V6(aaaa.0)),
         _ => None,
     }
+}
+
+/// RFC 8305 §3: both are asked at once, and once one has answered the other gets little time.
+async fn both(
+    v4: impl Future<Output = Records<IpAddr>>,
+    v6: impl Future<Output = Records<IpAddr>>,
+) -> Result<Vec<IpAddr>, NoAnswer> {
+    let (mut v4, mut v6) = (pin!(v4), pin!(v6));
+    let (v4, v6) = tokio::select! {
+        // From memory both are there at once.
+        biased;
+        v4 = &mut v4 => {
+            let v6 = if v4.is_ok() {
+                timeout(RESOLUTION_DELAY, v6).await.unwrap_or(Err(NoAnswer::Failed))
+            } else {
+                v6.await
+            };
+            (v4, v6)
+        }
+        v6 = &mut v6 => (v4.await, v6),
+    };
+    either(v4, v6)
+}
+
+async fn one_else_other(
+    dialled: impl Future<Output = Records<IpAddr>>,
+    other: impl Future<Output = Records<IpAddr>>,
+) -> Result<Vec<IpAddr>, NoAnswer> {
+    match dialled.await {
+        Err(NoAnswer::NoRecords) => other.await,
+        records => records,
+    }
+    .map(|addresses| addresses.to_vec())
 }
 
 /// Both families as one list, alternating.

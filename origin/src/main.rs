@@ -5,6 +5,7 @@ use std::{env, path::PathBuf, process::ExitCode};
 use rcpt_origin::{
     Config, State, build,
     cli::{Cli, Command},
+    config::unknown_variables,
     doctor,
     http::serve,
     telemetry::log,
@@ -14,20 +15,28 @@ use tokio::net::TcpListener;
 fn main() -> ExitCode {
     let cli = Cli::read();
     let path = cli.config.or_else(|| env::var_os("RCPT_CONFIG").map(PathBuf::from));
+    let variables: Vec<_> =
+        env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+    let unknown = unknown_variables(variables.iter().map(String::as_str));
     let config = match Config::read(path.as_deref(), &|name| env::var(name).ok()) {
-        Ok(config) => config,
-        Err(mistakes) => {
-            eprintln!("{mistakes}");
+        Ok(config) if unknown.slips.0.is_empty() => config,
+        read => {
+            let mistakes = read.err().unwrap_or_default().0;
+            mistakes.iter().chain(&unknown.slips.0).for_each(|mistake| eprintln!("{mistake}"));
             return ExitCode::FAILURE;
         }
     };
     if cli.check_config {
+        unknown.strangers.0.iter().for_each(|stranger| println!("note: {stranger}"));
         println!("configuration is fine");
         return ExitCode::SUCCESS;
     }
     log::install(config.log_level);
+    for stranger in &unknown.strangers.0 {
+        tracing::warn!("{stranger}");
+    }
     let done = match cli.command {
-        Some(Command::Doctor) => doctor(config),
+        Some(Command::Doctor { json }) => doctor(config, json),
         None => run(config).map(|()| ExitCode::SUCCESS),
     };
     match done {
@@ -46,6 +55,8 @@ async fn run(config: Config) -> Result<(), Box<dyn std::error::Error>> {
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| format!("listen: cannot bind {address}: {error}"))?;
+    let port_check = state.port_check.clone();
+    tokio::spawn(async move { port_check.watch().await });
     // The port may have been 0.
     tracing::info!(address = %listener.local_addr()?, "listening");
     serve::serve(listener, build(state), serve::signals()?, grace).await?;
@@ -53,11 +64,14 @@ async fn run(config: Config) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Prints the findings; fails when one of them is wrong.
+/// Prints the findings, and exits with what the worst of them says.
 #[tokio::main]
-async fn doctor(config: Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let findings = doctor::examine(&*State::new(config)?).await;
-    findings.iter().for_each(|finding| println!("{finding}"));
-    let wrong = findings.iter().any(|finding| finding.health == doctor::Health::Wrong);
-    Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+async fn doctor(config: Config, json: bool) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let report = doctor::examine(&*State::unproved(config)?).await;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        println!("{report}");
+    }
+    Ok(ExitCode::from(report.exit_code()))
 }

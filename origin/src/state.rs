@@ -13,7 +13,7 @@ use crate::{
     dns::Dns,
     mx::guard::Guard,
     probe::Prober,
-    smtp::{Dialer, Tls},
+    smtp::{Dialer, HeloIdentity, Tls},
     telemetry::{metrics::Metrics, port_check::PortCheck},
 };
 
@@ -25,7 +25,7 @@ pub struct State {
     pub permits: Semaphore,
     /// How many of them batches may take.
     pub batch_permits: Semaphore,
-    pub port_check: PortCheck,
+    pub port_check: Arc<PortCheck>,
 }
 
 /// The service could not be set up.
@@ -52,14 +52,25 @@ impl State {
             UdpSocket::bind((source.ip, 0))
                 .map_err(|error| SetupError::SourceAddress(source.ip, error))?;
         }
+        Self::unproved(config)
+    }
+
+    /// As [`State::new`], whether or not there are the source addresses: for the doctor, who says so.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn unproved(config: Config) -> Result<Arc<Self>, SetupError> {
         let own = if_addrs::get_if_addrs()?.iter().map(if_addrs::Interface::ip).collect();
         let guard = Guard::new(config.allow_networks.clone(), own);
-        let dns = Dns::new(&config.nameservers, config.dns_timeout)?;
+        let dns = Dns::new(&config.nameservers, config.dns_timeout, config.dialled())?;
         let dialer = Dialer::new(config.connect_timeout);
         let permits = Semaphore::new(config.max_probes);
         let batch_permits = Semaphore::new(config.max_probes.div_ceil(2));
-        let port_check = PortCheck::new(config.port_check.clone(), config.connect_timeout);
-        let prober = Prober::new(config, dns, guard, dialer, Tls::new()?);
+        let sources = &config.source_addresses;
+        let identity =
+            HeloIdentity::all(&config.helo_name, sources, config.families).swap_remove(0);
+        let port_check = Arc::new(PortCheck::new(config.port_check.clone(), dialer, identity));
+        let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, Arc::clone(&port_check));
         let metrics = Metrics::default();
         Ok(Arc::new(Self { prober, metrics, permits, batch_permits, port_check }))
     }

@@ -67,6 +67,8 @@ const ZONE: &[(&str, RecordType, &str)] = &[
     ("ten.org.", RecordType::A, "10.0.0.1"),
     ("mapped.org.", RecordType::AAAA, "::ffff:127.0.0.2"),
     ("nat64.org.", RecordType::AAAA, "64:ff9b::7f00:2"),
+    ("six.org.", RecordType::MX, "10 mx-six.org."),
+    ("mx-six.org.", RecordType::AAAA, "::1"),
 ];
 
 fn answer(query: &[u8]) -> Option<Vec<u8>> {
@@ -301,4 +303,35 @@ async fn the_second_nameserver_is_asked_when_the_first_is_silent() {
     let origin = origin(&[("RCPT_NAMESERVERS", &nameservers)]);
     let told = verdict(&origin, "user@nxdomain.org").await;
     assert_eq!(told.status, Status::DomainNotFound);
+}
+
+#[tokio::test]
+async fn a_family_that_is_switched_off_is_neither_asked_for_nor_dialled() {
+    let internet = Internet::start().await;
+    let origin = origin(&[
+        ("RCPT_NAMESERVERS", &internet.nameserver.to_string()),
+        ("RCPT_SMTP_PORT", &internet.port.to_string()),
+        ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8,::1"),
+        ("RCPT_FAMILIES", "ipv4"),
+    ]);
+    assert_eq!(verdict(&origin, "user@accepts.org").await.status, Status::Accepted);
+    assert_eq!(*internet.questions.lock().unwrap(), 2, "MX and A");
+    // It has an address, which we do not dial: no fault of the server.
+    let told = verdict(&origin, "user@six.org").await;
+    assert_eq!((told.status, told.reason), (Status::FatalException, Reason::OurLimit));
+}
+
+#[tokio::test]
+async fn a_banner_heard_by_a_probe_shows_that_the_port_is_open() {
+    let internet = Internet::start().await;
+    let shut = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let origin = origin(&[
+        ("RCPT_NAMESERVERS", &internet.nameserver.to_string()),
+        ("RCPT_SMTP_PORT", &internet.port.to_string()),
+        ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
+        ("RCPT_PORT_CHECK", &shut.to_string()),
+    ]);
+    assert_eq!(verdict(&origin, "user@accepts.org").await.status, Status::Accepted);
+    let told = verdict(&origin, "user@down-only.org").await;
+    assert_eq!(told.status, Status::SmtpConnectError);
 }

@@ -58,6 +58,7 @@ async fn what_only_shows_at_start_is_named_too() {
     ] {
         let environment = [
             ("RCPT_HELO_NAME", "probe.example.com"),
+            ("RCPT_MAIL_FROM", "<>"),
             ("RCPT_TICKET_SECRETS", SECRETS),
             ("RCPT_NAMESERVERS", "192.0.2.53"),
             ("RCPT_LISTEN", "127.0.0.1:0"),
@@ -71,14 +72,28 @@ async fn what_only_shows_at_start_is_named_too() {
 }
 
 #[tokio::test]
-async fn the_example_passes_check_config() {
+async fn the_example_passes_check_config_once_its_made_up_values_are_replaced() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/origin.example.toml");
-    let nameservers = ("RCPT_NAMESERVERS", "192.0.2.53");
-    assert!(
-        output(&["--check-config", "--config", example], &[nameservers]).await.status.success()
-    );
-    let by_variable = [nameservers, ("RCPT_CONFIG", example)];
-    assert!(output(&["--check-config"], &by_variable).await.status.success());
+    let mut environment = vec![("RCPT_NAMESERVERS", "192.0.2.53"), ("RCPT_CONFIG", example)];
+    let refused = output(&["--check-config"], &environment).await;
+    assert_eq!(refused.status.code(), Some(1));
+    let text = String::from_utf8(refused.stderr).unwrap();
+    for name in ["helo_name", "mail_from", "ticket_secrets"] {
+        assert!(text.contains(&format!("{name}: still the example's")), "{name} not in\n{text}");
+    }
+    environment.extend([
+        ("RCPT_HELO_NAME", "probe.example.net"),
+        ("RCPT_MAIL_FROM", "postmaster@example.net"),
+        ("RCPT_TICKET_SECRETS", SECRETS),
+    ]);
+    assert!(output(&["--check-config"], &environment).await.status.success());
+    environment.pop();
+    environment.push(("RCPT_TICKET_SECRET", SECRETS));
+    let text = String::from_utf8(output(&["--check-config"], &environment).await.stderr).unwrap();
+    let slip = "unknown variable `RCPT_TICKET_SECRET`; did you mean `RCPT_TICKET_SECRETS`?";
+    assert!(text.lines().any(|line| line == slip), "{text}");
+    let by_argument = output(&["--check-config", "--config", example], &[]).await;
+    assert_eq!(by_argument.status.code(), Some(1));
 }
 
 /// A started service.
@@ -93,6 +108,7 @@ impl Running {
         let environment = [
             ("RCPT_LISTEN", "127.0.0.1:0"),
             ("RCPT_HELO_NAME", "probe.example.com"),
+            ("RCPT_MAIL_FROM", "<>"),
             ("RCPT_TICKET_SECRETS", SECRETS),
             ("RCPT_NAMESERVERS", "127.0.0.1:9"),
             ("RCPT_DNS_TIMEOUT_MS", "1000"),

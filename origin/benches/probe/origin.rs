@@ -19,6 +19,7 @@ pub async fn start(
     let (port, nameserver) = (server.port().to_string(), nameserver.address.to_string());
     let mut values = HashMap::from([
         ("RCPT_HELO_NAME", "probe.example.com"),
+        ("RCPT_MAIL_FROM", "<>"),
         ("RCPT_TICKET_SECRETS", "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE"),
         ("RCPT_NAMESERVERS", &nameserver),
         ("RCPT_SMTP_PORT", &port),

@@ -6,12 +6,27 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
     pub name: String,
-    pub problem: String,
+    sentence: String,
 }
 
 impl Mistake {
     pub(super) fn new(name: &str, problem: &str) -> Self {
-        Self { name: name.to_owned(), problem: problem.to_owned() }
+        Self { name: name.to_owned(), sentence: format!("{name}: {problem}") }
+    }
+
+    /// `kind` says what `name` was taken for; `meant` is what is called almost the same.
+    pub(super) fn unknown(kind: &str, name: &str, meant: Option<&str>) -> Self {
+        let hint = match meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "`origin --help` lists those there are".to_owned(),
+        };
+        Self { name: name.to_owned(), sentence: format!("unknown {kind} `{name}`; {hint}") }
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
     }
 }
 
@@ -34,9 +49,9 @@ impl From<Mistake> for Mistakes {
 /// One line a mistake.
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, Mistake { name, problem }) in self.0.iter().enumerate() {
+        for (position, mistake) in self.0.iter().enumerate() {
             let separator = if position == 0 { "" } else { "\n" };
-            write!(f, "{separator}{name}: {problem}")?;
+            write!(f, "{separator}{mistake}")?;
         }
         Ok(())
     }

@@ -36,8 +36,9 @@ pub(super) fn domain_name(text: &str) -> Option<String> {
     text.is_ascii().then(|| address.domain().to_owned())
 }
 
+/// Without brackets; the null reverse-path, empty, is written as in SMTP.
 pub(super) fn reverse_path(text: &str) -> Option<String> {
-    if text.is_empty() {
+    if text == "<>" {
         return Some(String::new());
     }
     let address = Address::parse(text).ok()?;

@@ -5,9 +5,10 @@ use std::{fmt::Write as _, net::SocketAddr, time::Duration};
 
 use ipnet::IpNet;
 use rcpt_shared::KeyRing;
+use strsim::osa_distance;
 use tracing::level_filters::LevelFilter;
 
-use super::{Routes, Server, SourceAddress, StartTls, parse, values::Values};
+use super::{Families, Routes, Server, SourceAddress, StartTls, parse, values::Values};
 
 /// One configurable value.
 pub(super) struct Setting {
@@ -32,6 +33,16 @@ pub(super) enum Form {
     Table,
     /// A string that no message may repeat.
     Secret,
+}
+
+/// Slips of the finger in the name of a value that are recognised.
+const MAX_SLIPS: usize = 3;
+
+/// The setting whose name is almost `name`.
+pub(super) fn meant_by(name: &str) -> Option<&'static str> {
+    let slips = |known: &&Setting| osa_distance(known.name, name);
+    let closest = ALL.iter().min_by_key(slips)?;
+    (slips(&closest) <= MAX_SLIPS).then_some(closest.name)
 }
 
 impl Setting {
@@ -79,9 +90,9 @@ settings! {
     helo_name: String = "helo_name", Single, None, parse::host_name,
         "a fully qualified domain name, such as probe1.example.com",
         "Name given in EHLO; its address record and the reverse record of the source address should agree";
-    mail_from: String = "mail_from", Single, Some(""), parse::reverse_path,
-        "an ASCII email address, or nothing for the null reverse-path",
-        "Reverse-path given in MAIL; empty is the null reverse-path";
+    mail_from: String = "mail_from", Single, None, parse::reverse_path,
+        "an ASCII email address whose domain takes mail, such as probe@example.com; or <>, the null sender, which many servers refuse",
+        "Sender given in MAIL; its domain should have MX, SPF and a postmaster";
     nameservers: Vec<SocketAddr> = "nameservers", List, Some(""), parse::nameservers,
         "a list of ip or ip:port, or a nameserver in /etc/resolv.conf",
         "Recursive nameservers, asked in this order; empty takes those of /etc/resolv.conf";
@@ -113,6 +124,9 @@ settings! {
         "source_addresses", List, Some(""), parse::source_addresses,
         "a list of ip or ip=helo.name",
         "Local addresses to connect from, taken in turn, each with its HELO name if it is not helo_name; empty leaves it to the system";
+    families: Option<Families> = "families", List, Some(""), Families::parse,
+        "a list of ipv4 and ipv6",
+        "Families by which mail servers are dialled; empty takes those of source_addresses, or both";
     operator_sessions: usize = "operator_sessions", Single, Some("2"), parse::count,
         "a number, 1 to 1000000",
         "Sessions at once with one operator of mail hosts; routes are exempt";
@@ -124,7 +138,7 @@ settings! {
         "Recipients asked about in one session; 1 opens a session for each";
     port_check: Vec<Server> = "port_check", List, Some(""), parse::servers,
         "a list of host:port",
-        "Mail servers of others; while none of them can be connected to, /ready fails; empty checks nothing";
+        "Mail servers of others; while none of them greets us, probes and /ready are answered 503; empty checks nothing";
     blocklists: Vec<String> = "blocklists", List, Some(""), parse::domain_names,
         "a list of domain names",
         "DNS blocklists that `origin doctor` looks us up on, such as zen.spamhaus.org";

@@ -2,10 +2,17 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use super::{Config, Mistakes, Route, StartTls, reference, settings};
+use super::{Config, Mistakes, Route, StartTls, reference, settings, unknown_variables};
 
 const EXAMPLE: &str = include_str!("../../origin.example.toml");
 const SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
+
+/// What must be set.
+const REQUIRED: [(&str, &str); 3] = [
+    ("RCPT_HELO_NAME", "probe.example.com"),
+    ("RCPT_MAIL_FROM", "postmaster@example.com"),
+    ("RCPT_TICKET_SECRETS", SECRETS),
+];
 
 fn parse(text: &str, environment: &[(&str, &str)]) -> Result<Config, Mistakes> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -14,8 +21,7 @@ fn parse(text: &str, environment: &[(&str, &str)]) -> Result<Config, Mistakes> {
 
 /// With the required values set.
 fn with(environment: &[(&str, &str)]) -> Result<Config, Mistakes> {
-    let required = [("RCPT_HELO_NAME", "probe.example.com"), ("RCPT_TICKET_SECRETS", SECRETS)];
-    parse("", &[&required[..], environment].concat())
+    parse("", &[&REQUIRED[..], environment].concat())
 }
 
 fn names(mistakes: &Mistakes) -> Vec<&str> {
@@ -23,9 +29,65 @@ fn names(mistakes: &Mistakes) -> Vec<&str> {
 }
 
 #[test]
-fn the_example_is_a_configuration() {
-    let config = parse(EXAMPLE, &[("RCPT_NAMESERVERS", "192.0.2.53")]).unwrap();
-    assert_eq!(config.helo_name, "probe1.example.com");
+fn the_example_is_a_configuration_once_its_made_up_values_are_replaced() {
+    let nameservers = ("RCPT_NAMESERVERS", "192.0.2.53");
+    let config = parse(EXAMPLE, &[&REQUIRED[..], &[nameservers]].concat()).unwrap();
+    assert_eq!(config.helo_name, "probe.example.com");
+    let mistakes = parse(EXAMPLE, &[nameservers]).unwrap_err();
+    assert_eq!(names(&mistakes), ["helo_name", "mail_from", "ticket_secrets"]);
+    let text = mistakes.to_string();
+    assert!(text.contains("helo_name: still the example's"), "{text}");
+    assert!(!text.contains("RVhBT"), "{text}");
+}
+
+#[test]
+fn the_secret_of_the_example_is_refused_under_any_key_id_and_beside_another() {
+    for secrets in [
+        "k2:RVhBTVBMRS1PTkxZLURPLU5PVC1VU0UtVEhJUy1LRVkhIQ",
+        "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE,x:RVhBTVBMRS1PTkxZLURPLU5PVC1VU0UtVEhJUy1LRVkhIQ",
+    ] {
+        let mistakes = with(&[("RCPT_TICKET_SECRETS", secrets)]).unwrap_err();
+        assert_eq!(names(&mistakes), ["ticket_secrets"]);
+    }
+}
+
+#[test]
+fn a_sender_is_required_and_the_null_sender_is_said() {
+    assert_eq!(with(&[("RCPT_MAIL_FROM", "<>")]).unwrap().mail_from, "");
+    for nothing in ["", "postmaster", "postmaster@", "<postmaster@example.com>"] {
+        let mistakes = with(&[("RCPT_MAIL_FROM", nothing)]).unwrap_err();
+        assert_eq!(names(&mistakes), ["mail_from"], "{nothing}");
+    }
+    let missing = parse("", &[REQUIRED[0], REQUIRED[2]]).unwrap_err().to_string();
+    assert!(
+        missing.starts_with("mail_from: missing; expected an ASCII email address"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn values_that_contradict_each_other_are_named() {
+    let mistakes = with(&[
+        ("RCPT_CONNECT_TIMEOUT_MS", "90000"),
+        ("RCPT_DNS_TIMEOUT_MS", "10001"),
+        ("RCPT_SOURCE_ADDRESSES", "192.0.2.1,2001:db8::1"),
+        ("RCPT_FAMILIES", "ipv4"),
+    ]);
+    assert!(with(&[("RCPT_BUDGET_MS", "300")]).is_ok(), "the defaults end with it");
+    let expected = "connect_timeout_ms: 90000 is longer than budget_ms, which is 10000\n\
+                    dns_timeout_ms: 10001 is longer than budget_ms, which is 10000\n\
+                    families: leaves out 2001:db8::1 of source_addresses";
+    assert_eq!(mistakes.unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn variables_that_are_no_settings_are_named() {
+    let names = ["RCPT_BUDGET", "RCPT_CONFIG", "RCPT_LISTEN", "PATH", "RCPT_ORIGIN_BIN"];
+    let unknown = unknown_variables(names);
+    let slip = "unknown variable `RCPT_BUDGET`; did you mean `RCPT_BUDGET_MS`?";
+    assert_eq!(unknown.slips.to_string(), slip);
+    let stranger = "unknown variable `RCPT_ORIGIN_BIN`; `origin --help` lists those there are";
+    assert_eq!(unknown.strangers.to_string(), stranger);
 }
 
 #[test]
@@ -55,14 +117,13 @@ fn the_example_shows_every_value_with_its_default() {
             assert_eq!(text, Some(default), "{}", setting.name);
         }
     }
-    parse(&uncommented, &[]).unwrap();
+    parse(&uncommented, &REQUIRED).unwrap();
 }
 
 #[test]
 fn the_defaults_are_those_of_the_design() {
     let config = with(&[("RCPT_NAMESERVERS", "192.0.2.53")]).unwrap();
     assert_eq!(config.listen.to_string(), "127.0.0.1:8788");
-    assert_eq!(config.mail_from, "");
     assert_eq!(config.nameservers, ["192.0.2.53:53".parse().unwrap()]);
     assert_eq!(config.smtp_port, 25);
     assert!(config.allow_networks.is_empty());
@@ -90,7 +151,7 @@ fn the_environment_wins_over_the_file() {
         &[
             ("RCPT_TICKET_SECRETS", SECRETS),
             ("RCPT_HELO_NAME", "Env.Example.Com"),
-            ("RCPT_MAIL_FROM", ""),
+            ("RCPT_MAIL_FROM", "<>"),
             ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8, fd00::/8,192.0.2.9"),
             ("RCPT_STARTTLS", "always"),
             ("RCPT_SOURCE_ADDRESSES", "192.0.2.1, 192.0.2.2=Two.Example.com"),
@@ -100,7 +161,7 @@ fn the_environment_wins_over_the_file() {
     )
     .unwrap();
     assert_eq!(config.helo_name, "env.example.com");
-    assert_eq!(config.mail_from, "", "set to nothing is set");
+    assert_eq!(config.mail_from, "");
     assert_eq!(config.smtp_port, 2525);
     assert_eq!(config.nameservers[1].to_string(), "[2001:db8::1]:5353");
     assert_eq!(config.allow_networks.len(), 3);
@@ -135,6 +196,7 @@ fn names_every_mistake_at_once() {
         ("RCPT_DNS_TIMEOUT_MS", "0"),
         ("RCPT_MAX_PROBES", "0"),
         ("RCPT_STARTTLS", "never"),
+        ("RCPT_FAMILIES", "ipv5"),
         ("RCPT_OPERATOR_SESSIONS", "0"),
         ("RCPT_SESSION_INTERVAL_MS", "-1"),
         ("RCPT_SESSION_RECIPIENTS", "101"),
@@ -150,7 +212,7 @@ fn names_every_mistake_at_once() {
     assert_eq!(names(&mistakes), expected);
     let text = mistakes.to_string();
     assert_eq!(text.lines().count(), expected.len());
-    assert!(text.contains("mail_form: no such value; did you mean mail_from?"), "{text}");
+    assert!(text.contains("unknown key `mail_form`; did you mean `mail_from`?"), "{text}");
     assert!(text.contains(r#"listen: expected ip:port, got "nowhere""#), "{text}");
     assert!(text.contains("ticket_secrets: missing; expected one or two kid:secret"), "{text}");
 }

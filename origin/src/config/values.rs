@@ -1,6 +1,5 @@
 //! Reads each setting from the environment or the file, and collects the mistakes.
 
-use strsim::osa_distance;
 use toml::{Table, Value};
 
 use super::{
@@ -8,8 +7,8 @@ use super::{
     settings::{self, Form, Setting},
 };
 
-/// Slips of the finger in the name of a value that are recognised.
-const MAX_SLIPS: usize = 3;
+/// Its required values are made up, and its secret is public: they have to be replaced.
+const EXAMPLE: &str = include_str!("../../origin.example.toml");
 
 /// The text of every value, and the mistakes found while reading it.
 pub(super) struct Values<'a> {
@@ -31,7 +30,8 @@ impl<'a> Values<'a> {
         })?;
         let known = |key: &String| settings::ALL.iter().any(|setting| setting.name == key);
         let unknown = file.keys().filter(|key| !known(key));
-        let mistakes = unknown.map(|key| Mistake::new(key, &no_such_value(key))).collect();
+        let mistakes =
+            unknown.map(|key| Mistake::unknown("key", key, settings::meant_by(key))).collect();
         Ok(Self { file, environment, mistakes: Mistakes(mistakes) })
     }
 
@@ -45,6 +45,9 @@ impl<'a> Values<'a> {
         let problem = match self.text(setting) {
             Given::Nothing => format!("missing; expected {}", setting.expects),
             Given::WrongForm => format!("expected {}", setting.expects),
+            Given::Text(text) if setting.default.is_none() && is_of_the_example(setting, &text) => {
+                "still the example's; set a value of your own".to_owned()
+            }
             Given::Text(text) => match parse(&text) {
                 Some(value) => return Some(value),
                 None if setting.form == Form::Secret || text.is_empty() => {
@@ -69,6 +72,13 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Whether the setting called `name` is set, and not left at its default.
+    pub(super) fn is_given(&self, name: &str) -> bool {
+        let set = |setting: &Setting| (self.environment)(&setting.variable()).is_some();
+        self.file.contains_key(name)
+            || settings::ALL.iter().any(|setting| setting.name == name && set(setting))
+    }
+
     pub(super) fn finish(self) -> Mistakes {
         self.mistakes
     }
@@ -82,12 +92,14 @@ enum Given {
     Nothing,
 }
 
-fn no_such_value(key: &str) -> String {
-    let slips = |setting: &&Setting| osa_distance(setting.name, key);
-    match settings::ALL.iter().min_by_key(slips).filter(|known| slips(known) <= MAX_SLIPS) {
-        Some(meant) => format!("no such value; did you mean {}?", meant.name),
-        None => "no such value; see --help for those there are".to_owned(),
-    }
+/// Whether `text` is what the example has for `setting`, a secret under whichever key id.
+fn is_of_the_example(setting: &Setting, text: &str) -> bool {
+    let example: Table = EXAMPLE.parse().unwrap_or_default();
+    let shown = example.get(setting.name).and_then(Value::as_str);
+    shown.is_some_and(|shown| match shown.split_once(':') {
+        Some((_, secret)) if setting.form == Form::Secret => text.contains(secret),
+        _ => text.eq_ignore_ascii_case(shown),
+    })
 }
 
 /// The value in the form it has in the environment; `None` when it is not written as `form` asks.

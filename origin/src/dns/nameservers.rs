@@ -1,12 +1,19 @@
 //! The recursive nameservers, asked one after the other.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use hickory_resolver::{
-    Resolver, TokioResolver,
+    Resolver,
     config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts},
     lookup::Lookup,
-    net::{DnsError, NetError, runtime::TokioRuntimeProvider},
+    net::{DnsError, NetError, NoRecords},
     proto::{
         op::ResponseCode,
         rr::{Name, RData, RecordType},
@@ -14,7 +21,7 @@ use hickory_resolver::{
 };
 use tokio::time::{Instant, timeout};
 
-use super::{MAX_CACHED, NoAnswer, answers::Answer};
+use super::{MAX_CACHED, NoAnswer, answers::Answer, transport::Transport};
 
 /// It is our failure after the second nameserver (docs/verdicts.md).
 const NAMESERVERS_ASKED: usize = 2;
@@ -23,36 +30,31 @@ const MAX_CNAME_STEPS: usize = 8;
 /// An absence is believed at most this long, whatever its SOA record says.
 const MAX_CACHED_NEGATIVE: Duration = Duration::from_secs(300);
 
+/// A nameserver that was passed over is asked second for so long.
+const PASSED_OVER: Duration = Duration::from_secs(60);
+
 /// The nameservers, asked one after the other.
-pub(super) struct Nameservers {
-    resolvers: Vec<TokioResolver>,
-    /// For one question to one nameserver.
-    timeout: Duration,
-}
+pub(super) struct Nameservers(Vec<Nameserver>);
 
 impl Nameservers {
     pub(super) fn new(addresses: &[SocketAddr], timeout: Duration) -> Result<Self, NetError> {
-        let resolvers = addresses
-            .iter()
-            .take(NAMESERVERS_ASKED)
-            .map(|nameserver| resolver(*nameserver, timeout))
-            .collect::<Result<_, _>>()?;
-        Ok(Self { resolvers, timeout })
+        let all = addresses.iter().take(NAMESERVERS_ASKED);
+        all.map(|address| Nameserver::new(*address, timeout)).collect::<Result<_, _>>().map(Self)
     }
 
     /// Whether one of them answers at all.
     pub(super) async fn are_reachable(&self) -> bool {
-        for resolver in &self.resolvers {
-            let asked = timeout(self.timeout, resolver.lookup(Name::root(), RecordType::NS)).await;
+        for nameserver in self.in_order() {
+            let asked = nameserver.lookup(Name::root(), RecordType::NS).await;
             match asked {
-                Ok(Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_)))) => return true,
+                Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_))) => return true,
                 // An authoritative server refuses the root and is there all the same.
-                Ok(Err(NetError::Dns(DnsError::ResponseCode(code))))
+                Err(NetError::Dns(DnsError::ResponseCode(code)))
                     if code != ResponseCode::ServFail =>
                 {
                     return true;
                 }
-                Ok(Err(_)) | Err(_) => {}
+                Err(_) => {}
             }
         }
         false
@@ -70,30 +72,122 @@ impl Nameservers {
         };
         // Without it the search list of the system would be tried.
         fqdn.set_fqdn(true);
-        for resolver in &self.resolvers {
-            match timeout(self.timeout, resolver.lookup(fqdn.clone(), kind)).await {
-                Ok(Ok(lookup)) => {
-                    let records = records_of(&lookup, data);
-                    let until = Instant::from_std(lookup.valid_until());
-                    let longest = Instant::now() + MAX_CACHED_NEGATIVE;
-                    let until = if records.is_ok() { until } else { until.min(longest) };
-                    return Answer { records, until: Some(until) };
+        let mut mute = Vec::new();
+        for nameserver in self.in_order() {
+            let answer = match nameserver.lookup(fqdn.clone(), kind).await {
+                Ok(lookup) => of_records(&lookup, &data),
+                Err(NetError::Dns(DnsError::NoRecordsFound(none))) => of_absence(&none),
+                // Of this name it could not find out, which is mostly the name's own fault.
+                Err(NetError::Dns(DnsError::ResponseCode(ResponseCode::ServFail))) => continue,
+                Err(_) => {
+                    mute.push(nameserver);
+                    continue;
                 }
-                Ok(Err(NetError::Dns(DnsError::NoRecordsFound(none)))) => {
-                    let absent = match none.response_code {
-                        ResponseCode::NXDomain => NoAnswer::NoSuchName,
-                        _ => NoAnswer::NoRecords,
-                    };
-                    // RFC 2308 §5: without a SOA record it is not to be remembered.
-                    let ttl = none.negative_ttl.map(|ttl| Duration::from_secs(ttl.into()));
-                    let until = ttl.map(|ttl| Instant::now() + ttl.min(MAX_CACHED_NEGATIVE));
-                    return Answer { records: Err(absent), until };
-                }
-                Ok(Err(_)) | Err(_) => {}
-            }
+            };
+            // What no nameserver answers tells nothing about one of them.
+            mute.into_iter().for_each(Nameserver::pass_over);
+            nameserver.answered();
+            return answer;
         }
         Answer { records: Err(NoAnswer::Failed), until: None }
     }
+
+    /// As configured, those that were passed over lately last.
+    fn in_order(&self) -> Vec<&Nameserver> {
+        let mut all: Vec<_> = self.0.iter().collect();
+        if all.len() > 1 {
+            all.sort_by_cached_key(|nameserver| !nameserver.is_due());
+        }
+        all
+    }
+}
+
+/// One of them, and how it does.
+struct Nameserver {
+    resolver: Resolver<Transport>,
+    /// For a nameserver that does not know EDNS (RFC 6891 §7).
+    without_edns: Resolver<Transport>,
+    knows_edns: AtomicBool,
+    /// For one question.
+    timeout: Duration,
+    /// When it is to be asked first again, if another one had the answer that it did not give.
+    due: Mutex<Option<Instant>>,
+}
+
+impl Nameserver {
+    fn new(address: SocketAddr, timeout: Duration) -> Result<Self, NetError> {
+        Ok(Self {
+            resolver: resolver(address, timeout, true)?,
+            without_edns: resolver(address, timeout, false)?,
+            knows_edns: AtomicBool::new(true),
+            timeout,
+            due: Mutex::default(),
+        })
+    }
+
+    async fn lookup(&self, name: Name, kind: RecordType) -> Result<Lookup, NetError> {
+        let within = |asking| async move {
+            timeout(self.timeout, asking).await.unwrap_or(Err(NetError::Timeout))
+        };
+        if self.knows_edns.load(Ordering::Relaxed) {
+            let answer = within(self.resolver.lookup(name.clone(), kind)).await;
+            match answer {
+                Err(NetError::Dns(DnsError::ResponseCode(
+                    ResponseCode::FormErr | ResponseCode::NotImp,
+                ))) => {}
+                answer => return answer,
+            }
+        }
+        let answer = within(self.without_edns.lookup(name, kind)).await;
+        if matches!(answer, Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_)))) {
+            self.knows_edns.store(false, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// Whether its turn is as configured. Of many questions at once, one finds out whether it is back.
+    fn is_due(&self) -> bool {
+        let mut due = self.due();
+        match *due {
+            None => true,
+            Some(at) if at > Instant::now() => false,
+            Some(_) => {
+                *due = Some(Instant::now() + PASSED_OVER);
+                true
+            }
+        }
+    }
+
+    fn pass_over(&self) {
+        *self.due() = Some(Instant::now() + PASSED_OVER);
+    }
+
+    fn answered(&self) {
+        *self.due() = None;
+    }
+
+    fn due(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn of_records<T>(lookup: &Lookup, data: impl Fn(&RData) -> Option<T>) -> Answer<T> {
+    let records = records_of(lookup, data);
+    let until = Instant::from_std(lookup.valid_until());
+    let longest = Instant::now() + MAX_CACHED_NEGATIVE;
+    let until = if records.is_ok() { until } else { until.min(longest) };
+    Answer { records, until: Some(until) }
+}
+
+fn of_absence<T>(none: &NoRecords) -> Answer<T> {
+    let absent = match none.response_code {
+        ResponseCode::NXDomain => NoAnswer::NoSuchName,
+        _ => NoAnswer::NoRecords,
+    };
+    // RFC 2308 §5: without a SOA record it is not to be remembered.
+    let ttl = none.negative_ttl.map(|ttl| Duration::from_secs(ttl.into()));
+    let until = ttl.map(|ttl| Instant::now() + ttl.min(MAX_CACHED_NEGATIVE));
+    Answer { records: Err(absent), until }
 }
 
 fn records_of<T>(
@@ -108,7 +202,11 @@ fn records_of<T>(
 
 /// A resolver that asks one nameserver and nothing else: which of them is asked next is decided here,
 /// as docs/verdicts.md says, and not by the library's statistics.
-fn resolver(nameserver: SocketAddr, timeout: Duration) -> Result<TokioResolver, NetError> {
+fn resolver(
+    nameserver: SocketAddr,
+    timeout: Duration,
+    edns: bool,
+) -> Result<Resolver<Transport>, NetError> {
     let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()]
         .into_iter()
         .map(|mut connection| {
@@ -121,6 +219,7 @@ fn resolver(nameserver: SocketAddr, timeout: Duration) -> Result<TokioResolver, 
     let mut options = ResolverOpts::default();
     options.timeout = timeout;
     options.attempts = 0;
+    options.edns0 = edns;
     options.use_hosts_file = ResolveHosts::Never;
     options.preserve_intermediates = true;
     options.positive_max_ttl = Some(MAX_CACHED);
@@ -128,7 +227,5 @@ fn resolver(nameserver: SocketAddr, timeout: Duration) -> Result<TokioResolver, 
     options.cache_size = 0;
     // Two questions for each of 512 probes, the default `max_probes`, at once.
     options.max_active_requests = 1_024;
-    Resolver::builder_with_config(config, TokioRuntimeProvider::default())
-        .with_options(options)
-        .build()
+    Resolver::builder_with_config(config, Transport::default()).with_options(options).build()
 }

@@ -7,6 +7,8 @@ use axum::{
 };
 use serde_json::json;
 
+use crate::telemetry::port_check::SHUT_STANDS;
+
 /// What the caller did wrong, or met. The body is `{detail: string}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Error {
@@ -22,7 +24,7 @@ pub(super) enum Error {
     AtCapacity,
     #[error("No nameserver answers.")]
     NoNameserver,
-    #[error("Port 25 is shut: no mail server of the port check can be connected to.")]
+    #[error("Port 25 is shut: no mail server of the port check greets us.")]
     PortShut,
     #[error("Internal error.")]
     Internal,
@@ -55,6 +57,9 @@ impl IntoResponse for Error {
             (self.status(), Json(json!({ "detail": self.to_string() }))).into_response();
         let headers = response.headers_mut();
         match self {
+            Self::PortShut => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(SHUT_STANDS.as_secs()));
+            }
             Self::AtCapacity => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }

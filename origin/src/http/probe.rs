@@ -27,7 +27,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// 1. the ticket, which is bound to the body: 401
 /// 2. the body: 400, 413
 /// 3. a permit: 503 with `Retry-After`
-/// 4. the probe
+/// 4. the probe; 503 with `Retry-After` where port 25 is shut outward
 pub(super) async fn probe(
     extract::State(state): extract::State<Arc<State>>,
     Extension(given_id): Extension<RequestId>,
@@ -50,6 +50,9 @@ pub(super) async fn probe(
     let verdict = state.prober.probe(&address, details).await;
     drop(in_flight);
     record(&state, &id, &verdict, started.elapsed());
+    if state.port_check.excuses(&verdict).await {
+        return Err(Error::PortShut);
+    }
     let mut response = Json(verdict).into_response();
     id.write(response.headers_mut());
     Ok(response)
@@ -67,6 +70,9 @@ pub(super) async fn admitted(
     let ticket =
         Ticket::check(secrets, &token, &body, clock::unix_now()).map_err(|_| bad_ticket(state))?;
     let id = RequestId::parse(&ticket.jti).unwrap_or(given_id);
+    if state.port_check.is_shut() {
+        return Err(Error::PortShut);
+    }
     Ok((body, id))
 }
 

@@ -1,6 +1,6 @@
 //! What came of asking one host.
 
-use rcpt_shared::Verdict;
+use rcpt_shared::{Stage, Verdict};
 
 pub(super) enum Attempt {
     /// The verdict stands, whatever another host would say.
@@ -15,6 +15,12 @@ impl Attempt {
             Self::Settled(verdict) => Self::Settled(change(verdict)),
             Self::NextHost(failure) => Self::NextHost(change(failure)),
         }
+    }
+
+    /// Whether a server said anything at all.
+    pub(super) fn was_greeted(&self) -> bool {
+        let (Self::Settled(verdict) | Self::NextHost(verdict)) = self;
+        verdict.stage > Stage::Banner || verdict.smtp_code.is_some()
     }
 
     /// For a domain with one host there is no next one.

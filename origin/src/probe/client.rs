@@ -1,7 +1,7 @@
 //! How we speak with a mail host: under which name, in the clear or encrypted, remembering what the host
 //! showed of itself.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use rcpt_shared::{Address, Stage};
 use tokio::net::TcpStream;
@@ -11,6 +11,7 @@ use super::host_memory::{HostMemory, Offers};
 use crate::{
     config::{Config, StartTls},
     smtp::{Answer, Broken, Dialer, Envelope, Failure, Greeting, HeloIdentity, Session, Tls},
+    telemetry::port_check::PortCheck,
     verdict,
 };
 
@@ -28,6 +29,7 @@ pub(super) struct Client {
     session_recipients: usize,
     dialer: Dialer,
     tls: Tls,
+    pub(super) port_check: Arc<PortCheck>,
     pub(super) memory: HostMemory,
 }
 
@@ -40,15 +42,25 @@ pub(super) struct Call<'a> {
 }
 
 impl Client {
-    pub(super) fn new(config: &Config, dialer: Dialer, tls: Tls) -> Self {
+    pub(super) fn new(
+        config: &Config,
+        dialer: Dialer,
+        tls: Tls,
+        port_check: Arc<PortCheck>,
+    ) -> Self {
         Self {
-            identities: HeloIdentity::all(&config.helo_name, &config.source_addresses),
+            identities: HeloIdentity::all(
+                &config.helo_name,
+                &config.source_addresses,
+                config.families,
+            ),
             unbound: HeloIdentity::unbound(&config.helo_name),
             reverse_path: config.mail_from.clone(),
             starttls: config.starttls,
             session_recipients: config.session_recipients,
             dialer,
             tls,
+            port_check,
             memory: HostMemory::default(),
         }
     }

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 
 use rand::Rng as _;
 use rcpt_shared::{Address, Reason, Stage, Status, Verdict};
-use tokio::time::Instant;
 
 use super::{
     attempt::Attempt,
@@ -86,7 +85,8 @@ impl HostProbe<'_> {
             }
         }
         progress.stage = Stage::Dns;
-        let addresses = match Box::pin(self.resolver.addresses(host, found)).await {
+        let finding = self.resolver.addresses(host, found);
+        let addresses = match Box::pin(progress.wait(finding)).await {
             Ok(addresses) if addresses.is_empty() => {
                 return Attempt::NextHost(no_usable_address());
             }
@@ -99,7 +99,14 @@ impl HostProbe<'_> {
             None => Box::pin(self.access(request, conversation, progress)).await,
         };
         match access {
-            Access::Permit(permit) => self.dial(conversation, addresses, permit, progress).await,
+            Access::Permit(permit) => {
+                let attempt = self.dial(conversation, addresses, permit, progress).await;
+                // A route may have a port of its own.
+                if matches!(found, Found::InDns) && attempt.was_greeted() {
+                    self.client.port_check.heard_banner();
+                }
+                attempt
+            }
             Access::Attempt(attempt) => attempt,
         }
     }
@@ -111,11 +118,7 @@ impl HostProbe<'_> {
         conversation: Conversation<'_>,
         progress: &mut Progress,
     ) -> Access {
-        let since = Instant::now();
-        progress.waiting = Some(since);
-        let acquired = self.pool.session(request).await;
-        progress.waiting = None;
-        progress.waited += since.elapsed();
+        let acquired = progress.wait(self.pool.session(request)).await;
         let (session, permit) = match acquired {
             Ok(Acquired::New(permit)) => return Access::Permit(permit),
             Ok(Acquired::Idle(session, permit)) => (session, permit),

@@ -21,6 +21,7 @@ use crate::{
     pool::{Limits, Pool, operators},
     single_flight::SingleFlight,
     smtp::{Dialer, HeloIdentity, Tls},
+    telemetry::port_check::PortCheck,
     verdict::assess,
 };
 
@@ -42,12 +43,25 @@ pub struct Prober {
 pub(super) struct Progress {
     pub stage: Stage,
     pub mx_host: Option<Arc<str>>,
-    /// Since when no session is to be had: what the operator may be asked is used up by others.
+    /// Since when something is waited for that is not the server's: a session while what the operator may
+    /// be asked is used up by others, or an answer of a nameserver.
     pub waiting: Option<Instant>,
     /// Time lost that way.
     pub waited: Duration,
     /// The verdict, while only the control recipient is waited for.
     pub settled: Option<Box<Verdict>>,
+}
+
+impl Progress {
+    /// Waits for what is not the server's.
+    pub(super) async fn wait<T>(&mut self, waited_for: impl Future<Output = T>) -> T {
+        let since = Instant::now();
+        self.waiting = Some(since);
+        let come = waited_for.await;
+        self.waiting = None;
+        self.waited += since.elapsed();
+        come
+    }
 }
 
 /// What is asked.
@@ -58,14 +72,21 @@ pub(super) struct Question<'a> {
 }
 
 impl Prober {
-    pub fn new(config: Config, dns: Dns, guard: Guard, dialer: Dialer, tls: Tls) -> Arc<Self> {
+    pub fn new(
+        config: Config,
+        dns: Dns,
+        guard: Guard,
+        dialer: Dialer,
+        tls: Tls,
+        port_check: Arc<PortCheck>,
+    ) -> Arc<Self> {
         let limits = Limits {
             sessions: config.operator_sessions,
             interval: config.session_interval,
             idle: MAX_IDLE,
             heeds_refusals: true,
         };
-        let client = Client::new(&config, dialer, tls);
+        let client = Client::new(&config, dialer, tls, port_check);
         let pool = Pool::new(limits, client.identities().len(), quit_in_background);
         let resolver = Resolver { dns, guard, smtp_port: config.smtp_port };
         Arc::new(Self { config, resolver, client, pool, flights: Default::default() })
@@ -135,10 +156,10 @@ impl Prober {
         // A server that was left less than half the time is not to blame for it.
         let waited = progress.waited + progress.waiting.map_or(Duration::ZERO, |at| at.elapsed());
         let ours = progress.waiting.is_some() || waited >= self.config.budget / 2;
-        let (status, reason) = if ours {
-            (Status::FatalException, Reason::OurLimit)
-        } else {
-            (Status::SmtpTimeout, Reason::Timeout)
+        let (status, reason) = match progress.stage {
+            Stage::Dns => (Status::FatalException, Reason::DnsFailure),
+            _ if ours => (Status::FatalException, Reason::OurLimit),
+            _ => (Status::SmtpTimeout, Reason::Timeout),
         };
         Verdict {
             mx_host: progress.mx_host.map(|host| host.to_string()),
@@ -155,7 +176,7 @@ impl Prober {
             Some(Route::NoMx) => return no_mail_hosts(NoMailHosts::NullMx),
             None => {}
         }
-        match Box::pin(mx::mail_hosts(self.dns(), domain)).await {
+        match Box::pin(progress.wait(mx::mail_hosts(self.dns(), domain))).await {
             Ok(MailHosts::Explicit(hosts)) => self.ask_hosts(hosts, question, progress).await,
             Ok(MailHosts::Implicit) => self.ask_implicit(question, progress).await,
             Err(reason) => no_mail_hosts(reason),

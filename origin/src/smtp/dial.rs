@@ -1,20 +1,21 @@
-//! Connecting: addresses raced as in Happy Eyeballs, from the configured source addresses.
+//! Connecting: the two families raced as in Happy Eyeballs, from the configured source addresses.
 
 use std::{
     io,
     net::{IpAddr, SocketAddr},
+    pin::pin,
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use tokio::{
     net::{TcpSocket, TcpStream},
-    task::JoinSet,
-    time::{sleep, timeout},
+    time::timeout,
 };
 
 use super::HeloIdentity;
 
-/// RFC 8305 §5: the recommended delay before the next address is tried beside the last.
+/// RFC 8305 §5: the recommended delay before the other family is tried beside the first.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 /// Why there is no connection.
@@ -22,12 +23,33 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 pub enum Unconnected {
     #[error("refused, unreachable or silent")]
     Theirs,
-    /// Out of ports or descriptors: says nothing about the server.
-    #[error("no socket to connect with")]
+    /// Out of ports or descriptors, no route, or forbidden by our own firewall: says nothing about the
+    /// server.
+    #[error("no way to connect from here")]
     Ours,
 }
 
+/// What came of trying an address; the greatest of several is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Failed {
+    /// No route to the address, forbidden on this machine or switched off, which may be so for one family alone: a
+    /// server that the other family found shut is not excused by it.
+    NoWay,
+    Theirs,
+    NoSocket,
+}
+
+impl From<Failed> for Unconnected {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Theirs => Self::Theirs,
+            Failed::NoWay | Failed::NoSocket => Self::Ours,
+        }
+    }
+}
+
 /// Opens connections to mail servers.
+#[derive(Debug, Clone, Copy)]
 pub struct Dialer {
     timeout: Duration,
 }
@@ -38,56 +60,80 @@ impl Dialer {
         Self { timeout }
     }
 
-    /// Connects to the first of `addresses` that accepts. It and those that failed are taken out of
-    /// `addresses`; what remains is still to be tried.
+    /// Connects to the first of `addresses` that accepts. The addresses of a family are tried one after
+    /// the other, so that a server never sees a connection that is not used beside one that is. The
+    /// address that accepted and those that failed are taken out of `addresses`; what remains is still to
+    /// be tried.
     ///
     /// # Errors
-    /// [`Unconnected`] when none accepts: `Ours` if that was so for any of them.
+    /// [`Unconnected`] when none accepts.
     pub async fn race(
         &self,
         from: &HeloIdentity,
         addresses: &mut Vec<SocketAddr>,
     ) -> Result<(TcpStream, SocketAddr), Unconnected> {
         if let [only] = addresses[..] {
-            // The common case needs no task.
             addresses.clear();
             return self.connect(from, only).await.map(|stream| (stream, only));
         }
-        Box::pin(self.race_all(from, addresses)).await
+        Box::pin(self.race_families(from, addresses)).await
     }
 
-    async fn race_all(
+    async fn race_families(
         &self,
         from: &HeloIdentity,
         addresses: &mut Vec<SocketAddr>,
     ) -> Result<(TcpStream, SocketAddr), Unconnected> {
-        let mut failure = Unconnected::Theirs;
-        let mut attempts = JoinSet::new();
-        let mut waiting = addresses.clone().into_iter();
-        loop {
-            match waiting.next() {
-                Some(address) => {
-                    let connecting = connect(from.source_for(address), address, self.timeout);
-                    attempts.spawn(async move { (address, connecting.await) });
-                }
-                None if attempts.is_empty() => return Err(failure),
-                None => {}
-            }
-            let more = waiting.len() > 0;
-            tokio::select! {
-                Some(ended) = attempts.join_next() => {
-                    // A task that panicked has lost its address: it stays, and the caller bounds it.
-                    let Ok((address, result)) = ended else { continue };
-                    addresses.retain(|other| *other != address);
-                    match result {
-                        Ok(stream) => return Ok((stream, address)),
-                        Err(Unconnected::Ours) => failure = Unconnected::Ours,
-                        Err(Unconnected::Theirs) => {}
-                    }
-                }
-                () = sleep(ATTEMPT_DELAY), if more => {}
+        let preferred = addresses.first().is_some_and(SocketAddr::is_ipv4);
+        let (mut first, mut second): (Vec<_>, Vec<_>) =
+            addresses.iter().partition(|address| address.is_ipv4() == preferred);
+        let won = self.race_two(from, &mut first, &mut second).await;
+        addresses.retain(|address| first.contains(address) || second.contains(address));
+        won.map_err(Unconnected::from)
+    }
+
+    async fn race_two(
+        &self,
+        from: &HeloIdentity,
+        first: &mut Vec<SocketAddr>,
+        second: &mut Vec<SocketAddr>,
+    ) -> Result<(TcpStream, SocketAddr), Failed> {
+        let mut first = pin!(self.one_after_the_other(from, first));
+        let mut second = pin!(self.one_after_the_other(from, second));
+        if let Ok(ended) = timeout(ATTEMPT_DELAY, &mut first).await {
+            return match ended {
+                Ok(connected) => Ok(connected),
+                Err(failed) => second.await.map_err(|other| other.max(failed)),
+            };
+        }
+        tokio::select! {
+            ended = &mut first => match ended {
+                Ok(connected) => Ok(connected),
+                Err(failed) => second.await.map_err(|other| other.max(failed)),
+            },
+            ended = &mut second => match ended {
+                Ok(connected) => Ok(connected),
+                Err(failed) => first.await.map_err(|other| other.max(failed)),
+            },
+        }
+    }
+
+    /// Takes each address out of `addresses` once it is known whether it accepts.
+    async fn one_after_the_other(
+        &self,
+        from: &HeloIdentity,
+        addresses: &mut Vec<SocketAddr>,
+    ) -> Result<(TcpStream, SocketAddr), Failed> {
+        let mut failure = Failed::NoWay;
+        while let Some(address) = addresses.first().copied() {
+            let tried = self.try_one(from, address).await;
+            addresses.remove(0);
+            match tried {
+                Ok(stream) => return Ok((stream, address)),
+                Err(failed) => failure = failure.max(failed),
             }
         }
+        Err(failure)
     }
 
     /// Connects to `address`.
@@ -99,6 +145,13 @@ impl Dialer {
         from: &HeloIdentity,
         address: SocketAddr,
     ) -> Result<TcpStream, Unconnected> {
+        Ok(self.try_one(from, address).await?)
+    }
+
+    async fn try_one(&self, from: &HeloIdentity, address: SocketAddr) -> Result<TcpStream, Failed> {
+        if !from.dials(address) {
+            return Err(Failed::NoWay);
+        }
         connect(from.source_for(address), address, self.timeout).await
     }
 }
@@ -107,13 +160,31 @@ async fn connect(
     source: Option<IpAddr>,
     address: SocketAddr,
     within: Duration,
-) -> Result<TcpStream, Unconnected> {
-    let socket = socket(source, address).map_err(|_| Unconnected::Ours)?;
-    match timeout(within, socket.connect(address)).await {
+) -> Result<TcpStream, Failed> {
+    let socket = socket(source, address).map_err(|_| Failed::NoSocket)?;
+    let mut connecting = pin!(socket.connect(address));
+    // What our own system objects to, it says at once. Later the same errors are words of routers on the
+    // way (ICMP), as good as silence.
+    match connecting.as_mut().now_or_never() {
+        Some(Ok(stream)) => return Ok(stream),
+        Some(Err(error)) => return Err(objection(&error)),
+        None => {}
+    }
+    match timeout(within, connecting).await {
         Ok(Ok(stream)) => Ok(stream),
         // Linux reports an exhausted port range only now.
-        Ok(Err(error)) if error.kind() == io::ErrorKind::AddrNotAvailable => Err(Unconnected::Ours),
-        Ok(Err(_)) | Err(_) => Err(Unconnected::Theirs),
+        Ok(Err(error)) if error.kind() == io::ErrorKind::AddrNotAvailable => Err(Failed::NoSocket),
+        Ok(Err(_)) | Err(_) => Err(Failed::Theirs),
+    }
+}
+
+/// What an error means that our own system gave instead of sending anything.
+fn objection(error: &io::Error) -> Failed {
+    match error.kind() {
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied => Failed::NoWay,
+        io::ErrorKind::AddrNotAvailable => Failed::NoSocket,
+        // The loopback refuses at once.
+        _ => Failed::Theirs,
     }
 }
 
@@ -126,79 +197,4 @@ fn socket(source: Option<IpAddr>, address: SocketAddr) -> io::Result<TcpSocket> 
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{net::SocketAddr, time::Duration};
-
-    use tokio::net::TcpListener;
-
-    use super::{Dialer, Unconnected};
-    use crate::{config::SourceAddress, smtp::HeloIdentity};
-
-    async fn listener() -> (TcpListener, SocketAddr) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        (listener, address)
-    }
-
-    /// A port that was just free refuses connections.
-    async fn refusing() -> SocketAddr {
-        listener().await.1
-    }
-
-    fn dialer() -> Dialer {
-        Dialer::new(Duration::from_secs(5))
-    }
-
-    fn from(source: Option<&str>) -> HeloIdentity {
-        let source = source
-            .map(|ip| SourceAddress { ip: ip.parse().unwrap(), helo_name: None })
-            .into_iter()
-            .collect::<Vec<_>>();
-        HeloIdentity::all("probe.example.com", &source).remove(0)
-    }
-
-    #[tokio::test]
-    async fn the_first_address_that_accepts_wins_and_the_rest_remain() {
-        let (_first, accepting) = listener().await;
-        let (_second, never_tried) = listener().await;
-        let mut addresses = vec![refusing().await, accepting, never_tried];
-        let (stream, address) = dialer().race(&from(None), &mut addresses).await.unwrap();
-        assert_eq!((address, stream.peer_addr().unwrap()), (accepting, accepting));
-        assert_eq!(addresses, [never_tried]);
-    }
-
-    #[tokio::test]
-    async fn when_none_accepts_none_remains() {
-        for count in [1, 3] {
-            let mut addresses = Vec::new();
-            for _ in 0..count {
-                addresses.push(refusing().await);
-            }
-            assert_eq!(
-                dialer().race(&from(None), &mut addresses).await.unwrap_err(),
-                Unconnected::Theirs
-            );
-            assert!(addresses.is_empty());
-        }
-    }
-
-    #[tokio::test]
-    async fn connects_from_the_address_of_the_identity() {
-        let (listener, address) = listener().await;
-        for source in ["127.0.0.2", "127.0.0.3"] {
-            let _stream = dialer().connect(&from(Some(source)), address).await.unwrap();
-            assert_eq!(listener.accept().await.unwrap().1.ip().to_string(), source);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_socket_that_cannot_be_had_is_our_failure() {
-        let (_listener, address) = listener().await;
-        let nowhere = from(Some("192.0.2.1"));
-        let failure = dialer().connect(&nowhere, address).await.unwrap_err();
-        assert_eq!(failure, Unconnected::Ours);
-        let mut addresses = vec![address, refusing().await];
-        let failure = dialer().race(&nowhere, &mut addresses).await.unwrap_err();
-        assert_eq!(failure, Unconnected::Ours);
-    }
-}
+mod tests;

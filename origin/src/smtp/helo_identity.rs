@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::config::SourceAddress;
+use crate::config::{Families, SourceAddress};
 
 /// One name we go by. Without an address of a family, the system chooses one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,12 +10,18 @@ pub struct HeloIdentity {
     pub helo_name: String,
     v4: Option<IpAddr>,
     v6: Option<IpAddr>,
+    families: Families,
 }
 
 impl HeloIdentity {
     /// The identities that `sources` make up, at least one: for each name its nth IPv4 address
-    /// with its nth IPv6 address.
-    pub fn all(helo_name: &str, sources: &[SourceAddress]) -> Vec<Self> {
+    /// with its nth IPv6 address. Each dials by `families`, or if nothing is said by those of its
+    /// addresses.
+    pub fn all(
+        helo_name: &str,
+        sources: &[SourceAddress],
+        families: Option<Families>,
+    ) -> Vec<Self> {
         let mut identities: Vec<Self> = Vec::new();
         for source in sources {
             let name = source.helo_name.as_deref().unwrap_or(helo_name);
@@ -26,7 +32,7 @@ impl HeloIdentity {
             match identities.iter_mut().find(lacks_family) {
                 Some(identity) => *identity.family(source.ip) = Some(source.ip),
                 None => {
-                    let mut identity = Self { helo_name: name.to_owned(), v4: None, v6: None };
+                    let mut identity = Self::unbound(name);
                     *identity.family(source.ip) = Some(source.ip);
                     identities.push(identity);
                 }
@@ -35,12 +41,22 @@ impl HeloIdentity {
         if identities.is_empty() {
             identities.push(Self::unbound(helo_name));
         }
+        for identity in &mut identities {
+            identity.families = families.unwrap_or_else(|| identity.own_families());
+        }
         identities
     }
 
     /// The name alone: the system chooses the addresses.
     pub fn unbound(helo_name: &str) -> Self {
-        Self { helo_name: helo_name.to_owned(), v4: None, v6: None }
+        Self { helo_name: helo_name.to_owned(), v4: None, v6: None, families: Families::BOTH }
+    }
+
+    const fn own_families(&self) -> Families {
+        match (self.v4, self.v6) {
+            (None, None) => Families::BOTH,
+            (v4, v6) => Families { ipv4: v4.is_some(), ipv6: v6.is_some() },
+        }
     }
 
     const fn family(&mut self, ip: IpAddr) -> &mut Option<IpAddr> {
@@ -52,6 +68,15 @@ impl HeloIdentity {
         if peer.is_ipv4() { self.v4 } else { self.v6 }
     }
 
+    pub const fn families(&self) -> Families {
+        self.families
+    }
+
+    /// Whether it may connect to `peer` at all.
+    pub const fn dials(&self, peer: SocketAddr) -> bool {
+        self.families.include(peer.ip())
+    }
+
     /// The addresses that were configured for it.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.v4.into_iter().chain(self.v6)
@@ -60,7 +85,7 @@ impl HeloIdentity {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeloIdentity, SourceAddress};
+    use super::{Families, HeloIdentity, SourceAddress};
 
     fn identities(sources: &[(&str, Option<&str>)]) -> Vec<(String, Vec<String>)> {
         let sources: Vec<_> = sources
@@ -70,7 +95,7 @@ mod tests {
                 helo_name: name.map(ToOwned::to_owned),
             })
             .collect();
-        HeloIdentity::all("one.example", &sources)
+        HeloIdentity::all("one.example", &sources, None)
             .into_iter()
             .map(|identity| {
                 let addresses = identity.addresses().map(|ip| ip.to_string()).collect();
@@ -100,5 +125,25 @@ mod tests {
                 "one.example 192.0.2.3"
             ]
         );
+    }
+
+    #[test]
+    fn a_name_without_an_address_of_a_family_does_not_dial_it_unless_that_is_said() {
+        let source = SourceAddress { ip: "192.0.2.1".parse().unwrap(), helo_name: None };
+        let sources = std::slice::from_ref(&source);
+        let dials = |sources: &[SourceAddress], families, peer: &str| {
+            let identity = HeloIdentity::all("one.example", sources, families).remove(0);
+            identity.dials(peer.parse().unwrap())
+        };
+        let v6_only = Some(Families { ipv4: false, ipv6: true });
+        for (sources, families, v4, v6) in [
+            (&[][..], None, true, true),
+            (&[][..], v6_only, false, true),
+            (sources, None, true, false),
+            (sources, Some(Families::BOTH), true, true),
+        ] {
+            assert_eq!(dials(sources, families, "198.51.100.1:25"), v4);
+            assert_eq!(dials(sources, families, "[2001:db8::2]:25"), v6);
+        }
     }
 }

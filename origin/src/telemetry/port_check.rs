@@ -1,85 +1,187 @@
-//! Whether mail servers can be connected to at all. Most clouds shut port 25 until they are asked, and
-//! a shut port looks like the recipient's fault: it must be an operator's alarm and no user's verdict.
+//! Whether port 25 is open outward. Most clouds shut it until they are asked, and a shut port looks like
+//! the recipient's fault: it must be an operator's alarm and no user's verdict.
 
-use std::time::Duration;
-
-use tokio::{
-    net::TcpStream,
-    sync::Mutex,
-    time::{Instant, timeout},
+use std::{
+    fmt,
+    net::SocketAddr,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use crate::config::Server;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use rcpt_shared::{Stage, Verdict};
+use tokio::{
+    net::{TcpStream, lookup_host},
+    time::{Instant, sleep, timeout},
+};
 
-/// How long an answer stands: load balancers ask every few seconds, and the servers asked are others'.
-const OPEN_STANDS: Duration = Duration::from_secs(300);
-const SHUT_STANDS: Duration = Duration::from_secs(15);
+use crate::{
+    config::Server,
+    smtp::{Dialer, Failure, Greeting, HeloIdentity, Session},
+};
 
-/// The servers that are tried, and what came of it last.
+/// A banner proves for so long that the port is open.
+const HEARD_STANDS: Duration = Duration::from_secs(60);
+/// How often the servers are asked while the port is shut. They are others' servers, and load balancers
+/// ask for `/ready` every few seconds.
+pub const SHUT_STANDS: Duration = Duration::from_secs(15);
+/// For one server, up to its banner.
+const PATIENCE: Duration = Duration::from_secs(6);
+
+/// The servers that are asked, and what is known of the port.
 pub struct PortCheck {
     servers: Vec<Server>,
-    patience: Duration,
-    last: Mutex<Option<(bool, Instant)>>,
+    dialer: Dialer,
+    identity: HeloIdentity,
+    known: Mutex<Known>,
+    /// Held while asking: a second question waits for the answer to the first.
+    asking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    Nothing,
+    /// Some mail server greeted us.
+    Heard(Instant),
+    /// Every server was asked, and none greeted us.
+    AllFailed(Instant),
+}
+
+/// Why a server was not heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unheard {
+    NoAddress,
+    Unconnected,
+    NoBanner,
+}
+
+impl fmt::Display for Unheard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoAddress => "has no address",
+            Self::Unconnected => "cannot be connected to",
+            Self::NoBanner => "accepts a connection and sends no SMTP banner",
+        })
+    }
 }
 
 impl PortCheck {
-    pub fn new(servers: Vec<Server>, patience: Duration) -> Self {
-        Self { servers, patience, last: Mutex::new(None) }
+    /// Without `servers` the port is taken to be open.
+    pub fn new(servers: Vec<Server>, dialer: Dialer, identity: HeloIdentity) -> Self {
+        let (known, asking) = (Mutex::new(Known::Nothing), tokio::sync::Mutex::default());
+        Self { servers, dialer, identity, known, asking }
     }
 
-    /// Whether one of the servers could be connected to lately; `true` when none is configured.
+    /// Any mail server greeted us on port 25.
+    pub fn heard_banner(&self) {
+        if !self.servers.is_empty() {
+            self.learnt(true);
+        }
+    }
+
+    /// Whether every server failed when last asked, and none has been heard since. Asks nobody.
+    pub fn is_shut(&self) -> bool {
+        matches!(*self.known(), Known::AllFailed(_))
+    }
+
+    /// Whether the port is open: a banner was heard within the last minute, or is heard now.
     pub async fn is_open(&self) -> bool {
-        if self.servers.is_empty() {
-            return true;
+        if let Some(open) = self.fresh() {
+            return open;
         }
-        // Held while trying: a second question waits for the answer to the first.
-        let mut last = self.last.lock().await;
-        if let Some((open, at)) = *last {
-            let stands = if open { OPEN_STANDS } else { SHUT_STANDS };
-            if at.elapsed() < stands {
-                return open;
-            }
+        let _asking = self.asking.lock().await;
+        if let Some(open) = self.fresh() {
+            return open;
         }
-        let mut open = false;
-        for server in &self.servers {
-            if self.connects(server).await {
-                open = true;
-                break;
-            }
-        }
-        *last = Some((open, Instant::now()));
+        let open = self.any_greets().await;
+        self.learnt(open);
         open
     }
 
-    /// Whether `server` accepts a connection.
-    pub async fn connects(&self, server: &Server) -> bool {
-        let connecting = TcpStream::connect((server.host.as_str(), server.port));
-        matches!(timeout(self.patience, connecting).await, Ok(Ok(_)))
+    /// Whether `verdict` blames a server that could not be reached while the port is shut.
+    pub async fn excuses(&self, verdict: &Verdict) -> bool {
+        verdict.stage == Stage::Connect && verdict.smtp_code.is_none() && !self.is_open().await
+    }
+
+    /// Keeps what is known fresh, for ever.
+    pub async fn watch(&self) {
+        loop {
+            self.is_open().await;
+            sleep(SHUT_STANDS).await;
+        }
+    }
+
+    /// Whether `server` greets us.
+    ///
+    /// # Errors
+    /// [`Unheard`].
+    pub async fn greets(&self, server: &Server) -> Result<(), Unheard> {
+        let stream = timeout(PATIENCE, self.connect(server));
+        let stream = stream.await.unwrap_or(Err(Unheard::Unconnected))?;
+        let mut stage = Stage::Banner;
+        let opening =
+            Session::open(stream, &self.identity.helo_name, Greeting::default(), &mut stage);
+        match timeout(PATIENCE, opening).await {
+            Ok(Ok(session)) => {
+                session.quit().await;
+                Ok(())
+            }
+            // Whatever else it says, it was heard.
+            Ok(Err(Failure::Refused(..))) => Ok(()),
+            Ok(Err(_)) | Err(_) if stage > Stage::Banner => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Unheard::NoBanner),
+        }
+    }
+
+    async fn connect(&self, Server { host, port }: &Server) -> Result<TcpStream, Unheard> {
+        let found = lookup_host((host.as_str(), *port)).await;
+        let mut addresses: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
+        if addresses.is_empty() {
+            return Err(Unheard::NoAddress);
+        }
+        let connected = self.dialer.race(&self.identity, &mut addresses).await;
+        connected.map(|(stream, _)| stream).map_err(|_| Unheard::Unconnected)
+    }
+
+    async fn any_greets(&self) -> bool {
+        let mut asked: FuturesUnordered<_> =
+            self.servers.iter().map(|server| self.greets(server)).collect();
+        while let Some(told) = asked.next().await {
+            if told.is_ok() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What is known and still stands.
+    fn fresh(&self) -> Option<bool> {
+        if self.servers.is_empty() {
+            return Some(true);
+        }
+        match *self.known() {
+            Known::Heard(at) if at.elapsed() < HEARD_STANDS => Some(true),
+            Known::AllFailed(at) if at.elapsed() < SHUT_STANDS => Some(false),
+            Known::Nothing | Known::Heard(_) | Known::AllFailed(_) => None,
+        }
+    }
+
+    fn learnt(&self, open: bool) {
+        let now = Instant::now();
+        let news = if open { Known::Heard(now) } else { Known::AllFailed(now) };
+        match (std::mem::replace(&mut *self.known(), news), open) {
+            (Known::AllFailed(_), true) => tracing::info!("port 25 is open again"),
+            (Known::Nothing | Known::Heard(_), false) => {
+                tracing::error!("port 25 is shut: no server of port_check greets us");
+            }
+            _ => {}
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tokio::net::TcpListener;
-
-    use super::{PortCheck, Server};
-
-    fn check(ports: &[u16]) -> PortCheck {
-        let servers = ports.iter().map(|port| Server { host: "127.0.0.1".to_owned(), port: *port });
-        PortCheck::new(servers.collect(), Duration::from_secs(5))
-    }
-
-    #[tokio::test]
-    async fn one_server_that_answers_is_enough_and_none_configured_is_no_alarm() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let open = listener.local_addr().unwrap().port();
-        let shut = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-        assert!(check(&[]).is_open().await);
-        assert!(check(&[shut, open]).is_open().await);
-        let checked = check(&[shut]);
-        assert!(!checked.is_open().await);
-        assert!(!checked.is_open().await, "told again from memory");
-    }
-}
+mod tests;

@@ -112,9 +112,9 @@ pub fn origin(environment: &[(&str, &str)]) -> Router {
 pub fn state(environment: &[(&str, &str)]) -> Arc<State> {
     let mut variables = HashMap::from([
         ("RCPT_HELO_NAME", "probe.example.com"),
+        ("RCPT_MAIL_FROM", "<>"),
         ("RCPT_TICKET_SECRETS", SECRETS),
         ("RCPT_NAMESERVERS", "127.0.0.1:9"),
-        ("RCPT_DNS_TIMEOUT_MS", "1000"),
     ]);
     variables.extend(environment.iter().copied());
     let config = Config::parse("", &|name| variables.get(name).map(ToString::to_string)).unwrap();

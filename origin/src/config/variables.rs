@@ -1,0 +1,36 @@
+//! Environment variables that look like settings and are none.
+
+use super::{Mistake, Mistakes, settings};
+
+const PREFIX: &str = "RCPT_";
+/// The path of the file, which is no value in it.
+const CONFIG: &str = "RCPT_CONFIG";
+
+/// Variables of the environment that begin with `RCPT_` and name no setting.
+#[derive(Debug, Default)]
+pub struct UnknownVariables {
+    /// Almost the name of a setting.
+    pub slips: Mistakes,
+    /// Anything else, which may belong to another program.
+    pub strangers: Mistakes,
+}
+
+/// Looks through the names of variables.
+pub fn unknown_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> UnknownVariables {
+    let mut unknown = UnknownVariables::default();
+    for variable in names {
+        let Some(name) = variable.strip_prefix(PREFIX).map(str::to_ascii_lowercase) else {
+            continue;
+        };
+        let known = settings::ALL.iter().any(|setting| setting.variable() == variable);
+        if known || variable == CONFIG {
+            continue;
+        }
+        let meant = settings::meant_by(&name)
+            .map(|meant| format!("{PREFIX}{}", meant.to_ascii_uppercase()));
+        let mistake = Mistake::unknown("variable", variable, meant.as_deref());
+        let list = if meant.is_some() { &mut unknown.slips } else { &mut unknown.strangers };
+        list.0.push(mistake);
+    }
+    unknown
+}

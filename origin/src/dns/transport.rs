@@ -1,0 +1,195 @@
+//! How questions travel: UDP sockets that belong to one nameserver, so that the system tells at once when
+//! it is shut.
+
+use std::{
+    future::Future,
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use hickory_resolver::net::runtime::{
+    DnsUdpSocket, RuntimeProvider, TokioHandle, TokioRuntimeProvider, TokioTime,
+};
+use tokio::{
+    io::{Interest, ReadBuf},
+    net::UdpSocket,
+};
+
+type Waiting<'f, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'f>>;
+
+/// What clears the readiness of a socket that has no error to tell.
+const NOTHING: io::ErrorKind = io::ErrorKind::WouldBlock;
+
+/// The library's own transport, but for UDP.
+#[derive(Clone, Default)]
+pub(super) struct Transport(TokioRuntimeProvider);
+
+impl RuntimeProvider for Transport {
+    type Handle = TokioHandle;
+    type Timer = TokioTime;
+    type Udp = ConnectedSocket;
+    type Tcp = <TokioRuntimeProvider as RuntimeProvider>::Tcp;
+
+    fn create_handle(&self) -> Self::Handle {
+        self.0.create_handle()
+    }
+
+    fn connect_tcp(
+        &self,
+        nameserver: SocketAddr,
+        from: Option<SocketAddr>,
+        within: Option<Duration>,
+    ) -> Waiting<'static, Self::Tcp> {
+        self.0.connect_tcp(nameserver, from, within)
+    }
+
+    fn bind_udp(&self, from: SocketAddr, nameserver: SocketAddr) -> Waiting<'static, Self::Udp> {
+        Box::pin(async move {
+            let socket = UdpSocket::bind(from).await?;
+            // Unconnected, it would not hear of a "port unreachable", and wait.
+            socket.connect(nameserver).await?;
+            Ok(ConnectedSocket { socket, nameserver, asked: Mutex::default() })
+        })
+    }
+}
+
+/// A socket for one question to one nameserver.
+pub(super) struct ConnectedSocket {
+    socket: UdpSocket,
+    nameserver: SocketAddr,
+    /// The message sent.
+    asked: Mutex<Vec<u8>>,
+}
+
+impl ConnectedSocket {
+    fn asked(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DnsUdpSocket for ConnectedSocket {
+    type Time = TokioTime;
+
+    fn poll_recv_from(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        let mut room = ReadBuf::new(buffer);
+        ready!(self.socket.poll_recv(cx, &mut room))?;
+        Poll::Ready(Ok((room.filled().len(), self.nameserver)))
+    }
+
+    /// As the default, and heeds errors, which make a socket neither readable nor wake who polls for that.
+    fn recv_from<'s, 'b, 'f>(&'s self, buffer: &'b mut [u8]) -> Waiting<'f, (usize, SocketAddr)>
+    where
+        's: 'f,
+        'b: 'f,
+        Self: 'f,
+    {
+        Box::pin(async move {
+            loop {
+                self.socket.ready(Interest::READABLE | Interest::ERROR).await?;
+                match self.socket.try_recv(buffer) {
+                    Ok(length) => {
+                        let length = with_question(buffer, length, &self.asked());
+                        return Ok((length, self.nameserver));
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
+                }
+                let told = || Err(self.socket.take_error()?.unwrap_or(NOTHING.into()));
+                match self.socket.try_io(Interest::ERROR, told) {
+                    Err(error) if error.kind() == NOTHING => {}
+                    told => return told,
+                }
+            }
+        })
+    }
+
+    fn poll_send_to(
+        &self,
+        cx: &mut Context<'_>,
+        message: &[u8],
+        _nameserver: SocketAddr,
+    ) -> Poll<io::Result<usize>> {
+        message.clone_into(&mut self.asked());
+        self.socket.poll_send(cx, message)
+    }
+}
+
+const HEADER: usize = 12;
+/// Where a header counts the questions.
+const QUESTIONS: std::ops::Range<usize> = 4..6;
+
+/// Puts the question that was `asked` behind an answer that is a header alone, as nameservers without EDNS
+/// send with FORMERR (RFC 6891 §7). The library takes an answer without the question for a forgery, and
+/// would wait on. Gives the new length.
+fn with_question(buffer: &mut [u8], length: usize, asked: &[u8]) -> usize {
+    let header_alone = length == HEADER && buffer.get(QUESTIONS) == Some(&[0, 0]);
+    let Some(question) = question(asked).filter(|_| header_alone) else { return length };
+    let end = HEADER + question.len();
+    let Some(room) = buffer.get_mut(HEADER..end) else { return length };
+    room.copy_from_slice(question);
+    if let Some(count) = buffer.get_mut(QUESTIONS) {
+        count.copy_from_slice(&[0, 1]);
+    }
+    end
+}
+
+/// The only question of a message of ours: labels up to the root, type, class.
+fn question(message: &[u8]) -> Option<&[u8]> {
+    let mut end = HEADER;
+    loop {
+        let label = usize::from(*message.get(end)?);
+        end += 1 + label;
+        if label == 0 {
+            return message.get(HEADER..end + 4);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HEADER, question, with_question};
+
+    /// A question for the MX of `a.bc`, with an OPT record behind it.
+    const ASKED: &[u8] =
+        b"\x12\x34\x01\0\0\x01\0\0\0\0\0\x01\x01a\x02bc\0\0\x0f\0\x01\0\0\x29\x04\xd0\0\0\0\0\0\0";
+    const QUESTION: &[u8] = b"\x01a\x02bc\0\0\x0f\0\x01";
+
+    #[test]
+    fn an_answer_that_is_a_header_alone_gets_its_question_back() {
+        let mut buffer = [0; 64];
+        buffer[..HEADER].copy_from_slice(b"\x12\x34\x81\x01\0\0\0\0\0\0\0\0");
+        let length = with_question(&mut buffer, HEADER, ASKED);
+        assert_eq!(&buffer[..4], b"\x12\x34\x81\x01");
+        assert_eq!(&buffer[4..HEADER], b"\0\x01\0\0\0\0\0\0");
+        assert_eq!(&buffer[HEADER..length], QUESTION);
+    }
+
+    #[test]
+    fn any_other_answer_stays_as_it_is() {
+        let whole = [&ASKED[..HEADER], QUESTION].concat();
+        for (answer, asked) in [(&whole[..], ASKED), (&whole[..7], ASKED), (&[0; HEADER], b"")] {
+            let mut buffer = [7; 64];
+            buffer[..answer.len()].copy_from_slice(answer);
+            assert_eq!(with_question(&mut buffer, answer.len(), asked), answer.len());
+            assert_eq!(&buffer[..answer.len()], answer);
+        }
+        let mut too_small = [0; HEADER + 3];
+        assert_eq!(with_question(&mut too_small, HEADER, ASKED), HEADER);
+    }
+
+    #[test]
+    fn a_message_that_ends_early_has_no_question() {
+        assert_eq!(question(ASKED), Some(QUESTION));
+        for end in 0..HEADER + QUESTION.len() {
+            assert_eq!(question(&ASKED[..end]), None, "{end}");
+        }
+    }
+}

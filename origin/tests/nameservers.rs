@@ -1,0 +1,166 @@
+//! Nameservers that are silent, shut, or older than EDNS: whose time it costs, and how often.
+
+mod harness;
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use harness::{origin, verdict};
+use hickory_resolver::proto::op::{Message, ResponseCode};
+use rcpt_shared::{Reason, Stage, Status};
+use tokio::{net::UdpSocket, task::JoinHandle};
+
+/// Answers each question by `answer`, or is silent where that is `None`.
+struct Nameserver {
+    address: SocketAddr,
+    questions: Arc<AtomicUsize>,
+    running: JoinHandle<()>,
+}
+
+impl Drop for Nameserver {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}
+
+impl Nameserver {
+    async fn answering(answer: impl Fn(Message) -> Option<Vec<u8>> + Send + 'static) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        let questions = Arc::new(AtomicUsize::new(0));
+        let counted = questions.clone();
+        let running = tokio::spawn(async move {
+            let mut query = [0; 1_500];
+            while let Ok((length, from)) = socket.recv_from(&mut query).await {
+                counted.fetch_add(1, Ordering::Relaxed);
+                if let Some(told) = answer(Message::from_vec(&query[..length]).unwrap()) {
+                    socket.send_to(&told, from).await.unwrap();
+                }
+            }
+        });
+        Self { address, questions, running }
+    }
+
+    async fn silent() -> Self {
+        Self::answering(|_| None).await
+    }
+
+    /// Knows of no name.
+    async fn healthy() -> Self {
+        Self::answering(|query| Some(coded(query, ResponseCode::NXDomain))).await
+    }
+
+    fn questions(&self) -> usize {
+        self.questions.load(Ordering::Relaxed)
+    }
+}
+
+fn coded(query: Message, code: ResponseCode) -> Vec<u8> {
+    let mut response = query.into_response();
+    response.metadata.response_code = code;
+    response.to_vec().unwrap()
+}
+
+/// As [`coded`], the header alone.
+fn coded_without_question(query: Message, code: ResponseCode) -> Vec<u8> {
+    let mut response = coded(query, code);
+    response.truncate(12);
+    response[4..12].fill(0);
+    response
+}
+
+fn both(first: SocketAddr, second: SocketAddr) -> String {
+    format!("{first},{second}")
+}
+
+#[tokio::test]
+async fn a_nameserver_that_is_silent_costs_one_question_its_time() {
+    let (silent, healthy) = (Nameserver::silent().await, Nameserver::healthy().await);
+    let origin = origin(&[
+        ("RCPT_NAMESERVERS", &both(silent.address, healthy.address)),
+        ("RCPT_DNS_TIMEOUT_MS", "500"),
+    ]);
+    assert_eq!(verdict(&origin, "user@one.org").await.status, Status::DomainNotFound);
+    let asked = silent.questions();
+    assert!(asked > 0);
+    for domain in ["two.org", "three.org", "four.org"] {
+        let told = verdict(&origin, &format!("user@{domain}")).await;
+        assert_eq!(told.status, Status::DomainNotFound);
+    }
+    assert_eq!(silent.questions(), asked, "it is asked second for a while");
+    assert_eq!(healthy.questions(), 4);
+}
+
+#[tokio::test]
+async fn a_question_that_no_nameserver_answers_tells_nothing_about_one_of_them() {
+    let quiet_about_one = |query: Message| {
+        let quiet = query.queries[0].name().to_ascii().starts_with("dead");
+        (!quiet).then(|| coded(query, ResponseCode::NXDomain))
+    };
+    let first = Nameserver::answering(quiet_about_one).await;
+    let second = Nameserver::answering(quiet_about_one).await;
+    let origin = origin(&[
+        ("RCPT_NAMESERVERS", &both(first.address, second.address)),
+        ("RCPT_DNS_TIMEOUT_MS", "300"),
+    ]);
+    assert_eq!(verdict(&origin, "user@dead.org").await.reason, Reason::DnsFailure);
+    let asked = second.questions();
+    assert_eq!(verdict(&origin, "user@other.org").await.status, Status::DomainNotFound);
+    assert_eq!(second.questions(), asked, "the first is still asked first");
+}
+
+#[tokio::test]
+async fn a_nameserver_that_is_shut_costs_no_time() {
+    let shut = UdpSocket::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let healthy = Nameserver::healthy().await;
+    let origin = origin(&[
+        ("RCPT_NAMESERVERS", &both(shut, healthy.address)),
+        ("RCPT_DNS_TIMEOUT_MS", "8000"),
+    ]);
+    #[expect(clippy::disallowed_methods, reason = "the clock of this machine is meant")]
+    let began = Instant::now();
+    assert_eq!(verdict(&origin, "user@one.org").await.status, Status::DomainNotFound);
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_nameserver_without_edns_is_asked_without() {
+    for (code, respond) in [
+        (ResponseCode::FormErr, coded as fn(Message, ResponseCode) -> Vec<u8>),
+        (ResponseCode::NotImp, coded),
+        (ResponseCode::FormErr, coded_without_question),
+    ] {
+        let old = Nameserver::answering(move |query| {
+            let code = if query.edns.is_some() { code } else { ResponseCode::NXDomain };
+            Some(match code {
+                ResponseCode::NXDomain => coded(query, code),
+                _ => respond(query, code),
+            })
+        })
+        .await;
+        let origin = origin(&[("RCPT_NAMESERVERS", &old.address.to_string())]);
+        assert_eq!(verdict(&origin, "user@one.org").await.status, Status::DomainNotFound, "{code}");
+        assert_eq!(old.questions(), 2);
+        assert_eq!(verdict(&origin, "user@two.org").await.status, Status::DomainNotFound, "{code}");
+        assert_eq!(old.questions(), 3, "it is remembered");
+    }
+}
+
+#[tokio::test]
+async fn time_lost_to_nameservers_is_not_the_mail_servers() {
+    let silent = Nameserver::silent().await;
+    let origin = origin(&[
+        ("RCPT_NAMESERVERS", &silent.address.to_string()),
+        ("RCPT_DNS_TIMEOUT_MS", "1000"),
+        ("RCPT_BUDGET_MS", "1000"),
+    ]);
+    let told = verdict(&origin, "user@example.org").await;
+    let ours = (Status::FatalException, Reason::DnsFailure, Stage::Dns);
+    assert_eq!((told.status, told.reason, told.stage), ours);
+}

@@ -1,0 +1,88 @@
+//! A shut port 25 is ours: 503, so that the edge asks another origin, and no verdict about the recipient.
+
+mod harness;
+
+use axum::{
+    body::Body,
+    http::{Request, StatusCode},
+};
+use harness::{MailServer, body, drain, json_of, probe_request, send, state};
+use rcpt_origin::{build, telemetry::port_check::PortCheck};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+const ADDRESS: &str = "user@sandbox.test";
+
+/// A port that was just free refuses connections.
+async fn shut() -> String {
+    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string()
+}
+
+#[tokio::test]
+async fn while_no_server_greets_us_nobody_is_blamed_for_it() {
+    let (route, check) = (format!("sandbox.test={}", shut().await), shut().await);
+    let state = state(&[("RCPT_ROUTES", &route), ("RCPT_PORT_CHECK", &check)]);
+    let origin = build(state.clone());
+    for probes in 1..=2 {
+        let response = send(&origin, probe_request(body(ADDRESS))).await;
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE, "probe {probes}");
+        assert_eq!(response.headers()["retry-after"], "15");
+        let detail = "Port 25 is shut: no mail server of the port check greets us.";
+        assert_eq!(json_of(response).await, json!({ "detail": detail }));
+    }
+    state.port_check.heard_banner();
+    let response = send(&origin, probe_request(body(ADDRESS))).await;
+    assert_eq!(json_of(response).await["status"], "smtp_connect_error", "one was heard lately");
+}
+
+#[tokio::test]
+async fn without_a_port_check_a_dead_server_is_dead() {
+    let route = format!("sandbox.test={}", shut().await);
+    let origin = build(state(&[("RCPT_ROUTES", &route)]));
+    let response = send(&origin, probe_request(body(ADDRESS))).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(json_of(response).await["status"], "smtp_connect_error");
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_is_its_own_fault_while_another_greets_us() {
+    let greeting = MailServer::answering("220 mx", "", "250 ok").await;
+    let route = format!("sandbox.test={}", shut().await);
+    let check = format!("{},{}", shut().await, greeting.address);
+    let origin = build(state(&[("RCPT_ROUTES", &route), ("RCPT_PORT_CHECK", &check)]));
+    let response = send(&origin, probe_request(body(ADDRESS))).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(json_of(response).await["status"], "smtp_connect_error");
+}
+
+#[tokio::test]
+async fn the_watch_sees_the_port_shut_and_readiness_follows() {
+    let nameserver = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = nameserver.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        let mut query = [0; 512];
+        while let Ok((length, from)) = nameserver.recv_from(&mut query).await {
+            // The question back as an answer without records.
+            query[2] |= 0x80;
+            let _ = nameserver.send_to(&query[..length], from).await;
+        }
+    });
+    let hanging = MailServer::serving(|stream, _| drain(stream)).await;
+    let check = format!("{},{}", shut().await, hanging.address);
+    let state = state(&[("RCPT_PORT_CHECK", &check), ("RCPT_NAMESERVERS", &address)]);
+    let watching = tokio::spawn({
+        let port_check = state.port_check.clone();
+        async move { PortCheck::watch(&port_check).await }
+    });
+    while !state.port_check.is_shut() {
+        tokio::task::yield_now().await;
+    }
+    let origin = build(state.clone());
+    let ready = || Request::get("/ready").body(Body::empty()).unwrap();
+    let response = send(&origin, ready()).await;
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.headers()["retry-after"], "15");
+    state.port_check.heard_banner();
+    assert_eq!(send(&origin, ready()).await.status(), StatusCode::OK);
+    watching.abort();
+}
