@@ -1,15 +1,24 @@
 //! The public evidence behind a verdict.
 
-use rcpt_shared::{Address, CatchAll, Reason, Stage, Verdict};
+use rcpt_shared::{Address, CatchAll, Confidence, Deliverability, Reason, Stage, Verdict};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 /// The evidence behind a verdict. A field is null when there is nothing to tell.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Details {
+    /// The verdict in one word: `deliverable`, `undeliverable`, `risky` (accepted, but so may be any
+    /// other address there) or `unknown`.
+    #[schema(value_type = String, example = "undeliverable")]
+    pub verdict: Deliverability,
+    /// How much the evidence says about this mailbox: `high`, `medium`, `low` or `none`.
+    #[schema(value_type = String, example = "high")]
+    pub confidence: Confidence,
     /// Why the verdict is what it is.
     #[schema(value_type = String, example = "no_such_mailbox")]
     pub reason: Reason,
+    /// Who runs the mail server, such as `google` or `microsoft`; null when it isn't a known operator.
+    pub operator: Option<String>,
     /// The mail server that decided.
     pub mx_host: Option<String>,
     /// Its reply code.
@@ -48,7 +57,10 @@ impl Details {
         let traits = evidence.as_ref().map(|evidence| evidence.traits.clone()).unwrap_or_default();
         let meant = |domain| format!("{}@{domain}", address.local_part());
         Self {
+            verdict: evidence.as_ref().map_or(Deliverability::Unknown, |evidence| evidence.verdict),
+            confidence: evidence.as_ref().map_or(Confidence::None, |evidence| evidence.confidence),
             reason: verdict.reason,
+            operator: evidence.as_ref().and_then(|evidence| evidence.operator.clone()),
             mx_host: verdict.mx_host,
             smtp_code: verdict.smtp_code,
             enhanced_code: verdict.enhanced_code,
@@ -80,6 +92,7 @@ mod tests {
             "smtp_code": 550, "enhanced_code": "5.1.1",
             "details": {
                 "smtp_text": "no", "catch_all": "no", "tls": true, "duration_ms": 12,
+                "confidence": "high", "operator": "google", "verdict": "undeliverable",
                 "disposable": false, "role_account": false, "free_provider": false,
                 "suggested_domain": "gmail.com"
             }
@@ -89,6 +102,7 @@ mod tests {
         assert_eq!(
             serde_json::to_value(Details::new(&address, verdict)).unwrap(),
             json!({
+                "verdict": "undeliverable", "confidence": "high", "operator": "google",
                 "reason": "no_such_mailbox", "mx_host": "mx.gmial.com", "smtp_code": 550,
                 "enhanced_code": "5.1.1", "smtp_text": "no", "stage": "rcpt", "catch_all": "no",
                 "disposable": false, "role_account": false, "free_provider": false,
@@ -102,6 +116,14 @@ mod tests {
         let address = Address::parse("ann@example.org").unwrap();
         let verdict = Verdict::new(Status::SmtpTimeout, Reason::Timeout, Stage::Banner);
         let told = serde_json::to_value(Details::new(&address, verdict)).unwrap();
-        assert_eq!((&told["catch_all"], &told["smtp_text"]), (&json!("unknown"), &json!(null)));
+        for (field, value) in [
+            ("catch_all", json!("unknown")),
+            ("confidence", json!("none")),
+            ("operator", json!(null)),
+            ("smtp_text", json!(null)),
+            ("verdict", json!("unknown")),
+        ] {
+            assert_eq!(told[field], value, "{field}");
+        }
     }
 }
