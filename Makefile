@@ -89,8 +89,7 @@ unit: ## the tests that need no Worker, no mail server and no browser; nothing i
 .PHONY: proof
 proof: setup worker ## the long proofs, which `make test` runs in a short form
 	PROOF=1 $(CARGO_TEST) --no-fail-fast -- --nocapture \
-		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly \
-		a_hundred_thousand_reply_streams a_million_addresses
+		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly
 
 .PHONY: bench
 bench: worker ## measured figures as a table, and as target/bench/*.json
