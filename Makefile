@@ -52,7 +52,7 @@ dev: worker ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-
 export RUST_TEST_THREADS ?= 4
 export RCPT_ORIGIN_BIN ?= $(CURDIR)/target/debug/origin
 
-# The same packages each time: alone, one would need its crates with other features.
+# All targets each time: alone, one would need its crates with other features, and compile them again.
 CARGO_TEST := cargo test --locked --workspace
 # The folders of end-to-end tests, each a part that ONLY may name.
 PARTS := account edge ledger origin harness programs
@@ -75,8 +75,8 @@ test: setup worker
 	npm run --silent test:portal
 else ifneq ($(filter $(ONLY),$(PARTS)),)
 test: setup worker
-	$(CARGO_TEST) --quiet --no-run
-	$(CARGO_TEST) --no-fail-fast --test $(ONLY)
+	@set -o pipefail; program=$$($(CARGO_TEST) --no-run 2>&1 | tee /dev/stderr | \
+		sed -n 's|.*Executable tests/$(ONLY)/main.rs (\(.*\))|\1|p') && "$$program"
 else
 test: setup worker
 	$(CARGO_TEST) --no-fail-fast -- $(ONLY)
@@ -88,9 +88,8 @@ unit: ## the tests that need no Worker, no mail server and no browser; nothing i
 
 .PHONY: proof
 proof: setup worker ## the long proofs, which `make test` runs in a short form
-	PROOF=1 $(CARGO_TEST) --no-fail-fast --test account --test edge --test ledger --test generated -- --nocapture \
-		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly \
-		a_hundred_thousand_reply_streams a_million_addresses
+	PROOF=1 $(CARGO_TEST) --no-fail-fast -- --nocapture \
+		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly
 
 .PHONY: bench
 bench: worker ## measured figures as a table, and as target/bench/*.json

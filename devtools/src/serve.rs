@@ -111,7 +111,7 @@ impl World {
                     "subject": mail.subject, "text": mail.text, "html": mail.html, "link": link,
                 }))
             }
-            Command::Sql { sql, params } => Ok(stack.edge.sql(&sql, &params).await.into()),
+            Command::Sql { sql, params } => Ok(stack.edge.try_sql(&sql, &params).await?.into()),
             Command::KillOrigin {} => {
                 stack.origin.kill();
                 Ok(Value::Null)

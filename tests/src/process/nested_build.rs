@@ -1,6 +1,19 @@
 //! Commands that build something inside a test.
 
-use std::{env, process::Command};
+use std::{env, process::Command, sync::OnceLock};
+
+use anyhow::{Error, Result};
+
+/// What is made once in a process, and its failure told each time.
+pub type Once<T> = OnceLock<Result<T, String>>;
+
+/// The value of `once`, which `make` makes the first time.
+///
+/// # Errors
+/// It could not be made.
+pub fn once<T: Clone>(once: &Once<T>, make: impl FnOnce() -> Result<T>) -> Result<T> {
+    once.get_or_init(|| make().map_err(|error| format!("{error:#}"))).clone().map_err(Error::msg)
+}
 
 /// A command without what cargo and make tell their own children. Some build scripts
 /// (ring's) would see `CARGO_PKG_NAME` change and compile again, every other time.

@@ -5,7 +5,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::OnceLock,
     time::Duration,
 };
 
@@ -15,7 +14,11 @@ use reqwest::Client;
 use serde_json::{Value, json};
 
 use super::{Mailbox, secret};
-use crate::process::{Process, folder, nested_build, port};
+use crate::process::{
+    Process, folder,
+    nested_build::{self, Once, once},
+    port,
+};
 
 /// How many attempts need not wait. All tests come from one network.
 const FREE_ATTEMPTS: [&str; 2] =
@@ -30,9 +33,8 @@ const START: Duration = Duration::from_secs(60);
 /// # Errors
 /// It does not build.
 pub fn build() -> Result<()> {
-    static BUILT: OnceLock<Result<(), String>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| run_make().map_err(|error| format!("{error:#}")));
-    built.clone().map_err(anyhow::Error::msg)
+    static BUILT: Once<()> = Once::new();
+    once(&BUILT, run_make)
 }
 
 fn run_make() -> Result<()> {
@@ -48,9 +50,8 @@ fn run_make() -> Result<()> {
 
 /// What `wrangler.mjs` reads from wrangler.toml, as a file: once for all edges of a process.
 fn wrangler() -> Result<PathBuf> {
-    static READ: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let read = READ.get_or_init(|| read_wrangler().map_err(|error| format!("{error:#}")));
-    read.clone().map_err(anyhow::Error::msg)
+    static READ: Once<PathBuf> = Once::new();
+    once(&READ, read_wrangler)
 }
 
 fn read_wrangler() -> Result<PathBuf> {
@@ -246,18 +247,19 @@ impl Edge {
     /// # Panics
     /// D1 refuses the statement.
     pub async fn sql(&self, sql: &str, params: &[Value]) -> Vec<Value> {
+        self.try_sql(sql, params).await.unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
+    /// As [`Edge::sql`].
+    ///
+    /// # Errors
+    /// D1 refuses the statement.
+    pub async fn try_sql(&self, sql: &str, params: &[Value]) -> Result<Vec<Value>> {
         let body = json!({ "sql": sql, "params": params }).to_string();
-        let reply = self
-            .client
-            .post(format!("{}/sql", self.control))
-            .body(body)
-            .send()
-            .await
-            .expect("edge.mjs");
-        let status = reply.status();
-        let text = reply.text().await.expect("edge.mjs");
-        assert!(status.is_success(), "{sql}: {text}");
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+        let reply = self.client.post(format!("{}/sql", self.control)).body(body).send().await?;
+        let (status, text) = (reply.status(), reply.text().await?);
+        ensure!(status.is_success(), "{sql}: {text}");
+        serde_json::from_str(&text).with_context(|| text.clone())
     }
 
     /// `kill -9` of workerd and all, then a start with the same state, secrets and port.

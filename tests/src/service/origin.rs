@@ -3,7 +3,6 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    sync::OnceLock,
     time::Duration,
 };
 
@@ -13,7 +12,11 @@ use reqwest::{Client, Response, StatusCode};
 use serde_json::json;
 
 use super::{clock, secret};
-use crate::process::{Process, folder, nested_build, port};
+use crate::process::{
+    Process, folder,
+    nested_build::{self, Once, once},
+    port,
+};
 
 /// A test that waits longer would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,9 +30,8 @@ const GRACE: Duration = Duration::from_secs(12);
 /// # Errors
 /// It does not build.
 pub fn binary() -> Result<PathBuf> {
-    static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let built = BINARY.get_or_init(|| build().map_err(|error| format!("{error:#}")));
-    built.clone().map_err(anyhow::Error::msg)
+    static BINARY: Once<PathBuf> = Once::new();
+    once(&BINARY, build)
 }
 
 fn build() -> Result<PathBuf> {
