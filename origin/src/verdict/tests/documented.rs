@@ -20,7 +20,6 @@ fn each_rule_stands_in_the_document_in_its_order() {
     let written: Vec<_> = DOCUMENT.lines().filter(is_rule).collect();
     for (number, due) in due.iter().enumerate() {
         let line = written.get(number).copied().unwrap_or_default();
-
         assert!(line.starts_with(due.as_str()), "row {number}\nwritten: {line}\nrule:    {due}");
     }
     assert_eq!(written.len(), due.len(), "the document has rules that do not exist");
