@@ -23,8 +23,13 @@ pub struct Cli {
 /// What to do instead of serving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub enum Command {
-    /// Examine this machine: nameservers, port 25, HELO name and reverse name, blocklists, clock
-    Doctor,
+    /// Examine this machine: network, port 25, names, sender, blocklists, clock. Exits with 0 when it is
+    /// fit, 1 when something is wrong, 3 when there are warnings only
+    Doctor {
+        /// Print the findings as JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 impl Cli {

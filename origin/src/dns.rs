@@ -136,6 +136,18 @@ impl Dns {
         self.nameservers.records(&name, RecordType::PTR, host).await.records
     }
 
+    /// The TXT records of a name, the strings of each joined (RFC 7208 §3.3).
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub async fn texts(&self, name: &str) -> Result<Arc<[String]>, NoAnswer> {
+        let text = |data: &RData| match data {
+            RData::TXT(txt) => Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned()),
+            _ => None,
+        };
+        self.nameservers.records(name, RecordType::TXT, text).await.records
+    }
+
     /// Whether a nameserver answers at all.
     pub async fn is_reachable(&self) -> bool {
         self.nameservers.are_reachable().await

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         tracing::warn!("{stranger}");
     }
     let done = match cli.command {
-        Some(Command::Doctor) => doctor(config),
+        Some(Command::Doctor { json }) => doctor(config, json),
         None => run(config).map(|()| ExitCode::SUCCESS),
     };
     match done {
@@ -64,11 +64,14 @@ async fn run(config: Config) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Prints the findings; fails when one of them is wrong.
+/// Prints the findings, and exits with what the worst of them says.
 #[tokio::main]
-async fn doctor(config: Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let findings = doctor::examine(&*State::new(config)?).await;
-    findings.iter().for_each(|finding| println!("{finding}"));
-    let wrong = findings.iter().any(|finding| finding.health == doctor::Health::Wrong);
-    Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+async fn doctor(config: Config, json: bool) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let report = doctor::examine(&*State::unproved(config)?).await;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        println!("{report}");
+    }
+    Ok(ExitCode::from(report.exit_code()))
 }

@@ -52,6 +52,14 @@ impl State {
             UdpSocket::bind((source.ip, 0))
                 .map_err(|error| SetupError::SourceAddress(source.ip, error))?;
         }
+        Self::unproved(config)
+    }
+
+    /// As [`State::new`], whether or not there are the source addresses: for the doctor, who says so.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn unproved(config: Config) -> Result<Arc<Self>, SetupError> {
         let own = if_addrs::get_if_addrs()?.iter().map(if_addrs::Interface::ip).collect();
         let guard = Guard::new(config.allow_networks.clone(), own);
         let dns = Dns::new(&config.nameservers, config.dns_timeout, config.dialled())?;

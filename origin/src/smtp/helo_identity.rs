@@ -68,6 +68,10 @@ impl HeloIdentity {
         if peer.is_ipv4() { self.v4 } else { self.v6 }
     }
 
+    pub const fn families(&self) -> Families {
+        self.families
+    }
+
     /// Whether it may connect to `peer` at all.
     pub const fn dials(&self, peer: SocketAddr) -> bool {
         self.families.include(peer.ip())

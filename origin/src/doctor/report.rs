@@ -1,0 +1,153 @@
+//! What the doctor found, for people and for machines.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer, ser::SerializeStruct as _};
+
+/// How one thing stands, from good to bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    Fine,
+    /// Could not be found out, or is not configured.
+    Unknown,
+    /// Probes work, and some servers will refuse them.
+    Warning,
+    Wrong,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was looked at, in a word that does not change: `port_25`, `helo_name`, …
+    pub check: &'static str,
+    pub health: Health,
+    pub about: String,
+    /// Empty when there is nothing to do.
+    pub advice: String,
+}
+
+impl Finding {
+    pub(super) fn fine(check: &'static str, about: impl Into<String>) -> Self {
+        Self { check, health: Health::Fine, about: about.into(), advice: String::new() }
+    }
+
+    pub(super) fn unknown(
+        check: &'static str,
+        about: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { check, health: Health::Unknown, about: about.into(), advice: advice.into() }
+    }
+
+    pub(super) fn warning(
+        check: &'static str,
+        about: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { check, health: Health::Warning, about: about.into(), advice: advice.into() }
+    }
+
+    pub(super) fn wrong(
+        check: &'static str,
+        about: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { check, health: Health::Wrong, about: about.into(), advice: advice.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = match self.health {
+            Health::Fine => "ok     ",
+            Health::Unknown => "unknown",
+            Health::Warning => "warning",
+            Health::Wrong => "WRONG  ",
+        };
+        write!(f, "{mark} {}", self.about)?;
+        if !self.advice.is_empty() {
+            write!(f, "\n        {}", self.advice)?;
+        }
+        Ok(())
+    }
+}
+
+/// Everything that was found, in the order in which it was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report(pub Vec<Finding>);
+
+impl Report {
+    /// The worst finding.
+    pub fn health(&self) -> Health {
+        self.0.iter().map(|finding| finding.health).max().unwrap_or(Health::Unknown)
+    }
+
+    /// 0: nothing is wrong; 1: something is; 3: there are warnings only. 2 is a mistake in the arguments.
+    pub fn exit_code(&self) -> u8 {
+        match self.health() {
+            Health::Fine | Health::Unknown => 0,
+            Health::Wrong => 1,
+            Health::Warning => 3,
+        }
+    }
+}
+
+/// One finding a line, what to do about it below.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, finding) in self.0.iter().enumerate() {
+            let separator = if position == 0 { "" } else { "\n" };
+            write!(f, "{separator}{finding}")?;
+        }
+        Ok(())
+    }
+}
+
+/// `{health, findings: [{check, health, about, advice}]}`
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut report = serializer.serialize_struct("Report", 2)?;
+        report.serialize_field("health", &self.health())?;
+        report.serialize_field("findings", &self.0)?;
+        report.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Finding, Report};
+
+    #[test]
+    fn a_finding_says_what_to_do() {
+        let wrong = Finding::wrong("port_25", "port 25 is shut", "Ask the provider.");
+        assert_eq!(wrong.to_string(), "WRONG   port 25 is shut\n        Ask the provider.");
+        assert_eq!(Finding::fine("clock", "all is well").to_string(), "ok      all is well");
+    }
+
+    #[test]
+    fn the_exit_code_tells_warnings_from_failures() {
+        let fine = || Finding::fine("a", "");
+        let unknown = || Finding::unknown("b", "", "");
+        let warning = || Finding::warning("c", "", "");
+        let wrong = || Finding::wrong("d", "", "");
+        for (findings, code) in [
+            (vec![fine(), unknown()], 0),
+            (vec![warning(), fine()], 3),
+            (vec![fine(), wrong(), warning()], 1),
+        ] {
+            assert_eq!(Report(findings).exit_code(), code);
+        }
+    }
+
+    #[test]
+    fn machines_get_the_same() {
+        let report = Report(vec![Finding::warning("spf", "no record", "Add one.")]);
+        let finding = json!({"check": "spf", "health": "warning", "about": "no record",
+            "advice": "Add one."});
+        let expected = json!({"health": "warning", "findings": [finding]});
+        assert_eq!(serde_json::to_value(report).unwrap(), expected);
+    }
+}

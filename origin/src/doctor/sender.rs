@@ -1,0 +1,118 @@
+//! The sender: its domain takes mail, its SPF record names our addresses, and it has a postmaster.
+
+use std::net::IpAddr;
+
+use rcpt_shared::{Address, Status};
+
+use super::{
+    Finding,
+    spf::{self, Spf},
+};
+use crate::{
+    State,
+    dns::{Dns, NoAnswer},
+    mx::{self, MailHosts, NoMailHosts},
+    smtp::HeloIdentity,
+};
+
+const MAIL_FROM: &str = "mail_from";
+const POSTMASTER: &str = "postmaster";
+const SPF: &str = "spf";
+
+/// Everything about `mail_from`; `ours` are the addresses that we connect from.
+pub(super) async fn mail_from(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
+    let dns = state.prober.dns();
+    let sender = state.prober.config().mail_from.as_str();
+    let Some((_, domain)) = sender.rsplit_once('@') else {
+        let advice = "Many servers refuse bounces to mailboxes that send none, and a probe looks like \
+                      one: set `mail_from` to an address whose domain takes mail.";
+        return vec![Finding::warning(MAIL_FROM, "the sender is the null sender", advice)];
+    };
+    let mut findings = vec![takes_mail(dns, sender, domain).await];
+    for address in ours {
+        let told = spf::evaluate(dns, domain, *address).await;
+        findings.push(judge_spf(&format!("sender's domain {domain}"), *address, &told));
+    }
+    findings.push(postmaster(state, domain).await);
+    findings
+}
+
+/// The HELO name's own SPF record (RFC 7208 §2.3): it is what servers check for a null sender.
+pub(super) async fn helo_spf(dns: &Dns, identity: &HeloIdentity, address: IpAddr) -> Finding {
+    let name = &identity.helo_name;
+    let told = spf::evaluate(dns, name, address).await;
+    judge_spf(&format!("HELO name {name}"), address, &told)
+}
+
+fn judge_spf(whose: &str, address: IpAddr, told: &Spf) -> Finding {
+    let advice = format!(
+        "Publish a TXT record that names our addresses, such as \"v=spf1 ip{}:{address} -all\".",
+        if address.is_ipv4() { 4 } else { 6 }
+    );
+    match told {
+        Spf::Pass => Finding::fine(SPF, format!("{whose}: SPF passes for {address}")),
+        Spf::Fail => Finding::wrong(SPF, format!("{whose}: SPF fails for {address}"), advice),
+        Spf::SoftFail => {
+            Finding::warning(SPF, format!("{whose}: SPF is ~all for {address}"), advice)
+        }
+        Spf::Neutral => {
+            Finding::warning(SPF, format!("{whose}: SPF says nothing of {address}"), advice)
+        }
+        Spf::NoRecord => Finding::warning(SPF, format!("{whose} has no SPF record"), advice),
+        Spf::Broken(why) => Finding::wrong(SPF, format!("{whose}: SPF record: {why}"), advice),
+        Spf::Unknown(why) => Finding::unknown(SPF, format!("{whose}: SPF: {why}"), ""),
+    }
+}
+
+async fn takes_mail(dns: &Dns, sender: &str, domain: &str) -> Finding {
+    let advice = "Servers refuse a sender that cannot be answered: give the domain an MX record, or set \
+                  `mail_from` to an address at one that has.";
+    let wrong = |what: &str| Finding::wrong(MAIL_FROM, format!("sender {sender}: {what}"), advice);
+    match mx::mail_hosts(dns, domain).await {
+        Ok(MailHosts::Explicit(_)) => {
+            Finding::fine(MAIL_FROM, format!("sender {sender}: its domain has MX records"))
+        }
+        Ok(MailHosts::Implicit) => match dns.all_addresses(domain).await {
+            Ok(_) => {
+                let about = format!("sender {sender}: its domain has an address and no MX record");
+                Finding::warning(MAIL_FROM, about, advice)
+            }
+            Err(NoAnswer::Failed) => {
+                let about = format!("sender {sender}: DNS does not answer");
+                Finding::unknown(MAIL_FROM, about, "")
+            }
+            Err(NoAnswer::NoRecords | NoAnswer::NoSuchName) => {
+                wrong("its domain has neither MX nor address")
+            }
+        },
+        Err(NoMailHosts::NullMx) => wrong("its domain says that it takes no mail"),
+        Err(NoMailHosts::DomainNotFound) => wrong("its domain does not exist"),
+        Err(NoMailHosts::DnsFailure) => {
+            Finding::unknown(MAIL_FROM, format!("sender {sender}: DNS does not answer"), "")
+        }
+    }
+}
+
+/// RFC 5321 §4.5.1: every domain that takes mail has one. Asked as any other address is.
+async fn postmaster(state: &State, domain: &str) -> Finding {
+    let address = format!("postmaster@{domain}");
+    let Ok(recipient) = Address::parse(&address) else {
+        return Finding::unknown(POSTMASTER, format!("{address}: not asked"), "");
+    };
+    let verdict = state.prober.probe(&recipient, false).await;
+    match verdict.status {
+        Status::Accepted => Finding::fine(POSTMASTER, format!("{address} is accepted")),
+        Status::Refused => {
+            let advice = "Make it a mailbox or an alias that somebody reads: complaints about probes \
+                          go there.";
+            Finding::wrong(POSTMASTER, format!("{address} is refused"), advice)
+        }
+        _ => {
+            let advice = "A mail server on this very machine, or behind the same firewall, cannot be \
+                          asked from here: try it from elsewhere.";
+            let reason = verdict.reason.as_str();
+            let about = format!("{address}: could not be asked ({reason})");
+            Finding::unknown(POSTMASTER, about, advice)
+        }
+    }
+}
