@@ -32,10 +32,8 @@ pub struct Session<S> {
 /// (`smtpd_soft_error_limit` is 10) and well below those after which servers hang up.
 const MAX_REFUSED: usize = 9;
 
-/// How long a server has to say goodbye and to close. It holds a socket of ours meanwhile.
+/// How long a server has for the replies that it still owes. It holds a socket of ours meanwhile.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Octets read of a server that says more than goodbye.
-const MAX_UNREAD: usize = 16 * 1_024;
 
 /// How a session begins (RFC 5321 §3.2): a server that does not know EHLO is asked with HELO, and
 /// offers nothing.
@@ -385,10 +383,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {
-    /// Says QUIT and does not wait: nothing the server does now changes the verdict. The connection is
-    /// closed in the background, after the server's farewell: to close it over replies that were not read
-    /// resets it, and the reset may overtake QUIT.
+    /// Says QUIT and does not wait: nothing the server does now changes the verdict. Replies that are still
+    /// to come are read in the background before the connection is closed: to close it over them would
+    /// reset it, and the reset may overtake QUIT.
     pub async fn quit(mut self) {
+        let unread = self.outstanding > 0;
         if !self.quitting {
             let sending = self.send(Stage::Rcpt, [&Command::Quit]);
             // Polled once: six octets fit the socket's buffer, or the server has stopped reading.
@@ -396,16 +395,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {
                 return;
             }
         }
-        tokio::spawn(timeout(FAREWELL, self.part()));
+        if unread {
+            tokio::spawn(timeout(FAREWELL, self.part()));
+        }
     }
 
     async fn part(mut self) {
-        let mut unread = [0; 512];
-        for _ in 0..MAX_UNREAD / unread.len() {
-            if !matches!(self.wire.read(&mut unread).await, Ok(1..)) {
-                return;
-            }
-        }
+        while self.outstanding > 0 && self.reply(Stage::Rcpt).await.is_ok() {}
     }
 }
 
