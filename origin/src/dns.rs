@@ -1,6 +1,7 @@
 //! Questions to the recursive nameservers, and what they may answer.
 
 mod answers;
+mod metrics;
 mod nameservers;
 mod transport;
 
@@ -19,6 +20,7 @@ use tokio::time::timeout;
 
 use crate::config::Families;
 use answers::{Answer, Answers, Records};
+pub use metrics::DnsMetrics;
 use nameservers::Nameservers;
 
 /// RFC 8305 §3: time the other family gets once one has answered.
@@ -146,6 +148,11 @@ impl Dns {
             _ => None,
         };
         self.nameservers.records(name, RecordType::TXT, text).await.records
+    }
+
+    /// How the nameservers do.
+    pub fn metrics(&self) -> DnsMetrics {
+        self.nameservers.metrics.clone()
     }
 
     /// Whether a nameserver answers at all.

@@ -55,8 +55,7 @@ async fn run(config: Config) -> Result<(), Box<dyn std::error::Error>> {
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| format!("listen: cannot bind {address}: {error}"))?;
-    let port_check = state.port_check.clone();
-    tokio::spawn(async move { port_check.watch().await });
+    tokio::spawn(state.port_check.clone().watch());
     // The port may have been 0.
     tracing::info!(address = %listener.local_addr()?, "listening");
     serve::serve(listener, build(state), serve::signals()?, grace).await?;

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use rcpt_shared::{Stage, Verdict};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -14,13 +15,14 @@ use crate::{
     mx::guard::Guard,
     probe::Prober,
     smtp::{Dialer, HeloIdentity, Tls},
-    telemetry::{metrics::Metrics, port_check::PortCheck},
+    telemetry::{metrics::Metrics, port_check::PortCheck, vitals::Vitals},
 };
 
 /// What the handlers share.
 pub struct State {
     pub prober: Arc<Prober>,
     pub metrics: Metrics,
+    pub vitals: Vitals,
     /// One permit for each probe in progress.
     pub permits: Semaphore,
     /// How many of them batches may take.
@@ -69,9 +71,17 @@ impl State {
         let sources = &config.source_addresses;
         let identity =
             HeloIdentity::all(&config.helo_name, sources, config.families).swap_remove(0);
-        let port_check = Arc::new(PortCheck::new(config.port_check.clone(), dialer, identity));
+        let port_check = PortCheck::new(config.port_check.clone(), dialer, identity);
         let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, Arc::clone(&port_check));
         let metrics = Metrics::default();
-        Ok(Arc::new(Self { prober, metrics, permits, batch_permits, port_check }))
+        let vitals = Vitals::new(prober.dns().metrics());
+        Ok(Arc::new(Self { prober, metrics, vitals, permits, batch_permits, port_check }))
+    }
+
+    /// Whether `verdict` blames a server that could not be reached while port 25 is shut.
+    pub async fn blames_port(&self, verdict: &Verdict) -> bool {
+        verdict.stage == Stage::Connect
+            && verdict.smtp_code.is_none()
+            && !self.port_check.is_open().await
     }
 }

@@ -1,5 +1,7 @@
 //! What the service says of itself: its log, its metrics, and whether port 25 is open.
 
+pub mod exposition;
 pub mod log;
 pub mod metrics;
 pub mod port_check;
+pub mod vitals;

@@ -146,3 +146,57 @@ async fn metrics_count_verdicts_and_name_no_one() {
     assert!(text.contains(line), "{text}");
     assert!(!text.contains("sandbox") && !text.contains("127.0.0.1"), "{text}");
 }
+
+async fn metrics(origin: &axum::Router, accept: &str) -> (String, String) {
+    let request = Request::get("/metrics").header("accept", accept).body(Body::empty()).unwrap();
+    let response = send(origin, request).await;
+    let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+    let text = to_bytes(response.into_body(), 65_536).await.unwrap();
+    (kind, String::from_utf8(text.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn metrics_are_the_classic_text_unless_open_metrics_is_asked_for() {
+    let server = MailServer::answering("220 mx", "", "250 ok").await;
+    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    verdict(&origin, ADDRESS).await;
+    verdict(&origin, "user@example.com").await;
+
+    let (kind, text) = metrics(&origin, "*/*").await;
+    assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
+    // Each sample stands below the help and the type of its own name.
+    let (mut described, mut samples) = (String::new(), 0);
+    for line in text.lines() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            let (name, help) = help.split_once(' ').expect(line);
+            assert!(!help.is_empty(), "{line}");
+            described = name.to_owned();
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = kind.split_once(' ').expect(line);
+            assert_eq!(name, described);
+            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+        } else {
+            let name = line.split(['{', ' ']).next().unwrap();
+            let suffix = name.strip_prefix(&described).expect(line);
+            assert!(["", "_bucket", "_sum", "_count"].contains(&suffix), "{line}");
+            samples += 1;
+        }
+    }
+    assert!(samples > 10, "{text}");
+    for line in [
+        "# TYPE rcpt_origin_probes_total counter",
+        "# HELP rcpt_origin_probes_total Probes finished, by verdict.",
+        r#"rcpt_origin_build_info{version="0.1.0"} 1"#,
+        r#"rcpt_origin_dns_questions_total{nameserver="1",outcome="failed"} 1"#,
+        "rcpt_origin_nameserver_answers 0",
+        "rcpt_origin_port_25_open 1",
+        "rcpt_origin_ready 0",
+    ] {
+        assert!(text.lines().any(|told| told == line), "{line} not in\n{text}");
+    }
+    assert!(text.contains("\nprocess_start_time_seconds "), "{text}");
+
+    let (kind, text) = metrics(&origin, "application/openmetrics-text;version=1.0.0").await;
+    assert_eq!(kind, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    assert!(text.ends_with("# EOF\n") && text.contains("# TYPE rcpt_origin_probes counter"));
+}

@@ -7,7 +7,7 @@ use axum::{
     http::{Request, StatusCode},
 };
 use harness::{MailServer, body, drain, json_of, probe_request, send, state};
-use rcpt_origin::{build, telemetry::port_check::PortCheck};
+use rcpt_origin::build;
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -30,7 +30,7 @@ async fn while_no_server_greets_us_nobody_is_blamed_for_it() {
         let detail = "Port 25 is shut: no mail server of the port check greets us.";
         assert_eq!(json_of(response).await, json!({ "detail": detail }));
     }
-    state.port_check.heard_banner();
+    state.port_check.banner_seen();
     let response = send(&origin, probe_request(body(ADDRESS))).await;
     assert_eq!(json_of(response).await["status"], "smtp_connect_error", "one was heard lately");
 }
@@ -70,11 +70,8 @@ async fn the_watch_sees_the_port_shut_and_readiness_follows() {
     let hanging = MailServer::serving(|stream, _| drain(stream)).await;
     let check = format!("{},{}", shut().await, hanging.address);
     let state = state(&[("RCPT_PORT_CHECK", &check), ("RCPT_NAMESERVERS", &address)]);
-    let watching = tokio::spawn({
-        let port_check = state.port_check.clone();
-        async move { PortCheck::watch(&port_check).await }
-    });
-    while !state.port_check.is_shut() {
+    let watching = tokio::spawn(state.port_check.clone().watch());
+    while !state.port_check.is_known_shut() {
         tokio::task::yield_now().await;
     }
     let origin = build(state.clone());
@@ -82,7 +79,7 @@ async fn the_watch_sees_the_port_shut_and_readiness_follows() {
     let response = send(&origin, ready()).await;
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(response.headers()["retry-after"], "15");
-    state.port_check.heard_banner();
+    state.port_check.banner_seen();
     assert_eq!(send(&origin, ready()).await.status(), StatusCode::OK);
     watching.abort();
 }

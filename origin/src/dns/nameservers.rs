@@ -21,7 +21,7 @@ use hickory_resolver::{
 };
 use tokio::time::{Instant, timeout};
 
-use super::{MAX_CACHED, NoAnswer, answers::Answer, transport::Transport};
+use super::{DnsMetrics, MAX_CACHED, NoAnswer, answers::Answer, transport::Transport};
 
 /// It is our failure after the second nameserver (docs/verdicts.md).
 const NAMESERVERS_ASKED: usize = 2;
@@ -34,12 +34,21 @@ const MAX_CACHED_NEGATIVE: Duration = Duration::from_secs(300);
 const PASSED_OVER: Duration = Duration::from_secs(60);
 
 /// The nameservers, asked one after the other.
-pub(super) struct Nameservers(Vec<Nameserver>);
+pub(super) struct Nameservers {
+    all: Vec<Nameserver>,
+    pub(super) metrics: DnsMetrics,
+}
 
 impl Nameservers {
     pub(super) fn new(addresses: &[SocketAddr], timeout: Duration) -> Result<Self, NetError> {
-        let all = addresses.iter().take(NAMESERVERS_ASKED);
-        all.map(|address| Nameserver::new(*address, timeout)).collect::<Result<_, _>>().map(Self)
+        let metrics = DnsMetrics::default();
+        let all = addresses
+            .iter()
+            .take(NAMESERVERS_ASKED)
+            .zip(1..)
+            .map(|(address, place)| Nameserver::new(*address, timeout, place, metrics.clone()))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { all, metrics })
     }
 
     /// Whether one of them answers at all.
@@ -94,7 +103,7 @@ impl Nameservers {
 
     /// As configured, those that were passed over lately last.
     fn in_order(&self) -> Vec<&Nameserver> {
-        let mut all: Vec<_> = self.0.iter().collect();
+        let mut all: Vec<_> = self.all.iter().collect();
         if all.len() > 1 {
             all.sort_by_cached_key(|nameserver| !nameserver.is_due());
         }
@@ -110,24 +119,37 @@ struct Nameserver {
     knows_edns: AtomicBool,
     /// For one question.
     timeout: Duration,
+    /// In the configuration, from 1.
+    place: usize,
+    metrics: DnsMetrics,
     /// When it is to be asked first again, if another one had the answer that it did not give.
     due: Mutex<Option<Instant>>,
 }
 
 impl Nameserver {
-    fn new(address: SocketAddr, timeout: Duration) -> Result<Self, NetError> {
+    fn new(
+        address: SocketAddr,
+        timeout: Duration,
+        place: usize,
+        metrics: DnsMetrics,
+    ) -> Result<Self, NetError> {
         Ok(Self {
             resolver: resolver(address, timeout, true)?,
             without_edns: resolver(address, timeout, false)?,
             knows_edns: AtomicBool::new(true),
             timeout,
+            place,
+            metrics,
             due: Mutex::default(),
         })
     }
 
     async fn lookup(&self, name: Name, kind: RecordType) -> Result<Lookup, NetError> {
         let within = |asking| async move {
-            timeout(self.timeout, asking).await.unwrap_or(Err(NetError::Timeout))
+            let since = Instant::now();
+            let told = timeout(self.timeout, asking).await.unwrap_or(Err(NetError::Timeout));
+            self.metrics.asked(self.place, &told, since.elapsed());
+            told
         };
         if self.knows_edns.load(Ordering::Relaxed) {
             let answer = within(self.resolver.lookup(name.clone(), kind)).await;

@@ -1,6 +1,6 @@
 //! Our names: the HELO name leads to our addresses, and they lead back to it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Finding, network::outward_address};
 use crate::{
@@ -51,10 +51,9 @@ fn leads_to(name: &str, found: &[IpAddr], address: IpAddr) -> Finding {
 /// addresses that the name has are all there is to go by.
 fn addresses(identity: &HeloIdentity, of_name: &[IpAddr]) -> Vec<IpAddr> {
     let mut ours: Vec<IpAddr> = identity.addresses().collect();
-    for v4 in [true, false] {
-        let families = identity.families();
-        let dialled = if v4 { families.ipv4 } else { families.ipv6 };
-        if !dialled || ours.iter().any(|ip| ip.is_ipv4() == v4) {
+    for any in [IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED)] {
+        let v4 = any.is_ipv4();
+        if !identity.reaches(any) || ours.iter().any(|ip| ip.is_ipv4() == v4) {
             continue;
         }
         match outward_address(v4) {

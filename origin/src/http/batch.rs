@@ -120,5 +120,5 @@ async fn ask(
     let verdict = state.prober.probe(address, details).await;
     drop(in_flight);
     record(state, id, &verdict, started.elapsed());
-    if state.port_check.excuses(&verdict).await { closed() } else { verdict }
+    if state.blames_port(&verdict).await { closed() } else { verdict }
 }

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use axum::{
     Json, extract,
-    http::header::CONTENT_TYPE,
+    http::{
+        HeaderMap,
+        header::{ACCEPT, CONTENT_TYPE},
+    },
     response::{IntoResponse, Response},
 };
 use serde_json::{Value, json};
 
 use super::Error;
-use crate::State;
+use crate::{State, telemetry::exposition::Exposition};
 
 /// `GET /health`: the process is alive.
 pub(super) async fn health() -> Json<Value> {
@@ -30,11 +33,15 @@ pub(super) async fn ready(
     Ok(Json(json!({ "status": "ready" })))
 }
 
-/// `GET /metrics`: OpenMetrics text.
+/// `GET /metrics`: OpenMetrics for those who ask for it, else the classic text of Prometheus.
 pub(super) async fn metrics(
     extract::State(state): extract::State<Arc<State>>,
+    headers: HeaderMap,
 ) -> Result<Response, Error> {
-    let text = state.metrics.text().map_err(|_| Error::Internal)?;
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    Ok(([(CONTENT_TYPE, kind)], text).into_response())
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let exposition = Exposition::accepted_by(accept);
+    let vitals = state.vitals.text(&state.port_check).map_err(|_| Error::Internal)?;
+    let probes = state.metrics.text().map_err(|_| Error::Internal)?;
+    let text = exposition.write(&[vitals, probes]);
+    Ok(([(CONTENT_TYPE, exposition.content_type())], text).into_response())
 }

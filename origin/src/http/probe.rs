@@ -50,7 +50,7 @@ pub(super) async fn probe(
     let verdict = state.prober.probe(&address, details).await;
     drop(in_flight);
     record(&state, &id, &verdict, started.elapsed());
-    if state.port_check.excuses(&verdict).await {
+    if state.blames_port(&verdict).await {
         return Err(Error::PortShut);
     }
     let mut response = Json(verdict).into_response();
@@ -70,7 +70,7 @@ pub(super) async fn admitted(
     let ticket =
         Ticket::check(secrets, &token, &body, clock::unix_now()).map_err(|_| bad_ticket(state))?;
     let id = RequestId::parse(&ticket.jti).unwrap_or(given_id);
-    if state.port_check.is_shut() {
+    if state.port_check.is_known_shut() {
         return Err(Error::PortShut);
     }
     Ok((body, id))

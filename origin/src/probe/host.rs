@@ -103,7 +103,7 @@ impl HostProbe<'_> {
                 let attempt = self.dial(conversation, addresses, permit, progress).await;
                 // A route may have a port of its own.
                 if matches!(found, Found::InDns) && attempt.was_greeted() {
-                    self.client.port_check.heard_banner();
+                    self.client.port_check.banner_seen();
                 }
                 attempt
             }

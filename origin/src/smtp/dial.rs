@@ -149,7 +149,7 @@ impl Dialer {
     }
 
     async fn try_one(&self, from: &HeloIdentity, address: SocketAddr) -> Result<TcpStream, Failed> {
-        if !from.dials(address) {
+        if !from.reaches(address.ip()) {
             return Err(Failed::NoWay);
         }
         connect(from.source_for(address), address, self.timeout).await

@@ -68,13 +68,9 @@ impl HeloIdentity {
         if peer.is_ipv4() { self.v4 } else { self.v6 }
     }
 
-    pub const fn families(&self) -> Families {
-        self.families
-    }
-
-    /// Whether it may connect to `peer` at all.
-    pub const fn dials(&self, peer: SocketAddr) -> bool {
-        self.families.include(peer.ip())
+    /// Whether it may connect to `ip` at all.
+    pub const fn reaches(&self, ip: IpAddr) -> bool {
+        self.families.include(ip)
     }
 
     /// The addresses that were configured for it.
@@ -133,7 +129,7 @@ mod tests {
         let sources = std::slice::from_ref(&source);
         let dials = |sources: &[SourceAddress], families, peer: &str| {
             let identity = HeloIdentity::all("one.example", sources, families).remove(0);
-            identity.dials(peer.parse().unwrap())
+            identity.reaches(peer.parse().unwrap())
         };
         let v6_only = Some(Families { ipv4: false, ipv6: true });
         for (sources, families, v4, v6) in [
@@ -142,8 +138,8 @@ mod tests {
             (sources, None, true, false),
             (sources, Some(Families::BOTH), true, true),
         ] {
-            assert_eq!(dials(sources, families, "198.51.100.1:25"), v4);
-            assert_eq!(dials(sources, families, "[2001:db8::2]:25"), v6);
+            assert_eq!(dials(sources, families, "198.51.100.1"), v4);
+            assert_eq!(dials(sources, families, "2001:db8::2"), v6);
         }
     }
 }

@@ -37,7 +37,7 @@ impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("rcpt_origin");
         let probes = Family::default();
-        registry.register("probes", "Verdicts given", probes.clone());
+        registry.register("probes", "Probes finished, by verdict", probes.clone());
         let duration = Histogram::new(BUCKETS);
         registry.register_with_unit(
             "probe_duration",
@@ -48,9 +48,17 @@ impl Default for Metrics {
         let in_flight = Gauge::default();
         registry.register("probes_in_flight", "Probes in progress", in_flight.clone());
         let at_capacity = Counter::default();
-        registry.register("at_capacity", "Probes refused at capacity", at_capacity.clone());
+        registry.register(
+            "at_capacity",
+            "Probes refused because no permit was free",
+            at_capacity.clone(),
+        );
         let bad_tickets = Counter::default();
-        registry.register("bad_tickets", "Probes refused for their ticket", bad_tickets.clone());
+        registry.register(
+            "bad_tickets",
+            "Requests refused because their ticket was missing or wrong",
+            bad_tickets.clone(),
+        );
         Self { registry, probes, duration, in_flight, at_capacity, bad_tickets }
     }
 }

@@ -3,13 +3,12 @@
 
 use std::{
     fmt,
-    net::SocketAddr,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use rcpt_shared::{Stage, Verdict};
+use rcpt_shared::Stage;
 use tokio::{
     net::{TcpStream, lookup_host},
     time::{Instant, sleep, timeout},
@@ -67,20 +66,20 @@ impl fmt::Display for Unheard {
 
 impl PortCheck {
     /// Without `servers` the port is taken to be open.
-    pub fn new(servers: Vec<Server>, dialer: Dialer, identity: HeloIdentity) -> Self {
+    pub fn new(servers: Vec<Server>, dialer: Dialer, identity: HeloIdentity) -> Arc<Self> {
         let (known, asking) = (Mutex::new(Known::Nothing), tokio::sync::Mutex::default());
-        Self { servers, dialer, identity, known, asking }
+        Arc::new(Self { servers, dialer, identity, known, asking })
     }
 
     /// Any mail server greeted us on port 25.
-    pub fn heard_banner(&self) {
+    pub fn banner_seen(&self) {
         if !self.servers.is_empty() {
             self.learnt(true);
         }
     }
 
     /// Whether every server failed when last asked, and none has been heard since. Asks nobody.
-    pub fn is_shut(&self) -> bool {
+    pub fn is_known_shut(&self) -> bool {
         matches!(*self.known(), Known::AllFailed(_))
     }
 
@@ -98,13 +97,8 @@ impl PortCheck {
         open
     }
 
-    /// Whether `verdict` blames a server that could not be reached while the port is shut.
-    pub async fn excuses(&self, verdict: &Verdict) -> bool {
-        verdict.stage == Stage::Connect && verdict.smtp_code.is_none() && !self.is_open().await
-    }
-
     /// Keeps what is known fresh, for ever.
-    pub async fn watch(&self) {
+    pub async fn watch(self: Arc<Self>) {
         loop {
             self.is_open().await;
             sleep(SHUT_STANDS).await;
@@ -135,12 +129,14 @@ impl PortCheck {
 
     async fn connect(&self, Server { host, port }: &Server) -> Result<TcpStream, Unheard> {
         let found = lookup_host((host.as_str(), *port)).await;
-        let mut addresses: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
-        if addresses.is_empty() {
-            return Err(Unheard::NoAddress);
+        let mut failure = Unheard::NoAddress;
+        for address in found.into_iter().flatten() {
+            match self.dialer.connect(&self.identity, address).await {
+                Ok(stream) => return Ok(stream),
+                Err(_) => failure = Unheard::Unconnected,
+            }
         }
-        let connected = self.dialer.race(&self.identity, &mut addresses).await;
-        connected.map(|(stream, _)| stream).map_err(|_| Unheard::Unconnected)
+        Err(failure)
     }
 
     async fn any_greets(&self) -> bool {

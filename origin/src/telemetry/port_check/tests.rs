@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use rcpt_shared::{Reason, Stage, Status, Verdict};
 use tokio::{
     io::AsyncWriteExt as _,
     net::TcpListener,
@@ -19,7 +18,7 @@ use tokio::{
 use super::{HEARD_STANDS, PortCheck, SHUT_STANDS, Server, Unheard};
 use crate::smtp::{Dialer, HeloIdentity};
 
-fn check(servers: &[SocketAddr]) -> PortCheck {
+fn check(servers: &[SocketAddr]) -> Arc<PortCheck> {
     let servers = servers.iter().map(server).collect();
     let dialer = Dialer::new(Duration::from_secs(5));
     PortCheck::new(servers, dialer, HeloIdentity::unbound("probe.example.com"))
@@ -58,11 +57,11 @@ async fn one_server_that_greets_is_enough_and_none_configured_is_no_alarm() {
     assert!(check(&[]).is_open().await);
     for banner in ["220 mx\r\n", "554 we do not like you\r\n", "421 later\r\n"] {
         let checked = check(&[shut().await, saying(banner).await.0]);
-        assert!(checked.is_open().await && !checked.is_shut(), "{banner}");
+        assert!(checked.is_open().await && !checked.is_known_shut(), "{banner}");
     }
     let checked = check(&[shut().await, shut().await]);
-    assert!(!checked.is_shut(), "nobody was asked yet");
-    assert!(!checked.is_open().await && checked.is_shut());
+    assert!(!checked.is_known_shut(), "nobody was asked yet");
+    assert!(!checked.is_open().await && checked.is_known_shut());
 }
 
 #[tokio::test]
@@ -93,24 +92,12 @@ async fn what_is_known_stands_a_while_and_a_banner_ends_the_alarm() {
 
     let checked = check(&[shut().await]);
     assert!(!checked.is_open().await);
-    checked.heard_banner();
-    assert!(!checked.is_shut() && checked.is_open().await, "an ordinary probe was greeted");
+    checked.banner_seen();
+    assert!(!checked.is_known_shut() && checked.is_open().await, "an ordinary probe was greeted");
 
     tokio::time::pause();
     advance(HEARD_STANDS).await;
     tokio::time::resume();
     assert!(!checked.is_open().await, "a minute later it is asked again");
     assert!(SHUT_STANDS < HEARD_STANDS);
-}
-
-#[tokio::test]
-async fn a_verdict_is_excused_if_nobody_was_reached_and_the_port_is_shut() {
-    let verdict = |stage| Verdict::new(Status::SmtpConnectError, Reason::ConnectionFailed, stage);
-    let checked = check(&[shut().await]);
-    assert!(checked.excuses(&verdict(Stage::Connect)).await);
-    assert!(!checked.excuses(&verdict(Stage::Dns)).await);
-    assert!(!checked.excuses(&verdict(Stage::Rcpt)).await);
-    assert!(!check(&[]).excuses(&verdict(Stage::Connect)).await);
-    let (greeting, _) = saying("220 mx\r\n").await;
-    assert!(!check(&[greeting]).excuses(&verdict(Stage::Connect)).await);
 }

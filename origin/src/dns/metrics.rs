@@ -1,0 +1,90 @@
+//! How the nameservers do: questions by outcome, and the time to an answer.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use hickory_resolver::{
+    net::{DnsError, NetError},
+    proto::op::ResponseCode,
+};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    registry::{Registry, Unit},
+};
+
+/// Seconds. A recursive nameserver near us answers from memory in a millisecond; patience ends at two.
+const BUCKETS: [f64; 9] = [0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0];
+
+/// Which nameserver, by its place in the configuration, and what it said.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    nameserver: usize,
+    /// `records`, `no_records`, `no_such_name`, `servfail`, `timeout` or `failed`.
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Place {
+    nameserver: usize,
+}
+
+/// What was asked of the nameservers. Clones count together.
+#[derive(Clone)]
+pub struct DnsMetrics {
+    questions: Family<Outcome, Counter>,
+    duration: Family<Place, Histogram>,
+    /// Whether the last question that was put to any of them got an answer.
+    answering: Arc<AtomicBool>,
+}
+
+impl Default for DnsMetrics {
+    fn default() -> Self {
+        Self {
+            questions: Family::default(),
+            duration: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            answering: Arc::new(AtomicBool::new(true)),
+        }
+    }
+}
+
+impl DnsMetrics {
+    pub fn register(&self, registry: &mut Registry) {
+        let help = "Questions to nameservers, by place in the configuration and outcome";
+        registry.register("dns_questions", help, self.questions.clone());
+        let help = "Time from a question to its answer, whatever it is";
+        let duration = self.duration.clone();
+        registry.register_with_unit("dns_duration", help, Unit::Seconds, duration);
+    }
+
+    /// Whether some nameserver answered the last question.
+    pub fn is_answering(&self) -> bool {
+        self.answering.load(Ordering::Relaxed)
+    }
+
+    /// `place` counts from 1.
+    pub(super) fn asked<T>(&self, place: usize, told: &Result<T, NetError>, took: Duration) {
+        let outcome = outcome(told);
+        self.questions.get_or_create(&Outcome { nameserver: place, outcome }).inc();
+        self.duration.get_or_create(&Place { nameserver: place }).observe(took.as_secs_f64());
+        self.answering.store(!matches!(outcome, "timeout" | "failed"), Ordering::Relaxed);
+    }
+}
+
+fn outcome<T>(told: &Result<T, NetError>) -> &'static str {
+    match told {
+        Ok(_) => "records",
+        Err(NetError::Dns(DnsError::NoRecordsFound(none))) => match none.response_code {
+            ResponseCode::NXDomain => "no_such_name",
+            _ => "no_records",
+        },
+        Err(NetError::Dns(DnsError::ResponseCode(ResponseCode::ServFail))) => "servfail",
+        Err(NetError::Timeout) => "timeout",
+        Err(_) => "failed",
+    }
+}

@@ -1,0 +1,155 @@
+//! The two text formats of metrics: OpenMetrics 1.0, which the library writes, and the classic format of
+//! Prometheus, which every tool reads.
+
+use std::fmt::Write as _;
+
+/// How metrics are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exposition {
+    /// <https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>
+    OpenMetrics,
+    /// <https://prometheus.io/docs/instrumenting/exposition_formats/>
+    Classic,
+}
+
+impl Exposition {
+    /// The one for a client that sends this `Accept` header.
+    pub fn accepted_by(accept: &str) -> Self {
+        let open_metrics = accept.split(',').any(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let named = parts.next() == Some("application/openmetrics-text");
+            named && !parts.any(|parameter| ["q=0", "q=0.0"].contains(&parameter))
+        });
+        if open_metrics { Self::OpenMetrics } else { Self::Classic }
+    }
+
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Classic => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+
+    /// `families` are OpenMetrics texts, with or without their end.
+    pub fn write(self, families: &[String]) -> String {
+        let mut written = String::new();
+        for family in families {
+            let lines = family.lines().filter(|line| *line != "# EOF");
+            match self {
+                Self::OpenMetrics => lines.for_each(|line| write_line(&mut written, line)),
+                Self::Classic => classic(&mut written, lines),
+            }
+        }
+        if self == Self::OpenMetrics {
+            write_line(&mut written, "# EOF");
+        }
+        written
+    }
+}
+
+fn write_line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+/// In the classic format the name of a family is that of its samples, units are unknown, and an info is
+/// a gauge. A histogram's buckets come before its sum and its count.
+fn classic<'l>(written: &mut String, lines: impl Iterator<Item = &'l str>) {
+    let mut help = None;
+    let mut totals = String::new();
+    for line in lines {
+        let comment = line.strip_prefix("# ").and_then(|comment| comment.split_once(' '));
+        if comment.is_some() {
+            written.push_str(&std::mem::take(&mut totals));
+        }
+        match comment {
+            Some(("HELP", named)) => help = Some(named),
+            Some(("TYPE", named)) => {
+                let (name, kind) = named.split_once(' ').unwrap_or((named, "unknown"));
+                let (suffix, kind) = match kind {
+                    "counter" => ("_total", kind),
+                    "info" => ("_info", "gauge"),
+                    "unknown" => ("", "untyped"),
+                    kind => ("", kind),
+                };
+                if let Some((_, help)) = help.take().and_then(|help| help.split_once(' ')) {
+                    // Writing to a String cannot fail.
+                    let _ = writeln!(written, "# HELP {name}{suffix} {help}");
+                }
+                let _ = writeln!(written, "# TYPE {name}{suffix} {kind}");
+            }
+            Some(_) => {}
+            None if is_total(line) => write_line(&mut totals, line),
+            None => write_line(written, line),
+        }
+    }
+    written.push_str(&totals);
+}
+
+/// Whether a sample may be the sum or the count of a histogram.
+fn is_total(line: &str) -> bool {
+    let name = line.split(['{', ' ']).next().unwrap_or_default();
+    name.ends_with("_sum") || name.ends_with("_count")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Exposition;
+
+    const FAMILIES: &str = "\
+# HELP a_probes Probes finished.
+# TYPE a_probes counter
+a_probes_total{status=\"true\"} 1
+# HELP a_took_seconds Time.
+# TYPE a_took_seconds histogram
+# UNIT a_took_seconds seconds
+a_took_seconds_sum 0.5
+a_took_seconds_count 1
+a_took_seconds_bucket{le=\"+Inf\"} 1
+# HELP a_build What runs.
+# TYPE a_build info
+a_build_info{version=\"1\"} 1
+# EOF
+";
+
+    #[test]
+    fn the_classic_format_names_each_family_as_its_samples() {
+        let expected = "\
+# HELP a_probes_total Probes finished.
+# TYPE a_probes_total counter
+a_probes_total{status=\"true\"} 1
+# HELP a_took_seconds Time.
+# TYPE a_took_seconds histogram
+a_took_seconds_bucket{le=\"+Inf\"} 1
+a_took_seconds_sum 0.5
+a_took_seconds_count 1
+# HELP a_build_info What runs.
+# TYPE a_build_info gauge
+a_build_info{version=\"1\"} 1
+";
+        assert_eq!(Exposition::Classic.write(&[FAMILIES.to_owned()]), expected);
+    }
+
+    #[test]
+    fn open_metrics_ends_once() {
+        let text = Exposition::OpenMetrics.write(&[FAMILIES.to_owned(), FAMILIES.to_owned()]);
+        assert_eq!(text.matches("# EOF\n").count(), 1);
+        assert!(text.ends_with("# EOF\n") && text.contains("# UNIT"));
+    }
+
+    #[test]
+    fn open_metrics_is_for_those_who_ask_for_it() {
+        for (accept, exposition) in [
+            ("", Exposition::Classic),
+            ("*/*", Exposition::Classic),
+            ("text/plain;version=0.0.4", Exposition::Classic),
+            ("application/openmetrics-text;version=1.0.0;q=0", Exposition::Classic),
+            (
+                "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2",
+                Exposition::OpenMetrics,
+            ),
+        ] {
+            assert_eq!(Exposition::accepted_by(accept), exposition, "{accept}");
+        }
+    }
+}

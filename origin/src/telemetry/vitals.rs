@@ -1,0 +1,67 @@
+//! What is running, since when, and whether it can work at all.
+
+use std::{fmt, sync::atomic::AtomicU64};
+
+use prometheus_client::{
+    encoding::text::encode_registry,
+    metrics::{gauge::Gauge, info::Info},
+    registry::Registry,
+};
+
+use super::port_check::PortCheck;
+use crate::{clock::unix_now, dns::DnsMetrics};
+
+/// What is running, since when, and whether it can work at all.
+pub struct Vitals {
+    registry: Registry,
+    dns: DnsMetrics,
+    nameserver_answers: Gauge,
+    port_25_open: Gauge,
+    ready: Gauge,
+}
+
+impl Vitals {
+    pub fn new(dns: DnsMetrics) -> Self {
+        let mut registry = Registry::default();
+        let started = Gauge::<f64, AtomicU64>::default();
+        #[expect(clippy::cast_precision_loss, reason = "exact until the year 285 million")]
+        started.set(unix_now() as f64);
+        let help = "Unix time at which the process started, in seconds";
+        registry.register("process_start_time_seconds", help, started);
+        let ours = registry.sub_registry_with_prefix("rcpt_origin");
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        ours.register("build", "What is running", build);
+        dns.register(ours);
+        let (nameserver_answers, port_25_open, ready) = <(Gauge, Gauge, Gauge)>::default();
+        for (name, help, gauge) in [
+            (
+                "nameserver_answers",
+                "1 when the last question to the nameservers was answered",
+                &nameserver_answers,
+            ),
+            (
+                "port_25_open",
+                "1 unless every server of port_check failed to greet us when last asked",
+                &port_25_open,
+            ),
+            ("ready", "1 when names are resolved and port 25 is not known to be shut", &ready),
+        ] {
+            ours.register(name, help, gauge.clone());
+        }
+        Self { registry, dns, nameserver_answers, port_25_open, ready }
+    }
+
+    /// The OpenMetrics text, without its end.
+    ///
+    /// # Errors
+    /// [`fmt::Error`] never occurs while writing to a `String`.
+    pub fn text(&self, port_check: &PortCheck) -> Result<String, fmt::Error> {
+        let (answers, open) = (self.dns.is_answering(), !port_check.is_known_shut());
+        self.nameserver_answers.set(answers.into());
+        self.port_25_open.set(open.into());
+        self.ready.set((answers && open).into());
+        let mut text = String::new();
+        encode_registry(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}

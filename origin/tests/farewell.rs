@@ -1,0 +1,60 @@
+//! The end of a session: a server that says goodbye is heard, and the connection is not reset over it.
+
+mod harness;
+
+use std::{io::ErrorKind, time::Duration};
+
+use harness::{MailServer, origin, verdict};
+use rcpt_shared::Status;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::TcpStream,
+    sync::mpsc,
+    time::timeout,
+};
+
+/// Serves one recipient, and says how the client left.
+async fn serve(stream: TcpStream, mail: &str, left: mpsc::UnboundedSender<String>) {
+    let mut stream = BufReader::new(stream);
+    stream.write_all(b"220 mx\r\n").await.unwrap();
+    let mut line = String::new();
+    loop {
+        line.clear();
+        if stream.read_line(&mut line).await.unwrap_or(0) == 0 {
+            left.send("without QUIT".to_owned()).unwrap();
+            return;
+        }
+        let answer = match line.split([' ', '\r']).next().unwrap() {
+            "EHLO" => "250-mx\r\n250 PIPELINING",
+            "MAIL" => mail,
+            "RCPT" => "250 ok",
+            "QUIT" => break,
+            _ => "500 what?",
+        };
+        stream.write_all(format!("{answer}\r\n").as_bytes()).await.unwrap();
+    }
+    // The client waits for the answer.
+    let early = timeout(Duration::from_millis(200), stream.read_u8()).await;
+    let _ = stream.write_all(b"221 bye\r\n").await;
+    let _ = stream.shutdown().await;
+    let late = stream.read_u8().await;
+    let how = match (early, late) {
+        (Ok(_), _) => "before the answer to QUIT".to_owned(),
+        (Err(_), Err(error)) if error.kind() == ErrorKind::UnexpectedEof => "in order".to_owned(),
+        (Err(_), told) => format!("{told:?}"),
+    };
+    left.send(how).unwrap();
+}
+
+#[tokio::test]
+async fn a_session_ends_after_the_servers_farewell() {
+    // Of a sender that is refused, the answer to RCPT is never read.
+    for mail in ["250 ok", "550 no"] {
+        let (left, mut how) = mpsc::unbounded_channel();
+        let server = MailServer::serving(move |stream, _| serve(stream, mail, left.clone())).await;
+        let origin = origin(&[("RCPT_ROUTES", &server.route()), ("RCPT_SESSION_RECIPIENTS", "1")]);
+        let told = verdict(&origin, "user@sandbox.test").await;
+        assert_eq!(told.status == Status::Accepted, mail == "250 ok");
+        assert_eq!(how.recv().await.unwrap(), "in order", "{mail}");
+    }
+}
