@@ -79,6 +79,7 @@ export function suite(world) {
     await checkAddress(reader, "accepts+low@sandbox.test");
     await unsure.getByRole("heading", { name: "Accepted, but can’t be sure" }).waitFor();
     await unsure.getByText("yahoo").waitFor();
+    await unsure.getByText("low", { exact: true }).waitFor();
 
     details = {
       reason: "accepted",
