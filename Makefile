@@ -44,29 +44,67 @@ worker: setup-build
 
 .PHONY: dev
 dev: worker ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-C stops it
-	cargo build --locked --package rcpt-origin --package rcpt-tests --bin origin --bin dev
-	@RCPT_ORIGIN_BIN=$(CURDIR)/target/debug/origin target/debug/dev
+	cargo build --locked --package rcpt-origin --package rcpt-devtools --bin origin --bin dev
+	@target/debug/dev
+
+# Most end-to-end tests wait for something most of their time: more of them at once than there are cores.
+# Those that keep the cores busy take turns (`process::turn`).
+export RUST_TEST_THREADS ?= 4
+export RCPT_ORIGIN_BIN ?= $(CURDIR)/target/debug/origin
+
+# The same packages each time: alone, one would need its crates with other features.
+CARGO_TEST := cargo test --locked --workspace
+# The folders of end-to-end tests, each a part that ONLY may name.
+PARTS := account edge ledger origin harness programs
+# Tests that need no Worker, no mail server and no browser.
+UNIT := --lib --bins $(patsubst origin/tests/%.rs,--test %,$(wildcard origin/tests/*.rs))
 
 .PHONY: test
-test: setup worker ## every test: unit, and end to end against real servers
-	@# One build for all: alone, origin and the programs below would need their crates with other features.
-	RCPT_ORIGIN_BIN=$(CURDIR)/target/debug/origin cargo test --locked --workspace --no-fail-fast
+ifeq ($(ONLY),)
+test: setup worker ## every test; ONLY=unit, account, edge, ledger, origin, harness, programs, portal, or a test's name
+	$(CARGO_TEST) --no-fail-fast
 	npm run --silent test:portal
 	@# Last: it reads what all of them have logged.
 	target/debug/scan
+else ifeq ($(ONLY),unit)
+test: unit
+else ifeq ($(ONLY),portal)
+test: setup worker
+	@# `serve` and origin, and the crates they need with the features that they always have.
+	$(CARGO_TEST) --quiet --no-run
+	npm run --silent test:portal
+else ifneq ($(filter $(ONLY),$(PARTS)),)
+test: setup worker
+	$(CARGO_TEST) --quiet --no-run
+	$(CARGO_TEST) --no-fail-fast --test $(ONLY)
+else
+test: setup worker
+	$(CARGO_TEST) --no-fail-fast -- $(ONLY)
+endif
+
+.PHONY: unit
+unit: ## the tests that need no Worker, no mail server and no browser; nothing is installed for them
+	$(CARGO_TEST) --no-fail-fast $(UNIT)
+
+.PHONY: proof
+proof: setup worker ## the long proofs, which `make test` runs in a short form
+	PROOF=1 $(CARGO_TEST) --no-fail-fast --test account --test edge --test ledger --test generated -- --nocapture \
+		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly \
+		a_hundred_thousand_reply_streams a_million_addresses
 
 .PHONY: bench
 bench: worker ## measured figures as a table, and as target/bench/*.json
 	@tools/install apt
 	cargo build --locked --profile origin --package rcpt-origin
-	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-tests --bin bench
+	cargo build --locked --package rcpt-devtools
+	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/debug/bench
 	cargo bench --locked --package rcpt-origin
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin npm run --silent bench:portal
 
 .PHONY: load
-load: worker ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD_SETTLE), as JSON and as a picture in target/load
+load: worker ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD_SETTLE), as JSON in target/load
 	cargo build --locked --profile origin --package rcpt-origin
-	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-tests --bin load
+	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-devtools --bin load
 
 FUZZ_SECONDS ?= 600
 

@@ -3,7 +3,7 @@
 import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { openWindow } from "./browser.mjs";
-import { ROOT } from "./processes.mjs";
+import { ROOT } from "./stack.mjs";
 import { useUp } from "./suites/overview.mjs";
 import { PASSWORD, Reader, World } from "./world.mjs";
 

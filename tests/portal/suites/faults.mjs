@@ -83,13 +83,13 @@ export function suite(world) {
     async (reader) => {
       await reader.enter(await world.account());
       await reader.sees(/0 of 100 used/);
-      await reader.stack.origin.stop();
+      await reader.stack.killOrigin();
       try {
         await checkAddress(reader, "accepts+down@sandbox.test");
         await reader.sees("We couldn’t complete this check, and it wasn’t counted.");
         await reader.accessible("origin down");
       } finally {
-        await reader.stack.startOrigin();
+        await reader.stack.restartOrigin();
       }
       await reader.press("Check");
       await reader.sees("Yes, it can receive mail");

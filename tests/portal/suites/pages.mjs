@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { assertAccessible, openWindow } from "../browser.mjs";
-import { ROOT, eventually } from "../processes.mjs";
+import { ROOT, eventually } from "../stack.mjs";
 import { sourceOf } from "./source.mjs";
 
 const { PAGES } = await sourceOf("pages.ts");

@@ -1,7 +1,6 @@
 // Turning two-factor authentication on and off.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { Authenticator } from "../authenticator.mjs";
 import { PASSWORD } from "../world.mjs";
 
 export function suite(world) {
@@ -23,7 +22,7 @@ export function suite(world) {
       await region.getByRole("link", { name: "Open it in your authenticator" }).getAttribute("href"),
     );
     assert.equal(url.searchParams.get("secret"), secret);
-    const authenticator = new Authenticator(secret);
+    const authenticator = reader.stack.authenticator(secret);
     await reader.fill({ Code: await authenticator.wrongCode() });
     await reader.press("Turn on");
     await reader.sees("That code isn’t right.");

@@ -1,0 +1,4 @@
+//! The programs that other people start: `make dev` for developers, `serve` for the portal's tests.
+
+mod dev;
+mod serve;

@@ -1,0 +1,31 @@
+// What wrangler.toml says, as miniflare takes it. A program of its own, run once for all edges of a test
+// binary: loading wrangler takes more than a second of CPU time, half of an edge's start.
+//
+// node wrangler.mjs WRANGLER.toml OPTIONS.json writes
+//   name        the Worker's name
+//   main        path of its entry
+//   cron        when its scheduled handler runs
+//   database    name of the D1 database, and its binding
+//   migrations  in order, {name, statements} of each
+//   options     of the Worker, for miniflare
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } from "wrangler";
+
+const [, , file, target] = process.argv;
+const config = unstable_readConfig({ config: file });
+const { workerOptions, main } = unstable_getMiniflareWorkerOptions(file);
+const { modulesRules: _, ...options } = workerOptions;
+const { database_name, binding, migrations_dir } = config.d1_databases[0];
+
+const folder = path.resolve(path.dirname(file), migrations_dir ?? "migrations");
+const names = readdirSync(folder).filter((name) => name.endsWith(".sql")).sort();
+const migrations = names.map((name) => ({
+  name,
+  statements: unstable_splitSqlQuery(readFileSync(path.join(folder, name), "utf8")),
+}));
+
+const { name, triggers } = config;
+const database = { name: database_name, binding };
+const all = { name, main, cron: triggers.crons[0], database, migrations, options };
+writeFileSync(target, JSON.stringify(all));

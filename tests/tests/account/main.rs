@@ -1,0 +1,30 @@
+//! Accounts end to end: from registration to deletion, with everything that guards them.
+
+mod access;
+mod admin;
+mod answers;
+mod bad_input;
+mod confirmation;
+mod deletion;
+mod enumeration;
+mod housekeeping;
+mod mail_failure;
+mod malformed;
+mod passwords;
+mod profile;
+mod registration;
+mod rotation;
+mod sessions;
+mod sign_in;
+mod throttling;
+mod two_factor;
+mod walk;
+
+use rcpt_tests::Edge;
+use tokio::sync::OnceCell;
+
+/// The edge that most of these tests share; each makes accounts of its own.
+async fn edge() -> &'static Edge {
+    static EDGE: OnceCell<Edge> = OnceCell::const_new();
+    EDGE.get_or_init(async || Edge::builder().start().await.unwrap()).await
+}

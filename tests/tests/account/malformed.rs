@@ -1,0 +1,107 @@
+//! Bodies that are not what an operation takes: 400, and nothing else happens.
+
+use rcpt_tests::{
+    Mail,
+    people::{PASSWORD, send},
+};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{answers::error, edge};
+
+#[tokio::test]
+async fn a_body_of_another_shape_is_400_invalid_body_at_every_account_operation() {
+    let edge = edge().await;
+    let post = async |path: &str, body: &[u8]| {
+        send(edge.anonymous().request(Method::POST, path).body(body.to_vec())).await
+    };
+    const NOT_JSON: &str = "The request body is not JSON.";
+    let misfit = |detail: &str| format!("The request body does not fit: {detail}.");
+    let email = "`email` at line 1 column";
+    for (path, body, detail) in [
+        ("/auth/register", &b""[..], misfit(&format!("missing field {email} 2"))),
+        ("/auth/register", b"email=a&password=b", NOT_JSON.to_owned()),
+        ("/auth/register", b"{", NOT_JSON.to_owned()),
+        ("/auth/register", b"{\"email\":\"\xff\"}", NOT_JSON.to_owned()),
+        (
+            "/auth/register",
+            b"{\"password\":\"violet-anchor-77\"}",
+            misfit(&format!("missing field {email} 31")),
+        ),
+        (
+            "/auth/register",
+            b"{\"email\":\"a@b.example\"}",
+            misfit("missing field `password` at line 1 column 23"),
+        ),
+        (
+            "/auth/register",
+            b"{\"email\":1,\"password\":\"x\"}",
+            misfit("invalid type: integer `1`, expected a string at line 1 column 10"),
+        ),
+        (
+            "/auth/register",
+            b"{\"email\":\"a@b.example\",\"password\":null}",
+            misfit("invalid type: null, expected a string at line 1 column 38"),
+        ),
+        ("/auth/login", b"{}", misfit(&format!("missing field {email} 2"))),
+        (
+            "/auth/login",
+            b"{\"email\":\"a@b.example\"}",
+            misfit("missing field `password` at line 1 column 23"),
+        ),
+        (
+            "/auth/login",
+            b"{\"email\":[],\"password\":\"x\"}",
+            misfit("invalid type: sequence, expected a string at line 1 column 9"),
+        ),
+        (
+            "/auth/login",
+            b"{\"email\":\"a\",\"password\":{}}",
+            misfit("invalid type: map, expected a string at line 1 column 24"),
+        ),
+        ("/auth/verify-email", b"", misfit("missing field `token` at line 1 column 2")),
+        ("/auth/verify-email", b"not json", NOT_JSON.to_owned()),
+        (
+            "/auth/verify-email",
+            b"{\"token\":null}",
+            misfit("invalid type: null, expected a string at line 1 column 13"),
+        ),
+        (
+            "/auth/verify-email",
+            b"{\"token\":7}",
+            misfit("invalid type: integer `7`, expected a string at line 1 column 10"),
+        ),
+    ] {
+        let reply = post(path, body).await;
+        let shown = String::from_utf8_lossy(body).into_owned();
+        let expected = error("invalid_body", &detail);
+        assert_eq!(reply.parts(), (400, &expected), "{path} {shown}");
+    }
+    for path in ["/auth/register", "/auth/login", "/auth/verify-email"] {
+        let reply = post(path, &[b' '; 1_000_000]).await;
+        let expected = json!({ "detail": "The request body is larger than 16384 bytes." });
+        assert_eq!(reply.parts(), (413, &expected), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_an_object_is_400_even_where_its_members_would_fit() {
+    let edge = edge().await;
+    let (email, mail) = edge.registered().await;
+    let other = edge.new_email();
+    let expected = error("invalid_body", "The request body must be a JSON object.");
+    for (path, body) in [
+        ("/auth/register", json!([other, PASSWORD])),
+        ("/auth/register", json!([])),
+        ("/auth/register", json!(other)),
+        ("/auth/register", Value::Null),
+        ("/auth/login", json!([email, PASSWORD, null])),
+        ("/auth/verify-email", json!([mail.token()])),
+        ("/auth/verify-email", json!(mail.token())),
+    ] {
+        let reply = edge.anonymous().post(path, &body).await;
+        assert_eq!(reply.parts(), (400, &expected), "{path} {body}");
+    }
+    assert_eq!(edge.mailbox().mails_to(&other), [] as [Mail; 0]);
+    assert_eq!(edge.row(&email, "state").await, json!({ "state": "unconfirmed" }));
+}

@@ -1,0 +1,180 @@
+//! Registration: who may register, with which password, and what is mailed (docs/interface.md).
+
+use rcpt_tests::{Mail, people::PASSWORD};
+use serde_json::json;
+
+use crate::{
+    answers::{
+        OTHER_PASSWORD, assert_credentials, error, invalid_credentials, invalid_token, mail,
+        registered,
+    },
+    edge,
+};
+
+#[tokio::test]
+async fn registering_answers_201_and_mails_a_link_to_the_portal() {
+    let edge = edge().await;
+    let email = edge.new_email();
+    let reply = edge.anonymous().register(&email, PASSWORD).await;
+    assert_eq!(reply.parts(), (201, &registered(&email)));
+    let mail = mail(&email, 1).await;
+    assert_eq!(mail.from, "rcpt@rcpt-tests.net");
+    assert_eq!(mail.subject, "Confirm your email address");
+    let token = mail.token().expect("a token");
+    assert_eq!(mail.link(), Some(format!("{}/verify?token={token}", edge.url).as_str()));
+    assert_eq!(token.len(), 43, "256 bits of base64url");
+    assert!(!mail.text.contains(PASSWORD));
+    let row = edge.row(&email, "state, welcome_left, confirmed_at").await;
+    let expected = json!({ "state": "unconfirmed", "welcome_left": 0, "confirmed_at": null });
+    assert_eq!(row, expected);
+    assert_eq!(edge.mailbox().mails_to(&email).len(), 1);
+}
+
+#[tokio::test]
+async fn registering_again_before_confirmation_replaces_the_password_and_the_link() {
+    let edge = edge().await;
+    let anonymous = edge.anonymous();
+    let (email, first) = edge.registered().await;
+    let reply = anonymous.register(&email, OTHER_PASSWORD).await;
+    assert_eq!(reply.parts(), (201, &registered(&email)));
+    let second = mail(&email, 2).await;
+    assert_eq!(second.subject, first.subject);
+    assert_ne!(second.token(), first.token());
+
+    let reply = anonymous.verify_email(first.token().unwrap()).await;
+    assert_eq!(reply.parts(), (400, &invalid_token()), "the old link");
+    let reply = anonymous.verify_email(second.token().unwrap()).await;
+    assert_credentials(&anonymous, &reply, &email);
+    let reply = anonymous.login(&email, PASSWORD).await;
+    assert_eq!(reply.parts(), (401, &invalid_credentials()), "the old password");
+    let reply = anonymous.login(&email, OTHER_PASSWORD).await;
+    assert_credentials(&anonymous, &reply, &email);
+}
+
+#[tokio::test]
+async fn registering_a_confirmed_address_answers_the_same_changes_nothing_and_mails_a_notice() {
+    let edge = edge().await;
+    let anonymous = edge.anonymous();
+    let account = edge.account().await;
+    let before = edge.row(&account.email, "*").await;
+    let reply = anonymous.register(&account.email, OTHER_PASSWORD).await;
+    assert_eq!(reply.parts(), (201, &registered(&account.email)));
+    assert_eq!(edge.row(&account.email, "*").await, before);
+
+    let notice = mail(&account.email, 2).await;
+    assert_eq!(notice.subject, "You already have an account");
+    assert_eq!(notice.token(), None);
+    let sign_in = format!("{}/sign-in", edge.url);
+    assert_eq!(notice.link(), Some(sign_in.as_str()));
+    let reply = anonymous.login(&account.email, OTHER_PASSWORD).await;
+    assert_eq!(reply.parts(), (401, &invalid_credentials()));
+    assert_credentials(
+        &anonymous,
+        &anonymous.login(&account.email, PASSWORD).await,
+        &account.email,
+    );
+    assert_eq!(account.quota().await.status, 200, "the key still works");
+}
+
+#[tokio::test]
+async fn registering_a_deactivated_address_answers_the_same_and_opens_nothing() {
+    let edge = edge().await;
+    let anonymous = edge.anonymous();
+    let account = edge.account().await;
+    edge.set(&account.email, "state = 'deactivated'").await;
+    let reply = anonymous.register(&account.email, OTHER_PASSWORD).await;
+    assert_eq!(reply.parts(), (201, &registered(&account.email)));
+    assert_eq!(mail(&account.email, 2).await.token(), None);
+    assert_eq!(edge.row(&account.email, "state").await, json!({ "state": "deactivated" }));
+}
+
+#[tokio::test]
+async fn addresses_that_differ_by_case_are_one_account() {
+    let edge = edge().await;
+    let anonymous = edge.anonymous();
+    let (email, first) = edge.registered().await;
+    let upper = email.to_uppercase();
+    let reply = anonymous.register(&upper, OTHER_PASSWORD).await;
+    assert_eq!(reply.parts(), (201, &registered(&upper)), "the address as it was typed");
+    let reply = anonymous.verify_email(first.token().unwrap()).await;
+    assert_eq!(reply.parts(), (400, &invalid_token()), "replaced");
+    let second = mail(&upper, 1).await;
+    let confirmed = anonymous.verify_email(second.token().unwrap()).await;
+    let account = assert_credentials(&anonymous, &confirmed, &upper);
+    for spelling in [&email, &upper] {
+        let reply = anonymous.login(spelling, OTHER_PASSWORD).await;
+        assert_eq!(assert_credentials(&anonymous, &reply, &upper).api_key, account.api_key);
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_an_address_cannot_register() {
+    let anonymous = edge().await.anonymous();
+    let long = format!("{}@rcpt-tests.net", "a".repeat(300));
+    let no_at = "there is no `@` between a local part and a domain";
+    let local = "the local part is not a dot-atom or a quoted string of at most 64 octets";
+    let domain = "the domain is not a host name of labels of at most 63 octets";
+    for (email, reason) in [
+        ("", no_at),
+        ("plain", no_at),
+        ("a@b@rcpt-tests.net", local),
+        ("Name <name@rcpt-tests.net>", local),
+        (" name@rcpt-tests.net", local),
+        ("name@rcpt-tests.net\r\nBcc: x@rcpt-tests.net", local),
+        ("name\r\n@rcpt-tests.net", local),
+        (&long, local),
+        ("name@rcpt-tests.net ", domain),
+        ("name@", domain),
+        ("name@127.0.0.1", domain),
+    ] {
+        let reply = anonymous.register(email, PASSWORD).await;
+        let expected = error("invalid_email", &format!("This is not an email address: {reason}."));
+        assert_eq!(reply.parts(), (400, &expected), "{email:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_password_has_8_to_128_characters_and_is_not_the_address() {
+    let edge = edge().await;
+    let anonymous = edge.anonymous();
+    let email = edge.new_email();
+    let [short, long] = ["x7-".repeat(2) + "x", "x7-y".repeat(32) + "z"];
+    let length = "The password must have 8 to 128 characters.";
+    let address = "The password must not be the email address or a part of it.";
+    let cases = [
+        ("", length),
+        (short.as_str(), length),
+        (&long, length),
+        ("ψυχή", length),
+        (&email, address),
+        (&email.to_uppercase(), address),
+    ];
+    for (password, detail) in cases {
+        let reply = anonymous.register(&email, password).await;
+        assert_eq!(reply.parts(), (400, &error("invalid_password", detail)), "{password}");
+    }
+    assert_eq!(edge.mailbox().mails_to(&email), [] as [Mail; 0]);
+    let [shortest, longest] = ["x7-y".repeat(2), "x7-ψ".repeat(32)];
+    for password in [&shortest, &longest] {
+        let reply = anonymous.register(&edge.new_email(), password).await;
+        assert_eq!(reply.status, 201, "{password}: {}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn a_password_is_checked_exactly_as_it_was_sent() {
+    let edge = edge().await;
+    let anonymous = edge.anonymous();
+    let email = edge.new_email();
+    let password = "  Ψυχή 🗝 with\tspaces ";
+    assert_eq!(anonymous.register(&email, password).await.status, 201);
+    let token = mail(&email, 1).await.token().unwrap().to_owned();
+    assert_credentials(&anonymous, &anonymous.verify_email(&token).await, &email);
+    for wrong in [password.trim(), &password.to_lowercase(), &password.replace('\t', " ")] {
+        let reply = anonymous.login(&email, wrong).await;
+        assert_eq!(reply.parts(), (401, &invalid_credentials()), "{wrong:?}");
+    }
+    assert_credentials(&anonymous, &anonymous.login(&email, password).await, &email);
+}
+
+// --- confirmation

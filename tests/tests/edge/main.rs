@@ -1,0 +1,12 @@
+//! The edge end to end: who may check, what a check answers, and what happens when a part fails.
+
+mod cache;
+mod credentials;
+mod details;
+mod http;
+mod junk_keys;
+mod origin_faults;
+mod own_faults;
+mod privacy;
+mod schemathesis;
+mod validate_email;
