@@ -23,7 +23,7 @@ setup-build:
 EDGE_SOURCES := $(shell find edge shared \( -path edge/build -o -path edge/portal \) -prune -o -type f -print) \
 	Cargo.toml Cargo.lock package-lock.json tools/versions tools/worker-build
 PORTAL_SOURCES := $(shell find edge/portal \( -path edge/portal/dist -o -name schema.ts \) -prune -o -type f -print) \
-	package-lock.json
+	package-lock.json wrangler.toml
 
 # The Worker is served with the portal beside it, and wrangler does not start without its folder.
 edge/build/.built: $(EDGE_SOURCES) | edge/portal/dist/index.html

@@ -33,6 +33,7 @@ const PICTURES = {
   verify: (reader) => reader.open("/verify?token=example"),
   "verify-useless": async (reader) => {
     await reader.open("/verify?token=example");
+    await reader.fill({ Password: PASSWORD });
     await reader.press("Confirm my address");
     await reader.reads("This link doesn’t work");
   },

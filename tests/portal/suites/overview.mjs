@@ -79,6 +79,7 @@ export function suite(world) {
     await checkAddress(reader, "accepts+low@sandbox.test");
     await unsure.getByRole("heading", { name: "Accepted, but can’t be sure" }).waitFor();
     await unsure.getByText("yahoo").waitFor();
+    await unsure.getByText("low", { exact: true }).waitFor();
 
     details = {
       reason: "accepted",
@@ -179,6 +180,22 @@ export function suite(world) {
       await reader.accessible("refused for the limit");
     },
   );
+
+  world.test("too many checks at a time are not told as a used-up allowance", async (reader) => {
+    await reader.enter(await world.account());
+    await reader.page.route("**/v1/validate_email", (route) =>
+      route.fulfill({
+        status: 429,
+        headers: { "Retry-After": "1" },
+        json: {
+          detail: { error: "Too many.", limit: "email check", resets_at: "2026-01-31T00:00:01Z" },
+          code: "too_many_in_flight",
+        },
+      }),
+    );
+    await checkAddress(reader, "accepts@sandbox.test");
+    await reader.sees("Too many of your checks are running right now.");
+  });
 
   world.test("an unlimited plan has no bars", async (reader) => {
     const account = await world.account();

@@ -21,6 +21,7 @@ export function suite(world) {
 
     await reader.open(mail.link);
     await reader.reads("Confirm your email address");
+    await reader.fill({ Password: PASSWORD });
     await reader.press("Confirm my address");
     await reader.reads("This link doesn’t work");
     await reader.accessible("useless link");
@@ -29,6 +30,7 @@ export function suite(world) {
     await reader.reads("Confirm your email address");
     assert.equal(reader.page.url(), `${reader.stack.url}/verify`, "the token has left the address bar");
     await reader.accessible("confirm");
+    await reader.fill({ Password: PASSWORD });
     await reader.press("Confirm my address");
     await reader.reads("Overview");
     await reader.sees("Your address has been confirmed, and you’re signed in.");
@@ -52,6 +54,7 @@ export function suite(world) {
     await reader.sees("Yes, it can receive mail");
 
     await reader.open(link);
+    await reader.fill({ Password: PASSWORD });
     await reader.press("Confirm my address");
     await reader.reads("This link doesn’t work");
   });
@@ -76,6 +79,7 @@ export function suite(world) {
       email,
     );
     await reader.open(link);
+    await reader.fill({ Password: PASSWORD });
     await reader.press("Confirm my address");
     await reader.reads("This link doesn’t work");
     await reader.sees("it’s older than 24 hours");

@@ -9,7 +9,7 @@ export type Cause =
   | { kind: "unreachable" }
   | { kind: "slow" }
   | { kind: "session-over" }
-  | { kind: "limit"; limit: Limit }
+  | { kind: "limit"; limit: Limit; code: string | undefined }
   | { kind: "refused"; status: number; code: string | undefined; detail: string };
 
 /** A call that failed, thrown by `call`. */
@@ -23,9 +23,9 @@ export class Problem extends Error {
     super(cause.kind);
   }
 
-  /** The stable code of an account error, if it is one. */
+  /** The stable code of the error, if it has one. */
   get code(): string | undefined {
-    return this.cause.kind === "refused" ? this.cause.code : undefined;
+    return this.cause.kind === "refused" || this.cause.kind === "limit" ? this.cause.code : undefined;
   }
 
   /** Whether the service, not the request, is at fault: the same request may work later. */
@@ -44,19 +44,12 @@ export function problemOf(response: Response, body: unknown): Problem {
   const header = Number(response.headers.get("Retry-After") ?? NaN);
   const retryAfter = Number.isFinite(header) ? header : undefined;
   const requestId = response.headers.get("X-Request-Id") ?? undefined;
-  const { detail, code } = isObject(body) ? body : {};
-  if (isLimit(detail)) return new Problem({ kind: "limit", limit: detail }, retryAfter, requestId);
+  const { detail, code: given } = isObject(body) ? body : {};
+  const code = typeof given === "string" ? given : undefined;
+  if (isLimit(detail)) return new Problem({ kind: "limit", limit: detail, code }, retryAfter, requestId);
   const text = isObject(detail) ? detail.error : detail;
-  return new Problem(
-    {
-      kind: "refused",
-      status: response.status,
-      code: typeof code === "string" ? code : undefined,
-      detail: typeof text === "string" ? text : `The service responded with status ${response.status}.`,
-    },
-    retryAfter,
-    requestId,
-  );
+  const told = typeof text === "string" ? text : `The service responded with status ${response.status}.`;
+  return new Problem({ kind: "refused", status: response.status, code, detail: told }, retryAfter, requestId);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,5 +1,4 @@
-// Sign-in, step by step: password, then a code where two-factor is on, or a new link for an address that
-// has not been confirmed.
+// Sign-in: password, then a code where two-factor is on.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { Problem } from "../api/problem";
@@ -8,7 +7,6 @@ import { Button } from "../ui/button";
 import { CODE_PROBLEMS, CodeField, codeMistake, plainCode } from "../ui/code-field";
 import { Field } from "../ui/field";
 import { Form, type Mistakes, type Submission, useSubmission } from "../ui/form";
-import { Inbox } from "../ui/mail-flow";
 import { Notice, type Tone } from "../ui/notice";
 import { Aside, Page } from "../ui/page";
 import { addressMistake, trimmed } from "../words/addresses";
@@ -20,7 +18,10 @@ const FAREWELLS: Record<session.Ending, { tone: Tone; text: string }> = {
   deleted: { tone: "plain", text: "Your account has been deleted." },
 };
 
-type Step = "password" | "code" | "unconfirmed" | "mailed";
+type Step = "password" | "code";
+
+/** The service answers the same for a wrong password and for an address that has not been confirmed. */
+const MAY_BE_UNCONFIRMED = ["invalid_credentials", "unconfirmed"];
 
 export default function SignIn() {
   const [step, setStep] = useState<Step>("password");
@@ -40,39 +41,12 @@ export default function SignIn() {
       );
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      if (error.code === "unconfirmed") return setStep("unconfirmed");
       if (error.code === "totp_required" && step === "password") return setStep("code");
       throw error;
     }
   });
-  // Registering again with the password that was just right sends a new link and changes nothing else.
-  const resend = useSubmission(async () => {
-    await call("post", "/v1/auth/register", "anyone", { email: trimmed(email), password });
-    setStep("mailed");
-  });
 
   switch (step) {
-    case "mailed":
-      return (
-        <Inbox
-          key={step}
-          email={trimmed(email)}
-          sent={(address) => <>We’ve emailed {address} a new link to confirm your address.</>}
-          validity="24 hours"
-          submission={resend}
-        />
-      );
-    case "unconfirmed":
-      return (
-        <Page
-          key={step}
-          title="Confirm your address first"
-          layout="narrow"
-          lead="Your password is right, but your email address hasn’t been confirmed. Open the link we emailed you, or get a new one."
-        >
-          <Form submission={resend} label="Email me a new link" busyLabel="Sending…" />
-        </Page>
-      );
     case "code":
       return (
         <CodeStep
@@ -178,6 +152,12 @@ function PasswordStep({ submission, email, onEmail, password, onPassword }: Pass
           mistake={mistakes.password}
         />
       </Form>
+      {submission.told(MAY_BE_UNCONFIRMED) !== undefined && (
+        <Aside>
+          Haven’t confirmed your address yet? <a href="/register">Register again</a> with it to get a new
+          link.
+        </Aside>
+      )}
       <Aside>
         <a href="/forgot">Forgot your password?</a>
       </Aside>

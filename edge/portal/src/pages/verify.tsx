@@ -1,14 +1,19 @@
 // Confirms an email address. A button does it, not the visit: mail scanners open links, and a link works
-// once.
+// once. The password is asked for, so that nobody confirms one that a stranger has chosen for their address.
+import { useState } from "preact/hooks";
 import { call } from "../api/client";
-import { Form } from "../ui/form";
+import { Form, type Mistakes } from "../ui/form";
 import { BrokenLink, useMailedLink } from "../ui/mailed-link";
 import { Notes, Page } from "../ui/page";
+import { NewPassword, passwordMistake } from "../ui/password-field";
 
 export default function Verify() {
-  const { broken, submission } = useMailedLink("confirmed", (token) =>
-    call("post", "/v1/auth/verify-email", "anyone", { token }),
-  );
+  const [password, setPassword] = useState("");
+  const [mistakes, setMistakes] = useState<Mistakes>({});
+  const { broken, submission } = useMailedLink("confirmed", (token) => {
+    const body = { token, password };
+    return call("post", "/v1/auth/verify-email", "anyone", body);
+  });
   if (broken !== undefined) {
     return (
       <BrokenLink broken={broken} validity="24 hours">
@@ -29,14 +34,26 @@ export default function Verify() {
       key="form"
       title="Confirm your email address"
       layout="narrow"
-      lead="Press the button to confirm that this address is yours. You’ll be signed in."
+      lead="Enter your password to confirm that this address is yours. You’ll be signed in."
     >
       <Form
         submission={submission}
-        shownAtField={["invalid_token"]}
+        check={() => ({ password: passwordMistake(password) })}
+        onMistakes={setMistakes}
+        shownAtField={["invalid_token", "invalid_password"]}
         label="Confirm my address"
         busyLabel="Confirming…"
-      />
+      >
+        <NewPassword
+          label="Password"
+          name="password"
+          email=""
+          value={password}
+          onValue={setPassword}
+          hint="The one you chose when you signed up, or a new one."
+          mistake={mistakes.password ?? submission.told(["invalid_password"])}
+        />
+      </Form>
     </Page>
   );
 }

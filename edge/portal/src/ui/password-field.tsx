@@ -9,8 +9,11 @@ interface NewPasswordProps {
   value: string;
   email: string;
   onValue: (value: string) => void;
+  hint?: string;
   mistake?: string | undefined;
 }
+
+const RULES = `At least ${SHORTEST} characters. A few unrelated words work well.`;
 
 export function NewPassword(props: NewPasswordProps) {
   const strength = strengthOf(props.value, props.email);
@@ -19,7 +22,7 @@ export function NewPassword(props: NewPasswordProps) {
       {...props}
       type="password"
       autocomplete="new-password"
-      hint={`At least ${SHORTEST} characters. A few unrelated words work well.`}
+      hint={props.hint ?? RULES}
       live={
         <div class={css.strength} data-level={strength.level}>
           <div class={css.bar} aria-hidden="true">

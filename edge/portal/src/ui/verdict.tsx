@@ -57,6 +57,7 @@ function Evidence({ details }: { details: Details }) {
     ["Mail server", mx_host],
     ["Run by", operator?.replaceAll("_", " ")],
     ["Its reply", replyOf(details)],
+    ["Confidence", details.confidence === "none" ? undefined : details.confidence],
     ["Decided while", explainStage(stage).toLowerCase()],
     ["Worth another try", retry_after == null ? undefined : `in ${duration(retry_after)}`],
   ];

@@ -12,6 +12,8 @@ export function tell(problem: Problem): string {
     case "session-over":
       return "Your session has expired. Sign in again to continue.";
     case "limit":
+      if (cause.code === "too_many_in_flight")
+        return "Too many of your checks are running right now. Try again when one has finished.";
       return `You’ve used all your ${cause.limit.limit}s for today. Your allowance resets at ${clockTimes(cause.limit.resets_at)}.`;
     case "refused":
       return REFUSALS[cause.code ?? ""]?.(problem) ?? unexpected(cause.status, cause.detail, problem);

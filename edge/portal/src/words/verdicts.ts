@@ -34,6 +34,8 @@ export function explain(result: ValidationResult): Explanation {
         `The mail server of ${domain} didn’t respond in time. The address may be fine.`,
       );
     case "blocked_by_provider":
+      if (result.details?.reason === "opted_out")
+        return unknown("Unknown: the domain has opted out", "No mail server was asked.");
       return unknown(
         "Unknown: the mail server declined to answer",
         `The mail server of ${domain} turned us away. That says nothing about the address.`,
@@ -85,7 +87,7 @@ export function explainReason(reason: string): string {
 export const REASONS: Readonly<Record<string, string>> = {
   accepted: "The server said yes to this recipient.",
   accepted_catch_all: "The server said yes, and it also says yes to names we made up.",
-  accepted_by_operator_policy: "The server said yes, as this provider does for every name at first.",
+  accepted_by_operator_policy: "The server said yes, as this provider does for every name.",
   no_such_mailbox: "The server said there’s no such mailbox.",
   domain_refuses_mail: "The server said it doesn’t accept mail for this domain.",
   mailbox_disabled: "The server said the mailbox is disabled.",
@@ -95,6 +97,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   reverse_dns_required: "The server wants our network’s name to be set up differently.",
   relay_denied: "The server says it isn’t in charge of this domain.",
   greylisted: "The server puts off every first contact and asks us to try again later (greylisting).",
+  unclear: "We couldn’t tell from the server’s reply whether it meant the mailbox.",
   server_unavailable: "The server reported a temporary failure of its own.",
   protocol_error: "The server’s replies made no sense as SMTP.",
   smtputf8_unsupported: "The server doesn’t support addresses with letters beyond ASCII.",
@@ -105,6 +108,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   null_mx: "The domain declares that it never accepts mail (null MX).",
   no_mx: "The domain names no mail server, and no host of its own name accepts mail.",
   no_usable_address: "The domain’s mail servers have no address that can be reached from the internet.",
+  opted_out: "The owner of the domain asked us not to check its addresses.",
   dns_failure: "The domain’s name servers gave no usable response.",
   our_limit: "We had no free connection to this server just now.",
 };
