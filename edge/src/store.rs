@@ -15,6 +15,7 @@ pub mod housekeeping;
 pub mod ledger;
 pub mod mailed_tokens;
 pub mod passwords;
+pub mod refusals;
 pub mod registrations;
 pub mod throttle;
 pub mod two_factor;

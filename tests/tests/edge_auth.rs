@@ -33,11 +33,10 @@ fn invalid_token() -> Value {
 }
 
 fn invalid_credentials() -> Value {
-    error("invalid_credentials", "The email address or the password is wrong.")
-}
-
-fn unconfirmed() -> Value {
-    error("unconfirmed", "Confirm your email address first: open the link we mailed to you.")
+    error(
+        "invalid_credentials",
+        "The email address or the password is wrong, or the address is not confirmed yet.",
+    )
 }
 
 async fn mail(email: &str, nth: usize) -> Mail {
@@ -406,13 +405,13 @@ async fn an_unknown_address_and_a_wrong_password_get_the_same_answer() {
 }
 
 #[tokio::test]
-async fn an_unconfirmed_account_is_403_but_only_after_the_right_password() {
+async fn an_unconfirmed_account_is_401_even_with_the_right_password() {
     let edge = edge().await;
     let (email, _) = edge.registered().await;
     let reply = edge.anonymous().login(&email, "wrong-anchor-00-quarry").await;
     assert_eq!(reply.parts(), (401, &invalid_credentials()));
     let reply = edge.anonymous().login(&email, PASSWORD).await;
-    assert_eq!(reply.parts(), (403, &unconfirmed()));
+    assert_eq!(reply.parts(), (401, &invalid_credentials()));
 }
 
 #[tokio::test]

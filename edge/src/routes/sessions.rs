@@ -76,8 +76,8 @@ pub struct Login {
     responses(
         (status = 200, description = "Signed in", body = SessionCredentials),
         (status = 400, description = "The body does not fit", body = PlainError),
-        (status = 401, description = "Wrong address or password; after a right one, a code is missing or wrong", body = PlainError),
-        (status = 403, description = "The address is not confirmed, or the account is deactivated", body = PlainError),
+        (status = 401, description = "Wrong address or password, or an address that is not confirmed yet; after a right password, a two-factor code is missing or wrong", body = PlainError),
+        (status = 403, description = "The account is deactivated", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
@@ -94,18 +94,17 @@ pub async fn login(
     };
     let attempt = client.attempt(&app, Key::sign_in(&address_hash)).await?;
     let account = accounts::by_address(&app.database, &address_hash).await?;
-    let Some(account) = account else {
-        password::verify_nothing(&body.password)?;
-        return Err(Error::invalid_credentials());
+    let is_right = match &account {
+        Some(account) => password::verify(&body.password, &account.password_hash)?,
+        None => password::verify_nothing(&body.password)?,
     };
-    if !password::verify(&body.password, &account.password_hash)? {
-        return Err(Error::invalid_credentials());
-    }
+    // Anybody can register an address and so knows the password of its unconfirmed account: answered
+    // otherwise, it would tell that the address had no account before.
+    let account = account.filter(|account| is_right && account.state != AccountState::Unconfirmed);
+    let account = account.ok_or_else(Error::invalid_credentials)?;
     attempt.succeeded(&app).await?;
-    match account.state {
-        AccountState::Confirmed => {}
-        AccountState::Unconfirmed => return Err(Error::unconfirmed()),
-        AccountState::Deactivated => return Err(Error::deactivated()),
+    if account.state == AccountState::Deactivated {
+        return Err(Error::deactivated());
     }
     let challenge = Challenge::new(&account, Key::code(account.id), StatusCode::UNAUTHORIZED);
     challenge.meet(&app, body.totp_code.as_ref()).await?;
