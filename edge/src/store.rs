@@ -14,6 +14,7 @@ pub mod accounts;
 pub mod housekeeping;
 pub mod ledger;
 pub mod mailed_tokens;
+pub mod notices;
 pub mod passwords;
 pub mod refusals;
 pub mod registrations;

@@ -83,7 +83,10 @@ async fn ask(origin: &str, ticket: &str, body: &str, timeout_ms: u32) -> Result<
         .await
         .map_err(|_| "no answer".to_owned())?;
     match response.status_code() {
-        200 => response.json().await.map_err(|_| "an answer that is not a verdict".to_owned()),
+        200 => {
+            let text = response.text().await.map_err(|_| "half an answer".to_owned())?;
+            serde_json::from_str(&text).map_err(|_| "an answer that is not a verdict".to_owned())
+        }
         status => Err(format!("status {status}")),
     }
 }

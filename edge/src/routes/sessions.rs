@@ -19,7 +19,10 @@ use crate::{
         session::{self, Session},
     },
     error::{Error, PlainError},
-    extract::{client_network::ClientNetwork, json_body::JsonBody, second_factor::Challenge},
+    extract::{
+        client_network::ClientNetwork, json_body::JsonBody, request::RequestContext,
+        second_factor::Challenge,
+    },
     store::{
         accounts::{self, Account},
         passwords,
@@ -84,6 +87,7 @@ pub struct Login {
 // One answer, after the same work, for an unknown address and for a wrong password (docs/trust.md, A1).
 pub async fn login(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     client: ClientNetwork,
     JsonBody(body): JsonBody<Login>,
 ) -> Result<Json<SessionCredentials>, Error> {
@@ -107,7 +111,7 @@ pub async fn login(
         return Err(Error::deactivated());
     }
     let challenge = Challenge::new(&account, Key::code(account.id), StatusCode::UNAUTHORIZED);
-    challenge.meet(&app, body.totp_code.as_ref()).await?;
+    challenge.meet(&app, &context, body.totp_code.as_ref()).await?;
     renew_hash(&app, &account, &body.password).await?;
     let session = Session { account: account.id, version: account.session_version };
     SessionCredentials::issue(&app, session, account.key_version, account.email)
