@@ -6,6 +6,7 @@ use crate::{
         verdict_cache::VerdictCache,
     },
     config::Config,
+    store::refusals::Refusals,
 };
 
 /// Built once per isolate, shared by all its requests.
@@ -15,6 +16,7 @@ pub struct App {
     pub database: Database,
     pub verdicts: VerdictCache,
     pub in_flight: InFlight,
+    pub refusals: Refusals,
     pub origins: Origins,
     pub mailer: Mailer,
     pub shield: Shield,

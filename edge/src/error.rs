@@ -69,10 +69,14 @@ pub struct ValidationError {
     pub detail: ValidationDetail,
 }
 
-/// A 429: an allowance is used up.
+/// A 429: an allowance is used up, or too many checks are in flight.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LimitError {
     pub detail: LimitDetail,
+    /// `too_many_in_flight`; absent when an allowance is used up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub code: Option<&'static str>,
 }
 
 /// `detail` of a 400 or 401 of email validation.
@@ -174,13 +178,9 @@ impl Error {
     }
 
     pub fn invalid_credentials() -> Self {
-        let detail = "The email address or the password is wrong.";
+        let detail =
+            "The email address or the password is wrong, or the address is not confirmed yet.";
         Self::account(StatusCode::UNAUTHORIZED, "invalid_credentials", detail)
-    }
-
-    pub fn unconfirmed() -> Self {
-        let detail = "Confirm your email address first: open the link we mailed to you.";
-        Self::account(StatusCode::FORBIDDEN, "unconfirmed", detail)
     }
 
     pub fn deactivated() -> Self {
@@ -253,14 +253,30 @@ impl Error {
             "The daily email check limit is reached and no welcome checks are left. It resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
+        Self::limit(error, resets_at, None).after(retry_after)
+    }
+
+    /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
+    /// counted.
+    pub fn too_many_in_flight(now: u64) -> Self {
+        let next_second = i64::try_from(now.saturating_add(1)).unwrap_or_default();
+        let resets_at =
+            DateTime::from_timestamp(next_second, 0).unwrap_or(DateTime::<Utc>::MAX_UTC);
+        let error = format!(
+            "Too many email checks of this account are in flight. Wait for one to end; try again at {}.",
+            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
+        );
+        Self::limit(error, resets_at, Some("too_many_in_flight")).after(1)
+    }
+
+    fn limit(error: String, resets_at: DateTime<Utc>, code: Option<&'static str>) -> Self {
+        let detail = LimitDetail { error, limit: LimitName::EmailCheck, resets_at };
         Self {
             status: StatusCode::TOO_MANY_REQUESTS,
-            body: Body::Limit(LimitError {
-                detail: LimitDetail { error, limit: LimitName::EmailCheck, resets_at },
-            }),
-            retry_after: Some(retry_after),
+            body: Body::Limit(LimitError { detail, code }),
+            retry_after: None,
             cause: None,
-            outcome: "used_up",
+            outcome: code.unwrap_or("used_up"),
         }
     }
 
@@ -363,6 +379,16 @@ mod tests {
         assert_eq!(detail["limit"], "email check");
         assert_eq!(detail["resets_at"], "2026-11-21T00:00:00Z");
         assert!(detail["error"].as_str().unwrap().contains("2026-11-21T00:00:00Z"));
+    }
+
+    #[test]
+    fn too_many_checks_in_flight_may_be_tried_again_in_a_second() {
+        let error = Error::too_many_in_flight(1_795_219_199);
+        let shown = body(&error);
+        assert_eq!(shown["code"], "too_many_in_flight");
+        assert_eq!(shown["detail"]["limit"], "email check");
+        assert_eq!(shown["detail"]["resets_at"], "2026-11-21T00:00:00Z");
+        assert_eq!(error.into_response().headers()[header::RETRY_AFTER], "1");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The rooms, from the roof down; each may name only what stands below it (`rooms.rs` checks it):
 //! `worker` (the runtime's events), `routes` (the operations), `extract` (what a handler receives),
-//! `app` (what the rooms above share), `store` (SQL), the rules, `credentials`, and `cf` (the runtime's
+//! `notices` (mails them), `app` (what the rooms above share), `store` (SQL), the rules, `credentials`, and `cf` (the runtime's
 //! bindings).
 
 mod account;
@@ -13,6 +13,7 @@ mod credentials;
 mod error;
 mod extract;
 mod mail;
+mod notices;
 mod quota;
 #[cfg(test)]
 mod rooms;

@@ -1,6 +1,8 @@
 //! The mails we send: plain, short, no tracking, no secret beyond the one link. Links start with the
 //! configured portal address and with nothing that came from a request.
 
+use serde::Deserialize;
+
 use crate::{cf::mailer::Message, credentials::mailed_token::MailedToken};
 
 /// A mail without its envelope.
@@ -37,8 +39,10 @@ impl Mail {
 
     /// What to do where somebody else did it: the same in every notice.
     fn unless_you(self, portal_url: &str) -> Self {
-        self.text("If this was not you, set a new password at once; that also ends every session:")
-            .link(format!("{portal_url}/forgot"))
+        self.text(
+            "If this wasn't you, set a new password right away. That also ends every session:",
+        )
+        .link(format!("{portal_url}/forgot"))
     }
 
     /// The mail in its envelope.
@@ -90,13 +94,29 @@ impl Mail {
 pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your email address")
         .text(format!(
-            "an rcpt account was registered for {recipient}. To confirm that the address is yours, \
+            "An rcpt account was registered for {recipient}. To confirm that the address is yours, \
              open this link and press the button:"
         ))
         .link(token.confirmation_link(portal_url))
         .text(
-            "The link works once and for 24 hours. If you did not register, ignore this mail: \
-             without confirmation the account is never active.",
+            "The link works once, for 24 hours. If you didn't register, ignore this email: without \
+             confirmation the account never becomes active.",
+        )
+}
+
+/// The same after a second registration. One of the two may be a stranger's, whose password the link
+/// must not confirm without a word.
+pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
+    Mail::new("Confirm your email address")
+        .text(format!(
+            "An rcpt account was registered for {recipient} once more. The password of this \
+             registration replaces the one before, and so does this link. To confirm that the address \
+             is yours, open it, choose your password and press the button:"
+        ))
+        .link(token.confirmation_link(portal_url))
+        .text(
+            "The link works once, for 24 hours. If you registered only once, somebody else did too: \
+             choose your own password on that page. If you didn't register at all, ignore this email.",
         )
 }
 
@@ -105,24 +125,24 @@ pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
 pub fn already_registered(recipient: &str, portal_url: &str) -> Mail {
     Mail::new("You already have an account")
         .text(format!(
-            "somebody, perhaps you, tried to register {recipient}, which has an rcpt account \
-             already. Nothing was changed. You can sign in here:"
+            "Someone, perhaps you, tried to register {recipient}, which already has an rcpt \
+             account. Nothing was changed. You can sign in here:"
         ))
         .link(format!("{portal_url}/sign-in"))
-        .text("If it was not you, there is nothing to do.")
+        .text("If it wasn't you, there's nothing to do.")
 }
 
 /// "Set a new password": carries the reset link.
 pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Set a new password")
         .text(format!(
-            "somebody, perhaps you, asked for a new password for the rcpt account of {recipient}. \
-             To set one, open this link:"
+            "Someone, perhaps you, asked for a new password for the rcpt account of {recipient}. To \
+             set one, open this link:"
         ))
         .link(token.reset_link(portal_url))
         .text(
-            "The link works once and for one hour. If you did not ask for it, ignore this mail: \
-             your password stays as it is.",
+            "The link works once, for one hour. If you didn't ask for it, ignore this email: your \
+             password stays as it is.",
         )
 }
 
@@ -131,56 +151,72 @@ pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
 pub fn no_account(recipient: &str, portal_url: &str) -> Mail {
     Mail::new("There is no account with this address")
         .text(format!(
-            "somebody, perhaps you, asked for a new password for {recipient}, but there is no \
-             confirmed rcpt account with this address. If you have one, it is under another address. \
+            "Someone, perhaps you, asked for a new password for {recipient}, but there is no \
+             confirmed rcpt account with this address. If you have one, it's under another address. \
              You can register here:"
         ))
         .link(format!("{portal_url}/register"))
-        .text("If it was not you, there is nothing to do.")
+        .text("If it wasn't you, there's nothing to do.")
 }
 
-/// The password is being changed, within a session or by a reset link.
-pub fn password_changed(portal_url: &str) -> Mail {
-    Mail::new("Your password was changed")
-        .text(
-            "the password of your rcpt account was changed just now, and every session was ended.",
-        )
-        .unless_you(portal_url)
+/// What the owner of an account is told afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notice {
+    PasswordChanged,
+    TwoFactorOn,
+    TwoFactorOff,
+    RecoveryCodeUsed,
+    KeyReplaced,
 }
 
-pub fn two_factor_on(portal_url: &str) -> Mail {
-    Mail::new("Two-factor authentication is on")
-        .text("two-factor authentication was turned on for your rcpt account just now.")
-        .unless_you(portal_url)
-}
+impl Notice {
+    /// Its name in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PasswordChanged => "password_changed",
+            Self::TwoFactorOn => "two_factor_on",
+            Self::TwoFactorOff => "two_factor_off",
+            Self::RecoveryCodeUsed => "recovery_code_used",
+            Self::KeyReplaced => "key_replaced",
+        }
+    }
 
-pub fn two_factor_off(portal_url: &str) -> Mail {
-    Mail::new("Two-factor authentication is off")
-        .text("two-factor authentication was turned off for your rcpt account just now.")
-        .unless_you(portal_url)
-}
-
-pub fn recovery_code_used(portal_url: &str) -> Mail {
-    Mail::new("A recovery code was used")
-        .text(
-            "a recovery code was used in place of an authenticator code for your rcpt account just \
-             now. It does not work again; new ones can be made in the settings.",
-        )
-        .unless_you(portal_url)
-}
-
-pub fn key_rotated(portal_url: &str) -> Mail {
-    Mail::new("Your API key was replaced")
-        .text(
-            "the API key of your rcpt account was replaced just now; the old one does not work any \
-             more.",
-        )
-        .unless_you(portal_url)
+    /// The mail that tells it. It may be an hour late and stand for several of its kind.
+    pub fn mail(self, portal_url: &str) -> Mail {
+        let (subject, text) = match self {
+            Self::PasswordChanged => (
+                "Your password was changed",
+                "The password of your rcpt account was changed, and every session was ended. Your \
+                 API key still works; if somebody else may know it, replace it in the settings.",
+            ),
+            Self::TwoFactorOn => (
+                "Two-factor authentication is on",
+                "Two-factor authentication was turned on for your rcpt account.",
+            ),
+            Self::TwoFactorOff => (
+                "Two-factor authentication is off",
+                "Two-factor authentication was turned off for your rcpt account.",
+            ),
+            Self::RecoveryCodeUsed => (
+                "A recovery code was used",
+                "A recovery code was used instead of an authenticator code for your rcpt account. \
+                 It won't work again; you can make new ones in the settings.",
+            ),
+            Self::KeyReplaced => (
+                "Your API key was replaced",
+                "The API key of your rcpt account was replaced. The old one no longer works.",
+            ),
+        };
+        Mail::new(subject).text(text).unless_you(portal_url)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{already_registered, confirm, key_rotated, no_account, reset};
+    use serde_json::json;
+
+    use super::{Notice, already_registered, confirm, no_account, reset};
     use crate::credentials::mailed_token::MailedToken;
 
     const PORTAL: &str = "https://portal.example";
@@ -202,9 +238,23 @@ mod tests {
         for mail in [
             already_registered("ann@example.org", PORTAL),
             no_account("ann@example.org", PORTAL),
-            key_rotated(PORTAL),
+            Notice::KeyReplaced.mail(PORTAL),
         ] {
             assert!(!mail.to_text().contains("token"), "{}", mail.to_text());
+        }
+    }
+
+    #[test]
+    fn a_notice_has_one_name() {
+        for notice in [
+            Notice::PasswordChanged,
+            Notice::TwoFactorOn,
+            Notice::TwoFactorOff,
+            Notice::RecoveryCodeUsed,
+            Notice::KeyReplaced,
+        ] {
+            let read: Notice = serde_json::from_value(json!(notice.as_str())).unwrap();
+            assert_eq!(read, notice);
         }
     }
 

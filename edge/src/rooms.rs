@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 /// From the floor to the roof. Rooms on one line do not name each other.
-const FLOORS: [&[&str]; 10] = [
+const FLOORS: [&[&str]; 11] = [
     &["error"],
     &["cf"],
     &["account"],
@@ -12,6 +12,7 @@ const FLOORS: [&[&str]; 10] = [
     &["config"],
     &["store"],
     &["app"],
+    &["notices"],
     &["extract"],
     &["routes"],
 ];

@@ -11,7 +11,7 @@ use worker::{
 
 use crate::{
     cf::{clock, log},
-    store,
+    notices, store,
 };
 
 #[event(fetch)]
@@ -20,12 +20,15 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
     http::response(isolate::serve(request, &env, context).await).await
 }
 
-/// Cron: removes what has expired. The runtime drops an error from here, so it is logged.
+/// Every five minutes: mails the notices that are due and removes what has expired. The runtime drops an
+/// error from here, so it is logged.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
-    if let Ok(isolate) = isolate::of(&env)
-        && let Err(error) = store::housekeeping::run(&isolate.app.database, clock::now()).await
-    {
-        log::line(&serde_json::json!({ "event": "housekeeping", "error": format!("{error:?}") }));
+    let Ok(isolate) = isolate::of(&env) else { return };
+    if let Err(error) = notices::send(&isolate.app, None).await {
+        log::failure("notices", &error);
+    }
+    for (table, error) in store::housekeeping::run(&isolate.app.database, clock::now()).await {
+        log::failure(&format!("housekeeping of {table}"), &error);
     }
 }

@@ -1,8 +1,11 @@
-//! Work that goes on after the answer has left.
+//! Work that goes on after the answer has left, or the client.
 
 use std::{future::Future, sync::Arc};
 
+use futures_channel::oneshot;
 use worker::Context;
+
+use super::meter::{self, metered};
 
 /// The request's `waitUntil`: the runtime lets such work run for at most 30 s.
 #[derive(Clone)]
@@ -15,5 +18,24 @@ impl Deferred {
 
     pub fn after_response(&self, work: impl Future<Output = ()> + 'static) {
         self.0.wait_until(work);
+    }
+
+    /// Starts work that goes on when the client leaves, and waits for what it comes to. Its expenses are
+    /// the request's. `None` if the runtime has ended it.
+    pub async fn outliving<T: 'static>(
+        &self,
+        work: impl Future<Output = T> + 'static,
+    ) -> Option<T> {
+        let (sender, receiver) = oneshot::channel();
+        let meter = meter::current();
+        self.0.wait_until(async move {
+            let done = match meter {
+                Some(meter) => metered(&meter, work).await,
+                None => work.await,
+            };
+            // Nobody may be left to hear of it.
+            let _ = sender.send(done);
+        });
+        receiver.await.ok()
     }
 }

@@ -39,7 +39,7 @@ struct Gauge {
     ms: AtomicU32,
 }
 
-/// Whom a request waited for.
+/// What a request waited for.
 #[derive(Debug, Clone, Copy)]
 pub enum Part {
     /// A round trip to D1 with this many statements.
@@ -100,6 +100,11 @@ impl Meter {
     }
 }
 
+/// The meter of the request whose turn it is.
+pub fn current() -> Option<Arc<Meter>> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
 /// Runs a request's work on its meter.
 pub async fn metered<T>(meter: &Arc<Meter>, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
@@ -115,7 +120,7 @@ pub async fn metered<T>(meter: &Arc<Meter>, work: impl Future<Output = T>) -> T 
 /// Puts the time of `work`, one call of `part`, on the meter of the request that it belongs to. Work
 /// after the response has none, and is not measured.
 pub async fn timed<T>(part: Part, work: impl Future<Output = T>) -> T {
-    let Some(meter) = CURRENT.with_borrow(Clone::clone) else { return work.await };
+    let Some(meter) = current() else { return work.await };
     let started = clock::now_ms();
     let done = work.await;
     meter.add(part, clock::now_ms().saturating_sub(started));

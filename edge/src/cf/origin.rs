@@ -17,16 +17,15 @@ use crate::error::Error;
 pub struct Origins {
     urls: Vec<String>,
     tickets: KeyRing,
-    /// Milliseconds to wait for a verdict, over all origins together.
-    budget_ms: u32,
 }
 
 impl Origins {
-    pub fn new(urls: &[String], tickets: &KeyRing, budget_ms: u32) -> Self {
-        Self { urls: urls.to_vec(), tickets: tickets.clone(), budget_ms }
+    pub fn new(urls: &[String], tickets: &KeyRing) -> Self {
+        Self { urls: urls.to_vec(), tickets: tickets.clone() }
     }
 
-    /// Asks the origins in their order for this domain until one gives a verdict or the budget is over.
+    /// Asks the origins in their order for this domain until one gives a verdict or the deadline
+    /// (milliseconds of the Worker's clock) is over.
     ///
     /// # Errors
     /// [`Error::upstream`] when none did, whatever the reason: unreachable, slow, at capacity or talking
@@ -36,16 +35,16 @@ impl Origins {
         address: &Address,
         details: bool,
         request_id: &str,
+        deadline: u64,
     ) -> Result<Verdict, Error> {
         let body = serde_json::to_string(&ProbeRequest { address: address.clone(), details })
             .map_err(|error| Error::internal(format!("probe request: {error}")))?;
         let ticket = Ticket::issue(&self.tickets, request_id, body.as_bytes(), clock::now())
             .map_err(|error| Error::internal(format!("ticket: {error}")))?;
-        // The clock moves with I/O, which is all that happens here.
-        let deadline = clock::now_ms().saturating_add(self.budget_ms.into());
         let mut failures = Vec::new();
         let order = rendezvous::in_order(&self.urls, address.domain());
         for (index, origin) in order.into_iter().enumerate() {
+            // The clock moves with I/O, which is all that happens here.
             let left = deadline.saturating_sub(clock::now_ms());
             if left == 0 {
                 break;
@@ -84,7 +83,10 @@ async fn ask(origin: &str, ticket: &str, body: &str, timeout_ms: u32) -> Result<
         .await
         .map_err(|_| "no answer".to_owned())?;
     match response.status_code() {
-        200 => response.json().await.map_err(|_| "an answer that is not a verdict".to_owned()),
+        200 => {
+            let text = response.text().await.map_err(|_| "half an answer".to_owned())?;
+            serde_json::from_str(&text).map_err(|_| "an answer that is not a verdict".to_owned())
+        }
         status => Err(format!("status {status}")),
     }
 }

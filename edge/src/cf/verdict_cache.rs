@@ -106,7 +106,7 @@ impl VerdictCache {
             response.headers_mut().set("Cache-Control", &format!("max-age={ttl}")).ok()?;
             JsFuture::from(self.here.put_with_str(&url(key), &response.into())).await.ok()
         };
-        timed(Part::Cache, put).into_send().await;
+        timed(Part::Cache, clock::within(PATIENCE, put)).into_send().await;
     }
 
     /// Keeps a verdict for all data centres, within about a minute.

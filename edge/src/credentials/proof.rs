@@ -4,14 +4,14 @@ use super::{api_key::KeyIdentity, session::Session};
 use crate::{account::AccountId, error::Error};
 
 /// A caller with a genuine API key or session token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Caller {
     pub account: AccountId,
     pub proof: Proof,
 }
 
 /// What the caller showed, with the version that must still be the account's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Proof {
     Key { version: u32 },
     Session { version: u32 },

@@ -1,14 +1,17 @@
 //! The code that a person is asked for when two-factor authentication is on.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use secrecy::{ExposeSecret, SecretString};
 
+use super::request::RequestContext;
 use crate::{
     app::App,
     cf::clock,
     credentials::{random, recovery_code::RecoveryCode, totp::TotpSecret},
     error::Error,
-    mail, store,
+    notices, store,
     store::accounts::Account,
     throttle::Key,
 };
@@ -32,7 +35,12 @@ impl<'a> Challenge<'a> {
     ///
     /// # Errors
     /// [`Error::totp_required`], [`Error::totp_invalid`] or [`Error::throttled`].
-    pub async fn meet(&self, app: &App, code: Option<&SecretString>) -> Result<(), Error> {
+    pub async fn meet(
+        &self,
+        app: &Arc<App>,
+        context: &RequestContext,
+        code: Option<&SecretString>,
+    ) -> Result<(), Error> {
         let Some(sealed) = &self.account.totp_secret else { return Ok(()) };
         let code = code.map(ExposeSecret::expose_secret).filter(|code| !code.is_empty());
         let code = code.ok_or_else(|| Error::totp_required(self.status))?;
@@ -41,7 +49,7 @@ impl<'a> Challenge<'a> {
         let attempt = random::identifier()?;
         store::throttle::admit(&app.database, &keys, &attempt, now).await?.or_throttled()?;
         let accepted = match RecoveryCode::parse(code) {
-            Some(recovery_code) => self.use_recovery_code(app, &recovery_code).await?,
+            Some(recovery_code) => self.use_recovery_code(app, context, &recovery_code).await?,
             None => self.use_totp(app, sealed, code, now).await?,
         };
         if !accepted {
@@ -61,14 +69,17 @@ impl<'a> Challenge<'a> {
         }
     }
 
-    /// Its owner is told first: a code must not go without a mail.
-    async fn use_recovery_code(&self, app: &App, code: &RecoveryCode) -> Result<bool, Error> {
-        let Account { id, email, .. } = self.account;
-        let hash = code.hash(*id);
-        if !store::two_factor::has_recovery_code(&app.database, *id, &hash).await? {
-            return Ok(false);
+    async fn use_recovery_code(
+        &self,
+        app: &Arc<App>,
+        context: &RequestContext,
+        code: &RecoveryCode,
+    ) -> Result<bool, Error> {
+        let id = self.account.id;
+        let used = store::two_factor::use_recovery_code(&app.database, id, &code.hash(id)).await?;
+        if used {
+            notices::soon(app, &context.deferred, id);
         }
-        app.mailer.send(mail::recovery_code_used(&app.config.portal_url).to(email)).await?;
-        store::two_factor::use_recovery_code(&app.database, *id, &hash).await
+        Ok(used)
     }
 }

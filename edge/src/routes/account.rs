@@ -11,7 +11,9 @@ use utoipa::ToSchema;
 use crate::{
     app::App,
     error::{Error, PlainError},
-    extract::{client_network::ClientNetwork, json_body::JsonBody, member::Member},
+    extract::{
+        client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
+    },
     store::accounts,
 };
 
@@ -77,12 +79,13 @@ pub struct Deletion {
 )]
 pub async fn delete(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     member: Member,
     client: ClientNetwork,
     JsonBody(body): JsonBody<Deletion>,
 ) -> Result<StatusCode, Error> {
     member.check_password(&app, &client, &body.password).await?;
-    member.challenge().meet(&app, body.totp_code.as_ref()).await?;
+    member.challenge().meet(&app, &context, body.totp_code.as_ref()).await?;
     if accounts::delete(&app.database, member.session, &member.account.address_hash).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {

@@ -11,8 +11,8 @@ use crate::{
     app::App,
     credentials::api_key::{ApiKey, KeyIdentity},
     error::{Error, PlainError},
-    extract::{json_body::JsonBody, member::Member},
-    mail,
+    extract::{json_body::JsonBody, member::Member, request::RequestContext},
+    notices,
     store::accounts,
 };
 
@@ -45,20 +45,21 @@ pub struct NewApiKey {
     ),
     security(("Session" = [])),
 )]
-// The owner is told before it happens: a key must not be replaced without a mail.
+// The notice to the owner is written with the deed and mailed afterwards: mail that fails must not keep an
+// owner from replacing a leaked key.
 pub async fn rotate(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     member: Member,
     JsonBody(body): JsonBody<Rotation>,
 ) -> Result<Json<NewApiKey>, Error> {
     if member.account.key_active == 0 {
         return Err(Error::key_deactivated());
     }
-    member.challenge().meet(&app, body.totp_code.as_ref()).await?;
-    let notice = mail::key_rotated(&app.config.portal_url);
-    app.mailer.send(notice.to(&member.account.email)).await?;
+    member.challenge().meet(&app, &context, body.totp_code.as_ref()).await?;
     let version = accounts::rotate_key(&app.database, member.session).await?;
     let version = version.ok_or_else(Error::invalid_session)?;
+    notices::soon(&app, &context.deferred, member.account.id);
     let key = KeyIdentity { account: member.account.id, version };
     Ok(Json(NewApiKey { api_key: ApiKey::derive(&app.config.api_key_secrets, key).into_text() }))
 }

@@ -21,9 +21,9 @@ use crate::{
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, json_body::JsonBody, member::Member,
-        second_factor::Challenge,
+        request::RequestContext, second_factor::Challenge,
     },
-    mail,
+    mail, notices,
     store::{
         accounts,
         mailed_tokens::{self, NewToken, Purpose},
@@ -91,11 +91,12 @@ async fn mail_reset_link(
         expires_at: now.saturating_add(RESET_TTL),
     };
     let previous = mailed_tokens::store_reset(&app.database, address_hash, &stored).await?;
-    let mail = match previous {
-        Some(_) => mail::reset(recipient, &app.config.portal_url, &token),
-        None => mail::no_account(recipient, &app.config.portal_url),
+    let portal_url = &app.config.portal_url;
+    let (to, mail) = match &previous {
+        Some(link) => (link.email.as_str(), mail::reset(&link.email, portal_url, &token)),
+        None => (recipient, mail::no_account(recipient, portal_url)),
     };
-    let sent = app.mailer.send(mail.to(recipient)).await;
+    let sent = app.mailer.send(mail.to(to)).await;
     if sent.is_err()
         && let Some(previous) = &previous
     {
@@ -134,6 +135,7 @@ pub struct Reset {
 // the only limit is on codes beside this one link. The link is consumed when everything else is right.
 pub async fn reset(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     JsonBody(body): JsonBody<Reset>,
 ) -> Result<Json<SessionCredentials>, Error> {
     let token = TokenHash::of(body.token.expose_secret());
@@ -141,12 +143,11 @@ pub async fn reset(
     let account = account.ok_or_else(Error::invalid_reset_token)?;
     check_new_password(&body.password, &account.email)?;
     let challenge = Challenge::new(&account, Key::reset(token.as_str()), StatusCode::UNAUTHORIZED);
-    challenge.meet(&app, body.totp_code.as_ref()).await?;
+    challenge.meet(&app, &context, body.totp_code.as_ref()).await?;
     let hash = password::hash(&body.password, random::bytes()?)?;
-    let notice = mail::password_changed(&app.config.portal_url);
-    app.mailer.send(notice.to(&account.email)).await?;
     let version = passwords::reset(&app.database, &token, &hash, clock::now()).await?;
     let version = version.ok_or_else(Error::invalid_reset_token)?;
+    notices::soon(&app, &context.deferred, account.id);
     let waits = [Key::sign_in(&account.address_hash), Key::code(account.id)];
     let [sign_in, code] = &waits;
     throttle::succeeded(&app.database, &[sign_in, code], &[], clock::now()).await?;
@@ -180,6 +181,7 @@ pub struct Change {
 )]
 pub async fn change(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     member: Member,
     client: ClientNetwork,
     JsonBody(body): JsonBody<Change>,
@@ -188,10 +190,9 @@ pub async fn change(
     member.check_password(&app, &client, &body.current_password).await?;
     let hash = password::hash(&body.new_password, random::bytes()?)?;
     let Member { session, account } = member;
-    let notice = mail::password_changed(&app.config.portal_url);
-    app.mailer.send(notice.to(&account.email)).await?;
     let version = passwords::change(&app.database, session, &account.password_hash, &hash).await?;
     let version = version.ok_or_else(Error::invalid_session)?;
+    notices::soon(&app, &context.deferred, account.id);
     let session = Session { account: account.id, version };
     SessionCredentials::issue(&app, session, account.key_version, account.email)
 }

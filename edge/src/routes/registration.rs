@@ -82,10 +82,14 @@ pub async fn register(
         },
     };
     let registered = registrations::register(&app.database, &registration, now).await?;
-    let recipient = address.as_given();
-    let mail = match registered {
-        Registered::Taken => mail::already_registered(recipient, &app.config.portal_url),
-        _ => mail::confirm(recipient, &app.config.portal_url, &token),
+    let portal_url = &app.config.portal_url;
+    let typed = address.as_given();
+    let (recipient, mail) = match &registered {
+        Registered::Taken { email } => {
+            (email.as_str(), mail::already_registered(email, portal_url))
+        }
+        Registered::Again(_) => (typed, mail::confirm_again(typed, portal_url, &token)),
+        Registered::New => (typed, mail::confirm(typed, portal_url, &token)),
     };
     if let Err(error) = app.mailer.send(mail.to(recipient)).await {
         registrations::unregister(&app.database, &registration, registered).await?;

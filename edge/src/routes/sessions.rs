@@ -19,7 +19,10 @@ use crate::{
         session::{self, Session},
     },
     error::{Error, PlainError},
-    extract::{client_network::ClientNetwork, json_body::JsonBody, second_factor::Challenge},
+    extract::{
+        client_network::ClientNetwork, json_body::JsonBody, request::RequestContext,
+        second_factor::Challenge,
+    },
     store::{
         accounts::{self, Account},
         passwords,
@@ -76,14 +79,15 @@ pub struct Login {
     responses(
         (status = 200, description = "Signed in", body = SessionCredentials),
         (status = 400, description = "The body does not fit", body = PlainError),
-        (status = 401, description = "Wrong address or password; after a right one, a code is missing or wrong", body = PlainError),
-        (status = 403, description = "The address is not confirmed, or the account is deactivated", body = PlainError),
+        (status = 401, description = "Wrong address or password, or an address that is not confirmed yet; after a right password, a two-factor code is missing or wrong", body = PlainError),
+        (status = 403, description = "The account is deactivated", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
 // One answer, after the same work, for an unknown address and for a wrong password (docs/trust.md, A1).
 pub async fn login(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     client: ClientNetwork,
     JsonBody(body): JsonBody<Login>,
 ) -> Result<Json<SessionCredentials>, Error> {
@@ -94,21 +98,20 @@ pub async fn login(
     };
     let attempt = client.attempt(&app, Key::sign_in(&address_hash)).await?;
     let account = accounts::by_address(&app.database, &address_hash).await?;
-    let Some(account) = account else {
-        password::verify_nothing(&body.password)?;
-        return Err(Error::invalid_credentials());
+    let is_right = match &account {
+        Some(account) => password::verify(&body.password, &account.password_hash)?,
+        None => password::verify_nothing(&body.password)?,
     };
-    if !password::verify(&body.password, &account.password_hash)? {
-        return Err(Error::invalid_credentials());
-    }
+    // Anybody can register an address and so knows the password of its unconfirmed account: answered
+    // otherwise, it would tell that the address had no account before.
+    let account = account.filter(|account| is_right && account.state != AccountState::Unconfirmed);
+    let account = account.ok_or_else(Error::invalid_credentials)?;
     attempt.succeeded(&app).await?;
-    match account.state {
-        AccountState::Confirmed => {}
-        AccountState::Unconfirmed => return Err(Error::unconfirmed()),
-        AccountState::Deactivated => return Err(Error::deactivated()),
+    if account.state == AccountState::Deactivated {
+        return Err(Error::deactivated());
     }
     let challenge = Challenge::new(&account, Key::code(account.id), StatusCode::UNAUTHORIZED);
-    challenge.meet(&app, body.totp_code.as_ref()).await?;
+    challenge.meet(&app, &context, body.totp_code.as_ref()).await?;
     renew_hash(&app, &account, &body.password).await?;
     let session = Session { account: account.id, version: account.session_version };
     SessionCredentials::issue(&app, session, account.key_version, account.email)

@@ -17,8 +17,10 @@ use crate::{
         totp::{SealError, TotpSecret},
     },
     error::{Error, PlainError},
-    extract::{client_network::ClientNetwork, json_body::JsonBody, member::Member},
-    mail,
+    extract::{
+        client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
+    },
+    notices,
     store::{throttle, two_factor},
     throttle::Key,
 };
@@ -110,6 +112,7 @@ pub struct RecoveryCodes {
 )]
 pub async fn enable(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     Member { session, account }: Member,
     JsonBody(body): JsonBody<Enable>,
 ) -> Result<Json<RecoveryCodes>, Error> {
@@ -126,11 +129,11 @@ pub async fn enable(
     let step = secret.step_of(body.totp_code.expose_secret(), now);
     let step = step.ok_or_else(|| Error::totp_invalid(StatusCode::FORBIDDEN))?;
     let codes = RecoveryCode::set_from_random(random::bytes()?);
-    app.mailer.send(mail::two_factor_on(&app.config.portal_url).to(&account.email)).await?;
     let hashes = hashes(account.id, &codes);
     if !two_factor::enable(&app.database, session, pending, step, &hashes).await? {
         return Err(Error::totp_not_set_up());
     }
+    notices::soon(&app, &context.deferred, account.id);
     throttle::succeeded(&app.database, &[&key], &[], now).await?;
     Ok(shown(&codes))
 }
@@ -161,14 +164,14 @@ pub struct PasswordAndCode {
 )]
 pub async fn disable(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     member: Member,
     client: ClientNetwork,
     JsonBody(body): JsonBody<PasswordAndCode>,
 ) -> Result<StatusCode, Error> {
-    check_both(&app, &member, &client, &body).await?;
-    let notice = mail::two_factor_off(&app.config.portal_url);
-    app.mailer.send(notice.to(&member.account.email)).await?;
+    check_both(&app, &context, &member, &client, &body).await?;
     if two_factor::disable(&app.database, member.session).await? {
+        notices::soon(&app, &context.deferred, member.account.id);
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Error::totp_not_on())
@@ -192,20 +195,25 @@ pub async fn disable(
 )]
 pub async fn recovery_codes(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     member: Member,
     client: ClientNetwork,
     JsonBody(body): JsonBody<PasswordAndCode>,
 ) -> Result<Json<RecoveryCodes>, Error> {
-    check_both(&app, &member, &client, &body).await?;
+    check_both(&app, &context, &member, &client, &body).await?;
     let codes = RecoveryCode::set_from_random(random::bytes()?);
-    let id = member.account.id;
-    two_factor::replace_recovery_codes(&app.database, id, &hashes(id, &codes)).await?;
-    Ok(shown(&codes))
+    let hashes = hashes(member.account.id, &codes);
+    if two_factor::replace_recovery_codes(&app.database, member.session, &hashes).await? {
+        Ok(shown(&codes))
+    } else {
+        Err(Error::invalid_session())
+    }
 }
 
 /// Asks for the password and a code, of an account with two-factor on.
 async fn check_both(
-    app: &App,
+    app: &Arc<App>,
+    context: &RequestContext,
     member: &Member,
     client: &ClientNetwork,
     body: &PasswordAndCode,
@@ -214,7 +222,7 @@ async fn check_both(
         return Err(Error::totp_not_on());
     }
     member.check_password(app, client, &body.password).await?;
-    member.challenge().meet(app, Some(&body.totp_code)).await
+    member.challenge().meet(app, context, Some(&body.totp_code)).await
 }
 
 fn hashes(account: AccountId, codes: &[RecoveryCode]) -> Vec<String> {

@@ -116,7 +116,7 @@ impl CheckRequest {
         (status = 200, description = "The verdict, including when the address cannot receive mail", body = ValidationResult),
         (status = 400, description = "`email` is missing, empty or cannot be reduced, or the body is not JSON", body = ValidationError),
         (status = 401, description = "The key is missing, wrong, replaced or deactivated", body = ValidationError),
-        (status = 429, description = "Daily allowance and welcome checks are used up", body = LimitError),
+        (status = 429, description = "Daily allowance and welcome checks are used up, or too many checks are in flight (`code: too_many_in_flight`)", body = LimitError),
         (status = 502, description = "The validation component did not respond; not counted", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
@@ -141,7 +141,7 @@ pub async fn check(
     };
     match check.cached(&app, caller).await? {
         Some(result) => Ok(result),
-        None => check.fresh(&app, caller, &context).await,
+        None => check.fresh(app, caller, context).await,
     }
 }
 
@@ -166,19 +166,37 @@ impl Check {
         Ok(Some(self.result(known.status, verdict.map(|verdict| *verdict), true)))
     }
 
-    /// Takes a lease, asks an origin (once for identical checks at the same time), settles, remembers.
+    /// Takes a lease and asks an origin. Asking, settling and caching go on when the client leaves: a
+    /// check that reached a mail server is charged.
     async fn fresh(
-        &self,
-        app: &Arc<App>,
+        self,
+        app: Arc<App>,
         caller: Caller,
+        context: RequestContext,
+    ) -> Result<ValidationResult, Error> {
+        let lease = lease(&app, caller).await?;
+        let deferred = context.deferred.clone();
+        let work = async move { self.ask_and_settle(&app, lease, &context).await };
+        deferred
+            .outliving(work)
+            .await
+            .unwrap_or_else(|| Err(Error::internal("a check was cut off")))
+    }
+
+    /// Asks an origin (once for identical checks at the same time), settles the lease and remembers the
+    /// verdict.
+    async fn ask_and_settle(
+        self,
+        app: &Arc<App>,
+        lease: Lease,
         context: &RequestContext,
     ) -> Result<ValidationResult, Error> {
-        let lease = lease(app, caller).await?;
-        let ask = app.origins.probe(&self.address, self.details, &context.id);
-        let budget = app.config.upstream_budget_ms.into();
         // A check that wants details cannot be served by one that does not.
         let joined = if self.details { format!("{}+details", self.key) } else { self.key.clone() };
-        let verdict = match app.in_flight.join(&joined, budget, ask).await {
+        let ask = async |deadline| {
+            app.origins.probe(&self.address, self.details, &context.id, deadline).await
+        };
+        let verdict = match app.in_flight.join(&joined, ask).await {
             Ok(verdict) => verdict,
             Err(error) => {
                 ledger::release(&app.database, lease).await?;
@@ -204,25 +222,40 @@ impl Check {
 
 async fn charge(app: &App, caller: Caller) -> Result<(), Error> {
     let now = clock::now();
-    ledger::charge(&app.database, caller, now)
-        .await?
-        .map_err(|refusal| refused(refusal, caller, now))
+    known(app, caller, now)?;
+    let name = random::identifier()?;
+    let charged = ledger::charge(&app.database, caller, &name, now).await?;
+    charged.map_err(|refusal| refused(app, refusal, caller, now))
 }
 
 async fn lease(app: &App, caller: Caller) -> Result<Lease, Error> {
     let now = clock::now();
+    known(app, caller, now)?;
     let id = random::identifier()?;
-    ledger::lease(&app.database, caller, id, now, app.config.lease_ttl)
-        .await?
-        .map_err(|refusal| refused(refusal, caller, now))
+    let lease = ledger::lease(&app.database, caller, id, now, app.config.lease_ttl).await?;
+    lease.map_err(|refusal| refused(app, refusal, caller, now))
 }
 
-fn refused(refusal: Refusal, caller: Caller, now: u64) -> Error {
+/// Answers what is known already, without the database.
+fn known(app: &App, caller: Caller, now: u64) -> Result<(), Error> {
+    match app.refusals.known(caller, now) {
+        Some(refusal) => Err(error_of(refusal, caller, now)),
+        None => Ok(()),
+    }
+}
+
+fn refused(app: &App, refusal: Refusal, caller: Caller, now: u64) -> Error {
+    app.refusals.learn(caller, refusal, now);
+    error_of(refusal, caller, now)
+}
+
+fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
     match refusal {
-        Refusal::Unauthorised => caller.proof.refused().of_validation(),
-        Refusal::UsedUp => {
+        Refusal::Dead | Refusal::Unauthorised => caller.proof.refused().of_validation(),
+        Refusal::UsedUp { .. } => {
             Error::email_checks_used_up(Day::of(now).resets_at(), seconds_to_reset(now))
         }
+        Refusal::TooManyInFlight => Error::too_many_in_flight(now),
     }
 }
 

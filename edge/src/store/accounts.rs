@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::notices::notice;
 use crate::{
     account::{AccountId, AccountState},
     cf::database::Database,
@@ -82,6 +83,8 @@ const ROTATE_KEY: &str = concat!(
     " RETURNING key_version"
 );
 
+const KEY_REPLACED: &str = notice!("key_replaced", "key_active = 1 AND ", in_session!());
+
 #[derive(Deserialize)]
 struct KeyVersion {
     key_version: u32,
@@ -92,8 +95,8 @@ struct KeyVersion {
 pub async fn rotate_key(database: &Database, session: Session) -> Result<Option<u32>, Error> {
     let id = session.account.to_string();
     let params = vec![(&id).into(), session.version.into()];
-    let row = database.first::<KeyVersion>((ROTATE_KEY, params)).await?;
-    Ok(row.map(|row| row.key_version))
+    let rows = database.batch(&[(KEY_REPLACED, params.clone()), (ROTATE_KEY, params)]).await?;
+    Ok(rows.first::<KeyVersion>(1)?.map(|row| row.key_version))
 }
 
 const RENAME: &str = concat!(

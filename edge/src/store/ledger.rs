@@ -11,9 +11,11 @@ use crate::{
     error::Error,
     quota::{Day, Usage},
 };
+use serde::Deserialize;
 
 /// `?1` account, `?2` version of the key or session, `?3` which of the two, `?4` day, `?5` now. One row
-/// if the caller is authorised; `daily` and `welcome` say whether a unit may be taken from there.
+/// if the caller is authorised; `daily` and `welcome` say whether a unit may be taken from there, `full`
+/// whether charges alone have used up both.
 macro_rules! with_room {
     ($statement:literal) => {
         concat!(
@@ -25,7 +27,10 @@ macro_rules! with_room {
                       AND l.source = 'daily' AND l.day = ?4 AND l.expires_at > ?5) AS daily,
                  a.welcome_left >
                    (SELECT count(*) FROM leases l WHERE l.account_id = a.id
-                    AND l.source = 'welcome' AND l.expires_at > ?5) AS welcome
+                    AND l.source = 'welcome' AND l.expires_at > ?5) AS welcome,
+                 NOT p.unlimited AND a.welcome_left = 0 AND a.day >= ?4
+                   AND a.daily_charged >= p.daily_checks AS full,
+                 p.max_in_flight
                FROM accounts a JOIN plans p ON p.name = a.plan
                WHERE a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
                  WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
@@ -35,15 +40,17 @@ macro_rules! with_room {
     };
 }
 
+/// `?6` the name of this charge.
 const CHARGE: &str = with_room!(
     "UPDATE accounts SET
        previous_day = CASE WHEN day < ?4 THEN day ELSE previous_day END,
        previous_charged = CASE WHEN day < ?4 THEN daily_charged ELSE previous_charged END,
        daily_charged = CASE WHEN day < ?4 THEN 0 ELSE daily_charged END + room.daily,
        welcome_left = welcome_left - (1 - room.daily),
-       day = max(day, ?4)
+       day = max(day, ?4),
+       last_charge = ?6
      FROM room
-     WHERE accounts.id = room.id AND (room.daily OR room.welcome)
+     WHERE accounts.id = room.id AND (room.daily OR room.welcome) AND accounts.last_charge <> ?6
      RETURNING accounts.id"
 );
 
@@ -51,11 +58,21 @@ const CHARGE: &str = with_room!(
 const LEASE: &str = with_room!(
     "INSERT INTO leases (id, account_id, day, source, expires_at)
      SELECT ?6, room.id, ?4, CASE WHEN room.daily THEN 'daily' ELSE 'welcome' END, ?7
-     FROM room WHERE room.daily OR room.welcome
+     FROM room
+     WHERE (room.daily OR room.welcome) AND room.max_in_flight >
+       (SELECT count(*) FROM leases l WHERE l.account_id = room.id AND l.expires_at > ?5)
      RETURNING account_id AS id"
 );
 
-const AUTHORISED: &str = with_room!("SELECT room.id FROM room");
+/// `?1` account, `?2` the name of a charge.
+const CHARGED: &str = "SELECT id FROM accounts WHERE id = ?1 AND last_charge = ?2";
+
+/// No row: there is no such account any more.
+const WHY: &str = with_room!(
+    "SELECT ?3 = 'key' AND a.key_version > ?2 AS replaced, room.id IS NOT NULL AS authorised,
+       coalesce(room.daily OR room.welcome, 0) AS has_room, coalesce(room.full, 0) AS full
+     FROM accounts a LEFT JOIN room ON room.id = a.id WHERE a.id = ?1"
+);
 
 const USAGE: &str = with_room!(
     "SELECT p.name AS plan, p.unlimited, p.daily_checks, p.daily_scans, a.scan_credits,
@@ -108,10 +125,36 @@ const END_LEASE: &str = "DELETE FROM leases WHERE id = ?1";
 /// Why a unit could not be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The key or session is not the account's own any more, or the account is not active.
+    /// The key was replaced or its account deleted: it never works again.
+    Dead,
+    /// The session is over, or the key or account is not active.
     Unauthorised,
-    /// Allowance and welcome checks are used up.
-    UsedUp,
+    /// Allowance and welcome checks are used up, by charges alone or by charges and leases.
+    UsedUp { by_charges: bool },
+    /// As many checks are in flight as the plan allows.
+    TooManyInFlight,
+}
+
+#[derive(Deserialize)]
+struct Why {
+    replaced: u8,
+    authorised: u8,
+    has_room: u8,
+    full: u8,
+}
+
+impl Why {
+    const fn refusal(&self) -> Refusal {
+        if self.replaced != 0 {
+            Refusal::Dead
+        } else if self.authorised == 0 {
+            Refusal::Unauthorised
+        } else if self.has_room != 0 {
+            Refusal::TooManyInFlight
+        } else {
+            Refusal::UsedUp { by_charges: self.full != 0 }
+        }
+    }
 }
 
 /// A unit held while an origin is asked.
@@ -124,14 +167,27 @@ pub struct Lease {
 
 /// Authorises and charges one cached answer, in one statement. Only a refusal costs a second one, to
 /// tell its reason.
+///
+/// A database that fails is asked once more, under the same name: its failure may have been that of the
+/// reply alone.
 pub async fn charge(
     database: &Database,
     caller: Caller,
+    name: &str,
     now: u64,
 ) -> Result<Result<(), Refusal>, Error> {
     let account = caller.account.to_string();
     let params = params(&account, caller, now);
-    if database.any((CHARGE, params.clone())).await? {
+    let charge = (CHARGE, [params.clone(), vec![name.into()]].concat());
+    let charged = match database.any(charge.clone()).await {
+        Ok(charged) => charged,
+        Err(_) => {
+            let before = (CHARGED, vec![(&account).into(), name.into()]);
+            let rows = database.batch(&[before, charge]).await?;
+            rows.any(0)? || rows.any(1)?
+        }
+    };
+    if charged {
         return Ok(Ok(()));
     }
     refusal(database, params).await.map(Err)
@@ -156,8 +212,8 @@ pub async fn lease(
 }
 
 async fn refusal(database: &Database, params: Vec<Param<'_>>) -> Result<Refusal, Error> {
-    let authorised = database.any((AUTHORISED, params)).await?;
-    Ok(if authorised { Refusal::UsedUp } else { Refusal::Unauthorised })
+    let why = database.first::<Why>((WHY, params)).await?;
+    Ok(why.map_or(Refusal::Dead, |why| why.refusal()))
 }
 
 /// Charges what the lease held and ends it, in one transaction. `false` when it had expired: then its

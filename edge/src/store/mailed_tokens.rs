@@ -45,12 +45,15 @@ pub struct NewToken {
 /// mail cannot be handed over.
 #[derive(Debug, Deserialize)]
 pub struct PreviousLink {
+    /// The account's own address, where its mails go: the one that was asked for may differ from it in
+    /// ways that make it another mailbox.
+    pub email: String,
     hash: Option<String>,
     expires_at: Option<u64>,
 }
 
 const PREVIOUS: &str = "
-    SELECT t.hash, t.expires_at FROM accounts a
+    SELECT a.email, t.hash, t.expires_at FROM accounts a
     LEFT JOIN mailed_tokens t ON t.account_id = a.id AND t.purpose = ?2
     WHERE a.address_hash = ?1 AND a.state = ?3";
 

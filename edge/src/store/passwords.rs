@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::mailed_tokens;
+use super::{mailed_tokens, notices::notice};
 use crate::{
     account::AccountId,
     cf::database::Database,
@@ -22,6 +22,8 @@ const CHANGE: &str = concat!(
     " RETURNING session_version"
 );
 
+const CHANGED: &str = notice!("password_changed", "password_hash = ?3 AND ", in_session!());
+
 // A link that was asked for before must not undo this change.
 const VOID_RESET_LINK: &str = "
     DELETE FROM mailed_tokens WHERE account_id = ?1 AND purpose = 'reset'
@@ -36,19 +38,33 @@ pub async fn change(
     new_hash: &str,
 ) -> Result<Option<u32>, Error> {
     let id = session.account.to_string();
-    let params = vec![(&id).into(), session.version.into(), current_hash.into(), new_hash.into()];
+    let deed = vec![(&id).into(), session.version.into(), current_hash.into()];
     let rows = database
-        .batch(&[(CHANGE, params), (VOID_RESET_LINK, vec![(&id).into(), new_hash.into()])])
+        .batch(&[
+            (CHANGED, deed.clone()),
+            (CHANGE, [deed, vec![new_hash.into()]].concat()),
+            (VOID_RESET_LINK, vec![(&id).into(), new_hash.into()]),
+        ])
         .await?;
-    Ok(rows.first::<SessionVersion>(0)?.map(|row| row.session_version))
+    Ok(rows.first::<SessionVersion>(1)?.map(|row| row.session_version))
 }
 
-const RESET: &str = "
-    UPDATE accounts SET password_hash = ?3, session_version = session_version + 1
-    WHERE state = 'confirmed' AND id = (
-      SELECT account_id FROM mailed_tokens
-      WHERE hash = ?1 AND purpose = 'reset' AND expires_at > ?2)
-    RETURNING session_version";
+/// `?1` hash of the token, `?2` now.
+macro_rules! by_link {
+    () => {
+        "state = 'confirmed' AND id = (
+           SELECT account_id FROM mailed_tokens
+           WHERE hash = ?1 AND purpose = 'reset' AND expires_at > ?2)"
+    };
+}
+
+const RESET: &str = concat!(
+    "UPDATE accounts SET password_hash = ?3, session_version = session_version + 1 WHERE ",
+    by_link!(),
+    " RETURNING session_version"
+);
+
+const CHANGED_BY_LINK: &str = notice!("password_changed", by_link!());
 
 /// Consumes a reset link: sets the password and ends every session, in one transaction. Returns the new
 /// session version; `None` when the link was used or replaced meanwhile.
@@ -58,13 +74,15 @@ pub async fn reset(
     new_hash: &str,
     now: u64,
 ) -> Result<Option<u32>, Error> {
+    let link = vec![token.as_str().into(), now.into()];
     let rows = database
         .batch(&[
-            (RESET, vec![token.as_str().into(), now.into(), new_hash.into()]),
+            (CHANGED_BY_LINK, link.clone()),
+            (RESET, [link, vec![new_hash.into()]].concat()),
             mailed_tokens::consume(token),
         ])
         .await?;
-    Ok(rows.first::<SessionVersion>(0)?.map(|row| row.session_version))
+    Ok(rows.first::<SessionVersion>(1)?.map(|row| row.session_version))
 }
 
 // Only if the password has not been changed in the meantime.

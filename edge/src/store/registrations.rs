@@ -27,8 +27,9 @@ pub enum Registered {
     New,
     /// An unconfirmed account got a new password and a new link.
     Again(Box<Previous>),
-    /// The address has an account that is not waiting for confirmation: nothing changed.
-    Taken,
+    /// The address has an account that is not waiting for confirmation: nothing changed. Its own
+    /// address, where mails to it go.
+    Taken { email: String },
 }
 
 /// An unconfirmed account as it was before it was registered again.
@@ -86,11 +87,11 @@ pub async fn register(
         .await?;
     let (previous, link) = (rows.first::<PreviousAccount>(0)?, rows.first::<PreviousLink>(1)?);
     Ok(match (previous, link) {
-        (None, _) => Registered::New,
         (Some(account), Some(link)) if account.state == AccountState::Unconfirmed => {
             Registered::Again(Box::new(Previous { account, link }))
         }
-        _ => Registered::Taken,
+        (Some(account), _) => Registered::Taken { email: account.email },
+        (None, _) => Registered::New,
     })
 }
 
@@ -108,7 +109,7 @@ pub async fn unregister(
     registered: Registered,
 ) -> Result<(), Error> {
     match registered {
-        Registered::Taken => Ok(()),
+        Registered::Taken { .. } => Ok(()),
         Registered::New => {
             let id = registration.id.to_string();
             // The token goes with its account.

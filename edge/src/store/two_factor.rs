@@ -1,5 +1,6 @@
 //! Two-factor authentication: sealed secrets, accepted steps, recovery codes.
 
+use super::notices::notice;
 use crate::{
     account::AccountId, cf::database::Database, credentials::session::Session, error::Error,
 };
@@ -20,18 +21,10 @@ pub async fn accept_step(
     database.any((ACCEPT_STEP, vec![(&account).into(), step.into()])).await
 }
 
-const HAS_RECOVERY_CODE: &str =
-    "SELECT hash FROM recovery_codes WHERE account_id = ?1 AND hash = ?2";
-
-/// Whether this recovery code is unused.
-pub async fn has_recovery_code(
-    database: &Database,
-    account: AccountId,
-    hash: &str,
-) -> Result<bool, Error> {
-    let account = account.to_string();
-    database.any((HAS_RECOVERY_CODE, vec![(&account).into(), hash.into()])).await
-}
+const RECOVERY_CODE_USED: &str = notice!(
+    "recovery_code_used",
+    "id = ?1 AND EXISTS (SELECT 1 FROM recovery_codes WHERE account_id = ?1 AND hash = ?2)"
+);
 
 const USE_RECOVERY_CODE: &str =
     "DELETE FROM recovery_codes WHERE account_id = ?1 AND hash = ?2 RETURNING hash";
@@ -43,7 +36,11 @@ pub async fn use_recovery_code(
     hash: &str,
 ) -> Result<bool, Error> {
     let account = account.to_string();
-    database.any((USE_RECOVERY_CODE, vec![(&account).into(), hash.into()])).await
+    let params = vec![(&account).into(), hash.into()];
+    let rows = database
+        .batch(&[(RECOVERY_CODE_USED, params.clone()), (USE_RECOVERY_CODE, params)])
+        .await?;
+    rows.any(1)
 }
 
 const PEND: &str = concat!(
@@ -65,6 +62,9 @@ const ENABLE: &str = concat!(
     in_session!(),
     " RETURNING id"
 );
+
+const ON: &str =
+    notice!("two_factor_on", "totp_secret IS NULL AND totp_pending = ?3 AND ", in_session!());
 
 /// `?4` a JSON array of hashes: one statement whatever their number. Runs before [`ENABLE`] and under
 /// its condition, so that of two enablings at once only the first leaves its codes.
@@ -91,35 +91,46 @@ pub async fn enable(
     let version = session.version.into();
     let rows = database
         .batch(&[
+            (ON, vec![(&id).into(), version, pending.into()]),
             (FIRST_RECOVERY_CODES, vec![(&id).into(), version, pending.into(), (&hashes).into()]),
             (ENABLE, vec![(&id).into(), version, pending.into(), step.into()]),
         ])
         .await?;
-    rows.any(1)
+    rows.any(2)
 }
 
-const FORGET_RECOVERY_CODES: &str = "DELETE FROM recovery_codes WHERE account_id = ?1";
+/// Both under the condition of the session.
+const FORGET_RECOVERY_CODES: &str = concat!(
+    "DELETE FROM recovery_codes WHERE account_id = ?1 AND EXISTS (
+       SELECT 1 FROM accounts WHERE totp_secret IS NOT NULL AND ",
+    in_session!(),
+    ")"
+);
 
-const ADD_RECOVERY_CODES: &str = "
-    INSERT INTO recovery_codes (account_id, hash)
-    SELECT ?1, value FROM json_each(?2)
-    WHERE EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret IS NOT NULL)";
+const ADD_RECOVERY_CODES: &str = concat!(
+    "INSERT INTO recovery_codes (account_id, hash)
+     SELECT ?1, value FROM json_each(?3)
+     WHERE EXISTS (SELECT 1 FROM accounts WHERE totp_secret IS NOT NULL AND ",
+    in_session!(),
+    ") RETURNING hash"
+);
 
-/// Replaces the recovery codes.
+/// Replaces the recovery codes; `false` when two-factor is off or the session is over.
 pub async fn replace_recovery_codes(
     database: &Database,
-    account: AccountId,
+    session: Session,
     hashes: &[String],
-) -> Result<(), Error> {
-    let id = account.to_string();
+) -> Result<bool, Error> {
+    let id = session.account.to_string();
     let hashes = json(hashes)?;
-    database
+    let version = session.version.into();
+    let rows = database
         .batch(&[
-            (FORGET_RECOVERY_CODES, vec![(&id).into()]),
-            (ADD_RECOVERY_CODES, vec![(&id).into(), (&hashes).into()]),
+            (FORGET_RECOVERY_CODES, vec![(&id).into(), version]),
+            (ADD_RECOVERY_CODES, vec![(&id).into(), version, (&hashes).into()]),
         ])
-        .await
-        .map(drop)
+        .await?;
+    rows.any(1)
 }
 
 fn json(hashes: &[String]) -> Result<String, Error> {
@@ -133,6 +144,8 @@ const DISABLE: &str = concat!(
     " RETURNING id"
 );
 
+const OFF: &str = notice!("two_factor_off", "totp_secret IS NOT NULL AND ", in_session!());
+
 // Only once two-factor is off: where DISABLE found the session over, the codes stay.
 const FORGET_USELESS_CODES: &str = "
     DELETE FROM recovery_codes WHERE account_id = ?1
@@ -144,9 +157,10 @@ pub async fn disable(database: &Database, session: Session) -> Result<bool, Erro
     let id = session.account.to_string();
     let rows = database
         .batch(&[
+            (OFF, vec![(&id).into(), session.version.into()]),
             (DISABLE, vec![(&id).into(), session.version.into()]),
             (FORGET_USELESS_CODES, vec![(&id).into()]),
         ])
         .await?;
-    rows.any(0)
+    rows.any(1)
 }

@@ -32,6 +32,7 @@ use crate::{
     error::{self, Error},
     extract::request::RequestContext,
     routes,
+    store::refusals::Refusals,
 };
 
 /// The application over this isolate's bindings, and its router.
@@ -58,8 +59,9 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     let app = Arc::new(App {
         database: Database::new(env.d1("DB").map_err(missing)?),
         verdicts: VerdictCache::new(env).map_err(missing)?,
-        in_flight: InFlight::default(),
-        origins: Origins::new(&config.origins, &config.ticket_secrets, config.upstream_budget_ms),
+        in_flight: InFlight::new(config.upstream_budget_ms.into()),
+        refusals: Refusals::default(),
+        origins: Origins::new(&config.origins, &config.ticket_secrets),
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
         shield: Shield::new(env).map_err(missing)?,
         config,

@@ -71,7 +71,7 @@ async fn an_unconfirmed_account_is_not_confirmed_by_reactivating_it() {
     let (email, _) = edge().await.registered().await;
     assert_eq!(shown(&["reactivate", &email], "state").await, "unconfirmed");
     let reply = edge().await.anonymous().login(&email, PASSWORD).await;
-    reply.assert_error(403, "unconfirmed", "sign-in");
+    reply.assert_error(401, "invalid_credentials", "sign-in");
 }
 
 #[tokio::test]

@@ -28,11 +28,10 @@ pub fn invalid_token() -> Value {
 }
 
 pub fn invalid_credentials() -> Value {
-    error("invalid_credentials", "The email address or the password is wrong.")
-}
-
-pub fn unconfirmed() -> Value {
-    error("unconfirmed", "Confirm your email address first: open the link we mailed to you.")
+    error(
+        "invalid_credentials",
+        "The email address or the password is wrong, or the address is not confirmed yet.",
+    )
 }
 
 pub async fn mail(email: &str, nth: usize) -> Mail {

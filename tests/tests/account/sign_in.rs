@@ -4,7 +4,7 @@ use rcpt_tests::people::PASSWORD;
 use serde_json::{Value, json};
 
 use crate::{
-    answers::{assert_credentials, error, invalid_credentials, unconfirmed},
+    answers::{assert_credentials, error, invalid_credentials},
     edge,
 };
 
@@ -67,13 +67,13 @@ async fn an_unknown_address_and_a_wrong_password_get_the_same_answer() {
 }
 
 #[tokio::test]
-async fn an_unconfirmed_account_is_403_but_only_after_the_right_password() {
+async fn an_unconfirmed_account_is_401_even_with_the_right_password() {
     let edge = edge().await;
     let (email, _) = edge.registered().await;
     let reply = edge.anonymous().login(&email, "wrong-anchor-00-quarry").await;
     assert_eq!(reply.parts(), (401, &invalid_credentials()));
     let reply = edge.anonymous().login(&email, PASSWORD).await;
-    assert_eq!(reply.parts(), (403, &unconfirmed()));
+    assert_eq!(reply.parts(), (401, &invalid_credentials()));
 }
 
 #[tokio::test]

@@ -110,7 +110,7 @@ async fn every_answer_is_json_carries_the_security_headers_and_an_id_of_its_own(
         (401, anonymous.get("/me/quota").await),
         (401, anonymous.login("nobody@example.org", PASSWORD).await),
         (401, anonymous.check_with_key("junk", "x@example.org").await),
-        (403, anonymous.login(&unconfirmed, PASSWORD).await),
+        (401, anonymous.login(&unconfirmed, PASSWORD).await),
         (404, anonymous.get("/nothing").await),
         (405, anonymous.get("/auth/login").await),
         (413, send(large).await),

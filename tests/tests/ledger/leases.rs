@@ -61,7 +61,10 @@ async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
     let start = async || {
         let stack = Stack::builder().origin_env("RCPT_MAX_PROBES", "2000");
         let stack = stack.edge_var("UPSTREAM_BUDGET_MS", "60000");
-        stack.edge_var("LEASE_TTL_SECONDS", "300").start().await
+        let stack = stack.edge_var("LEASE_TTL_SECONDS", "300").start().await;
+        // How many may be in flight at once is another question.
+        stack.edge.sql("UPDATE plans SET max_in_flight = 10000", &[]).await;
+        stack
     };
     (STACK.get_or_init(start).await, turn)
 }

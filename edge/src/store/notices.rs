@@ -1,0 +1,81 @@
+//! The outbox of notices to account owners.
+
+use serde::Deserialize;
+
+use crate::{account::AccountId, cf::database::Database, error::Error, mail::Notice};
+
+/// Seconds between two mails of one kind to one account: what happens meanwhile is told in one.
+const PAUSE: u64 = 60 * 60;
+/// Seconds to the first retry; each further one waits twice as long.
+const FIRST_RETRY: u64 = 5 * 60;
+/// A mailbox that refuses for longer than the platform suppresses it: about two weeks.
+const MOST_ATTEMPTS: u64 = 13;
+/// Mails of one run: the platform gives a scheduled event 30 s.
+const MOST_AT_ONCE: u64 = 50;
+
+/// Adds a notice to the account that the condition selects, if it does. Runs in the batch of its deed,
+/// before the deed and under the deed's condition.
+macro_rules! notice {
+    ($kind:literal, $($condition:expr),+) => {
+        concat!(
+            "INSERT INTO notices (account_id, kind, due_at)
+             SELECT id, '", $kind, "', unixepoch() FROM accounts WHERE ",
+            $($condition,)+
+            " ON CONFLICT (account_id, kind) DO UPDATE
+               SET deeds = deeds + 1, attempts = 0, due_at = max(due_at, excluded.due_at)"
+        )
+    };
+}
+pub(super) use notice;
+
+/// A notice that is due.
+#[derive(Debug, Deserialize)]
+pub struct Due {
+    pub account_id: AccountId,
+    pub kind: Notice,
+    pub deeds: u64,
+    pub email: String,
+}
+
+/// `?1` now, `?2` the account or `''` for all, `?3` first retry, `?4` most attempts, `?5` most rows.
+const CLAIM: &str = "
+    UPDATE notices SET attempts = attempts + 1, due_at = ?1 + (?3 << min(attempts, 12))
+    WHERE (account_id, kind) IN (
+      SELECT account_id, kind FROM notices
+      WHERE due_at <= ?1 AND deeds > told AND attempts < ?4 AND (?2 = '' OR account_id = ?2)
+      ORDER BY due_at LIMIT ?5)
+    RETURNING account_id, kind, deeds, (SELECT email FROM accounts WHERE id = account_id) AS email";
+
+/// Claims the notices that are due, of one account or of all. Each comes back by itself, later and
+/// later, until it is reported as sent.
+pub async fn claim(
+    database: &Database,
+    account: Option<AccountId>,
+    now: u64,
+) -> Result<Vec<Due>, Error> {
+    let account = account.map(|id| id.to_string()).unwrap_or_default();
+    let params = vec![
+        now.into(),
+        (&account).into(),
+        FIRST_RETRY.into(),
+        MOST_ATTEMPTS.into(),
+        MOST_AT_ONCE.into(),
+    ];
+    database.batch(&[(CLAIM, params)]).await?.all(0)
+}
+
+const SENT: &str = "
+    UPDATE notices SET told = max(told, ?3), attempts = 0, due_at = ?4
+    WHERE account_id = ?1 AND kind = ?2";
+
+/// Reports a notice as sent: the next one of its kind waits for a while.
+pub async fn sent(database: &Database, notice: &Due, now: u64) -> Result<(), Error> {
+    let account = notice.account_id.to_string();
+    let params = vec![
+        (&account).into(),
+        notice.kind.as_str().into(),
+        notice.deeds.into(),
+        now.saturating_add(PAUSE).into(),
+    ];
+    database.run((SENT, params)).await
+}

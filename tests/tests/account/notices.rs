@@ -1,0 +1,122 @@
+//! No deed waits for a mail: notices are mailed afterwards, again where that fails, and many of a kind as
+//! one. Mails go to the account's own address. Housekeeping goes on where one statement fails.
+
+use rcpt_tests::{Edge, people::PASSWORD};
+use serde_json::json;
+
+const NEW: &str = "copper-meadow-58-lattice";
+const KEY: &str = "Your API key was replaced";
+
+fn subjects(edge: &Edge, email: &str) -> Vec<String> {
+    let mut all: Vec<_> =
+        edge.mailbox().mails_to(email).into_iter().map(|mail| mail.subject).collect();
+    all.sort();
+    all
+}
+
+/// Runs the schedule as if the retries were due.
+async fn run_scheduled_later(edge: &Edge) {
+    edge.sql("UPDATE notices SET due_at = 0", &[]).await;
+    edge.run_scheduled().await;
+}
+
+#[tokio::test]
+async fn every_security_action_works_without_mail_and_is_told_of_later() {
+    let mut edge = Edge::builder().start().await.unwrap();
+    let (rotates, resets, protected) =
+        (edge.account().await, edge.account().await, edge.account().await);
+    let authenticator = rotates.set_up_two_factor().await;
+    let (_, codes) = protected.enable_two_factor().await;
+    assert_eq!(resets.anonymous.forgot_password(&resets.email).await.status, 200);
+    let link = edge.mailbox().wait_for_nth_mail(&resets.email, 2).await.unwrap();
+
+    edge.restart_with(|builder| builder.mailless(true)).await.unwrap();
+    assert_eq!(rotates.rotate_api_key().await.status, 200);
+    assert_eq!(rotates.enable_with(&authenticator.code()).await.status, 200);
+    let reply = edge.anonymous().reset_password(link.token().unwrap(), NEW).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let login = edge.anonymous().login_with_code(&protected.email, PASSWORD, &codes[0]).await;
+    assert_eq!(login.status, 200, "{}", login.body);
+    let off = json!({ "password": PASSWORD, "totp_code": codes[1] });
+    assert_eq!(protected.post("/auth/totp/disable", &off).await.status, 204);
+    edge.run_scheduled().await;
+
+    // The log, and with it the mailbox, starts anew.
+    edge.restart_with(|builder| builder.mailless(false)).await.unwrap();
+    run_scheduled_later(&edge).await;
+    edge.mailbox().wait_for_nth_mail(&protected.email, 2).await.unwrap();
+    assert_eq!(subjects(&edge, &rotates.email), ["Two-factor authentication is on", KEY]);
+    assert_eq!(subjects(&edge, &resets.email), ["Your password was changed"]);
+    let of_protected = ["A recovery code was used", "Two-factor authentication is off"];
+    assert_eq!(subjects(&edge, &protected.email), of_protected);
+    run_scheduled_later(&edge).await;
+    assert_eq!(subjects(&edge, &protected.email).len(), 2, "told once");
+}
+
+#[tokio::test]
+async fn forty_rotations_are_told_of_in_two_mails() {
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    for _ in 0..40 {
+        assert_eq!(account.rotate_api_key().await.status, 200);
+    }
+    edge.mailbox().wait_for_nth_mail(&account.email, 2).await.unwrap();
+    let told = async || subjects(&edge, &account.email).iter().filter(|s| *s == KEY).count();
+    edge.run_scheduled().await;
+    assert_eq!(told().await, 1, "the others wait");
+    run_scheduled_later(&edge).await;
+    edge.mailbox().wait_for_nth_mail(&account.email, 3).await.unwrap();
+    run_scheduled_later(&edge).await;
+    assert_eq!(told().await, 2);
+}
+
+#[tokio::test]
+async fn a_deed_that_does_not_happen_is_not_told_of() {
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    assert_eq!(account.post("/auth/sign-out-everywhere", &json!({})).await.status, 204);
+    assert_eq!(account.rotate_api_key().await.status, 401);
+    assert_eq!(edge.sql("SELECT kind FROM notices", &[]).await, [] as [serde_json::Value; 0]);
+}
+
+#[tokio::test]
+async fn a_reset_link_goes_to_the_account_s_own_address() {
+    let edge = Edge::builder().start().await.unwrap();
+    let email = format!("kate.{}", edge.new_email());
+    let anonymous = edge.anonymous();
+    assert_eq!(anonymous.register(&email, PASSWORD).await.status, 201);
+    let mail = edge.mailbox().wait_for_mail(&email).await.unwrap();
+    assert_eq!(anonymous.verify_email(mail.token().unwrap()).await.status, 200);
+    // The Kelvin sign is `k` in lower case, and another mailbox.
+    let similar = email.replace('k', "\u{212a}");
+    assert_eq!(anonymous.forgot_password(&similar).await.status, 200);
+    assert_eq!(anonymous.register(&similar, PASSWORD).await.status, 201);
+    edge.mailbox().wait_for_nth_mail(&email, 3).await.unwrap();
+    let subjects = subjects(&edge, &email);
+    assert!(subjects.contains(&"Set a new password".to_owned()), "{subjects:?}");
+    assert!(subjects.contains(&"You already have an account".to_owned()), "{subjects:?}");
+    assert_eq!(edge.mailbox().mails_to(&similar).len(), 0);
+}
+
+#[tokio::test]
+async fn housekeeping_goes_on_where_one_statement_fails_and_says_so() {
+    let edge = Edge::builder().start().await.unwrap();
+    let rows = "INSERT INTO leases (id, account_id, day, source, expires_at)
+        VALUES ('expired', ?1, 1, 'daily', 1)";
+    let account = edge.account().await;
+    edge.sql(rows, &[edge.id(&account.email).await.into()]).await;
+    let (unconfirmed, _) = edge.registered().await;
+    edge.set(&unconfirmed, "created_at = 1").await;
+    edge.sql("UPDATE mailed_tokens SET expires_at = 1", &[]).await;
+    edge.sql("ALTER TABLE leases RENAME TO hidden", &[]).await;
+    edge.run_scheduled().await;
+    edge.sql("ALTER TABLE hidden RENAME TO leases", &[]).await;
+    let count = |table: &'static str| {
+        let (edge, sql) = (&edge, format!("SELECT count(*) AS n FROM {table}"));
+        async move { edge.sql(&sql, &[]).await[0]["n"].as_u64().unwrap() }
+    };
+    assert_eq!((count("leases").await, count("accounts").await), (1, 1));
+    assert!(edge.process.log().contains("housekeeping of leases"), "the failure is in the log");
+    edge.run_scheduled().await;
+    assert_eq!(count("leases").await, 0);
+}
