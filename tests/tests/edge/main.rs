@@ -4,6 +4,7 @@ mod cache;
 mod credentials;
 mod details;
 mod http;
+mod hung_origins;
 mod junk_keys;
 mod origin_faults;
 mod own_faults;
