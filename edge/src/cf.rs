@@ -9,6 +9,7 @@ pub mod log;
 pub mod mailer;
 pub mod meter;
 pub mod origin;
+mod origin_health;
 mod rendezvous;
 pub mod shield;
 pub mod verdict_cache;

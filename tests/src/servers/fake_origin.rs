@@ -4,7 +4,10 @@
 use std::{
     collections::BTreeMap,
     net::Ipv4Addr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -61,11 +64,19 @@ pub struct FakeOrigin {
     pub url: String,
     probes: Arc<Mutex<Vec<Probe>>>,
     released: Arc<Released>,
+    health: Arc<Health>,
     task: JoinHandle<()>,
 }
 
+/// What it does about `GET /health`.
+#[derive(Debug, Default)]
+struct Health {
+    asked: AtomicUsize,
+    is_hung: AtomicBool,
+}
+
 impl FakeOrigin {
-    /// Listens on a free port and asks `rule` about the address of each probe. `/health` is always up.
+    /// Listens on a free port and asks `rule` about the address of each probe. `/health` is up.
     ///
     /// # Panics
     /// The port cannot be listened on.
@@ -75,20 +86,32 @@ impl FakeOrigin {
         listener.set_nonblocking(true).expect("a nonblocking listener");
         let probes = Arc::default();
         let released = Arc::new(Released::new(BTreeMap::new()));
-        let world = Arc::new((rule, Arc::clone(&probes), Arc::clone(&released)));
+        let health = Arc::<Health>::default();
+        let world =
+            Arc::new((rule, Arc::clone(&probes), Arc::clone(&released), Arc::clone(&health)));
         let task = runtime::spawn(async move {
             let listener = TcpListener::from_std(listener).expect("a nonblocking listener");
             loop {
                 let Ok((stream, _)) = listener.accept().await else { continue };
                 let world = Arc::clone(&world);
                 tokio::spawn(async move {
-                    let (rule, probes, released) = &*world;
+                    let (rule, probes, released, health) = &*world;
                     // An error is the client's leaving.
-                    converse(stream, rule, probes, released).await.ok()
+                    converse(stream, rule, probes, released, health).await.ok()
                 });
             }
         });
-        Self { url: format!("http://127.0.0.1:{port}"), probes, released, task }
+        Self { url: format!("http://127.0.0.1:{port}"), probes, released, health, task }
+    }
+
+    /// From now on, or until then, `/health` is taken and never answered.
+    pub fn hang(&self, is_hung: bool) {
+        self.health.is_hung.store(is_hung, Relaxed);
+    }
+
+    /// How often `/health` has been asked for.
+    pub fn health_checks(&self) -> usize {
+        self.health.asked.load(Relaxed)
     }
 
     /// An origin that does what an address begins with: `held` waits for its release, `broken` is answered
@@ -159,9 +182,15 @@ async fn converse(
     rule: &(impl Fn(&str) -> Conduct + Sync),
     probes: &Mutex<Vec<Probe>>,
     released: &Released,
+    health: &Health,
 ) -> Result<()> {
     let request = read_request(&mut stream).await?;
     if request.head.starts_with("GET /health ") {
+        health.asked.fetch_add(1, Relaxed);
+        if health.is_hung.load(Relaxed) {
+            tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
+            return Ok(());
+        }
         return Ok(stream.write_all(http(200, r#"{"status":"up"}"#).as_bytes()).await?);
     }
     ensure!(request.head.starts_with("POST /v1/probe "), "unknown request: {}", request.head);

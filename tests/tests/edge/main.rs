@@ -5,6 +5,7 @@ mod checks_in_flight;
 mod credentials;
 mod details;
 mod http;
+mod hung_origins;
 mod junk_keys;
 mod origin_faults;
 mod own_faults;
