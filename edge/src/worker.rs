@@ -23,9 +23,8 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
 /// Cron: removes what has expired. The runtime drops an error from here, so it is logged.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
-    if let Ok(isolate) = isolate::of(&env)
-        && let Err(error) = store::housekeeping::run(&isolate.app.database, clock::now()).await
-    {
-        log::line(&serde_json::json!({ "event": "housekeeping", "error": format!("{error:?}") }));
+    let Ok(isolate) = isolate::of(&env) else { return };
+    for (table, error) in store::housekeeping::run(&isolate.app.database, clock::now()).await {
+        log::failure(&format!("housekeeping of {table}"), &error);
     }
 }

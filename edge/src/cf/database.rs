@@ -119,13 +119,27 @@ struct Found {}
 pub struct Rows(Vec<D1Result>);
 
 impl Rows {
+    /// All rows of the statement at `index`.
+    ///
+    /// # Errors
+    /// [`Error::unavailable`] when one does not have the shape of `T`.
+    pub fn all<T: DeserializeOwned>(&self, index: usize) -> Result<Vec<T>, Error> {
+        let result = self.0.get(index).ok_or_else(|| failed("a result is missing"))?;
+        result.results::<T>().map_err(failed)
+    }
+
+    /// How many rows the statement at `index` has changed, rows of indexes included.
+    pub fn changed(&self, index: usize) -> usize {
+        let meta = self.0.get(index).and_then(|result| result.meta().ok()?);
+        meta.and_then(|meta| meta.changes).unwrap_or_default()
+    }
+
     /// The first row of the statement at `index`.
     ///
     /// # Errors
     /// [`Error::unavailable`] when the row does not have the shape of `T`.
     pub fn first<T: DeserializeOwned>(&self, index: usize) -> Result<Option<T>, Error> {
-        let result = self.0.get(index).ok_or_else(|| failed("a result is missing"))?;
-        Ok(result.results::<T>().map_err(failed)?.into_iter().next())
+        Ok(self.all(index)?.into_iter().next())
     }
 
     /// Whether the statement at `index` returned a row.

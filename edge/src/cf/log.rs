@@ -8,3 +8,8 @@ pub fn line(entry: &impl Serialize) {
         worker::console_log!("{line}");
     }
 }
+
+/// Writes down a failure of work that no request waits for.
+pub fn failure(event: &str, error: &impl std::fmt::Debug) {
+    line(&serde_json::json!({ "event": event, "error": format!("{error:?}") }));
+}
