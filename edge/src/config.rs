@@ -16,8 +16,8 @@ pub struct Config {
     pub session_secrets: KeyRing,
     pub api_key_secrets: KeyRing,
     pub ticket_secrets: KeyRing,
-    /// Keys the hashes of addresses: of accounts, and of checked addresses in the cache.
-    pub address_secret: KeyRing,
+    /// Key the hashes of addresses: of accounts, and of checked addresses in the cache.
+    pub address_secrets: KeyRing,
     /// Seal the secrets of authenticators.
     pub totp_secrets: KeyRing,
     /// Seconds a portal session lives.
@@ -75,7 +75,7 @@ impl Config {
         let session_secrets = read.keys("SESSION_SECRETS");
         let api_key_secrets = read.keys("API_KEY_SECRETS");
         let ticket_secrets = read.keys("TICKET_SECRETS");
-        let address_secret = read.keys("ADDRESS_SECRET");
+        let address_secrets = read.keys("ADDRESS_SECRETS");
         let totp_secrets = read.keys("TOTP_SECRETS");
         let origins = read.origins("ORIGINS");
         let portal_url = read.url("PORTAL_URL");
@@ -99,7 +99,7 @@ impl Config {
                 session_secrets: session_secrets?,
                 api_key_secrets: api_key_secrets?,
                 ticket_secrets: ticket_secrets?,
-                address_secret: address_secret?,
+                address_secrets: address_secrets?,
                 totp_secrets: totp_secrets?,
                 session_ttl,
                 lease_ttl,
@@ -204,7 +204,7 @@ pub mod tests {
             "SESSION_SECRETS",
             "API_KEY_SECRETS",
             "TICKET_SECRETS",
-            "ADDRESS_SECRET",
+            "ADDRESS_SECRETS",
             "TOTP_SECRETS",
         ]
         .map(|name| (name, secret.clone()))

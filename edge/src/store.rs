@@ -16,5 +16,6 @@ pub mod ledger;
 pub mod mailed_tokens;
 pub mod passwords;
 pub mod registrations;
+pub mod rekeying;
 pub mod throttle;
 pub mod two_factor;

@@ -10,6 +10,7 @@ use worker::{
 };
 
 use crate::{
+    app::App,
     cf::{clock, log},
     store,
 };
@@ -20,11 +21,17 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
     http::response(isolate::serve(request, &env, context).await).await
 }
 
-/// Cron: removes what has expired. The runtime drops an error from here, so it is logged.
+/// Cron: removes what has expired, and puts what a replaced secret has made under its successor. The
+/// runtime drops an error from here, so all of it logs its own.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     let Ok(isolate) = isolate::of(&env) else { return };
     for (table, error) in store::housekeeping::run(&isolate.app.database, clock::now()).await {
         log::failure(&format!("housekeeping of {table}"), &error);
+    }
+    let App { database, config, .. } = &*isolate.app;
+    let failures = store::rekeying::run(database, &config.address_secrets, &config.totp_secrets);
+    for (column, error) in failures.await {
+        log::failure(&format!("rekeying of {column}"), &error);
     }
 }

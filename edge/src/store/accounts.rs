@@ -5,8 +5,8 @@ use utoipa::ToSchema;
 
 use crate::{
     account::{AccountId, AccountState},
-    cf::database::Database,
-    credentials::{mailed_token::TokenHash, session::Session},
+    cf::database::{Database, Statement},
+    credentials::{address_hash::AccountHash, mailed_token::TokenHash, session::Session},
     error::Error,
     throttle::Key,
 };
@@ -45,11 +45,26 @@ macro_rules! account_where {
     };
 }
 
+// No-ops where two instances, one of which has not yet heard of a secret, have made two rows.
+const REKEY: [&str; 1] =
+    ["UPDATE OR IGNORE accounts SET address_hash = ?1 WHERE address_hash = ?2"];
+
+/// While a secret is being replaced, the statements that put what is kept of an address under the one
+/// that signs. They stand before those that look for the account, in their transaction.
+pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
+    let others = hash.other().into_iter();
+    others.flat_map(|other| {
+        REKEY.map(|statement| (statement, vec![hash.as_str().into(), other.into()]))
+    })
+}
+
 const BY_ADDRESS: &str = account_where!("address_hash = ?1");
 
 /// The account registered under this address.
-pub async fn by_address(database: &Database, address_hash: &str) -> Result<Option<Account>, Error> {
-    database.first((BY_ADDRESS, vec![address_hash.into()])).await
+pub async fn by_address(database: &Database, hash: &AccountHash) -> Result<Option<Account>, Error> {
+    let mut statements = Vec::from_iter(rekey(hash));
+    statements.push((BY_ADDRESS, vec![hash.as_str().into()]));
+    database.batch(&statements).await?.first(statements.len() - 1)
 }
 
 const BY_SESSION: &str = account_where!(in_session!());

@@ -2,11 +2,14 @@
 
 use serde::Deserialize;
 
-use super::mailed_tokens::{self, NewToken, PreviousLink};
+use super::{
+    accounts,
+    mailed_tokens::{self, NewToken, PreviousLink},
+};
 use crate::{
     account::{AccountId, AccountState},
     cf::database::{Database, Statement},
-    credentials::mailed_token::TokenHash,
+    credentials::{address_hash::AccountHash, mailed_token::TokenHash},
     error::Error,
 };
 
@@ -14,7 +17,7 @@ use crate::{
 pub struct Registration {
     /// For a new account; an account that is registered again before confirmation keeps its own.
     pub id: AccountId,
-    pub address_hash: String,
+    pub address_hash: AccountHash,
     pub email: String,
     pub password_hash: String,
     pub token: NewToken,
@@ -64,7 +67,7 @@ pub async fn register(
     now: u64,
 ) -> Result<Registered, Error> {
     let id = registration.id.to_string();
-    let address_hash = &registration.address_hash;
+    let address_hash = registration.address_hash.as_str();
     let account: Statement<'_> = (
         REGISTER,
         vec![
@@ -76,15 +79,17 @@ pub async fn register(
         ],
     );
     let token = &registration.token;
-    let rows = database
-        .batch(&[
-            (PREVIOUS, vec![address_hash.into()]),
-            mailed_tokens::previous(token.purpose, address_hash),
-            account,
-            mailed_tokens::store(token, address_hash),
-        ])
-        .await?;
-    let (previous, link) = (rows.first::<PreviousAccount>(0)?, rows.first::<PreviousLink>(1)?);
+    let mut statements = Vec::from_iter(accounts::rekey(&registration.address_hash));
+    let first = statements.len();
+    statements.extend([
+        (PREVIOUS, vec![address_hash.into()]),
+        mailed_tokens::previous(token.purpose, address_hash),
+        account,
+        mailed_tokens::store(token, address_hash),
+    ]);
+    let rows = database.batch(&statements).await?;
+    let previous = rows.first::<PreviousAccount>(first)?;
+    let link = rows.first::<PreviousLink>(first + 1)?;
     Ok(match (previous, link) {
         (None, _) => Registered::New,
         (Some(account), Some(link)) if account.state == AccountState::Unconfirmed => {

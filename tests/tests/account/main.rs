@@ -10,6 +10,7 @@ mod mail_failure;
 mod passwords;
 mod profile;
 mod rotation;
+mod secret_rotation;
 mod sessions;
 mod sign_in;
 mod throttling;
