@@ -1,6 +1,7 @@
 //! The edge end to end: who may check, what a check answers, and what happens when a part fails.
 
 mod cache;
+mod cache_keeping;
 mod credentials;
 mod details;
 mod http;
