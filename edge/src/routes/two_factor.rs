@@ -198,9 +198,12 @@ pub async fn recovery_codes(
 ) -> Result<Json<RecoveryCodes>, Error> {
     check_both(&app, &member, &client, &body).await?;
     let codes = RecoveryCode::set_from_random(random::bytes()?);
-    let id = member.account.id;
-    two_factor::replace_recovery_codes(&app.database, id, &hashes(id, &codes)).await?;
-    Ok(shown(&codes))
+    let hashes = hashes(member.account.id, &codes);
+    if two_factor::replace_recovery_codes(&app.database, member.session, &hashes).await? {
+        Ok(shown(&codes))
+    } else {
+        Err(Error::invalid_session())
+    }
 }
 
 /// Asks for the password and a code, of an account with two-factor on.

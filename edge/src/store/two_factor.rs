@@ -112,28 +112,38 @@ pub async fn enable(
     rows.any(1)
 }
 
-const FORGET_RECOVERY_CODES: &str = "DELETE FROM recovery_codes WHERE account_id = ?1";
+/// Both under the condition of the session.
+const FORGET_RECOVERY_CODES: &str = concat!(
+    "DELETE FROM recovery_codes WHERE account_id = ?1 AND EXISTS (
+       SELECT 1 FROM accounts WHERE totp_secret IS NOT NULL AND ",
+    in_session!(),
+    ")"
+);
 
-const ADD_RECOVERY_CODES: &str = "
-    INSERT INTO recovery_codes (account_id, hash)
-    SELECT ?1, value FROM json_each(?2)
-    WHERE EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret IS NOT NULL)";
+const ADD_RECOVERY_CODES: &str = concat!(
+    "INSERT INTO recovery_codes (account_id, hash)
+     SELECT ?1, value FROM json_each(?3)
+     WHERE EXISTS (SELECT 1 FROM accounts WHERE totp_secret IS NOT NULL AND ",
+    in_session!(),
+    ") RETURNING hash"
+);
 
-/// Replaces the recovery codes.
+/// Replaces the recovery codes; `false` when two-factor is off or the session is over.
 pub async fn replace_recovery_codes(
     database: &Database,
-    account: AccountId,
+    session: Session,
     hashes: &[String],
-) -> Result<(), Error> {
-    let id = account.to_string();
+) -> Result<bool, Error> {
+    let id = session.account.to_string();
     let hashes = json(hashes)?;
-    database
+    let version = session.version.into();
+    let rows = database
         .batch(&[
-            (FORGET_RECOVERY_CODES, vec![(&id).into()]),
-            (ADD_RECOVERY_CODES, vec![(&id).into(), (&hashes).into()]),
+            (FORGET_RECOVERY_CODES, vec![(&id).into(), version]),
+            (ADD_RECOVERY_CODES, vec![(&id).into(), version, (&hashes).into()]),
         ])
-        .await
-        .map(drop)
+        .await?;
+    rows.any(1)
 }
 
 fn json(hashes: &[String]) -> Result<String, Error> {

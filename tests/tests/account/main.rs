@@ -9,6 +9,7 @@ mod housekeeping;
 mod mail_failure;
 mod passwords;
 mod profile;
+mod recovery_codes;
 mod rotation;
 mod secret_rotation;
 mod sessions;
