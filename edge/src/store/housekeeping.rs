@@ -34,6 +34,11 @@ const THROTTLES: &str = concat!(
     "DELETE FROM throttles WHERE key IN (SELECT key FROM throttles WHERE expires_at <= ?1",
     most_rows!()
 );
+const TOMBSTONES: &str = concat!(
+    "DELETE FROM tombstones WHERE address_hash IN (
+       SELECT address_hash FROM tombstones WHERE expires_at <= ?1",
+    most_rows!()
+);
 const STALE_ACCOUNTS: &str = concat!(
     "DELETE FROM accounts WHERE id IN (
        SELECT id FROM accounts WHERE state = 'unconfirmed' AND created_at <= ?1
@@ -49,6 +54,7 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("leases", LEASES, now),
         ("mailed_tokens", TOKENS, now),
         ("throttles", THROTTLES, now),
+        ("tombstones", TOMBSTONES, now),
         ("accounts", STALE_ACCOUNTS, now.saturating_sub(UNCONFIRMED)),
     ] {
         if let Err(error) = remove(database, (sql, vec![until.into()])).await {

@@ -52,9 +52,11 @@ struct PreviousAccount {
 const PREVIOUS: &str =
     "SELECT id, email, password_hash, state FROM accounts WHERE address_hash = ?1";
 
+// What a deleted account of this address had used stays used.
 const REGISTER: &str = "
-    INSERT INTO accounts (id, address_hash, email, password_hash, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5)
+    INSERT INTO accounts (id, address_hash, email, password_hash, created_at, day, daily_charged)
+    SELECT ?1, ?2, ?3, ?4, ?5, coalesce(t.day, 0), coalesce(t.used, 0)
+    FROM (SELECT 1) LEFT JOIN tombstones t ON t.address_hash = ?2 WHERE true
     ON CONFLICT (address_hash) DO UPDATE
       SET email = excluded.email, password_hash = excluded.password_hash
       WHERE accounts.state = 'unconfirmed'";
@@ -145,7 +147,11 @@ pub struct Confirmed {
 const CONFIRM: &str = "
     UPDATE accounts SET
       state = 'confirmed', confirmed_at = ?2,
-      welcome_left = (SELECT welcome_checks FROM plans WHERE name = accounts.plan)
+      welcome_left = (
+        SELECT min(p.welcome_checks, coalesce(t.welcome_left, p.welcome_checks))
+        FROM plans p LEFT JOIN tombstones t
+          ON t.address_hash = accounts.address_hash AND t.expires_at > ?2
+        WHERE p.name = accounts.plan)
     WHERE state = 'unconfirmed' AND id = (
       SELECT account_id FROM mailed_tokens
       WHERE hash = ?1 AND purpose = 'confirm' AND expires_at > ?2)

@@ -88,6 +88,7 @@ async fn what_is_looked_for_is_found_by_an_index() {
         ("id FROM leases WHERE expires_at <= 1", "leases_by_expiry"),
         ("hash FROM mailed_tokens WHERE expires_at <= 1", "mailed_tokens_by_expiry"),
         ("key FROM throttles WHERE expires_at <= 1", "throttles_by_expiry"),
+        ("address_hash FROM tombstones WHERE expires_at <= 1", "tombstones_by_expiry"),
         (
             "id FROM accounts WHERE state = 'unconfirmed' AND created_at <= 1",
             "accounts_unconfirmed",

@@ -15,5 +15,6 @@ mod secret_rotation;
 mod sessions;
 mod sign_in;
 mod throttling;
+mod tombstones;
 mod two_factor;
 mod walk;
