@@ -3,6 +3,7 @@
 mod answer;
 mod http;
 mod isolate;
+mod requested;
 
 use worker::{
     Context, Env, ScheduleContext, ScheduledEvent, event,
@@ -28,6 +29,9 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
     let Ok(isolate) = isolate::of(&env) else { return };
     for (table, error) in store::housekeeping::run(&isolate.app.database, clock::now()).await {
         log::failure(&format!("housekeeping of {table}"), &error);
+    }
+    if let Err(error) = requested::send(&isolate.app).await {
+        log::failure("requested confirmations", &error);
     }
     let App { database, config, .. } = &*isolate.app;
     let failures = store::rekeying::run(database, &config.address_secrets, &config.totp_secrets);

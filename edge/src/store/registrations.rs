@@ -135,6 +135,33 @@ pub async fn unregister(
     }
 }
 
+/// An unconfirmed account that is to get a new link.
+#[derive(Debug, Deserialize)]
+pub struct Waiting {
+    pub address_hash: String,
+    pub email: String,
+}
+
+/// `?1` the most rows.
+const TAKE_REQUESTED: &str = "
+    UPDATE accounts SET confirmation_requested = 0
+    WHERE id IN (SELECT id FROM accounts WHERE confirmation_requested = 1 LIMIT CAST(?1 AS INTEGER))
+    RETURNING address_hash, email";
+
+/// The accounts for which an operator has asked for a new link, each once.
+pub async fn take_requested(database: &Database, most: u64) -> Result<Vec<Waiting>, Error> {
+    database.batch(&[(TAKE_REQUESTED, vec![most.into()])]).await?.all(0)
+}
+
+/// Gives the account a new link; the one before is void.
+pub async fn renew_link(
+    database: &Database,
+    address_hash: &str,
+    token: &NewToken,
+) -> Result<(), Error> {
+    database.run(mailed_tokens::store(token, address_hash)).await
+}
+
 /// An account that has just been confirmed.
 #[derive(Debug, Deserialize)]
 pub struct Confirmed {

@@ -98,6 +98,7 @@ async fn what_is_looked_for_is_found_by_an_index() {
             "accounts_by_totp_secret",
         ),
         ("id FROM accounts WHERE address_hash < 'a.' OR address_hash >= 'a/'", "MULTI-INDEX OR"),
+        ("id FROM accounts WHERE lower(email) = lower('a')", "accounts_by_email"),
     ] {
         let plan = edge.sql(&format!("EXPLAIN QUERY PLAN SELECT {query}"), &[]).await;
         let plan = json!(plan).to_string();

@@ -2,6 +2,7 @@
 
 mod access;
 mod admin;
+mod admin_actions;
 mod bad_input;
 mod deletion;
 mod enumeration;
