@@ -50,7 +50,7 @@ async function importKeys(env) {
         ]);
       }),
     );
-  return { api: await of(env.API_KEY_SECRETS), address: (await of(env.ADDRESS_SECRET))[0] };
+  return { api: await of(env.API_KEY_SECRETS), address: (await of(env.ADDRESS_SECRETS))[0] };
 }
 
 const CRC = Uint32Array.from({ length: 256 }, (_, byte) => {

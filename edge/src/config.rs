@@ -1,5 +1,7 @@
 //! The Worker's configuration: vars and secrets, read once per isolate into types.
 
+use std::net::IpAddr;
+
 use rcpt_shared::{KeyRing, Status};
 
 use crate::throttle::Rule;
@@ -16,8 +18,8 @@ pub struct Config {
     pub session_secrets: KeyRing,
     pub api_key_secrets: KeyRing,
     pub ticket_secrets: KeyRing,
-    /// Keys the hashes of addresses: of accounts, and of checked addresses in the cache.
-    pub address_secret: KeyRing,
+    /// Key the hashes of addresses: of accounts, and of checked addresses in the cache.
+    pub address_secrets: KeyRing,
     /// Seal the secrets of authenticators.
     pub totp_secrets: KeyRing,
     /// Seconds a portal session lives.
@@ -75,7 +77,7 @@ impl Config {
         let session_secrets = read.keys("SESSION_SECRETS");
         let api_key_secrets = read.keys("API_KEY_SECRETS");
         let ticket_secrets = read.keys("TICKET_SECRETS");
-        let address_secret = read.keys("ADDRESS_SECRET");
+        let address_secrets = read.keys("ADDRESS_SECRETS");
         let totp_secrets = read.keys("TOTP_SECRETS");
         let origins = read.origins("ORIGINS");
         let portal_url = read.url("PORTAL_URL");
@@ -83,6 +85,7 @@ impl Config {
         let session_ttl = read.number("SESSION_TTL_SECONDS", 12 * HOUR, 60, 30 * DAY);
         let lease_ttl = read.number("LEASE_TTL_SECONDS", 30, 15, 300);
         let upstream_budget_ms = read.number("UPSTREAM_BUDGET_MS", 12_000, 100, 60_000);
+        read.check_budget("UPSTREAM_BUDGET_MS", upstream_budget_ms, lease_ttl);
         let cache = CacheTimes {
             decided: read.number("CACHE_DECIDED_SECONDS", HOUR, 0, 7 * DAY),
             no_mail: read.number("CACHE_NO_MAIL_SECONDS", 15 * 60, 0, 7 * DAY),
@@ -99,7 +102,7 @@ impl Config {
                 session_secrets: session_secrets?,
                 api_key_secrets: api_key_secrets?,
                 ticket_secrets: ticket_secrets?,
-                address_secret: address_secret?,
+                address_secrets: address_secrets?,
                 totp_secrets: totp_secrets?,
                 session_ttl,
                 lease_ttl,
@@ -114,6 +117,17 @@ impl Config {
 
 const HOUR: u64 = 60 * 60;
 const DAY: u64 = 24 * HOUR;
+
+/// Whether a URL without its scheme leads to this machine.
+fn is_loopback(rest: &str) -> bool {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
 
 struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<String>,
@@ -145,7 +159,22 @@ impl Reader<'_> {
     fn origins(&mut self, name: &str) -> Vec<String> {
         let list = self.text(name);
         let urls = list.split(',').map(str::trim).filter(|url| !url.is_empty());
-        urls.map(|url| self.check_url(name, url.to_owned())).collect()
+        urls.map(|url| self.origin(name, url)).collect()
+    }
+
+    /// What goes to an origin is an address and a ticket: encrypted, but on this machine.
+    fn origin(&mut self, name: &str, url: &str) -> String {
+        if url.strip_prefix("http://").is_some_and(|rest| !is_loopback(rest)) {
+            self.mistakes.push(format!("{name}: expected https, http only on this machine"));
+        }
+        self.check_url(name, url.to_owned())
+    }
+
+    /// A verdict that comes when its lease is over cannot be charged.
+    fn check_budget(&mut self, name: &str, budget_ms: u32, lease_ttl: u64) {
+        if u64::from(budget_ms) >= lease_ttl.saturating_mul(1000) {
+            self.mistakes.push(format!("{name}: expected less than LEASE_TTL_SECONDS"));
+        }
     }
 
     fn throttle(&mut self) -> Throttle {
@@ -204,12 +233,12 @@ pub mod tests {
             "SESSION_SECRETS",
             "API_KEY_SECRETS",
             "TICKET_SECRETS",
-            "ADDRESS_SECRET",
+            "ADDRESS_SECRETS",
             "TOTP_SECRETS",
         ]
         .map(|name| (name, secret.clone()))
         .into();
-        values.insert("ORIGINS", "http://a.example/, http://b.example".into());
+        values.insert("ORIGINS", "https://a.example/, http://127.0.0.1:8788".into());
         values.insert("PORTAL_URL", "https://portal.example/".into());
         values.insert("MAIL_FROM", "rcpt@example.org".into());
         values
@@ -227,7 +256,7 @@ pub mod tests {
     #[test]
     fn reads_lists_urls_and_defaults() {
         let config = read(&values()).unwrap();
-        assert_eq!(config.origins, ["http://a.example", "http://b.example"]);
+        assert_eq!(config.origins, ["https://a.example", "http://127.0.0.1:8788"]);
         assert_eq!(config.portal_url, "https://portal.example");
         assert_eq!((config.session_ttl, config.lease_ttl), (43_200, 30));
         assert_eq!(config.cache.of(Status::Refused), Some(3600));
@@ -246,6 +275,45 @@ pub mod tests {
         let mistakes = read(&values).unwrap_err();
         let named: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
         assert_eq!(named, ["SESSION_SECRETS", "PORTAL_URL", "MAIL_FROM", "LEASE_TTL_SECONDS"]);
+    }
+
+    #[test]
+    fn origins_are_asked_in_the_clear_on_this_machine_only() {
+        let mistakes = |origins: &str| {
+            let mut values = values();
+            values.insert("ORIGINS", origins.into());
+            read(&values).err().unwrap_or_default()
+        };
+        for fine in
+            ["http://localhost:8788", "http://[::1]:8788", "http://127.1.2.3", "https://a.example"]
+        {
+            assert_eq!(mistakes(fine), [""; 0], "{fine}");
+        }
+        for wrong in [
+            "http://a.example",
+            "http://10.0.0.1:8788",
+            "http://localhost.example",
+            "http://localhost:1@a.example",
+            "http://127.0.0.1.a.example",
+            "https://a.example,http://b.example",
+        ] {
+            assert_eq!(
+                mistakes(wrong),
+                ["ORIGINS: expected https, http only on this machine"],
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_budget_ends_before_the_lease() {
+        let mut values = values();
+        values.insert("LEASE_TTL_SECONDS", "15".into());
+        values.insert("UPSTREAM_BUDGET_MS", "14999".into());
+        assert!(read(&values).is_ok());
+        values.insert("UPSTREAM_BUDGET_MS", "15000".into());
+        let mistakes = read(&values).unwrap_err();
+        assert_eq!(mistakes, ["UPSTREAM_BUDGET_MS: expected less than LEASE_TTL_SECONDS"]);
     }
 
     #[test]

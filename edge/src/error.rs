@@ -1,5 +1,7 @@
 //! The one error type: what the caller is told, and what the log is told beside it.
 
+mod challenge;
+
 use std::borrow::Cow;
 
 use axum::{
@@ -11,6 +13,8 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use challenge::Challenge;
+
 /// What went wrong, as the caller is told. The detail of a failure of ours goes to the
 /// log where it happens, never in here.
 #[derive(Debug)]
@@ -19,6 +23,8 @@ pub struct Error {
     body: Body,
     /// Seconds, for `Retry-After`.
     retry_after: Option<u64>,
+    /// `WWW-Authenticate` of a 401: which credentials would do.
+    challenge: Challenge,
     /// What to log beside the request; never sent.
     cause: Option<Cause>,
     /// Names the error in the log line, also where its body has no code.
@@ -114,6 +120,7 @@ impl Error {
             status,
             body: Body::Plain(PlainError { detail: detail.into(), code }),
             retry_after: None,
+            challenge: Challenge::Session,
             cause: None,
             outcome: code.unwrap_or("error"),
         }
@@ -161,10 +168,19 @@ impl Error {
     pub fn missing_api_key() -> Self {
         let detail = "Missing API key: send it in the X-API-Key header.";
         Self::account(StatusCode::UNAUTHORIZED, "missing_credentials", detail)
+            .challenging(Challenge::Either)
     }
 
     pub fn invalid_api_key() -> Self {
         Self::account(StatusCode::UNAUTHORIZED, "invalid_api_key", "Invalid API key.")
+            .challenging(Challenge::Key)
+    }
+
+    /// An API key in the place of a session token.
+    pub fn key_as_session() -> Self {
+        let detail = "This is an API key: send it in the X-API-Key header. Operations on the account \
+                      need a session token, which signing in gives.";
+        Self::account(StatusCode::UNAUTHORIZED, "invalid_session", detail)
     }
 
     pub fn missing_session() -> Self {
@@ -275,6 +291,7 @@ impl Error {
             status: StatusCode::TOO_MANY_REQUESTS,
             body: Body::Limit(LimitError { detail, code }),
             retry_after: None,
+            challenge: Challenge::Either,
             cause: None,
             outcome: code.unwrap_or("used_up"),
         }
@@ -301,6 +318,11 @@ impl Error {
     pub fn internal(cause: impl Into<String>) -> Self {
         let detail = "Something went wrong on our side.";
         Self::account(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail).because(cause)
+    }
+
+    const fn challenging(mut self, challenge: Challenge) -> Self {
+        self.challenge = challenge;
+        self
     }
 
     fn after(mut self, seconds: u64) -> Self {
@@ -338,7 +360,7 @@ impl IntoResponse for Error {
         }
         if self.status == StatusCode::UNAUTHORIZED {
             // RFC 9110 §15.5.2 asks for it.
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            headers.insert(header::WWW_AUTHENTICATE, self.challenge.value());
         }
         response.extensions_mut().insert(Outcome(self.outcome));
         if let Some(cause) = self.cause {

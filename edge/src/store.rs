@@ -18,5 +18,6 @@ pub mod notices;
 pub mod passwords;
 pub mod refusals;
 pub mod registrations;
+pub mod rekeying;
 pub mod throttle;
 pub mod two_factor;

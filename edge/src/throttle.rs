@@ -55,17 +55,6 @@ impl Key {
         Self(format!("password:{account}"))
     }
 
-    /// Every key that names an account or its address.
-    pub fn all_of(account: AccountId, address_hash: &str) -> [Self; 5] {
-        [
-            Self::sign_in(address_hash),
-            Self::registration(address_hash),
-            Self::reset_mail(address_hash),
-            Self::code(account),
-            Self::password(account),
-        ]
-    }
-
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -3,6 +3,7 @@
 mod answer;
 mod http;
 mod isolate;
+mod requested;
 
 use worker::{
     Context, Env, ScheduleContext, ScheduledEvent, event,
@@ -10,6 +11,7 @@ use worker::{
 };
 
 use crate::{
+    app::App,
     cf::{clock, log},
     notices, store,
 };
@@ -20,15 +22,24 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
     http::response(isolate::serve(request, &env, context).await).await
 }
 
-/// Every five minutes: mails the notices that are due and removes what has expired. The runtime drops an
-/// error from here, so it is logged.
+/// Every five minutes: mails the notices and confirmations that are due, removes what has expired, and puts
+/// what a replaced secret has made under its successor. The runtime drops an error from here, so all of
+/// it logs its own.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     let Ok(isolate) = isolate::of(&env) else { return };
     if let Err(error) = notices::send(&isolate.app, None).await {
         log::failure("notices", &error);
     }
+    if let Err(error) = requested::send(&isolate.app).await {
+        log::failure("requested confirmations", &error);
+    }
     for (table, error) in store::housekeeping::run(&isolate.app.database, clock::now()).await {
         log::failure(&format!("housekeeping of {table}"), &error);
+    }
+    let App { database, config, .. } = &*isolate.app;
+    let failures = store::rekeying::run(database, &config.address_secrets, &config.totp_secrets);
+    for (column, error) in failures.await {
+        log::failure(&format!("rekeying of {column}"), &error);
     }
 }

@@ -67,6 +67,11 @@ impl ApiKey {
             .then_some(identity)
     }
 
+    /// Whether a text looks like a key, genuine or not.
+    pub fn is_meant(presented: &str) -> bool {
+        presented.starts_with(PREFIX)
+    }
+
     /// The text, for the one answer that hands it to its owner.
     pub fn into_text(self) -> String {
         self.0

@@ -65,6 +65,11 @@ impl TotpSecret {
         Ok(Self::from_random(bytes.try_into().map_err(|_| SealError)?))
     }
 
+    /// Whether what [`Self::seal`] made is under a secret that is being replaced.
+    pub fn is_outdated(keys: &KeyRing, sealed: &str) -> bool {
+        sealed.split_once('.').is_none_or(|(kid, _)| kid != keys.signing().0)
+    }
+
     /// For typing into an authenticator: unpadded base32.
     pub fn to_base32(&self) -> String {
         Secret::from(self.0.expose_secret().as_slice()).to_base32()
@@ -177,6 +182,18 @@ mod tests {
         for damaged in ["", "a.", "a.AAAA", sealed.trim_end_matches(char::is_alphanumeric)] {
             assert!(TotpSecret::open(&keys("a", "w"), ACCOUNT, damaged).is_err(), "{damaged}");
         }
+    }
+
+    #[test]
+    fn what_the_first_secret_has_not_sealed_is_outdated() {
+        let (old, new) = (format!("old:{}", "w".repeat(43)), format!("new:{}", "0".repeat(43)));
+        let ring = |text: &str| KeyRing::parse(text).unwrap();
+        let sealed = TotpSecret::from_random(RFC).seal(&ring(&old), ACCOUNT, [9; 12]).unwrap();
+        let joined = ring(&format!("{old},{new}"));
+        let swapped = ring(&format!("{new},{old}"));
+        assert!(!TotpSecret::is_outdated(&joined, &sealed));
+        assert!(TotpSecret::is_outdated(&swapped, &sealed));
+        assert!(TotpSecret::open(&swapped, ACCOUNT, &sealed).is_ok());
     }
 
     #[test]

@@ -33,7 +33,11 @@ fn bearer(headers: &HeaderMap) -> Option<SecretString> {
 /// `None` where no session token was sent.
 fn session(config: &Config, headers: &HeaderMap, now: u64) -> Option<Result<Session, Error>> {
     let token = bearer(headers)?;
-    let session = session::verify(&config.session_secrets, token.expose_secret(), now);
+    let token = token.expose_secret();
+    if ApiKey::is_meant(token) {
+        return Some(Err(Error::key_as_session()));
+    }
+    let session = session::verify(&config.session_secrets, token, now);
     Some(session.map_err(|_| Error::invalid_session()))
 }
 

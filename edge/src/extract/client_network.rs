@@ -30,7 +30,7 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
         let network = address.and_then(|text| text.parse::<IpAddr>().ok()).map(network_of);
         // Without the header there is no telling clients apart: they share one key.
         let network = network.unwrap_or_default();
-        let hash = address_hash::of_network(&app.config.address_secret, &network);
+        let hash = address_hash::of_network(&app.config.address_secrets, &network);
         Ok(Self { network: Key::network(&hash) })
     }
 }

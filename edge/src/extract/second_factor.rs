@@ -61,12 +61,19 @@ impl<'a> Challenge<'a> {
     async fn use_totp(&self, app: &App, sealed: &str, code: &str, now: u64) -> Result<bool, Error> {
         let secret = TotpSecret::open(&app.config.totp_secrets, self.account.id, sealed)
             .map_err(|_| Error::internal("a TOTP secret does not open"))?;
-        match secret.step_of(code, now) {
-            Some(step) => {
-                store::two_factor::accept_step(&app.database, self.account.id, step).await
-            }
-            None => Ok(false),
+        let Some(step) = secret.step_of(code, now) else { return Ok(false) };
+        let accepted = store::two_factor::accept_step(&app.database, self.account.id, step).await?;
+        if accepted && TotpSecret::is_outdated(&app.config.totp_secrets, sealed) {
+            self.seal_anew(app, &secret, sealed).await?;
         }
+        Ok(accepted)
+    }
+
+    async fn seal_anew(&self, app: &App, secret: &TotpSecret, sealed: &str) -> Result<(), Error> {
+        let fresh = secret
+            .seal(&app.config.totp_secrets, self.account.id, random::bytes()?)
+            .map_err(|_| Error::internal("a TOTP secret cannot be sealed"))?;
+        store::two_factor::reseal(&app.database, self.account.id, sealed, &fresh).await
     }
 
     async fn use_recovery_code(

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use crate::{
     app::App,
+    cf::clock,
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
@@ -64,7 +65,9 @@ pub struct Deletion {
 
 /// Delete the account
 ///
-/// Removes everything that belongs to it. The API key and every session end with it.
+/// Removes everything that belongs to it. The API key and every session end with it. A keyed hash of
+/// the address stays for 30 days, with the number of checks used, so that registering again gives no
+/// fresh allowance.
 #[utoipa::path(
     delete, path = "/v1/me", tag = "Account", operation_id = "deleteAccount",
     request_body = Deletion,
@@ -86,7 +89,7 @@ pub async fn delete(
 ) -> Result<StatusCode, Error> {
     member.check_password(&app, &client, &body.password).await?;
     member.challenge().meet(&app, &context, body.totp_code.as_ref()).await?;
-    if accounts::delete(&app.database, member.session, &member.account.address_hash).await? {
+    if accounts::delete(&app.database, member.session, clock::now()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Error::invalid_session())

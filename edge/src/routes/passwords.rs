@@ -13,7 +13,7 @@ use crate::{
     app::App,
     cf::clock,
     credentials::{
-        address_hash,
+        address_hash::AccountHash,
         mailed_token::{MailedToken, RESET_TTL, TokenHash},
         password, random,
         session::Session,
@@ -66,8 +66,8 @@ pub async fn forgot(
 ) -> Result<Json<ResetMailed>, Error> {
     let address = account_address(&body.email)?;
     client.pass(&app).await?;
-    let address_hash = address_hash::of_account(&app.config.address_secret, &address);
-    let keys = [(Key::reset_mail(&address_hash), app.config.throttle.account)];
+    let address_hash = AccountHash::of(&app.config.address_secrets, &address);
+    let keys = [(Key::reset_mail(address_hash.as_str()), app.config.throttle.account)];
     let now = clock::now();
     let admission = throttle::admit(&app.database, &keys, &random::identifier()?, now).await?;
     if admission == Admission::Admitted {
@@ -81,7 +81,7 @@ pub async fn forgot(
 async fn mail_reset_link(
     app: &App,
     recipient: &str,
-    address_hash: &str,
+    address_hash: &AccountHash,
     now: u64,
 ) -> Result<(), Error> {
     let token = MailedToken::from_random(random::bytes()?);

@@ -13,7 +13,7 @@ use crate::{
     app::App,
     cf::clock,
     credentials::{
-        address_hash,
+        address_hash::AccountHash,
         mailed_token::{CONFIRMATION_TTL, MailedToken, TokenHash},
         password, random,
         session::Session,
@@ -66,8 +66,8 @@ pub async fn register(
 ) -> Result<(StatusCode, Json<RegistrationResult>), Error> {
     let address = account_address(&body.email)?;
     password::check_rules(&body.password, &address).map_err(Error::invalid_password)?;
-    let address_hash = address_hash::of_account(&app.config.address_secret, &address);
-    client.attempt(&app, Key::registration(&address_hash)).await?;
+    let address_hash = AccountHash::of(&app.config.address_secrets, &address);
+    client.attempt(&app, Key::registration(address_hash.as_str())).await?;
     let now = clock::now();
     let token = MailedToken::from_random(random::bytes()?);
     let registration = Registration {

@@ -12,9 +12,8 @@ use crate::{
     app::App,
     cf::clock,
     credentials::{
-        address_hash,
+        address_hash::AccountHash,
         api_key::{ApiKey, KeyIdentity},
-        mailed_token::TokenHash,
         password, random,
         session::{self, Session},
     },
@@ -93,10 +92,10 @@ pub async fn login(
 ) -> Result<Json<SessionCredentials>, Error> {
     // What is not an address has no account; it is hashed like one, so that it costs the same.
     let address_hash = match AccountAddress::parse(&body.email) {
-        Ok(address) => address_hash::of_account(&app.config.address_secret, &address),
-        Err(_) => TokenHash::of(&body.email).as_str().to_owned(),
+        Ok(address) => AccountHash::of(&app.config.address_secrets, &address),
+        Err(_) => AccountHash::of_no_address(&body.email),
     };
-    let attempt = client.attempt(&app, Key::sign_in(&address_hash)).await?;
+    let attempt = client.attempt(&app, Key::sign_in(address_hash.as_str())).await?;
     let account = accounts::by_address(&app.database, &address_hash).await?;
     let is_right = match &account {
         Some(account) => password::verify(&body.password, &account.password_hash)?,

@@ -135,7 +135,7 @@ pub async fn check(
         return Ok(ValidationResult::of_no_address(request.email));
     };
     let check = Check {
-        key: address_hash::of_checked(&app.config.address_secret, &address),
+        key: address_hash::of_checked(&app.config.address_secrets, &address),
         address,
         details: request.details,
     };
@@ -162,8 +162,9 @@ impl Check {
             return Ok(None);
         };
         charge(app, caller).await?;
-        let verdict = known.evidence.filter(|_| self.details);
-        Ok(Some(self.result(known.status, verdict.map(|verdict| *verdict), true)))
+        let status = known.status;
+        let verdict = if self.details { known.into_evidence(self.address.domain()) } else { None };
+        Ok(Some(self.result(status, verdict, true)))
     }
 
     /// Takes a lease and asks an origin. Asking, settling and caching go on when the client leaves: a
@@ -206,7 +207,9 @@ impl Check {
         let status = verdict.status;
         settle(app, lease, status).await?;
         let verdict = self.details.then_some(verdict);
-        remember(app, &context.deferred, self.key.clone(), status, verdict.as_ref()).await;
+        let domain = self.address.domain();
+        let kept = |expires_at| CachedVerdict::new(status, expires_at, verdict.as_ref(), domain);
+        remember(app, &context.deferred, self.key.clone(), status, kept).await;
         Ok(self.result(status, verdict, false))
     }
 
@@ -276,11 +279,11 @@ async fn remember(
     deferred: &Deferred,
     key: String,
     status: Status,
-    evidence: Option<&Verdict>,
+    kept: impl FnOnce(u64) -> CachedVerdict,
 ) {
     let now = clock::now();
     let Some(ttl) = app.config.cache.of(status).filter(|ttl| *ttl > 0) else { return };
-    let verdict = CachedVerdict::new(status, now.saturating_add(ttl), evidence);
+    let verdict = kept(now.saturating_add(ttl));
     app.verdicts.put_here(&key, &verdict, now).await;
     let app = Arc::clone(app);
     deferred.after_response(async move { app.verdicts.put_everywhere(&key, &verdict, now).await });

@@ -6,9 +6,10 @@ use utoipa::ToSchema;
 use super::notices::notice;
 use crate::{
     account::{AccountId, AccountState},
-    cf::database::Database,
-    credentials::{mailed_token::TokenHash, session::Session},
+    cf::database::{Database, Statement},
+    credentials::{address_hash::AccountHash, mailed_token::TokenHash, session::Session},
     error::Error,
+    quota::Day,
     throttle::Key,
 };
 
@@ -46,11 +47,28 @@ macro_rules! account_where {
     };
 }
 
+// No-ops where two instances, one of which has not yet heard of a secret, have made two rows.
+const REKEY: [&str; 2] = [
+    "UPDATE OR IGNORE accounts SET address_hash = ?1 WHERE address_hash = ?2",
+    "UPDATE OR IGNORE tombstones SET address_hash = ?1 WHERE address_hash = ?2",
+];
+
+/// While a secret is being replaced, the statements that put what is kept of an address under the one
+/// that signs. They stand before those that look for the account, in their transaction.
+pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
+    let others = hash.other().into_iter();
+    others.flat_map(|other| {
+        REKEY.map(|statement| (statement, vec![hash.as_str().into(), other.into()]))
+    })
+}
+
 const BY_ADDRESS: &str = account_where!("address_hash = ?1");
 
 /// The account registered under this address.
-pub async fn by_address(database: &Database, address_hash: &str) -> Result<Option<Account>, Error> {
-    database.first((BY_ADDRESS, vec![address_hash.into()])).await
+pub async fn by_address(database: &Database, hash: &AccountHash) -> Result<Option<Account>, Error> {
+    let mut statements = Vec::from_iter(rekey(hash));
+    statements.push((BY_ADDRESS, vec![hash.as_str().into()]));
+    database.batch(&statements).await?.first(statements.len() - 1)
 }
 
 const BY_SESSION: &str = account_where!(in_session!());
@@ -134,10 +152,27 @@ pub async fn end_sessions(database: &Database, session: Session) -> Result<bool,
     database.any((END_SESSIONS, vec![(&id).into(), session.version.into()])).await
 }
 
-/// `?3` a JSON array of keys. Runs before [`DELETE`] and under its condition.
+/// Keeps what the account has used, leases included, under the hash of its address. `?3` today, `?4` now.
+/// Runs before [`DELETE`] and under its condition.
+const TOMBSTONE: &str = concat!(
+    "INSERT INTO tombstones (address_hash, day, used, welcome_left, expires_at)
+     SELECT address_hash, ?3,
+       CASE WHEN day < ?3 THEN 0 ELSE daily_charged END
+         + (SELECT count(*) FROM leases WHERE account_id = ?1 AND source = 'daily' AND day = ?3
+            AND expires_at > ?4),
+       max(0, welcome_left - (SELECT count(*) FROM leases WHERE account_id = ?1
+         AND source = 'welcome' AND expires_at > ?4)),
+       ?4 + 30 * 86400
+     FROM accounts WHERE ",
+    in_session!(),
+    " ON CONFLICT (address_hash) DO UPDATE SET
+       day = excluded.day, used = excluded.used, welcome_left = excluded.welcome_left,
+       expires_at = excluded.expires_at"
+);
+
+/// What was attempted within the account, `?3` and `?4`; what was attempted on its address stays.
 const FORGET_ATTEMPTS: &str = concat!(
-    "DELETE FROM throttles WHERE key IN (SELECT value FROM json_each(?3))
-       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    "DELETE FROM throttles WHERE key IN (?3, ?4) AND EXISTS (SELECT 1 FROM accounts WHERE ",
     in_session!(),
     ")"
 );
@@ -145,22 +180,20 @@ const FORGET_ATTEMPTS: &str = concat!(
 // The rows of other tables go with it: ON DELETE CASCADE.
 const DELETE: &str = concat!("DELETE FROM accounts WHERE ", in_session!(), " RETURNING id");
 
-/// Removes the account and every row that belongs to it; `false` when the session is over.
-pub async fn delete(
-    database: &Database,
-    session: Session,
-    address_hash: &str,
-) -> Result<bool, Error> {
+/// Removes the account and every row that belongs to it, but for its tombstone; `false` when the session
+/// is over.
+pub async fn delete(database: &Database, session: Session, now: u64) -> Result<bool, Error> {
     let id = session.account.to_string();
-    let keys = Key::all_of(session.account, address_hash);
-    let keys = serde_json::to_string(&keys.each_ref().map(Key::as_str))
-        .map_err(|error| Error::internal(format!("keys: {error}")))?;
     let version = session.version.into();
+    let today = Day::of(now).number().into();
+    let [code, password] = [Key::code(session.account), Key::password(session.account)];
+    let attempts = vec![(&id).into(), version, code.as_str().into(), password.as_str().into()];
     let rows = database
         .batch(&[
-            (FORGET_ATTEMPTS, vec![(&id).into(), version, (&keys).into()]),
+            (FORGET_ATTEMPTS, attempts),
+            (TOMBSTONE, vec![(&id).into(), version, today, now.into()]),
             (DELETE, vec![(&id).into(), version]),
         ])
         .await?;
-    rows.any(1)
+    rows.any(2)
 }

@@ -41,6 +41,11 @@ const STALE_NOTICES: &str = concat!(
        SELECT account_id, kind FROM notices WHERE due_at <= ?1",
     most_rows!()
 );
+const TOMBSTONES: &str = concat!(
+    "DELETE FROM tombstones WHERE address_hash IN (
+       SELECT address_hash FROM tombstones WHERE expires_at <= ?1",
+    most_rows!()
+);
 const STALE_ACCOUNTS: &str = concat!(
     "DELETE FROM accounts WHERE id IN (
        SELECT id FROM accounts WHERE state = 'unconfirmed' AND created_at <= ?1
@@ -57,6 +62,7 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("mailed_tokens", TOKENS, now),
         ("throttles", THROTTLES, now),
         ("notices", STALE_NOTICES, now.saturating_sub(NOTICES)),
+        ("tombstones", TOMBSTONES, now),
         ("accounts", STALE_ACCOUNTS, now.saturating_sub(UNCONFIRMED)),
     ] {
         if let Err(error) = remove(database, (sql, vec![until.into()])).await {

@@ -3,9 +3,10 @@
 
 use serde::Deserialize;
 
+use super::accounts;
 use crate::{
     cf::database::{Database, Statement},
-    credentials::mailed_token::TokenHash,
+    credentials::{address_hash::AccountHash, mailed_token::TokenHash},
     error::Error,
 };
 
@@ -99,13 +100,14 @@ pub(super) fn restore<'a>(token: &'a TokenHash, previous: &'a PreviousLink) -> S
 /// Stores the token of a reset link; `None` when the address has no confirmed account.
 pub async fn store_reset(
     database: &Database,
-    address_hash: &str,
+    address_hash: &AccountHash,
     token: &NewToken,
 ) -> Result<Option<PreviousLink>, Error> {
-    let rows = database
-        .batch(&[previous(token.purpose, address_hash), store(token, address_hash)])
-        .await?;
-    rows.first(0)
+    let mut statements = Vec::from_iter(accounts::rekey(address_hash));
+    let first = statements.len();
+    let hash = address_hash.as_str();
+    statements.extend([previous(token.purpose, hash), store(token, hash)]);
+    database.batch(&statements).await?.first(first)
 }
 
 /// Takes back a reset link whose mail could not be handed over.

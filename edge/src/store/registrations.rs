@@ -2,11 +2,14 @@
 
 use serde::Deserialize;
 
-use super::mailed_tokens::{self, NewToken, PreviousLink};
+use super::{
+    accounts,
+    mailed_tokens::{self, NewToken, PreviousLink},
+};
 use crate::{
     account::{AccountId, AccountState},
     cf::database::{Database, Statement},
-    credentials::mailed_token::TokenHash,
+    credentials::{address_hash::AccountHash, mailed_token::TokenHash},
     error::Error,
 };
 
@@ -14,7 +17,7 @@ use crate::{
 pub struct Registration {
     /// For a new account; an account that is registered again before confirmation keeps its own.
     pub id: AccountId,
-    pub address_hash: String,
+    pub address_hash: AccountHash,
     pub email: String,
     pub password_hash: String,
     pub token: NewToken,
@@ -50,9 +53,11 @@ struct PreviousAccount {
 const PREVIOUS: &str =
     "SELECT id, email, password_hash, state FROM accounts WHERE address_hash = ?1";
 
+// What a deleted account of this address had used stays used.
 const REGISTER: &str = "
-    INSERT INTO accounts (id, address_hash, email, password_hash, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5)
+    INSERT INTO accounts (id, address_hash, email, password_hash, created_at, day, daily_charged)
+    SELECT ?1, ?2, ?3, ?4, ?5, coalesce(t.day, 0), coalesce(t.used, 0)
+    FROM (SELECT 1) LEFT JOIN tombstones t ON t.address_hash = ?2 WHERE true
     ON CONFLICT (address_hash) DO UPDATE
       SET email = excluded.email, password_hash = excluded.password_hash
       WHERE accounts.state = 'unconfirmed'";
@@ -65,7 +70,7 @@ pub async fn register(
     now: u64,
 ) -> Result<Registered, Error> {
     let id = registration.id.to_string();
-    let address_hash = &registration.address_hash;
+    let address_hash = registration.address_hash.as_str();
     let account: Statement<'_> = (
         REGISTER,
         vec![
@@ -77,15 +82,17 @@ pub async fn register(
         ],
     );
     let token = &registration.token;
-    let rows = database
-        .batch(&[
-            (PREVIOUS, vec![address_hash.into()]),
-            mailed_tokens::previous(token.purpose, address_hash),
-            account,
-            mailed_tokens::store(token, address_hash),
-        ])
-        .await?;
-    let (previous, link) = (rows.first::<PreviousAccount>(0)?, rows.first::<PreviousLink>(1)?);
+    let mut statements = Vec::from_iter(accounts::rekey(&registration.address_hash));
+    let first = statements.len();
+    statements.extend([
+        (PREVIOUS, vec![address_hash.into()]),
+        mailed_tokens::previous(token.purpose, address_hash),
+        account,
+        mailed_tokens::store(token, address_hash),
+    ]);
+    let rows = database.batch(&statements).await?;
+    let previous = rows.first::<PreviousAccount>(first)?;
+    let link = rows.first::<PreviousLink>(first + 1)?;
     Ok(match (previous, link) {
         (Some(account), Some(link)) if account.state == AccountState::Unconfirmed => {
             Registered::Again(Box::new(Previous { account, link }))
@@ -129,6 +136,33 @@ pub async fn unregister(
     }
 }
 
+/// An unconfirmed account that is to get a new link.
+#[derive(Debug, Deserialize)]
+pub struct Waiting {
+    pub address_hash: String,
+    pub email: String,
+}
+
+/// `?1` the most rows.
+const TAKE_REQUESTED: &str = "
+    UPDATE accounts SET confirmation_requested = 0
+    WHERE id IN (SELECT id FROM accounts WHERE confirmation_requested = 1 LIMIT CAST(?1 AS INTEGER))
+    RETURNING address_hash, email";
+
+/// The accounts for which an operator has asked for a new link, each once.
+pub async fn take_requested(database: &Database, most: u64) -> Result<Vec<Waiting>, Error> {
+    database.batch(&[(TAKE_REQUESTED, vec![most.into()])]).await?.all(0)
+}
+
+/// Gives the account a new link; the one before is void.
+pub async fn renew_link(
+    database: &Database,
+    address_hash: &str,
+    token: &NewToken,
+) -> Result<(), Error> {
+    database.run(mailed_tokens::store(token, address_hash)).await
+}
+
 /// An account that has just been confirmed.
 #[derive(Debug, Deserialize)]
 pub struct Confirmed {
@@ -141,7 +175,11 @@ pub struct Confirmed {
 const CONFIRM: &str = "
     UPDATE accounts SET
       state = 'confirmed', confirmed_at = ?2,
-      welcome_left = (SELECT welcome_checks FROM plans WHERE name = accounts.plan)
+      welcome_left = (
+        SELECT min(p.welcome_checks, coalesce(t.welcome_left, p.welcome_checks))
+        FROM plans p LEFT JOIN tombstones t
+          ON t.address_hash = accounts.address_hash AND t.expires_at > ?2
+        WHERE p.name = accounts.plan)
     WHERE state = 'unconfirmed' AND id = (
       SELECT account_id FROM mailed_tokens
       WHERE hash = ?1 AND purpose = 'confirm' AND expires_at > ?2)

@@ -25,6 +25,19 @@ const RECOVERY_CODE_USED: &str = notice!(
     "recovery_code_used",
     "id = ?1 AND EXISTS (SELECT 1 FROM recovery_codes WHERE account_id = ?1 AND hash = ?2)"
 );
+// Only if the secret has not been replaced in the meantime.
+const RESEAL: &str = "UPDATE accounts SET totp_secret = ?3 WHERE id = ?1 AND totp_secret = ?2";
+
+/// Replaces a seal that was made under a secret that is going.
+pub async fn reseal(
+    database: &Database,
+    account: AccountId,
+    outdated: &str,
+    fresh: &str,
+) -> Result<(), Error> {
+    let account = account.to_string();
+    database.run((RESEAL, vec![(&account).into(), outdated.into(), fresh.into()])).await
+}
 
 const USE_RECOVERY_CODE: &str =
     "DELETE FROM recovery_codes WHERE account_id = ?1 AND hash = ?2 RETURNING hash";

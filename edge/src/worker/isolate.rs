@@ -58,7 +58,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     let cors = answer::cors(&config.portal_url);
     let app = Arc::new(App {
         database: Database::new(env.d1("DB").map_err(missing)?),
-        verdicts: VerdictCache::new(env).map_err(missing)?,
+        verdicts: VerdictCache::new(env, &config.portal_url).map_err(missing)?,
         in_flight: InFlight::new(config.upstream_budget_ms.into()),
         refusals: Refusals::default(),
         origins: Origins::new(&config.origins, &config.ticket_secrets),

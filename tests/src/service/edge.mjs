@@ -6,7 +6,8 @@
 //   direct     port of the Worker without miniflare's own in front: neither the one that goes on when a
 //              client leaves, nor the router of static assets
 //   control    port of the control channel: POST /sql {sql, params}, or a list of them to run as one
-//              transaction, answers the rows of the last; POST /scheduled runs the scheduled handler
+//              transaction, answers the rows of the last; POST /scheduled runs the scheduled handler, or that
+//              of ?variant=N
 //   state      folder of D1, KV and the Cache API, as wrangler's --persist-to; kept across restarts
 //   vars       vars and secrets, over those of wrangler.toml
 //   shielded   false: the rate limit bindings let everything through
@@ -16,6 +17,8 @@
 //              (target/edge-with-names.wasm); null: none
 //   beside     further Workers in the same runtime with the same bindings and storage: a list of
 //              {script, port}, path and port of each
+//   variants   the Worker itself once more, with other vars, as while a deployment spreads: a list of
+//              {port, vars}, vars over those above
 //
 // What the Worker logs and the mails it "sends" appear on standard output; `ready` is the last line of
 // the start.
@@ -96,6 +99,7 @@ const miniflare = new Miniflare({
       unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.direct, serviceName: config.name }],
     },
     ...(settings.beside ?? []).map(beside),
+    ...(settings.variants ?? []).map(variant),
   ],
 });
 
@@ -112,8 +116,9 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
 }
 
 // A service binding would reach the router of the static assets, which has no such handler.
-async function runScheduled() {
-  const worker = await miniflare.getWorker(config.name);
+async function runScheduled(request) {
+  const variant = new URL(request.url).searchParams.get("variant");
+  const worker = await miniflare.getWorker(variant ? `variant-${variant}` : config.name);
   const { outcome } = await worker.scheduled({ cron: config.cron });
   return new Response(outcome);
 }
@@ -149,6 +154,21 @@ function beside({ script, port }) {
     d1Databases: bindings.d1Databases,
     kvNamespaces: bindings.kvNamespaces,
     bindings: { ...bindings.bindings, ...settings.vars },
+    unsafeDirectSockets: [{ host: "127.0.0.1", port }],
+  };
+}
+
+function variant({ port, vars }, index) {
+  // Its socket would lead through the router of static assets.
+  const { assets: _, ...rest } = bindings;
+  return {
+    ...rest,
+    name: `variant-${index}`,
+    modules: modulesBeside(main),
+    modulesRoot: path.dirname(main),
+    bindings: { ...bindings.bindings, ...settings.vars, ...vars },
+    ratelimits,
+    email: { send_email: send },
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],
   };
 }

@@ -84,6 +84,7 @@ pub struct Builder {
     shimmed: bool,
     inspector: Option<u16>,
     beside: Vec<(PathBuf, u16)>,
+    variants: Vec<(BTreeMap<String, String>, u16)>,
     port: u16,
 }
 
@@ -131,6 +132,14 @@ impl Builder {
         self
     }
 
+    /// With the Worker once more in the same runtime, on the same storage, with other vars: as while a
+    /// deployment spreads. Its address is in [`Edge::variants`].
+    pub fn variant(mut self, vars: &[(&str, String)]) -> Self {
+        let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        self.variants.push((vars.collect(), port::free()));
+        self
+    }
+
     /// Whether mails can be handed over.
     pub fn mailless(mut self, mailless: bool) -> Self {
         self.mailless = mailless;
@@ -152,6 +161,9 @@ impl Builder {
         let beside = self.beside.iter();
         let beside: Vec<_> =
             beside.map(|(script, port)| json!({ "script": script, "port": port })).collect();
+        let variants = self.variants.iter();
+        let variants: Vec<_> =
+            variants.map(|(vars, port)| json!({ "vars": vars, "port": port })).collect();
         let settings = json!({
             "wrangler": wrangler,
             "port": self.port,
@@ -164,6 +176,7 @@ impl Builder {
             "shimmed": self.shimmed,
             "inspector": self.inspector,
             "beside": beside,
+            "variants": variants,
         });
         let file = folder.join("settings.json");
         fs::write(&file, settings.to_string())?;
@@ -174,11 +187,15 @@ impl Builder {
         command.arg(file).env("TMPDIR", temporary);
         let mut process = Process::spawn("edge", &command, folder)?;
         process.wait_for_line("ready ", START).await?;
+        let variant_urls = self.variants.iter();
+        let variant_urls =
+            variant_urls.map(|(_, port)| format!("http://127.0.0.1:{port}")).collect();
         Ok(Edge {
             process,
             url: format!("http://127.0.0.1:{}", self.port),
             direct: format!("http://127.0.0.1:{direct}"),
             control: format!("http://127.0.0.1:{control}"),
+            variants: variant_urls,
             client: Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE).build()?,
             folder: folder.to_owned(),
             builder: self,
@@ -194,6 +211,8 @@ pub struct Edge {
     pub url: String,
     /// The same without miniflare's own Worker in front, which does not notice that a client leaves.
     pub direct: String,
+    /// Of each [`Builder::variant`], without `/v1`.
+    pub variants: Vec<String>,
     control: String,
     client: Client,
     folder: PathBuf,
@@ -225,6 +244,7 @@ impl Edge {
             shimmed: false,
             inspector: None,
             beside: Vec::new(),
+            variants: Vec::new(),
             port,
         }
     }
@@ -290,7 +310,19 @@ impl Edge {
     /// # Panics
     /// It fails.
     pub async fn run_scheduled(&self) {
-        let url = format!("{}/scheduled", self.control);
+        self.schedule("/scheduled").await;
+    }
+
+    /// As [`Edge::run_scheduled`], of the variant at `index`.
+    ///
+    /// # Panics
+    /// It fails.
+    pub async fn run_scheduled_of(&self, index: usize) {
+        self.schedule(&format!("/scheduled?variant={index}")).await;
+    }
+
+    async fn schedule(&self, path: &str) {
+        let url = format!("{}{path}", self.control);
         let reply = self.client.post(url).send().await.expect("edge.mjs");
         assert_eq!(reply.text().await.expect("edge.mjs"), "ok");
     }

@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 /// The secrets of the edge, by the names of their vars; each is a key ring.
 pub const EDGE: [&str; 5] =
-    ["SESSION_SECRETS", "API_KEY_SECRETS", "TICKET_SECRETS", "ADDRESS_SECRET", "TOTP_SECRETS"];
+    ["SESSION_SECRETS", "API_KEY_SECRETS", "TICKET_SECRETS", "ADDRESS_SECRETS", "TOTP_SECRETS"];
 
 /// A fresh key ring of one 256-bit secret, in the configured form `kid:secret`.
 ///

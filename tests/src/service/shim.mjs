@@ -2,7 +2,8 @@
 // loads this, and only for a test that asks for it.
 //
 // POST /v1/__shim {faults: [{part, statements, skip, times, delayMs, error, late}], reset} answers the
-// counts so far, and the mails handed over with their headers, which miniflare does not show. `part` is
+// counts so far, the URLs that the cache was asked to keep, and the mails handed over with their headers,
+// which miniflare does not show. `part` is
 // d1, kv or cache; `statements` names what a round trip to D1 does, one verb and table for each of its
 // statements ("update accounts"), in any order; none: every round trip. The fault passes over `skip` calls
 // and strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does.
@@ -16,6 +17,7 @@ const none = () => ({
   kv_writes: 0,
   cache_reads: 0,
   cache_writes: 0,
+  cache_urls: [],
   mails: [],
 });
 let counts = none();
@@ -134,6 +136,7 @@ Cache.prototype.match = function (...rest) {
 };
 Cache.prototype.put = function (...rest) {
   counts.cache_writes += 1;
+  counts.cache_urls.push(String(rest[0].url ?? rest[0]));
   return through("cache", [], () => put.apply(this, rest));
 };
 

@@ -50,6 +50,12 @@ impl Edge {
         counts["mails"].as_array().expect("the mails").clone()
     }
 
+    /// The URLs that the cache was asked to keep since [`Self::counts`] was last asked.
+    pub async fn cache_urls(&self) -> Vec<Value> {
+        let counts = self.shim(&json!({})).await;
+        counts["cache_urls"].as_array().expect("the URLs").clone()
+    }
+
     /// From now on the bindings fail like this; nothing: they work again.
     pub async fn fail(&self, faults: &[Fault]) {
         self.shim(&json!({ "faults": faults })).await;

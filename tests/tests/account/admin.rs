@@ -6,15 +6,15 @@ use rcpt_tests::{Account, Edge, people::PASSWORD, process::folder};
 use tokio::sync::{Mutex, OnceCell};
 
 /// Held by each test: a Worker that reads while another process writes is refused by the local database.
-static TURN: Mutex<()> = Mutex::const_new(());
+pub static TURN: Mutex<()> = Mutex::const_new(());
 
-async fn edge() -> &'static Edge {
+pub async fn edge() -> &'static Edge {
     static EDGE: OnceCell<Edge> = OnceCell::const_new();
     EDGE.get_or_init(async || Edge::builder().start().await.unwrap()).await
 }
 
 /// Exit code, standard output, standard error.
-async fn admin(words: &[&str]) -> (i32, String, String) {
+pub async fn admin(words: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(folder::repository().join("tools/admin"));
     command.current_dir(folder::repository()).env("NO_COLOR", "1");
     command.arg("--persist-to").arg(edge().await.state()).args(words);
@@ -24,7 +24,7 @@ async fn admin(words: &[&str]) -> (i32, String, String) {
 }
 
 /// Runs an action and returns the values of the account it shows, by name.
-async fn shown(words: &[&str], name: &str) -> String {
+pub async fn shown(words: &[&str], name: &str) -> String {
     let (code, output, errors) = admin(words).await;
     assert_eq!((code, errors.as_str()), (0, ""), "{words:?}");
     let line = output.lines().find_map(|line| line.strip_prefix(&format!("{name:<22}")));

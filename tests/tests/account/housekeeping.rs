@@ -63,6 +63,50 @@ async fn what_has_expired_goes_and_everything_else_stays() {
 }
 
 #[tokio::test]
+async fn a_table_that_fails_holds_up_no_other_and_many_rows_go_in_one_run() {
+    const ROWS: u64 = 1_700;
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    let leases = "INSERT INTO leases (id, account_id, day, source, expires_at)
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+        SELECT 'lease-' || i, ?1, 1, 'daily', unixepoch() - 1 FROM n";
+    edge.sql(leases, &[edge.id(&account.email).await.into(), ROWS.into()]).await;
+    let (stale, _) = edge.registered().await;
+    edge.set(&stale, &format!("created_at = created_at - {}", 8 * DAY)).await;
+    edge.sql("UPDATE mailed_tokens SET expires_at = unixepoch()", &[]).await;
+    edge.sql("ALTER TABLE throttles RENAME TO throttles_gone", &[]).await;
+    edge.run_scheduled().await;
+    assert_eq!(names(&edge, "SELECT id AS name FROM leases").await, [] as [Value; 0]);
+    let accounts = names(&edge, "SELECT email AS name FROM accounts").await;
+    assert_eq!(json!(accounts), json!([account.email]));
+}
+
+#[tokio::test]
+async fn what_is_looked_for_is_found_by_an_index() {
+    let edge = Edge::builder().start().await.unwrap();
+    for (query, index) in [
+        ("id FROM leases WHERE expires_at <= 1", "leases_by_expiry"),
+        ("hash FROM mailed_tokens WHERE expires_at <= 1", "mailed_tokens_by_expiry"),
+        ("key FROM throttles WHERE expires_at <= 1", "throttles_by_expiry"),
+        ("address_hash FROM tombstones WHERE expires_at <= 1", "tombstones_by_expiry"),
+        (
+            "id FROM accounts WHERE state = 'unconfirmed' AND created_at <= 1",
+            "accounts_unconfirmed",
+        ),
+        (
+            "id FROM accounts WHERE totp_secret >= 'a.' AND totp_secret < 'a/'",
+            "accounts_by_totp_secret",
+        ),
+        ("id FROM accounts WHERE address_hash < 'a.' OR address_hash >= 'a/'", "MULTI-INDEX OR"),
+        ("id FROM accounts WHERE lower(email) = lower('a')", "accounts_by_email"),
+    ] {
+        let plan = edge.sql(&format!("EXPLAIN QUERY PLAN SELECT {query}"), &[]).await;
+        let plan = json!(plan).to_string();
+        assert!(plan.contains(index) && !plan.contains("SCAN"), "{query}: {plan}");
+    }
+}
+
+#[tokio::test]
 async fn a_database_that_fails_is_logged_and_the_next_run_works() {
     let mut edge = Edge::builder().start().await.unwrap();
     edge.sql("ALTER TABLE throttles RENAME TO throttles_gone", &[]).await;

@@ -2,6 +2,7 @@
 
 mod access;
 mod admin;
+mod admin_actions;
 mod answers;
 mod bad_input;
 mod confirmation;
@@ -13,12 +14,15 @@ mod malformed;
 mod notices;
 mod passwords;
 mod profile;
+mod recovery_codes;
 mod registration;
 mod rotation;
+mod secret_rotation;
 mod sessions;
 mod sign_in;
 mod strangers;
 mod throttling;
+mod tombstones;
 mod two_factor;
 mod walk;
 

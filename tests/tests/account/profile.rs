@@ -23,6 +23,12 @@ fn invalid_session() -> Value {
     error("invalid_session", "Invalid or expired session token. Sign in again.")
 }
 
+fn key_as_session() -> Value {
+    let detail = "This is an API key: send it in the X-API-Key header. Operations on the account need \
+                  a session token, which signing in gives.";
+    error("invalid_session", detail)
+}
+
 fn invalid_name() -> Value {
     error(
         "invalid_display_name",
@@ -121,7 +127,7 @@ async fn a_session_is_needed_and_must_be_alive() {
         (None, missing_session(), "nothing"),
         (Some("Basic YTpi".to_owned()), missing_session(), "another scheme"),
         (bearer("junk"), invalid_session(), "junk"),
-        (bearer(&account.api_key), invalid_session(), "the key as a session"),
+        (bearer(&account.api_key), key_as_session(), "the key as a session"),
         (bearer(&ended.token), invalid_session(), "ended"),
         (bearer(&closed.token), invalid_session(), "deactivated"),
     ] {

@@ -81,7 +81,12 @@ async fn assert_refused(headers: &[(&str, &str)], error: &str, why: &str) {
     for address in [&fresh, CACHED, "not an address"] {
         let reply = check(headers, address).await;
         assert_eq!(reply.parts(), (401, &denied(error)), "{why}: {address}");
-        assert_eq!(reply.header("www-authenticate"), "Bearer");
+        let challenge = match error {
+            MISSING => "ApiKey, Bearer",
+            INVALID_KEY => "ApiKey",
+            _ => "Bearer",
+        };
+        assert_eq!(reply.header("www-authenticate"), challenge, "{why}");
     }
     assert_eq!(world().await.origin.probes_of(&fresh), 0, "{why}");
 }
@@ -135,6 +140,17 @@ async fn without_a_key_the_answer_is_401_and_says_where_to_put_one() {
     let request = world().await.edge.anonymous().request(Method::POST, &query);
     let reply = send(request.json(&json!({ "email": CACHED }))).await;
     assert_eq!(reply.parts(), (401, &denied(MISSING)), "keys do not go into URLs");
+}
+
+#[tokio::test]
+async fn a_key_in_the_place_of_a_session_is_401_and_says_where_it_belongs() {
+    let account = world().await.edge.account().await;
+    let key = "This is an API key: send it in the X-API-Key header. Operations on the account need a \
+               session token, which signing in gives.";
+    for presented in [&account.api_key, "rcpt_live_junk"] {
+        let authorization = bearer(presented);
+        assert_refused_at_once(&[("Authorization", &authorization)], key, "a key as Bearer").await;
+    }
 }
 
 #[tokio::test]

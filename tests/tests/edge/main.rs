@@ -1,6 +1,7 @@
 //! The edge end to end: who may check, what a check answers, and what happens when a part fails.
 
 mod cache;
+mod cache_keeping;
 mod checks_in_flight;
 mod credentials;
 mod details;
