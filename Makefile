@@ -44,7 +44,7 @@ worker: setup-build
 
 .PHONY: dev
 dev: worker ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-C stops it
-	cargo build --locked --package rcpt-origin --package rcpt-tests --bin origin --bin dev
+	cargo build --locked --package rcpt-origin --package rcpt-devtools --bin origin --bin dev
 	@RCPT_ORIGIN_BIN=$(CURDIR)/target/debug/origin target/debug/dev
 
 .PHONY: test
@@ -59,14 +59,14 @@ test: setup worker ## every test: unit, and end to end against real servers
 bench: worker ## measured figures as a table, and as target/bench/*.json
 	@tools/install apt
 	cargo build --locked --profile origin --package rcpt-origin
-	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-tests --bin bench
+	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-devtools --bin bench
 	cargo bench --locked --package rcpt-origin
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin npm run --silent bench:portal
 
 .PHONY: load
-load: worker ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD_SETTLE), as JSON and as a picture in target/load
+load: worker ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD_SETTLE), as JSON in target/load
 	cargo build --locked --profile origin --package rcpt-origin
-	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-tests --bin load
+	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-devtools --bin load
 
 FUZZ_SECONDS ?= 600
 

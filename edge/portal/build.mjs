@@ -1,27 +1,36 @@
-// Builds the portal into dist/: one HTML file for every page of pages.json, so that each loads directly,
-// one script with a chunk for each large page, and one style sheet.
+// Builds the portal into dist/: one HTML file for every page of src/pages.ts, so that each loads directly,
+// one script with a few groups of pages that are fetched when they are opened, and one style sheet.
 //
 // node build.mjs [FOLDER]     instead of dist/
 // PORTAL_API_URL  where the API is, when it is not on the portal's own origin
+// PORTAL_URL      where the portal is; else as in wrangler.toml
+// CONTACT_URL, TERMS_URL, STATUS_URL  what the footer leads to; absent unless they are set
 import { build } from "esbuild";
-import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { parse } from "smol-toml";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const dist = path.resolve(process.argv[2] ?? path.join(here, "dist"));
 const apiUrl = (process.env.PORTAL_API_URL ?? "").replace(/\/+$/, "");
+const { vars } = parse(await readFile(path.join(here, "../../wrangler.toml"), "utf8"));
+const site = (process.env.PORTAL_URL ?? vars.PORTAL_URL).replace(/\/+$/, "");
 
 await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
 await cp(path.join(here, "static"), dist, { recursive: true });
 
+const ENTRY = "src/main.tsx";
+// In the same build, so that both agree about the names of style classes.
+const PRERENDER = "src/prerender.tsx";
 const { metafile } = await build({
   absWorkingDir: here,
-  entryPoints: ["src/main.tsx", "src/style/main.css"],
+  entryPoints: [ENTRY, PRERENDER],
   outdir: dist,
   entryNames: "assets/[name]-[hash]",
   chunkNames: "assets/[name]-[hash]",
+  assetNames: "assets/[name]-[hash]",
   bundle: true,
   splitting: true,
   format: "esm",
@@ -31,7 +40,13 @@ const { metafile } = await build({
   jsx: "automatic",
   jsxImportSource: "preact",
   legalComments: "none",
-  define: { API_URL: JSON.stringify(apiUrl) },
+  loader: { ".woff2": "file" },
+  define: defined({
+    API_URL: apiUrl,
+    CONTACT_URL: process.env.CONTACT_URL ?? "",
+    TERMS_URL: process.env.TERMS_URL ?? "",
+    STATUS_URL: process.env.STATUS_URL ?? "",
+  }),
 });
 
 const outputs = Object.entries(metafile.outputs).map(([file, output]) => ({
@@ -40,46 +55,98 @@ const outputs = Object.entries(metafile.outputs).map(([file, output]) => ({
   ...output,
 }));
 const outputOf = (entry) => outputs.find((output) => output.entryPoint === entry);
+const at = ({ url }) => path.join(dist, url);
 
-// What a page needs beside the entry, so that the browser fetches it without waiting for the entry.
-function preloadsOf(name) {
-  const wanted = new Set();
-  const follow = (output) => {
-    if (wanted.has(output.url)) return;
-    wanted.add(output.url);
-    for (const { path: file, kind } of output.imports) {
-      if (kind === "import-statement") follow(outputs.find((other) => other.file === file));
-    }
-  };
-  follow(outputOf("src/main.tsx"));
-  const own = outputOf(`src/pages/${name}.tsx`);
-  if (own !== undefined) follow(own);
-  wanted.delete(outputOf("src/main.tsx").url);
-  return [...wanted].map((url) => `<link rel="modulepreload" href="${url}">`).join("\n");
-}
+// Node reads the chunks as modules only where a manifest says so.
+const manifest = path.join(dist, "assets/package.json");
+await writeFile(manifest, '{"type":"module"}');
+const { PAGES, draw, isDrawn } = await import(pathToFileURL(at(outputOf(PRERENDER))));
+await rm(manifest);
+await rm(at(outputOf(PRERENDER)));
+
+// The entry's sheet has the styles of all pages; esbuild writes those of each group once more.
+const style = outputs.find(({ file }) => file === outputOf(ENTRY).cssBundle);
+for (const sheet of outputs.filter((output) => output.url.endsWith(".css") && output !== style))
+  await rm(at(sheet));
 
 const template = await readFile(path.join(here, "page.html"), "utf8");
-const pages = JSON.parse(await readFile(path.join(here, "pages.json"), "utf8"));
-for (const page of pages) {
+for (const page of PAGES) {
   const values = {
     title: page.title,
     name: page.name,
-    robots: page.indexed ? "index" : "noindex",
-    style: outputOf("src/style/main.css").url,
-    script: outputOf("src/main.tsx").url,
-    preloads: preloadsOf(page.name),
-    api: apiUrl,
+    search: searchTags(page),
+    font: outputs.find(({ url }) => url.includes("/geist-latin")).url,
+    style: style.url,
+    script: outputOf(ENTRY).url,
+    preloads: preloadsOf(page),
+    drawn: isDrawn(page) ? " data-drawn" : "",
+    content: draw(page, site),
   };
   const html = template.replace(/\{\{(\w+)\}\}/g, (_, key) => values[key]);
   await writeFile(path.join(dist, fileOf(page)), html);
 }
 
-// Assets are served without their `.html`; the platform serves 404.html for what it does not know.
+const listed = PAGES.filter(({ description }) => description !== null).map((page) => site + page.path);
+await writeFile(
+  path.join(dist, "sitemap.xml"),
+  `<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+${listed.map((url) => `<url><loc>${url}</loc></url>`).join("\n")}
+</urlset>
+`,
+);
+await appendFile(path.join(dist, "robots.txt"), `Sitemap: ${site}/sitemap.xml\n`);
+
+const headers = path.join(dist, "_headers");
+const api = apiUrl === "" ? "" : ` ${new URL(apiUrl).origin}`;
+await writeFile(headers, (await readFile(headers, "utf8")).replace("{{api}}", api));
+
+/** What search engines and link previews read of a page. */
+function searchTags({ path: served, title, description }) {
+  if (description === null) return '<meta name="robots" content="noindex">';
+  const tags = {
+    "og:type": "website",
+    "og:site_name": "rcpt",
+    "og:title": title,
+    "og:description": description,
+    "og:url": site + served,
+    "og:image": `${site}/card.png`,
+    "og:image:width": "1200",
+    "og:image:height": "630",
+    "og:image:alt": "rcpt: can this address receive mail?",
+  };
+  return [
+    '<meta name="robots" content="index">',
+    `<meta name="description" content="${description}">`,
+    `<link rel="canonical" href="${site}${served}">`,
+    ...Object.entries(tags).map(([name, value]) => `<meta property="${name}" content="${value}">`),
+    '<meta name="twitter:card" content="summary_large_image">',
+  ].join("\n");
+}
+
+/** What a page needs beside the entry, so that the browser fetches it without waiting for the entry. */
+function preloadsOf({ file }) {
+  const wanted = new Set();
+  const follow = (output) => {
+    if (wanted.has(output.url)) return;
+    wanted.add(output.url);
+    for (const { path: imported, kind } of output.imports) {
+      if (kind === "import-statement") follow(outputs.find((other) => other.file === imported));
+    }
+  };
+  follow(outputOf(ENTRY));
+  const own = outputOf(`src/pages/${file}.ts`) ?? outputOf(`src/pages/${file}.tsx`);
+  if (own !== undefined) follow(own);
+  wanted.delete(outputOf(ENTRY).url);
+  return [...wanted].map((url) => `<link rel="modulepreload" href="${url}">`).join("\n");
+}
+
+/** Assets are served without their `.html`; the platform serves 404.html for what it does not know. */
 function fileOf({ path: served }) {
   if (served === null) return "404.html";
   return served === "/" ? "index.html" : `${served.slice(1)}.html`;
 }
 
-const headers = path.join(dist, "_headers");
-const api = apiUrl === "" ? "" : ` ${new URL(apiUrl).origin}`;
-await writeFile(headers, (await readFile(headers, "utf8")).replace("{{api}}", api));
+function defined(values) {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, JSON.stringify(value)]));
+}

@@ -1,3 +1,5 @@
+//! What an account is called and where it stands: its id, its state, its address.
+
 use std::fmt;
 
 use rcpt_shared::{Address, FormatError};
@@ -9,18 +11,15 @@ use serde::{Deserialize, Deserializer, de};
 pub struct AccountId(u64);
 
 impl AccountId {
-    #[must_use]
     pub const fn from_u64(id: u64) -> Self {
         Self(id)
     }
 
-    #[must_use]
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
     /// Reads the 16 hexadecimal digits.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let plain = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
         plain.then(|| u64::from_str_radix(text, 16).ok().map(Self))?
@@ -40,7 +39,7 @@ impl<'de> Deserialize<'de> for AccountId {
     }
 }
 
-/// Where an account stands (interface §3).
+/// Where an account stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountState {
@@ -52,8 +51,8 @@ pub enum AccountState {
 
 /// The address an account is registered under.
 ///
-/// Unlike checked addresses, accounts are told apart without regard to case: nobody runs `Ann@` and
-/// `ann@` as two people, and everybody types either.
+/// Unlike checked addresses, accounts are told apart without regard to case: `Ann@` and
+/// `ann@` are one person, who types either.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountAddress(Address);
 
@@ -66,19 +65,16 @@ impl AccountAddress {
     }
 
     /// The address as it was typed, which mail is sent to.
-    #[must_use]
     pub fn as_given(&self) -> &str {
         self.0.as_given()
     }
 
     /// The address and its parts, none of which makes a password.
-    #[must_use]
     pub fn parts(&self) -> [&str; 3] {
         [self.0.normal(), self.0.local_part(), self.0.domain()]
     }
 
     /// What equal accounts share.
-    #[must_use]
     pub fn folded(&self) -> String {
         self.0.normal().to_lowercase()
     }

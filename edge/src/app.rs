@@ -1,18 +1,21 @@
+//! What the rooms above share: the configuration and the bindings of one isolate.
+
 use crate::{
     cf::{
-        database::Database, in_flight::InFlight, mailer::Mailer, shield::Shield,
+        database::Database, in_flight::InFlight, mailer::Mailer, origin::Origins, shield::Shield,
         verdict_cache::VerdictCache,
     },
     config::Config,
 };
 
-/// What handlers work with: the configuration and the bindings.
+/// Built once per isolate, shared by all its requests.
 #[derive(Debug)]
 pub struct App {
     pub config: Config,
     pub database: Database,
     pub verdicts: VerdictCache,
     pub in_flight: InFlight,
+    pub origins: Origins,
     pub mailer: Mailer,
     pub shield: Shield,
 }

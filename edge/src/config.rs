@@ -1,5 +1,7 @@
 //! The Worker's configuration: vars and secrets, read once per isolate into types.
 
+use std::net::IpAddr;
+
 use rcpt_shared::{KeyRing, Status};
 
 use crate::throttle::Rule;
@@ -16,8 +18,8 @@ pub struct Config {
     pub session_secrets: KeyRing,
     pub api_key_secrets: KeyRing,
     pub ticket_secrets: KeyRing,
-    /// Keys the hashes of addresses: of accounts, and of checked addresses in the cache.
-    pub address_secret: KeyRing,
+    /// Key the hashes of addresses: of accounts, and of checked addresses in the cache.
+    pub address_secrets: KeyRing,
     /// Seal the secrets of authenticators.
     pub totp_secrets: KeyRing,
     /// Seconds a portal session lives.
@@ -52,7 +54,6 @@ pub struct CacheTimes {
 
 impl CacheTimes {
     /// Seconds for which this status may be served again; none for a failure of ours.
-    #[must_use]
     pub const fn of(&self, status: Status) -> Option<u64> {
         match status {
             Status::Accepted | Status::Refused => Some(self.decided),
@@ -73,63 +74,60 @@ impl Config {
     /// Every mistake at once, each naming its value. No part of a secret is shown.
     pub fn read(value: impl Fn(&str) -> Option<String>) -> Result<Self, Vec<String>> {
         let mut read = Reader { value: &value, mistakes: Vec::new() };
-        let session = read.keys("SESSION_SECRETS");
-        let api_key = read.keys("API_KEY_SECRETS");
-        let ticket = read.keys("TICKET_SECRETS");
-        let address = read.keys("ADDRESS_SECRET");
-        let totp = read.keys("TOTP_SECRETS");
+        let session_secrets = read.keys("SESSION_SECRETS");
+        let api_key_secrets = read.keys("API_KEY_SECRETS");
+        let ticket_secrets = read.keys("TICKET_SECRETS");
+        let address_secrets = read.keys("ADDRESS_SECRETS");
+        let totp_secrets = read.keys("TOTP_SECRETS");
         let origins = read.origins("ORIGINS");
         let portal_url = read.url("PORTAL_URL");
         let mail_from = read.text("MAIL_FROM");
-        let session_ttl = read.number("SESSION_TTL_SECONDS", 12 * 60 * 60, 60, 30 * 24 * 60 * 60);
+        let session_ttl = read.number("SESSION_TTL_SECONDS", 12 * HOUR, 60, 30 * DAY);
         let lease_ttl = read.number("LEASE_TTL_SECONDS", 30, 15, 300);
         let upstream_budget_ms = read.number("UPSTREAM_BUDGET_MS", 12_000, 100, 60_000);
+        read.check_budget("UPSTREAM_BUDGET_MS", upstream_budget_ms, lease_ttl);
         let cache = CacheTimes {
-            decided: read.number("CACHE_DECIDED_SECONDS", 60 * 60, 0, MAX_CACHE),
-            no_mail: read.number("CACHE_NO_MAIL_SECONDS", 15 * 60, 0, MAX_CACHE),
-            undecided: read.number("CACHE_UNDECIDED_SECONDS", 5 * 60, 0, MAX_CACHE),
+            decided: read.number("CACHE_DECIDED_SECONDS", HOUR, 0, 7 * DAY),
+            no_mail: read.number("CACHE_NO_MAIL_SECONDS", 15 * 60, 0, 7 * DAY),
+            undecided: read.number("CACHE_UNDECIDED_SECONDS", 5 * 60, 0, 7 * DAY),
         };
-        let longest_wait = read.number("THROTTLE_LONGEST_WAIT_SECONDS", 15 * 60, 1, 24 * 60 * 60);
-        let forget_after =
-            read.number("THROTTLE_FORGET_SECONDS", 24 * 60 * 60, 60, 30 * 24 * 60 * 60);
-        let mut rule = |name, free| {
-            let free_attempts = read.number(name, free, 1, 1_000_000_000);
-            Rule { free_attempts, longest_wait, forget_after }
+        let throttle = read.throttle();
+        let mistakes = read.mistakes;
+        // In a closure, so that a missing secret, which is among the mistakes, ends in `None`.
+        let config = || {
+            Some(Self {
+                origins,
+                portal_url,
+                mail_from,
+                session_secrets: session_secrets?,
+                api_key_secrets: api_key_secrets?,
+                ticket_secrets: ticket_secrets?,
+                address_secrets: address_secrets?,
+                totp_secrets: totp_secrets?,
+                session_ttl,
+                lease_ttl,
+                upstream_budget_ms,
+                cache,
+                throttle,
+            })
         };
-        let throttle = Throttle {
-            // NIST SP 800-63B §3.2.2 asks for no more than 100 failures in a row; after these twenty,
-            // waits that double to 15 minutes leave about a hundred a day.
-            account: rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20),
-            // An office behind one address; successes are not counted.
-            network: rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100),
-        };
-        match (session, api_key, ticket, address, totp) {
-            (Some(session), Some(api_key), Some(ticket), Some(address), Some(totp))
-                if read.mistakes.is_empty() =>
-            {
-                Ok(Self {
-                    origins,
-                    portal_url,
-                    mail_from,
-                    session_secrets: session,
-                    api_key_secrets: api_key,
-                    ticket_secrets: ticket,
-                    address_secret: address,
-                    totp_secrets: totp,
-                    session_ttl,
-                    lease_ttl,
-                    upstream_budget_ms,
-                    cache,
-                    throttle,
-                })
-            }
-            _ => Err(read.mistakes),
-        }
+        config().filter(|_| mistakes.is_empty()).ok_or(mistakes)
     }
 }
 
-/// A week: verdicts older than that are not news.
-const MAX_CACHE: u64 = 7 * 24 * 60 * 60;
+const HOUR: u64 = 60 * 60;
+const DAY: u64 = 24 * HOUR;
+
+/// Whether a URL without its scheme leads to this machine.
+fn is_loopback(rest: &str) -> bool {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
 
 struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<String>,
@@ -161,9 +159,41 @@ impl Reader<'_> {
     fn origins(&mut self, name: &str) -> Vec<String> {
         let list = self.text(name);
         let urls = list.split(',').map(str::trim).filter(|url| !url.is_empty());
-        urls.map(|url| self.check_url(name, url.to_owned())).collect()
+        urls.map(|url| self.origin(name, url)).collect()
     }
 
+    /// What goes to an origin is an address and a ticket: encrypted, but on this machine.
+    fn origin(&mut self, name: &str, url: &str) -> String {
+        if url.strip_prefix("http://").is_some_and(|rest| !is_loopback(rest)) {
+            self.mistakes.push(format!("{name}: expected https, http only on this machine"));
+        }
+        self.check_url(name, url.to_owned())
+    }
+
+    /// A verdict that comes when its lease is over cannot be charged.
+    fn check_budget(&mut self, name: &str, budget_ms: u32, lease_ttl: u64) {
+        if u64::from(budget_ms) >= lease_ttl.saturating_mul(1000) {
+            self.mistakes.push(format!("{name}: expected less than LEASE_TTL_SECONDS"));
+        }
+    }
+
+    fn throttle(&mut self) -> Throttle {
+        let longest_wait = self.number("THROTTLE_LONGEST_WAIT_SECONDS", 15 * 60, 1, DAY);
+        let forget_after = self.number("THROTTLE_FORGET_SECONDS", DAY, 60, 30 * DAY);
+        let mut rule = |name, free| {
+            let free_attempts = self.number(name, free, 1, 1_000_000_000);
+            Rule { free_attempts, longest_wait, forget_after }
+        };
+        Throttle {
+            // NIST SP 800-63B §3.2.2 asks for no more than 100 failures in a row; after these twenty,
+            // waits that double to 15 minutes leave about a hundred a day.
+            account: rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20),
+            // An office behind one address; successes are not counted.
+            network: rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100),
+        }
+    }
+
+    /// `None` after a mistake.
     fn keys(&mut self, name: &str) -> Option<KeyRing> {
         let configured = self.text(name);
         let ring = KeyRing::parse(&configured);
@@ -191,7 +221,7 @@ impl Reader<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use std::collections::HashMap;
 
     use super::Config;
@@ -203,12 +233,12 @@ mod tests {
             "SESSION_SECRETS",
             "API_KEY_SECRETS",
             "TICKET_SECRETS",
-            "ADDRESS_SECRET",
+            "ADDRESS_SECRETS",
             "TOTP_SECRETS",
         ]
         .map(|name| (name, secret.clone()))
         .into();
-        values.insert("ORIGINS", "http://a.example/, http://b.example".into());
+        values.insert("ORIGINS", "https://a.example/, http://127.0.0.1:8788".into());
         values.insert("PORTAL_URL", "https://portal.example/".into());
         values.insert("MAIL_FROM", "rcpt@example.org".into());
         values
@@ -218,10 +248,15 @@ mod tests {
         Config::read(|name| values.get(name).cloned())
     }
 
+    /// A configuration for tests of other files.
+    pub fn config() -> Config {
+        read(&values()).unwrap()
+    }
+
     #[test]
     fn reads_lists_urls_and_defaults() {
         let config = read(&values()).unwrap();
-        assert_eq!(config.origins, ["http://a.example", "http://b.example"]);
+        assert_eq!(config.origins, ["https://a.example", "http://127.0.0.1:8788"]);
         assert_eq!(config.portal_url, "https://portal.example");
         assert_eq!((config.session_ttl, config.lease_ttl), (43_200, 30));
         assert_eq!(config.cache.of(Status::Refused), Some(3600));
@@ -240,6 +275,45 @@ mod tests {
         let mistakes = read(&values).unwrap_err();
         let named: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
         assert_eq!(named, ["SESSION_SECRETS", "PORTAL_URL", "MAIL_FROM", "LEASE_TTL_SECONDS"]);
+    }
+
+    #[test]
+    fn origins_are_asked_in_the_clear_on_this_machine_only() {
+        let mistakes = |origins: &str| {
+            let mut values = values();
+            values.insert("ORIGINS", origins.into());
+            read(&values).err().unwrap_or_default()
+        };
+        for fine in
+            ["http://localhost:8788", "http://[::1]:8788", "http://127.1.2.3", "https://a.example"]
+        {
+            assert_eq!(mistakes(fine), [""; 0], "{fine}");
+        }
+        for wrong in [
+            "http://a.example",
+            "http://10.0.0.1:8788",
+            "http://localhost.example",
+            "http://localhost:1@a.example",
+            "http://127.0.0.1.a.example",
+            "https://a.example,http://b.example",
+        ] {
+            assert_eq!(
+                mistakes(wrong),
+                ["ORIGINS: expected https, http only on this machine"],
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_budget_ends_before_the_lease() {
+        let mut values = values();
+        values.insert("LEASE_TTL_SECONDS", "15".into());
+        values.insert("UPSTREAM_BUDGET_MS", "14999".into());
+        assert!(read(&values).is_ok());
+        values.insert("UPSTREAM_BUDGET_MS", "15000".into());
+        let mistakes = read(&values).unwrap_err();
+        assert_eq!(mistakes, ["UPSTREAM_BUDGET_MS: expected less than LEASE_TTL_SECONDS"]);
     }
 
     #[test]

@@ -1,3 +1,7 @@
+//! The one error type: what the caller is told, and what the log is told beside it.
+
+mod challenge;
+
 use std::borrow::Cow;
 
 use axum::{
@@ -7,10 +11,11 @@ use axum::{
 };
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use crate::answer::Outcome;
+use challenge::Challenge;
 
-/// What went wrong, as the caller is told (interface §7). The detail of a failure of ours goes to the
+/// What went wrong, as the caller is told. The detail of a failure of ours goes to the
 /// log where it happens, never in here.
 #[derive(Debug)]
 pub struct Error {
@@ -18,6 +23,8 @@ pub struct Error {
     body: Body,
     /// Seconds, for `Retry-After`.
     retry_after: Option<u64>,
+    /// `WWW-Authenticate` of a 401: which credentials would do.
+    challenge: Challenge,
     /// What to log beside the request; never sent.
     cause: Option<Cause>,
     /// Names the error in the log line, also where its body has no code.
@@ -26,9 +33,24 @@ pub struct Error {
 
 /// The cause of a failure of ours, on its way to the request's log line in the response's extensions.
 #[derive(Debug, Clone)]
-pub struct Cause(pub String);
+struct Cause(String);
 
-/// The three error shapes of interface §7. Serialised as they stand.
+/// How a request ended, on its way to the log line in the response's extensions: the status of a
+/// verdict, or the code of an error.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome(pub &'static str);
+
+/// The outcome that the handler or an error left for the log.
+pub fn outcome(response: &Response) -> Option<&'static str> {
+    response.extensions().get::<Outcome>().map(|outcome| outcome.0)
+}
+
+/// The cause that an error left for the log.
+pub fn cause(response: &Response) -> Option<&str> {
+    response.extensions().get::<Cause>().map(|cause| cause.0.as_str())
+}
+
+/// The three shapes of an error's body (docs/interface.md, Errors).
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Body {
@@ -38,40 +60,35 @@ enum Body {
 }
 
 /// Most errors: `detail` for people, `code` for programs.
-#[derive(Debug, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct PlainError {
     pub detail: Cow<'static, str>,
     /// Stable; on the errors of account operations.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(not(target_arch = "wasm32"), schema(nullable = false))]
+    #[schema(nullable = false)]
     pub code: Option<&'static str>,
 }
 
 /// A 400 or 401 of email validation.
-#[derive(Debug, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct ValidationError {
     pub detail: ValidationDetail,
 }
 
 /// A 429: an allowance is used up.
-#[derive(Debug, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct LimitError {
     pub detail: LimitDetail,
 }
 
 /// `detail` of a 400 or 401 of email validation.
-#[derive(Debug, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct ValidationDetail {
     pub error: Cow<'static, str>,
 }
 
 /// `detail` of a 429 of the allowances.
-#[derive(Debug, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct LimitDetail {
     /// Names the limit and the reset time.
     pub error: String,
@@ -80,11 +97,10 @@ pub struct LimitDetail {
 }
 
 /// Which limit was reached.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub enum LimitName {
     #[serde(rename = "scan")]
-    #[expect(dead_code, reason = "named by the interface; scans come with their own area")]
+    #[expect(dead_code, reason = "part of the described interface; scans are not built yet")]
     Scan,
     #[serde(rename = "email check")]
     EmailCheck,
@@ -100,6 +116,7 @@ impl Error {
             status,
             body: Body::Plain(PlainError { detail: detail.into(), code }),
             retry_after: None,
+            challenge: Challenge::Session,
             cause: None,
             outcome: code.unwrap_or("error"),
         }
@@ -115,130 +132,116 @@ impl Error {
 
     // --- what the caller did wrong
 
-    #[must_use]
     pub fn invalid_body(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::account(StatusCode::BAD_REQUEST, "invalid_body", detail)
     }
 
-    #[must_use]
     pub fn body_too_large(limit: usize) -> Self {
         let detail = format!("The request body is larger than {limit} bytes.");
         Self::plain(StatusCode::PAYLOAD_TOO_LARGE, None, detail)
     }
 
-    #[must_use]
     pub fn invalid_email(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::account(StatusCode::BAD_REQUEST, "invalid_email", detail)
     }
 
-    #[must_use]
     pub fn invalid_password(detail: &'static str) -> Self {
         Self::account(StatusCode::BAD_REQUEST, "invalid_password", detail)
     }
 
-    #[must_use]
     pub fn invalid_display_name() -> Self {
         let detail = "The display name must have 1 to 100 characters and no control characters.";
         Self::account(StatusCode::BAD_REQUEST, "invalid_display_name", detail)
     }
 
-    /// One text for unknown, used, replaced and expired links: which it was is nobody's business.
-    #[must_use]
+    /// One text for unknown, used, replaced and expired links: the difference would tell a stranger something.
     pub fn invalid_confirmation_token() -> Self {
         let detail = "This confirmation link is not valid. It may have been used, replaced by a newer \
                       one, or expired. Register again to get a new link.";
         Self::account(StatusCode::BAD_REQUEST, "invalid_token", detail)
     }
 
-    #[must_use]
     pub fn missing_api_key() -> Self {
         let detail = "Missing API key: send it in the X-API-Key header.";
         Self::account(StatusCode::UNAUTHORIZED, "missing_credentials", detail)
+            .challenging(Challenge::Either)
     }
 
-    #[must_use]
     pub fn invalid_api_key() -> Self {
         Self::account(StatusCode::UNAUTHORIZED, "invalid_api_key", "Invalid API key.")
+            .challenging(Challenge::Key)
     }
 
-    #[must_use]
+    /// An API key in the place of a session token.
+    pub fn key_as_session() -> Self {
+        let detail = "This is an API key: send it in the X-API-Key header. Operations on the account \
+                      need a session token, which signing in gives.";
+        Self::account(StatusCode::UNAUTHORIZED, "invalid_session", detail)
+    }
+
     pub fn missing_session() -> Self {
         let detail = "Missing session token: sign in and send it as Authorization: Bearer <token>.";
         Self::account(StatusCode::UNAUTHORIZED, "missing_credentials", detail)
     }
 
-    #[must_use]
     pub fn invalid_session() -> Self {
         let detail = "Invalid or expired session token. Sign in again.";
         Self::account(StatusCode::UNAUTHORIZED, "invalid_session", detail)
     }
 
-    #[must_use]
     pub fn invalid_credentials() -> Self {
         let detail = "The email address or the password is wrong.";
         Self::account(StatusCode::UNAUTHORIZED, "invalid_credentials", detail)
     }
 
-    #[must_use]
     pub fn unconfirmed() -> Self {
         let detail = "Confirm your email address first: open the link we mailed to you.";
         Self::account(StatusCode::FORBIDDEN, "unconfirmed", detail)
     }
 
-    #[must_use]
     pub fn deactivated() -> Self {
         Self::account(StatusCode::FORBIDDEN, "deactivated", "This account is deactivated.")
     }
 
     /// The operator has deactivated the API key; replacing it would not bring it back.
-    #[must_use]
     pub fn key_deactivated() -> Self {
         let detail = "The API key of this account is deactivated.";
         Self::account(StatusCode::FORBIDDEN, "key_deactivated", detail)
     }
 
     /// The password was asked again within a session, and was wrong.
-    #[must_use]
     pub fn wrong_password() -> Self {
         Self::account(StatusCode::FORBIDDEN, "wrong_password", "The password is wrong.")
     }
 
     /// 401 where the code signs in, 403 within a session.
-    #[must_use]
     pub fn totp_required(status: StatusCode) -> Self {
         let detail = "Two-factor authentication is on: send a current code, or a recovery code, in \
                       totp_code.";
         Self::account(status, "totp_required", detail)
     }
 
-    /// As [`Self::totp_required`].
-    #[must_use]
     pub fn totp_invalid(status: StatusCode) -> Self {
         let detail = "This code is not valid: it is wrong, too old, or was used before.";
         Self::account(status, "totp_invalid", detail)
     }
 
-    #[must_use]
     pub fn totp_already_on() -> Self {
         let detail = "Two-factor authentication is on already. Turn it off first.";
         Self::account(StatusCode::CONFLICT, "totp_already_on", detail)
     }
 
-    #[must_use]
     pub fn totp_not_on() -> Self {
         let detail = "Two-factor authentication is not on.";
         Self::account(StatusCode::CONFLICT, "totp_not_on", detail)
     }
 
     /// There is no pending secret that the code could belong to.
-    #[must_use]
     pub fn totp_not_set_up() -> Self {
         let detail = "Set two-factor authentication up first.";
         Self::account(StatusCode::CONFLICT, "totp_not_set_up", detail)
     }
 
-    /// As [`Self::invalid_confirmation_token`], for a reset link.
-    #[must_use]
     pub fn invalid_reset_token() -> Self {
         let detail = "This link is not valid. It may have been used, replaced by a newer one, or \
                       expired. Ask for a new one.";
@@ -246,25 +249,21 @@ impl Error {
     }
 
     /// Too many attempts; `seconds` until the next one is evaluated.
-    #[must_use]
     pub fn throttled(seconds: u64) -> Self {
         let detail = format!("Too many attempts. Try again in {seconds} seconds.");
         Self::account(StatusCode::TOO_MANY_REQUESTS, "throttled", detail).after(seconds)
     }
 
-    #[must_use]
     pub fn not_found() -> Self {
         Self::plain(StatusCode::NOT_FOUND, None, "There is nothing at this path.")
     }
 
-    #[must_use]
     pub fn method_not_allowed() -> Self {
         let detail = "This path does not take this method; the Allow header names those it takes.";
         Self::plain(StatusCode::METHOD_NOT_ALLOWED, None, detail)
     }
 
     /// The daily allowance and the welcome checks are used up.
-    #[must_use]
     pub fn email_checks_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
         let error = format!(
             "The daily email check limit is reached and no welcome checks are left. It resets at {}.",
@@ -276,6 +275,7 @@ impl Error {
                 detail: LimitDetail { error, limit: LimitName::EmailCheck, resets_at },
             }),
             retry_after: Some(retry_after),
+            challenge: Challenge::Either,
             cause: None,
             outcome: "used_up",
         }
@@ -283,8 +283,7 @@ impl Error {
 
     // --- what went wrong on our side
 
-    /// No origin gave a verdict: interface §4.1, not counted.
-    #[must_use]
+    /// No origin gave a verdict; the check is not counted.
     pub fn upstream(cause: impl Into<String>) -> Self {
         let detail = "Upstream error: the validation component did not respond. Retry later.";
         let error = Self::plain(StatusCode::BAD_GATEWAY, None, detail);
@@ -292,7 +291,6 @@ impl Error {
     }
 
     /// Storage, mail or configuration failed; the cause is in the log under the request id.
-    #[must_use]
     pub fn unavailable(cause: impl Into<String>) -> Self {
         let detail = "The service is temporarily unavailable. Retry later.";
         Self::plain(StatusCode::SERVICE_UNAVAILABLE, Some("unavailable"), detail)
@@ -301,10 +299,14 @@ impl Error {
     }
 
     /// A broken assumption of ours; the cause is in the log under the request id.
-    #[must_use]
     pub fn internal(cause: impl Into<String>) -> Self {
         let detail = "Something went wrong on our side.";
         Self::account(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail).because(cause)
+    }
+
+    const fn challenging(mut self, challenge: Challenge) -> Self {
+        self.challenge = challenge;
+        self
     }
 
     fn after(mut self, seconds: u64) -> Self {
@@ -317,8 +319,7 @@ impl Error {
         self
     }
 
-    /// The shape that email validation gives its 400 and 401: `{detail: {error}}` (interface §7).
-    #[must_use]
+    /// The shape that email validation gives its 400 and 401: `{detail: {error}}`.
     pub fn of_validation(mut self) -> Self {
         let shaped = matches!(self.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED);
         if shaped && let Body::Plain(PlainError { detail, .. }) = self.body {
@@ -343,12 +344,53 @@ impl IntoResponse for Error {
         }
         if self.status == StatusCode::UNAUTHORIZED {
             // RFC 9110 §15.5.2 asks for it.
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            headers.insert(header::WWW_AUTHENTICATE, self.challenge.value());
         }
         response.extensions_mut().insert(Outcome(self.outcome));
         if let Some(cause) = self.cause {
             response.extensions_mut().insert(cause);
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{http::header, response::IntoResponse as _};
+    use chrono::DateTime;
+    use serde_json::json;
+
+    use super::{Error, cause, outcome};
+
+    fn body(error: &Error) -> serde_json::Value {
+        serde_json::to_value(&error.body).unwrap()
+    }
+
+    #[test]
+    fn validation_gives_its_400_and_401_a_shape_of_their_own() {
+        let detail = "Invalid API key.";
+        let plain = Error::invalid_api_key();
+        assert_eq!(body(&plain), json!({"detail": detail, "code": "invalid_api_key"}));
+        assert_eq!(body(&plain.of_validation()), json!({"detail": {"error": detail}}));
+        assert!(body(&Error::upstream("x").of_validation())["detail"].is_string());
+    }
+
+    #[test]
+    fn a_used_up_allowance_names_limit_and_reset() {
+        let reset = DateTime::from_timestamp(1_795_219_200, 0).unwrap();
+        let response = Error::email_checks_used_up(reset, 7).into_response();
+        assert_eq!((response.status().as_u16(), outcome(&response)), (429, Some("used_up")));
+        assert_eq!(response.headers()[header::RETRY_AFTER], "7");
+        let detail = &body(&Error::email_checks_used_up(reset, 7))["detail"];
+        assert_eq!(detail["limit"], "email check");
+        assert_eq!(detail["resets_at"], "2026-11-21T00:00:00Z");
+        assert!(detail["error"].as_str().unwrap().contains("2026-11-21T00:00:00Z"));
+    }
+
+    #[test]
+    fn a_cause_goes_to_the_log_and_not_to_the_caller() {
+        let error = Error::unavailable("database: secret detail");
+        assert!(!body(&error).to_string().contains("secret"));
+        assert_eq!(cause(&error.into_response()), Some("database: secret detail"));
     }
 }

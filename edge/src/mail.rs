@@ -1,12 +1,12 @@
 //! The mails we send: plain, short, no tracking, no secret beyond the one link. Links start with the
 //! configured portal address and with nothing that came from a request.
 
-use crate::mailed_token::MailedToken;
+use crate::{cf::mailer::Message, credentials::mailed_token::MailedToken};
 
 /// A mail without its envelope.
 #[derive(Debug)]
 pub struct Mail {
-    pub subject: &'static str,
+    subject: &'static str,
     paragraphs: Vec<Paragraph>,
 }
 
@@ -18,7 +18,7 @@ enum Paragraph {
 }
 
 /// Language of every mail (RFC 3282).
-pub const LANGUAGE: &str = "en";
+const LANGUAGE: &str = "en";
 
 impl Mail {
     fn new(subject: &'static str) -> Self {
@@ -41,9 +41,19 @@ impl Mail {
             .link(format!("{portal_url}/forgot"))
     }
 
+    /// The mail in its envelope.
+    pub fn to<'a>(&'a self, recipient: &'a str) -> Message<'a> {
+        Message {
+            to: recipient,
+            subject: self.subject,
+            text: self.to_text(),
+            html: self.to_html(),
+            language: LANGUAGE,
+        }
+    }
+
     /// `text/plain`.
-    #[must_use]
-    pub fn to_text(&self) -> String {
+    fn to_text(&self) -> String {
         let paragraphs: Vec<_> = self
             .paragraphs
             .iter()
@@ -55,8 +65,7 @@ impl Mail {
     }
 
     /// `text/html`: the same words, nothing loaded from anywhere.
-    #[must_use]
-    pub fn to_html(&self) -> String {
+    fn to_html(&self) -> String {
         let escape = |text| html_escape::encode_double_quoted_attribute(text).into_owned();
         let body: String = self
             .paragraphs
@@ -78,7 +87,6 @@ impl Mail {
 }
 
 /// "Confirm your address": carries the confirmation link.
-#[must_use]
 pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your email address")
         .text(format!(
@@ -94,7 +102,6 @@ pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
 
 /// Sent instead of a confirmation when the address has an account already, so that the answer over
 /// HTTP need not tell.
-#[must_use]
 pub fn already_registered(recipient: &str, portal_url: &str) -> Mail {
     Mail::new("You already have an account")
         .text(format!(
@@ -106,7 +113,6 @@ pub fn already_registered(recipient: &str, portal_url: &str) -> Mail {
 }
 
 /// "Set a new password": carries the reset link.
-#[must_use]
 pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Set a new password")
         .text(format!(
@@ -122,7 +128,6 @@ pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
 
 /// Sent instead of a reset link when the address has no account, so that the answer over HTTP need
 /// not tell, and a person who used another address learns it.
-#[must_use]
 pub fn no_account(recipient: &str, portal_url: &str) -> Mail {
     Mail::new("There is no account with this address")
         .text(format!(
@@ -135,7 +140,6 @@ pub fn no_account(recipient: &str, portal_url: &str) -> Mail {
 }
 
 /// The password is being changed, within a session or by a reset link.
-#[must_use]
 pub fn password_changed(portal_url: &str) -> Mail {
     Mail::new("Your password was changed")
         .text(
@@ -144,21 +148,18 @@ pub fn password_changed(portal_url: &str) -> Mail {
         .unless_you(portal_url)
 }
 
-#[must_use]
 pub fn two_factor_on(portal_url: &str) -> Mail {
     Mail::new("Two-factor authentication is on")
         .text("two-factor authentication was turned on for your rcpt account just now.")
         .unless_you(portal_url)
 }
 
-#[must_use]
 pub fn two_factor_off(portal_url: &str) -> Mail {
     Mail::new("Two-factor authentication is off")
         .text("two-factor authentication was turned off for your rcpt account just now.")
         .unless_you(portal_url)
 }
 
-#[must_use]
 pub fn recovery_code_used(portal_url: &str) -> Mail {
     Mail::new("A recovery code was used")
         .text(
@@ -168,7 +169,6 @@ pub fn recovery_code_used(portal_url: &str) -> Mail {
         .unless_you(portal_url)
 }
 
-#[must_use]
 pub fn key_rotated(portal_url: &str) -> Mail {
     Mail::new("Your API key was replaced")
         .text(
@@ -181,7 +181,7 @@ pub fn key_rotated(portal_url: &str) -> Mail {
 #[cfg(test)]
 mod tests {
     use super::{already_registered, confirm, key_rotated, no_account, reset};
-    use crate::mailed_token::MailedToken;
+    use crate::credentials::mailed_token::MailedToken;
 
     const PORTAL: &str = "https://portal.example";
 

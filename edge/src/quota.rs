@@ -3,10 +3,11 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
-/// What an unlimited plan reports as its allowances (architecture §4).
+/// What an unlimited plan reports as its allowances.
 pub const UNLIMITED: i64 = 2_147_483_647;
 
 /// A UTC day, counted from 1970-01-01.
@@ -15,18 +16,15 @@ pub struct Day(u64);
 
 impl Day {
     /// The day of `now`, unix seconds.
-    #[must_use]
     pub const fn of(now: u64) -> Self {
         Self(now / SECONDS_PER_DAY)
     }
 
-    #[must_use]
     pub const fn number(self) -> u64 {
         self.0
     }
 
     /// 00:00 UTC of the next day, when the allowances reset.
-    #[must_use]
     pub fn resets_at(self) -> DateTime<Utc> {
         let seconds = self.0.saturating_add(1).saturating_mul(SECONDS_PER_DAY);
         i64::try_from(seconds)
@@ -37,7 +35,6 @@ impl Day {
 }
 
 /// Whole seconds from `now` (unix seconds) to the reset; at least 1.
-#[must_use]
 pub const fn seconds_to_reset(now: u64) -> u64 {
     SECONDS_PER_DAY - now % SECONDS_PER_DAY
 }
@@ -56,9 +53,8 @@ pub struct Usage {
     pub scan_credits: i64,
 }
 
-/// `GET /me/quota` (interface §2.5).
-#[derive(Debug, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+/// The plan and what is left of the allowances.
+#[derive(Debug, Serialize, ToSchema)]
 pub struct QuotaReport {
     /// Name of the plan.
     pub plan: String,
@@ -71,8 +67,7 @@ pub struct QuotaReport {
     pub completed_scans: i64,
 }
 
-#[derive(Debug, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct ScanAllowance {
     pub daily_allowance: i64,
     pub used_today: i64,
@@ -81,8 +76,7 @@ pub struct ScanAllowance {
     pub credits: i64,
 }
 
-#[derive(Debug, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct EmailCheckAllowance {
     pub daily_allowance: i64,
     pub used_today: i64,
@@ -92,7 +86,6 @@ pub struct EmailCheckAllowance {
 }
 
 impl QuotaReport {
-    #[must_use]
     pub fn new(usage: Usage, today: Day) -> Self {
         let unlimited = usage.unlimited != 0;
         let allowance = |of_plan: i64| if unlimited { UNLIMITED } else { of_plan };
@@ -102,7 +95,7 @@ impl QuotaReport {
             plan: usage.plan,
             unlimited,
             resets_at: today.resets_at(),
-            // The scanning area is not built yet: its allowance, and nothing used (architecture §4).
+            // The scanning area is not built yet: its allowance, and nothing used.
             scans: ScanAllowance {
                 daily_allowance: daily_scans,
                 used_today: 0,

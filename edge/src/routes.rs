@@ -1,121 +1,85 @@
-//! The whole route table. Everything else about a route follows from its row.
+//! The whole route table. A path and its method are named once, in the handler's own description.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use axum::{
     Router,
     extract::DefaultBodyLimit,
-    handler::Handler,
-    http::Method,
-    routing::{MethodFilter, MethodRouter, on},
+    routing::{MethodFilter, on},
 };
+use utoipa::{Path, openapi::HttpMethod};
 
-use crate::{app::App, body, error::Error};
+use crate::{app::App, error::Error, extract::json_body};
 
-pub mod auth;
-pub mod health;
-pub mod me;
-pub mod password;
-pub mod profile;
-pub mod two_factor;
-pub mod validate_email;
+mod account;
+mod api_key;
+mod health;
+#[cfg(test)]
+mod openapi;
+mod passwords;
+mod profile;
+mod quota;
+mod registration;
+mod sessions;
+mod two_factor;
+mod validate_email;
 
-/// One operation of the API.
-pub struct Route {
-    pub method: Method,
-    pub path: &'static str,
-    pub access: Access,
-    handler: MethodRouter<Arc<App>>,
+/// Makes the router of all handlers and, for tests, the list of their descriptions. The second is not in
+/// the Worker: `edge/openapi.json` is written by a test and served as a file.
+macro_rules! operations {
+    ($($resource:ident::$handler:ident,)+) => { pastey::paste! {
+        fn operations() -> Router<Arc<App>> {
+            Router::new()$(.route(
+                &$resource::[<__path_ $handler>]::path(),
+                on(method::<$resource::[<__path_ $handler>]>(), $resource::$handler),
+            ))+
+        }
+
+        #[cfg(test)]
+        fn descriptions() -> Vec<openapi::Description> {
+            vec![$(openapi::Description::of::<$resource::[<__path_ $handler>]>()),+]
+        }
+    }};
 }
 
-/// Whose credentials an operation takes (interface §5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    Anyone,
-    KeyOrSession,
-    Session,
-}
-
-/// Every operation served under `/v1`.
-#[must_use]
-pub fn table() -> Vec<Route> {
-    use Access::{Anyone, KeyOrSession, Session};
-    vec![
-        post("/v1/validate_email", KeyOrSession, validate_email::check),
-        post("/v1/auth/register", Anyone, auth::register),
-        post("/v1/auth/verify-email", Anyone, auth::verify_email),
-        post("/v1/auth/login", Anyone, auth::login),
-        post("/v1/auth/forgot-password", Anyone, password::forgot),
-        post("/v1/auth/reset-password", Anyone, password::reset),
-        put("/v1/auth/password", Session, password::change),
-        post("/v1/auth/totp/setup", Session, two_factor::set_up),
-        post("/v1/auth/totp/enable", Session, two_factor::enable),
-        post("/v1/auth/totp/disable", Session, two_factor::disable),
-        post("/v1/auth/totp/recovery-codes", Session, two_factor::recovery_codes),
-        post("/v1/auth/rotate-api-key", Session, profile::rotate_api_key),
-        put("/v1/auth/settings", Session, profile::settings),
-        post("/v1/auth/sign-out-everywhere", Session, profile::sign_out_everywhere),
-        get("/v1/me", Session, me::show),
-        delete("/v1/me", Session, me::delete),
-        get("/v1/me/quota", KeyOrSession, me::quota),
-        get("/v1/health", Anyone, health::live),
-        get("/v1/health/ready", Anyone, health::ready),
-        get("/v1/openapi.json", Anyone, health::openapi),
-    ]
+operations! {
+    validate_email::check,
+    registration::register,
+    registration::verify_email,
+    sessions::login,
+    sessions::sign_out_everywhere,
+    passwords::forgot,
+    passwords::reset,
+    passwords::change,
+    two_factor::set_up,
+    two_factor::enable,
+    two_factor::disable,
+    two_factor::recovery_codes,
+    api_key::rotate,
+    profile::update,
+    account::show,
+    account::delete,
+    quota::report,
+    health::live,
+    health::ready,
+    health::openapi,
 }
 
 /// The router over the table.
 pub fn router(app: Arc<App>) -> Router {
-    table()
-        .into_iter()
-        .fold(Router::new(), |router, route| router.route(route.path, route.handler))
+    operations()
         .fallback(async || Error::not_found())
         .method_not_allowed_fallback(async || Error::method_not_allowed())
-        .layer(DefaultBodyLimit::max(body::LIMIT))
+        .layer(DefaultBodyLimit::max(json_body::LIMIT))
         .with_state(app)
 }
 
-/// The path of a route, or a placeholder: for logs, where a path that a client made up has no place.
-#[must_use]
-pub fn known_path(path: &str) -> &'static str {
-    PATHS
-        .get_or_init(|| table().iter().map(|route| route.path).collect())
-        .iter()
-        .find(|known| **known == path)
-        .copied()
-        .unwrap_or("(unknown)")
-}
-
-static PATHS: OnceLock<Vec<&'static str>> = OnceLock::new();
-
-fn get<T: 'static>(
-    path: &'static str,
-    access: Access,
-    handler: impl Handler<T, Arc<App>>,
-) -> Route {
-    Route { method: Method::GET, path, access, handler: on(MethodFilter::GET, handler) }
-}
-
-fn post<T: 'static>(
-    path: &'static str,
-    access: Access,
-    handler: impl Handler<T, Arc<App>>,
-) -> Route {
-    Route { method: Method::POST, path, access, handler: on(MethodFilter::POST, handler) }
-}
-
-fn put<T: 'static>(
-    path: &'static str,
-    access: Access,
-    handler: impl Handler<T, Arc<App>>,
-) -> Route {
-    Route { method: Method::PUT, path, access, handler: on(MethodFilter::PUT, handler) }
-}
-
-fn delete<T: 'static>(
-    path: &'static str,
-    access: Access,
-    handler: impl Handler<T, Arc<App>>,
-) -> Route {
-    Route { method: Method::DELETE, path, access, handler: on(MethodFilter::DELETE, handler) }
+/// Each operation has one method.
+fn method<P: Path>() -> MethodFilter {
+    match P::methods().first() {
+        Some(HttpMethod::Get) => MethodFilter::GET,
+        Some(HttpMethod::Put) => MethodFilter::PUT,
+        Some(HttpMethod::Delete) => MethodFilter::DELETE,
+        _ => MethodFilter::POST,
+    }
 }

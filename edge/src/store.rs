@@ -1,9 +1,21 @@
-//! The SQL, one file per table family. Every function is one round trip to D1 unless it says
-//! otherwise, and decides in the statement itself: what a statement read may be stale by the next.
+//! The SQL, one file per table family. Every function is one round trip to D1 unless it says otherwise,
+//! and decides in the statement itself: what a statement read may be stale by the next. The errors of
+//! all of them are [`Error::unavailable`](crate::error::Error::unavailable), when the database fails;
+//! then nothing has changed.
+
+/// Authorises by session: `?1` account, `?2` session version.
+macro_rules! in_session {
+    () => {
+        "id = ?1 AND session_version = ?2 AND state = 'confirmed'"
+    };
+}
 
 pub mod accounts;
 pub mod housekeeping;
 pub mod ledger;
+pub mod mailed_tokens;
 pub mod passwords;
+pub mod registrations;
+pub mod rekeying;
 pub mod throttle;
 pub mod two_factor;

@@ -21,60 +21,40 @@ pub struct Key(String);
 
 impl Key {
     /// Anything from one network that costs us a hash or a mail.
-    #[must_use]
     pub fn network(network_hash: &str) -> Self {
         Self(format!("network:{network_hash}"))
     }
 
     /// Sign-in to the account of an address, whether or not there is one.
-    #[must_use]
     pub fn sign_in(address_hash: &str) -> Self {
         Self(format!("sign-in:{address_hash}"))
     }
 
     /// Registrations of an address, each of which mails it.
-    #[must_use]
     pub fn registration(address_hash: &str) -> Self {
         Self(format!("registration:{address_hash}"))
     }
 
     /// Reset links mailed to an address.
-    #[must_use]
     pub fn reset_mail(address_hash: &str) -> Self {
         Self(format!("reset-mail:{address_hash}"))
     }
 
     /// Two-factor codes of an account, after its password.
-    #[must_use]
     pub fn code(account: AccountId) -> Self {
         Self(format!("code:{account}"))
     }
 
     /// Codes beside one mailed reset link: only who has the link can use these up.
-    #[must_use]
     pub fn reset(token_hash: &str) -> Self {
         Self(format!("reset:{token_hash}"))
     }
 
     /// The password, asked again within a session.
-    #[must_use]
     pub fn password(account: AccountId) -> Self {
         Self(format!("password:{account}"))
     }
 
-    /// Every key that names an account or its address.
-    #[must_use]
-    pub fn all_of(account: AccountId, address_hash: &str) -> [Self; 5] {
-        [
-            Self::sign_in(address_hash),
-            Self::registration(address_hash),
-            Self::reset_mail(address_hash),
-            Self::code(account),
-            Self::password(account),
-        ]
-    }
-
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -82,7 +62,6 @@ impl Key {
 
 /// The network that a client's address stands for: the address itself for IPv4, its /64 for IPv6,
 /// which one customer has whole (RFC 6177).
-#[must_use]
 pub fn network_of(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),

@@ -29,7 +29,6 @@ pub enum Command {
 
 impl Cli {
     /// Reads the arguments of the process; prints and exits on `--help`, `--version` and mistakes.
-    #[must_use]
     pub fn read() -> Self {
         let matches = Self::command().after_help(config::reference()).get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())

@@ -108,7 +108,7 @@ impl Dns {
             RData::A(a) => Some(a.0),
             _ => None,
         };
-        self.nameservers.ask(name, RecordType::A, v4).await.records
+        self.nameservers.records(name, RecordType::A, v4).await.records
     }
 
     /// The names that an address leads back to, in lower case without the final dot.
@@ -121,7 +121,7 @@ impl Dns {
             RData::PTR(ptr) => Some(ptr.0.to_ascii().trim_end_matches('.').to_ascii_lowercase()),
             _ => None,
         };
-        self.nameservers.ask(&name, RecordType::PTR, host).await.records
+        self.nameservers.records(&name, RecordType::PTR, host).await.records
     }
 
     /// Whether a nameserver answers at all.
@@ -136,7 +136,7 @@ impl Dns {
         data: fn(&RData) -> Option<T>,
     ) -> impl Future<Output = Answer<T>> + Send + use<T> {
         let (nameservers, name) = (self.nameservers.clone(), name.to_owned());
-        async move { nameservers.ask(&name, kind, data).await }
+        async move { nameservers.records(&name, kind, data).await }
     }
 }
 

@@ -1,18 +1,18 @@
 //! `origin doctor`: whether this machine is fit to ask mail servers, and what to do where it is not.
 
-mod clock_offset;
-
 use std::{
     fmt,
     net::{IpAddr, SocketAddr, UdpSocket},
 };
 
+use rsntp::AsyncSntpClient;
+
 use crate::{
     State,
     config::{Config, Server},
     dns::{Dns, NoAnswer},
-    identity::Identity,
     mx::guard::Guard,
+    smtp::HeloIdentity,
 };
 
 /// Seconds by which the clock may be off: the edge's tickets live for sixty.
@@ -110,7 +110,7 @@ async fn port_25(state: &State, config: &Config) -> Vec<Finding> {
 
 /// The name has an address, and it is ours. Where no source address is configured, `addresses` is
 /// filled with those of the name: behind a NAT they are all there is to go by.
-async fn helo_name(dns: &Dns, identity: &Identity, addresses: &mut Vec<IpAddr>) -> Finding {
+async fn helo_name(dns: &Dns, identity: &HeloIdentity, addresses: &mut Vec<IpAddr>) -> Finding {
     let name = &identity.helo_name;
     let found = match dns.addresses(name).await {
         Ok(found) => found,
@@ -147,7 +147,7 @@ fn outward_address() -> Option<IpAddr> {
     socket.local_addr().ok().map(|address| address.ip())
 }
 
-async fn reverse_name(dns: &Dns, identity: &Identity, address: IpAddr) -> Finding {
+async fn reverse_name(dns: &Dns, identity: &HeloIdentity, address: IpAddr) -> Finding {
     let name = &identity.helo_name;
     let advice = format!(
         "Have the owner of the address (the hosting provider) set its PTR record to {name}: many \
@@ -213,25 +213,28 @@ fn listing(address: IpAddr, zone: &str) -> String {
 }
 
 async fn clock(server: Option<&Server>) -> Finding {
-    let Some(server) = server else {
+    let Some(Server { host, port }) = server else {
         let advice =
             "Set `time_server`, or see to it that the system keeps its clock (timedatectl).";
         return Finding::new(Health::Unknown, "the clock: not checked", advice);
     };
-    match clock_offset::measure(server).await {
-        Ok(offset) if offset.abs() <= MAX_OFFSET => {
-            Finding::fine(format!("the clock is right to {:.1} s", offset.abs()))
-        }
-        Ok(offset) => {
-            let advice = "Tickets live for sixty seconds: have the system keep its clock (chrony, \
-                          systemd-timesyncd).";
-            Finding::new(Health::Wrong, format!("the clock is off by {offset:.1} s"), advice)
-        }
+    let client = AsyncSntpClient::new();
+    match client.synchronize(format!("{host}:{port}")).await {
+        Ok(measured) => judge_clock(measured.clock_offset().as_secs_f64()),
         Err(error) => {
-            let about = format!("{}:{}: {error}", server.host, server.port);
+            let about = format!("{host}:{port}: {error}");
             Finding::new(Health::Unknown, about, "Check `time_server`, and UDP port 123 outward.")
         }
     }
+}
+
+fn judge_clock(offset: f64) -> Finding {
+    if offset.abs() <= MAX_OFFSET {
+        return Finding::fine(format!("the clock is right to {:.1} s", offset.abs()));
+    }
+    let advice = "Tickets live for sixty seconds: have the system keep its clock (chrony, \
+                  systemd-timesyncd).";
+    Finding::new(Health::Wrong, format!("the clock is off by {offset:.1} s"), advice)
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use std::{env, path::PathBuf, process::ExitCode};
 use rcpt_origin::{
     Config, State, build,
     cli::{Cli, Command},
-    doctor, log, serve,
+    doctor,
+    http::serve,
+    telemetry::log,
 };
 use tokio::net::TcpListener;
 

@@ -72,7 +72,6 @@ fn in_order(records: &[Mx], random: &mut impl Rng) -> Option<Vec<Arc<str>>> {
 /// Whether `host` can be asked for an address: a host name that is no IP address and not special-use.
 ///
 /// Underscores are no part of a host name (RFC 1123 §2.1) and stand in real MX records.
-#[must_use]
 pub fn is_resolvable(host: &str) -> bool {
     let label = |label: &[u8]| {
         (1..=63).contains(&label.len())

@@ -1,3 +1,5 @@
+//! What the handlers share, and how it is set up.
+
 use std::{
     io,
     net::{IpAddr, UdpSocket},
@@ -7,18 +9,22 @@ use std::{
 use tokio::sync::Semaphore;
 
 use crate::{
-    config::Config, dial::Dialer, dns::Dns, metrics::Metrics, mx::guard::Guard,
-    port_check::PortCheck, probe::Prober, smtp::Tls,
+    config::Config,
+    dns::Dns,
+    mx::guard::Guard,
+    probe::Prober,
+    smtp::{Dialer, Tls},
+    telemetry::{metrics::Metrics, port_check::PortCheck},
 };
 
 /// What the handlers share.
 pub struct State {
-    pub prober: Prober,
+    pub prober: Arc<Prober>,
     pub metrics: Metrics,
     /// One permit for each probe in progress.
-    pub slots: Semaphore,
+    pub permits: Semaphore,
     /// How many of them batches may take.
-    pub batch_slots: Semaphore,
+    pub batch_permits: Semaphore,
     pub port_check: PortCheck,
 }
 
@@ -50,11 +56,11 @@ impl State {
         let guard = Guard::new(config.allow_networks.clone(), own);
         let dns = Dns::new(&config.nameservers, config.dns_timeout)?;
         let dialer = Dialer::new(config.connect_timeout);
-        let slots = Semaphore::new(config.max_probes);
-        let batch_slots = Semaphore::new(config.max_probes.div_ceil(2));
+        let permits = Semaphore::new(config.max_probes);
+        let batch_permits = Semaphore::new(config.max_probes.div_ceil(2));
         let port_check = PortCheck::new(config.port_check.clone(), config.connect_timeout);
         let prober = Prober::new(config, dns, guard, dialer, Tls::new()?);
         let metrics = Metrics::default();
-        Ok(Arc::new(Self { prober, metrics, slots, batch_slots, port_check }))
+        Ok(Arc::new(Self { prober, metrics, permits, batch_permits, port_check }))
     }
 }

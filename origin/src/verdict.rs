@@ -17,7 +17,7 @@ use std::time::Duration;
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 
 use crate::{
-    pace::Signal,
+    pool::Signal,
     smtp::{Broken, Reply},
 };
 use evidence::Evidence;
@@ -75,7 +75,9 @@ impl Finding {
                 Some(Signal::Refused { blocked, after: after() })
             }
             _ if blocked => Some(Signal::Doubtful { after: after() }),
-            _ if matches!(self.status, Status::Accepted | Status::Refused) => Some(Signal::Welcome),
+            _ if matches!(self.status, Status::Accepted | Status::Refused) => {
+                Some(Signal::Answered)
+            }
             _ => None,
         }
     }

@@ -1,14 +1,14 @@
 //! Verdicts from whole dialogues over real sockets, the hostile ones included.
 
-mod stage;
+mod harness;
 
 use std::time::{Duration, Instant};
 
+use harness::{MailServer, drain, origin, verdict};
 use rcpt_shared::{
     Reason, Stage,
     Status::{self, BlockedByProvider, SmtpConnectError, SmtpTimeout},
 };
-use stage::{MailServer, drain, origin, verdict};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},

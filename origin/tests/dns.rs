@@ -1,7 +1,7 @@
 //! From DNS to the hosts that are asked: a nameserver that answers from a table, and mail servers on
 //! several loopback addresses with one port.
 
-mod stage;
+mod harness;
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -9,6 +9,7 @@ use std::{
 };
 
 use axum::Router;
+use harness::{origin, verdict};
 use hickory_resolver::proto::{
     op::{Message, ResponseCode},
     rr::{
@@ -17,7 +18,6 @@ use hickory_resolver::proto::{
     },
 };
 use rcpt_shared::{Reason, Stage, Status, Verdict};
-use stage::{origin, verdict};
 use tokio::{
     io::{AsyncWriteExt as _, BufReader},
     net::{TcpListener, UdpSocket},
@@ -166,7 +166,9 @@ impl Internet {
                     seen.lock().unwrap().push(stream.local_addr().unwrap().ip());
                     let mut stream = BufReader::new(stream);
                     stream.write_all(format!("{banner}\r\n").as_bytes()).await.unwrap();
-                    tokio::spawn(async move { stage::obey(&mut stream, "", "250 ok", rcpt).await });
+                    tokio::spawn(
+                        async move { harness::obey(&mut stream, "", "250 ok", rcpt).await },
+                    );
                 }
             }));
         }

@@ -105,7 +105,7 @@ fn stream(random: &mut StdRng) -> Vec<Vec<u8>> {
     turns
 }
 
-/// P1, the pure half: the dialogue and the policy over what a server may say. Time has its tests with
+/// The pure half of docs/trust.md, P1: the dialogue and the policy over what a server may say. Time has its tests with
 /// real servers.
 #[test]
 fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
@@ -162,7 +162,7 @@ fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
     assert!(answered > STREAMS / 10, "the generator has lost its way: {answered}");
 }
 
-/// P5: whatever passes for an address is one line on the wire.
+/// docs/trust.md, P5: whatever passes for an address is one line on the wire.
 #[test]
 fn a_million_addresses_inject_nothing() {
     const EACH: usize = 500_000;
@@ -205,7 +205,7 @@ fn a_million_addresses_inject_nothing() {
     assert!(parsed > EACH / 10, "{parsed}");
 }
 
-/// P4: the first, the last and some in between of every special range, in each form they may take.
+/// docs/trust.md, P4: the first, the last and some in between of every special range, in each form they may take.
 #[test]
 fn no_special_address_is_dialled_in_any_form() {
     const RANGES: [(&str, u32); 16] = [

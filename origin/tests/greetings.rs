@@ -1,11 +1,11 @@
 //! EHLO or HELO: what a host takes is remembered.
 
-mod stage;
+mod harness;
 
 use std::sync::{Arc, Mutex};
 
+use harness::{MailServer, origin, verdict};
 use rcpt_shared::{Reason, Status};
-use stage::{MailServer, origin, verdict};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 /// The commands of each session, in the order of sessions.

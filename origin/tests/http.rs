@@ -1,16 +1,16 @@
 //! The HTTP interface.
 
-mod stage;
+mod harness;
 
 use axum::{
     body::{Body, to_bytes},
     http::{Request, StatusCode},
 };
-use serde_json::json;
-use stage::{
+use harness::{
     MailServer, REQUEST_ID, body, drain, json_of, origin, probe_request, send, state, ticket,
     verdict,
 };
+use serde_json::json;
 
 const ADDRESS: &str = "user@sandbox.test";
 
@@ -77,14 +77,14 @@ async fn above_max_probes_it_is_503_with_retry_after() {
     let server = MailServer::serving(|stream, _| drain(stream)).await;
     let state = state(&[("RCPT_ROUTES", &server.route()), ("RCPT_MAX_PROBES", "1")]);
     let origin = rcpt_origin::build(state.clone());
-    let slot = state.slots.try_acquire().unwrap();
+    let permit = state.permits.try_acquire().unwrap();
     let response = send(&origin, probe_request(body(ADDRESS))).await;
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(response.headers()["retry-after"], "1");
     assert_eq!(json_of(response).await, json!({"detail": "No room for a further probe."}));
-    drop(slot);
+    drop(permit);
     let response = send(&origin, probe_request(body("a@nowhere.invalid"))).await;
-    assert_eq!(response.status(), StatusCode::OK, "the slot is free again");
+    assert_eq!(response.status(), StatusCode::OK, "the permit is free again");
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn every_response_has_a_request_id() {
 }
 
 #[tokio::test]
-async fn metrics_count_verdicts_and_name_nobody() {
+async fn metrics_count_verdicts_and_name_no_one() {
     let server = MailServer::answering("220 mx", "", "250 ok").await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     verdict(&origin, ADDRESS).await;

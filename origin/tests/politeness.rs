@@ -1,6 +1,6 @@
-//! P7 as it is in production: the host is found in DNS, and no route exempts it.
+//! Politeness (docs/trust.md, P7) as it is in production: the host is found in DNS, and no route exempts it.
 
-mod stage;
+mod harness;
 
 use std::{
     net::SocketAddr,
@@ -10,6 +10,7 @@ use std::{
     },
 };
 
+use harness::{MailServer, obey, origin, verdict};
 use hickory_resolver::proto::{
     op::Message,
     rr::{
@@ -18,7 +19,6 @@ use hickory_resolver::proto::{
     },
 };
 use rcpt_shared::{Reason, Status};
-use stage::{MailServer, obey, origin, verdict};
 use tokio::{
     io::{AsyncWriteExt as _, BufReader},
     net::UdpSocket,
@@ -85,7 +85,7 @@ async fn a_thousand_addresses_of_many_domains_at_one_host_share_two_sessions() {
     let told = all.join_all().await;
     let answered = told.iter().filter(|status| **status == Status::Accepted).count();
     assert!(most.load(Ordering::Relaxed) <= 2, "{}", most.load(Ordering::Relaxed));
-    // On a very busy machine some find no slot within the budget; that is told as our limit.
+    // On a very busy machine some find no session within the budget; that is told as our limit.
     assert!(answered >= 200, "{answered}");
     let ours = told.iter().filter(|status| **status == Status::FatalException).count();
     assert_eq!(answered + ours, 1_000);

@@ -1,15 +1,15 @@
 //! Sessions over real sockets: what is shared, what is not, and how politely.
 
-mod stage;
+mod harness;
 
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
+use harness::{MailServer, detailed, origin, verdict};
 use rcpt_origin::probe::Prober;
 use rcpt_shared::{Address, CatchAll, Reason, Stage, Status};
-use stage::{MailServer, detailed, origin, verdict};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::TcpStream,
@@ -107,7 +107,7 @@ async fn identical_questions_in_flight_are_asked_once() {
 }
 
 #[tokio::test]
-async fn details_hold_the_evidence_and_nobodys_address() {
+async fn details_hold_the_evidence_and_no_address() {
     let seen = Arc::new(Seen::default());
     let server = server(&seen, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
@@ -150,7 +150,7 @@ async fn a_verdict_without_a_session_has_details_too() {
     );
 }
 
-/// P7, over sockets: a route stands in for DNS, and the limit is put on it by hand.
+/// Politeness over sockets (docs/trust.md, P7): a route stands in for DNS, and the limit is put on it by hand.
 #[tokio::test]
 async fn a_batch_for_one_domain_keeps_to_two_sessions_and_answers_every_address() {
     let seen = Arc::new(Seen::default());
@@ -159,10 +159,10 @@ async fn a_batch_for_one_domain_keeps_to_two_sessions_and_answers_every_address(
     let addresses: Vec<_> = (0..500).map(|n| format!("known{n}@sandbox.test")).collect();
     let body = serde_json::json!({ "addresses": addresses }).to_string();
     let request = axum::http::Request::post("/v1/probe/batch")
-        .header("authorization", format!("Bearer {}", stage::ticket(&body)))
+        .header("authorization", format!("Bearer {}", harness::ticket(&body)))
         .body(axum::body::Body::from(body))
         .unwrap();
-    let response = stage::send(&origin, request).await;
+    let response = harness::send(&origin, request).await;
     assert_eq!(response.status(), axum::http::StatusCode::OK);
     assert_eq!(response.headers()["content-type"], "application/x-ndjson");
     let text = axum::body::to_bytes(response.into_body(), 1_000_000).await.unwrap();
@@ -187,10 +187,10 @@ async fn a_batch_of_none_or_too_many_is_malformed() {
     for count in [0, 501] {
         let body = serde_json::json!({ "addresses": vec!["a@b.invalid"; count] }).to_string();
         let request = axum::http::Request::post("/v1/probe/batch")
-            .header("authorization", format!("Bearer {}", stage::ticket(&body)))
+            .header("authorization", format!("Bearer {}", harness::ticket(&body)))
             .body(axum::body::Body::from(body))
             .unwrap();
-        let response = stage::send(&origin, request).await;
+        let response = harness::send(&origin, request).await;
         assert_eq!(response.status(), axum::http::StatusCode::BAD_REQUEST, "{count}");
     }
 }
@@ -198,7 +198,7 @@ async fn a_batch_of_none_or_too_many_is_malformed() {
 /// The future of a probe is what a silent server makes us hold.
 #[tokio::test]
 async fn a_probe_in_waiting_is_small() {
-    let state = stage::state(&[]);
+    let state = harness::state(&[]);
     let address = Address::parse("user@sandbox.test").unwrap();
     let size = std::mem::size_of_val(&Prober::probe(&state.prober, &address, false));
     assert!(size <= 1_024, "{size}");

@@ -1,11 +1,11 @@
 //! STARTTLS: when it is used, and what happens when it fails.
 
-mod stage;
+mod harness;
 
 use std::sync::{Arc, Mutex};
 
+use harness::{MailServer, obey, origin, verdict};
 use rcpt_shared::{Reason, Stage, Status};
-use stage::{MailServer, obey, origin, verdict};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio_rustls::{
     TlsAcceptor,
@@ -30,7 +30,7 @@ enum Handshake {
 type Handshakes = Arc<Mutex<Vec<Option<HandshakeKind>>>>;
 
 /// A server that accepts the recipient only inside TLS, or also outside when not `demanding`. Its
-/// certificate is signed by nobody and names nobody.
+/// certificate is self-signed and for another name.
 async fn server(demanding: bool, handshake: Handshake) -> MailServer {
     watched(demanding, handshake, Handshakes::default()).await
 }
@@ -101,7 +101,7 @@ async fn always_encrypts_when_the_server_offers_it() {
 }
 
 #[tokio::test]
-async fn a_failed_handshake_is_retried_in_the_clear_only_where_nobody_demanded_it() {
+async fn a_failed_handshake_is_retried_in_the_clear_only_where_it_was_not_demanded() {
     assert_eq!(asked(&server(false, Handshake::Fails).await, "always").await, CLEAR);
     assert_eq!(asked(&server(true, Handshake::Fails).await, "always").await, FAILED);
     assert_eq!(asked(&server(true, Handshake::Fails).await, "on_demand").await, FAILED);

@@ -80,6 +80,11 @@ impl KeyRing {
         self.entries.iter().find(|entry| entry.kid == kid).map(|entry| entry.secret.expose_secret())
     }
 
+    /// The name of each live secret, the signing one first.
+    pub fn kids(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.kid.as_str())
+    }
+
     /// An HMAC under the signing secret, ready for its message.
     #[must_use]
     pub fn signing_mac(&self) -> Hmac<Sha256> {
@@ -95,7 +100,7 @@ impl KeyRing {
 
 impl fmt::Debug for KeyRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kids: Vec<_> = self.entries.iter().map(|entry| entry.kid.as_str()).collect();
+        let kids: Vec<_> = self.kids().collect();
         f.debug_struct("KeyRing").field("kids", &kids).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! The ticket: what lets the edge, and nobody else, ask an origin for a verdict.
+//! The ticket: what lets the edge alone ask an origin for a verdict.
 //!
 //! A short-lived HS256 JWT in `Authorization: Bearer`, bound to the request's body by its SHA-256, so
 //! that a captured ticket asks for nothing but the same probe, for a minute.

@@ -4,8 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { launch, openWindow } from "./browser.mjs";
-import { ROOT } from "./processes.mjs";
-import { startStack } from "./stack.mjs";
+import { ROOT, startStack } from "./stack.mjs";
 
 const VISITS = 15;
 const DIST = path.join(ROOT, "edge/portal/dist");

@@ -4,6 +4,7 @@ import { after, before, describe } from "node:test";
 import * as apiKey from "./suites/api-key.mjs";
 import * as docs from "./suites/docs.mjs";
 import * as faults from "./suites/faults.mjs";
+import * as firstPage from "./suites/first-page.mjs";
 import * as keyboard from "./suites/keyboard.mjs";
 import * as overview from "./suites/overview.mjs";
 import * as pages from "./suites/pages.mjs";
@@ -11,6 +12,7 @@ import * as registration from "./suites/registration.mjs";
 import * as settings from "./suites/settings.mjs";
 import * as signIn from "./suites/sign-in.mjs";
 import * as twoFactor from "./suites/two-factor.mjs";
+import * as words from "./suites/words.mjs";
 import { World } from "./world.mjs";
 
 describe("the portal", () => {
@@ -19,6 +21,7 @@ describe("the portal", () => {
   after(() => world.stop());
   for (const { suite } of [
     pages,
+    firstPage,
     registration,
     signIn,
     overview,
@@ -28,6 +31,7 @@ describe("the portal", () => {
     docs,
     keyboard,
     faults,
+    words,
   ])
     suite(world);
 });

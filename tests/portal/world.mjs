@@ -1,7 +1,6 @@
 // What every suite shares: one running service, one browser, and people who use them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Authenticator } from "./authenticator.mjs";
 import { assertAccessible, launch, openWindow } from "./browser.mjs";
 import { startStack } from "./stack.mjs";
 
@@ -26,34 +25,17 @@ export class World {
     return `reader${this.#people}@portal-tests.net`;
   }
 
-  /** A confirmed account, made over the API. */
+  /** A confirmed account, as the harness makes it. */
   async account(email = this.newEmail()) {
-    const { stack } = this;
-    assert.equal(
-      (await stack.api("POST", "/v1/auth/register", { body: { email, password: PASSWORD } })).status,
-      201,
-    );
-    const token = new URL((await stack.mail(email)).link).searchParams.get("token");
-    const { status, body } = await stack.api("POST", "/v1/auth/verify-email", { body: { token } });
-    assert.equal(status, 200);
-    return { email, apiKey: body.api_key, token: body.token };
+    const { token, api_key: apiKey } = await this.stack.tell("account", { email });
+    return { email, apiKey, token };
   }
 
   /** A confirmed account with two-factor authentication on. */
   async securedAccount(email = this.newEmail()) {
-    const account = await this.account(email);
-    const headers = { Authorization: `Bearer ${account.token}` };
-    const setUp = await this.stack.api("POST", "/v1/auth/totp/setup", {
-      headers,
-      body: { password: PASSWORD },
-    });
-    const authenticator = new Authenticator(setUp.body.secret);
-    const enabled = await this.stack.api("POST", "/v1/auth/totp/enable", {
-      headers,
-      body: { totp_code: await authenticator.code() },
-    });
-    assert.equal(enabled.status, 200, JSON.stringify(enabled.body));
-    return { ...account, authenticator, recoveryCodes: enabled.body.recovery_codes };
+    const made = await this.stack.tell("account", { email, two_factor: true });
+    const { token, api_key: apiKey, secret, recovery_codes: recoveryCodes } = made;
+    return { email, apiKey, token, authenticator: this.stack.authenticator(secret), recoveryCodes };
   }
 
   /** One test in a window of its own, which must end without anything that may never happen. */

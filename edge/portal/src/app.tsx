@@ -1,81 +1,66 @@
-import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { go, nextPage, usePath } from "./navigation";
-import { type Page, pageAt } from "./pages";
-import { useSession } from "./session";
-import { Button } from "./ui/button";
+// The frame and the page of the address bar, for people who may see it.
+import { LocationProvider, Route, Router, useLocation } from "preact-iso/router";
+import { useEffect } from "preact/hooks";
+import { CONTENTS } from "./contents";
+import { OURS, nextPage } from "./navigation";
+import { PAGES, type Page } from "./pages";
+import * as session from "./session";
+import { LazyPage, Waiting } from "./ui/lazy-page";
 import { Shell } from "./ui/shell";
 
-/** The page of the address bar, for who may see it. */
 export function App() {
-  const path = usePath();
-  const member = useSession() !== undefined;
-  const page = pageAt(path);
+  return (
+    <LocationProvider scope={OURS}>
+      <Frame />
+    </LocationProvider>
+  );
+}
+
+function Frame() {
+  const { path } = useLocation();
+  return (
+    <Shell path={path}>
+      <Router>
+        {ROUTES.map(({ path, component }) =>
+          path === null ? (
+            <Route default component={component} />
+          ) : (
+            <Route path={path} component={component} />
+          ),
+        )}
+      </Router>
+    </Shell>
+  );
+}
+
+/** One component for each page: the router tells pages apart by them. */
+const ROUTES = PAGES.map((page) => ({
+  path: page.path,
+  component: () => <Guarded page={page} />,
+}));
+
+function Guarded({ page }: { page: Page }) {
+  const { route } = useLocation();
+  const member = session.useSession() !== undefined;
   const elsewhere = redirection(page, member);
   useEffect(() => {
-    if (elsewhere !== undefined) go(elsewhere, { replace: true });
+    if (elsewhere !== undefined) route(elsewhere, true);
   }, [elsewhere]);
-  return <Shell path={path}>{elsewhere === undefined ? <Current page={page} /> : <Waiting />}</Shell>;
+  if (elsewhere !== undefined) return <Waiting />;
+  const content = CONTENTS[page.name];
+  return "here" in content ? <content.here /> : <LazyPage load={content.load} />;
 }
 
 function redirection(page: Page, member: boolean): string | undefined {
-  if (page.access === "member" && !member) return `/sign-in?next=${page.path}`;
   if (page.access === "guest" && member) return nextPage();
-  return undefined;
-}
-
-function Current({ page }: { page: Page }) {
-  const { content } = page;
-  useEffect(() => {
-    if (location.hash === "") window.scrollTo(0, 0);
-  }, [page]);
-  return "here" in content ? (
-    <content.here key={page.name} />
-  ) : (
-    <Loading key={page.name} load={content.load} />
-  );
-}
-
-function Loading({ load }: { load: () => Promise<{ default: ComponentType }> }) {
-  const [loaded, setLoaded] = useState<{ Component: ComponentType }>();
-  const [failed, setFailed] = useState(false);
-  const [attempt, setAttempt] = useState(0);
-  useEffect(() => {
-    setFailed(false);
-    load().then(
-      ({ default: Component }) => setLoaded({ Component }),
-      () => setFailed(true),
-    );
-  }, [attempt]);
-  if (failed) return <NotLoaded onRetry={() => setAttempt(attempt + 1)} />;
-  return loaded === undefined ? <Waiting /> : <loaded.Component />;
-}
-
-function Waiting() {
-  return (
-    <main class="page narrow" aria-busy="true">
-      <div class="skeleton" role="status" aria-label="Loading the page">
-        <div class="bone line" />
-        <div class="bone block" />
-      </div>
-    </main>
-  );
-}
-
-/** The network is gone, or a newer portal has replaced the files of this one. */
-function NotLoaded({ onRetry }: { onRetry: () => void }) {
-  return (
-    <main class="page narrow" id="content">
-      <section class="unavailable" role="alert">
-        <h1>This page could not be loaded</h1>
-        <p>Check your connection and try again. If that does not help, load the whole site again.</p>
-        <div class="actions">
-          <Button kind="primary" onClick={onRetry}>
-            Try again
-          </Button>
-          <Button onClick={() => location.reload()}>Load the site again</Button>
-        </div>
-      </section>
-    </main>
-  );
+  if (page.access !== "member" || member) return undefined;
+  switch (session.lastEnding()) {
+    case "deleted":
+      return "/deleted";
+    case "signed-out":
+    case "everywhere":
+      return "/sign-in";
+    default:
+      return `/sign-in?next=${page.path}`;
+  }
 }

@@ -1,2 +1,17 @@
+// What the build puts in, for the type checker.
+
 /** Where the API is, without a trailing slash; empty when it is on the portal's own origin. */
 declare const API_URL: string;
+
+/** Pages of the operator's, as full URLs; empty where there is none. */
+declare const CONTACT_URL: string;
+declare const TERMS_URL: string;
+declare const STATUS_URL: string;
+
+/** Styles of one component: each class under the name that the build gave it. */
+declare module "*.module.css" {
+  const classes: Readonly<Record<string, string>>;
+  export default classes;
+}
+
+declare module "*.css";

@@ -1,7 +1,5 @@
-/**
- * The token of a mailed link, taken when the page loads: it leaves the address bar, and with it the
- * history, bookmarks and screenshots, before anything is drawn.
- */
+// The token of a mailed link, taken when the page loads: it leaves the address bar, and with it the
+// history, bookmarks and screenshots, before anything is drawn.
 let token: string | undefined;
 
 export function takeFromAddressBar(): void {
@@ -18,7 +16,7 @@ export function mailedToken(): string | undefined {
   return token;
 }
 
-/** It was used, or turned out to be of no use. */
+/** For a token that was used. */
 export function forgetMailedToken(): void {
   token = undefined;
 }

@@ -1,50 +1,77 @@
-import type { ComponentType } from "preact";
-import pages from "../pages.json";
-import ApiKey from "./pages/api-key";
-import Forgot from "./pages/forgot";
-import Home from "./pages/home";
-import NotFound from "./pages/not-found";
-import Overview from "./pages/overview";
-import Register from "./pages/register";
-import Reset from "./pages/reset";
-import SignIn from "./pages/sign-in";
-import Verify from "./pages/verify";
+// Every page of the portal: where it is, what its tab says, and who may see it. Data only, so that the
+// build, the navigation and the pages themselves can all read it.
 
-/** A page of the portal; `path` is null for the one that is shown where there is none. */
-export interface Page {
-  path: string | null;
+/** `guest` pages are for people who are not signed in, `member` pages for those who are. */
+export type Access = "anyone" | "guest" | "member";
+
+interface Listed {
+  /** Null for the page that is shown where there is none. */
+  path: `/${string}` | null;
   name: string;
   title: string;
-  access: string;
-  content: Content;
+  access: Access;
+  /** The file of `src/pages` that it comes with, which its document preloads. */
+  file: "home" | "privacy" | "guest" | "member" | "docs";
+  /** For search engines and link previews. Pages without one are not listed anywhere. */
+  description: string | null;
 }
 
-/** The pages on the way to a first verdict come at once; the two large ones when they are opened. */
-export type Content = { here: ComponentType } | { load: () => Promise<{ default: ComponentType }> };
+const GUEST = { access: "guest", file: "guest", description: null } as const;
+const ANYONE = { access: "anyone", file: "guest", description: null } as const;
+const MEMBER = { access: "member", file: "member", description: null } as const;
 
-const CONTENTS: Record<string, Content> = {
-  home: { here: Home },
-  register: { here: Register },
-  "sign-in": { here: SignIn },
-  verify: { here: Verify },
-  forgot: { here: Forgot },
-  reset: { here: Reset },
-  overview: { here: Overview },
-  "api-key": { here: ApiKey },
-  settings: { load: () => import("./pages/settings") },
-  docs: { load: () => import("./pages/docs") },
-  "not-found": { here: NotFound },
-};
+export const PAGES = [
+  {
+    path: "/",
+    name: "home",
+    title: "Can this address receive mail?",
+    access: "anyone",
+    file: "home",
+    description:
+      "Check an email address with its own mail server, without sending anything. A blocked check is never called a bad address. 100 free checks a day.",
+  },
+  {
+    ...GUEST,
+    path: "/register",
+    name: "register",
+    title: "Create your account",
+    description:
+      "Create a free rcpt account: 100 email address checks every day, and an API key in a minute.",
+  },
+  {
+    path: "/docs",
+    name: "docs",
+    title: "API reference",
+    access: "anyone",
+    file: "docs",
+    description:
+      "The rcpt API: check an email address with one request, in curl, Python or JavaScript. Every endpoint, status and reason.",
+  },
+  {
+    path: "/privacy",
+    name: "privacy",
+    title: "Privacy",
+    access: "anyone",
+    file: "privacy",
+    description:
+      "What rcpt keeps and what it doesn’t: the addresses you check are never stored or logged, and there are no trackers.",
+  },
+  { ...GUEST, path: "/sign-in", name: "sign-in", title: "Sign in" },
+  { ...ANYONE, path: "/verify", name: "verify", title: "Confirm your email address" },
+  { ...ANYONE, path: "/forgot", name: "forgot", title: "Forgot your password?" },
+  { ...ANYONE, path: "/reset", name: "reset", title: "Set a new password" },
+  { ...ANYONE, path: "/deleted", name: "deleted", title: "Your account has been deleted" },
+  { ...MEMBER, path: "/overview", name: "overview", title: "Overview" },
+  { ...MEMBER, path: "/api-key", name: "api-key", title: "API key" },
+  { ...MEMBER, path: "/settings", name: "settings", title: "Settings" },
+  { ...ANYONE, path: null, name: "not-found", title: "Page not found" },
+] as const satisfies readonly Listed[];
 
-const ALL: Page[] = pages.map((page) => ({ ...page, content: CONTENTS[page.name]! }));
-const NOT_FOUND = ALL.find((page) => page.path === null)!;
+export type Page = (typeof PAGES)[number];
+export type PageName = Page["name"];
 
 /** The page at a path; a trailing slash makes no difference. */
-export function pageAt(path: string): Page {
+export function pageAt(path: string): Page | undefined {
   const plain = path.length > 1 ? path.replace(/\/+$/, "") : path;
-  return ALL.find((page) => page.path === plain) ?? NOT_FOUND;
-}
-
-export function isPage(path: string): boolean {
-  return pageAt(path) !== NOT_FOUND;
+  return PAGES.find((page) => page.path !== null && page.path === plain);
 }

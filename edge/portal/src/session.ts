@@ -1,10 +1,11 @@
+// The session that sign-in gave: kept in this browser and shared by its tabs, so that a link opened in a
+// new tab is signed in, and signing out in one tab signs out all of them.
 import { useEffect, useState } from "preact/hooks";
 import type { components } from "./api/schema";
 
-/** What sign-in gave: in memory and, for reloads of this one tab, in `sessionStorage`. */
 export type Session = components["schemas"]["SessionCredentials"];
 
-/** Why there is no session any more; told on the sign-in page. */
+/** Why there is no session any more; the sign-in page says it. */
 export type Ending = "expired" | "signed-out" | "everywhere" | "deleted";
 
 const STORED = "rcpt.session";
@@ -40,36 +41,58 @@ export function end(why: Ending): void {
 /** The session, followed as it changes. */
 export function useSession(): Session | undefined {
   const [, redraw] = useState({});
-  useEffect(() => {
-    const listener = () => redraw({});
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
-  }, []);
+  useEffect(() => listen(() => redraw({})), []);
   return session;
+}
+
+/** Calls back whenever the session changes; the result ends that. */
+export function listen(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+/** Takes over what other tabs of this browser do. */
+export function followOtherTabs(): void {
+  window.addEventListener("storage", ({ key }) => {
+    // A null key means that everything was removed.
+    if (key !== null && key !== STORED) return;
+    const before = session;
+    session = restored();
+    ending = before !== undefined && session === undefined ? "signed-out" : undefined;
+    announce();
+  });
 }
 
 function change(to: Session | undefined): void {
   session = to;
   try {
-    if (to === undefined) sessionStorage.removeItem(STORED);
-    else sessionStorage.setItem(STORED, JSON.stringify(to));
+    if (to === undefined) localStorage.removeItem(STORED);
+    else localStorage.setItem(STORED, JSON.stringify(to));
   } catch {
     // Storage is full or forbidden: the session then lives in memory alone.
   }
+  announce();
+}
+
+function announce(): void {
   for (const listener of listeners) listener();
 }
 
 function restored(): Session | undefined {
   try {
-    const stored: unknown = JSON.parse(sessionStorage.getItem(STORED) ?? "null");
-    const whole =
-      typeof stored === "object" &&
-      stored !== null &&
-      "token" in stored &&
-      "api_key" in stored &&
-      "email" in stored;
-    return whole ? (stored as Session) : undefined;
+    const stored: unknown = JSON.parse(localStorage.getItem(STORED) ?? "null");
+    return isSession(stored) ? stored : undefined;
   } catch {
     return undefined;
   }
+}
+
+function isSession(stored: unknown): stored is Session {
+  return (
+    typeof stored === "object" &&
+    stored !== null &&
+    "token" in stored &&
+    "api_key" in stored &&
+    "email" in stored
+  );
 }

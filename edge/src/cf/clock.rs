@@ -1,3 +1,5 @@
+//! The Worker's clock, timers and time limits.
+
 use std::{
     future::{Future, poll_fn},
     pin::pin,
@@ -8,14 +10,12 @@ use std::{
 use worker::{Delay, js_sys, send::IntoSendFuture as _};
 
 /// The Worker's clock, unix milliseconds. It stands still between I/O.
-#[must_use]
 pub fn now_ms() -> u64 {
     // A whole number below 2^53.
     js_sys::Date::now() as u64
 }
 
 /// The Worker's clock, unix seconds.
-#[must_use]
 pub fn now() -> u64 {
     now_ms() / 1000
 }

@@ -1,6 +1,6 @@
 //! D1 behind typed parameters and rows.
 
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use worker::{D1Database, D1PreparedStatement, D1Result, D1Type, send::IntoSendFuture as _};
 
 use super::meter::{Part, timed};
@@ -51,7 +51,6 @@ fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 impl Database {
-    #[must_use]
     pub const fn new(database: D1Database) -> Self {
         Self(database)
     }
@@ -69,10 +68,26 @@ impl Database {
         timed(Part::D1(1), first).await.map_err(failed)
     }
 
+    /// Runs one statement in one round trip and says whether a row came back.
+    ///
+    /// # Errors
+    /// [`Error::unavailable`] when the database fails.
+    pub async fn any(&self, statement: Statement<'_>) -> Result<bool, Error> {
+        self.first::<Found>(statement).await.map(|row| row.is_some())
+    }
+
+    /// Runs one statement in one round trip, whatever it returns.
+    ///
+    /// # Errors
+    /// [`Error::unavailable`] when the database fails.
+    pub async fn run(&self, statement: Statement<'_>) -> Result<(), Error> {
+        self.batch(&[statement]).await.map(drop)
+    }
+
     /// Runs the statements as one transaction in one round trip.
     ///
     /// # Errors
-    /// As [`Self::first`]; then none of the statements has had an effect.
+    /// [`Error::unavailable`] when the database fails; then none of the statements has had an effect.
     pub async fn batch(&self, statements: &[Statement<'_>]) -> Result<Rows, Error> {
         let prepared: Vec<_> = statements
             .iter()
@@ -95,17 +110,43 @@ impl Database {
     }
 }
 
+/// A row of which only its presence matters.
+#[derive(Deserialize)]
+struct Found {}
+
 /// The results of a batch, in the order of its statements.
 #[derive(Debug)]
 pub struct Rows(Vec<D1Result>);
 
 impl Rows {
+    /// All rows of the statement at `index`.
+    ///
+    /// # Errors
+    /// [`Error::unavailable`] when one does not have the shape of `T`.
+    pub fn all<T: DeserializeOwned>(&self, index: usize) -> Result<Vec<T>, Error> {
+        let result = self.0.get(index).ok_or_else(|| failed("a result is missing"))?;
+        result.results::<T>().map_err(failed)
+    }
+
+    /// How many rows the statement at `index` has changed, rows of indexes included.
+    pub fn changed(&self, index: usize) -> usize {
+        let meta = self.0.get(index).and_then(|result| result.meta().ok()?);
+        meta.and_then(|meta| meta.changes).unwrap_or_default()
+    }
+
     /// The first row of the statement at `index`.
     ///
     /// # Errors
-    /// As [`Database::first`].
+    /// [`Error::unavailable`] when the row does not have the shape of `T`.
     pub fn first<T: DeserializeOwned>(&self, index: usize) -> Result<Option<T>, Error> {
-        let result = self.0.get(index).ok_or_else(|| failed("a result is missing"))?;
-        Ok(result.results::<T>().map_err(failed)?.into_iter().next())
+        Ok(self.all(index)?.into_iter().next())
+    }
+
+    /// Whether the statement at `index` returned a row.
+    ///
+    /// # Errors
+    /// [`Error::unavailable`] when there is no such statement.
+    pub fn any(&self, index: usize) -> Result<bool, Error> {
+        self.first::<Found>(index).map(|row| row.is_some())
     }
 }

@@ -1,3 +1,5 @@
+//! The `send_email` binding.
+
 use worker::{
     Env, SendEmail,
     email::SendEmailBuilder,
@@ -5,14 +7,21 @@ use worker::{
     send::IntoSendFuture as _,
 };
 
-use crate::{
-    error::Error,
-    mail::{LANGUAGE, Mail},
-};
+use crate::error::Error;
 
 const BINDING: &str = "MAIL";
 
-/// The `send_email` binding.
+/// One mail in its envelope; the sender is the mailer's own.
+pub struct Message<'a> {
+    pub to: &'a str,
+    pub subject: &'a str,
+    /// `text/plain` and `text/html`, the same words.
+    pub text: String,
+    pub html: String,
+    /// RFC 3282.
+    pub language: &'a str,
+}
+
 #[derive(Debug)]
 pub struct Mailer {
     binding: SendEmail,
@@ -30,14 +39,14 @@ impl Mailer {
     ///
     /// # Errors
     /// [`Error::unavailable`] when it cannot be handed over.
-    pub async fn send(&self, to: &str, mail: &Mail) -> Result<(), Error> {
-        let message = SendEmailBuilder::builder(&self.from, to, mail.subject)
-            .text(&mail.to_text())
-            .html(&mail.to_html())
-            .headers(&headers())
+    pub async fn send(&self, message: Message<'_>) -> Result<(), Error> {
+        let built = SendEmailBuilder::builder(&self.from, message.to, message.subject)
+            .text(&message.text)
+            .html(&message.html)
+            .headers(&headers(message.language))
             .build();
         // The result is not looked at: locally it has no message id, and asking for one panics.
-        async move { self.binding.send_with_builder(&message).await.map(drop) }
+        async move { self.binding.send_with_builder(&built).await.map(drop) }
             .into_send()
             .await
             // The runtime's text may quote the recipient, so it stays out of the log.
@@ -45,10 +54,9 @@ impl Mailer {
     }
 }
 
-/// RFC 3282.
-fn headers() -> Object<JsString> {
+fn headers(language: &str) -> Object<JsString> {
     let headers = Object::new_typed();
     // Setting a property of a plain object does not fail.
-    let _ = Reflect::set(&headers, &"Content-Language".into(), &LANGUAGE.into());
+    let _ = Reflect::set(&headers, &"Content-Language".into(), &language.into());
     headers
 }

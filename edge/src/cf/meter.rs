@@ -64,7 +64,6 @@ pub struct Expenses {
 }
 
 impl Meter {
-    #[must_use]
     pub fn expenses(&self) -> Expenses {
         let of = |gauge: &Gauge| (gauge.calls.load(Relaxed), gauge.ms.load(Relaxed));
         let (d1_trips, d1_ms) = of(&self.d1);

@@ -1,6 +1,8 @@
-//! Asks the origins for a verdict (architecture §5.4, §7).
+//! Asks the origins for a verdict.
 
-use rcpt_shared::{Address, ProbeRequest, Ticket, Verdict};
+use std::{future::Future, pin::pin, time::Duration};
+
+use rcpt_shared::{Address, KeyRing, ProbeRequest, Ticket, Verdict};
 use worker::{
     AbortSignal, Fetch, Headers, Method, Request, RequestInit, send::IntoSendFuture as _, web_sys,
 };
@@ -8,50 +10,129 @@ use worker::{
 use super::{
     clock,
     meter::{Part, timed},
+    origin_health::{Next, OriginHealth, SILENT_MS, SLOW_MS},
+    rendezvous,
 };
-use crate::{config::Config, error::Error, origins};
+use crate::error::Error;
 
-/// Asks the origins in their order for this domain until one gives a verdict or the budget is over.
-///
-/// # Errors
-/// [`Error::upstream`] when none did, whatever the reason: unreachable, slow, at capacity or talking
-/// nonsense.
-pub async fn probe(
-    config: &Config,
-    address: &Address,
-    details: bool,
-    request_id: &str,
-) -> Result<Verdict, Error> {
-    let body = serde_json::to_string(&ProbeRequest { address: address.clone(), details })
-        .map_err(|error| Error::internal(format!("probe request: {error}")))?;
-    let ticket = Ticket::issue(&config.ticket_secrets, request_id, body.as_bytes(), clock::now())
-        .map_err(|error| Error::internal(format!("ticket: {error}")))?;
-    // The clock moves with I/O, which is all that happens here.
-    let deadline = clock::now_ms().saturating_add(config.upstream_budget_ms.into());
-    let mut failures = Vec::new();
-    for (index, origin) in origins::in_order(&config.origins, address.domain()).iter().enumerate() {
-        let Some(left) = deadline.checked_sub(clock::now_ms()).filter(|left| *left > 0) else {
-            break;
-        };
-        let left = u32::try_from(left).unwrap_or(u32::MAX);
-        match timed(Part::Origin, ask(origin, &ticket, &body, left)).into_send().await {
-            Ok(verdict) => return Ok(verdict),
-            Err(failure) => failures.push(format!("origin {index}: {failure}")),
-        }
-    }
-    Err(Error::upstream(failures.join("; ")))
+/// Milliseconds between two looks at a health check that another request does.
+const LOOK_MS: u64 = 50;
+/// The share of the budget that is kept for each further origin: 1.5 s of 12 s. An origin's own budget
+/// of 10 s fits into what is left.
+const SHARE_OF_THE_NEXT: u64 = 8;
+
+/// The origins, and what it takes to ask them.
+#[derive(Debug)]
+pub struct Origins {
+    urls: Vec<String>,
+    tickets: KeyRing,
+    /// Milliseconds to wait for a verdict, over all origins together.
+    budget_ms: u32,
+    health: OriginHealth,
 }
 
-/// Whether an origin answers its health check within `timeout_ms`.
-pub async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
-    let url = format!("{origin}/health");
-    async move {
-        let request = Request::new(&url, Method::Get)?;
-        Fetch::Request(request).send_with_signal(&timeout(timeout_ms)).await
+impl Origins {
+    pub fn new(urls: &[String], tickets: &KeyRing, budget_ms: u32) -> Self {
+        let health = OriginHealth::default();
+        Self { urls: urls.to_vec(), tickets: tickets.clone(), budget_ms, health }
     }
-    .into_send()
-    .await
-    .is_ok_and(|response| response.status_code() == 200)
+
+    /// Asks the origins in their order for this domain until one gives a verdict or the budget is over.
+    /// Origins that were found hung a short while ago come last.
+    ///
+    /// # Errors
+    /// [`Error::upstream`] when none did, whatever the reason: unreachable, slow, at capacity or talking
+    /// nonsense.
+    pub async fn probe(
+        &self,
+        address: &Address,
+        details: bool,
+        request_id: &str,
+    ) -> Result<Verdict, Error> {
+        let body = serde_json::to_string(&ProbeRequest { address: address.clone(), details })
+            .map_err(|error| Error::internal(format!("probe request: {error}")))?;
+        let ticket = Ticket::issue(&self.tickets, request_id, body.as_bytes(), clock::now())
+            .map_err(|error| Error::internal(format!("ticket: {error}")))?;
+        // The clock moves with I/O, which is all that happens here.
+        let now = clock::now_ms();
+        let deadline = now.saturating_add(self.budget_ms.into());
+        let mut failures = Vec::new();
+        let mut order = rendezvous::in_order(&self.urls, address.domain());
+        order.sort_by_key(|origin| self.health.is_skipped(origin, now));
+        let share = deadline.saturating_sub(now) / SHARE_OF_THE_NEXT;
+        let mut kept = share.saturating_mul(order.len() as u64);
+        for (index, origin) in order.into_iter().enumerate() {
+            kept = kept.saturating_sub(share);
+            let left = deadline.saturating_sub(clock::now_ms());
+            if left == 0 {
+                break;
+            }
+            // At least a share of its own, however many come after it.
+            let patience = left.saturating_sub(kept).max(left.min(share));
+            let patience = u32::try_from(patience).unwrap_or(u32::MAX);
+            let asked = timed(Part::Origin, ask(origin, &ticket, &body, patience));
+            match self.unless_hung(origin, asked).into_send().await {
+                Ok(verdict) => return Ok(verdict),
+                Err(failure) => failures.push(format!("origin {index}: {failure}")),
+            }
+        }
+        Err(Error::upstream(failures.join("; ")))
+    }
+
+    /// What an origin answers, unless it turns out to be hung.
+    async fn unless_hung(
+        &self,
+        origin: &str,
+        asked: impl Future<Output = Result<Verdict, String>>,
+    ) -> Result<Verdict, String> {
+        let mut asked = pin!(asked);
+        let mut wait = SLOW_MS;
+        loop {
+            let answer = clock::within(Duration::from_millis(wait), asked.as_mut()).await;
+            if let Some(answer) = answer {
+                if answer.is_ok() {
+                    self.health.answered(origin, clock::now_ms());
+                }
+                return answer;
+            }
+            wait = match self.health.next(origin, clock::now_ms()) {
+                Next::Wait => SLOW_MS,
+                Next::Look => LOOK_MS,
+                Next::Leave => return Err("hung".to_owned()),
+                // The verdict may come meanwhile; it is then found by the next look.
+                Next::Check => {
+                    self.check_health(origin).await;
+                    0
+                }
+            };
+        }
+    }
+
+    /// Asks an origin for its health. Any answer will do: whether the origin can work is its own to say.
+    /// A connection that fails is not silence either; the probe's own fails with it.
+    async fn check_health(&self, origin: &str) {
+        let silence = Duration::from_millis(SILENT_MS);
+        match clock::within(silence, is_alive(origin, SILENT_MS as u32 * 2)).await {
+            Some(_) => self.health.answered(origin, clock::now_ms()),
+            None => self.health.silent(origin, clock::now_ms()),
+        }
+    }
+
+    /// Whether at least one origin answers its health check within `timeout_ms`.
+    pub async fn is_any_alive(&self, timeout_ms: u32) -> bool {
+        for origin in &self.urls {
+            if is_alive(origin, timeout_ms).into_send().await {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
+    let Ok(request) = Request::new(&format!("{origin}/health"), Method::Get) else { return false };
+    let response = Fetch::Request(request).send_with_signal(&timeout(timeout_ms)).await;
+    response.is_ok_and(|response| response.status_code() == 200)
 }
 
 /// One request to one origin. The error says what to log; the origin's own text stays out of it.

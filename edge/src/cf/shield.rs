@@ -1,3 +1,5 @@
+//! The rate limit binding.
+
 use worker::{Env, RateLimiter};
 
 const BINDING: &str = "SHIELD";
@@ -21,7 +23,6 @@ impl Shield {
     }
 
     /// Seconds of its period, as in wrangler.toml.
-    #[must_use]
     pub const fn period(&self) -> u64 {
         60
     }

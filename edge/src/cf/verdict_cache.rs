@@ -1,4 +1,4 @@
-//! Recent verdicts: the Cache API of this data centre, then KV everywhere (architecture §5.2).
+//! Recent verdicts: the Cache API of this data centre, then KV everywhere.
 //!
 //! Keys are keyed hashes of addresses; the value is a status, when it ends, and the evidence where it
 //! was asked for. A cache that fails is a cache that missed: the check then costs a probe, and nothing
@@ -29,9 +29,15 @@ const KV_LEAST_TTL: u64 = 60;
 /// ten seconds belong to the mail server.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long an answer waits until this data centre has its verdict: an immediate repeat finds it, and a
+/// cache that is slow holds up nobody.
+const PATIENCE_TO_KEEP: Duration = Duration::from_millis(100);
+
 /// The verdicts seen lately.
 #[derive(Debug)]
 pub struct VerdictCache {
+    /// What the URLs of the Cache API begin with.
+    base: String,
     here: SendWrapper<web_sys::Cache>,
     kv: KvStore,
 }
@@ -48,25 +54,57 @@ pub struct CachedVerdict {
 }
 
 impl CachedVerdict {
-    /// The server's words are left out: a server may quote the address in a way that nobody recognises,
-    /// and a checked address is never stored.
-    pub fn new(status: Status, expires_at: u64, evidence: Option<&Verdict>) -> Self {
+    /// The server's words are left out: a server may quote the address in an unforeseen way,
+    /// and neither a checked address nor its domain is ever stored. The name of a mail host that is in
+    /// the domain, or is the domain, is kept relative to it, as zone files write it: `mx1.@`.
+    pub fn new(status: Status, expires_at: u64, evidence: Option<&Verdict>, domain: &str) -> Self {
         let evidence = evidence.cloned().map(|mut verdict| {
             if let Some(details) = &mut verdict.details {
                 details.smtp_text = None;
             }
+            verdict.mx_host = verdict.mx_host.map(|host| relative(&host, domain));
             Box::new(verdict)
         });
         Self { status, expires_at, evidence }
     }
+
+    /// The evidence about an address of `domain`.
+    pub fn into_evidence(self, domain: &str) -> Option<Verdict> {
+        let mut verdict = *self.evidence?;
+        verdict.mx_host = verdict.mx_host.map(|host| absolute(host, domain));
+        Some(verdict)
+    }
+}
+
+/// Stands for the domain at the end of a name; no host name has it.
+const ORIGIN: char = '@';
+
+fn relative(host: &str, domain: &str) -> String {
+    let host = host.to_ascii_lowercase();
+    match host.strip_suffix(domain) {
+        Some(labels) if labels.is_empty() || labels.ends_with('.') => format!("{labels}{ORIGIN}"),
+        _ => host,
+    }
+}
+
+fn absolute(host: String, domain: &str) -> String {
+    host.strip_suffix(ORIGIN).map(|labels| format!("{labels}{domain}")).unwrap_or(host)
 }
 
 impl VerdictCache {
+    /// `host` is the Worker's own URL: the Cache API asks for the name of a zone of ours.
+    ///
     /// # Errors
     /// The runtime's, when the binding is missing.
-    pub fn new(env: &Env) -> worker::Result<Self> {
+    pub fn new(env: &Env, host: &str) -> worker::Result<Self> {
         let global: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
-        Ok(Self { here: SendWrapper::new(global.caches()?.default()), kv: env.kv(BINDING)? })
+        let here = SendWrapper::new(global.caches()?.default());
+        Ok(Self { base: format!("{host}/v1/verdicts"), here, kv: env.kv(BINDING)? })
+    }
+
+    /// Nothing is served at this path, so that nothing else is stored under it.
+    fn url(&self, key: &str) -> String {
+        format!("{}/{key}", self.base)
     }
 
     /// The verdict under `key`, if one is still good at `now` (unix seconds).
@@ -82,7 +120,7 @@ impl VerdictCache {
 
     async fn get_here(&self, key: &str) -> Option<CachedVerdict> {
         let found = async {
-            let found = JsFuture::from(self.here.match_with_str(&url(key))).await.ok()?;
+            let found = JsFuture::from(self.here.match_with_str(&self.url(key))).await.ok()?;
             // Undefined where there is none. One promise for the whole body; the library's own reading
             // takes a stream to pieces.
             let response: web_sys::Response = found.dyn_into().ok()?;
@@ -104,9 +142,9 @@ impl VerdictCache {
             let ttl = verdict.expires_at.saturating_sub(now);
             let mut response = Response::from_json(verdict).ok()?;
             response.headers_mut().set("Cache-Control", &format!("max-age={ttl}")).ok()?;
-            JsFuture::from(self.here.put_with_str(&url(key), &response.into())).await.ok()
+            JsFuture::from(self.here.put_with_str(&self.url(key), &response.into())).await.ok()
         };
-        timed(Part::Cache, put).into_send().await;
+        timed(Part::Cache, clock::within(PATIENCE_TO_KEEP, put)).into_send().await;
     }
 
     /// Keeps a verdict for all data centres, within about a minute.
@@ -124,7 +162,25 @@ impl VerdictCache {
     }
 }
 
-/// The Cache API wants a URL. The name does not resolve, so nothing else can be stored under it.
-fn url(key: &str) -> String {
-    format!("https://verdicts.invalid/{key}")
+#[cfg(test)]
+mod tests {
+    use rcpt_shared::{Reason, Stage, Status, Verdict};
+
+    use super::CachedVerdict;
+
+    #[test]
+    fn a_host_of_the_checked_domain_is_kept_without_it() {
+        for (host, kept) in [
+            ("shop.example", "@"),
+            ("mx1.shop.example", "mx1.@"),
+            ("workshop.example", "workshop.example"),
+            ("mx.provider.example", "mx.provider.example"),
+        ] {
+            let mut verdict = Verdict::new(Status::Accepted, Reason::Accepted, Stage::Rcpt);
+            verdict.mx_host = Some(host.to_owned());
+            let cached = CachedVerdict::new(Status::Accepted, 7, Some(&verdict), "shop.example");
+            assert_eq!(cached.evidence.as_ref().unwrap().mx_host.as_deref(), Some(kept));
+            assert_eq!(cached.into_evidence("shop.example"), Some(verdict), "{host}");
+        }
+    }
 }

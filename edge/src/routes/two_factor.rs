@@ -5,59 +5,75 @@ use std::sync::Arc;
 use axum::{Json, extract::State, http::StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::{
+    account::AccountId,
     app::App,
-    body::JsonBody,
-    caller::SessionCaller,
     cf::clock,
-    client::Client,
-    error::Error,
-    mail, random,
-    recovery_code::RecoveryCode,
-    store::{self, accounts::Member, two_factor},
+    credentials::{
+        random,
+        recovery_code::RecoveryCode,
+        totp::{SealError, TotpSecret},
+    },
+    error::{Error, PlainError},
+    extract::{client_network::ClientNetwork, json_body::JsonBody, member::Member},
+    mail,
+    store::{throttle, two_factor},
     throttle::Key,
-    totp::{SealError, TotpSecret},
 };
 
 /// Body of `POST /auth/totp/setup`.
-#[derive(Deserialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Deserialize, ToSchema)]
 pub struct SetUp {
-    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = String))]
-    pub password: SecretString,
+    #[schema(value_type = String)]
+    password: SecretString,
 }
 
 /// Answer of `POST /auth/totp/setup`: shown once.
-#[derive(Debug, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct TotpSetUp {
     /// Base32, for typing into an authenticator.
-    pub secret: String,
+    secret: String,
     /// For scanning, as a QR code.
-    pub otpauth_url: String,
+    otpauth_url: String,
 }
 
-/// Makes a new secret; two-factor stays off until its first valid code.
+/// Make a secret
+///
+/// Two-factor authentication stays off until `enable` is called with a valid code.
+#[utoipa::path(
+    post, path = "/v1/auth/totp/setup", tag = "Two-factor", operation_id = "setUpTotp",
+    request_body = SetUp,
+    responses(
+        (status = 200, description = "Shown once", body = TotpSetUp),
+        (status = 400, description = "The body does not fit", body = PlainError),
+        (status = 401, description = "No valid session", body = PlainError),
+        (status = 403, description = "The password is wrong", body = PlainError),
+        (status = 409, description = "Two-factor authentication is on already", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
 pub async fn set_up(
     State(app): State<Arc<App>>,
-    caller: SessionCaller,
-    client: Client,
+    member: Member,
+    client: ClientNetwork,
     JsonBody(body): JsonBody<SetUp>,
 ) -> Result<Json<TotpSetUp>, Error> {
-    let member = Member::of_session(&app, caller).await?;
-    if member.totp_secret.is_some() {
+    if member.account.totp_secret.is_some() {
         return Err(Error::totp_already_on());
     }
     member.check_password(&app, &client, &body.password).await?;
     let secret = TotpSecret::from_random(random::bytes()?);
-    let sealed =
-        secret.seal(&app.config.totp_secrets, member.id, random::bytes()?).map_err(unsealable)?;
+    let sealed = secret
+        .seal(&app.config.totp_secrets, member.account.id, random::bytes()?)
+        .map_err(unsealable)?;
     let answer = TotpSetUp {
         secret: secret.to_base32(),
-        otpauth_url: secret.otpauth_url(&member.email).map_err(unsealable)?,
+        otpauth_url: secret.otpauth_url(&member.account.email).map_err(unsealable)?,
     };
-    if two_factor::pend(&app.database, caller, &sealed).await? {
+    if two_factor::pend(&app.database, member.session, &sealed).await? {
         Ok(Json(answer))
     } else {
         Err(Error::invalid_session())
@@ -65,109 +81,147 @@ pub async fn set_up(
 }
 
 /// Body of `POST /auth/totp/enable`.
-#[derive(Deserialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Deserialize, ToSchema)]
 pub struct Enable {
     /// Current code of the authenticator that was just set up.
-    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = String))]
-    pub totp_code: SecretString,
+    #[schema(value_type = String)]
+    totp_code: SecretString,
 }
 
 /// Recovery codes: shown once, each works once in place of a code.
-#[derive(Debug, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct RecoveryCodes {
-    pub recovery_codes: Vec<String>,
+    recovery_codes: Vec<String>,
 }
 
-/// Turns two-factor on with the first valid code.
+/// Turn on
+#[utoipa::path(
+    post, path = "/v1/auth/totp/enable", tag = "Two-factor", operation_id = "enableTotp",
+    request_body = Enable,
+    responses(
+        (status = 200, description = "Ten recovery codes, shown once", body = RecoveryCodes),
+        (status = 400, description = "The body does not fit", body = PlainError),
+        (status = 401, description = "No valid session", body = PlainError),
+        (status = 403, description = "The code is wrong", body = PlainError),
+        (status = 409, description = "On already, or not set up", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
 pub async fn enable(
     State(app): State<Arc<App>>,
-    caller: SessionCaller,
+    Member { session, account }: Member,
     JsonBody(body): JsonBody<Enable>,
 ) -> Result<Json<RecoveryCodes>, Error> {
-    let member = Member::of_session(&app, caller).await?;
-    if member.totp_secret.is_some() {
+    if account.totp_secret.is_some() {
         return Err(Error::totp_already_on());
     }
-    let pending = member.totp_pending.as_deref().ok_or_else(Error::totp_not_set_up)?;
-    let key = Key::code(member.id);
+    let pending = account.totp_pending.as_deref().ok_or_else(Error::totp_not_set_up)?;
+    let key = Key::code(account.id);
     let now = clock::now();
     let keys = [(key.clone(), app.config.throttle.account)];
-    let attempt = random::identifier()?;
-    store::throttle::admit(&app.database, &keys, &attempt, now).await?.or_throttled()?;
+    throttle::admit(&app.database, &keys, &random::identifier()?, now).await?.or_throttled()?;
     let secret =
-        TotpSecret::open(&app.config.totp_secrets, member.id, pending).map_err(unsealable)?;
+        TotpSecret::open(&app.config.totp_secrets, account.id, pending).map_err(unsealable)?;
     let step = secret.step_of(body.totp_code.expose_secret(), now);
     let step = step.ok_or_else(|| Error::totp_invalid(StatusCode::FORBIDDEN))?;
     let codes = RecoveryCode::set_from_random(random::bytes()?);
-    app.mailer.send(&member.email, &mail::two_factor_on(&app.config.portal_url)).await?;
-    let hashes = hashes(&member, &codes);
-    if !two_factor::enable(&app.database, caller, pending, step, &hashes).await? {
+    app.mailer.send(mail::two_factor_on(&app.config.portal_url).to(&account.email)).await?;
+    let hashes = hashes(account.id, &codes);
+    if !two_factor::enable(&app.database, session, pending, step, &hashes).await? {
         return Err(Error::totp_not_set_up());
     }
-    store::throttle::succeeded(&app.database, &[&key], &[], now).await?;
+    throttle::succeeded(&app.database, &[&key], &[], now).await?;
     Ok(shown(&codes))
 }
 
 /// Body of `POST /auth/totp/disable` and `POST /auth/totp/recovery-codes`.
-#[derive(Deserialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Deserialize, ToSchema)]
 pub struct PasswordAndCode {
-    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = String))]
-    pub password: SecretString,
+    #[schema(value_type = String)]
+    password: SecretString,
     /// Current code or recovery code.
-    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = String))]
-    pub totp_code: SecretString,
+    #[schema(value_type = String)]
+    totp_code: SecretString,
 }
 
-/// Turns two-factor off.
+/// Turn off
+#[utoipa::path(
+    post, path = "/v1/auth/totp/disable", tag = "Two-factor", operation_id = "disableTotp",
+    request_body = PasswordAndCode,
+    responses(
+        (status = 204, description = "Off"),
+        (status = 400, description = "The body does not fit", body = PlainError),
+        (status = 401, description = "No valid session", body = PlainError),
+        (status = 403, description = "The password or the code is wrong", body = PlainError),
+        (status = 409, description = "Two-factor authentication is not on", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
 pub async fn disable(
     State(app): State<Arc<App>>,
-    caller: SessionCaller,
-    client: Client,
+    member: Member,
+    client: ClientNetwork,
     JsonBody(body): JsonBody<PasswordAndCode>,
 ) -> Result<StatusCode, Error> {
-    let member = with_two_factor(&app, caller, &client, &body).await?;
-    app.mailer.send(&member.email, &mail::two_factor_off(&app.config.portal_url)).await?;
-    if two_factor::disable(&app.database, caller).await? {
+    check_both(&app, &member, &client, &body).await?;
+    let notice = mail::two_factor_off(&app.config.portal_url);
+    app.mailer.send(notice.to(&member.account.email)).await?;
+    if two_factor::disable(&app.database, member.session).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Error::totp_not_on())
     }
 }
 
-/// Replaces the recovery codes.
+/// Replace the recovery codes
+#[utoipa::path(
+    post, path = "/v1/auth/totp/recovery-codes", tag = "Two-factor",
+    operation_id = "replaceRecoveryCodes",
+    request_body = PasswordAndCode,
+    responses(
+        (status = 200, description = "Ten new codes, shown once; the old ones are void", body = RecoveryCodes),
+        (status = 400, description = "The body does not fit", body = PlainError),
+        (status = 401, description = "No valid session", body = PlainError),
+        (status = 403, description = "The password or the code is wrong", body = PlainError),
+        (status = 409, description = "Two-factor authentication is not on", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
 pub async fn recovery_codes(
     State(app): State<Arc<App>>,
-    caller: SessionCaller,
-    client: Client,
+    member: Member,
+    client: ClientNetwork,
     JsonBody(body): JsonBody<PasswordAndCode>,
 ) -> Result<Json<RecoveryCodes>, Error> {
-    let member = with_two_factor(&app, caller, &client, &body).await?;
+    check_both(&app, &member, &client, &body).await?;
     let codes = RecoveryCode::set_from_random(random::bytes()?);
-    two_factor::replace_recovery_codes(&app.database, member.id, &hashes(&member, &codes)).await?;
-    Ok(shown(&codes))
+    let hashes = hashes(member.account.id, &codes);
+    if two_factor::replace_recovery_codes(&app.database, member.session, &hashes).await? {
+        Ok(shown(&codes))
+    } else {
+        Err(Error::invalid_session())
+    }
 }
 
-/// The account of a session, once password and code have been right.
-async fn with_two_factor(
+/// Asks for the password and a code, of an account with two-factor on.
+async fn check_both(
     app: &App,
-    caller: SessionCaller,
-    client: &Client,
+    member: &Member,
+    client: &ClientNetwork,
     body: &PasswordAndCode,
-) -> Result<Member, Error> {
-    let member = Member::of_session(app, caller).await?;
-    if member.totp_secret.is_none() {
+) -> Result<(), Error> {
+    if member.account.totp_secret.is_none() {
         return Err(Error::totp_not_on());
     }
     member.check_password(app, client, &body.password).await?;
-    member.challenge().meet(app, Some(&body.totp_code)).await?;
-    Ok(member)
+    member.challenge().meet(app, Some(&body.totp_code)).await
 }
 
-fn hashes(member: &Member, codes: &[RecoveryCode]) -> Vec<String> {
-    codes.iter().map(|code| code.hash(member.id)).collect()
+fn hashes(account: AccountId, codes: &[RecoveryCode]) -> Vec<String> {
+    codes.iter().map(|code| code.hash(account)).collect()
 }
 
 fn shown(codes: &[RecoveryCode]) -> Json<RecoveryCodes> {

@@ -1,64 +1,68 @@
-//! `POST /v1/validate_email` (interface §4.1, architecture §5).
+//! Checking an address. The way of one check is told in docs/architecture.md.
 
 mod details;
 
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
+    Json,
     extract::State,
     response::{IntoResponse, Response},
 };
 use rcpt_shared::{Address, ReduceError, Status, Verdict, reduce};
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::{
-    address_hash,
-    answer::Outcome,
-    app::App,
-    body::JsonBody,
-    caller::Caller,
-    cf::{
-        clock, origin,
-        request::{Deferred, RequestId},
-        verdict_cache::CachedVerdict,
-    },
-    error::Error,
-    quota::{Day, seconds_to_reset},
-    random,
-    store::ledger::{self, Lease, Refusal},
+use utoipa::{
+    ToSchema,
+    openapi::{Object, OneOf, Schema, Type},
 };
 
-pub use details::Details;
+use crate::{
+    app::App,
+    cf::{clock, deferred::Deferred, verdict_cache::CachedVerdict},
+    credentials::{address_hash, proof::Caller, random},
+    error::{Error, LimitError, Outcome, PlainError, ValidationError},
+    extract::{json_body::JsonBody, request::RequestContext},
+    quota::{Day, seconds_to_reset},
+    store::ledger::{self, Lease, Refusal},
+};
+use details::Details;
 
-/// The verdict about one address (interface §2.1).
-#[derive(Debug, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+/// The verdict about one address.
+#[derive(Debug, Serialize, ToSchema)]
 pub struct ValidationResult {
     /// The address that was checked.
     pub email: String,
     /// `true`: the mail server accepts the address. `false`: it refuses it. A string: no verdict could
     /// be reached.
-    #[cfg_attr(not(target_arch = "wasm32"), schema(schema_with = crate::openapi::status))]
+    #[schema(schema_with = status_schema)]
     pub status: Status,
     /// Whether a recent identical check answered; absent when the format check failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(not(target_arch = "wasm32"), schema(nullable = false))]
+    #[schema(nullable = false)]
     pub cached: Option<bool>,
     /// The evidence; present when the request asked for it and the format check passed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(not(target_arch = "wasm32"), schema(nullable = false))]
+    #[schema(nullable = false)]
     pub details: Option<Details>,
 }
 
+/// `true`, `false` or one of the seven strings.
+fn status_schema() -> Schema {
+    let strings =
+        Status::ALL.into_iter().map(Status::as_str).filter(|s| !matches!(*s, "true" | "false"));
+    let boolean = Object::builder().schema_type(Type::Boolean).build();
+    let string = Object::builder().schema_type(Type::String).enum_values(Some(strings)).build();
+    OneOf::builder().item(boolean).item(string).build().into()
+}
+
 /// Body of `POST /validate_email`.
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(ToSchema)]
 pub struct CheckRequest {
     /// The address to check, bare or as `Name <address>`.
     pub email: String,
     /// Whether the answer is to have the evidence behind the verdict.
-    #[cfg_attr(not(target_arch = "wasm32"), schema(required = false))]
+    #[schema(required = false)]
     pub details: bool,
 }
 
@@ -68,6 +72,12 @@ impl IntoResponse for ValidationResult {
         let mut response = Json(self).into_response();
         response.extensions_mut().insert(outcome);
         response
+    }
+}
+
+impl ValidationResult {
+    fn of_no_address(email: String) -> Self {
+        Self { email, status: Status::InvalidFormat, cached: None, details: None }
     }
 }
 
@@ -95,67 +105,104 @@ impl CheckRequest {
     }
 }
 
-/// Steps, as in architecture §5: 1 key, body and format; 2 cache; 3 charge a hit; 4 lease, ask (once
-/// for identical checks at the same time) and settle a miss; 5 release when nobody could be asked.
+/// Check an address
+///
+/// Looks up the MX records of the domain and asks the mail server. Takes up to about 10 seconds when
+/// the recipient's server is slow.
+#[utoipa::path(
+    post, path = "/v1/validate_email", tag = "Validation", operation_id = "validateEmail",
+    request_body = CheckRequest,
+    responses(
+        (status = 200, description = "The verdict, including when the address cannot receive mail", body = ValidationResult),
+        (status = 400, description = "`email` is missing, empty or cannot be reduced, or the body is not JSON", body = ValidationError),
+        (status = 401, description = "The key is missing, wrong, replaced or deactivated", body = ValidationError),
+        (status = 429, description = "Daily allowance and welcome checks are used up", body = LimitError),
+        (status = 502, description = "The validation component did not respond; not counted", body = PlainError),
+    ),
+    security(("ApiKey" = []), ("Session" = [])),
+)]
 pub async fn check(
     State(app): State<Arc<App>>,
-    Extension(request_id): Extension<RequestId>,
-    Extension(deferred): Extension<Deferred>,
-    // 1
+    context: RequestContext,
     caller: Result<Caller, Error>,
     body: Result<JsonBody<Map<String, Value>>, Error>,
 ) -> Result<ValidationResult, Error> {
     let caller = caller.map_err(Error::of_validation)?;
     let JsonBody(body) = body.map_err(Error::of_validation)?;
-    let CheckRequest { email, details } =
-        CheckRequest::from_json(&body).map_err(Error::of_validation)?;
-    let Ok(address) = Address::parse(&email) else {
+    let request = CheckRequest::from_json(&body).map_err(Error::of_validation)?;
+    let Ok(address) = Address::parse(&request.email) else {
         charge(&app, caller).await?;
-        return Ok(ValidationResult {
-            email,
-            status: Status::InvalidFormat,
-            cached: None,
-            details: None,
-        });
+        return Ok(ValidationResult::of_no_address(request.email));
     };
-    // 2
-    let key = address_hash::of_checked(&app.config.address_secret, &address);
-    let known = app.verdicts.get(&key, clock::now()).await;
-    if let Some(known) = known.filter(|known| !details || known.evidence.is_some()) {
-        // 3
-        charge(&app, caller).await?;
-        let evidence = known.evidence.filter(|_| details);
-        return Ok(result(address, known.status, evidence.map(|verdict| *verdict), true));
+    let check = Check {
+        key: address_hash::of_checked(&app.config.address_secrets, &address),
+        address,
+        details: request.details,
+    };
+    match check.cached(&app, caller).await? {
+        Some(result) => Ok(result),
+        None => check.fresh(&app, caller, &context).await,
     }
-    // 4
-    let lease = lease(&app, caller).await?;
-    let ask = origin::probe(&app.config, &address, details, &request_id.0);
-    let budget = app.config.upstream_budget_ms.into();
-    // Who asks for the evidence cannot be served by a check that did not.
-    let joined = if details { format!("{key}+details") } else { key.clone() };
-    let verdict = match app.in_flight.join(&joined, budget, ask).await {
-        Ok(verdict) => verdict,
-        // 5
-        Err(error) => {
-            ledger::release(&app.database, lease).await?;
-            return Err(error);
-        }
-    };
-    let status = verdict.status;
-    settle(&app, lease, status).await?;
-    let evidence = details.then_some(verdict);
-    remember(&app, &deferred, key, status, evidence.as_ref()).await;
-    Ok(result(address, status, evidence, false))
 }
 
-fn result(
+/// One address to be checked.
+struct Check {
     address: Address,
-    status: Status,
-    evidence: Option<Verdict>,
-    cached: bool,
-) -> ValidationResult {
-    let details = evidence.map(|verdict| Details::new(&address, verdict));
-    ValidationResult { email: address.as_given().to_owned(), status, cached: Some(cached), details }
+    /// Whether the caller wants the details.
+    details: bool,
+    /// Under which its verdict is cached.
+    key: String,
+}
+
+impl Check {
+    /// A recent verdict, if there is one that tells enough, is charged and answered.
+    async fn cached(&self, app: &App, caller: Caller) -> Result<Option<ValidationResult>, Error> {
+        let known = app.verdicts.get(&self.key, clock::now()).await;
+        let Some(known) = known.filter(|known| !self.details || known.evidence.is_some()) else {
+            return Ok(None);
+        };
+        charge(app, caller).await?;
+        let status = known.status;
+        let verdict = if self.details { known.into_evidence(self.address.domain()) } else { None };
+        Ok(Some(self.result(status, verdict, true)))
+    }
+
+    /// Takes a lease, asks an origin (once for identical checks at the same time), settles, remembers.
+    async fn fresh(
+        &self,
+        app: &Arc<App>,
+        caller: Caller,
+        context: &RequestContext,
+    ) -> Result<ValidationResult, Error> {
+        let lease = lease(app, caller).await?;
+        let ask = app.origins.probe(&self.address, self.details, &context.id);
+        let budget = app.config.upstream_budget_ms.into();
+        // A check that wants details cannot be served by one that does not.
+        let joined = if self.details { format!("{}+details", self.key) } else { self.key.clone() };
+        let verdict = match app.in_flight.join(&joined, budget, ask).await {
+            Ok(verdict) => verdict,
+            Err(error) => {
+                ledger::release(&app.database, lease).await?;
+                return Err(error);
+            }
+        };
+        let status = verdict.status;
+        settle(app, lease, status).await?;
+        let verdict = self.details.then_some(verdict);
+        let domain = self.address.domain();
+        let kept = |expires_at| CachedVerdict::new(status, expires_at, verdict.as_ref(), domain);
+        remember(app, &context.deferred, self.key.clone(), status, kept).await;
+        Ok(self.result(status, verdict, false))
+    }
+
+    fn result(&self, status: Status, verdict: Option<Verdict>, cached: bool) -> ValidationResult {
+        ValidationResult {
+            email: self.address.as_given().to_owned(),
+            status,
+            cached: Some(cached),
+            details: verdict.map(|verdict| Details::new(&self.address, verdict)),
+        }
+    }
 }
 
 async fn charge(app: &App, caller: Caller) -> Result<(), Error> {
@@ -175,7 +222,7 @@ async fn lease(app: &App, caller: Caller) -> Result<Lease, Error> {
 
 fn refused(refusal: Refusal, caller: Caller, now: u64) -> Error {
     match refusal {
-        Refusal::Unauthorised => caller.unauthorised().of_validation(),
+        Refusal::Unauthorised => caller.proof.refused().of_validation(),
         Refusal::UsedUp => {
             Error::email_checks_used_up(Day::of(now).resets_at(), seconds_to_reset(now))
         }
@@ -199,12 +246,47 @@ async fn remember(
     deferred: &Deferred,
     key: String,
     status: Status,
-    evidence: Option<&Verdict>,
+    kept: impl FnOnce(u64) -> CachedVerdict,
 ) {
     let now = clock::now();
     let Some(ttl) = app.config.cache.of(status).filter(|ttl| *ttl > 0) else { return };
-    let verdict = CachedVerdict::new(status, now.saturating_add(ttl), evidence);
+    let verdict = kept(now.saturating_add(ttl));
     app.verdicts.put_here(&key, &verdict, now).await;
     let app = Arc::clone(app);
     deferred.after_response(async move { app.verdicts.put_everywhere(&key, &verdict, now).await });
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::CheckRequest;
+
+    fn read(body: Value) -> Result<(String, bool), String> {
+        let Value::Object(body) = body else { panic!("{body}") };
+        let request = CheckRequest::from_json(&body).map_err(|error| format!("{error:?}"))?;
+        Ok((request.email, request.details))
+    }
+
+    #[test]
+    fn the_address_is_reduced_and_details_are_off_unless_asked_for() {
+        let named = json!({"email": "Ann <ann@example.org>"});
+        assert_eq!(read(named), Ok(("ann@example.org".into(), false)));
+        let detailed = json!({"email": "ann@example.org", "details": true});
+        assert_eq!(read(detailed), Ok(("ann@example.org".into(), true)));
+    }
+
+    #[test]
+    fn each_mistake_has_a_text_of_its_own() {
+        for (body, text) in [
+            (json!({}), "Missing 'email'"),
+            (json!({"email": 1}), "must be a string"),
+            (json!({"email": ""}), "must not be empty"),
+            (json!({"email": "<a@b> <c@d>"}), "one address"),
+            (json!({"email": "a@b.example", "details": "yes"}), "'details'"),
+        ] {
+            let error = read(body.clone()).unwrap_err();
+            assert!(error.contains(text), "{body}: {error}");
+        }
+    }
 }

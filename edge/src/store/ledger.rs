@@ -1,125 +1,82 @@
-//! The quota ledger (architecture §5, trust Q1–Q5).
+//! The quota ledger (docs/trust.md, Q1–Q5).
 //!
 //! A check takes one unit: from the daily allowance while there is room, from the welcome checks
 //! after that. A cached answer is charged at once; a fresh one holds a lease while an origin is asked.
 //! Used today = charged + live leases, decided inside one statement each, which D1 runs one at a time:
 //! whatever the concurrency, the sum never exceeds what is allowed.
 
-use serde::Deserialize;
-
 use crate::{
-    account::AccountId,
-    caller::{Caller, Proof},
-    cf::database::Database,
+    cf::database::{Database, Param},
+    credentials::proof::Caller,
     error::Error,
     quota::{Day, Usage},
 };
 
-/// A statement for each kind of proof: one authorises by key version, one by session version.
-struct ByProof {
-    key: &'static str,
-    session: &'static str,
-}
-
-impl ByProof {
-    const fn of(&self, caller: Caller) -> &'static str {
-        match caller.proof {
-            Proof::Key { .. } => self.key,
-            Proof::Session { .. } => self.session,
-        }
-    }
-}
-
-macro_rules! by_proof {
-    ($macro:ident) => {
-        ByProof {
-            key: $macro!("a.key_active = 1 AND a.key_version = ?2"),
-            session: $macro!("a.session_version = ?2"),
-        }
-    };
-}
-
-/// `?1` account, `?2` version, `?3` day, `?4` now. One row if the caller is authorised; `daily` and
-/// `welcome` say whether a unit may be taken from there.
-macro_rules! room {
-    ($authorised:literal) => {
+/// `?1` account, `?2` version of the key or session, `?3` which of the two, `?4` day, `?5` now. One row
+/// if the caller is authorised; `daily` and `welcome` say whether a unit may be taken from there.
+macro_rules! with_room {
+    ($statement:literal) => {
         concat!(
             "WITH room AS (
                SELECT a.id,
                  p.unlimited OR p.daily_checks >
-                   CASE WHEN a.day < ?3 THEN 0 ELSE a.daily_charged END
+                   CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END
                    + (SELECT count(*) FROM leases l WHERE l.account_id = a.id
-                      AND l.source = 'daily' AND l.day = ?3 AND l.expires_at > ?4) AS daily,
+                      AND l.source = 'daily' AND l.day = ?4 AND l.expires_at > ?5) AS daily,
                  a.welcome_left >
                    (SELECT count(*) FROM leases l WHERE l.account_id = a.id
-                    AND l.source = 'welcome' AND l.expires_at > ?4) AS welcome
+                    AND l.source = 'welcome' AND l.expires_at > ?5) AS welcome
                FROM accounts a JOIN plans p ON p.name = a.plan
-               WHERE a.id = ?1 AND a.state = 'confirmed' AND ",
-            $authorised,
-            ")"
+               WHERE a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
+                 WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
+                 ELSE a.session_version = ?2 END) ",
+            $statement
         )
     };
 }
 
-macro_rules! charge {
-    ($authorised:literal) => {
-        concat!(
-            room!($authorised),
-            "UPDATE accounts SET
-               previous_day = CASE WHEN day < ?3 THEN day ELSE previous_day END,
-               previous_charged = CASE WHEN day < ?3 THEN daily_charged ELSE previous_charged END,
-               daily_charged = CASE WHEN day < ?3 THEN 0 ELSE daily_charged END + room.daily,
-               welcome_left = welcome_left - (1 - room.daily),
-               day = max(day, ?3)
-             FROM room
-             WHERE accounts.id = room.id AND (room.daily OR room.welcome)
-             RETURNING accounts.id"
-        )
-    };
-}
+const CHARGE: &str = with_room!(
+    "UPDATE accounts SET
+       previous_day = CASE WHEN day < ?4 THEN day ELSE previous_day END,
+       previous_charged = CASE WHEN day < ?4 THEN daily_charged ELSE previous_charged END,
+       daily_charged = CASE WHEN day < ?4 THEN 0 ELSE daily_charged END + room.daily,
+       welcome_left = welcome_left - (1 - room.daily),
+       day = max(day, ?4)
+     FROM room
+     WHERE accounts.id = room.id AND (room.daily OR room.welcome)
+     RETURNING accounts.id"
+);
 
-macro_rules! lease {
-    ($authorised:literal) => {
-        concat!(
-            room!($authorised),
-            "INSERT INTO leases (id, account_id, day, source, expires_at)
-             SELECT ?5, room.id, ?3, CASE WHEN room.daily THEN 'daily' ELSE 'welcome' END, ?6
-             FROM room WHERE room.daily OR room.welcome
-             RETURNING account_id AS id"
-        )
-    };
-}
+/// `?6` lease, `?7` when it expires.
+const LEASE: &str = with_room!(
+    "INSERT INTO leases (id, account_id, day, source, expires_at)
+     SELECT ?6, room.id, ?4, CASE WHEN room.daily THEN 'daily' ELSE 'welcome' END, ?7
+     FROM room WHERE room.daily OR room.welcome
+     RETURNING account_id AS id"
+);
 
-macro_rules! authorised {
-    ($authorised:literal) => {
-        concat!(
-            "SELECT a.id FROM accounts a WHERE a.id = ?1 AND a.state = 'confirmed' AND ",
-            $authorised
-        )
-    };
-}
+const AUTHORISED: &str = with_room!("SELECT room.id FROM room");
 
-macro_rules! usage {
-    ($authorised:literal) => {
-        concat!(
-            "SELECT p.name AS plan, p.unlimited, p.daily_checks, p.daily_scans, a.scan_credits,
-               CASE WHEN a.day < ?3 THEN 0 ELSE a.daily_charged END
-               + (SELECT count(*) FROM leases l WHERE l.account_id = a.id
-                  AND l.source = 'daily' AND l.day = ?3 AND l.expires_at > ?4) AS checks_used,
-               a.welcome_left
-               - (SELECT count(*) FROM leases l WHERE l.account_id = a.id
-                  AND l.source = 'welcome' AND l.expires_at > ?4) AS welcome_left
-             FROM accounts a JOIN plans p ON p.name = a.plan
-             WHERE a.id = ?1 AND a.state = 'confirmed' AND ",
-            $authorised
-        )
-    };
-}
+const USAGE: &str = with_room!(
+    "SELECT p.name AS plan, p.unlimited, p.daily_checks, p.daily_scans, a.scan_credits,
+       CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END
+       + (SELECT count(*) FROM leases l WHERE l.account_id = a.id
+          AND l.source = 'daily' AND l.day = ?4 AND l.expires_at > ?5) AS checks_used,
+       a.welcome_left
+       - (SELECT count(*) FROM leases l WHERE l.account_id = a.id
+          AND l.source = 'welcome' AND l.expires_at > ?5) AS welcome_left
+     FROM room JOIN accounts a ON a.id = room.id JOIN plans p ON p.name = a.plan"
+);
 
-const CHARGE: ByProof = by_proof!(charge);
-const LEASE: ByProof = by_proof!(lease);
-const AUTHORISED: ByProof = by_proof!(authorised);
-const USAGE: ByProof = by_proof!(usage);
+fn params<'a>(account: &'a str, caller: Caller, now: u64) -> Vec<Param<'a>> {
+    vec![
+        account.into(),
+        caller.proof.version().into(),
+        caller.proof.kind().into(),
+        Day::of(now).number().into(),
+        now.into(),
+    ]
+}
 
 /// `?1` lease, `?2` now. Charges the day the lease was taken on: the current day's counter, a new
 /// day's first charge, or the day before's. An expired lease charges nothing.
@@ -148,10 +105,6 @@ const CHARGE_LEASE: &str = "
 
 const END_LEASE: &str = "DELETE FROM leases WHERE id = ?1";
 
-/// Only that a row came back matters.
-#[derive(Deserialize)]
-struct Found {}
-
 /// Why a unit could not be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
@@ -171,27 +124,20 @@ pub struct Lease {
 
 /// Authorises and charges one cached answer, in one statement. Only a refusal costs a second one, to
 /// tell its reason.
-///
-/// # Errors
-/// [`Error::unavailable`] when the database fails.
 pub async fn charge(
     database: &Database,
     caller: Caller,
     now: u64,
 ) -> Result<Result<(), Refusal>, Error> {
     let account = caller.account.to_string();
-    let day = Day::of(now).number();
-    let params = vec![(&account).into(), caller.version().into(), day.into(), now.into()];
-    match database.first::<Found>((CHARGE.of(caller), params)).await? {
-        Some(Found {}) => Ok(Ok(())),
-        None => Ok(Err(refusal(database, caller, &account).await?)),
+    let params = params(&account, caller, now);
+    if database.any((CHARGE, params.clone())).await? {
+        return Ok(Ok(()));
     }
+    refusal(database, params).await.map(Err)
 }
 
 /// Authorises and takes a lease named `id` that expires by itself after `ttl` seconds.
-///
-/// # Errors
-/// As [`charge`].
 pub async fn lease(
     database: &Database,
     caller: Caller,
@@ -200,25 +146,17 @@ pub async fn lease(
     ttl: u64,
 ) -> Result<Result<Lease, Refusal>, Error> {
     let account = caller.account.to_string();
-    let day = Day::of(now).number();
     let expires_at = now.saturating_add(ttl);
-    let params = vec![
-        (&account).into(),
-        caller.version().into(),
-        day.into(),
-        now.into(),
-        (&id).into(),
-        expires_at.into(),
-    ];
-    match database.first::<Found>((LEASE.of(caller), params)).await? {
-        Some(Found {}) => Ok(Ok(Lease { id, expires_at })),
-        None => Ok(Err(refusal(database, caller, &account).await?)),
+    let params = params(&account, caller, now);
+    let lease = [params.clone(), vec![(&id).into(), expires_at.into()]].concat();
+    if database.any((LEASE, lease)).await? {
+        return Ok(Ok(Lease { id, expires_at }));
     }
+    refusal(database, params).await.map(Err)
 }
 
-async fn refusal(database: &Database, caller: Caller, account: &str) -> Result<Refusal, Error> {
-    let params = vec![account.into(), caller.version().into()];
-    let authorised = database.first::<Found>((AUTHORISED.of(caller), params)).await?.is_some();
+async fn refusal(database: &Database, params: Vec<Param<'_>>) -> Result<Refusal, Error> {
+    let authorised = database.any((AUTHORISED, params)).await?;
     Ok(if authorised { Refusal::UsedUp } else { Refusal::Unauthorised })
 }
 
@@ -229,7 +167,7 @@ async fn refusal(database: &Database, caller: Caller, account: &str) -> Result<R
 /// lease has ended before its time, and only a charge ends it so.
 ///
 /// # Errors
-/// As [`charge`], when it fails twice; the lease then expires by itself.
+/// When it fails twice; the lease then expires by itself.
 pub async fn charge_lease(
     database: &Database,
     lease: Lease,
@@ -251,25 +189,19 @@ async fn try_charge_lease(database: &Database, lease: &Lease, now: u64) -> Resul
             (END_LEASE, vec![(&lease.id).into()]),
         ])
         .await?;
-    Ok(rows.first::<Found>(0)?.is_some())
+    rows.any(0)
 }
 
 /// Ends a lease without charging it.
 ///
 /// # Errors
-/// As [`charge`]; the lease then expires by itself.
+/// When the database fails; the lease then expires by itself.
 pub async fn release(database: &Database, lease: Lease) -> Result<(), Error> {
-    database.batch(&[(END_LEASE, vec![(&lease.id).into()])]).await.map(drop)
+    database.run((END_LEASE, vec![(&lease.id).into()])).await
 }
 
 /// What `GET /me/quota` reports; `None` when the caller is not authorised.
-///
-/// # Errors
-/// As [`charge`].
 pub async fn usage(database: &Database, caller: Caller, now: u64) -> Result<Option<Usage>, Error> {
-    let account: AccountId = caller.account;
-    let account = account.to_string();
-    let day = Day::of(now).number();
-    let params = vec![(&account).into(), caller.version().into(), day.into(), now.into()];
-    database.first((USAGE.of(caller), params)).await
+    let account = caller.account.to_string();
+    database.first((USAGE, params(&account, caller, now))).await
 }

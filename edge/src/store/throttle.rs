@@ -1,4 +1,4 @@
-//! Growing waits between attempts (trust A3), in D1 so that they hold across data centres.
+//! Growing waits between attempts (docs/trust.md, A3), in D1 so that they hold across data centres.
 //!
 //! An attempt is counted *before* it is evaluated, in one transaction, so that a thousand attempts at
 //! once are no better than a thousand in turn. After the free ones, the wait doubles with each attempt
@@ -63,9 +63,6 @@ impl Admission {
 
 /// Counts one attempt, named `attempt`, under each key in turn. A key is counted only if the ones
 /// before it admitted the attempt, so that a network that has to wait cannot make an account wait.
-///
-/// # Errors
-/// [`Error::unavailable`] when the database fails.
 pub async fn admit(
     database: &Database,
     keys: &[(Key, Rule)],
@@ -113,9 +110,6 @@ fn admission<'a>(
 }
 
 /// After a success: forgets the attempts under `cleared`, takes one back under `refunded`.
-///
-/// # Errors
-/// [`Error::unavailable`] when the database fails.
 pub async fn succeeded(
     database: &Database,
     cleared: &[&Key],

@@ -1,3 +1,5 @@
+//! How many replies of real servers get the verdict they should.
+
 use anyhow::{Context as _, Result};
 use rcpt_origin::{smtp::Reply, verdict::judge};
 use rcpt_shared::{Reason, Stage, Status};

@@ -1,3 +1,5 @@
+//! CPU time for a probe.
+
 use std::{
     fs,
     net::{SocketAddr, TcpListener, TcpStream},

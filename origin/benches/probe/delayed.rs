@@ -1,3 +1,5 @@
+//! A mail server behind a line with a delay.
+
 use std::{
     io::{BufRead as _, BufReader, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},

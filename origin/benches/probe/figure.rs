@@ -1,3 +1,5 @@
+//! A measured figure, the table and the file of figures.
+
 use std::{fs, path::Path};
 
 use anyhow::Result;

@@ -1,3 +1,5 @@
+//! What a probe costs while its server is silent.
+
 use std::{
     fs,
     time::{Duration, Instant},

@@ -1,3 +1,5 @@
+//! Probes of hostile mail servers: memory and time.
+
 use std::{
     io,
     time::{Duration, Instant},

@@ -1,3 +1,5 @@
+//! Resident memory of this process.
+
 use std::fs;
 
 use anyhow::{Context as _, Result};

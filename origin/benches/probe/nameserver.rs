@@ -1,3 +1,5 @@
+//! A nameserver that leads every domain to one mail server.
+
 use std::{
     net::{Ipv4Addr, SocketAddr, UdpSocket},
     sync::{

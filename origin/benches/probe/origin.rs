@@ -1,3 +1,5 @@
+//! The service under measurement.
+
 use std::{collections::HashMap, net::SocketAddr, sync::Arc};
 
 use anyhow::{Result, anyhow, ensure};

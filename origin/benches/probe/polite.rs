@@ -1,3 +1,5 @@
+//! How many sessions a host sees, in good times and after a refusal.
+
 use std::{
     io::{BufRead as _, BufReader, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},

@@ -1,3 +1,5 @@
+//! Round trips, connections and questions for a probe, and probes a second.
+
 use std::{sync::atomic::Ordering, time::Instant};
 
 use anyhow::Result;

@@ -1,3 +1,5 @@
+//! This program once more, in a process of its own, as a mail server.
+
 use std::{
     io::{BufRead as _, BufReader},
     net::SocketAddr,

@@ -1,3 +1,5 @@
+//! One value that is wrong, and all of them together.
+
 use std::fmt;
 
 /// One value that is wrong: its name, and what is expected instead. Never a secret's text.

@@ -1,3 +1,5 @@
+//! Routes: domains whose mail server is fixed, as in the transport map of a mail server.
+
 use std::collections::HashMap;
 
 use super::parse;
@@ -49,7 +51,6 @@ impl Routes {
     }
 
     /// The route of `domain` (lower-case): that of the longest suffix made of whole labels.
-    #[must_use]
     pub fn of(&self, domain: &str) -> Option<&Route> {
         if self.0.is_empty() {
             return None;

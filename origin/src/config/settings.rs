@@ -1,6 +1,13 @@
-//! The table of settings: what `--help` prints and what the file and the environment may name.
+//! The table of settings: each value of the configuration stands here once, with its name, form,
+//! default, parser and what is expected of it. [`Config`], `--help` and the mistakes come from it.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, net::SocketAddr, time::Duration};
+
+use ipnet::IpNet;
+use rcpt_shared::KeyRing;
+use tracing::level_filters::LevelFilter;
+
+use super::{Routes, Server, SourceAddress, StartTls, parse, values::Values};
 
 /// One configurable value.
 pub(super) struct Setting {
@@ -33,187 +40,109 @@ impl Setting {
     }
 }
 
-const fn setting(
-    name: &'static str,
-    form: Form,
-    default: Option<&'static str>,
-    expects: &'static str,
-    about: &'static str,
-) -> Setting {
-    Setting { name, default, form, expects, about }
-}
-
-use Form::{List, Secret, Single, Table};
-
 const MILLISECONDS: &str = "milliseconds, 1 to 600000";
 
-pub(super) const LISTEN: Setting =
-    setting("listen", Single, Some("127.0.0.1:8788"), "ip:port", "Address of the HTTP listener");
-pub(super) const HELO_NAME: Setting = setting(
-    "helo_name",
-    Single,
-    None,
-    "a fully qualified domain name, such as probe1.example.com",
-    "Name given in EHLO; its address record and the reverse record of the source address should agree",
-);
-pub(super) const MAIL_FROM: Setting = setting(
-    "mail_from",
-    Single,
-    Some(""),
-    "an ASCII email address, or nothing for the null reverse-path",
-    "Reverse-path given in MAIL; empty is the null reverse-path",
-);
-pub(super) const NAMESERVERS: Setting = setting(
-    "nameservers",
-    List,
-    Some(""),
-    "a list of ip or ip:port, or a nameserver in /etc/resolv.conf",
-    "Recursive nameservers, asked in this order; empty takes those of /etc/resolv.conf",
-);
-pub(super) const SMTP_PORT: Setting =
-    setting("smtp_port", Single, Some("25"), "a port, 1 to 65535", "Port of the MX hosts");
-pub(super) const ROUTES: Setting = setting(
-    "routes",
-    Table,
-    Some(""),
-    "suffix = \"host:port\" or \"no-mx\", each suffix a domain name given once",
-    "Domains whose mail server is fixed, subdomains included; the most specific suffix wins",
-);
-pub(super) const ALLOW_NETWORKS: Setting = setting(
-    "allow_networks",
-    List,
-    Some(""),
-    "a list of networks in CIDR notation, such as 10.1.0.0/16",
-    "Networks that may be dialled although they are not public unicast",
-);
-pub(super) const BUDGET_MS: Setting =
-    setting("budget_ms", Single, Some("10000"), MILLISECONDS, "Time for one probe, DNS included");
-pub(super) const CONNECT_TIMEOUT_MS: Setting = setting(
-    "connect_timeout_ms",
-    Single,
-    Some("4000"),
-    MILLISECONDS,
-    "Time to connect to an address",
-);
-pub(super) const DNS_TIMEOUT_MS: Setting = setting(
-    "dns_timeout_ms",
-    Single,
-    Some("2000"),
-    MILLISECONDS,
-    "Time for a query to a nameserver",
-);
-pub(super) const MAX_PROBES: Setting = setting(
-    "max_probes",
-    Single,
-    Some("512"),
-    "a number, 1 to 1000000",
-    "Probes in progress at once; further ones are answered 503",
-);
-pub(super) const STARTTLS: Setting = setting(
-    "starttls",
-    Single,
-    Some("on_demand"),
-    "on_demand or always",
-    "Encrypt when the server demands it, or whenever it offers to",
-);
-pub(super) const SOURCE_ADDRESSES: Setting = setting(
-    "source_addresses",
-    List,
-    Some(""),
-    "a list of ip or ip=helo.name",
-    "Local addresses to connect from, taken in turn, each with its HELO name if it is not helo_name; empty leaves it to the system",
-);
-pub(super) const OPERATOR_SESSIONS: Setting = setting(
-    "operator_sessions",
-    Single,
-    Some("2"),
-    "a number, 1 to 1000000",
-    "Sessions at once with one operator of mail hosts; routes are exempt",
-);
-pub(super) const SESSION_INTERVAL_MS: Setting = setting(
-    "session_interval_ms",
-    Single,
-    Some("500"),
-    "milliseconds, 0 to 600000",
-    "Time from one new session with an operator to the next, once the first ones are open",
-);
-pub(super) const SESSION_RECIPIENTS: Setting = setting(
-    "session_recipients",
-    Single,
-    Some("100"),
-    "a number, 1 to 100",
-    "Recipients asked about in one session; 1 opens a session for each",
-);
-pub(super) const PORT_CHECK: Setting = setting(
-    "port_check",
-    List,
-    Some(""),
-    "a list of host:port",
-    "Mail servers of others; while none of them can be connected to, /ready fails; empty checks nothing",
-);
-pub(super) const BLOCKLISTS: Setting = setting(
-    "blocklists",
-    List,
-    Some(""),
-    "a list of domain names",
-    "DNS blocklists that `origin doctor` looks us up on, such as zen.spamhaus.org",
-);
-pub(super) const TIME_SERVER: Setting = setting(
-    "time_server",
-    Single,
-    Some(""),
-    "host:port, or nothing",
-    "NTP server that `origin doctor` compares the clock with",
-);
-pub(super) const TICKET_SECRETS: Setting = setting(
-    "ticket_secrets",
-    Secret,
-    None,
-    "one or two kid:secret pairs separated by a comma, each secret unpadded base64url of at least 32 bytes",
-    "Secrets of the edge's tickets, kid:base64url[,kid:base64url]",
-);
-pub(super) const SHUTDOWN_GRACE_MS: Setting = setting(
-    "shutdown_grace_ms",
-    Single,
-    Some("15000"),
-    MILLISECONDS,
-    "Time for probes in progress to finish after SIGTERM or SIGINT",
-);
-pub(super) const LOG_LEVEL: Setting = setting(
-    "log_level",
-    Single,
-    Some("info"),
-    "off, error, warn, info, debug or trace",
-    "Least severe level that is logged",
-);
+/// `field: Type = "name", form, default, parser, "what is expected", "what it is";`
+macro_rules! settings {
+    ($($field:ident: $type:ty =
+        $name:literal, $form:ident, $default:expr, $parse:expr, $expects:expr, $about:literal;)*) => {
+        /// What the service runs on. Secrets are hidden from `Debug` by [`KeyRing`].
+        #[derive(Debug, Clone)]
+        pub struct Config {
+            $(#[doc = $about] pub $field: $type,)*
+        }
 
-pub(super) const ALL: [&Setting; 22] = [
-    &LISTEN,
-    &HELO_NAME,
-    &MAIL_FROM,
-    &NAMESERVERS,
-    &SMTP_PORT,
-    &ROUTES,
-    &ALLOW_NETWORKS,
-    &BUDGET_MS,
-    &CONNECT_TIMEOUT_MS,
-    &DNS_TIMEOUT_MS,
-    &MAX_PROBES,
-    &STARTTLS,
-    &SOURCE_ADDRESSES,
-    &OPERATOR_SESSIONS,
-    &SESSION_INTERVAL_MS,
-    &SESSION_RECIPIENTS,
-    &PORT_CHECK,
-    &BLOCKLISTS,
-    &TIME_SERVER,
-    &TICKET_SECRETS,
-    &SHUTDOWN_GRACE_MS,
-    &LOG_LEVEL,
-];
+        pub(super) const ALL: &[Setting] = &[
+            $(Setting {
+                name: $name,
+                form: Form::$form,
+                default: $default,
+                expects: $expects,
+                about: $about,
+            },)*
+        ];
+
+        impl Config {
+            /// `None` when a value is wrong: `values` then holds the mistakes, every one of them.
+            pub(super) fn from_values(values: &mut Values<'_>) -> Option<Self> {
+                $(let $field: Option<$type> = values.read($name, $parse);)*
+                Some(Self { $($field: $field?,)* })
+            }
+        }
+    };
+}
+
+settings! {
+    listen: SocketAddr = "listen", Single, Some("127.0.0.1:8788"), parse::from_str,
+        "ip:port",
+        "Address of the HTTP listener";
+    helo_name: String = "helo_name", Single, None, parse::host_name,
+        "a fully qualified domain name, such as probe1.example.com",
+        "Name given in EHLO; its address record and the reverse record of the source address should agree";
+    mail_from: String = "mail_from", Single, Some(""), parse::reverse_path,
+        "an ASCII email address, or nothing for the null reverse-path",
+        "Reverse-path given in MAIL; empty is the null reverse-path";
+    nameservers: Vec<SocketAddr> = "nameservers", List, Some(""), parse::nameservers,
+        "a list of ip or ip:port, or a nameserver in /etc/resolv.conf",
+        "Recursive nameservers, asked in this order; empty takes those of /etc/resolv.conf";
+    smtp_port: u16 = "smtp_port", Single, Some("25"), parse::port,
+        "a port, 1 to 65535",
+        "Port of the MX hosts";
+    routes: Routes = "routes", Table, Some(""), Routes::parse,
+        "suffix = \"host:port\" or \"no-mx\", each suffix a domain name given once",
+        "Domains whose mail server is fixed, subdomains included; the most specific suffix wins";
+    allow_networks: Vec<IpNet> = "allow_networks", List, Some(""), parse::networks,
+        "a list of networks in CIDR notation, such as 10.1.0.0/16",
+        "Networks that may be dialled although they are not public unicast";
+    budget: Duration = "budget_ms", Single, Some("10000"), parse::milliseconds,
+        MILLISECONDS,
+        "Time for one probe, DNS included";
+    connect_timeout: Duration = "connect_timeout_ms", Single, Some("4000"), parse::milliseconds,
+        MILLISECONDS,
+        "Time to connect to an address";
+    dns_timeout: Duration = "dns_timeout_ms", Single, Some("2000"), parse::milliseconds,
+        MILLISECONDS,
+        "Time for a query to a nameserver";
+    max_probes: usize = "max_probes", Single, Some("512"), parse::count,
+        "a number, 1 to 1000000",
+        "Probes in progress at once; further ones are answered 503";
+    starttls: StartTls = "starttls", Single, Some("on_demand"), parse::starttls,
+        "on_demand or always",
+        "Encrypt when the server demands it, or whenever it offers to";
+    source_addresses: Vec<SourceAddress> =
+        "source_addresses", List, Some(""), parse::source_addresses,
+        "a list of ip or ip=helo.name",
+        "Local addresses to connect from, taken in turn, each with its HELO name if it is not helo_name; empty leaves it to the system";
+    operator_sessions: usize = "operator_sessions", Single, Some("2"), parse::count,
+        "a number, 1 to 1000000",
+        "Sessions at once with one operator of mail hosts; routes are exempt";
+    session_interval: Duration = "session_interval_ms", Single, Some("500"), parse::pause,
+        "milliseconds, 0 to 600000",
+        "Time from one new session with an operator to the next, once the first ones are open";
+    session_recipients: usize = "session_recipients", Single, Some("100"), parse::recipients,
+        "a number, 1 to 100",
+        "Recipients asked about in one session; 1 opens a session for each";
+    port_check: Vec<Server> = "port_check", List, Some(""), parse::servers,
+        "a list of host:port",
+        "Mail servers of others; while none of them can be connected to, /ready fails; empty checks nothing";
+    blocklists: Vec<String> = "blocklists", List, Some(""), parse::domain_names,
+        "a list of domain names",
+        "DNS blocklists that `origin doctor` looks us up on, such as zen.spamhaus.org";
+    time_server: Option<Server> = "time_server", Single, Some(""), parse::server_or_none,
+        "host:port, or nothing",
+        "NTP server that `origin doctor` compares the clock with";
+    ticket_secrets: KeyRing = "ticket_secrets", Secret, None, parse::key_ring,
+        "one or two kid:secret pairs separated by a comma, each secret unpadded base64url of at least 32 bytes",
+        "Secrets of the edge's tickets, kid:base64url[,kid:base64url]";
+    shutdown_grace: Duration = "shutdown_grace_ms", Single, Some("15000"), parse::milliseconds,
+        MILLISECONDS,
+        "Time for probes in progress to finish after SIGTERM or SIGINT";
+    log_level: LevelFilter = "log_level", Single, Some("info"), parse::log_level,
+        "off, error, warn, info, debug or trace",
+        "Least severe level that is logged";
+}
 
 /// The settings with their variables, defaults and meaning, as `--help` prints them.
-#[must_use]
 pub fn reference() -> String {
     let mut text = String::from(
         "Configuration values, as keys of the TOML file or as environment variables (which win):\n",

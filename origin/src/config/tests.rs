@@ -1,3 +1,5 @@
+//! Reading the configuration: the example, the defaults, and every mistake by name.
+
 use std::{collections::HashMap, time::Duration};
 
 use super::{Config, Mistakes, Route, StartTls, reference, settings};
@@ -144,10 +146,11 @@ fn names_every_mistake_at_once() {
     ];
     let mistakes = parse(file, &environment).unwrap_err();
     let mut expected = vec!["mail_form"];
-    expected.extend(settings::ALL.map(|setting| setting.name));
+    expected.extend(settings::ALL.iter().map(|setting| setting.name));
     assert_eq!(names(&mistakes), expected);
     let text = mistakes.to_string();
     assert_eq!(text.lines().count(), expected.len());
+    assert!(text.contains("mail_form: no such value; did you mean mail_from?"), "{text}");
     assert!(text.contains(r#"listen: expected ip:port, got "nowhere""#), "{text}");
     assert!(text.contains("ticket_secrets: missing; expected one or two kid:secret"), "{text}");
 }

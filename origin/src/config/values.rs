@@ -1,9 +1,15 @@
+//! Reads each setting from the environment or the file, and collects the mistakes.
+
+use strsim::osa_distance;
 use toml::{Table, Value};
 
 use super::{
     Mistake, Mistakes,
     settings::{self, Form, Setting},
 };
+
+/// Slips of the finger in the name of a value that are recognised.
+const MAX_SLIPS: usize = 3;
 
 /// The text of every value, and the mistakes found while reading it.
 pub(super) struct Values<'a> {
@@ -24,35 +30,26 @@ impl<'a> Values<'a> {
             Mistake::new("config", &format!("not TOML at line {line}: {}", error.message()))
         })?;
         let known = |key: &String| settings::ALL.iter().any(|setting| setting.name == key);
-        let mistakes = file
-            .keys()
-            .filter(|key| !known(key))
-            .map(|key| Mistake::new(key, "no such value; see --help for those there are"))
-            .collect();
+        let unknown = file.keys().filter(|key| !known(key));
+        let mistakes = unknown.map(|key| Mistake::new(key, &no_such_value(key))).collect();
         Ok(Self { file, environment, mistakes: Mistakes(mistakes) })
     }
 
-    /// The value of `setting`, or `None` with a mistake noted.
+    /// The value of the setting called `name`, or `None` with a mistake noted.
     pub(super) fn read<T>(
         &mut self,
-        setting: &Setting,
+        name: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
-        let given = (self.environment)(&setting.variable())
-            .map(Some)
-            .or_else(|| self.file.get(setting.name).map(|value| text_of(value, setting.form)));
-        let problem = match given {
-            None => match setting.default {
-                None => format!("missing; expected {}", setting.expects),
-                Some(default) => match parse(default) {
-                    Some(value) => return Some(value),
-                    None => format!("expected {}", setting.expects),
-                },
-            },
-            Some(None) => format!("expected {}", setting.expects),
-            Some(Some(text)) => match parse(&text) {
+        let setting = settings::ALL.iter().find(|setting| setting.name == name)?;
+        let problem = match self.text(setting) {
+            Given::Nothing => format!("missing; expected {}", setting.expects),
+            Given::WrongForm => format!("expected {}", setting.expects),
+            Given::Text(text) => match parse(&text) {
                 Some(value) => return Some(value),
-                None if setting.form == Form::Secret => format!("expected {}", setting.expects),
+                None if setting.form == Form::Secret || text.is_empty() => {
+                    format!("expected {}", setting.expects)
+                }
                 None => format!("expected {}, got {text:?}", setting.expects),
             },
         };
@@ -60,8 +57,36 @@ impl<'a> Values<'a> {
         None
     }
 
+    /// What is given for `setting`: in the environment, else in the file, else by default.
+    fn text(&self, setting: &Setting) -> Given {
+        if let Some(text) = (self.environment)(&setting.variable()) {
+            return Given::Text(text);
+        }
+        match (self.file.get(setting.name), setting.default) {
+            (Some(value), _) => text_of(value, setting.form).map_or(Given::WrongForm, Given::Text),
+            (None, Some(default)) => Given::Text(default.to_owned()),
+            (None, None) => Given::Nothing,
+        }
+    }
+
     pub(super) fn finish(self) -> Mistakes {
         self.mistakes
+    }
+}
+
+/// What is given for a setting.
+enum Given {
+    Text(String),
+    /// A number where a list belongs, for example.
+    WrongForm,
+    Nothing,
+}
+
+fn no_such_value(key: &str) -> String {
+    let slips = |setting: &&Setting| osa_distance(setting.name, key);
+    match settings::ALL.iter().min_by_key(slips).filter(|known| slips(known) <= MAX_SLIPS) {
+        Some(meant) => format!("no such value; did you mean {}?", meant.name),
+        None => "no such value; see --help for those there are".to_owned(),
     }
 }
 

@@ -1,23 +1,24 @@
+//! The answers about one record type: those that still hold, and those on their way.
+
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use moka::sync::Cache;
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep},
-};
+use tokio::time::{Instant, timeout};
 
 use super::{MAX_CACHED, NoAnswer};
+use crate::single_flight::{Flight, SingleFlight};
 
 /// Names and records remembered of one record type: 10,000 names with a handful each. Of 300 bytes each,
 /// 15 MB; of 1 KB each, as a hostile domain could make them, 50 MB.
 const MAX_WEIGHT: u64 = 50_000;
 
-/// A question that nobody waits for any more is left this long to be answered, for whoever asks next: an
-/// AAAA that was slower than the A. Each holds a socket.
+/// A question that all have left is given this long to be answered, for the next one who
+/// asks: an AAAA that was slower than the A. Each holds a socket.
 const LINGER: Duration = Duration::from_millis(500);
 
 pub(super) type Records<T> = Result<Arc<[T]>, NoAnswer>;
@@ -28,19 +29,12 @@ pub(super) struct Answer<T> {
     pub until: Option<Instant>,
 }
 
-/// The answers about one record type: those that still hold, and those being asked for. However many
-/// want one at the same time, it is asked for once.
-pub(super) struct Answers<T>(Arc<Memory<T>>);
-
-struct Memory<T> {
+/// The memory of one record type. However many want an answer at the same time, it is asked for once.
+pub(super) struct Answers<T: Send + Sync + 'static> {
     /// Each with the time until which it holds.
     kept: Cache<Arc<str>, (Records<T>, Instant)>,
-    /// As many as there are questions on their way.
-    asked: Mutex<HashMap<Arc<str>, Tell<T>>>,
+    asked: SingleFlight<Records<T>>,
 }
-
-/// Tells the answer to a question on its way to all who wait for it.
-type Tell<T> = watch::Sender<Option<Records<T>>>;
 
 impl<T: Send + Sync + 'static> Default for Answers<T> {
     fn default() -> Self {
@@ -50,95 +44,63 @@ impl<T: Send + Sync + 'static> Default for Answers<T> {
         };
         let kept = Cache::builder().weigher(weight).max_capacity(MAX_WEIGHT);
         let kept = kept.time_to_live(MAX_CACHED).build();
-        Self(Arc::new(Memory { kept, asked: Mutex::default() }))
+        Self { kept, asked: SingleFlight::default() }
     }
 }
 
 impl<T: Send + Sync + 'static> Answers<T> {
     /// The answer about `name` (lower case): from memory, or by way of `ask`.
-    ///
-    /// The question is a task of its own: whoever asked first may leave, and the others have its answer
-    /// all the same.
     pub(super) async fn about<A>(&self, name: &str, ask: impl FnOnce() -> A) -> Records<T>
     where
         A: Future<Output = Answer<T>> + Send + 'static,
     {
-        let mut told = {
-            if let Some(kept) = self.0.recall(name) {
-                return kept;
-            }
-            let mut asked = self.0.lock();
-            if let Some(tell) = asked.get(name) {
-                tell.subscribe()
-            } else {
+        if let Some(kept) = recall(&self.kept, name) {
+            return kept;
+        }
+        let flight = self.asked.join(name, || {
+            let (kept, name, asking) = (self.kept.clone(), Arc::from(name), ask());
+            async move {
                 // It may have been answered since: an answer is kept before its question is forgotten.
-                if let Some(kept) = self.0.recall(name) {
+                if let Some(kept) = recall(&kept, &name) {
                     return kept;
                 }
-                let name: Arc<str> = Arc::from(name);
-                let (tell, told) = watch::channel(None);
-                asked.insert(name.clone(), tell.clone());
-                let asked = Asked { memory: self.0.clone(), name, tell, forgotten: false };
-                tokio::spawn(asked.answered(ask()));
-                told
+                let Answer { records, until } = asking.await;
+                if let Some(until) = until {
+                    kept.insert(name, (records.clone(), until));
+                }
+                records
             }
-        };
-        let told = told.wait_for(Option::is_some).await;
-        told.ok().and_then(|told| told.clone()).unwrap_or(Err(NoAnswer::Failed))
+        });
+        Lingering(Some(flight)).await
     }
 }
 
-impl<T: Send + Sync + 'static> Memory<T> {
-    fn recall(&self, name: &str) -> Option<Records<T>> {
-        let (records, until) = self.kept.get(name)?;
-        (until > Instant::now()).then_some(records)
-    }
+fn recall<T>(kept: &Cache<Arc<str>, (Records<T>, Instant)>, name: &str) -> Option<Records<T>>
+where
+    T: Send + Sync + 'static,
+{
+    let (records, until) = kept.get(name)?;
+    (until > Instant::now()).then_some(records)
+}
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Tell<T>>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+/// One who waits for an answer. When it leaves, the question goes on for a while.
+struct Lingering<T: Send + Sync + 'static>(Option<Flight<Records<T>>>);
+
+impl<T: Send + Sync + 'static> Future for Lingering<T> {
+    type Output = Records<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(flight) = &mut self.0 else { return Poll::Ready(Err(NoAnswer::Failed)) };
+        let records = ready!(Pin::new(flight).poll(cx));
+        self.0 = None;
+        Poll::Ready(records)
     }
 }
 
-/// A question on its way; makes room for the next about the same name, whatever becomes of it.
-struct Asked<T: Send + Sync + 'static> {
-    memory: Arc<Memory<T>>,
-    name: Arc<str>,
-    tell: Tell<T>,
-    /// Its room may be another's by now.
-    forgotten: bool,
-}
-
-impl<T: Send + Sync + 'static> Asked<T> {
-    async fn answered(mut self, answering: impl Future<Output = Answer<T>>) {
-        let answer = tokio::select! {
-            answer = answering => answer,
-            () = self.abandoned() => return,
-        };
-        if let Some(until) = answer.until {
-            self.memory.kept.insert(self.name.clone(), (answer.records.clone(), until));
-        }
-        self.tell.send_replace(Some(answer.records));
-    }
-
-    /// Returns when nobody has waited for a while, and nobody can join any more.
-    async fn abandoned(&mut self) {
-        while !self.forgotten {
-            self.tell.closed().await;
-            sleep(LINGER).await;
-            let mut asked = self.memory.lock();
-            // Under the lock nobody joins.
-            if self.tell.receiver_count() == 0 {
-                asked.remove(&self.name);
-                self.forgotten = true;
-            }
-        }
-    }
-}
-
-impl<T: Send + Sync + 'static> Drop for Asked<T> {
+impl<T: Send + Sync + 'static> Drop for Lingering<T> {
     fn drop(&mut self) {
-        if !self.forgotten {
-            self.memory.lock().remove(&self.name);
+        if let Some(flight) = self.0.take() {
+            tokio::spawn(timeout(LINGER, flight));
         }
     }
 }
@@ -209,11 +171,11 @@ mod tests {
             assert_eq!(told.as_deref(), Ok(&[7][..]));
         }
         assert_eq!(world.questions(), 1);
-        assert!(world.answers.0.lock().is_empty());
+        assert!(world.answers.asked.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_asked_first_may_leave() {
+    async fn the_first_to_ask_may_leave() {
         let world = Arc::new(World::default());
         let left = timeout(Duration::from_millis(1), world.ask(Ok(7), Some(60))).await;
         assert!(left.is_err(), "it had its answer already");
@@ -222,13 +184,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_nobody_waits_for_is_remembered_if_it_comes_soon() {
+    async fn an_answer_that_all_have_left_is_remembered_if_it_comes_soon() {
         for (milliseconds, questions) in [(400, 1), (5_000, 2)] {
             let world = World::answering_after(Duration::from_millis(milliseconds));
             let left = timeout(Duration::from_millis(50), world.ask(Ok(7), Some(60))).await;
             assert!(left.is_err(), "it had its answer already");
             sleep(Duration::from_secs(1)).await;
-            assert!(world.answers.0.lock().is_empty(), "nobody waits, nothing is on its way");
+            assert!(world.answers.asked.is_empty(), "nothing is on its way");
             assert_eq!(world.ask(Ok(7), Some(60)).await.as_deref(), Ok(&[7][..]));
             assert_eq!(world.questions(), questions, "{milliseconds}");
         }
@@ -254,13 +216,5 @@ mod tests {
             let told = world.ask(Err(NoAnswer::Failed), None).await;
             assert_eq!((told, world.questions()), (Err(NoAnswer::Failed), questions));
         }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_question_that_is_lost_is_our_failure_and_may_be_asked_again() {
-        let answers: Answers<u32> = Answers::default();
-        let lost = answers.about("example.org", || async { panic!("lost on purpose") }).await;
-        assert_eq!(lost, Err(NoAnswer::Failed));
-        assert!(answers.0.lock().is_empty());
     }
 }

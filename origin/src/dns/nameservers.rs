@@ -1,3 +1,5 @@
+//! The recursive nameservers, asked one after the other.
+
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use hickory_resolver::{
@@ -14,7 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{MAX_CACHED, NoAnswer, answers::Answer};
 
-/// `verdicts.md`: it is our failure after the second nameserver.
+/// It is our failure after the second nameserver (docs/verdicts.md).
 const NAMESERVERS_ASKED: usize = 2;
 /// Longest CNAME chain believed.
 const MAX_CNAME_STEPS: usize = 8;
@@ -57,7 +59,7 @@ impl Nameservers {
     }
 
     /// The records of `name` that `data` picks from those of this kind.
-    pub(super) async fn ask<T>(
+    pub(super) async fn records<T>(
         &self,
         name: &str,
         kind: RecordType,
@@ -71,7 +73,7 @@ impl Nameservers {
         for resolver in &self.resolvers {
             match timeout(self.timeout, resolver.lookup(fqdn.clone(), kind)).await {
                 Ok(Ok(lookup)) => {
-                    let records = records(&lookup, data);
+                    let records = records_of(&lookup, data);
                     let until = Instant::from_std(lookup.valid_until());
                     let longest = Instant::now() + MAX_CACHED_NEGATIVE;
                     let until = if records.is_ok() { until } else { until.min(longest) };
@@ -94,7 +96,10 @@ impl Nameservers {
     }
 }
 
-fn records<T>(lookup: &Lookup, data: impl Fn(&RData) -> Option<T>) -> Result<Arc<[T]>, NoAnswer> {
+fn records_of<T>(
+    lookup: &Lookup,
+    data: impl Fn(&RData) -> Option<T>,
+) -> Result<Arc<[T]>, NoAnswer> {
     let answers = lookup.answers().iter().map(|record| &record.data);
     let steps = answers.clone().filter(|data| matches!(data, RData::CNAME(_))).count();
     let found: Arc<[T]> = answers.filter_map(data).collect();
@@ -102,7 +107,7 @@ fn records<T>(lookup: &Lookup, data: impl Fn(&RData) -> Option<T>) -> Result<Arc
 }
 
 /// A resolver that asks one nameserver and nothing else: which of them is asked next is decided here,
-/// by what `verdicts.md` says, and not by the library's statistics.
+/// as docs/verdicts.md says, and not by the library's statistics.
 fn resolver(nameserver: SocketAddr, timeout: Duration) -> Result<TokioResolver, NetError> {
     let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()]
         .into_iter()

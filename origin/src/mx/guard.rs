@@ -59,13 +59,11 @@ pub struct Guard {
 
 impl Guard {
     /// `allowed` is permitted whatever else holds; `own` are the addresses of this machine.
-    #[must_use]
     pub fn new(allowed: Vec<IpNet>, own: Vec<IpAddr>) -> Self {
         Self { allowed, own }
     }
 
     /// Whether `ip` may be dialled.
-    #[must_use]
     pub fn permits(&self, ip: IpAddr) -> bool {
         self.allowed.iter().any(|network| network.contains(&ip))
             || (is_public_unicast(ip) && !self.own.contains(&ip))

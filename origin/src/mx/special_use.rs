@@ -1,3 +1,5 @@
+//! Names that no public DNS zone holds.
+
 /// Names that no public DNS zone holds, from the IANA special-use domain names registry.
 ///
 /// `example.com`, `example.net` and `example.org` are in the registry too, but they are delegated and
@@ -20,7 +22,6 @@ const SPECIAL_USE: [&str; 8] = [
 
 /// Whether `domain` (lower-case) is, or is under, a special-use name: it is not asked for, because the
 /// answer is known and the question would leave our network for nothing (RFC 6761 §6).
-#[must_use]
 pub fn is_special_use(domain: &str) -> bool {
     SPECIAL_USE.iter().any(|name| {
         domain.strip_suffix(name).is_some_and(|under| under.is_empty() || under.ends_with('.'))

@@ -1,16 +1,20 @@
-use std::{net::SocketAddr, ops::ControlFlow, time::Duration};
+//! The dialogue with one host about one recipient, and what its answer means for the verdict, the pool
+//! and the memory of hosts.
+
+use std::{net::SocketAddr, time::Duration};
 
 use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Traits, Verdict};
 use tokio::{net::TcpStream, time::timeout};
-use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::{Attempt, Prober, Progress, text};
+use super::{
+    attempt::Attempt,
+    client::{Call, Client, HostSession},
+    prober::Progress,
+    redact::redact,
+};
 use crate::{
-    config::StartTls,
-    hosts::Offers,
-    identity::Identity,
-    pace::Slot,
-    smtp::{Answer, Broken, Envelope, Failure, Greeting, Reply, Session},
+    pool::Permit,
+    smtp::{Answer, Broken, Failure, Reply},
     verdict::{self, Finding},
 };
 
@@ -18,174 +22,100 @@ use crate::{
 /// unknown recipients do so by a second or two.
 const CONTROL_PATIENCE: Duration = Duration::from_secs(3);
 
-pub(super) type Place = Slot<Session<TcpStream>>;
+pub(super) type HostPermit = Permit<HostSession>;
 
 /// One host asked about one recipient.
 #[derive(Clone, Copy)]
 pub(super) struct Conversation<'a> {
-    pub prober: &'a Prober,
+    pub client: &'a Client,
     pub host: &'a str,
     pub recipient: &'a Address,
-    /// Asked about behind the recipient, when the caller wants to know and nobody does.
+    /// Asked about behind the recipient, when the caller wants to know and it is not known.
     pub control: Option<&'a Address>,
     pub details: bool,
 }
 
+/// What came of a session that has served before.
+pub(super) enum Resumed {
+    Answered(Attempt),
+    /// It said nothing about the recipient: the question is to be asked in a session of its own.
+    Stale(HostPermit),
+}
+
+/// What came of a new session.
+pub(super) struct Held {
+    pub attempt: Attempt,
+    /// Given back when the next address of the host may be tried with it.
+    pub permit: Option<HostPermit>,
+}
+
 impl Conversation<'_> {
-    /// Asks in a session that has served before. `Err` with the place when that says nothing about
-    /// the recipient: the question is then to be asked in a session of its own.
     pub(super) async fn resume(
         &self,
-        mut session: Session<TcpStream>,
-        place: Place,
+        mut session: HostSession,
+        permit: HostPermit,
         progress: &mut Progress,
-    ) -> Result<Attempt, Place> {
+    ) -> Resumed {
         if !session.is_quiet().await {
-            return Err(place);
+            return Resumed::Stale(permit);
         }
-        let Ok(answer) = session.ask(self.envelope(), &mut progress.stage).await else {
-            return Err(place);
+        let envelope = self.client.envelope(self.recipient, self.control);
+        let Ok(answer) = session.ask(envelope, &mut progress.stage).await else {
+            return Resumed::Stale(permit);
         };
         // What it says about us may be for what was asked before, and not for this recipient.
         let about_us = match &answer {
             Answer::Mail(_) => true,
             Answer::Rcpt(reply) => {
-                reply.code != 421
-                    && !matches!(
-                        verdict::judge(Stage::Rcpt, reply).status,
-                        Status::Accepted | Status::Refused
-                    )
+                reply.code != 421 && !is_about_recipient(verdict::judge(Stage::Rcpt, reply))
             }
             Answer::Smtputf8Unsupported => false,
         };
         if about_us {
             session.quit().await;
-            return Err(place);
+            return Resumed::Stale(permit);
         }
-        Ok(self.conclude(answer, session, place, progress).await)
+        Resumed::Answered(self.conclude(answer, session, permit, progress).await)
     }
 
-    /// Holds the dialogue over `stream`, which leads to `peer`. The place is given back when the
-    /// next address of the host is to be tried.
+    /// Holds the dialogue over `stream`, which leads to `peer`.
     pub(super) async fn hold(
         &self,
         stream: TcpStream,
         peer: SocketAddr,
-        place: Place,
+        permit: HostPermit,
         progress: &mut Progress,
-    ) -> (Attempt, Option<Place>) {
-        let identity = self.identity(&place);
-        let offers = self.prober.hosts.offers(self.host);
-        let always = self.prober.config.starttls == StartTls::Always || offers.demands_tls;
-        let greeting = offers.greeting;
-        let mut ended =
-            self.ask(stream, peer, identity, greeting, always, &mut progress.stage).await;
-        let tls_failed = matches!(
-            ended,
-            Err(Failure::Broken(Stage::StartTls, _) | Failure::Refused(Stage::StartTls, _))
-        );
-        if tls_failed && always {
-            // Nobody demanded it (RFC 7435 §3): once more in the clear, on a connection whose state is
-            // known. A server that does demand it will say so, and fail this second attempt.
-            progress.stage = Stage::Connect;
-            if let Ok(stream) = self.prober.dialer.connect(identity, peer).await {
-                ended =
-                    self.ask(stream, peer, identity, greeting, false, &mut progress.stage).await;
+    ) -> Held {
+        let call =
+            Call { host: self.host, peer, identity: self.client.identity(permit.identity()) };
+        let envelope = self.client.envelope(self.recipient, self.control);
+        let asking = self.client.ask_in_new_session(call, stream, envelope, &mut progress.stage);
+        let (finding, stage, reply) = match asking.await {
+            Ok((answer, session)) => {
+                let attempt = self.conclude(answer, session, permit, progress).await;
+                return Held { attempt, permit: None };
             }
-        }
-        match ended {
-            Ok((answer, session)) => (self.conclude(answer, session, place, progress).await, None),
             Err(Failure::Refused(stage, reply)) => {
                 let finding = verdict::judge(stage, &reply);
                 if let Some(signal) = finding.signal(stage, &reply) {
-                    place.note(signal);
+                    permit.note(signal);
                 }
-                (self.next_host_unless_final(finding, stage, Some(&reply), false), Some(place))
+                (finding, stage, Some(reply))
             }
-            Err(Failure::Broken(stage, broken)) => {
-                let finding = verdict::judge_broken(broken);
-                (self.next_host_unless_final(finding, stage, None, false), Some(place))
-            }
+            Err(Failure::Broken(stage, broken)) => (verdict::judge_broken(broken), stage, None),
             // A session of one recipient has never been idle.
-            Err(Failure::Stale) => {
-                let finding = verdict::judge_broken(Broken::Closed);
-                (self.next_host_unless_final(finding, Stage::Mail, None, false), Some(place))
-            }
-        }
+            Err(Failure::Stale) => (verdict::judge_broken(Broken::Closed), Stage::Mail, None),
+        };
+        let attempt = self.next_host_unless_final(finding, stage, reply.as_ref(), false);
+        Held { attempt, permit: Some(permit) }
     }
 
-    const fn envelope(&self) -> Envelope<'_> {
-        Envelope {
-            reverse_path: self.prober.config.mail_from.as_str(),
-            recipient: self.recipient,
-            control: self.control,
-            last: self.prober.config.session_recipients == 1,
-        }
-    }
-
-    fn identity(&self, place: &Place) -> &Identity {
-        self.prober.identity(place.identity())
-    }
-
-    async fn ask(
-        &self,
-        stream: TcpStream,
-        peer: SocketAddr,
-        identity: &Identity,
-        greeting: Greeting,
-        encrypt: bool,
-        stage: &mut Stage,
-    ) -> Result<(Answer, Session<TcpStream>), Failure> {
-        let mut session = Session::open(stream, &identity.helo_name, greeting, stage).await?;
-        if session.greeting() != greeting {
-            self.remember(|offers| offers.greeting = session.greeting());
-        }
-        if encrypt && session.capabilities().starttls {
-            session = self.encrypt(session, peer, identity, stage).await?;
-        }
-        let mut answer = session.ask(self.envelope(), stage).await?;
-        if demands_tls(&answer) && session.capabilities().starttls && !session.is_encrypted() {
-            self.remember(|offers| offers.demands_tls = true);
-            session = self.encrypt(session, peer, identity, stage).await?;
-            answer = session.ask(self.envelope(), stage).await?;
-        } else if demands_tls(&answer) && session.greeting() == Greeting::Helo {
-            // It can hardly be as old as it seemed: next time it may show what it offers.
-            self.remember(|offers| offers.greeting = Greeting::Ehlo);
-        }
-        Ok((answer, session))
-    }
-
-    async fn encrypt(
-        &self,
-        session: Session<TcpStream>,
-        peer: SocketAddr,
-        identity: &Identity,
-        stage: &mut Stage,
-    ) -> Result<Session<TcpStream>, Failure> {
-        // The end of the handshake and EHLO are two writes with no reply between: Nagle's algorithm
-        // would hold the second back for a round trip. In the clear every write follows a reply.
-        let undelayed = session.plain().map(|stream| stream.set_nodelay(true));
-        undelayed.transpose().map_err(|_| Failure::Broken(Stage::StartTls, Broken::Closed))?;
-        // The name is for SNI and resumption alone; a host whose name is none gets its address instead.
-        let name = ServerName::try_from(self.host.to_owned())
-            .unwrap_or_else(|_| ServerName::IpAddress(peer.ip().into()));
-        // Boxed: the handshake is rare, and its state would be part of every probe's.
-        let handshake = session.start_tls(&self.prober.tls, name, &identity.helo_name, stage);
-        Box::pin(handshake).await
-    }
-
-    fn remember(&self, change: impl FnOnce(&mut Offers)) {
-        let mut offers = self.prober.hosts.offers(self.host);
-        change(&mut offers);
-        self.prober.hosts.showed(self.host, offers);
-    }
-
-    /// From the answer to the verdict, and what becomes of session and place.
+    /// From the answer to the verdict, and what becomes of session and permit.
     async fn conclude(
         &self,
         answer: Answer,
-        mut session: Session<TcpStream>,
-        place: Place,
+        mut session: HostSession,
+        permit: HostPermit,
         progress: &mut Progress,
     ) -> Attempt {
         let tls = session.is_encrypted();
@@ -193,23 +123,23 @@ impl Conversation<'_> {
             Answer::Mail(reply) => (Stage::Mail, reply),
             Answer::Rcpt(reply) => (Stage::Rcpt, reply),
             Answer::Smtputf8Unsupported => {
-                self.remember(|offers| offers.lacks_smtputf8 = true);
+                self.client.remember(self.host, |offers| offers.lacks_smtputf8 = true);
                 session.quit().await;
                 let verdict = verdict::smtputf8_unsupported().at(Stage::Ehlo, None);
-                return ControlFlow::Break(self.detailed(verdict, None, tls));
+                return Attempt::Settled(self.detailed(verdict, None, tls));
             }
         };
         let finding = verdict::judge(stage, reply);
         if let Some(signal) = finding.signal(stage, reply) {
-            place.note(signal);
+            permit.note(signal);
         }
         let mut attempt = self.judged(finding, stage, reply, tls);
-        let about_recipient = matches!(finding.status, Status::Accepted | Status::Refused);
-        if let (ControlFlow::Break(verdict), true) = (&mut attempt, about_recipient) {
+        let about_recipient = is_about_recipient(finding);
+        if let (Attempt::Settled(verdict), true) = (&mut attempt, about_recipient) {
             self.ask_control(&mut session, finding, verdict, progress).await;
         }
-        if about_recipient && session.is_reusable(self.prober.config.session_recipients) {
-            place.keep(session);
+        if about_recipient && self.client.is_reusable(&session) {
+            permit.keep(session);
         } else {
             session.quit().await;
         }
@@ -219,7 +149,7 @@ impl Conversation<'_> {
     /// Finds out whether the domain takes everything, and adds it to the verdict.
     async fn ask_control(
         &self,
-        session: &mut Session<TcpStream>,
+        session: &mut HostSession,
         finding: Finding,
         verdict: &mut Verdict,
         progress: &mut Progress,
@@ -228,7 +158,7 @@ impl Conversation<'_> {
             return;
         }
         let domain = self.recipient.domain();
-        let mut known = self.prober.hosts.catch_all(domain);
+        let mut known = self.client.memory.catch_all(domain);
         if let Some(control) = self.control {
             // If the budget ends meanwhile, this is the verdict.
             progress.settled = Some(Box::new(verdict.clone()));
@@ -237,7 +167,7 @@ impl Conversation<'_> {
             let told = timeout(CONTROL_PATIENCE, asking).await.ok().flatten();
             let told = told.map(|reply| verdict::judge(Stage::Rcpt, &reply));
             let found = catch_all(finding, told);
-            self.prober.hosts.is_catch_all(domain, found);
+            self.client.memory.is_catch_all(domain, found);
             known = Some(found);
         }
         if known == Some(CatchAll::Yes) && verdict.reason == Reason::Accepted {
@@ -253,7 +183,7 @@ impl Conversation<'_> {
     fn judged(&self, finding: Finding, stage: Stage, reply: &Reply, tls: bool) -> Attempt {
         let final_here = stage == Stage::Rcpt || finding.reason == Reason::Smtputf8Unsupported;
         if final_here {
-            ControlFlow::Break(self.detailed(finding.at(stage, Some(reply)), Some(reply), tls))
+            Attempt::Settled(self.detailed(finding.at(stage, Some(reply)), Some(reply), tls))
         } else {
             self.next_host_unless_final(finding, stage, Some(reply), tls)
         }
@@ -268,9 +198,9 @@ impl Conversation<'_> {
     ) -> Attempt {
         let verdict = self.detailed(finding.at(stage, reply), reply, tls);
         if finding.status == Status::SmtpConnectError {
-            ControlFlow::Continue(verdict)
+            Attempt::NextHost(verdict)
         } else {
-            ControlFlow::Break(verdict)
+            Attempt::Settled(verdict)
         }
     }
 
@@ -278,9 +208,9 @@ impl Conversation<'_> {
         if !self.details {
             return verdict;
         }
-        let helo_name = &self.prober.config.helo_name;
+        let helo_name = self.client.helo_name();
         let details = Details {
-            smtp_text: reply.map(|reply| text::shown(reply.text(), self.recipient, helo_name)),
+            smtp_text: reply.map(|reply| redact(reply.text(), self.recipient, helo_name)),
             catch_all: CatchAll::Unknown,
             tls: Some(tls),
             duration_ms: 0,
@@ -288,6 +218,10 @@ impl Conversation<'_> {
         };
         Verdict { details: Some(Box::new(details)), ..verdict }
     }
+}
+
+const fn is_about_recipient(finding: Finding) -> bool {
+    matches!(finding.status, Status::Accepted | Status::Refused)
 }
 
 /// What the target's answer and the control recipient's say together.
@@ -299,17 +233,4 @@ fn catch_all(target: Finding, control: Option<Finding>) -> CatchAll {
         _ if unknown(target) => CatchAll::No,
         _ => CatchAll::Unknown,
     }
-}
-
-/// `530 Must issue a STARTTLS command first` (RFC 3207 §4), x.7.10 "encryption needed" (RFC 5248), or
-/// Sendmail's `503 5.7.0 encryption too weak 0 less than 112`. The same 530 that wants a password is not
-/// helped by encryption.
-fn demands_tls(answer: &Answer) -> bool {
-    let (Answer::Mail(reply) | Answer::Rcpt(reply)) = answer else { return false };
-    if reply.is_positive() {
-        return false;
-    }
-    let needed = reply.enhanced.is_some_and(|code| (code.subject, code.detail) == (7, 10));
-    let says = |words: &str| reply.text().to_ascii_lowercase().contains(words);
-    needed || says("encryption too weak") || (reply.code == 530 && !says("authentication"))
 }

@@ -1,220 +1,188 @@
 //! One host asked: where it is, in which session, and what its failures mean.
 
-use std::{net::SocketAddr, ops::ControlFlow};
+use std::net::SocketAddr;
 
 use rand::Rng as _;
 use rcpt_shared::{Address, Reason, Stage, Status, Verdict};
-use tokio::{net::lookup_host, time::Instant};
+use tokio::time::Instant;
 
 use super::{
-    Attempt, Door, MAX_ADDRESSES, Prober, Progress, Question,
-    conversation::{Conversation, Place},
-    dns_failure,
-    outcome::Telling,
+    attempt::Attempt,
+    best_failure::BestFailure,
+    client::{Client, HostSession},
+    conversation::{Conversation, Held, HostPermit, Resumed},
+    prober::{Progress, Question, dns_failure},
+    resolver::{DnsFailed, Found, Resolver},
 };
 use crate::{
-    dial::Unconnected,
-    dns::NoAnswer,
-    mx,
-    pace::{Grant, Refused, Wanted, operator},
+    pool::{Acquired, Pool, Refused, Request, operators},
+    smtp::Unconnected,
     verdict,
 };
 
-impl Prober {
-    async fn addresses(
-        &self,
-        host: &str,
-        door: &Door,
-        progress: &mut Progress,
-    ) -> Result<Vec<SocketAddr>, NoAnswer> {
-        match *door {
-            Door::Found => self.usable_addresses(host, progress).await,
-            Door::Route(port) => {
-                progress.stage = Stage::Connect;
-                // `host:port` by the system's own means: a route may name what only it knows.
-                let addresses = lookup_host((host, port)).await;
-                Ok(addresses.map(|found| found.take(MAX_ADDRESSES).collect()).unwrap_or_default())
-            }
-        }
-    }
+/// What asking a host takes.
+#[derive(Clone, Copy)]
+pub(super) struct HostProbe<'a> {
+    pub resolver: &'a Resolver,
+    pub client: &'a Client,
+    pub pool: &'a std::sync::Arc<Pool<HostSession>>,
+    pub question: Question<'a>,
+}
 
-    /// Resolved once, filtered, and these literals are what is dialled: a name that changes its mind
-    /// between check and use (DNS rebinding) gains nothing.
-    async fn usable_addresses(
-        &self,
-        host: &str,
-        progress: &mut Progress,
-    ) -> Result<Vec<SocketAddr>, NoAnswer> {
-        progress.stage = Stage::Dns;
-        if !mx::is_resolvable(host) {
-            return Err(NoAnswer::NoRecords);
-        }
-        let found = self.dns.addresses(host).await?;
-        let permitted = found.into_iter().filter(|ip| self.guard.permits(*ip));
-        Ok(permitted
-            .take(MAX_ADDRESSES)
-            .map(|ip| SocketAddr::new(ip, self.config.smtp_port))
-            .collect())
-    }
+/// What waiting for a session came to.
+enum Access {
+    /// A session may be opened.
+    Permit(HostPermit),
+    /// There is none to be had, or one that was idle has answered.
+    Attempt(Attempt),
+}
 
-    /// Asks one host: in a warm session if there is one, else in a new one.
+impl HostProbe<'_> {
+    /// Asks one host: in an idle session if there is one, else in a new one.
     ///
     /// Each step is boxed: a probe that a silent server holds has the memory of that step alone, and
     /// not of the largest of all.
-    pub(super) async fn ask_host(
-        &self,
-        host: &str,
-        door: &Door,
-        question: Question<'_>,
-        progress: &mut Progress,
-    ) -> Attempt {
-        let recipient = question.address;
-        let named = |verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict };
-        if recipient.needs_smtputf8() && self.hosts.offers(host).lacks_smtputf8 {
-            let verdict = verdict::smtputf8_unsupported().at(Stage::Ehlo, None);
-            return ControlFlow::Break(named(verdict));
-        }
-        let control = self.control_recipient(question);
-        let conversation = Conversation {
-            prober: self,
-            host,
-            recipient,
-            control: control.as_ref(),
-            details: question.details,
+    pub(super) async fn ask(self, host: &str, found: Found, progress: &mut Progress) -> Attempt {
+        let recipient = self.question.address;
+        let memory = &self.client.memory;
+        let attempt = if recipient.needs_smtputf8() && memory.offers(host).lacks_smtputf8 {
+            Attempt::Settled(verdict::smtputf8_unsupported().at(Stage::Ehlo, None))
+        } else {
+            let control = self.control_recipient();
+            let conversation = Conversation {
+                client: self.client,
+                host,
+                recipient,
+                control: control.as_ref(),
+                details: self.question.details,
+            };
+            self.converse(conversation, found, progress).await
         };
-        let route = match *door {
-            Door::Found => None,
-            Door::Route(port) => Some(format!("{host}:{port}")),
-        };
-        let wanted = Wanted {
-            operator: route.as_deref().unwrap_or_else(|| operator::of(host)),
-            host,
-            domain: recipient.domain(),
-            exempt: route.is_some(),
-        };
-        let mut place = None;
-        if let Some((session, warm)) = self.pace.warm(wanted) {
-            match Box::pin(conversation.resume(session, warm, progress)).await {
-                Ok(attempt) => return map(attempt, named),
-                Err(stale) => place = Some(stale),
-            }
-        }
-        let addresses = match Box::pin(self.addresses(host, door, progress)).await {
-            Ok(addresses) if !addresses.is_empty() => addresses,
-            Err(NoAnswer::Failed) => {
-                return ControlFlow::Continue(dns_failure(Some(host.to_owned())));
-            }
-            Ok(_) | Err(NoAnswer::NoSuchName | NoAnswer::NoRecords) => {
-                return ControlFlow::Continue(no_usable_address(host));
-            }
-        };
-        progress.stage = Stage::Connect;
-        let place = match place {
-            Some(place) => place,
-            None => match Box::pin(self.place(wanted, conversation, progress)).await {
-                Ok(place) => place,
-                Err(attempt) => return map(attempt, named),
-            },
-        };
-        map(self.dial(conversation, addresses, place, progress).await, named)
+        attempt.map(|verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict })
     }
 
-    /// Waits for leave to open a session. `Err` with the answer when there is none, or a warm session
-    /// turned up that gave it.
-    async fn place(
-        &self,
-        wanted: Wanted<'_>,
+    async fn converse(
+        self,
+        conversation: Conversation<'_>,
+        found: Found,
+        progress: &mut Progress,
+    ) -> Attempt {
+        let host = conversation.host;
+        let route = match found {
+            Found::InDns => None,
+            Found::ByRoute(port) => Some(format!("{host}:{port}")),
+        };
+        let request = Request {
+            operator: route.as_deref().unwrap_or_else(|| operators::of(host)),
+            host,
+            domain: conversation.recipient.domain(),
+            exempt: route.is_some(),
+        };
+        let mut permit = None;
+        if let Some((session, idle)) = self.pool.idle(request) {
+            match Box::pin(conversation.resume(session, idle, progress)).await {
+                Resumed::Answered(attempt) => return attempt,
+                Resumed::Stale(left) => permit = Some(left),
+            }
+        }
+        progress.stage = Stage::Dns;
+        let addresses = match Box::pin(self.resolver.addresses(host, found)).await {
+            Ok(addresses) if addresses.is_empty() => {
+                return Attempt::NextHost(no_usable_address());
+            }
+            Ok(addresses) => addresses,
+            Err(DnsFailed) => return Attempt::NextHost(dns_failure()),
+        };
+        progress.stage = Stage::Connect;
+        let access = match permit {
+            Some(permit) => Access::Permit(permit),
+            None => Box::pin(self.access(request, conversation, progress)).await,
+        };
+        match access {
+            Access::Permit(permit) => self.dial(conversation, addresses, permit, progress).await,
+            Access::Attempt(attempt) => attempt,
+        }
+    }
+
+    /// Waits for a permit to open a session.
+    async fn access(
+        self,
+        request: Request<'_>,
         conversation: Conversation<'_>,
         progress: &mut Progress,
-    ) -> Result<Place, Attempt> {
+    ) -> Access {
         let since = Instant::now();
         progress.waiting = Some(since);
-        let grant = self.pace.session(wanted).await;
+        let acquired = self.pool.session(request).await;
         progress.waiting = None;
         progress.waited += since.elapsed();
-        match grant {
-            Ok(Grant::Fresh(place)) => Ok(place),
-            Ok(Grant::Warm(session, place)) => {
-                match Box::pin(conversation.resume(session, place, progress)).await {
-                    Ok(attempt) => Err(attempt),
-                    Err(place) => {
-                        progress.stage = Stage::Connect;
-                        Ok(place)
-                    }
-                }
+        let (session, permit) = match acquired {
+            Ok(Acquired::New(permit)) => return Access::Permit(permit),
+            Ok(Acquired::Idle(session, permit)) => (session, permit),
+            Err(refused) => return Access::Attempt(our_limit(refused)),
+        };
+        match Box::pin(conversation.resume(session, permit, progress)).await {
+            Resumed::Answered(attempt) => Access::Attempt(attempt),
+            Resumed::Stale(permit) => {
+                progress.stage = Stage::Connect;
+                Access::Permit(permit)
             }
-            Err(refused) => Err(our_limit(refused)),
         }
     }
 
     /// Connects to one address after the other, until there is a verdict.
     async fn dial(
-        &self,
+        self,
         conversation: Conversation<'_>,
         mut addresses: Vec<SocketAddr>,
-        mut place: Place,
+        mut permit: HostPermit,
         progress: &mut Progress,
     ) -> Attempt {
-        let mut telling = Telling::default();
+        let mut best = BestFailure::default();
         while !addresses.is_empty() {
             progress.stage = Stage::Connect;
-            let identity = self.identity(place.identity());
-            let attempt = match self.dialer.race(identity, &mut addresses).await {
+            let identity = self.client.identity(permit.identity());
+            let failure = match self.client.dialer().race(identity, &mut addresses).await {
                 Ok((stream, peer)) => {
-                    let holding = conversation.hold(stream, peer, place, progress);
-                    let (attempt, left) = Box::pin(holding).await;
-                    match (attempt, left) {
-                        (ControlFlow::Continue(failure), Some(left)) => {
-                            place = left;
-                            ControlFlow::Continue(failure)
+                    let holding = conversation.hold(stream, peer, permit, progress);
+                    match Box::pin(holding).await {
+                        Held { attempt: Attempt::Settled(verdict), .. } => {
+                            return Attempt::Settled(verdict);
                         }
-                        (ended, _) => return ended_with(ended, telling),
+                        Held { attempt: Attempt::NextHost(failure), permit: Some(left) } => {
+                            permit = left;
+                            failure
+                        }
+                        Held { attempt: Attempt::NextHost(failure), permit: None } => {
+                            best.add(failure);
+                            break;
+                        }
                     }
                 }
                 Err(unconnected) => {
                     if unconnected == Unconnected::Theirs {
-                        self.hosts.could_not_be_reached(conversation.host);
+                        self.client.memory.could_not_be_reached(conversation.host);
                     }
-                    ControlFlow::Continue(not_connected(unconnected))
+                    not_connected(unconnected)
                 }
             };
-            match attempt {
-                ControlFlow::Break(verdict) => return ControlFlow::Break(verdict),
-                ControlFlow::Continue(failure) => telling.add(failure),
-            }
+            best.add(failure);
         }
-        ControlFlow::Continue(telling.into_verdict())
+        Attempt::NextHost(best.into_verdict())
     }
 
-    /// A recipient that nobody has, when somebody wants to know whether the domain takes everything.
-    fn control_recipient(&self, question: Question<'_>) -> Option<Address> {
-        let domain = question.address.domain();
-        if !question.details || self.hosts.catch_all(domain).is_some() {
+    /// A recipient that does not exist, when the caller wants to know whether the domain takes
+    /// everything.
+    fn control_recipient(self) -> Option<Address> {
+        let domain = self.question.address.domain();
+        if !self.question.details || self.client.memory.catch_all(domain).is_some() {
             return None;
         }
         let mut random = rand::rng();
-        // 26¹⁶ ≈ 4 × 10²²: nobody has it, and no filter knows it.
+        // 26¹⁶ ≈ 4 × 10²²: no mailbox is called so, and no filter knows it.
         let local_part: String =
             (0..16).map(|_| char::from(random.random_range(b'a'..=b'z'))).collect();
         Address::parse(&format!("{local_part}@{domain}")).ok()
-    }
-}
-
-fn map(attempt: Attempt, change: impl FnOnce(Verdict) -> Verdict) -> Attempt {
-    match attempt {
-        ControlFlow::Break(verdict) => ControlFlow::Break(change(verdict)),
-        ControlFlow::Continue(failure) => ControlFlow::Continue(change(failure)),
-    }
-}
-
-/// The last attempt at a host, with those before it.
-fn ended_with(attempt: Attempt, mut telling: Telling) -> Attempt {
-    match attempt {
-        ControlFlow::Break(verdict) => ControlFlow::Break(verdict),
-        ControlFlow::Continue(failure) => {
-            telling.add(failure);
-            ControlFlow::Continue(telling.into_verdict())
-        }
     }
 }
 
@@ -226,14 +194,11 @@ fn our_limit(refused: Refused) -> Attempt {
         retry_after: Some(seconds),
         ..Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Connect)
     };
-    if refused.blocked { ControlFlow::Break(verdict) } else { ControlFlow::Continue(verdict) }
+    if refused.blocked { Attempt::Settled(verdict) } else { Attempt::NextHost(verdict) }
 }
 
-fn no_usable_address(host: &str) -> Verdict {
-    Verdict {
-        mx_host: Some(host.to_owned()),
-        ..Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
-    }
+fn no_usable_address() -> Verdict {
+    Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
 }
 
 fn not_connected(unconnected: Unconnected) -> Verdict {

@@ -1,3 +1,5 @@
+//! What a server offers in its reply to EHLO (RFC 5321 §4.1.1.1).
+
 use super::Reply;
 
 /// The extensions of an EHLO reply that the dialogue makes use of (RFC 5321 §4.1.1.1).
@@ -13,7 +15,6 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// Reads the reply to EHLO. Its first line is the greeting, whatever it says.
-    #[must_use]
     pub fn parse(ehlo: &Reply) -> Self {
         let mut offered = Self::default();
         for line in ehlo.lines().skip(1) {

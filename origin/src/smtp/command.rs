@@ -1,3 +1,5 @@
+//! The commands, and their one way onto the wire.
+
 /// RFC 5321 §4.5.3.1.4, octets, the CRLF included.
 const MAX_COMMAND_LINE: usize = 512;
 

@@ -1,3 +1,5 @@
+//! Enhanced status codes (RFC 3463).
+
 use std::fmt;
 
 /// An enhanced mail system status code (RFC 3463): class, subject, detail.
@@ -10,7 +12,6 @@ pub struct EnhancedCode {
 
 impl EnhancedCode {
     /// Reads the code at the start of `text` (RFC 2034 §4); returns it with the rest.
-    #[must_use]
     pub fn leading(text: &str) -> Option<(Self, &str)> {
         // Told apart at a glance: most lines of most replies have none.
         let [class @ (b'2' | b'4' | b'5'), b'.', ..] = text.as_bytes() else { return None };
@@ -28,7 +29,6 @@ impl EnhancedCode {
     }
 
     /// Reads the forms that some servers use instead: `#5.1.0 …` (Cisco) and `… (#5.1.1)` (qmail).
-    #[must_use]
     pub fn after_hash(text: &str) -> Option<Self> {
         text.split('#').skip(1).find_map(|rest| Self::leading(rest).map(|(code, _)| code))
     }

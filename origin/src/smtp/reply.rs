@@ -1,3 +1,5 @@
+//! Replies, and the parser that cuts a byte stream into them within bounds.
+
 use std::borrow::Cow;
 
 use super::EnhancedCode;
@@ -28,7 +30,6 @@ pub struct Reply {
 
 impl Reply {
     /// The reply that `raw` holds; for tests and tables. `None` unless it is exactly one.
-    #[must_use]
     pub fn parse(raw: &str) -> Option<Self> {
         let mut parser = ReplyParser::default();
         parser.feed(raw.as_bytes()).ok()?;
@@ -40,25 +41,21 @@ impl Reply {
         self.text.split('\n')
     }
 
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// 2yz.
-    #[must_use]
     pub const fn is_positive(&self) -> bool {
         self.code / 100 == 2
     }
 
     /// 4yz.
-    #[must_use]
     pub const fn is_transient(&self) -> bool {
         self.code / 100 == 4
     }
 
     /// 5yz.
-    #[must_use]
     pub const fn is_permanent(&self) -> bool {
         self.code / 100 == 5
     }
@@ -149,7 +146,6 @@ impl ReplyParser {
     }
 
     /// Whether everything fed was read as replies.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.partial.is_none() && self.read == self.buffer.len()
     }

@@ -1,3 +1,5 @@
+//! One dialogue with a mail server: greeting, encryption, envelopes, farewell (RFC 5321 §3).
+
 use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
 
 use rcpt_shared::{Address, Stage};
@@ -11,7 +13,7 @@ use super::{Capabilities, Command, Reply, ReplyParser, Tls, Wire};
 
 /// One dialogue with a mail server, past its greeting.
 ///
-/// Every method notes in `stage` how far it came, so that whoever cuts it off by a timeout knows.
+/// Every method notes in `stage` how far it came, so that a caller who cuts it off by a timeout knows.
 pub struct Session<S> {
     wire: Wire<S>,
     parser: ReplyParser,
@@ -48,15 +50,15 @@ impl Greeting {
     }
 }
 
-/// Who asks about whom.
+/// One sender and the recipient that is asked about.
 #[derive(Clone, Copy)]
 pub struct Envelope<'a> {
     /// Without brackets; empty for the null reverse-path.
     pub reverse_path: &'a str,
     pub recipient: &'a Address,
-    /// A recipient that nobody has: asked for after the other, so that its refusal spoils nothing.
+    /// A recipient that does not exist: asked about after the other, so that its refusal spoils nothing.
     pub control: Option<&'a Address>,
-    /// Nobody else will be asked about in this session.
+    /// No further recipient will be asked about in this session.
     pub last: bool,
 }
 
@@ -149,23 +151,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// The greeting that was taken.
-    #[must_use]
     pub const fn greeting(&self) -> Greeting {
         self.greeting
     }
 
-    #[must_use]
     pub const fn capabilities(&self) -> Capabilities {
         self.capabilities
     }
 
-    #[must_use]
     pub const fn is_encrypted(&self) -> bool {
         matches!(self.wire, Wire::Encrypted(_))
     }
 
     /// The stream, while it is in the clear.
-    #[must_use]
     pub const fn plain(&self) -> Option<&S> {
         match &self.wire {
             Wire::Plain(stream) => Some(stream),
@@ -221,38 +219,79 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if smtputf8 && !self.capabilities.smtputf8 {
             return Ok(Answer::Smtputf8Unsupported);
         }
-        let again = self.asked > 0;
+        let served_before = self.asked > 0;
         self.asked += 1;
+        if served_before {
+            self.parser.next_recipient();
+        }
         let mail = Command::Mail { reverse_path: envelope.reverse_path, smtputf8 };
+        if self.capabilities.pipelining {
+            self.ask_in_one_flight(mail, envelope, served_before, stage).await
+        } else {
+            self.ask_step_by_step(mail, envelope, served_before, stage).await
+        }
+    }
+
+    async fn ask_in_one_flight(
+        &mut self,
+        mail: Command<'_>,
+        envelope: Envelope<'_>,
+        served_before: bool,
+        stage: &mut Stage,
+    ) -> Result<Answer, Failure> {
         let rcpt = Command::Rcpt(envelope.recipient.normal());
         let control = envelope.control.map(|control| Command::Rcpt(control.normal()));
-        let pipelining = self.capabilities.pipelining;
         // QUIT may end a flight (RFC 2920 §3.1), but not where the answer may be to encrypt first.
         let settled = self.is_encrypted() || !self.capabilities.starttls;
-        let quit = (envelope.last && pipelining && settled).then_some(Command::Quit);
-        self.quitting = quit.is_some();
-        let flight = [again.then_some(Command::Rset), Some(mail), Some(rcpt), control, quit];
-        let together = if pipelining { flight.len() } else { 1 };
-        if again {
-            self.parser.next_recipient();
-            let sent = self.send(Stage::Mail, flight.iter().flatten().take(together)).await;
+        self.quitting = envelope.last && settled;
+        let quit = self.quitting.then_some(Command::Quit);
+        let reset = served_before.then_some(Command::Rset);
+        let flight = [reset, Some(mail), Some(rcpt), control, quit];
+        let sent = self.send(Stage::Mail, flight.iter().flatten()).await;
+        if served_before {
             sent.map_err(|_| Failure::Stale)?;
-            let reset = self.reply(Stage::Mail).await.map_err(|_| Failure::Stale)?;
-            if reset.code != 250 {
-                return Err(Failure::Stale);
-            }
-        }
-        if !again || !pipelining {
-            self.send(Stage::Mail, flight.iter().skip(1).flatten().take(together)).await?;
+            self.expect_reset().await?;
+        } else {
+            sent?;
         }
         let sender = self.reply(Stage::Mail).await?;
         if !sender.is_positive() {
             return Ok(Answer::Mail(sender));
         }
-        *stage = Stage::Rcpt;
-        if !pipelining {
-            self.send(Stage::Rcpt, [&rcpt]).await?;
+        self.told_of_recipient(stage).await
+    }
+
+    async fn ask_step_by_step(
+        &mut self,
+        mail: Command<'_>,
+        envelope: Envelope<'_>,
+        served_before: bool,
+        stage: &mut Stage,
+    ) -> Result<Answer, Failure> {
+        if served_before {
+            self.send(Stage::Mail, [&Command::Rset]).await.map_err(|_| Failure::Stale)?;
+            self.expect_reset().await?;
         }
+        self.send(Stage::Mail, [&mail]).await?;
+        let sender = self.reply(Stage::Mail).await?;
+        if !sender.is_positive() {
+            return Ok(Answer::Mail(sender));
+        }
+        *stage = Stage::Rcpt;
+        self.send(Stage::Rcpt, [&Command::Rcpt(envelope.recipient.normal())]).await?;
+        self.told_of_recipient(stage).await
+    }
+
+    /// The reply to RSET: anything but 250 means that the server has given the session up.
+    async fn expect_reset(&mut self) -> Result<(), Failure> {
+        match self.reply(Stage::Mail).await {
+            Ok(reset) if reset.code == 250 => Ok(()),
+            Ok(_) | Err(_) => Err(Failure::Stale),
+        }
+    }
+
+    async fn told_of_recipient(&mut self, stage: &mut Stage) -> Result<Answer, Failure> {
+        *stage = Stage::Rcpt;
         let told = self.reply(Stage::Rcpt).await?;
         self.refused += usize::from(!told.is_positive());
         Ok(Answer::Rcpt(told))
@@ -275,7 +314,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     /// Whether it can serve a further recipient, if it may serve `limit` in all: every command has had
     /// its reply, and nothing but a recipient was refused.
-    #[must_use]
     pub fn is_reusable(&self, limit: usize) -> bool {
         !self.quitting
             && self.outstanding == 0

@@ -1,3 +1,5 @@
+//! The byte stream of a session, before and after STARTTLS.
+
 use std::{
     io,
     pin::Pin,

@@ -1,3 +1,4 @@
+// The API key: masked, copied, replaced.
 import assert from "node:assert/strict";
 
 const works = async (stack, key) =>
@@ -8,7 +9,7 @@ export function suite(world) {
     const account = await world.account();
     await reader.enter(account, "/api-key");
     await reader.reads("API key");
-    const key = reader.page.locator(".key");
+    const key = reader.page.locator("[data-part=key]");
     assert.match(await key.innerText(), /^rcpt_live_•+\w{4}$/);
     await reader.press("Copy: API key");
     await reader.sees("Copied");
@@ -31,15 +32,15 @@ export function suite(world) {
     assert.equal(await works(reader.stack, account.apiKey), 200, "Escape replaces nothing");
     await reader.press("Replace key…");
     await reader.press("Replace key");
-    await reader.sees("Your API key is replaced.");
+    await reader.sees("Your API key has been replaced.");
     assert.equal(await works(reader.stack, account.apiKey), 401);
     await reader.press("Show API key");
-    const fresh = await reader.page.locator(".key").innerText();
+    const fresh = await reader.page.locator("[data-part=key]").innerText();
     assert.notEqual(fresh, account.apiKey);
     assert.equal(await works(reader.stack, fresh), 200);
     await reader.page.reload();
     await reader.press("Show API key");
-    assert.equal(await reader.page.locator(".key").innerText(), fresh, "kept over a reload");
+    assert.equal(await reader.page.locator("[data-part=key]").innerText(), fresh, "kept over a reload");
     await reader.accessible("replaced");
   });
 
@@ -55,12 +56,12 @@ export function suite(world) {
     await reader.sees("Enter the code.");
     await reader.fill({ Code: await account.authenticator.wrongCode() });
     await reader.press("Replace key");
-    await reader.sees("This code is wrong, too old or was used before");
+    await reader.sees("That code is wrong, too old or has been used");
     await reader.accessible("replace with wrong code");
     assert.equal(await works(reader.stack, account.apiKey), 200);
     await reader.fill({ Code: await account.authenticator.code() });
     await reader.press("Replace key");
-    await reader.sees("Your API key is replaced.");
+    await reader.sees("Your API key has been replaced.");
     assert.equal(await works(reader.stack, account.apiKey), 401);
   });
 

@@ -1,3 +1,4 @@
+// What readers see when something fails: the session, the API, the network.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 import { checkAddress } from "./overview.mjs";
@@ -14,9 +15,9 @@ export function suite(world) {
     await reader.fill({ Name: "Ann" });
     await reader.press("Save name");
     await reader.reads("Sign in");
-    await reader.sees("Your session is over. Sign in again, and you are back where you were.");
+    await reader.sees("Your session has expired. Sign in to pick up where you left off.");
     await reader.accessible("session over");
-    assert.equal(await reader.page.evaluate(() => sessionStorage.length), 0);
+    assert.equal(await reader.page.evaluate(() => localStorage.length), 0);
     await reader.fill({ "Email address": account.email, Password: PASSWORD });
     await reader.press("Sign in");
     await reader.reads("Settings");
@@ -29,7 +30,7 @@ export function suite(world) {
       "{}",
       JSON.stringify({ token: "x.y.z", api_key: "k", email: "ann@example.org" }),
     ]) {
-      await reader.page.evaluate((value) => sessionStorage.setItem("rcpt.session", value), stored);
+      await reader.page.evaluate((value) => localStorage.setItem("rcpt.session", value), stored);
       await reader.open("/overview");
       await reader.reads("Sign in");
     }
@@ -43,7 +44,7 @@ export function suite(world) {
     for (const path of ["/overview", "/api-key", "/settings", "/docs"]) {
       await reader.open(path);
       await reader.sees("The service is unavailable");
-      await reader.sees("The service could not be reached. Check your connection, then try again.");
+      await reader.sees("We couldn’t reach the service. Check your connection, then try again.");
       await reader.accessible(`${path} without the API`);
     }
     await reader.page.unroute("**/v1/**");
@@ -65,7 +66,7 @@ export function suite(world) {
     await reader.fill({ "Email address": email, Password: PASSWORD });
     await reader.press("Create account");
     await reader.sees(
-      "The service is unavailable at the moment, and nothing was changed. Try again in 10 seconds.",
+      "The service is unavailable right now, and nothing was changed. Try again in 10 seconds.",
     );
     await reader.accessible("registration, API down");
     await page.unroute("**/v1/**");
@@ -82,13 +83,13 @@ export function suite(world) {
     async (reader) => {
       await reader.enter(await world.account());
       await reader.sees(/0 of 100 used/);
-      await reader.stack.origin.stop();
+      await reader.stack.killOrigin();
       try {
         await checkAddress(reader, "accepts+down@sandbox.test");
-        await reader.sees("The address could not be checked just now, and the check was not counted.");
+        await reader.sees("We couldn’t complete this check, and it wasn’t counted.");
         await reader.accessible("origin down");
       } finally {
-        await reader.stack.startOrigin();
+        await reader.stack.restartOrigin();
       }
       await reader.press("Check");
       await reader.sees("Yes, it can receive mail");
@@ -134,7 +135,7 @@ export function suite(world) {
 
       const check = await hold(page, "**/v1/validate_email");
       await checkAddress(reader, "accepts+slow@sandbox.test");
-      await reader.sees("Asking the mail server. This can take up to ten seconds");
+      await reader.sees("Asking the mail server. A slow one can take up to ten seconds.");
       await reader.accessible("checking");
       check.release();
       await reader.sees("Yes, it can receive mail");
@@ -145,7 +146,7 @@ export function suite(world) {
     await reader.open("/");
     await reader.page.route("**/assets/docs-*.js", (route) => route.abort());
     await reader.follow("Docs");
-    await reader.reads("This page could not be loaded");
+    await reader.reads("This page couldn’t be loaded");
     await reader.accessible("page not loaded");
   });
 }

@@ -1,3 +1,4 @@
+// The way from registration to a new key without a mouse.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 
@@ -39,13 +40,13 @@ export function suite(world) {
     await reader.reads("API key");
     await tabTo(page, "Show API key");
     await page.keyboard.press("Space");
-    const old = await page.locator(".key").innerText();
+    const old = await page.locator("[data-part=key]").innerText();
     await tabTo(page, "Replace key…");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor();
     await tabTo(page, "Replace key");
     await page.keyboard.press("Enter");
-    await reader.sees("Your API key is replaced.");
+    await reader.sees("Your API key has been replaced.");
     const reply = await stack.api("GET", "/v1/me/quota", { headers: { "X-API-Key": old } });
     assert.equal(reply.status, 401);
     assert.notEqual(

@@ -1,13 +1,25 @@
+// What holds for every page: how it is served, its policy, its accessibility, its navigation.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { assertAccessible, openWindow } from "../browser.mjs";
-import { ROOT, eventually } from "../processes.mjs";
+import { ROOT, eventually } from "../stack.mjs";
+import { sourceOf } from "./source.mjs";
 
-const PAGES = JSON.parse(readFileSync(new URL("../../../edge/portal/pages.json", import.meta.url), "utf8"));
-const PUBLIC = ["/", "/register", "/sign-in", "/verify", "/forgot", "/reset", "/docs"];
+const { PAGES } = await sourceOf("pages.ts");
+const PUBLIC = [
+  "/",
+  "/register",
+  "/sign-in",
+  "/verify",
+  "/forgot",
+  "/reset",
+  "/docs",
+  "/privacy",
+  "/deleted",
+];
 const MEMBERS = ["/overview", "/api-key", "/settings"];
 
 export function suite(world) {
@@ -30,6 +42,60 @@ export function suite(world) {
       }
     },
   );
+
+  world.test("listed pages have what search engines and link previews read", async ({ stack }) => {
+    const read = async (route) => (await fetch(stack.url + route)).text();
+    const sitemap = await read("/sitemap.xml");
+    assert.match(await read("/robots.txt"), /^Sitemap: https?:\/\/\S+\/sitemap\.xml$/m);
+    const listed = PAGES.filter(({ description }) => description !== null);
+    assert.deepEqual(
+      [...sitemap.matchAll(/<loc>([^<]+)<\/loc>/g)].map(([, url]) => new URL(url).pathname),
+      listed.map(({ path: route }) => route),
+    );
+    for (const { path: route, title, description } of PAGES) {
+      const html = await read(route ?? "/no/such/page");
+      const [, robots] = /<meta name="robots" content="(\w+)">/.exec(html);
+      assert.equal(robots, description === null ? "noindex" : "index", route);
+      if (description === null) continue;
+      assert.ok(title.length <= 60, `${route}: a title of ${title.length} characters is cut off`);
+      assert.ok(description.length >= 50 && description.length <= 160, `${route}: ${description.length}`);
+      for (const tag of [
+        `<meta name="description" content="${description}">`,
+        `<meta property="og:title" content="${title}">`,
+        `<meta property="og:description" content="${description}">`,
+      ])
+        assert.ok(html.includes(tag), `${route}: ${tag}`);
+      const [, canonical] = /<link rel="canonical" href="([^"]+)">/.exec(html);
+      assert.equal(new URL(canonical).pathname, route);
+      const [, image] = /<meta property="og:image" content="([^"]+)">/.exec(html);
+      const card = await fetch(stack.url + new URL(image).pathname);
+      assert.equal(card.headers.get("content-type"), "image/png", route);
+    }
+  });
+
+  world.test("what the operator publishes is in the footer only when it was configured", () => {
+    const urls = {
+      CONTACT_URL: "https://help.example/contact",
+      TERMS_URL: "https://help.example/terms",
+      STATUS_URL: "https://status.example/",
+    };
+    const footerOf = (env) => {
+      const folder = mkdtempSync(path.join(tmpdir(), "rcpt-portal-built-"));
+      try {
+        execFileSync("node", [path.join(ROOT, "edge/portal/build.mjs"), folder], {
+          env: { ...process.env, ...env },
+        });
+        return /<footer.*<\/footer>/s.exec(readFileSync(path.join(folder, "index.html"), "utf8"))[0];
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    };
+    const configured = footerOf(urls);
+    for (const url of Object.values(urls)) assert.ok(configured.includes(`href="${url}"`), url);
+    const plain = footerOf({ CONTACT_URL: "", TERMS_URL: "", STATUS_URL: "" });
+    assert.ok(plain.includes('href="/privacy"'));
+    for (const name of ["Contact", "Terms", "Status"]) assert.ok(!plain.includes(`>${name}<`), name);
+  });
 
   world.test("assets are served for good, under the same policy", async ({ stack }) => {
     const html = await (await fetch(stack.url)).text();
@@ -98,12 +164,15 @@ export function suite(world) {
   }
 
   world.test(
-    "without JavaScript every page says so politely",
+    "without JavaScript every page that needs it says so politely, and keeps its links",
     async (reader) => {
-      for (const { path } of PAGES) {
+      for (const { path, name } of PAGES) {
         await reader.open(path ?? "/nothing");
         const text = await reader.page.locator("main").innerText();
-        assert.match(text, /This page works in your browser with JavaScript/, path);
+        if (name === "home") assert.match(text, /Create a free account/);
+        else if (name === "privacy") assert.match(text, /in no database and in no log/);
+        else assert.match(text, /This page needs JavaScript/, path);
+        await reader.page.getByRole("contentinfo").getByRole("link", { name: "API reference" }).waitFor();
       }
     },
     { javaScriptEnabled: false },
@@ -134,7 +203,7 @@ export function suite(world) {
       reader.page.on("request", (request) => request.isNavigationRequest() && documents.push(request.url()));
       await reader.follow("Sign in");
       await reader.reads("Sign in");
-      await reader.follow("Register");
+      await reader.follow("Create one");
       await reader.reads("Create your account");
       assert.equal(await reader.page.title(), "Create your account · rcpt");
       assert.equal(await reader.page.evaluate(() => document.activeElement.tagName), "H1");
@@ -202,7 +271,7 @@ function assertHeaders({ headers }, what) {
   const policy = headers.get("content-security-policy") ?? "";
   assert.match(
     policy,
-    /default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'/,
+    /default-src 'none'; script-src 'self'; font-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'/,
     what,
   );
   assert.ok(!policy.includes("unsafe"), what);

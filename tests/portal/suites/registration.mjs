@@ -1,3 +1,4 @@
+// Registration and confirmation.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 
@@ -7,7 +8,7 @@ export function suite(world) {
     await reader.open("/");
     await reader.follow("Create a free account");
     await reader.reads("Create your account");
-    assert.match(await reader.description("Password"), /8 to 128 characters/);
+    assert.match(await reader.description("Password"), /At least 8 characters/);
     await reader.fill({ "Email address": email, Password: PASSWORD });
     await reader.sees("Strong");
     await reader.press("Create account");
@@ -21,7 +22,7 @@ export function suite(world) {
     await reader.open(mail.link);
     await reader.reads("Confirm your email address");
     await reader.press("Confirm my address");
-    await reader.reads("This link does not work");
+    await reader.reads("This link doesn’t work");
     await reader.accessible("useless link");
 
     await reader.open(link);
@@ -30,7 +31,7 @@ export function suite(world) {
     await reader.accessible("confirm");
     await reader.press("Confirm my address");
     await reader.reads("Overview");
-    await reader.sees("Your address is confirmed, and you are signed in.");
+    await reader.sees("Your address has been confirmed, and you’re signed in.");
     await reader.accessible("confirmed");
     const history = await reader.page.evaluate(() =>
       JSON.stringify([
@@ -41,7 +42,7 @@ export function suite(world) {
         document.cookie,
       ]),
     );
-    assert.equal(history, JSON.stringify([`${reader.stack.url}/overview`, "confirmed", 1, 0, ""]));
+    assert.equal(history, JSON.stringify([`${reader.stack.url}/overview`, null, 0, 1, ""]));
 
     await reader.page
       .getByRole("region", { name: "Check an address" })
@@ -52,7 +53,7 @@ export function suite(world) {
 
     await reader.open(link);
     await reader.press("Confirm my address");
-    await reader.reads("This link does not work");
+    await reader.reads("This link doesn’t work");
   });
 
   world.test("opening a confirmation link confirms nothing", async (reader) => {
@@ -76,8 +77,8 @@ export function suite(world) {
     );
     await reader.open(link);
     await reader.press("Confirm my address");
-    await reader.reads("This link does not work");
-    await reader.sees("is older than 24 hours");
+    await reader.reads("This link doesn’t work");
+    await reader.sees("it’s older than 24 hours");
     await reader.follow("register again");
     await reader.reads("Create your account");
   });
@@ -93,19 +94,24 @@ export function suite(world) {
     await reader.fill({ "Email address": "not an address", Password: "short" });
     await reader.sees("Too short: 3 more characters needed");
     await reader.press("Create account");
-    assert.match(await reader.description("Email address"), /It has the form name@domain/);
-    assert.match(await reader.description("Password"), /this has 5/);
+    assert.match(await reader.description("Email address"), /This has no @/);
+    assert.match(await reader.description("Password"), /This has 5/);
 
     await reader.fill({ "Email address": "ann@example.org", Password: "password" });
     await reader.press("Create account");
-    await reader.sees("one of the most common ones");
-    assert.match(await reader.description("Password"), /one of the most common ones/);
+    await reader.sees(/too common|most common/);
+    assert.match(await reader.description("Password"), /too common|most common/);
     assert.equal(await reader.field("Password").getAttribute("aria-invalid"), "true");
 
-    await reader.fill({ "Email address": "two@@example.org", Password: PASSWORD });
-    await reader.press("Create account");
-    await reader.sees("This is not an email address:");
-    assert.match(await reader.description("Email address"), /This is not an email address/);
+    for (const [address, mistake] of [
+      ["two@@example.org", /more than one @/],
+      ["Ann <ann@example.org>", /without a name or angle brackets/],
+      [`${"a".repeat(65)}@example.org`, /The part before the @ is too long: 65 characters/],
+    ]) {
+      await reader.fill({ "Email address": address, Password: PASSWORD });
+      await reader.press("Create account");
+      assert.match(await reader.description("Email address"), mistake);
+    }
     await reader.accessible("refused registration");
   });
 

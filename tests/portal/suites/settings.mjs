@@ -1,3 +1,4 @@
+// Name, password, sessions and deletion.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 
@@ -27,12 +28,12 @@ export function suite(world) {
     await reader.enter(account, "/settings");
     await reader.fill({ "Current password": "not the password", "New password": FRESH });
     await reader.press("Change password");
-    await reader.sees("This is not your current password");
-    assert.match(await reader.description("Current password"), /This is not your current password/);
+    await reader.sees("That isn’t your current password");
+    assert.match(await reader.description("Current password"), /That isn’t your current password/);
     await reader.accessible("wrong current password");
     await reader.fill({ "Current password": PASSWORD });
     await reader.press("Change password");
-    await reader.sees("Your password is changed.");
+    await reader.sees("Password changed.");
     const headers = { Authorization: `Bearer ${account.token}` };
     assert.equal((await reader.stack.api("GET", "/v1/me", { headers })).status, 401);
     await reader.page.reload();
@@ -48,7 +49,7 @@ export function suite(world) {
     await reader.accessible("sign-out dialog");
     await reader.press("Sign out everywhere");
     await reader.reads("Sign in");
-    await reader.sees("Every session of your account is ended");
+    await reader.sees("You’ve been signed out on every device.");
     const headers = { Authorization: `Bearer ${account.token}` };
     assert.equal((await reader.stack.api("GET", "/v1/me", { headers })).status, 401);
   });
@@ -59,16 +60,17 @@ export function suite(world) {
     await reader.press("Delete account…");
     const dialog = reader.page.getByRole("dialog");
     await dialog.getByRole("button", { name: "Delete account", exact: true }).click();
-    await reader.sees("Tick the box to go on.");
+    await reader.sees("Tick the box to continue.");
     await reader.accessible("delete dialog with mistakes");
     await dialog.getByLabel("Password", { exact: true }).fill("not the password");
-    await dialog.getByLabel("I want my account to be deleted").check();
+    await dialog.getByLabel("I want to delete my account").check();
     await dialog.getByRole("button", { name: "Delete account", exact: true }).click();
-    await reader.sees("This is not your current password");
+    await reader.sees("That isn’t your current password");
     await dialog.getByLabel("Password", { exact: true }).fill(PASSWORD);
     await dialog.getByRole("button", { name: "Delete account", exact: true }).click();
-    await reader.reads("Sign in");
-    await reader.sees("Your account is deleted");
+    await reader.reads("Your account has been deleted");
+    assert.equal(new URL(reader.page.url()).pathname, "/deleted");
+    await reader.accessible("deleted");
     assert.deepEqual(await reader.stack.sql("SELECT id FROM accounts WHERE email = ?", account.email), []);
   });
 }

@@ -1,3 +1,4 @@
+// Sign-in, two-factor codes, and a forgotten password.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 
@@ -6,7 +7,7 @@ export function suite(world) {
     await reader.open("/sign-in");
     await reader.fill({ "Email address": (await world.account()).email, Password: "not the password" });
     await reader.press("Sign in");
-    await reader.sees("The email address or the password is wrong");
+    await reader.sees("The email or password is wrong");
     await reader.accessible("wrong password");
   });
 
@@ -20,12 +21,44 @@ export function suite(world) {
       await reader.accessible("code");
       await reader.fill({ Code: await account.authenticator.wrongCode() });
       await reader.press("Sign in");
-      await reader.sees("This code is wrong, too old or was used before");
-      assert.match(await reader.description("Code"), /This code is wrong/);
+      await reader.sees("That code is wrong, too old or has been used");
+      assert.match(await reader.description("Code"), /That code is wrong/);
       await reader.accessible("wrong code");
-      await reader.fill({ Code: await account.authenticator.code() });
+      const calls = [];
+      reader.page.on("request", (request) => calls.push(request.url()));
+      for (const typed of ["12 34", "abcd"]) {
+        await reader.fill({ Code: typed });
+        await reader.press("Sign in");
+        await reader.sees("Enter the 6 digits from your app");
+      }
+      assert.deepEqual(calls, [], "no attempt is used up");
+      await reader.fill({ Code: asShown(await account.authenticator.code()) });
       await reader.press("Sign in");
       await reader.reads("Overview");
+    },
+  );
+
+  world.test(
+    "the tabs of one browser share the session, and signing out in one ends it in all",
+    async (reader) => {
+      const account = await world.account();
+      await reader.enter(account);
+      const [second] = await Promise.all([
+        reader.context.waitForEvent("page"),
+        reader.page.getByRole("link", { name: "Docs" }).click({ modifiers: ["ControlOrMeta"] }),
+      ]);
+      await second.getByRole("heading", { level: 1, name: "API reference" }).waitFor();
+      await second.getByTitle(account.email).waitFor();
+      await second.goto("/settings");
+      await second.getByLabel("Name", { exact: true }).waitFor();
+      await reader.press("Sign out");
+      await reader.reads("Sign in");
+      await second.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();
+      await second.getByText("You’ve been signed out.").waitFor();
+      await reader.fill({ "Email address": ` ${account.email} `, Password: PASSWORD });
+      await reader.press("Sign in");
+      await reader.reads("Overview");
+      await second.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     },
   );
 
@@ -39,11 +72,11 @@ export function suite(world) {
       await reader.press("Use a recovery code instead");
       await reader.fill({ "Recovery code": account.recoveryCodes[0] });
       await reader.press("Sign in");
-      if (!works) await reader.sees("This code is wrong, too old or was used before");
+      if (!works) await reader.sees("That code is wrong, too old or has been used");
       else {
         await reader.reads("Overview");
         await reader.press("Sign out");
-        await reader.sees("You are signed out.");
+        await reader.sees("You’ve been signed out.");
       }
       assert.ok(attempt);
     }
@@ -55,7 +88,7 @@ export function suite(world) {
     await reader.signIn({ email });
     await reader.reads("Confirm your address first");
     await reader.accessible("unconfirmed");
-    await reader.press("Mail me a new link");
+    await reader.press("Email me a new link");
     await reader.reads("Check your inbox");
     await reader.open((await reader.stack.mail(email, 2)).link);
     await reader.press("Confirm my address");
@@ -66,7 +99,7 @@ export function suite(world) {
     const account = await world.account();
     await reader.stack.sql("UPDATE accounts SET state = 'deactivated' WHERE email = ?", account.email);
     await reader.signIn(account);
-    await reader.sees("This account was deactivated by the operator");
+    await reader.sees("This account has been deactivated.");
   });
 
   world.test(
@@ -77,7 +110,7 @@ export function suite(world) {
       await reader.follow("Forgot your password?");
       await reader.reads("Forgot your password?");
       await reader.fill({ "Email address": account.email });
-      await reader.press("Mail me a link");
+      await reader.press("Send reset link");
       await reader.reads("Check your inbox");
       const { link } = await resetMail(reader.stack, account.email);
       await reader.open(link);
@@ -86,7 +119,7 @@ export function suite(world) {
       await reader.accessible("reset");
       await reader.fill({ "New password": "password" });
       await reader.press("Set password and sign in");
-      await reader.sees("one of the most common ones");
+      await reader.sees(/too common|most common/);
       await reader.fill({ "New password": "another-violet-anchor-12" });
       await reader.press("Set password and sign in");
       await reader.sees("Two-factor authentication is on for this account");
@@ -94,12 +127,12 @@ export function suite(world) {
       await reader.fill({ Code: await account.authenticator.code() });
       await reader.press("Set password and sign in");
       await reader.reads("Overview");
-      await reader.sees("Your new password is set");
+      await reader.sees("Your new password has been set");
 
       await reader.open(link);
       await reader.fill({ "New password": "another-violet-anchor-13" });
       await reader.press("Set password and sign in");
-      await reader.reads("This link does not work");
+      await reader.reads("This link doesn’t work");
       await reader.accessible("used reset link");
       await reader.follow("Get a new link");
       await reader.reads("Forgot your password?");
@@ -110,9 +143,9 @@ export function suite(world) {
     for (const email of [(await world.account()).email, world.newEmail()]) {
       await reader.open("/forgot");
       await reader.fill({ "Email address": email });
-      await reader.press("Mail me a link");
+      await reader.press("Send reset link");
       await reader.reads("Check your inbox");
-      await reader.sees("or a note that there is no account with this address");
+      await reader.sees("has an account, a reset link is on its way");
     }
   });
 
@@ -123,12 +156,15 @@ export function suite(world) {
     for (let attempt = 1; attempt <= 23; attempt += 1) {
       await reader.fill({ "Email address": email, Password: `wrong password ${attempt}` });
       await Promise.all([reader.page.waitForResponse("**/v1/auth/login"), reader.press("Sign in")]);
-      await reader.page.locator(".notice.bad").waitFor();
+      await reader.page.locator("[data-tone=bad]").waitFor();
     }
     await reader.sees(/Too many attempts\. Try again in \d+ (second|minute)s?\./);
     await reader.accessible("throttled");
   });
 }
+
+/** As authenticator apps show it. */
+const asShown = (code) => `${code.slice(0, 3)} ${code.slice(3)}`;
 
 async function resetMail(stack, email) {
   for (let nth = 1; ; nth += 1) {

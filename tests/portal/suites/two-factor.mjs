@@ -1,6 +1,6 @@
+// Turning two-factor authentication on and off.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { Authenticator } from "../authenticator.mjs";
 import { PASSWORD } from "../world.mjs";
 
 export function suite(world) {
@@ -11,28 +11,31 @@ export function suite(world) {
     await reader.press("Turn on…");
     await region.getByLabel("Password", { exact: true }).fill("not the password");
     await reader.press("Continue");
-    await reader.sees("This is not your current password");
+    await reader.sees("That isn’t your current password");
     await region.getByLabel("Password", { exact: true }).fill(PASSWORD);
     await reader.press("Continue");
     await region.getByRole("img", { name: /QR code/ }).waitFor();
     await reader.accessible("QR code");
 
-    const secret = (await region.locator(".secret").innerText()).replaceAll(" ", "");
-    const url = new URL(await region.getByRole("link", { name: "Open it in your app" }).getAttribute("href"));
+    const secret = (await region.locator("[data-part=secret]").innerText()).replaceAll(" ", "");
+    const url = new URL(
+      await region.getByRole("link", { name: "Open it in your authenticator" }).getAttribute("href"),
+    );
     assert.equal(url.searchParams.get("secret"), secret);
-    const authenticator = new Authenticator(secret);
+    const authenticator = reader.stack.authenticator(secret);
     await reader.fill({ Code: await authenticator.wrongCode() });
     await reader.press("Turn on");
-    await reader.sees("This code does not fit.");
+    await reader.sees("That code isn’t right.");
     assert.deepEqual(
       await reader.stack.sql("SELECT totp_secret FROM accounts WHERE email = ?", account.email),
       [{ totp_secret: null }],
     );
-    await reader.fill({ Code: await authenticator.code() });
+    const code = await authenticator.code();
+    await reader.fill({ Code: `${code.slice(0, 3)} ${code.slice(3)}` });
     await reader.press("Turn on");
-    await reader.sees("keep your recovery codes");
+    await reader.sees("save your recovery codes");
     await reader.accessible("recovery codes");
-    const codes = await region.locator(".codes li").allInnerTexts();
+    const codes = await region.locator("[data-part=recovery-codes] li").allInnerTexts();
     assert.equal(new Set(codes).size, 10);
 
     const [download] = await Promise.all([reader.page.waitForEvent("download"), reader.press("Download")]);
@@ -41,8 +44,8 @@ export function suite(world) {
     assert.ok(codes.every((code) => saved.includes(code)));
 
     await reader.press("Done");
-    await reader.sees("Tick the box once you have kept the codes.");
-    await region.getByLabel("I have kept these codes in a safe place").check();
+    await reader.sees("Tick the box once you’ve saved the codes.");
+    await region.getByLabel("I’ve saved these codes").check();
     await reader.press("Done");
     await reader.sees("10 recovery codes left.");
     await reader.accessible("two-factor on");
@@ -51,10 +54,10 @@ export function suite(world) {
     await reader.page.getByRole("dialog").getByLabel("Password", { exact: true }).fill(PASSWORD);
     await reader.fill({ Code: await authenticator.code() });
     await reader.press("Make new codes");
-    await reader.sees("Keep your new recovery codes");
-    const fresh = await region.locator(".codes li").allInnerTexts();
+    await reader.sees("Save your new recovery codes");
+    const fresh = await region.locator("[data-part=recovery-codes] li").allInnerTexts();
     assert.equal(fresh.filter((code) => codes.includes(code)).length, 0);
-    await region.getByLabel("I have kept these codes in a safe place").check();
+    await region.getByLabel("I’ve saved these codes").check();
     await reader.press("Done");
 
     await reader.press("Turn off…");
@@ -63,7 +66,7 @@ export function suite(world) {
     await reader.press("Use a recovery code instead");
     await reader.fill({ "Recovery code": codes[0] });
     await reader.press("Turn off");
-    await reader.sees("This code is wrong, too old or was used before");
+    await reader.sees("That code is wrong, too old or has been used");
     await reader.fill({ "Recovery code": fresh[0] });
     await reader.press("Turn off");
     await region.getByText("Off", { exact: true }).waitFor();

@@ -1,3 +1,4 @@
+// Calls to the API, typed by its description.
 import * as session from "../session";
 import { Problem, problemOf } from "./problem";
 import type { components, paths } from "./schema";
@@ -11,7 +12,7 @@ type MethodsOf<P extends keyof paths> = {
 
 type Json<R> = R extends { content: { "application/json": infer B } } ? B : undefined;
 type BodyOf<O> = O extends { requestBody?: infer R } ? Json<NonNullable<R>> : undefined;
-type AnswerOf<O> = O extends { responses: infer R }
+type ResultOf<O> = O extends { responses: infer R }
   ? R extends { 200: infer A }
     ? Json<A>
     : R extends { 201: infer A }
@@ -22,21 +23,21 @@ type AnswerOf<O> = O extends { responses: infer R }
 /** Longer than the slowest check, which the service ends after 12 s. */
 const PATIENCE_MS = 25_000;
 
-/** Who makes a call: nobody, the session, or whoever has this API key. */
+/** Who makes a call: no one in particular, the session, or the owner of an API key. */
 export type Caller = "anyone" | "session" | { apiKey: string };
 
 /**
  * Calls one operation of the API, typed by its description.
  *
- * @throws {Problem} for anything but success. When it was made with the session and the service knows
- * that session no more, the session is ended here.
+ * @throws {Problem} for anything but success. When the service no longer knows the session that was sent, the
+ * session ends here.
  */
 export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   method: M,
   path: P,
   caller: Caller,
   body?: BodyOf<paths[P][M]>,
-): Promise<AnswerOf<paths[P][M]>> {
+): Promise<ResultOf<paths[P][M]>> {
   const token = caller === "session" ? session.current()?.token : undefined;
   if (caller === "session" && token === undefined) throw sessionOver();
   const headers: Record<string, string> = {};
@@ -53,7 +54,7 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
     redirect: "error",
     signal: AbortSignal.timeout(PATIENCE_MS),
   });
-  if (response.ok) return json as AnswerOf<paths[P][M]>;
+  if (response.ok) return json as ResultOf<paths[P][M]>;
   if (response.status === 401 && token !== undefined) throw sessionOver();
   throw problemOf(response, json);
 }
@@ -69,7 +70,7 @@ async function exchange(path: string, init: RequestInit): Promise<{ response: Re
   }
 }
 
-/** What stands between us and the service may answer with a page of its own. */
+/** A proxy between us and the service may respond with a page of its own. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);

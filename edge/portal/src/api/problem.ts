@@ -1,9 +1,10 @@
+// Calls that failed, and why.
 import type { components } from "./schema";
 
 /** `detail` of a 429 of the allowances. */
 export type Limit = components["schemas"]["LimitDetail"];
 
-/** Why a call has no answer. */
+/** Why a call has no result. */
 export type Cause =
   | { kind: "unreachable" }
   | { kind: "slow" }
@@ -38,7 +39,7 @@ export class Problem extends Error {
   }
 }
 
-/** Reads an error answer of any of the three shapes of the interface. */
+/** Reads an error response of any of the three shapes that the API has. */
 export function problemOf(response: Response, body: unknown): Problem {
   const header = Number(response.headers.get("Retry-After") ?? NaN);
   const retryAfter = Number.isFinite(header) ? header : undefined;
@@ -51,7 +52,7 @@ export function problemOf(response: Response, body: unknown): Problem {
       kind: "refused",
       status: response.status,
       code: typeof code === "string" ? code : undefined,
-      detail: typeof text === "string" ? text : `The service answered with status ${response.status}.`,
+      detail: typeof text === "string" ? text : `The service responded with status ${response.status}.`,
     },
     retryAfter,
     requestId,

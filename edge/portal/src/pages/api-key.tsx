@@ -1,8 +1,11 @@
+// The API key: shown when asked for, and replaced.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { Problem } from "../api/problem";
 import { useSession } from "../session";
+import { Actions } from "../ui/actions";
 import { Button } from "../ui/button";
+import { Card } from "../ui/card";
 import { KeyBox } from "../ui/key-box";
 import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
@@ -14,46 +17,43 @@ export default function ApiKey() {
   const [rotating, setRotating] = useState(false);
   const [rotated, setRotated] = useState(false);
   const account = useResource(() => call("get", "/v1/me", "session"));
-  // The key came with sign-in; it may have been replaced since, in another window.
+  // The key came with sign-in; it may have been replaced since, in another browser.
   const works = useResource(() => isAlive(apiKey));
   return (
     <Page
       title="API key"
-      layout="sections"
-      lead="Your programs send it in the X-API-Key header. Whoever has it can use your checks: keep it out of web pages, apps and repositories."
+      lead="Your programs send it in the X-API-Key header. Anyone who has it can use your checks: keep it out of web pages, apps and repositories."
     >
       {rotated && (
-        <Notice tone="good" title="Your API key is replaced.">
-          <p>The old key stopped working at once. Put this one into every program that uses it.</p>
+        <Notice tone="good" title="Your API key has been replaced.">
+          <p>The old key has stopped working. Put this one into every program that uses it.</p>
         </Notice>
       )}
       {works.data === false && !rotated && (
         <Notice tone="unknown" title="This key no longer works.">
           <p>
-            It was replaced or deactivated since you signed in here. Sign out and in again to see the present
-            one.
+            It has been replaced or deactivated since you signed in here. Sign out and back in to see your
+            current key.
           </p>
         </Notice>
       )}
-      <section class="card" aria-labelledby="key">
-        <h2 id="key">Your key</h2>
+      <Card id="key" title="Your key" split>
         <KeyBox key={apiKey} apiKey={apiKey} />
         <p class="quiet">
-          There are examples with your key in the <a href="/docs">API reference</a>.
+          The <a href="/docs">API reference</a> has examples that copy with your key.
         </p>
-      </section>
-      <section class="card" aria-labelledby="rotate">
-        <h2 id="rotate">Replace it</h2>
+      </Card>
+      <Card id="rotate" title="Replace it" split>
         <p>
-          Do this when somebody may have seen the key. The old one stops working at once, so programs that use
-          it fail until they have the new one.
+          Do this if someone may have seen the key. The old one stops working immediately, so programs that
+          use it fail until they have the new one.
         </p>
         <Loaded resource={account} skeleton={["line"]} what="your account">
           {({ two_factor }) => (
             <>
-              <div class="actions">
+              <Actions>
                 <Button onClick={() => setRotating(true)}>Replace key…</Button>
-              </div>
+              </Actions>
               {rotating && (
                 <RotateDialog
                   twoFactor={two_factor}
@@ -67,7 +67,7 @@ export default function ApiKey() {
             </>
           )}
         </Loaded>
-      </section>
+      </Card>
     </Page>
   );
 }

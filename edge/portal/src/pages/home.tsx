@@ -1,79 +1,88 @@
+// The start page: what it is, why it is better, what it costs, how private it is, and how to start. All of it is in the
+// document, so it can be read without JavaScript.
+import { FREE } from "../plans";
 import { useSession } from "../session";
-import { Page } from "../ui/page";
+import { Actions } from "../ui/actions";
+import { LinkButton } from "../ui/button";
+import { Main, useTitle } from "../ui/page";
+import css from "./home.module.css";
+import { Comparison } from "./home/comparison";
+import { Plans } from "./home/plans";
+import { QuickStart } from "./home/quick-start";
+import { TryIt } from "./home/try-it";
 
-const REQUEST = `curl ${API_URL || location.origin}/v1/validate_email \\
-  -H 'X-API-Key: rcpt_live_…' \\
-  -H 'Content-Type: application/json' \\
-  -d '{"email": "ann@example.com"}'`;
-
-const ANSWER = `{
-  "email": "ann@example.com",
-  "status": true,
-  "cached": false
-}`;
+export const TITLE = "Can this address receive mail?";
 
 export default function Home() {
   const member = useSession() !== undefined;
+  const heading = useTitle(TITLE);
+  const start = member ? (
+    <LinkButton href="/overview" kind="primary" large>
+      Check an address
+    </LinkButton>
+  ) : (
+    <LinkButton href="/register" kind="primary" large>
+      Create a free account
+    </LinkButton>
+  );
   return (
-    <Page
-      layout="home"
-      title="Can this address receive mail?"
-      lead="rcpt asks the mail server of the address, the way a mail on its way would, and stops before it sends anything. You get what the server said: yes, no, or why nobody can tell."
-    >
-      <p class="actions">
-        {member ? (
-          <a class="button primary" href="/overview">
-            Check an address
-          </a>
-        ) : (
-          <a class="button primary" href="/register">
-            Create a free account
-          </a>
-        )}
-        <a class="button plain" href="/docs">
-          Read the API reference
-        </a>
-      </p>
-      <section class="sample" aria-labelledby="sample">
-        <h2 id="sample">One request, one answer</h2>
-        <div class="sample-panes">
-          <figure class="code">
-            <figcaption>Request</figcaption>
-            <pre tabIndex={0}>
-              <code>{REQUEST}</code>
-            </pre>
-          </figure>
-          <figure class="code">
-            <figcaption>Answer</figcaption>
-            <pre tabIndex={0}>
-              <code>{ANSWER}</code>
-            </pre>
-          </figure>
+    <Main layout="full">
+      <div class={css.hero}>
+        <div class={css.intro}>
+          <h1 ref={heading} tabIndex={-1}>
+            {TITLE}
+          </h1>
+          <p class={css.lead}>
+            rcpt connects to the address’s mail server the way a real email would, and hangs up before sending
+            anything. You get a clear answer: deliverable, undeliverable, or the reason it can’t be known.
+          </p>
+          <Actions>
+            {start}
+            <LinkButton href="/docs" large>
+              Read the API reference
+            </LinkButton>
+          </Actions>
+          <p class="quiet">
+            {FREE.checksPerDay} free checks every day, plus {FREE.welcomeChecks} on us to get started.
+          </p>
         </div>
+        <TryIt />
+      </div>
+      <Comparison />
+      <QuickStart />
+      <section class={css.section} aria-labelledby="privacy">
+        <div class={css.sectionHead}>
+          <h2 id="privacy">Your lists stay yours</h2>
+          <p>We see an address for as long as it takes to check it.</p>
+        </div>
+        <ul class={css.facts}>
+          <li>
+            <h3>Never stored, never logged</h3>
+            <p>The addresses you check are in no database and in no log of ours.</p>
+          </li>
+          <li>
+            <h3>Cached as a hash</h3>
+            <p>Results are cached for up to an hour under a one-way keyed hash.</p>
+          </li>
+          <li>
+            <h3>No email is sent</h3>
+            <p>We hang up before the message, so nothing lands in anyone’s inbox.</p>
+          </li>
+          <li>
+            <h3>No trackers</h3>
+            <p>
+              This site sets no cookies and loads nothing from others. <a href="/privacy">Read the details</a>
+              .
+            </p>
+          </li>
+        </ul>
       </section>
-      <section class="facts" aria-label="What to expect">
-        <div>
-          <h2>A verdict you can act on</h2>
-          <p>
-            “No” means that the server spoke about the recipient. When it only refused to talk to us, we say
-            so, and never call the address invalid.
-          </p>
-        </div>
-        <div>
-          <h2>Nothing is kept</h2>
-          <p>
-            The addresses you check are not stored. Recent verdicts are remembered for up to an hour, under a
-            keyed hash.
-          </p>
-        </div>
-        <div>
-          <h2>Free to start</h2>
-          <p>
-            New accounts get 100 checks a day, and 50 more to begin with. Checks that fail on our side do not
-            count.
-          </p>
-        </div>
+      <Plans />
+      <section class={css.closing} aria-labelledby="start">
+        <h2 id="start">Know before you send</h2>
+        <p>Your first check takes about a minute, sign-up included.</p>
+        <Actions>{start}</Actions>
       </section>
-    </Page>
+    </Main>
   );
 }

@@ -1,3 +1,6 @@
+// Shown for every path that has no page.
+import { Actions } from "../ui/actions";
+import { LinkButton } from "../ui/button";
 import { Page } from "../ui/page";
 
 export default function NotFound() {
@@ -5,16 +8,14 @@ export default function NotFound() {
     <Page
       title="Page not found"
       layout="narrow"
-      lead="There is nothing at this address. It may be mistyped, or the link that brought you here is out of date."
+      lead="There’s nothing here. The address may be mistyped, or the link is out of date."
     >
-      <p class="actions">
-        <a class="button primary" href="/">
+      <Actions>
+        <LinkButton href="/" kind="primary">
           Go to the start page
-        </a>
-        <a class="button plain" href="/docs">
-          API reference
-        </a>
-      </p>
+        </LinkButton>
+        <LinkButton href="/docs">API reference</LinkButton>
+      </Actions>
     </Page>
   );
 }

@@ -1,39 +1,58 @@
+// The member's first page: check an address, what was checked in this tab, and what is left today.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
+import { type Greeting, takeGreeting } from "../greeting";
+import { Card } from "../ui/card";
 import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
+import css from "./overview.module.css";
 import { Allowances } from "./overview/allowances";
 import { CheckBox } from "./overview/check-box";
+import { CheckedList } from "./overview/checked-list";
 
-const GREETINGS: Record<string, { title: string; text: string }> = {
+const GREETINGS: Record<Greeting, { title: string; text: string }> = {
   confirmed: {
-    title: "Your address is confirmed, and you are signed in.",
+    title: "Your address has been confirmed, and you’re signed in.",
     text: "Try an address below. Your API key is ready on the API key page.",
   },
   "password-set": {
-    title: "Your new password is set, and you are signed in.",
-    text: "Every other session of your account was ended.",
+    title: "Your new password has been set, and you’re signed in.",
+    text: "You’ve been signed out on every other device.",
   },
 };
 
 export default function Overview() {
-  const [greeting] = useState(() => GREETINGS[String(history.state)]);
+  const [greeting] = useState(takeGreeting);
   const quota = useResource(() => call("get", "/v1/me/quota", "session"));
   return (
-    <Page title="Overview" layout="overview">
+    <Page title="Overview">
       {greeting !== undefined && (
-        <Notice tone="good" title={greeting.title}>
-          <p>{greeting.text}</p>
+        <Notice tone="good" title={GREETINGS[greeting].title}>
+          <p>{GREETINGS[greeting].text}</p>
         </Notice>
       )}
-      <CheckBox onCounted={() => void quota.reload()} />
-      <section class="card" aria-labelledby="today">
-        <h2 id="today">Today</h2>
-        <Loaded resource={quota} skeleton={["line", "line", "line"]} what="your allowances">
-          {(report) => <Allowances report={report} />}
-        </Loaded>
-      </section>
+      <div class={css.columns}>
+        <div class={css.column}>
+          <Card id="check" title="Check an address">
+            <CheckBox onCounted={() => void quota.reload()} />
+          </Card>
+          <CheckedList />
+        </div>
+        <div class={css.column}>
+          <Card id="today" title="Today">
+            <Loaded resource={quota} skeleton={["line", "line", "line"]} what="your allowances">
+              {(report) => <Allowances report={report} />}
+            </Loaded>
+          </Card>
+          <Card id="next" title="Use it in your code">
+            <p class="quiet">
+              Copy your key from the <a href="/api-key">API key</a> page. The{" "}
+              <a href="/docs#quick-start">quick start</a> has examples in curl, Python and JavaScript.
+            </p>
+          </Card>
+        </div>
+      </div>
     </Page>
   );
 }

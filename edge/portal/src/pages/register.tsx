@@ -1,79 +1,44 @@
+// Registration: address and password, then the email that confirms the address.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
-import { Field } from "../ui/field";
-import { Form, type Mistakes, useSubmission } from "../ui/form";
-import { Page } from "../ui/page";
-import { NewPassword, emailMistake, passwordMistake } from "../ui/password-field";
-import { Inbox } from "../ui/inbox";
-
-const AT_FIELD = ["invalid_email", "invalid_password"];
+import { FREE } from "../plans";
+import { MailFlow } from "../ui/mail-flow";
+import { NewPassword, passwordMistake } from "../ui/password-field";
+import { addressMistake } from "../words/addresses";
 
 export default function Register() {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
-  const [mistakes, setMistakes] = useState<Mistakes>({});
-  const [mailed, setMailed] = useState(false);
-  const submission = useSubmission(async () => {
-    await call("post", "/v1/auth/register", "anyone", { email: email.trim(), password });
-    setMailed(true);
-  });
-  const { problem } = submission;
-  const refused = (code: string) =>
-    problem?.cause.kind === "refused" && problem.code === code ? problem.cause.detail : undefined;
-
-  if (mailed) {
-    return (
-      <Page key="inbox" title="Check your inbox" layout="narrow">
-        <Inbox
-          email={email.trim()}
-          what="a link to confirm your address"
-          validity="24 hours"
-          submission={submission}
-        >
-          <button type="button" class="button link" onClick={() => setMailed(false)}>
-            Use another address
-          </button>
-        </Inbox>
-      </Page>
-    );
-  }
   return (
-    <Page
-      key="form"
+    <MailFlow
       title="Create your account"
-      layout="narrow"
-      lead="Free: 100 checks a day, and 50 more to begin with."
+      lead={`${FREE.checksPerDay} free checks every day, plus ${FREE.welcomeChecks} on us to get started.`}
+      email={email}
+      onEmail={setEmail}
+      emailHint="We’ll email you a link to confirm it."
+      send={(address) => call("post", "/v1/auth/register", "anyone", { email: address, password })}
+      check={() => ({ email: addressMistake(email), password: passwordMistake(password) })}
+      shownAtField={["invalid_password"]}
+      label="Create account"
+      busyLabel="Creating…"
+      sent={(address) => <>We’ve emailed {address} a link to confirm your address. Open it to continue.</>}
+      validity="24 hours"
+      aside={
+        <>
+          Already have an account? <a href="/sign-in">Sign in</a>
+        </>
+      }
     >
-      <Form
-        submission={submission}
-        check={() => ({ email: emailMistake(email), password: passwordMistake(password) })}
-        onMistakes={setMistakes}
-        shownAtField={AT_FIELD}
-        label="Create account"
-        busyLabel="Creating…"
-      >
-        <Field
-          label="Email address"
-          name="email"
-          type="email"
-          autocomplete="email"
-          value={email}
-          onValue={setEmail}
-          hint="We mail you a link to confirm it."
-          mistake={mistakes.email ?? refused("invalid_email")}
-        />
+      {(mistakes, submission) => (
         <NewPassword
           label="Password"
           name="password"
           value={password}
           email={email}
           onValue={setPassword}
-          mistake={mistakes.password ?? refused("invalid_password")}
+          mistake={mistakes.password ?? submission.told(["invalid_password"])}
         />
-      </Form>
-      <p class="aside">
-        Do you have an account? <a href="/sign-in">Sign in</a>
-      </p>
-    </Page>
+      )}
+    </MailFlow>
   );
 }

@@ -1,84 +1,59 @@
+// Sets a new password with a mailed link. The code is asked for only where two-factor is on.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { Problem } from "../api/problem";
-import { forgetMailedToken, mailedToken } from "../mailed-token";
-import { go } from "../navigation";
-import * as session from "../session";
-import { CodeField, codeMistake } from "../ui/code-field";
-import { Form, type Mistakes, useSubmission } from "../ui/form";
+import { Actions } from "../ui/actions";
+import { LinkButton } from "../ui/button";
+import { CODE_PROBLEMS, CodeField, codeMistake, plainCode } from "../ui/code-field";
+import { Form, type Mistakes } from "../ui/form";
+import { BrokenLink, useMailedLink } from "../ui/mailed-link";
 import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
 import { NewPassword, passwordMistake } from "../ui/password-field";
-import { tell } from "../words/problems";
-
-const AT_FIELD = ["invalid_password", "totp_invalid", "totp_required", "invalid_token"];
 
 export default function Reset() {
-  const [token] = useState(mailedToken);
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
   const [coded, setCoded] = useState(false);
   const [mistakes, setMistakes] = useState<Mistakes>({});
-  const submission = useSubmission(async () => {
+  const { broken, submission } = useMailedLink("password-set", async (token) => {
     try {
-      const totp_code = coded ? { totp_code: code.trim() } : {};
-      const credentials = await call("post", "/v1/auth/reset-password", "anyone", {
-        token: token!,
+      return await call("post", "/v1/auth/reset-password", "anyone", {
+        token,
         password,
-        ...totp_code,
+        ...(coded && { totp_code: plainCode(code) }),
       });
-      forgetMailedToken();
-      session.start(credentials);
-      go("/overview", { replace: true, state: "password-set" });
     } catch (error) {
-      if (error instanceof Problem && error.code === "totp_required" && !coded) return setCoded(true);
-      throw error;
+      if (!(error instanceof Problem && error.code === "totp_required" && !coded)) throw error;
+      setCoded(true);
+      return undefined;
     }
   });
-  const { problem } = submission;
-  const useless = problem?.code === "invalid_token";
 
-  if (token === undefined || useless) {
+  if (broken !== undefined) {
     return (
-      <Page
-        key="useless"
-        title={useless ? "This link does not work" : "This link is incomplete"}
-        layout="narrow"
-      >
-        {useless ? (
-          <Notice tone="bad">
-            <p>The link was used already, was replaced by a newer one, or is older than an hour.</p>
-          </Notice>
-        ) : (
-          <p class="lead">Open it again from the mail, or copy all of it into the address bar.</p>
-        )}
-        <p class="actions">
-          <a class="button primary" href="/forgot">
+      <BrokenLink broken={broken} validity="an hour">
+        <Actions>
+          <LinkButton href="/forgot" kind="primary">
             Get a new link
-          </a>
-          <a class="button plain" href="/sign-in">
-            Sign in
-          </a>
-        </p>
-      </Page>
+          </LinkButton>
+          <LinkButton href="/sign-in">Sign in</LinkButton>
+        </Actions>
+      </BrokenLink>
     );
   }
-  const refused =
-    problem?.cause.kind === "refused" && problem.code === "invalid_password"
-      ? problem.cause.detail
-      : undefined;
   return (
     <Page
       key="form"
       title="Set a new password"
       layout="narrow"
-      lead="This also ends every session of your account, on all devices."
+      lead="This also signs you out on every other device."
     >
       <Form
         submission={submission}
         check={() => ({ password: passwordMistake(password), code: coded ? codeMistake(code) : undefined })}
         onMistakes={setMistakes}
-        shownAtField={AT_FIELD}
+        shownAtField={["invalid_password", "invalid_token", ...CODE_PROBLEMS]}
         label="Set password and sign in"
         busyLabel="Setting…"
       >
@@ -88,18 +63,19 @@ export default function Reset() {
           email=""
           value={password}
           onValue={setPassword}
-          mistake={mistakes.password ?? refused}
+          mistake={mistakes.password ?? submission.told(["invalid_password"])}
         />
         {coded && (
           <>
             <Notice tone="plain">
-              <p>Two-factor authentication is on for this account, so a code is needed too.</p>
+              <p>Two-factor authentication is on for this account, so you also need a code.</p>
             </Notice>
             <CodeField
               value={code}
               onValue={setCode}
+              mistake={mistakes.code}
+              submission={submission}
               focused
-              mistake={mistakes.code ?? (problem?.code?.startsWith("totp") ? tell(problem) : undefined)}
             />
           </>
         )}

@@ -1,5 +1,6 @@
+// The account's settings, one card for each.
 import { call } from "../api/client";
-import { Page } from "../ui/page";
+import { Lead, Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
 import { day } from "../words/times";
 import { ChangePassword } from "./settings/change-password";
@@ -11,14 +12,13 @@ import { TwoFactor } from "./settings/two-factor";
 export default function Settings() {
   const account = useResource(() => call("get", "/v1/me", "session"));
   return (
-    <Page title="Settings" layout="sections">
+    <Page title="Settings">
       <Loaded resource={account} skeleton={["line", "block", "block"]} what="your settings">
         {(me) => (
           <>
-            <p class="lead">
-              <span class="address">{me.email}</span>, on the {me.plan} plan, registered on{" "}
-              {day(me.created_at)}.
-            </p>
+            <Lead>
+              <strong class="address">{me.email}</strong>, on the {me.plan} plan since {day(me.created_at)}.
+            </Lead>
             <DisplayName
               name={me.display_name}
               onChanged={(display_name) => account.set({ ...me, display_name })}

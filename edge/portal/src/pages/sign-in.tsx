@@ -1,22 +1,23 @@
+// Sign-in, step by step: password, then a code where two-factor is on, or a new link for an address that
+// has not been confirmed.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { Problem } from "../api/problem";
-import { go, nextPage } from "../navigation";
 import * as session from "../session";
-import { CodeField, codeMistake } from "../ui/code-field";
+import { Button } from "../ui/button";
+import { CODE_PROBLEMS, CodeField, codeMistake, plainCode } from "../ui/code-field";
 import { Field } from "../ui/field";
-import { Form, type Mistakes, useSubmission } from "../ui/form";
-import { Inbox } from "../ui/inbox";
-import { Notice } from "../ui/notice";
-import { Page } from "../ui/page";
-import { emailMistake } from "../ui/password-field";
-import { tell } from "../words/problems";
+import { Form, type Mistakes, type Submission, useSubmission } from "../ui/form";
+import { Inbox } from "../ui/mail-flow";
+import { Notice, type Tone } from "../ui/notice";
+import { Aside, Page } from "../ui/page";
+import { addressMistake, trimmed } from "../words/addresses";
 
-const FAREWELLS: Record<session.Ending, { tone: "plain" | "unknown"; text: string }> = {
-  expired: { tone: "unknown", text: "Your session is over. Sign in again, and you are back where you were." },
-  "signed-out": { tone: "plain", text: "You are signed out." },
-  everywhere: { tone: "plain", text: "Every session of your account is ended, this one too." },
-  deleted: { tone: "plain", text: "Your account is deleted, with everything that belonged to it." },
+const FAREWELLS: Record<session.Ending, { tone: Tone; text: string }> = {
+  expired: { tone: "unknown", text: "Your session has expired. Sign in to pick up where you left off." },
+  "signed-out": { tone: "plain", text: "You’ve been signed out." },
+  everywhere: { tone: "plain", text: "You’ve been signed out on every device." },
+  deleted: { tone: "plain", text: "Your account has been deleted." },
 };
 
 type Step = "password" | "code" | "unconfirmed" | "mailed";
@@ -26,20 +27,17 @@ export default function SignIn() {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
-  const [mistakes, setMistakes] = useState<Mistakes>({});
-  const [ending] = useState(session.lastEnding);
 
   const signIn = useSubmission(async () => {
     try {
-      const totp_code = step === "code" ? { totp_code: code.trim() } : {};
-      const credentials = await call("post", "/v1/auth/login", "anyone", {
-        email: email.trim(),
-        password,
-        ...totp_code,
-      });
-      const next = nextPage();
-      session.start(credentials);
-      go(next, { replace: true });
+      // The page that was asked for follows from the session.
+      session.start(
+        await call("post", "/v1/auth/login", "anyone", {
+          email: trimmed(email),
+          password,
+          ...(step === "code" && { totp_code: plainCode(code) }),
+        }),
+      );
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       if (error.code === "unconfirmed") return setStep("unconfirmed");
@@ -49,22 +47,20 @@ export default function SignIn() {
   });
   // Registering again with the password that was just right sends a new link and changes nothing else.
   const resend = useSubmission(async () => {
-    await call("post", "/v1/auth/register", "anyone", { email: email.trim(), password });
+    await call("post", "/v1/auth/register", "anyone", { email: trimmed(email), password });
     setStep("mailed");
   });
-  const { problem } = signIn;
 
   switch (step) {
     case "mailed":
       return (
-        <Page key={step} title="Check your inbox" layout="narrow">
-          <Inbox
-            email={email.trim()}
-            what="a new link to confirm your address"
-            validity="24 hours"
-            submission={resend}
-          />
-        </Page>
+        <Inbox
+          key={step}
+          email={trimmed(email)}
+          sent={(address) => <>We’ve emailed {address} a new link to confirm your address.</>}
+          validity="24 hours"
+          submission={resend}
+        />
       );
     case "unconfirmed":
       return (
@@ -72,95 +68,122 @@ export default function SignIn() {
           key={step}
           title="Confirm your address first"
           layout="narrow"
-          lead="Your password is right, but your email address is not confirmed yet. Open the link in the mail we sent you, or get a new one."
+          lead="Your password is right, but your email address hasn’t been confirmed. Open the link we emailed you, or get a new one."
         >
-          <Form submission={resend} label="Mail me a new link" busyLabel="Sending…">
-            {null}
-          </Form>
+          <Form submission={resend} label="Email me a new link" busyLabel="Sending…" />
         </Page>
       );
     case "code":
       return (
-        <Page
+        <CodeStep
           key={step}
-          title="Two-factor code"
-          layout="narrow"
-          lead="Your password is right. One more step."
-        >
-          <Form
-            submission={signIn}
-            check={() => ({ code: codeMistake(code) })}
-            onMistakes={setMistakes}
-            shownAtField={["totp_invalid", "totp_required"]}
-            label="Sign in"
-            busyLabel="Signing in…"
-            secondary={
-              <button
-                type="button"
-                class="button link"
-                onClick={() => {
-                  setStep("password");
-                  setCode("");
-                  signIn.clear();
-                }}
-              >
-                Back
-              </button>
-            }
-          >
-            <CodeField
-              value={code}
-              onValue={setCode}
-              focused
-              mistake={mistakes.code ?? (problem?.code?.startsWith("totp") ? tell(problem) : undefined)}
-            />
-          </Form>
-        </Page>
+          submission={signIn}
+          code={code}
+          onCode={setCode}
+          onBack={() => {
+            setStep("password");
+            setCode("");
+            signIn.clear();
+          }}
+        />
       );
     case "password":
       return (
-        <Page key={step} title="Sign in" layout="narrow">
-          {ending !== undefined && (
-            <Notice tone={FAREWELLS[ending].tone}>
-              <p>{FAREWELLS[ending].text}</p>
-            </Notice>
-          )}
-          <Form
-            submission={signIn}
-            check={() => ({
-              email: emailMistake(email),
-              password: password === "" ? "Enter your password." : undefined,
-            })}
-            onMistakes={setMistakes}
-            label="Sign in"
-            busyLabel="Signing in…"
-          >
-            <Field
-              label="Email address"
-              name="email"
-              type="email"
-              autocomplete="username"
-              value={email}
-              onValue={setEmail}
-              mistake={mistakes.email}
-            />
-            <Field
-              label="Password"
-              name="password"
-              type="password"
-              autocomplete="current-password"
-              value={password}
-              onValue={setPassword}
-              mistake={mistakes.password}
-            />
-          </Form>
-          <p class="aside">
-            <a href="/forgot">Forgot your password?</a>
-          </p>
-          <p class="aside">
-            No account yet? <a href="/register">Register</a>
-          </p>
-        </Page>
+        <PasswordStep
+          key={step}
+          submission={signIn}
+          email={email}
+          onEmail={setEmail}
+          password={password}
+          onPassword={setPassword}
+        />
       );
   }
+}
+
+interface CodeStepProps {
+  submission: Submission;
+  code: string;
+  onCode: (code: string) => void;
+  onBack: () => void;
+}
+
+function CodeStep({ submission, code, onCode, onBack }: CodeStepProps) {
+  const [mistakes, setMistakes] = useState<Mistakes>({});
+  return (
+    <Page title="Two-factor code" layout="narrow" lead="Your password is right. One more step.">
+      <Form
+        submission={submission}
+        check={() => ({ code: codeMistake(code) })}
+        onMistakes={setMistakes}
+        shownAtField={CODE_PROBLEMS}
+        label="Sign in"
+        busyLabel="Signing in…"
+        secondary={
+          <Button kind="link" onClick={onBack}>
+            Back
+          </Button>
+        }
+      >
+        <CodeField value={code} onValue={onCode} mistake={mistakes.code} submission={submission} focused />
+      </Form>
+    </Page>
+  );
+}
+
+interface PasswordStepProps {
+  submission: Submission;
+  email: string;
+  onEmail: (email: string) => void;
+  password: string;
+  onPassword: (password: string) => void;
+}
+
+function PasswordStep({ submission, email, onEmail, password, onPassword }: PasswordStepProps) {
+  const [mistakes, setMistakes] = useState<Mistakes>({});
+  const [ending] = useState(session.lastEnding);
+  return (
+    <Page title="Sign in" layout="narrow">
+      {ending !== undefined && (
+        <Notice tone={FAREWELLS[ending].tone}>
+          <p>{FAREWELLS[ending].text}</p>
+        </Notice>
+      )}
+      <Form
+        submission={submission}
+        check={() => ({
+          email: addressMistake(email),
+          password: password === "" ? "Enter your password." : undefined,
+        })}
+        onMistakes={setMistakes}
+        label="Sign in"
+        busyLabel="Signing in…"
+      >
+        <Field
+          label="Email address"
+          name="email"
+          type="email"
+          autocomplete="username"
+          value={email}
+          onValue={onEmail}
+          mistake={mistakes.email}
+        />
+        <Field
+          label="Password"
+          name="password"
+          type="password"
+          autocomplete="current-password"
+          value={password}
+          onValue={onPassword}
+          mistake={mistakes.password}
+        />
+      </Form>
+      <Aside>
+        <a href="/forgot">Forgot your password?</a>
+      </Aside>
+      <Aside>
+        No account yet? <a href="/register">Create one</a>
+      </Aside>
+    </Page>
+  );
 }

@@ -1,8 +1,14 @@
+// Buttons, and links that look like buttons.
+import { clsx } from "clsx";
 import type { ComponentChildren } from "preact";
+import css from "./button.module.css";
+
+/** `danger` opens something dangerous, `destroy` does it. */
+export type ButtonKind = "primary" | "plain" | "danger" | "destroy" | "link";
 
 interface ButtonProps {
   type?: "button" | "submit";
-  kind?: "primary" | "plain" | "danger" | "link";
+  kind?: ButtonKind;
   busy?: boolean;
   busyLabel?: string;
   onClick?: () => void;
@@ -10,13 +16,13 @@ interface ButtonProps {
   children: ComponentChildren;
 }
 
-/** While busy it keeps the focus, and says so, instead of being disabled under the reader's hands. */
+/** While busy it keeps the focus and says so, instead of being disabled under the reader's hands. */
 export function Button(props: ButtonProps) {
   const { type = "button", kind = "plain", busy = false, busyLabel, onClick, label, children } = props;
   return (
     <button
       type={type}
-      class={`button ${kind}`}
+      class={clsx(css.button, css[kind])}
       aria-disabled={busy ? "true" : undefined}
       aria-busy={busy ? "true" : undefined}
       aria-label={label}
@@ -25,8 +31,34 @@ export function Button(props: ButtonProps) {
         else onClick?.();
       }}
     >
-      {busy && <span class="spinner" aria-hidden="true" />}
+      {busy && <Spinner />}
       {busy && busyLabel !== undefined ? busyLabel : children}
     </button>
   );
+}
+
+interface LinkButtonProps {
+  href: string;
+  kind?: "primary" | "plain";
+  small?: boolean;
+  large?: boolean;
+  current?: boolean;
+  children: ComponentChildren;
+}
+
+export function LinkButton(props: LinkButtonProps) {
+  const { href, kind = "plain", small = false, large = false, current, children } = props;
+  return (
+    <a
+      class={clsx(css.button, css[kind], small && css.small, large && css.large)}
+      href={href}
+      aria-current={current === true ? "page" : undefined}
+    >
+      {children}
+    </a>
+  );
+}
+
+export function Spinner() {
+  return <span class={css.spinner} aria-hidden="true" />;
 }

@@ -1,55 +1,94 @@
+// The second factor: a code of an authenticator app, or a recovery code for people who lost it.
 import { useState } from "preact/hooks";
+import { Button } from "./button";
+import css from "./code-field.module.css";
 import { Field } from "./field";
+import type { Submission } from "./form";
+
+/** Problems that the code field shows itself. */
+export const CODE_PROBLEMS: readonly string[] = ["totp_required", "totp_invalid"];
+
+const DIGITS = 6;
+/** Recovery codes are 16 letters and digits. */
+const RECOVERY_LENGTH = 16;
+
+/** A code as it is sent: apps show six digits with a space in the middle. */
+export function plainCode(code: string): string {
+  const plain = code.replace(/[\s\u00a0-]/g, "");
+  return /^\d*$/.test(plain) ? plain : code.trim();
+}
+
+/** What is certainly wrong with a code, told without using up an attempt. */
+export function codeMistake(code: string): string | undefined {
+  const plain = code.replace(/[\s\u00a0-]/g, "");
+  if (plain === "") return "Enter the code.";
+  if (/^\d{6}$/.test(plain) || /^[a-z0-9]{16}$/i.test(plain)) return undefined;
+  return `Enter the ${DIGITS} digits from your app, or a recovery code of ${RECOVERY_LENGTH} letters and digits.`;
+}
+
+/** For the first code, when there are no recovery codes yet. */
+export function digitsMistake(code: string): string | undefined {
+  const plain = plainCode(code);
+  if (plain === "") return "Enter the code.";
+  return /^\d{6}$/.test(plain) ? undefined : `Enter the ${DIGITS} digits from your app.`;
+}
 
 interface CodeFieldProps {
   value: string;
   onValue: (value: string) => void;
-  mistake?: string | undefined;
+  mistake: string | undefined;
+  submission: Submission;
   focused?: boolean;
-  /** Whether a recovery code does as well. */
-  recovery?: boolean;
 }
 
-/** A code of an authenticator app or, for who has lost it, a recovery code. */
-export function CodeField({ value, onValue, mistake, focused, recovery = true }: CodeFieldProps) {
+export function CodeField({ value, onValue, mistake, submission, focused = false }: CodeFieldProps) {
   const [lost, setLost] = useState(false);
-  const shared = { name: "totp_code", value, onValue, mistake, mono: true };
+  const shown = mistake ?? submission.told(CODE_PROBLEMS);
   return (
-    <div class="code-field">
+    <div class={css.codeField}>
       {lost ? (
         <Field
-          {...shared}
           label="Recovery code"
+          name="totp_code"
           autocomplete="off"
           hint="One of the ten codes you saved, like abcd-efgh-ijkl-mnop. Each works once."
+          value={value}
+          onValue={onValue}
+          mistake={shown}
+          mono
           focused
         />
       ) : (
-        <Field
-          {...shared}
-          label="Code"
-          autocomplete="one-time-code"
-          inputMode="numeric"
-          hint="The six digits that your authenticator app shows now."
-          {...(focused === true && { focused })}
-        />
+        <DigitsField value={value} onValue={onValue} mistake={shown} focused={focused} />
       )}
-      {recovery && (
-        <button
-          type="button"
-          class="button link"
-          onClick={() => {
-            setLost(!lost);
-            onValue("");
-          }}
-        >
-          {lost ? "Use the authenticator app" : "Use a recovery code instead"}
-        </button>
-      )}
+      <Button
+        kind="link"
+        onClick={() => {
+          setLost(!lost);
+          onValue("");
+        }}
+      >
+        {lost ? "Use the authenticator app" : "Use a recovery code instead"}
+      </Button>
     </div>
   );
 }
 
-export function codeMistake(code: string): string | undefined {
-  return code.trim() === "" ? "Enter the code." : undefined;
+type DigitsFieldProps = Pick<CodeFieldProps, "value" | "onValue" | "mistake" | "focused">;
+
+export function DigitsField({ value, onValue, mistake, focused = false }: DigitsFieldProps) {
+  return (
+    <Field
+      label="Code"
+      name="totp_code"
+      autocomplete="one-time-code"
+      inputMode="numeric"
+      hint="The six digits that your authenticator app shows now."
+      value={value}
+      onValue={onValue}
+      mistake={mistake}
+      mono
+      focused={focused}
+    />
+  );
 }

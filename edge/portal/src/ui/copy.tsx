@@ -1,3 +1,4 @@
+// A button that copies a text, and says whether it worked.
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "./button";
 
@@ -21,7 +22,7 @@ export function Copy({ text, what }: { text: string; what: string }) {
     }
   }
 
-  const shown = result === "copied" ? "Copied" : result === "failed" ? "Select it and copy by hand" : "Copy";
+  const shown = result === "copied" ? "Copied" : result === "failed" ? "Select and copy it" : "Copy";
   return (
     <>
       <Button onClick={() => void copy()} label={`${shown}: ${what}`}>

@@ -1,5 +1,7 @@
+// A modal dialog of the browser's own: it keeps the focus, closes on Escape, and gives the focus back.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import css from "./dialog.module.css";
 
 interface DialogProps {
   title: string;
@@ -7,7 +9,6 @@ interface DialogProps {
   children: ComponentChildren;
 }
 
-/** A modal dialog of the browser's own: it keeps the focus, closes on Escape, and gives the focus back. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -15,7 +16,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
-    // Never the button that does what cannot be taken back.
+    // Never the button that does something that can't be undone.
     (dialog.current?.querySelector<HTMLElement>("input:not([hidden])") ?? heading.current)?.focus();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
@@ -24,7 +25,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   return (
     <dialog
       ref={dialog}
-      class="dialog"
+      class={css.dialog}
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();

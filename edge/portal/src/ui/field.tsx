@@ -1,5 +1,8 @@
+// One input with its label, hint and mistake, tied together for people who do not see them together.
+import { clsx } from "clsx";
 import type { ComponentChildren, HTMLAttributes } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import css from "./field.module.css";
 
 interface FieldProps {
   label: string;
@@ -9,31 +12,20 @@ interface FieldProps {
   type?: "text" | "email" | "password";
   autocomplete: string;
   inputMode?: HTMLAttributes<HTMLInputElement>["inputMode"];
+  placeholder?: string;
   hint?: ComponentChildren;
   /** Said as it changes, below the input. */
   live?: ComponentChildren;
   mistake?: string | undefined;
-  maxLength?: number;
   focused?: boolean;
   mono?: boolean;
+  /** Stands beside the input, such as the button of a form with one field. */
+  beside?: ComponentChildren;
 }
 
-/** One input with its label, hint and mistake, tied together for those who do not see them together. */
 export function Field(props: FieldProps) {
-  const {
-    label,
-    name,
-    value,
-    onValue,
-    type = "text",
-    autocomplete,
-    inputMode,
-    hint,
-    live,
-    mistake,
-    focused,
-    mono,
-  } = props;
+  const { label, name, value, onValue, type = "text", autocomplete, inputMode } = props;
+  const { placeholder, hint, live, mistake, focused, mono, beside } = props;
   const id = useId();
   const input = useRef<HTMLInputElement>(null);
   const [shown, setShown] = useState(false);
@@ -45,49 +37,92 @@ export function Field(props: FieldProps) {
     .filter(Boolean)
     .join(" ");
   return (
-    <div class="field">
+    <div class={css.field}>
       <label for={id}>{label}</label>
       {hint !== undefined && (
-        <div class="hint" id={`${id}-hint`}>
+        <div class={css.hint} id={`${id}-hint`}>
           {hint}
         </div>
       )}
-      <div class="input-row">
-        <input
-          ref={input}
-          id={id}
-          class={mono === true ? "mono" : undefined}
-          name={name}
-          // One of several; the types of Preact want to know which.
-          type={(secret && shown ? "text" : type) as "text"}
-          value={value}
-          autocomplete={autocomplete}
-          inputMode={inputMode}
-          maxLength={props.maxLength}
-          required
-          autocapitalize="none"
-          spellcheck={false}
-          aria-invalid={mistake !== undefined ? "true" : undefined}
-          aria-describedby={described === "" ? undefined : described}
-          onInput={(event) => onValue(event.currentTarget.value)}
-        />
-        {secret && (
-          <button
-            type="button"
-            class="reveal"
-            aria-label={`${shown ? "Hide" : "Show"} ${label.toLowerCase()}`}
-            onClick={() => setShown(!shown)}
-          >
-            {shown ? "Hide" : "Show"}
-          </button>
-        )}
+      <div class={css.row}>
+        <div class={css.control}>
+          <input
+            ref={input}
+            id={id}
+            class={clsx(css.input, mono === true && css.mono, secret && css.secret)}
+            name={name}
+            // One of several; the types of Preact want to know which.
+            type={(secret && shown ? "text" : type) as "text"}
+            value={value}
+            autocomplete={autocomplete}
+            inputMode={inputMode}
+            placeholder={placeholder}
+            required
+            autocapitalize="none"
+            spellcheck={false}
+            aria-invalid={mistake !== undefined ? "true" : undefined}
+            aria-describedby={described === "" ? undefined : described}
+            onInput={(event) => onValue(event.currentTarget.value)}
+          />
+          {secret && (
+            <button
+              type="button"
+              class={css.reveal}
+              aria-label={`${shown ? "Hide" : "Show"} ${label.toLowerCase()}`}
+              onClick={() => setShown(!shown)}
+            >
+              {shown ? "Hide" : "Show"}
+            </button>
+          )}
+        </div>
+        {beside}
       </div>
       {live}
       {mistake !== undefined && (
-        <p class="mistake" id={`${id}-mistake`}>
+        <p class={css.mistake} id={`${id}-mistake`}>
           {mistake}
         </p>
       )}
     </div>
   );
+}
+
+interface TickProps {
+  name: string;
+  label: string;
+  checked: boolean;
+  onChecked: (checked: boolean) => void;
+  /** Whether the form needs it. */
+  required?: boolean;
+  mistake?: string | undefined;
+}
+
+export function Tick({ name, label, checked, onChecked, required = false, mistake }: TickProps) {
+  const id = useId();
+  return (
+    <div class={css.field}>
+      <label class={css.tick}>
+        <input
+          type="checkbox"
+          name={name}
+          checked={checked}
+          required={required}
+          aria-invalid={mistake !== undefined ? "true" : undefined}
+          aria-describedby={mistake !== undefined ? `${id}-mistake` : undefined}
+          onChange={(event) => onChecked(event.currentTarget.checked)}
+        />
+        {label}
+      </label>
+      {mistake !== undefined && (
+        <p class={css.mistake} id={`${id}-mistake`}>
+          {mistake}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Tells a password manager whose password the form is about. */
+export function Username({ email }: { email: string }) {
+  return <input type="email" name="email" autocomplete="username" value={email} readOnly hidden />;
 }

@@ -1,7 +1,11 @@
+// Forms: what is sent once at a time, and where their mistakes and problems appear.
 import type { ComponentChildren, TargetedEvent } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { Problem } from "../api/problem";
+import { tell } from "../words/problems";
+import { Actions } from "./actions";
 import { Button } from "./button";
+import css from "./form.module.css";
 import { ProblemNotice } from "./notice";
 
 /** What is wrong with each field, by its name. */
@@ -13,6 +17,8 @@ export interface Submission {
   problem: Problem | undefined;
   run: () => Promise<void>;
   clear: () => void;
+  /** The words for the problem, if it has one of these codes; for the field that it is about. */
+  told: (codes: readonly string[]) => string | undefined;
 }
 
 /** Runs `action` once at a time and keeps the problem it ended with. */
@@ -35,7 +41,9 @@ export function useSubmission(action: () => Promise<void>): Submission {
       setBusy(false);
     }
   }
-  return { busy, problem, run, clear: () => setProblem(undefined) };
+  const told = (codes: readonly string[]) =>
+    problem !== undefined && codes.includes(problem.code ?? "") ? tell(problem) : undefined;
+  return { busy, problem, run, clear: () => setProblem(undefined), told };
 }
 
 interface FormProps {
@@ -47,24 +55,61 @@ interface FormProps {
   shownAtField?: readonly string[];
   label: string;
   busyLabel: string;
+  /** Whether its button does something that can't be undone. */
   danger?: boolean;
   secondary?: ComponentChildren;
-  children: ComponentChildren;
+  children?: ComponentChildren;
 }
 
 /** A form whose mistakes appear at their fields, and other problems above its button. */
 export function Form(props: FormProps) {
-  const {
-    submission,
-    check,
-    onMistakes,
-    shownAtField = [],
-    label,
-    busyLabel,
-    danger = false,
-    secondary,
-    children,
-  } = props;
+  const { submission, label, busyLabel, danger = false, secondary, children } = props;
+  const { form, submit, elsewhere } = useForm(props);
+  return (
+    <form class={css.form} ref={form} noValidate onSubmit={submit}>
+      {children}
+      {elsewhere}
+      <Actions>
+        <Button
+          type="submit"
+          kind={danger ? "destroy" : "primary"}
+          busy={submission.busy}
+          busyLabel={busyLabel}
+        >
+          {label}
+        </Button>
+        {secondary}
+      </Actions>
+    </form>
+  );
+}
+
+type LineFormProps = Omit<FormProps, "danger" | "secondary" | "children"> & {
+  /** Draws the one field, with the button beside it. */
+  field: (button: ComponentChildren) => ComponentChildren;
+  children?: ComponentChildren;
+};
+
+/** A form of one field with its button in the same line. */
+export function LineForm(props: LineFormProps) {
+  const { submission, label, busyLabel, field, children } = props;
+  const { form, submit, elsewhere } = useForm(props);
+  return (
+    <form class={css.form} ref={form} noValidate onSubmit={submit}>
+      {field(
+        <Button type="submit" kind="primary" busy={submission.busy} busyLabel={busyLabel}>
+          {label}
+        </Button>,
+      )}
+      {elsewhere}
+      {children}
+    </form>
+  );
+}
+
+type Checked = Pick<FormProps, "submission" | "check" | "onMistakes" | "shownAtField">;
+
+function useForm({ submission, check, onMistakes, shownAtField = [] }: Checked) {
   const form = useRef<HTMLFormElement>(null);
   const { problem } = submission;
 
@@ -80,22 +125,8 @@ export function Form(props: FormProps) {
     focusFirstMistake();
   }
 
-  const elsewhere = problem !== undefined && !shownAtField.includes(problem.code ?? "");
-  return (
-    <form class="form" ref={form} noValidate onSubmit={submit}>
-      {children}
-      {elsewhere && <ProblemNotice problem={problem} />}
-      <div class="actions">
-        <Button
-          type="submit"
-          kind={danger ? "danger" : "primary"}
-          busy={submission.busy}
-          busyLabel={busyLabel}
-        >
-          {label}
-        </Button>
-        {secondary}
-      </div>
-    </form>
+  const elsewhere = problem !== undefined && !shownAtField.includes(problem.code ?? "") && (
+    <ProblemNotice problem={problem} />
   );
+  return { form, submit, elsewhere };
 }

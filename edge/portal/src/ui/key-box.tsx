@@ -1,29 +1,31 @@
+// An API key: masked until asked for, and copied without being shown.
 import { useState } from "preact/hooks";
 import { Button } from "./button";
 import { Copy } from "./copy";
+import css from "./key-box.module.css";
 
-/** As much of a key as is shown of a hidden one, at each end. */
+/** As much of a masked key as is shown, at each end. */
 const PREFIX = 10;
 const SUFFIX = 4;
 
-export function hidden(key: string): string {
+export function masked(key: string): string {
   return `${key.slice(0, PREFIX)}${"•".repeat(12)}${key.slice(-SUFFIX)}`;
 }
 
-/** An API key: hidden until asked for, and copied without being shown. */
 export function KeyBox({ apiKey }: { apiKey: string }) {
   const [shown, setShown] = useState(false);
   return (
-    <div class="key-box">
+    <div class={css.box}>
       <code
-        class="key"
+        class={css.key}
+        data-part="key"
         data-shown={shown}
         aria-label={shown ? undefined : "API key, hidden"}
         role={shown ? undefined : "img"}
       >
-        {shown ? apiKey : hidden(apiKey)}
+        {shown ? apiKey : masked(apiKey)}
       </code>
-      <div class="key-actions">
+      <div class={css.actions}>
         <Button onClick={() => setShown(!shown)} label={`${shown ? "Hide" : "Show"} API key`}>
           {shown ? "Hide" : "Show"}
         </Button>

@@ -1,3 +1,7 @@
+// A bar that fills up as an allowance is used.
+import { clsx } from "clsx";
+import css from "./meter.module.css";
+
 interface MeterProps {
   label: string;
   /** What is used up. */
@@ -7,12 +11,11 @@ interface MeterProps {
   text: string;
 }
 
-/** A bar that fills up as an allowance is used. */
 export function Meter({ label, value, max, text }: MeterProps) {
   const share = max <= 0 ? 0 : Math.min(1, value / max);
   return (
     <div
-      class="meter"
+      class={css.meter}
       role="meter"
       aria-label={label}
       aria-valuemin={0}
@@ -20,7 +23,7 @@ export function Meter({ label, value, max, text }: MeterProps) {
       aria-valuenow={Math.min(value, max)}
       aria-valuetext={text}
     >
-      <div class={`meter-fill${max > 0 && share >= 1 ? " full" : ""}`} style={{ width: `${share * 100}%` }} />
+      <div class={clsx(css.fill, max > 0 && share >= 1 && css.full)} style={{ width: `${share * 100}%` }} />
     </div>
   );
 }

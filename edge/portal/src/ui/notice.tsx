@@ -1,18 +1,22 @@
+// Messages in a box. What went wrong is announced immediately, anything else politely.
+import { clsx } from "clsx";
 import type { ComponentChildren } from "preact";
 import type { Problem } from "../api/problem";
 import { tell } from "../words/problems";
+import css from "./notice.module.css";
+
+export type Tone = "good" | "bad" | "unknown" | "plain";
 
 interface NoticeProps {
-  tone: "good" | "bad" | "unknown" | "plain";
+  tone: Tone;
   title?: string;
   children?: ComponentChildren;
 }
 
-/** Announced when it appears: at once for what went wrong, politely otherwise. */
 export function Notice({ tone, title, children }: NoticeProps) {
   return (
-    <div class={`notice ${tone}`} role={tone === "bad" ? "alert" : "status"}>
-      {title !== undefined && <p class="notice-title">{title}</p>}
+    <div class={clsx(css.notice, css[tone])} data-tone={tone} role={tone === "bad" ? "alert" : "status"}>
+      {title !== undefined && <p class={css.title}>{title}</p>}
       {children !== undefined && <div>{children}</div>}
     </div>
   );

@@ -1,31 +1,69 @@
-import type { ComponentChildren } from "preact";
+// A page's frame: its landmark, its heading, and the title of the tab.
+import { clsx } from "clsx";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import css from "./page.module.css";
+
+/** `narrow` for one form, `full` for a page that arranges itself. */
+type Layout = "narrow" | "wide" | "full";
 
 interface PageProps {
   title: string;
   lead?: ComponentChildren;
-  /** `narrow` for one form, `sections` for cards with their headings beside them. */
-  layout?: "narrow" | "wide" | "sections" | "overview" | "home";
+  layout?: Layout;
   children: ComponentChildren;
 }
 
 let first = true;
 
-/** A page's frame. Its heading takes the focus when the page changes, so that readers of screens hear it. */
-export function Page({ title, lead, layout = "wide", children }: PageProps) {
+/** Names the tab, and moves the focus to the heading when the page changes, so that screen readers say it. */
+export function useTitle(title: string): RefObject<HTMLHeadingElement | null> {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · rcpt`;
     if (first) first = false;
     else if (document.querySelector("main input:focus") === null) heading.current?.focus();
   }, [title]);
+  return heading;
+}
+
+export function Page({ title, lead, layout = "wide", children }: PageProps) {
+  const heading = useTitle(title);
   return (
-    <main class={`page ${layout}`} id="content" tabIndex={-1}>
+    <Main layout={layout}>
       <h1 ref={heading} tabIndex={-1}>
         {title}
       </h1>
-      {lead !== undefined && <p class="lead">{lead}</p>}
+      {lead !== undefined && <Lead>{lead}</Lead>}
+      {children}
+    </Main>
+  );
+}
+
+interface MainProps {
+  layout: Layout;
+  busy?: boolean;
+  children: ComponentChildren;
+}
+
+export function Main({ layout, busy, children }: MainProps) {
+  return (
+    <main class={clsx(css.page, css[layout])} id="content" tabIndex={-1} aria-busy={busy}>
       {children}
     </main>
   );
+}
+
+export function Lead({ children }: { children: ComponentChildren }) {
+  return <p class={css.lead}>{children}</p>;
+}
+
+/** A line below a form that leads elsewhere. */
+export function Aside({ children }: { children: ComponentChildren }) {
+  return <p class={css.aside}>{children}</p>;
+}
+
+/** What else there is to know, as a list. */
+export function Notes({ children }: { children: ComponentChildren }) {
+  return <ul class={css.notes}>{children}</ul>;
 }

@@ -1,5 +1,7 @@
+// A new password, with the rules told before they are broken and a hint at its strength.
 import { LONGEST, SHORTEST, strengthOf } from "../words/strength";
 import { Field } from "./field";
+import css from "./password-field.module.css";
 
 interface NewPasswordProps {
   label: string;
@@ -8,10 +10,8 @@ interface NewPasswordProps {
   email: string;
   onValue: (value: string) => void;
   mistake?: string | undefined;
-  focused?: boolean;
 }
 
-/** A new password, with the rules told before they are broken and a hint at its strength. */
 export function NewPassword(props: NewPasswordProps) {
   const strength = strengthOf(props.value, props.email);
   return (
@@ -19,16 +19,16 @@ export function NewPassword(props: NewPasswordProps) {
       {...props}
       type="password"
       autocomplete="new-password"
-      hint={`${SHORTEST} to ${LONGEST} characters, any characters. Not your email address and not a common password: a few unrelated words work well.`}
+      hint={`At least ${SHORTEST} characters. A few unrelated words work well.`}
       live={
-        <div class="strength" data-level={strength.level}>
-          <div class="strength-bar" aria-hidden="true">
+        <div class={css.strength} data-level={strength.level}>
+          <div class={css.bar} aria-hidden="true">
             <span />
             <span />
             <span />
             <span />
           </div>
-          <p class="strength-text" role="status">
+          <p class={css.text} role="status">
             {strength.text}
           </p>
         </div>
@@ -42,12 +42,6 @@ export function passwordMistake(password: string): string | undefined {
   const length = [...password].length;
   if (length === 0) return "Enter a password.";
   if (length < SHORTEST || length > LONGEST)
-    return `The password must have ${SHORTEST} to ${LONGEST} characters; this has ${length}.`;
-  return undefined;
-}
-
-export function emailMistake(email: string): string | undefined {
-  if (email.trim() === "") return "Enter your email address.";
-  if (!/^\S.*@.*\S$/.test(email.trim())) return "This is not an email address. It has the form name@domain.";
+    return `Use ${SHORTEST} to ${LONGEST} characters. This has ${length}.`;
   return undefined;
 }

@@ -1,10 +1,12 @@
+// Something that is loaded from the API: its state, and what is drawn meanwhile.
+import { clsx } from "clsx";
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { Problem } from "../api/problem";
 import { Button } from "./button";
+import css from "./resource.module.css";
 import { Unavailable } from "./unavailable";
 
-/** Something that is loaded from the API. */
 export interface Resource<T> {
   data: T | undefined;
   problem: Problem | undefined;
@@ -29,10 +31,13 @@ export function useResource<T>(load: () => Promise<T>): Resource<T> {
   return { data, problem, reload, set };
 }
 
+/** A line of text, or a block of several. */
+type Bone = "line" | "block";
+
 interface LoadedProps<T> {
   resource: Resource<T>;
   /** Heights of what will be there, so that nothing jumps. */
-  skeleton: ("line" | "block")[];
+  skeleton: Bone[];
   what: string;
   children: (data: T) => ComponentChildren;
 }
@@ -50,10 +55,15 @@ export function Loaded<T>({ resource, skeleton, what, children }: LoadedProps<T>
       </Unavailable>
     );
   }
+  return <Skeleton label={`Loading ${what}`} bones={skeleton} />;
+}
+
+/** Grey shapes in place of what is loading. The plain class name is there for the browser tests. */
+export function Skeleton({ label, bones }: { label: string; bones: Bone[] }) {
   return (
-    <div class="skeleton" role="status" aria-label={`Loading ${what}`}>
-      {skeleton.map((kind) => (
-        <div class={`bone ${kind}`} />
+    <div class={clsx("skeleton", css.skeleton)} role="status" aria-label={label}>
+      {bones.map((kind) => (
+        <div class={clsx(css.bone, css[kind])} />
       ))}
     </div>
   );

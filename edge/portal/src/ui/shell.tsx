@@ -1,6 +1,11 @@
+// What every page has around it: the header with its links, and the footer.
+import { clsx } from "clsx";
 import type { ComponentChildren } from "preact";
-import { go } from "../navigation";
 import * as session from "../session";
+import { contactUrl, statusUrl, termsUrl } from "../site";
+import { Button, LinkButton } from "./button";
+import { Logo } from "./logo";
+import css from "./shell.module.css";
 
 const MEMBER_LINKS = [
   ["/overview", "Overview"],
@@ -9,13 +14,12 @@ const MEMBER_LINKS = [
   ["/docs", "Docs"],
 ] as const;
 
-/** What every page has around it. */
 export function Shell({ path, children }: { path: string; children: ComponentChildren }) {
   const member = session.useSession();
   return (
     <>
       <a
-        class="skip"
+        class={css.skip}
         href="#content"
         onClick={(event) => {
           event.preventDefault();
@@ -24,9 +28,10 @@ export function Shell({ path, children }: { path: string; children: ComponentChi
       >
         Skip to the content
       </a>
-      <header class="header">
-        <div class="header-row">
-          <a class="brand" href="/">
+      <header class={css.header}>
+        <div class={css.headerRow}>
+          <a class={css.brand} href="/">
+            <Logo />
             rcpt
           </a>
           {member === undefined ? (
@@ -37,60 +42,44 @@ export function Shell({ path, children }: { path: string; children: ComponentChi
         </div>
       </header>
       {children}
-      <footer class="footer">
-        <p>
-          rcpt asks mail servers whether they accept mail for an address. The addresses you check are not
-          stored.
-        </p>
-        <p>
-          <a href="/docs">API reference</a> <a href={`${API_URL}/v1/openapi.json`}>OpenAPI document</a>
-        </p>
-      </footer>
+      <Footer />
     </>
   );
 }
 
 function GuestLinks({ path }: { path: string }) {
   return (
-    <nav class="nav guest" aria-label="Main">
+    <nav class={clsx(css.nav, css.guest)} aria-label="Main">
       <Link to="/docs" path={path}>
         Docs
       </Link>
       <Link to="/sign-in" path={path}>
         Sign in
       </Link>
-      <a
-        class="button primary small"
-        href="/register"
-        aria-current={path === "/register" ? "page" : undefined}
-      >
-        Register
-      </a>
+      <LinkButton href="/register" kind="primary" small current={path === "/register"}>
+        Sign up
+      </LinkButton>
     </nav>
   );
 }
 
 function MemberLinks({ path, email }: { path: string; email: string }) {
-  function signOut() {
-    session.end("signed-out");
-    go("/sign-in");
-  }
   return (
     <>
-      <nav class="nav member" aria-label="Main">
+      <nav class={clsx(css.nav, css.member)} aria-label="Main">
         {MEMBER_LINKS.map(([to, text]) => (
           <Link to={to} path={path}>
             {text}
           </Link>
         ))}
       </nav>
-      <div class="who">
-        <span class="who-email" title={email}>
+      <div class={css.who}>
+        <span class={css.whoEmail} title={email}>
           {email}
         </span>
-        <button type="button" class="button link" onClick={signOut}>
+        <Button kind="link" onClick={() => session.end("signed-out")}>
           Sign out
-        </button>
+        </Button>
       </div>
     </>
   );
@@ -98,8 +87,27 @@ function MemberLinks({ path, email }: { path: string; email: string }) {
 
 function Link({ to, path, children }: { to: string; path: string; children: string }) {
   return (
-    <a class="nav-link" href={to} aria-current={path === to ? "page" : undefined}>
+    <a class={css.navLink} href={to} aria-current={path === to ? "page" : undefined}>
       {children}
     </a>
+  );
+}
+
+function Footer() {
+  const configured: [string, string | undefined][] = [
+    ["Contact", contactUrl()],
+    ["Terms", termsUrl()],
+    ["Status", statusUrl()],
+  ];
+  return (
+    <footer class={css.footer}>
+      <p>rcpt asks mail servers whether they accept mail for an address. We don’t store what you check.</p>
+      <p class={css.footerLinks}>
+        <a href="/docs">API reference</a>
+        <a href={`${API_URL}/v1/openapi.json`}>OpenAPI</a>
+        <a href="/privacy">Privacy</a>
+        {configured.map(([text, url]) => url !== undefined && <a href={url}>{text}</a>)}
+      </p>
+    </footer>
   );
 }

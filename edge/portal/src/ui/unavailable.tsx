@@ -1,6 +1,9 @@
+// What is shown in place of something that could not be loaded.
 import type { ComponentChildren } from "preact";
 import type { Problem } from "../api/problem";
 import { tell } from "../words/problems";
+import { Actions } from "./actions";
+import css from "./unavailable.module.css";
 
 interface UnavailableProps {
   problem: Problem;
@@ -8,13 +11,26 @@ interface UnavailableProps {
   children: ComponentChildren;
 }
 
-/** In place of what could not be loaded. */
 export function Unavailable({ problem, what, children }: UnavailableProps) {
+  const heading = problem.passes ? "The service is unavailable" : `We couldn’t load ${what}`;
   return (
-    <section class="unavailable" role="alert">
-      <h2>{problem.passes ? "The service is unavailable" : `We could not load ${what}`}</h2>
+    <UnavailableFrame heading={<h2>{heading}</h2>}>
       <p>{tell(problem)}</p>
-      <div class="actions">{children}</div>
+      <Actions>{children}</Actions>
+    </UnavailableFrame>
+  );
+}
+
+interface FrameProps {
+  heading: ComponentChildren;
+  children: ComponentChildren;
+}
+
+export function UnavailableFrame({ heading, children }: FrameProps) {
+  return (
+    <section class={css.unavailable} role="alert">
+      {heading}
+      {children}
     </section>
   );
 }

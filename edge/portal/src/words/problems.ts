@@ -1,48 +1,48 @@
+// What went wrong and what to do about it, for people.
 import type { Problem } from "../api/problem";
 import { clockTimes, duration } from "./times";
 
-/** What happened and what to do, for people. */
 export function tell(problem: Problem): string {
   const { cause } = problem;
   switch (cause.kind) {
     case "unreachable":
-      return "The service could not be reached. Check your connection, then try again.";
+      return "We couldn’t reach the service. Check your connection, then try again.";
     case "slow":
-      return "The service did not answer in time. Try again in a moment.";
+      return "The service took too long to respond. Try again in a moment.";
     case "session-over":
-      return "Your session is over. Sign in again to go on.";
+      return "Your session has expired. Sign in again to continue.";
     case "limit":
-      return `You have used all your ${cause.limit.limit}s for today. There will be new ones at ${clockTimes(cause.limit.resets_at)}.`;
+      return `You’ve used all your ${cause.limit.limit}s for today. Your allowance resets at ${clockTimes(cause.limit.resets_at)}.`;
     case "refused":
       return REFUSALS[cause.code ?? ""]?.(problem) ?? unexpected(cause.status, cause.detail, problem);
   }
 }
 
-/** By the stable `code` of the API; the others' own texts already say what to do. */
+/** By the stable `code` of the API. The texts of other codes already say what to do. */
 const REFUSALS: Record<string, (problem: Problem) => string> = {
-  invalid_credentials: () => "The email address or the password is wrong. Check both, or set a new password.",
-  wrong_password: () =>
-    "This is not your current password. Try again, or sign out and set a new one by mail.",
-  totp_required: () => "Two-factor authentication is on. Enter the current code of your authenticator app.",
-  totp_invalid: () =>
-    "This code is wrong, too old or was used before. Wait for the next code of your authenticator app and enter that.",
-  totp_already_on: () => "Two-factor authentication is already on. Load the page again to see it.",
-  totp_not_on: () => "Two-factor authentication is already off. Load the page again to see it.",
-  totp_not_set_up: () => "This QR code is no longer valid. Cancel, and start again with a new one.",
+  invalid_credentials: () => "The email or password is wrong. Check both, or reset your password.",
+  wrong_password: () => "That isn’t your current password. Try again, or sign out and reset your password.",
+  totp_required: () => "Two-factor authentication is on. Enter the current code from your app.",
+  totp_invalid: () => "That code is wrong, too old or has been used. Enter the next one that your app shows.",
+  totp_already_on: () => "Two-factor authentication is already on. Reload the page to see it.",
+  totp_not_on: () => "Two-factor authentication is already off. Reload the page to see it.",
+  totp_not_set_up: () => "This QR code has expired. Cancel, and start again with a new one.",
   key_deactivated: () =>
-    "Your API key was deactivated by the operator, so it cannot be replaced here. Please contact the operator.",
-  deactivated: () => "This account was deactivated by the operator. Please contact the operator.",
-  throttled: (problem) =>
-    `Too many attempts. Try again ${problem.retryAfter === undefined ? "later" : `in ${duration(problem.retryAfter)}`}.`,
+    "Your API key has been deactivated, so you can’t replace it here. Please contact us.",
+  deactivated: () => "This account has been deactivated. Please contact us.",
+  throttled: (problem) => `Too many attempts. Try again ${when(problem)}.`,
   unavailable: (problem) =>
-    `The service is unavailable at the moment, and nothing was changed. Try again ${problem.retryAfter === undefined ? "later" : `in ${duration(problem.retryAfter)}`}.`,
+    `The service is unavailable right now, and nothing was changed. Try again ${when(problem)}.`,
 };
+
+function when({ retryAfter }: Problem): string {
+  return retryAfter === undefined ? "later" : `in ${duration(retryAfter)}`;
+}
 
 function unexpected(status: number, detail: string, problem: Problem): string {
   if (status < 500) return detail;
-  if (status === 502)
-    return "The address could not be checked just now, and the check was not counted. Try again in a moment.";
+  if (status === 502) return "We couldn’t complete this check, and it wasn’t counted. Try again in a moment.";
   const reference =
-    problem.requestId === undefined ? "" : ` When you report it, quote request ${problem.requestId}.`;
+    problem.requestId === undefined ? "" : ` If you report it, please quote request ${problem.requestId}.`;
   return `Something went wrong on our side. Try again in a moment.${reference}`;
 }

@@ -1,3 +1,5 @@
+// Times and amounts in words.
+
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 

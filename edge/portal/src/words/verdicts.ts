@@ -1,11 +1,11 @@
-import type { ValidationResult } from "../api/details";
+// A verdict as a person would put it.
+import type { Details, ValidationResult } from "../api/details";
 
-/** `unknown`: nobody can tell, which is not the same as no. */
-export type Tone = "good" | "bad" | "unknown";
+/** `unknown` says that it can't be known, which is not the same as no. */
+export type VerdictTone = "good" | "bad" | "unknown";
 
-/** A verdict as a person would put it. */
 export interface Explanation {
-  tone: Tone;
+  tone: VerdictTone;
   title: string;
   text: string;
 }
@@ -14,77 +14,97 @@ export function explain(result: ValidationResult): Explanation {
   const domain = result.email.slice(result.email.lastIndexOf("@") + 1);
   switch (result.status) {
     case true:
-      return good("Yes, it can receive mail", `The mail server of ${domain} accepts mail for this address.`);
+      return accepted(domain, result.details);
     case false:
-      return bad("No, it cannot receive mail", `The mail server of ${domain} refused this recipient.`);
+      return bad("No, it can’t receive mail", `The mail server of ${domain} refused this recipient.`);
     case "invalid_format":
-      return bad(
-        "This is not an email address",
-        "It does not have the form name@domain, so no mail server was asked.",
-      );
+      return bad("This isn’t an email address", "No mail server was asked.");
     case "domain_not_found":
-      return bad(
-        "The domain does not exist",
-        `There is no domain ${domain}. Check the spelling after the @.`,
-      );
+      return bad("The domain doesn’t exist", `There is no domain ${domain}.`);
     case "no_mx_records":
-      return bad(
-        "The domain takes no mail",
-        `${domain} exists but has no mail server, so no address there can receive mail.`,
-      );
+      return bad("The domain doesn’t accept mail", `${domain} exists, but nothing there can receive mail.`);
     case "smtp_connect_error":
       return unknown(
-        "No verdict: the mail server could not be asked",
-        `The mail server of ${domain} could not be reached, or failed before it said yes or no. Try again later.`,
+        "Unknown: the mail server couldn’t be asked",
+        `The mail server of ${domain} was unreachable, or failed before it said yes or no.`,
       );
     case "smtp_timeout":
       return unknown(
-        "No verdict: the mail server was too slow",
-        `The mail server of ${domain} did not answer within ten seconds. The address may be fine. Try again later.`,
+        "Unknown: the mail server was too slow",
+        `The mail server of ${domain} didn’t respond in time. The address may be fine.`,
       );
     case "blocked_by_provider":
       return unknown(
-        "No verdict: the mail server would not tell us",
-        `The mail server of ${domain} turned our question away. That says nothing about the address.`,
+        "Unknown: the mail server declined to answer",
+        `The mail server of ${domain} turned us away. That says nothing about the address.`,
       );
     case "fatal_exception":
-      return unknown(
-        "No verdict: something failed on our side",
-        "This check was not counted. Try again in a moment.",
-      );
+      return unknown("Unknown: something failed on our side", "This check wasn’t counted. Try again soon.");
   }
 }
 
-/** The reason behind a verdict, when the check asked for it. */
+function accepted(domain: string, details: Details | undefined): Explanation {
+  if (details?.catch_all === "yes" || details?.reason === "accepted_catch_all")
+    return unknown("Accepts everything: can’t be sure", `${domain} accepts mail for any name.`);
+  if (details?.verdict === "risky" || details?.confidence === "low")
+    return unknown(
+      "Accepted, but can’t be sure",
+      `The mail server of ${domain} says yes to names that may not exist.`,
+    );
+  return good("Yes, it can receive mail", `The mail server of ${domain} accepts mail for this address.`);
+}
+
+/** The reason behind a verdict. A reason that is new to us is shown as it is. */
 export function explainReason(reason: string): string {
-  return REASONS[reason] ?? reason.replaceAll("_", " ");
+  return REASONS[reason] ?? `Reason: ${reason.replaceAll("_", " ")}.`;
 }
 
 const REASONS: Record<string, string> = {
   accepted: "The server said yes to this recipient.",
-  accepted_catch_all:
-    "The server said yes, but it says yes to any name at this domain, so this proves little.",
-  no_such_mailbox: "The server said that there is no such mailbox.",
-  domain_refuses_mail: "The server said that it takes no mail for this domain.",
-  mailbox_disabled: "The server said that the mailbox is disabled.",
-  mailbox_full: "The server said that the mailbox is full. It may work again once its owner has cleared it.",
-  blocked: "The server refuses our network as a matter of policy. It did not speak about the recipient.",
-  rate_limited: "The server has had too many questions for now.",
-  reverse_dns_required: "The server wants our network's name to be set up differently before it answers.",
-  relay_denied: "The server says that it is not in charge of this domain.",
-  greylisted: "The server puts off every first contact and asks to be tried again later (greylisting).",
+  accepted_catch_all: "The server said yes, and it also says yes to names we made up.",
+  accepted_by_operator_policy: "The server said yes, as this provider does for every name at first.",
+  no_such_mailbox: "The server said there’s no such mailbox.",
+  domain_refuses_mail: "The server said it doesn’t accept mail for this domain.",
+  mailbox_disabled: "The server said the mailbox is disabled.",
+  mailbox_full: "The server said the mailbox is full. It may work again once its owner makes room.",
+  blocked: "The server blocks our network as a matter of policy. It said nothing about the recipient.",
+  rate_limited: "The server is rate-limiting us.",
+  reverse_dns_required: "The server wants our network’s name to be set up differently.",
+  relay_denied: "The server says it isn’t in charge of this domain.",
+  greylisted: "The server puts off every first contact and asks us to try again later (greylisting).",
   server_unavailable: "The server reported a temporary failure of its own.",
-  protocol_error: "The server's answers made no sense as SMTP.",
-  smtputf8_unsupported: "The server does not support addresses with letters beyond ASCII.",
-  connection_failed: "No connection to the server could be made.",
+  protocol_error: "The server’s replies made no sense as SMTP.",
+  smtputf8_unsupported: "The server doesn’t support addresses with letters beyond ASCII.",
+  connection_failed: "We couldn’t connect to the server.",
   tls_failed: "The server insists on encryption, and the encrypted connection failed.",
-  timeout: "The server did not answer within ten seconds.",
-  domain_not_found: "The DNS says that this domain does not exist.",
-  null_mx: "The domain declares that it never takes mail (null MX).",
-  no_mx: "The domain names no mail server, and no host of its own name takes mail.",
-  no_usable_address: "The domain's mail servers have no address that can be reached from the internet.",
-  dns_failure: "The domain's name servers gave no usable answer.",
-  our_limit: "We had no free connection for this server just now.",
+  timeout: "The server didn’t respond within ten seconds.",
+  domain_not_found: "DNS says this domain doesn’t exist.",
+  null_mx: "The domain declares that it never accepts mail (null MX).",
+  no_mx: "The domain names no mail server, and no host of its own name accepts mail.",
+  no_usable_address: "The domain’s mail servers have no address that can be reached from the internet.",
+  dns_failure: "The domain’s name servers gave no usable response.",
+  our_limit: "We had no free connection to this server just now.",
+};
+
+/** What the mail server replied: code, enhanced code and text. */
+export function replyOf({ smtp_code, enhanced_code, smtp_text }: Details): string | undefined {
+  if (smtp_code == null) return undefined;
+  return [smtp_code, enhanced_code, smtp_text].filter((part) => part != null).join(" ");
+}
+
+/** What was going on when the verdict was reached. */
+export function explainStage(stage: string): string {
+  return STAGES[stage] ?? stage.replaceAll("_", " ");
+}
+
+const STAGES: Record<string, string> = {
+  dns: "Looking up the domain",
+  connect: "Connecting",
+  banner: "Waiting for the greeting",
+  ehlo: "Introducing ourselves",
+  start_tls: "Starting encryption",
+  mail: "Naming the sender",
+  rcpt: "Asking for the recipient",
 };
 
 const good = (title: string, text: string): Explanation => ({ tone: "good", title, text });

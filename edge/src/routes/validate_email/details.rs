@@ -1,12 +1,14 @@
+//! The public evidence behind a verdict.
+
 use rcpt_shared::{Address, CatchAll, Reason, Stage, Verdict};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// The evidence behind a verdict. A field is null when there is nothing to tell.
-#[derive(Debug, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(utoipa::ToSchema))]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Details {
     /// Why the verdict is what it is.
-    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = String, example = "no_such_mailbox"))]
+    #[schema(value_type = String, example = "no_such_mailbox")]
     pub reason: Reason,
     /// The mail server that decided.
     pub mx_host: Option<String>,
@@ -17,16 +19,16 @@ pub struct Details {
     /// What it said, at most 512 characters, without addresses. Null in an answer from the cache.
     pub smtp_text: Option<String>,
     /// Where in the conversation the verdict was reached.
-    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = String, example = "rcpt"))]
+    #[schema(value_type = String, example = "rcpt")]
     pub stage: Stage,
     /// Whether the domain takes mail for every recipient: `yes`, `no` or `unknown`.
-    #[cfg_attr(not(target_arch = "wasm32"), schema(value_type = String, example = "no"))]
+    #[schema(value_type = String, example = "no")]
     pub catch_all: CatchAll,
     /// Whether the domain hands out throw-away addresses.
     pub disposable: bool,
     /// Whether the local part names a function and not a person.
     pub role_account: bool,
-    /// Whether anybody gets an address at the domain for nothing.
+    /// Whether everyone can get an address at the domain for free.
     pub free_provider: bool,
     /// The address that was probably meant, in place of one with a misspelt domain.
     pub suggestion: Option<String>,

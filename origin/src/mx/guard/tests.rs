@@ -1,3 +1,5 @@
+//! Which addresses may be dialled.
+
 use std::net::IpAddr;
 
 use super::Guard;

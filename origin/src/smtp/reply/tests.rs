@@ -1,3 +1,5 @@
+//! The reply parser at and beyond its bounds.
+
 use super::{MAX_LINE, MAX_LINES, MAX_SESSION, MAX_TEXT, Reply, ReplyError, ReplyParser};
 
 fn all(bytes: &[u8]) -> Result<Vec<Reply>, ReplyError> {

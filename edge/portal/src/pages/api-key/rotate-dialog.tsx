@@ -1,10 +1,11 @@
+// Asks before the API key is replaced, for a code too where two-factor is on.
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import * as session from "../../session";
-import { CodeField, codeMistake } from "../../ui/code-field";
+import { Button } from "../../ui/button";
+import { CODE_PROBLEMS, CodeField, codeMistake, plainCode } from "../../ui/code-field";
 import { Dialog } from "../../ui/dialog";
 import { Form, type Mistakes, useSubmission } from "../../ui/form";
-import { tell } from "../../words/problems";
 
 interface RotateDialogProps {
   twoFactor: boolean;
@@ -16,43 +17,28 @@ export function RotateDialog({ twoFactor, onClose, onRotated }: RotateDialogProp
   const [code, setCode] = useState("");
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const submission = useSubmission(async () => {
-    const { api_key } = await call(
-      "post",
-      "/v1/auth/rotate-api-key",
-      "session",
-      coded ? { totp_code: code.trim() } : {},
-    );
+    const body = coded ? { totp_code: plainCode(code) } : {};
+    const { api_key } = await call("post", "/v1/auth/rotate-api-key", "session", body);
     session.replaceKey(api_key);
     onRotated();
   });
-  const { problem } = submission;
-  const wrongCode = problem?.code?.startsWith("totp") === true;
-  // It may have been turned on in another window since.
-  const coded = twoFactor || wrongCode;
+  // It may have been turned on in another browser since.
+  const coded = twoFactor || submission.told(CODE_PROBLEMS) !== undefined;
   return (
     <Dialog title="Replace your API key?" onClose={onClose}>
-      <p>The present key stops working at once, everywhere.</p>
+      <p>Your current key stops working immediately, everywhere.</p>
       <Form
         submission={submission}
         check={() => ({ code: coded ? codeMistake(code) : undefined })}
         onMistakes={setMistakes}
-        shownAtField={["totp_required", "totp_invalid"]}
+        shownAtField={CODE_PROBLEMS}
         label="Replace key"
         busyLabel="Replacing…"
         danger
-        secondary={
-          <button type="button" class="button plain" onClick={onClose}>
-            Keep it
-          </button>
-        }
+        secondary={<Button onClick={onClose}>Keep it</Button>}
       >
         {coded && (
-          <CodeField
-            value={code}
-            onValue={setCode}
-            mistake={mistakes.code ?? (wrongCode ? tell(problem) : undefined)}
-            focused
-          />
+          <CodeField value={code} onValue={setCode} mistake={mistakes.code} submission={submission} focused />
         )}
       </Form>
     </Dialog>

@@ -1,3 +1,4 @@
+// As much of OpenAPI 3.1 as the reference shows.
 /** As much of OpenAPI 3.1 as the reference shows. */
 export interface Document {
   info: { title: string; version: string; description?: string };
@@ -12,11 +13,11 @@ export interface Operation {
   description?: string;
   operationId: string;
   requestBody?: { content: Content; required?: boolean };
-  responses: Record<string, Answer>;
+  responses: Record<string, Outcome>;
   security?: Record<string, unknown>[];
 }
 
-export interface Answer {
+export interface Outcome {
   description: string;
   headers?: Record<string, { description?: string }>;
   content?: Content;

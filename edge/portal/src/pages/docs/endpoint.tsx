@@ -1,57 +1,62 @@
+// One operation of the API: what it takes, what it gives, and an example.
 import type { ComponentChildren } from "preact";
+import { Code } from "../../ui/code";
+import { masked } from "../../ui/key-box";
+import css from "../docs.module.css";
 import { type Document, type Endpoint, type Schema, bodyOf, resolve, typeName } from "./document";
-import { ExampleBox } from "./example-box";
-import type { Language } from "./examples";
+import { ExampleBox } from "../../ui/example-box";
+import type { Language } from "../../words/examples";
 import { requestSample, sampleOf } from "./samples";
 
-interface EndpointProps {
-  document: Document;
-  endpoint: Endpoint;
+export interface Chosen {
   apiKey: string | undefined;
   keyShown: boolean;
   language: Language;
   onLanguage: (language: Language) => void;
 }
 
+interface EndpointProps {
+  document: Document;
+  endpoint: Endpoint;
+  chosen: Chosen;
+}
+
 const NO_KEY = "rcpt_live_…";
 const SESSION = "Bearer <session token>";
 
-export function EndpointSection({
-  document,
-  endpoint,
-  apiKey,
-  keyShown,
-  language,
-  onLanguage,
-}: EndpointProps) {
+export function EndpointSection({ document, endpoint, chosen }: EndpointProps) {
   const { method, path, operation } = endpoint;
+  const { apiKey, keyShown, language, onLanguage } = chosen;
   const id = operation.operationId;
   const request = bodyOf(document, operation.requestBody?.content);
   const schemes = (operation.security ?? []).flatMap((scheme) => Object.keys(scheme));
   const byKey = schemes.includes("ApiKey");
+  const bySession = schemes.includes("Session");
   const credential = byKey
     ? { header: "X-API-Key", value: apiKey ?? NO_KEY }
-    : schemes.includes("Session")
+    : bySession
       ? { header: "Authorization", value: SESSION }
       : undefined;
   const [status, success] = Object.entries(operation.responses).find(([code]) => code.startsWith("2")) ?? [];
-  const answer = bodyOf(document, success?.content);
+  const response = bodyOf(document, success?.content);
 
   return (
-    <section class="endpoint" id={id} aria-labelledby={`${id}-title`}>
-      <div class="endpoint-text">
+    <section class={css.endpoint} id={id} data-part="endpoint" aria-labelledby={`${id}-title`}>
+      <div class={css.text}>
         <h3 id={`${id}-title`}>{operation.summary ?? id}</h3>
-        <p class="route">
-          <span class={`method ${method.toLowerCase()}`}>{method}</span> <code>{path}</code>
+        <p class={css.route}>
+          <span class={css.method}>{method}</span> <code>{path}</code>
         </p>
         {operation.description !== undefined && <Prose text={operation.description} />}
-        <p class="quiet">{whoMayCall(byKey, schemes.includes("Session"))}</p>
-        {request !== undefined && <Fields document={document} title="Body" schema={request} />}
-        {answer?.properties !== undefined && (
-          <Fields document={document} title="Answer" schema={answer} answer />
+        <p class="quiet">{whoMayCall(byKey, bySession)}</p>
+        {request !== undefined && (
+          <Fields document={document} title="Body" schema={request} response={false} />
+        )}
+        {response?.properties !== undefined && (
+          <Fields document={document} title="Response" schema={response} response />
         )}
         <h4>Statuses</h4>
-        <dl class="statuses">
+        <dl class={css.statuses}>
           {Object.entries(operation.responses).map(([code, { description, headers }]) => (
             <div>
               <dt>
@@ -70,7 +75,7 @@ export function EndpointSection({
           ))}
         </dl>
       </div>
-      <div class="endpoint-code">
+      <div class={css.code}>
         <ExampleBox
           id={id}
           example={{
@@ -79,17 +84,12 @@ export function EndpointSection({
             credential,
             body: request === undefined ? undefined : requestSample(document, request),
           }}
-          shownKey={byKey && apiKey !== undefined && !keyShown ? `${apiKey.slice(0, 10)}••••` : undefined}
+          shownKey={byKey && apiKey !== undefined && !keyShown ? masked(apiKey) : undefined}
           language={language}
           onLanguage={onLanguage}
         />
-        {answer !== undefined && (
-          <figure class="code">
-            <figcaption>Answer {status}</figcaption>
-            <pre tabIndex={0}>
-              <code>{JSON.stringify(sampleOf(document, answer), null, 2)}</code>
-            </pre>
-          </figure>
+        {response !== undefined && (
+          <Code caption={`Response ${status}`} text={JSON.stringify(sampleOf(document, response), null, 2)} />
         )}
       </div>
     </section>
@@ -97,34 +97,31 @@ export function EndpointSection({
 }
 
 function whoMayCall(key: boolean, session: boolean): string {
-  if (key) return "Takes your API key, or a session token.";
-  if (session) return "Takes a session token, as sign-in gives it; an API key is not enough.";
-  return "Takes no credentials.";
+  if (key) return "Needs your API key, or a session token.";
+  if (session) return "Needs a session token from signing in. An API key isn’t enough.";
+  return "Needs no credentials.";
 }
 
-function Fields({
-  document,
-  title,
-  schema,
-  answer = false,
-}: {
+interface FieldsProps {
   document: Document;
-  title: string;
   schema: Schema;
-  answer?: boolean;
-}) {
+  /** Whether it is in a response; else in a request. */
+  response: boolean;
+}
+
+function Fields({ title, ...props }: FieldsProps & { title: string }) {
   return (
     <>
       <h4>{title}</h4>
-      <FieldList document={document} schema={schema} answer={answer} />
+      <FieldList {...props} />
     </>
   );
 }
 
-function FieldList({ document, schema, answer }: { document: Document; schema: Schema; answer: boolean }) {
+function FieldList({ document, schema, response }: FieldsProps) {
   const required = new Set(schema.required ?? []);
   return (
-    <dl class="fields">
+    <dl class={css.fields}>
       {Object.entries(schema.properties ?? {}).map(([name, given]) => {
         const property = resolve(document, given);
         const nested = property.properties !== undefined;
@@ -134,12 +131,12 @@ function FieldList({ document, schema, answer }: { document: Document; schema: S
               <code>{name}</code>{" "}
               <span class="quiet">
                 {nested ? "object" : typeName(document, property)}
-                {required.has(name) ? "" : answer ? ", may be absent" : ", optional"}
+                {required.has(name) ? "" : response ? ", may be absent" : ", optional"}
               </span>
             </dt>
             <dd>
               {property.description !== undefined && <Inline text={property.description} />}
-              {nested && <FieldList document={document} schema={property} answer={answer} />}
+              {nested && <FieldList document={document} schema={property} response={response} />}
             </dd>
           </div>
         );

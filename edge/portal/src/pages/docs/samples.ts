@@ -1,3 +1,4 @@
+// Example values for what a schema describes.
 import { type Document, type Schema, resolve } from "./document";
 
 /** Values a reader can make sense of, by the name of the field. */

@@ -1,60 +1,39 @@
+// What is left today, and what to do when nothing is.
 import type { Schemas } from "../../api/client";
+import { contactUrl } from "../../site";
+import { FREE, PRO } from "../../plans";
 import { Meter } from "../../ui/meter";
-import { clockTimes, counted, duration, secondsUntil } from "../../words/times";
-
-/** What every account got on confirmation, the full length of the bar; the API reports only what is left. */
-const WELCOME_CHECKS = 50;
+import { Notice } from "../../ui/notice";
+import { clockTimes, duration, secondsUntil } from "../../words/times";
+import css from "./allowances.module.css";
 
 const number = new Intl.NumberFormat("en");
 
 export function Allowances({ report }: { report: Schemas["QuotaReport"] }) {
-  const { email_checks: checks, scans } = report;
+  const { email_checks: checks } = report;
   const empty = !report.unlimited && checks.left_today === 0 && checks.welcome_left === 0;
   return (
     <>
-      <dl class="allowances">
+      {empty && <UsedUp resetsAt={report.resets_at} plan={report.plan} />}
+      <dl class={css.allowances}>
         {report.unlimited ? (
-          <Unlimited name="Checks" used={checks.used_today} />
-        ) : (
-          <Allowance
-            name="Checks"
-            used={checks.used_today}
-            of={checks.daily_allowance}
-            left={checks.left_today}
-          />
-        )}
-        {!report.unlimited && (
-          <div class="allowance">
-            <dt>Welcome checks</dt>
+          <div class={css.allowance}>
+            <dt>Checks</dt>
             <dd>
-              <Meter
-                label="Welcome checks used"
-                value={Math.max(0, WELCOME_CHECKS - checks.welcome_left)}
-                max={Math.max(WELCOME_CHECKS, checks.welcome_left)}
-                text={`${checks.welcome_left} left`}
-              />
-              <p class="figures">
-                <strong>{number.format(checks.welcome_left)}</strong> left{" "}
-                <span class="quiet">used once the daily checks are gone</span>
+              <p class={css.figures}>
+                <strong>{number.format(checks.used_today)}</strong> today <span class="quiet">unlimited</span>
               </p>
             </dd>
           </div>
-        )}
-        {report.unlimited ? (
-          <Unlimited name="Scans" used={scans.used_today} />
         ) : (
-          <Allowance
-            name="Scans"
-            used={scans.used_today}
-            of={scans.daily_allowance}
-            left={scans.left_today}
-            extra={scans.credits > 0 ? counted(scans.credits, "credit") : undefined}
-          />
+          <>
+            <Daily used={checks.used_today} of={checks.daily_allowance} left={checks.left_today} />
+            <Welcome left={checks.welcome_left} />
+          </>
         )}
       </dl>
-      <p class="reset">
-        {empty && <strong>You have used all your checks. </strong>}
-        <span class="plan">{report.plan} plan.</span> Everything but the welcome checks resets in{" "}
+      <p class={css.reset}>
+        <span class={css.plan}>{report.plan} plan.</span> Daily checks reset in{" "}
         {duration(secondsUntil(report.resets_at))}, at{" "}
         <time dateTime={report.resets_at}>{clockTimes(report.resets_at)}</time>.
       </p>
@@ -62,38 +41,52 @@ export function Allowances({ report }: { report: Schemas["QuotaReport"] }) {
   );
 }
 
-interface AllowanceProps {
-  name: string;
-  used: number;
-  of: number;
-  left: number;
-  extra?: string | undefined;
+function UsedUp({ resetsAt, plan }: { resetsAt: string; plan: string }) {
+  const contact = contactUrl();
+  return (
+    <Notice tone="unknown" title="You’ve used all your checks.">
+      <p>Your allowance resets at {clockTimes(resetsAt)}.</p>
+      {plan === "free" && (
+        <p>
+          Need more? The {PRO.name} plan has {number.format(PRO.checksPerDay)} checks a day.
+          {contact !== undefined && (
+            <>
+              {" "}
+              <a href={contact}>Contact us</a> to upgrade.
+            </>
+          )}
+        </p>
+      )}
+    </Notice>
+  );
 }
 
-function Allowance({ name, used, of, left, extra }: AllowanceProps) {
+function Daily({ used, of, left }: { used: number; of: number; left: number }) {
   return (
-    <div class="allowance">
-      <dt>{name}</dt>
+    <div class={css.allowance}>
+      <dt>Checks</dt>
       <dd>
-        <Meter label={`${name} used today`} value={used} max={of} text={`${used} of ${of}`} />
-        <p class="figures">
+        <Meter label="Checks used today" value={used} max={of} text={`${used} of ${of}`} />
+        <p class={css.figures}>
           <strong>{number.format(used)}</strong> of {number.format(of)} used{" "}
-          <span class="quiet">
-            {number.format(left)} left{extra !== undefined && `, and ${extra}`}
-          </span>
+          <span class="quiet">{number.format(left)} left</span>
         </p>
       </dd>
     </div>
   );
 }
 
-function Unlimited({ name, used }: { name: string; used: number }) {
+/** The API reports only what is left of the welcome checks; all accounts start with the same number. */
+function Welcome({ left }: { left: number }) {
+  const all = Math.max(FREE.welcomeChecks, left);
   return (
-    <div class="allowance">
-      <dt>{name}</dt>
+    <div class={css.allowance}>
+      <dt>Welcome checks</dt>
       <dd>
-        <p class="figures">
-          <strong>{number.format(used)}</strong> today <span class="quiet">unlimited</span>
+        <Meter label="Welcome checks used" value={all - left} max={all} text={`${left} left`} />
+        <p class={css.figures}>
+          <strong>{number.format(left)}</strong> left{" "}
+          <span class="quiet">used after your daily checks run out</span>
         </p>
       </dd>
     </div>

@@ -1,11 +1,16 @@
+// Checks one address, always with the reason.
 import { useRef, useState } from "preact/hooks";
 import { call } from "../../api/client";
-import type { CheckRequest, ValidationResult } from "../../api/details";
+import type { ValidationResult } from "../../api/details";
 import { isLocal } from "../../local";
+import { Spinner } from "../../ui/button";
 import { Field } from "../../ui/field";
-import { Form, type Mistakes, useSubmission } from "../../ui/form";
+import { LineForm, type Mistakes, useSubmission } from "../../ui/form";
+import { checkMistake, trimmed } from "../../words/addresses";
 import { tell } from "../../words/problems";
-import { Verdict } from "./verdict";
+import css from "./check-box.module.css";
+import { remember } from "./checked";
+import { Verdict } from "../../ui/verdict";
 
 /** Of the local mail server, which gives each its own verdict. */
 const SAMPLES = [
@@ -16,84 +21,89 @@ const SAMPLES = [
   "x@nodomain.test",
 ];
 
-/** Tries one address. */
 export function CheckBox({ onCounted }: { onCounted: () => void }) {
   const [email, setEmail] = useState("");
-  const [why, setWhy] = useState(false);
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const [result, setResult] = useState<ValidationResult>();
-  /** Whether the check asked for the reason. */
-  const [reasoned, setReasoned] = useState(false);
-  const asked = useRef("");
+  /** What was sent, beside what it turned out to be. */
+  const sent = useRef("");
   const submission = useSubmission(async () => {
     setResult(undefined);
-    asked.current = email.trim();
-    const request: CheckRequest = { email: asked.current, ...(why && { details: true }) };
-    setResult(await call("post", "/v1/validate_email", "session", request));
-    setReasoned(why);
+    sent.current = trimmed(email);
+    const body = { email: sent.current, details: true };
+    const checked = await call("post", "/v1/validate_email", "session", body);
+    setResult(checked);
+    remember(checked);
     onCounted();
   });
   const { problem, busy } = submission;
-  const malformed = problem?.cause.kind === "refused" && problem.cause.status === 400;
+  // Errors of this operation have no code, so the status tells that the address is meant.
+  const refused = problem?.cause.kind === "refused" && problem.cause.status === 400 ? problem : undefined;
 
   return (
-    <section class="card" aria-labelledby="check">
-      <h2 id="check">Check an address</h2>
-      <Form
-        submission={submission}
-        check={() => ({ email: email.trim() === "" ? "Enter the address to check." : undefined })}
-        onMistakes={setMistakes}
+    <>
+      <LineForm
+        submission={refused === undefined ? submission : { ...submission, problem: undefined }}
+        check={() => ({ email: checkMistake(email) })}
+        onMistakes={(found) => {
+          setMistakes(found);
+          if (found.email !== undefined) setResult(undefined);
+        }}
         label="Check"
         busyLabel="Checking…"
-        secondary={
-          <label class="tick">
-            <input
-              type="checkbox"
-              name="details"
-              checked={why}
-              onChange={(event) => setWhy(event.currentTarget.checked)}
-            />
-            Tell me why
-          </label>
-        }
-      >
-        <Field
-          label="Email address"
-          name="address"
-          autocomplete="off"
-          inputMode="email"
-          value={email}
-          onValue={setEmail}
-          mistake={mistakes.email ?? (malformed ? tell(problem) : undefined)}
-        />
-        {isLocal() && (
-          <div class="samples">
-            <span class="quiet" id="samples">
-              Sandbox addresses of this local installation:
-            </span>
-            <ul aria-labelledby="samples">
-              {SAMPLES.map((sample) => (
-                <li>
-                  <button type="button" class="chip" onClick={() => setEmail(sample)}>
-                    {sample}
-                  </button>
-                </li>
-              ))}
-            </ul>
-          </div>
+        field={(button) => (
+          <Field
+            label="Email address"
+            name="address"
+            autocomplete="off"
+            inputMode="email"
+            placeholder="name@domain.com"
+            value={email}
+            onValue={setEmail}
+            mistake={mistakes.email ?? (refused && tell(refused))}
+            beside={button}
+          />
         )}
-      </Form>
+      >
+        {isLocal() && <Samples onChosen={setEmail} />}
+      </LineForm>
       <div aria-live="polite" aria-busy={busy}>
         {busy && (
-          <p class="asking">
-            <span class="spinner" aria-hidden="true" />
-            Asking the mail server. This can take up to ten seconds when it is slow.
+          <p class={css.asking}>
+            <Spinner />
+            Asking the mail server. A slow one can take up to ten seconds.
           </p>
         )}
         {result !== undefined && !busy && (
-          <Verdict result={result} asked={asked.current} reasoned={reasoned} />
+          <Verdict
+            result={result}
+            sent={sent.current}
+            onSuggestion={(suggestion) => {
+              setEmail(suggestion);
+              setResult(undefined);
+            }}
+          />
         )}
       </div>
-    </section>
+    </>
+  );
+}
+
+function Samples({ onChosen }: { onChosen: (address: string) => void }) {
+  return (
+    <div class={css.samples}>
+      <span class="quiet" id="samples">
+        Sandbox addresses of this local installation:
+      </span>
+      <ul aria-labelledby="samples">
+        {SAMPLES.map((sample) => (
+          <li>
+            <button type="button" class={css.chip} onClick={() => onChosen(sample)}>
+              {sample}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }

@@ -1,11 +1,12 @@
+// A new password in place of the current one, which ends every other session.
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import * as session from "../../session";
-import { Field } from "../../ui/field";
+import { Card } from "../../ui/card";
+import { Field, Username } from "../../ui/field";
 import { Form, type Mistakes, useSubmission } from "../../ui/form";
 import { Notice } from "../../ui/notice";
 import { NewPassword, passwordMistake } from "../../ui/password-field";
-import { tell } from "../../words/problems";
 
 export function ChangePassword({ email }: { email: string }) {
   const [current, setCurrent] = useState("");
@@ -19,17 +20,15 @@ export function ChangePassword({ email }: { email: string }) {
     setFresh("");
     setChanged(true);
   });
-  const { problem } = submission;
-  const wrong = problem?.code === "wrong_password" ? tell(problem) : undefined;
-  const refused = problem?.code === "invalid_password" ? tell(problem) : undefined;
   return (
-    <section class="card" aria-labelledby="password">
-      <h2 id="password">Password</h2>
+    <Card id="password" title="Password" split>
       <Form
         submission={submission}
         check={() => ({
           current: current === "" ? "Enter your current password." : undefined,
-          fresh: passwordMistake(fresh),
+          fresh:
+            passwordMistake(fresh) ??
+            (fresh === current ? "Choose a password other than your current one." : undefined),
         })}
         onMistakes={(found) => {
           setMistakes(found);
@@ -39,7 +38,7 @@ export function ChangePassword({ email }: { email: string }) {
         label="Change password"
         busyLabel="Changing…"
       >
-        <input type="email" name="email" autocomplete="username" value={email} readOnly hidden />
+        <Username email={email} />
         <Field
           label="Current password"
           name="current_password"
@@ -47,7 +46,7 @@ export function ChangePassword({ email }: { email: string }) {
           autocomplete="current-password"
           value={current}
           onValue={setCurrent}
-          mistake={mistakes.current ?? wrong}
+          mistake={mistakes.current ?? submission.told(["wrong_password"])}
         />
         <NewPassword
           label="New password"
@@ -55,14 +54,14 @@ export function ChangePassword({ email }: { email: string }) {
           email={email}
           value={fresh}
           onValue={setFresh}
-          mistake={mistakes.fresh ?? refused}
+          mistake={mistakes.fresh ?? submission.told(["invalid_password"])}
         />
         {changed && (
           <Notice tone="good">
-            <p>Your password is changed. Every other session of your account was ended.</p>
+            <p>Password changed. You’ve been signed out on every other device.</p>
           </Notice>
         )}
       </Form>
-    </section>
+    </Card>
   );
 }

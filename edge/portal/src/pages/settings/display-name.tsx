@@ -1,11 +1,14 @@
+// What the account's owner is called.
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
+import { Card } from "../../ui/card";
 import { Field } from "../../ui/field";
 import { Form, type Mistakes, useSubmission } from "../../ui/form";
 import { Notice } from "../../ui/notice";
-import { tell } from "../../words/problems";
 
+/** Characters, as the service counts them. */
 const LONGEST = 100;
+const AT_FIELD = ["invalid_display_name"];
 
 export function DisplayName({ name, onChanged }: { name: string; onChanged: (name: string) => void }) {
   const [value, setValue] = useState(name);
@@ -16,25 +19,16 @@ export function DisplayName({ name, onChanged }: { name: string; onChanged: (nam
     setSaved(true);
     onChanged(profile.display_name);
   });
-  const refused = submission.problem?.code === "invalid_display_name" ? tell(submission.problem) : undefined;
   return (
-    <section class="card" aria-labelledby="name">
-      <h2 id="name">Display name</h2>
+    <Card id="name" title="Display name" split>
       <Form
         submission={submission}
-        check={() => ({
-          name:
-            value.trim() === ""
-              ? "Enter a name."
-              : [...value.trim()].length > LONGEST
-                ? `The name must have at most ${LONGEST} characters.`
-                : undefined,
-        })}
+        check={() => ({ name: nameMistake(value.trim()) })}
         onMistakes={(found) => {
           setMistakes(found);
           setSaved(false);
         }}
-        shownAtField={["invalid_display_name"]}
+        shownAtField={AT_FIELD}
         label="Save name"
         busyLabel="Saving…"
       >
@@ -47,8 +41,8 @@ export function DisplayName({ name, onChanged }: { name: string; onChanged: (nam
             setValue(typed);
             setSaved(false);
           }}
-          hint={`How you want to be called, up to ${LONGEST} characters.`}
-          mistake={mistakes.name ?? refused}
+          hint={`What should we call you? Up to ${LONGEST} characters.`}
+          mistake={mistakes.name ?? submission.told(AT_FIELD)}
         />
         {saved && (
           <Notice tone="good">
@@ -56,6 +50,11 @@ export function DisplayName({ name, onChanged }: { name: string; onChanged: (nam
           </Notice>
         )}
       </Form>
-    </section>
+    </Card>
   );
+}
+
+function nameMistake(name: string): string | undefined {
+  if (name === "") return "Enter a name.";
+  return [...name].length > LONGEST ? `Use at most ${LONGEST} characters.` : undefined;
 }

@@ -1,23 +1,30 @@
+// Password and, with two-factor on, code: asked for again before anything that can't be undone.
 import { useState } from "preact/hooks";
-import type { Problem } from "../../api/problem";
-import { CodeField, codeMistake } from "../../ui/code-field";
-import { Field } from "../../ui/field";
-import type { Mistakes } from "../../ui/form";
-import { tell } from "../../words/problems";
+import { CODE_PROBLEMS, CodeField, codeMistake, plainCode } from "../../ui/code-field";
+import { Field, Username } from "../../ui/field";
+import type { Mistakes, Submission } from "../../ui/form";
 
-/** Password and, with two-factor on, code: asked again before what cannot be taken back. */
 export interface ProofState {
   password: string;
+  /** As it was typed. */
   code: string;
   coded: boolean;
   setPassword: (password: string) => void;
   setCode: (code: string) => void;
 }
 
+/** Problems that the fields show themselves. */
+export const PROOF_PROBLEMS: readonly string[] = ["wrong_password", ...CODE_PROBLEMS];
+
 export function useProof(coded: boolean): ProofState {
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
   return { password, code, coded, setPassword, setCode };
+}
+
+/** As the service takes it. */
+export function proofBody({ password, code }: ProofState): { password: string; totp_code: string } {
+  return { password, totp_code: plainCode(code) };
 }
 
 export function proofMistakes(proof: ProofState): Mistakes {
@@ -31,28 +38,53 @@ interface ProofProps {
   proof: ProofState;
   email: string;
   mistakes: Mistakes;
-  problem: Problem | undefined;
+  submission: Submission;
 }
 
-export function Proof({ proof, email, mistakes, problem }: ProofProps) {
-  const wrongPassword = problem?.code === "wrong_password" ? tell(problem) : undefined;
-  const wrongCode = problem?.code?.startsWith("totp") ? tell(problem) : undefined;
+export function Proof({ proof, email, mistakes, submission }: ProofProps) {
   return (
     <>
-      <input type="email" name="email" autocomplete="username" value={email} readOnly hidden />
+      <PasswordAgain
+        email={email}
+        value={proof.password}
+        onValue={proof.setPassword}
+        mistake={mistakes.password}
+        submission={submission}
+      />
+      {proof.coded && (
+        <CodeField
+          value={proof.code}
+          onValue={proof.setCode}
+          mistake={mistakes.code}
+          submission={submission}
+        />
+      )}
+    </>
+  );
+}
+
+interface PasswordAgainProps {
+  email: string;
+  value: string;
+  onValue: (password: string) => void;
+  mistake: string | undefined;
+  submission: Submission;
+}
+
+export function PasswordAgain({ email, value, onValue, mistake, submission }: PasswordAgainProps) {
+  return (
+    <>
+      <Username email={email} />
       <Field
         label="Password"
         name="password"
         type="password"
         autocomplete="current-password"
-        value={proof.password}
-        onValue={proof.setPassword}
-        mistake={mistakes.password ?? wrongPassword}
+        value={value}
+        onValue={onValue}
+        mistake={mistake ?? submission.told(["wrong_password"])}
         focused
       />
-      {proof.coded && (
-        <CodeField value={proof.code} onValue={proof.setCode} mistake={mistakes.code ?? wrongCode} />
-      )}
     </>
   );
 }

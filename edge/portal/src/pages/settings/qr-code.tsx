@@ -1,15 +1,16 @@
+// A QR code, black on white in either colour scheme: many scanners read nothing else.
 import { encode } from "uqr";
+import css from "./two-factor.module.css";
 
 /** Modules of white around the code (ISO/IEC 18004 asks for four). */
 const QUIET_ZONE = 4;
 
-/** Black on white in either colour scheme: many scanners read nothing else. */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const { data, size } = encode(text, { ecc: "M", border: QUIET_ZONE });
   const squares = data.flatMap((row, y) => row.map((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : "")));
   return (
     <svg
-      class="qr"
+      class={css.qr}
       role="img"
       aria-label={label}
       viewBox={`0 0 ${size} ${size}`}

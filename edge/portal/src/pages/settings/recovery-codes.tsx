@@ -1,7 +1,11 @@
+// New recovery codes. They are shown once, so leaving the page before they are saved is asked about.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
 import { Copy } from "../../ui/copy";
+import { Tick } from "../../ui/field";
 import { Form, useSubmission } from "../../ui/form";
+import css from "./two-factor.module.css";
 
 interface RecoveryCodesProps {
   codes: string[];
@@ -11,7 +15,6 @@ interface RecoveryCodesProps {
   onKept: () => Promise<void>;
 }
 
-/** Shown once: leaving the page before they are kept is asked about. */
 export function RecoveryCodes({ codes, email, replaced, onKept }: RecoveryCodesProps) {
   const [kept, setKept] = useState(false);
   const [mistake, setMistake] = useState<string>();
@@ -28,55 +31,44 @@ export function RecoveryCodes({ codes, email, replaced, onKept }: RecoveryCodesP
 
   return (
     <>
-      <h3 class="step" ref={heading} tabIndex={-1}>
-        {replaced ? "Keep your new recovery codes" : "Step 3 of 3: keep your recovery codes"}
+      <h3 class={css.step} ref={heading} tabIndex={-1}>
+        {replaced ? "Save your new recovery codes" : "Step 3 of 3: save your recovery codes"}
       </h3>
       <p>
         {replaced ? "The old ones no longer work." : "Two-factor authentication is on."} If you lose your
-        phone, each of these codes lets you in once. They are shown only now: keep them where you keep your
+        phone, each of these codes lets you in once. We won’t show them again, so keep them with your
         passwords.
       </p>
-      <ol class="codes">
+      <ol class={css.codes} data-part="recovery-codes">
         {codes.map((code) => (
           <li>
             <code>{code}</code>
           </li>
         ))}
       </ol>
-      <div class="actions">
+      <Actions>
         <Button
           onClick={() => download(`Recovery codes of ${email} for rcpt\nEach works once.\n\n${text}\n`)}
         >
           Download
         </Button>
         <Copy text={text} what="Recovery codes" />
-      </div>
+      </Actions>
       <Form
         submission={submission}
-        check={() => ({ kept: kept ? undefined : "Tick the box once you have kept the codes." })}
+        check={() => ({ kept: kept ? undefined : "Tick the box once you’ve saved the codes." })}
         onMistakes={(found) => setMistake(found.kept)}
         label="Done"
         busyLabel="Finishing…"
       >
-        <div class="field">
-          <label class="tick">
-            <input
-              type="checkbox"
-              name="kept"
-              checked={kept}
-              required
-              aria-invalid={mistake !== undefined ? "true" : undefined}
-              aria-describedby={mistake !== undefined ? "kept-mistake" : undefined}
-              onChange={(event) => setKept(event.currentTarget.checked)}
-            />
-            I have kept these codes in a safe place
-          </label>
-          {mistake !== undefined && (
-            <p class="mistake" id="kept-mistake">
-              {mistake}
-            </p>
-          )}
-        </div>
+        <Tick
+          name="kept"
+          label="I’ve saved these codes"
+          checked={kept}
+          onChecked={setKept}
+          required
+          mistake={mistake}
+        />
       </Form>
     </>
   );

@@ -1,7 +1,10 @@
+// Ends every session of the account.
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import * as session from "../../session";
+import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
+import { Card } from "../../ui/card";
 import { Dialog } from "../../ui/dialog";
 import { Form, useSubmission } from "../../ui/form";
 
@@ -12,29 +15,22 @@ export function Sessions() {
     session.end("everywhere");
   });
   return (
-    <section class="card" aria-labelledby="sessions">
-      <h2 id="sessions">Sessions</h2>
-      <p>Ends every session of your account, in this browser and all others. Your API key goes on working.</p>
-      <div class="actions">
+    <Card id="sessions" title="Sessions" split>
+      <p>Signs you out in this browser and everywhere else. Your API key keeps working.</p>
+      <Actions>
         <Button onClick={() => setAsking(true)}>Sign out everywhere…</Button>
-      </div>
+      </Actions>
       {asking && (
         <Dialog title="Sign out everywhere?" onClose={() => setAsking(false)}>
-          <p>You will have to sign in again here, too.</p>
+          <p>You’ll have to sign in again here, too.</p>
           <Form
             submission={submission}
             label="Sign out everywhere"
             busyLabel="Signing out…"
-            secondary={
-              <button type="button" class="button plain" onClick={() => setAsking(false)}>
-                Stay signed in
-              </button>
-            }
-          >
-            {null}
-          </Form>
+            secondary={<Button onClick={() => setAsking(false)}>Stay signed in</Button>}
+          />
         </Dialog>
       )}
-    </section>
+    </Card>
   );
 }

@@ -1,12 +1,14 @@
+// Turns two-factor authentication on: password, then QR code and a first valid code. Only that turns it on.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call, type Schemas } from "../../api/client";
-import { CodeField, codeMistake } from "../../ui/code-field";
+import { Button } from "../../ui/button";
+import { DigitsField, digitsMistake, plainCode } from "../../ui/code-field";
 import { Copy } from "../../ui/copy";
-import { Field } from "../../ui/field";
 import { Form, type Mistakes, useSubmission } from "../../ui/form";
-import { tell } from "../../words/problems";
+import { PasswordAgain } from "./proof";
 import { QrCode } from "./qr-code";
+import css from "./two-factor.module.css";
 
 interface SetUpProps {
   email: string;
@@ -14,14 +16,9 @@ interface SetUpProps {
   onCodes: (codes: string[]) => void;
 }
 
-/** Password, then QR code and a first valid code: only that turns it on. */
 export function TwoFactorSetUp({ email, onCancel, onCodes }: SetUpProps) {
   const [secret, setSecret] = useState<Schemas["TotpSetUp"]>();
-  const cancel = (
-    <button type="button" class="button plain" onClick={onCancel}>
-      Cancel
-    </button>
-  );
+  const cancel = <Button onClick={onCancel}>Cancel</Button>;
   return secret === undefined ? (
     <PasswordStep email={email} cancel={cancel} onSecret={setSecret} />
   ) : (
@@ -41,10 +38,9 @@ function PasswordStep({ email, cancel, onSecret }: PasswordStepProps) {
   const submission = useSubmission(async () =>
     onSecret(await call("post", "/v1/auth/totp/setup", "session", { password })),
   );
-  const wrong = submission.problem?.code === "wrong_password" ? tell(submission.problem) : undefined;
   return (
     <>
-      <p class="step">Step 1 of 3: your password</p>
+      <p class={css.step}>Step 1 of 3: your password</p>
       <Form
         submission={submission}
         check={() => ({ password: password === "" ? "Enter your password." : undefined })}
@@ -54,16 +50,12 @@ function PasswordStep({ email, cancel, onSecret }: PasswordStepProps) {
         busyLabel="Checking…"
         secondary={cancel}
       >
-        <input type="email" name="email" autocomplete="username" value={email} readOnly hidden />
-        <Field
-          label="Password"
-          name="password"
-          type="password"
-          autocomplete="current-password"
+        <PasswordAgain
+          email={email}
           value={password}
           onValue={setPassword}
-          mistake={mistakes.password ?? wrong}
-          focused
+          mistake={mistakes.password}
+          submission={submission}
         />
       </Form>
     </>
@@ -76,49 +68,52 @@ interface CodeStepProps {
   onCodes: (codes: string[]) => void;
 }
 
+const AT_FIELD = ["totp_invalid"];
+
 function CodeStep({ secret, cancel, onCodes }: CodeStepProps) {
   const [code, setCode] = useState("");
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const submission = useSubmission(async () => {
     const { recovery_codes } = await call("post", "/v1/auth/totp/enable", "session", {
-      totp_code: code.trim(),
+      totp_code: plainCode(code),
     });
     onCodes(recovery_codes);
   });
-  const { problem } = submission;
+  // Other than at sign-in: nothing has shown yet that phone and service agree.
   const wrong =
-    problem?.code === "totp_invalid"
-      ? "This code does not fit. Check that you scanned the QR code above, that your phone's clock is right, and enter the code it shows now."
-      : undefined;
+    submission.told(AT_FIELD) &&
+    "That code isn’t right. Check that you scanned the code above and that your phone’s clock is right.";
   return (
     <>
-      <p class="step">Step 2 of 3: your authenticator app</p>
-      <div class="scan">
+      <p class={css.step}>Step 2 of 3: your authenticator app</p>
+      <div class={css.scan}>
         <QrCode
           text={secret.otpauth_url}
           label="QR code for your authenticator app; the same secret follows as text"
         />
         <div>
-          <p>Scan the code with an authenticator app, or type the secret into it:</p>
-          <p class="secret-row">
-            <code class="secret">{secret.secret.match(/.{1,4}/g)?.join(" ")}</code>{" "}
+          <p>Scan this with an authenticator app, or type the secret into it:</p>
+          <p class={css.secretRow}>
+            <code class={css.secret} data-part="secret">
+              {secret.secret.match(/.{1,4}/g)?.join(" ")}
+            </code>{" "}
             <Copy text={secret.secret} what="Secret" />
           </p>
           <p class="quiet">
-            On this phone? <a href={secret.otpauth_url}>Open it in your app</a>.
+            Reading this on your phone? <a href={secret.otpauth_url}>Open it in your authenticator</a>.
           </p>
         </div>
       </div>
       <Form
         submission={submission}
-        check={() => ({ code: codeMistake(code) })}
+        check={() => ({ code: digitsMistake(code) })}
         onMistakes={setMistakes}
-        shownAtField={["totp_invalid"]}
+        shownAtField={AT_FIELD}
         label="Turn on"
         busyLabel="Turning on…"
         secondary={cancel}
       >
-        <CodeField value={code} onValue={setCode} recovery={false} mistake={mistakes.code ?? wrong} focused />
+        <DigitsField value={code} onValue={setCode} mistake={mistakes.code ?? wrong} focused />
       </Form>
     </>
   );

@@ -1,115 +1,112 @@
-import type { ComponentChildren } from "preact";
+// Two-factor authentication: on, off, and new recovery codes.
+import { clsx } from "clsx";
 import { useState } from "preact/hooks";
 import { call, type Schemas } from "../../api/client";
+import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
+import { Card } from "../../ui/card";
 import { Dialog } from "../../ui/dialog";
 import { Form, type Mistakes, useSubmission } from "../../ui/form";
 import { Notice } from "../../ui/notice";
 import { counted } from "../../words/times";
-import { Proof, proofMistakes, useProof } from "./proof";
+import { PROOF_PROBLEMS, Proof, proofBody, proofMistakes, useProof } from "./proof";
 import { RecoveryCodes } from "./recovery-codes";
 import { TwoFactorSetUp } from "./two-factor-setup";
+import css from "./two-factor.module.css";
 
 interface TwoFactorProps {
   account: Schemas["Account"];
   onChanged: () => Promise<void>;
 }
 
-/** Fewer recovery codes than this are worth a warning. */
-const FEW = 3;
+export function TwoFactor(props: TwoFactorProps) {
+  return (
+    <Card id="two-factor" title="Two-factor authentication" split>
+      <State {...props} />
+    </Card>
+  );
+}
 
-export function TwoFactor({ account, onChanged }: TwoFactorProps) {
+function State({ account, onChanged }: TwoFactorProps) {
   const [setting, setSetting] = useState(false);
-  const [asking, setAsking] = useState<"off" | "codes">();
   const [codes, setCodes] = useState<string[]>();
-  const left = account.recovery_codes_left;
-
   if (codes !== undefined) {
     const kept = async () => {
       setCodes(undefined);
       setSetting(false);
       await onChanged();
     };
-    return (
-      <Frame>
-        <RecoveryCodes codes={codes} email={account.email} replaced={account.two_factor} onKept={kept} />
-      </Frame>
-    );
+    return <RecoveryCodes codes={codes} email={account.email} replaced={account.two_factor} onKept={kept} />;
   }
   if (setting)
-    return (
-      <Frame>
-        <TwoFactorSetUp email={account.email} onCancel={() => setSetting(false)} onCodes={setCodes} />
-      </Frame>
-    );
-  if (!account.two_factor) {
-    return (
-      <Frame>
-        <p>
-          <span class="badge">Off</span> With it on, signing in and replacing the API key also take a code
-          from an app on your phone. A stolen password is then not enough.
-        </p>
-        <div class="actions">
-          <Button onClick={() => setSetting(true)}>Turn on…</Button>
-        </div>
-      </Frame>
-    );
-  }
+    return <TwoFactorSetUp email={account.email} onCancel={() => setSetting(false)} onCodes={setCodes} />;
+  if (account.two_factor) return <On account={account} onChanged={onChanged} onCodes={setCodes} />;
   return (
-    <Frame>
+    <>
       <p>
-        <span class="badge on">On</span> Signing in and replacing the API key take a code.{" "}
+        <span class={css.badge}>Off</span> When it’s on, signing in and replacing the API key also take a code
+        from an app on your phone. A stolen password isn’t enough then.
+      </p>
+      <Actions>
+        <Button onClick={() => setSetting(true)}>Turn on…</Button>
+      </Actions>
+    </>
+  );
+}
+
+/** Fewer recovery codes than this are worth a warning. */
+const FEW = 3;
+
+function On({ account, onChanged, onCodes }: TwoFactorProps & { onCodes: (codes: string[]) => void }) {
+  const [asking, setAsking] = useState<"off" | "codes">();
+  const close = () => setAsking(undefined);
+  const left = account.recovery_codes_left;
+  return (
+    <>
+      <p>
+        <span class={clsx(css.badge, css.on)}>On</span> Signing in and replacing the API key take a code.{" "}
         {counted(left, "recovery code")} left.
       </p>
       {left < FEW && (
         <Notice tone="unknown">
-          <p>Make new recovery codes before you run out: without them, a lost phone means a lost account.</p>
+          <p>Make new recovery codes before you run out. Without them, a lost phone means a lost account.</p>
         </Notice>
       )}
-      <div class="actions">
+      <Actions>
         <Button onClick={() => setAsking("codes")}>New recovery codes…</Button>
         <Button onClick={() => setAsking("off")}>Turn off…</Button>
-      </div>
+      </Actions>
       {asking === "codes" && (
         <ProofDialog
           title="Make new recovery codes?"
-          text="The ones you have now stop working."
+          text="The ones you have now will stop working."
           label="Make new codes"
           busyLabel="Making…"
           email={account.email}
-          onClose={() => setAsking(undefined)}
+          onClose={close}
           action={async (proof) => {
             const { recovery_codes } = await call("post", "/v1/auth/totp/recovery-codes", "session", proof);
-            setAsking(undefined);
-            setCodes(recovery_codes);
+            close();
+            onCodes(recovery_codes);
           }}
         />
       )}
       {asking === "off" && (
         <ProofDialog
           title="Turn two-factor authentication off?"
-          text="After that, the password alone is enough to sign in."
+          text="After that, your password alone is enough to sign in."
           label="Turn off"
           busyLabel="Turning off…"
           email={account.email}
-          onClose={() => setAsking(undefined)}
+          onClose={close}
           action={async (proof) => {
             await call("post", "/v1/auth/totp/disable", "session", proof);
-            setAsking(undefined);
+            close();
             await onChanged();
           }}
         />
       )}
-    </Frame>
-  );
-}
-
-function Frame({ children }: { children: ComponentChildren }) {
-  return (
-    <section class="card" aria-labelledby="two-factor">
-      <h2 id="two-factor">Two-factor authentication</h2>
-      {children}
-    </section>
+    </>
   );
 }
 
@@ -126,7 +123,7 @@ interface ProofDialogProps {
 function ProofDialog({ title, text, label, busyLabel, email, onClose, action }: ProofDialogProps) {
   const proof = useProof(true);
   const [mistakes, setMistakes] = useState<Mistakes>({});
-  const submission = useSubmission(() => action({ password: proof.password, totp_code: proof.code.trim() }));
+  const submission = useSubmission(() => action(proofBody(proof)));
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{text}</p>
@@ -134,16 +131,12 @@ function ProofDialog({ title, text, label, busyLabel, email, onClose, action }: 
         submission={submission}
         check={() => proofMistakes(proof)}
         onMistakes={setMistakes}
-        shownAtField={["wrong_password", "totp_invalid", "totp_required"]}
+        shownAtField={PROOF_PROBLEMS}
         label={label}
         busyLabel={busyLabel}
-        secondary={
-          <button type="button" class="button plain" onClick={onClose}>
-            Cancel
-          </button>
-        }
+        secondary={<Button onClick={onClose}>Cancel</Button>}
       >
-        <Proof proof={proof} email={email} mistakes={mistakes} problem={submission.problem} />
+        <Proof proof={proof} email={email} mistakes={mistakes} submission={submission} />
       </Form>
     </Dialog>
   );

@@ -1,0 +1,139 @@
+//! What `make bench` measures, on this machine and under whatever else it does meanwhile.
+
+mod accounts;
+pub(crate) mod drive;
+mod edge;
+mod tarpits;
+
+use std::{fs, path::Path, process::Command, time::Duration};
+
+pub use edge::{comparison, profile};
+pub use tarpits::run as tarpits;
+
+use anyhow::{Context as _, Result, ensure};
+use rcpt_tests::{Account, Stack, process::folder};
+use serde::Serialize;
+use tokio::time::Instant;
+
+/// Enough for a median and a 99th percentile that mean something, and over in a minute.
+const CHECKS: usize = 300;
+
+/// A measured figure.
+#[derive(Debug, Clone, Serialize)]
+pub struct Figure {
+    pub name: &'static str,
+    pub value: f64,
+    pub unit: &'static str,
+    /// How many measurements it was made from.
+    pub n: usize,
+}
+
+/// Measures everything, prints a table, and writes each figure to `target/bench/<name>.json`; those
+/// of accounts, together, to `target/bench/accounts.json`.
+///
+/// # Errors
+/// A part does not start, or a file cannot be written.
+pub async fn run() -> Result<()> {
+    let mut figures = vec![wasm_size()?];
+    let stack = Stack::builder().try_start().await?;
+    let account = stack.edge.account().await;
+    stack.edge.set(&account.email, "plan = 'unlimited'").await;
+
+    let fresh = checks(&account, |n| format!("accepts+{n}@sandbox.test")).await;
+    let cached = checks(&account, |_| "accepts+0@sandbox.test".to_owned()).await;
+    let junk = time(CHECKS, async |_| {
+        stack.edge.anonymous().check_with_key("rcpt_live_junk", "accepts@sandbox.test").await.status
+    });
+    let junk = expect(401, junk.await)?;
+    let probe = time(CHECKS, async |n| {
+        let verdict = stack.origin.probe(&format!("accepts+o{n}@sandbox.test")).await;
+        u16::from(verdict.status == rcpt_shared::Status::Accepted)
+    });
+    let probe = expect(1, probe.await)?;
+    for (names, times) in [
+        (["check_fresh_p50", "check_fresh_p99"], expect(200, fresh)?),
+        (["check_cached_p50", "check_cached_p99"], expect(200, cached)?),
+        (["check_junk_key_p50", "check_junk_key_p99"], junk),
+        (["origin_probe_p50", "origin_probe_p99"], probe),
+    ] {
+        for (name, part) in names.into_iter().zip([0.50, 0.99]) {
+            figures.push(Figure {
+                name,
+                value: quantile(&times, part),
+                unit: "ms",
+                n: times.len(),
+            });
+        }
+    }
+    figures.push(tarpits::run().await?);
+    figures.extend(edge::run().await?);
+    drop(stack);
+    let accounts = accounts::run().await?;
+
+    let folder = folder::target().join("bench");
+    fs::create_dir_all(&folder)?;
+    println!("{:<32} {:>12} {:<12} {:>6}", "figure", "value", "unit", "n");
+    for figure in figures.iter().chain(&accounts) {
+        let Figure { name, value, unit, n } = figure;
+        println!("{name:<32} {value:>12.3} {unit:<12} {n:>6}");
+    }
+    for figure in &figures {
+        write(&folder.join(format!("{}.json", figure.name)), figure)?;
+    }
+    write(&folder.join("accounts.json"), &accounts)
+}
+
+fn write(file: &Path, figures: &impl Serialize) -> Result<()> {
+    fs::write(file, serde_json::to_string(figures)? + "\n")
+        .with_context(|| format!("writing {}", file.display()))
+}
+
+/// Bytes of the Worker's wasm after gzip, as Cloudflare counts them.
+fn wasm_size() -> Result<Figure> {
+    let wasm = folder::repository().join("edge/build/index_bg.wasm");
+    let output = Command::new("gzip").args(["--best", "--stdout"]).arg(&wasm).output()?;
+    ensure!(output.status.success(), "no {}: run `make build`", wasm.display());
+    let bytes = u32::try_from(output.stdout.len()).context("an enormous Worker")?;
+    Ok(Figure { name: "wasm_gzip", value: f64::from(bytes), unit: "bytes", n: 1 })
+}
+
+async fn checks(account: &Account, address: impl Fn(usize) -> String) -> Vec<(u16, Duration)> {
+    time(CHECKS, async |n| account.check(&address(n)).await.status).await
+}
+
+/// One after the other; each with the code it ended with.
+async fn time(count: usize, mut one: impl AsyncFnMut(usize) -> u16) -> Vec<(u16, Duration)> {
+    let mut times = Vec::with_capacity(count);
+    for n in 0..count {
+        let started = Instant::now();
+        times.push((one(n).await, started.elapsed()));
+    }
+    times
+}
+
+/// The times in ascending order, in milliseconds; a figure of failures is none.
+fn expect(code: u16, times: Vec<(u16, Duration)>) -> Result<Vec<f64>> {
+    let wrong = times.iter().filter(|(actual, _)| *actual != code).count();
+    ensure!(wrong == 0, "{wrong} of {} did not end with {code}", times.len());
+    let mut milliseconds: Vec<_> =
+        times.into_iter().map(|(_, time)| time.as_secs_f64() * 1000.0).collect();
+    milliseconds.sort_by(f64::total_cmp);
+    Ok(milliseconds)
+}
+
+/// Nearest rank.
+pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
+    let rank = (sorted.len() as f64 * part).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quantile;
+
+    #[test]
+    fn a_quantile_is_a_measured_value() {
+        let sorted = [1.0, 2.0, 3.0, 4.0];
+        assert_eq!([0.5, 0.75, 0.99].map(|part| quantile(&sorted, part)), [2.0, 3.0, 4.0]);
+    }
+}

@@ -1,0 +1,135 @@
+//! What accounts cost and what their times give away (docs/trust.md, A1): the CPU time of argon2 in workerd.
+
+use std::{fs, time::Duration};
+
+use anyhow::{Context as _, Result};
+use rcpt_tests::{Account, Edge, people::PASSWORD, process::rss};
+use tokio::time::Instant;
+
+use super::{Figure, expect, quantile, time};
+use crate::wasm_bytes;
+
+/// Interleaved calls of each kind (docs/trust.md, A1), and sign-ins.
+const CALLS: usize = 200;
+
+/// Measures on an edge of its own.
+///
+/// # Errors
+/// It does not start, an answer is not the documented one, or there is no `/proc`.
+pub async fn run() -> Result<Vec<Figure>> {
+    let edge = Edge::builder().start().await?;
+    let account = edge.account().await;
+    let mut figures = sign_ins(&edge, &account).await?;
+    figures.extend(beside_sign_ins(&account).await?);
+    figures.extend(enumeration(&edge, &account).await?);
+    Ok(figures)
+}
+
+/// CPU and memory of sign-ins, one after the other.
+async fn sign_ins(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
+    let workerd = edge.process.member("workerd").context("no workerd")?;
+    let (memory, wasm) = (resident(edge)?, wasm_bytes(edge)?);
+    let (mut cpu, mut times) = (Vec::new(), Vec::new());
+    for _ in 0..CALLS {
+        let (before, started) = (cpu_milliseconds(workerd)?, Instant::now());
+        let status = account.anonymous.login(&account.email, PASSWORD).await.status;
+        times.push((status, started.elapsed()));
+        cpu.push(cpu_milliseconds(workerd)? - before);
+    }
+    cpu.sort_by(f64::total_cmp);
+    let times = expect(200, times)?;
+    let mebibytes = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
+    let grown = resident(edge)?.saturating_sub(memory);
+    let figure = |name, value, unit| Figure { name, value, unit, n: CALLS };
+    Ok(vec![
+        figure("sign_in_cpu_p50", quantile(&cpu, 0.5), "ms"),
+        figure("sign_in_cpu_p99", quantile(&cpu, 0.99), "ms"),
+        figure("sign_in_p50", quantile(&times, 0.5), "ms"),
+        figure("sign_in_p99", quantile(&times, 0.99), "ms"),
+        figure("wasm_memory_before", mebibytes(wasm), "MiB"),
+        figure("wasm_memory_after", mebibytes(wasm_bytes(edge)?), "MiB"),
+        figure("workerd_rss_growth", mebibytes(grown), "MiB"),
+    ])
+}
+
+/// Other routes, alone and while somebody signs in all the time.
+async fn beside_sign_ins(account: &Account) -> Result<Vec<Figure>> {
+    let quota = async |_| account.quota().await.status;
+    let settings = async |n| {
+        let body = serde_json::json!({ "display_name": format!("Ann {n}") });
+        account.put("/auth/settings", &body).await.status
+    };
+    let mut figures = Vec::new();
+    let mut add = |name, times: Vec<(u16, Duration)>| -> Result<()> {
+        let times = expect(200, times)?;
+        figures.push(Figure { name, value: quantile(&times, 0.99), unit: "ms", n: times.len() });
+        Ok(())
+    };
+    add("quota_p99", time(CALLS, quota).await)?;
+    add("settings_p99", time(CALLS, settings).await)?;
+    let busy = account.clone();
+    let load = tokio::spawn(async move {
+        loop {
+            busy.anonymous.login(&busy.email, PASSWORD).await;
+        }
+    });
+    add("quota_beside_sign_in_p99", time(CALLS, quota).await)?;
+    add("settings_beside_sign_in_p99", time(CALLS, settings).await)?;
+    load.abort();
+    Ok(figures)
+}
+
+/// Median times for addresses with and without an account, and their ratio: docs/trust.md, A1 allows 10 %.
+async fn enumeration(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
+    let anonymous = &account.anonymous;
+    let unknown = |n: usize| format!("unknown-{n}@rcpt-tests.net");
+    let mut figures = Vec::new();
+    let names = [
+        ["register_known_p50", "register_unknown_p50", "register_known_to_unknown"],
+        ["login_known_p50", "login_unknown_p50", "login_known_to_unknown"],
+        ["forgot_known_p50", "forgot_unknown_p50", "forgot_known_to_unknown"],
+    ];
+    for (route, [known_name, unknown_name, ratio]) in names.into_iter().enumerate() {
+        let mut of = [Vec::new(), Vec::new()];
+        for n in 0..CALLS {
+            let emails = [account.email.clone(), unknown(n)];
+            // Which comes first changes too.
+            for which in [n % 2, 1 - n % 2] {
+                let (Some(email), Some(times)) = (emails.get(which), of.get_mut(which)) else {
+                    continue;
+                };
+                let started = Instant::now();
+                let status = match route {
+                    0 => anonymous.register(email, PASSWORD).await.status - 1,
+                    1 => anonymous.login(email, "not-the-password").await.status - 201,
+                    _ => anonymous.forgot_password(email).await.status,
+                };
+                times.push((status, started.elapsed()));
+            }
+        }
+        // The unconfirmed accounts that registration leaves would be known to the next route.
+        edge.sql("DELETE FROM accounts WHERE email LIKE 'unknown-%'", &[]).await;
+        let [known, unknown] =
+            of.map(|times| expect(200, times).map(|sorted| quantile(&sorted, 0.5)));
+        let (known, unknown) = (known?, unknown?);
+        figures.push(Figure { name: known_name, value: known, unit: "ms", n: CALLS });
+        figures.push(Figure { name: unknown_name, value: unknown, unit: "ms", n: CALLS });
+        figures.push(Figure { name: ratio, value: known / unknown, unit: "", n: 2 * CALLS });
+    }
+    Ok(figures)
+}
+
+/// Time on a CPU of all threads, living ones: workerd's threads live as long as it does.
+pub(super) fn cpu_milliseconds(process: u32) -> Result<f64> {
+    let mut nanoseconds = 0.0;
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        // The first number of schedstat (Linux, sched-stats.rst).
+        let stat = fs::read_to_string(thread?.path().join("schedstat"))?;
+        nanoseconds += stat.split(' ').next().unwrap_or_default().parse::<f64>()?;
+    }
+    Ok(nanoseconds / 1e6)
+}
+
+fn resident(edge: &Edge) -> Result<u64> {
+    rss::bytes(&edge.process, "workerd").context("no workerd")
+}

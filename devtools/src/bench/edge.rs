@@ -1,0 +1,271 @@
+//! What the Worker adds to what the platform costs, beside a JavaScript Worker that does the same and an
+//! empty one, in the same runtime and in turn: `target/bench/edge.json`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use rcpt_shared::Status;
+use rcpt_tests::{
+    Account, Conduct, Edge, FakeOrigin, Stack,
+    process::{folder, port},
+    service::edge,
+};
+use reqwest::{Client, Request};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{Figure, drive::Subject, quantile, wasm_size};
+use crate::load::{self, Plan};
+
+/// Callers at a time, and requests in each round of each subject.
+const LEVELS: [(usize, usize); 3] = [(1, 100), (8, 400), (32, 640)];
+const ROUNDS: usize = 6;
+/// Requests to each subject before anything is measured: V8 compiles wasm well only after some thousand
+/// calls of a function, and JavaScript sooner.
+const WARM_UP: usize = 4_000;
+const STARTS: usize = 5;
+const FRESH: usize = 150;
+const PROFILED: usize = 800;
+const PROFILE_SECONDS: &str = "8";
+const ADDRESS: &str = "accepts@sandbox.test";
+
+/// # Errors
+/// A part does not start or does not answer, or the file cannot be written.
+pub async fn run() -> Result<Vec<Figure>> {
+    let mut figures = comparison().await?;
+    figures.push(fresh_overhead().await?);
+    figures.extend(round_trips().await?);
+    figures.push(Figure { name: "wasm_gzip_bytes", ..wasm_size()? });
+    figures.push(isolate_start().await?);
+    figures.extend(load_figures().await?);
+    let folder = folder::target().join("bench");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("edge.json"), serde_json::to_string_pretty(&figures)? + "\n")?;
+    Ok(figures)
+}
+
+/// Rounds of each in turn, at each level.
+///
+/// # Errors
+/// As [`run`].
+pub async fn comparison() -> Result<Vec<Figure>> {
+    let ports = [port::free(), port::free()];
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = beside(Edge::builder().origins(&[&origin.url]), ports).start().await?;
+    let account = edge.account().await;
+    edge.set(&account.email, "plan = 'unlimited'").await;
+    ensure!(account.check(ADDRESS).await.status == 200, "the address cannot be checked");
+    let [javascript, empty] = ports.map(|port| format!("http://127.0.0.1:{port}"));
+    let check = |url: &str| check(&account, url);
+    wait_for_kv(&check(&javascript)?).await?;
+    let workerd = edge.process.member("workerd").context("no workerd")?;
+    let [mut p50_js, mut p50_empty, mut rate, mut cpu] = [const { Vec::new() }; 4];
+    let mut n = 0;
+    // All three without miniflare's own Workers in front.
+    let mut subjects = [
+        Subject::new(check(&edge.direct)?, workerd)?,
+        Subject::new(check(&javascript)?, workerd)?,
+        Subject::new(check(&empty)?, workerd)?,
+    ];
+    println!("bench: {WARM_UP} cached checks to each Worker first, about 15 s");
+    for subject in &mut subjects {
+        subject.drive(WARM_UP, 8).await?;
+    }
+    for (at_once, count) in LEVELS {
+        subjects.iter_mut().for_each(Subject::reset);
+        for _ in 0..ROUNDS {
+            for subject in &mut subjects {
+                subject.drive(count, at_once).await?;
+            }
+        }
+        let [ours, theirs, floor] = &subjects;
+        println!(
+            "{at_once:>3} at a time: p50 {:.2} ms, JavaScript {:.2} ms, empty {:.2} ms; {:.0}/s, {:.0}/s, {:.0}/s; \
+             CPU {:.2} ms, {:.2} ms, {:.2} ms",
+            ours.p50(),
+            theirs.p50(),
+            floor.p50(),
+            ours.rate(),
+            theirs.rate(),
+            floor.rate(),
+            ours.cpu(),
+            theirs.cpu(),
+            floor.cpu(),
+        );
+        p50_js.push(ours.p50() / theirs.p50());
+        p50_empty.push(ours.p50() / floor.p50());
+        rate.push(ours.rate() / theirs.rate());
+        cpu.push(ours.cpu() / theirs.cpu());
+        n += ours.count();
+    }
+    // The middle one of the three levels.
+    let figure = |name, mut ratios: Vec<f64>| {
+        ratios.sort_by(f64::total_cmp);
+        Figure { name, value: quantile(&ratios, 0.5), unit: "ratio", n }
+    };
+    Ok(vec![
+        figure("cached_p50_ratio_to_js", p50_js),
+        figure("cached_rps_ratio_to_js", rate),
+        figure("cached_cpu_ratio_to_js", cpu),
+        figure("cached_p50_ratio_to_empty_worker", p50_empty),
+    ])
+}
+
+/// Prints where the CPU time of a cached check goes, ours and the JavaScript Worker's, by function.
+///
+/// # Errors
+/// As [`run`].
+pub async fn profile() -> Result<()> {
+    let ports = [port::free(), port::free()];
+    let inspector = port::free();
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = Edge::builder().origins(&[&origin.url]).inspected(inspector);
+    let edge = beside(edge, ports).start().await?;
+    let account = edge.account().await;
+    edge.set(&account.email, "plan = 'unlimited'").await;
+    ensure!(account.check(ADDRESS).await.status == 200, "the address cannot be checked");
+    let workerd = edge.process.member("workerd").context("no workerd")?;
+    let javascript = format!("http://127.0.0.1:{}", ports[0]);
+    wait_for_kv(&check(&account, &javascript)?).await?;
+    for (url, service) in [(&edge.direct, "core:user:rcpt"), (&javascript, "core:user:javascript")]
+    {
+        let mut subject = Subject::new(check(&account, url)?, workerd)?;
+        subject.drive(PROFILED / 4, 8).await?;
+        subject.reset();
+        let mut profiler = Command::new("node");
+        profiler.arg(script("profile"));
+        profiler.args([&inspector.to_string(), PROFILE_SECONDS, service]);
+        let mut profiler = profiler.spawn()?;
+        let ended = loop {
+            subject.drive(PROFILED / 4, 8).await?;
+            if let Some(status) = profiler.try_wait()? {
+                break status;
+            }
+        };
+        ensure!(ended.success(), "the profiler failed");
+        println!("{} checks, {:.0}/s", subject.count(), subject.rate());
+    }
+    Ok(())
+}
+
+/// With the JavaScript Worker and the empty one in the same runtime.
+fn beside(edge: edge::Builder, [javascript, empty]: [u16; 2]) -> edge::Builder {
+    edge.beside(script("javascript"), javascript).beside(script("empty"), empty)
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("bench/{name}.mjs"))
+}
+
+fn check(account: &Account, url: &str) -> Result<Request> {
+    let request = Client::new().post(format!("{url}/v1/validate_email"));
+    let request = request.header("x-api-key", &account.api_key).json(&json!({ "email": ADDRESS }));
+    Ok(request.build()?)
+}
+
+/// Our Worker writes the verdict to KV after its answer; the JavaScript one finds it there, once.
+async fn wait_for_kv(request: &Request) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let client = Client::new();
+    loop {
+        let reply = client.execute(request.try_clone().context("a request")?).await?;
+        let (status, body) = (reply.status(), reply.text().await?);
+        if status == 200 {
+            let expected = json!({ "email": ADDRESS, "status": true, "cached": true });
+            ensure!(serde_json::from_str::<Value>(&body)? == expected, "{body}");
+            return Ok(());
+        }
+        ensure!(Instant::now() < deadline, "the JavaScript Worker answers {status}: {body}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// A fresh check over the edge, less the same probe asked of the origin directly, one after the other.
+async fn fresh_overhead() -> Result<Figure> {
+    let stack = Stack::builder().try_start().await?;
+    let account = stack.edge.account().await;
+    stack.edge.set(&account.email, "plan = 'unlimited'").await;
+    let (mut over, mut direct) = (Vec::new(), Vec::new());
+    for n in 0..FRESH {
+        let started = Instant::now();
+        let reply = account.check(&format!("accepts+e{n}@sandbox.test")).await;
+        over.push(started.elapsed().as_secs_f64() * 1000.0);
+        ensure!(reply.status == 200, "{}", reply.body);
+        let started = Instant::now();
+        stack.origin.try_probe(&format!("accepts+o{n}@sandbox.test")).await?;
+        direct.push(started.elapsed().as_secs_f64() * 1000.0);
+    }
+    for times in [&mut over, &mut direct] {
+        times.sort_by(f64::total_cmp);
+    }
+    let value = quantile(&over, 0.5) - quantile(&direct, 0.5);
+    Ok(Figure { name: "fresh_overhead_ms_over_origin", value, unit: "ms", n: FRESH })
+}
+
+async fn round_trips() -> Result<[Figure; 2]> {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = Edge::builder().origins(&[&origin.url]).shimmed().start().await?;
+    let account = edge.account().await;
+    edge.counts().await;
+    account.check(ADDRESS).await;
+    let fresh = edge.counts().await;
+    account.check(ADDRESS).await;
+    let cached = edge.counts().await;
+    let figure = |name, value: u64| Figure { name, value: value as f64, unit: "count", n: 1 };
+    Ok([
+        figure("d1_statements_cached", cached.d1_statements),
+        figure("d1_round_trips_fresh", fresh.d1_trips),
+    ])
+}
+
+/// The first answer of a new runtime, less the second: compiling and starting the wasm, and building the
+/// router and the configuration.
+async fn isolate_start() -> Result<Figure> {
+    let mut times = Vec::new();
+    for _ in 0..STARTS {
+        let edge = Edge::builder().start().await?;
+        let anonymous = edge.anonymous();
+        let mut pair = [0.0; 2];
+        for time in &mut pair {
+            let started = Instant::now();
+            let reply = anonymous.get("/health").await;
+            *time = started.elapsed().as_secs_f64() * 1000.0;
+            ensure!(reply.status == 200, "{}", reply.body);
+        }
+        let [first, second] = pair;
+        times.push(first - second);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(Figure { name: "isolate_start_ms", value: quantile(&times, 0.5), unit: "ms", n: STARTS })
+}
+
+/// Two minutes of load: enough for errors, and for memory that leaks fast. `make load` takes longer.
+async fn load_figures() -> Result<[Figure; 3]> {
+    let plan = Plan { seconds: 120, ..Plan::default() };
+    let report = load::run(&plan, &folder::target().join("bench/load.json")).await?;
+    Ok([
+        Figure {
+            name: "load_error_rate",
+            value: report.error_rate,
+            unit: "ratio",
+            n: report.requests,
+        },
+        Figure {
+            name: "origin_rss_slope_percent",
+            value: report.origin_slope_percent,
+            unit: "% per 10 min",
+            n: report.memory.len(),
+        },
+        Figure {
+            name: "wasm_bytes_grown",
+            value: report.wasm_bytes_grown as f64,
+            unit: "bytes",
+            n: report.memory.len(),
+        },
+    ])
+}

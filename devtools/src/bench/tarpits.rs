@@ -1,0 +1,92 @@
+//! Whether servers that never answer slow down the others (docs/trust.md, P3).
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::{Result, ensure};
+use rcpt_shared::Status;
+use rcpt_tests::{Origin, Sandbox};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until},
+};
+
+use super::{Figure, quantile};
+
+const TARPITS: usize = 500;
+/// A second; each is sent at its time, however the ones before it fare.
+const GOOD: u32 = 50;
+/// Shorter than the ten seconds that a tarpit is held.
+const SECONDS: u32 = 7;
+
+/// One round is at the mercy of whatever else the machine does in its seconds.
+const ROUNDS: usize = 3;
+
+/// The 99th percentile of good probes beside 500 held ones, over the same without them: the median of
+/// three rounds.
+///
+/// # Errors
+/// Origin does not start, or a good probe fails.
+pub async fn run() -> Result<Figure> {
+    let sandbox = Sandbox::start()?;
+    let origin = Origin::builder().routes(&sandbox.routes()).env("RCPT_MAX_PROBES", "2000");
+    let origin = Arc::new(origin.start().await?);
+    // The first connections warm both sides up.
+    good(&origin, "warm", 1).await?;
+    let mut ratios = Vec::new();
+    for round in 0..ROUNDS {
+        ratios.push(ratio(round, &sandbox, &origin).await?);
+    }
+    ratios.sort_by(f64::total_cmp);
+    Ok(Figure {
+        name: "p99_ratio_beside_500_tarpits",
+        value: quantile(&ratios, 0.5),
+        unit: "ratio",
+        n: (GOOD * SECONDS) as usize * ROUNDS,
+    })
+}
+
+async fn ratio(round: usize, sandbox: &Sandbox, origin: &Arc<Origin>) -> Result<f64> {
+    let alone = good(origin, &format!("alone-{round}"), SECONDS).await?;
+    let mut held = JoinSet::new();
+    for n in 0..TARPITS {
+        let origin = Arc::clone(origin);
+        let address = format!("timeout+{round}-{n}@sandbox.test");
+        held.spawn(async move { origin.try_probe(&address).await });
+    }
+    let recipient = format!("RCPT TO:<timeout+{round}-");
+    let asked = |sessions: &[Vec<String>]| {
+        sessions.iter().flatten().filter(|line| line.starts_with(&recipient)).count()
+    };
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while asked(&sandbox.server().sessions()) < TARPITS {
+        ensure!(Instant::now() < deadline, "not all tarpits are held: nothing to compare with");
+        sleep(Duration::from_millis(50)).await;
+    }
+    let beside = good(origin, &format!("beside-{round}"), SECONDS).await?;
+    println!("good probes: p99 {alone:.1} ms alone, {beside:.1} ms beside {TARPITS} tarpits");
+    // The next round starts without them.
+    while held.join_next().await.is_some() {}
+    Ok(beside / alone)
+}
+
+/// The 99th percentile, in milliseconds from when each was due.
+async fn good(origin: &Arc<Origin>, name: &str, seconds: u32) -> Result<f64> {
+    let start = Instant::now();
+    let mut probes = JoinSet::new();
+    for n in 0..GOOD * seconds {
+        let due = start + Duration::from_secs(1) / GOOD * n;
+        sleep_until(due).await;
+        let (origin, address) = (Arc::clone(origin), format!("accepts+{name}-{n}@sandbox.test"));
+        probes.spawn(async move {
+            let verdict = origin.try_probe(&address).await?;
+            ensure!(verdict.status == Status::Accepted, "{:?}", verdict.status);
+            Ok(due.elapsed().as_secs_f64() * 1000.0)
+        });
+    }
+    let mut times = Vec::new();
+    while let Some(time) = probes.join_next().await {
+        times.push(time??);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(quantile(&times, 0.99))
+}

@@ -1,0 +1,29 @@
+//! The one account of the local world.
+
+use anyhow::{Context as _, Result, ensure};
+use rcpt_tests::{Account, Anonymous};
+
+use super::{mails::Mails, say};
+
+/// The developer's account; it exists in the local D1 alone.
+const EMAIL: &str = "dev@rcpt.example";
+const PASSWORD: &str = "rcpt-local-development";
+
+/// Signs the developer's account in, after making it as a person would if it is not there.
+pub(super) async fn ensure(url: &str, mails: &mut Mails) -> Result<Account> {
+    let anonymous = Anonymous::new(url);
+    let login = anonymous.login(EMAIL, PASSWORD).await;
+    if login.status == 200 {
+        say(&format!("signed in as {EMAIL}"));
+        return Ok(Account::from_credentials(&anonymous, PASSWORD, &login));
+    }
+    let registered = anonymous.register(EMAIL, PASSWORD).await;
+    ensure!(registered.status == 201, "registering {EMAIL}: {:?}", registered.parts());
+    let mail = mails.mailbox.wait_for_mail(EMAIL).await?;
+    mails.deliver()?;
+    let token = mail.token().context("the confirmation mail holds no link")?;
+    let confirmed = anonymous.verify_email(token).await;
+    ensure!(confirmed.status == 200, "confirming {EMAIL}: {:?}", confirmed.parts());
+    say(&format!("registered and confirmed {EMAIL}"));
+    Ok(Account::from_credentials(&anonymous, PASSWORD, &confirmed))
+}

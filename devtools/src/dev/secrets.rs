@@ -1,0 +1,88 @@
+//! The local secrets in `.dev.vars`, made once and kept.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use anyhow::{Context as _, Result};
+use rcpt_tests::service::secret;
+
+use super::say;
+
+/// The ports of a plain `npx wrangler dev`; other ports are given on its command line.
+const PLAIN: [(&str, &str); 2] =
+    [("ORIGINS", "http://127.0.0.1:8788"), ("PORTAL_URL", "http://127.0.0.1:8787")];
+
+/// What `.dev.vars` holds that others must know too.
+#[derive(Debug)]
+pub(super) struct Secrets {
+    pub tickets: String,
+}
+
+/// Adds what is missing to `.dev.vars` and changes nothing that is there.
+pub(super) fn ensure(path: &Path) -> Result<Secrets> {
+    let present = fs::read_to_string(path).unwrap_or_default();
+    let mut added = String::new();
+    for (name, value) in PLAIN {
+        if value_of(&present, name).is_none() {
+            added += &format!("{name}={value}\n");
+        }
+    }
+    for name in secret::EDGE {
+        if value_of(&present, name).is_none() {
+            added += &format!("{name}={}\n", secret::key_ring()?);
+        }
+    }
+    if !added.is_empty() {
+        say(&format!("writing fresh local secrets to {}", path.display()));
+        let broken_line = !present.is_empty() && !present.ends_with('\n');
+        let added = format!("{}{added}", if broken_line { "\n" } else { "" });
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(path)
+            .and_then(|mut file| file.write_all(added.as_bytes()))
+            .with_context(|| format!("writing {}", path.display()))?;
+    }
+    let all = format!("{present}\n{added}");
+    let tickets = value_of(&all, "TICKET_SECRETS").context("TICKET_SECRETS is empty")?;
+    Ok(Secrets { tickets: tickets.to_owned() })
+}
+
+fn value_of<'a>(vars: &'a str, name: &str) -> Option<&'a str> {
+    vars.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        let value = value.trim().trim_matches(['"', '\'']);
+        (key.trim() == name && !value.is_empty()).then_some(value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use rcpt_tests::service::secret;
+
+    use super::{ensure, value_of};
+
+    #[test]
+    fn secrets_are_made_once_and_kept_and_only_the_owner_reads_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".dev.vars");
+        fs::write(&path, "TICKET_SECRETS=\"mine:abc\"\nEXTRA=1").unwrap();
+        assert_eq!(ensure(&path).unwrap().tickets, "mine:abc");
+        let first = fs::read_to_string(&path).unwrap();
+        assert!(first.starts_with("TICKET_SECRETS=\"mine:abc\"\nEXTRA=1\n"), "{first}");
+        assert!(secret::EDGE.iter().all(|name| value_of(&first, name).is_some()), "{first}");
+        assert_eq!(ensure(&path).unwrap().tickets, "mine:abc");
+        assert_eq!(fs::read_to_string(&path).unwrap(), first);
+
+        let fresh = folder.path().join("fresh");
+        ensure(&fresh).unwrap();
+        assert_eq!(fs::metadata(&fresh).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,57 @@
+//! `wrangler dev`, migrated and waited for.
+
+use std::{fs, path::Path, process::Command, time::Duration};
+
+use anyhow::{Context as _, Result, ensure};
+use rcpt_tests::process::{Process, folder, port};
+use reqwest::Client;
+
+use super::{Settings, say};
+
+/// `wrangler dev` looks for the network before it starts, and goes on without.
+const START: Duration = Duration::from_secs(120);
+const MIGRATE: Duration = Duration::from_secs(60);
+
+/// Migrates the local D1, then serves the Worker.
+pub(super) async fn start(settings: &Settings) -> Result<Process> {
+    // Mails, and what else workerd keeps while it runs.
+    let temporary = settings.folder.join("tmp");
+    fs::create_dir_all(&temporary)?;
+
+    say("migrating the local D1");
+    let mut migrate = wrangler(&temporary);
+    migrate.args(["d1", "migrations", "apply", "DB", "--local", "--persist-to"]);
+    migrate.arg(&settings.state);
+    let mut migrating = Process::spawn("migrations", &migrate, &settings.folder)?;
+    let status = migrating.wait_for_end(MIGRATE).await?;
+    ensure!(status.success(), "{}", migrating.last_lines());
+
+    say("starting wrangler dev");
+    let edge_url = settings.edge_url();
+    let mut command = wrangler(&temporary);
+    command.args(["dev", "--ip", "127.0.0.1", "--port", &settings.edge_port.to_string()]);
+    command.args(["--inspector-port", &port::free().to_string(), "--persist-to"]);
+    command.arg(&settings.state);
+    command.args(["--show-interactive-dev-session=false"]);
+    command.arg(format!("--var=ORIGINS:http://127.0.0.1:{}", settings.origin_port));
+    command.arg(format!("--var=PORTAL_URL:{edge_url}"));
+    let mut process = Process::spawn("edge", &command, &settings.folder)?;
+    let (client, health) = (Client::new(), format!("{edge_url}/v1/health"));
+    process
+        .wait_until("answer of /v1/health", START, async |_| {
+            client.get(&health).send().await.ok()?.error_for_status().ok()
+        })
+        .await
+        .context("wrangler dev did not start")?;
+    Ok(process)
+}
+
+fn wrangler(temporary: &Path) -> Command {
+    let root = folder::repository();
+    let mut command = Command::new("node");
+    command.arg(root.join("node_modules/wrangler/bin/wrangler.js")).current_dir(root);
+    command.env("TMPDIR", temporary).env("NO_COLOR", "1").env("FORCE_COLOR", "0");
+    // No questions, no statistics, no look for a newer version.
+    command.env("CI", "1").env("WRANGLER_SEND_METRICS", "false");
+    command
+}

@@ -1,0 +1,11 @@
+//! Programs for developers that are no tests: the local world of `make dev`, `make bench`, `make load`,
+//! the log scan at the end of `make test`, and `serve`, through which the portal's tests drive the harness.
+
+pub mod bench;
+pub mod dev;
+pub mod load;
+pub mod log_scan;
+pub mod serve;
+mod wasm;
+
+pub use wasm::wasm_bytes;

@@ -1,0 +1,145 @@
+//! The harness for tests in another language: sandbox, origin and edge, driven by JSON lines.
+//!
+//! The first line on standard output is `{"url": "http://127.0.0.1:…"}`. Every line on standard input is a
+//! [`Command`], and is answered by one line in the same order: `{"ok": …}` or `{"error": "…"}`. The end of
+//! standard input ends everything, so nothing outlives the test.
+
+use std::{collections::HashMap, rc::Rc};
+
+use anyhow::{Context as _, Result};
+use rcpt_tests::{Authenticator, Stack};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, stdin, stdout},
+    sync::Mutex,
+    task::{JoinError, spawn_local},
+};
+
+/// What the test asks for.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+enum Command {
+    /// A confirmed account, signed in: `{email, password, token, api_key}`; with two-factor authentication
+    /// also `secret` and `recovery_codes`.
+    Account {
+        email: String,
+        #[serde(default)]
+        two_factor: bool,
+    },
+    /// A code of this secret that was not given out before.
+    Code {
+        secret: String,
+    },
+    /// Six digits that are no code of this secret now.
+    WrongCode {
+        secret: String,
+    },
+    /// The `nth` mail to an address, from 1, waited for: `{subject, text, html, link}`.
+    Mail {
+        to: String,
+        nth: usize,
+    },
+    /// The rows of one statement on D1.
+    Sql {
+        sql: String,
+        params: Vec<Value>,
+    },
+    KillOrigin {},
+    RestartOrigin {},
+}
+
+struct World {
+    stack: Stack,
+    /// By secret: each remembers which codes it gave out.
+    authenticators: HashMap<String, Authenticator>,
+}
+
+/// Starts the service and obeys until standard input ends.
+///
+/// It is called in a [`tokio::task::LocalSet`].
+///
+/// # Errors
+/// A part does not start, or standard output is gone.
+pub async fn run() -> Result<()> {
+    // Attempts of an account wait as in production. Those of a network do not: all tests come from one.
+    let stack = Stack::builder().with_waits();
+    let stack = stack.edge_var("THROTTLE_NETWORK_FREE_ATTEMPTS", "1000000").try_start().await?;
+    say(&json!({ "url": stack.edge.url })).await?;
+    let world = Rc::new(Mutex::new(World { stack, authenticators: HashMap::new() }));
+    let mut lines = BufReader::new(stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        let world = Rc::clone(&world);
+        // A task of its own, since the harness panics where something is not as documented.
+        let obeyed = spawn_local(async move {
+            let command = serde_json::from_str(&line).with_context(|| line.clone())?;
+            world.lock().await.obey(command).await
+        });
+        let answer = match obeyed.await {
+            Ok(Ok(value)) => json!({ "ok": value }),
+            Ok(Err(error)) => json!({ "error": format!("{error:#}") }),
+            Err(panic) => json!({ "error": message(panic) }),
+        };
+        say(&answer).await?;
+    }
+    Ok(())
+}
+
+fn message(panic: JoinError) -> String {
+    let text = panic.to_string();
+    let message = panic.try_into_panic().ok().and_then(|said| said.downcast::<String>().ok());
+    message.map_or(text, |message| *message)
+}
+
+async fn say(line: &Value) -> Result<()> {
+    let mut stdout = stdout();
+    stdout.write_all(format!("{line}\n").as_bytes()).await?;
+    Ok(stdout.flush().await?)
+}
+
+impl World {
+    async fn obey(&mut self, command: Command) -> Result<Value> {
+        let Self { stack, .. } = self;
+        match command {
+            Command::Account { email, two_factor } => self.account(&email, two_factor).await,
+            Command::Code { secret } => Ok(self.authenticator(&secret).unused_code().await.into()),
+            Command::WrongCode { secret } => Ok(self.authenticator(&secret).wrong_code().into()),
+            Command::Mail { to, nth } => {
+                let mail = stack.edge.mailbox().wait_for_nth_mail(&to, nth).await?;
+                let link = mail.link();
+                Ok(json!({
+                    "subject": mail.subject, "text": mail.text, "html": mail.html, "link": link,
+                }))
+            }
+            Command::Sql { sql, params } => Ok(stack.edge.sql(&sql, &params).await.into()),
+            Command::KillOrigin {} => {
+                stack.origin.kill();
+                Ok(Value::Null)
+            }
+            Command::RestartOrigin {} => {
+                stack.origin.restart().await?;
+                Ok(Value::Null)
+            }
+        }
+    }
+
+    async fn account(&mut self, email: &str, two_factor: bool) -> Result<Value> {
+        let account = self.stack.edge.account_of(email).await;
+        let mut told = json!({
+            "email": account.email, "password": account.password, "token": account.token,
+            "api_key": account.api_key,
+        });
+        if two_factor {
+            let (authenticator, recovery_codes) = account.enable_two_factor().await;
+            told["secret"] = authenticator.secret.clone().into();
+            told["recovery_codes"] = recovery_codes.into();
+            self.authenticators.insert(authenticator.secret.clone(), authenticator);
+        }
+        Ok(told)
+    }
+
+    fn authenticator(&mut self, secret: &str) -> &Authenticator {
+        let new = || Authenticator::new(secret);
+        self.authenticators.entry(secret.to_owned()).or_insert_with(new)
+    }
+}

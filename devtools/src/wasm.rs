@@ -1,0 +1,29 @@
+//! How much memory the Worker's wasm has, which shows a leak: it never shrinks.
+
+use std::{
+    fs::File,
+    io::{Read as _, Seek as _, SeekFrom},
+};
+
+use anyhow::{Context as _, Result};
+use rcpt_tests::Edge;
+use serde_json::Value;
+
+/// More than a line of the log.
+const TAIL: u64 = 64 * 1024;
+
+/// Bytes of the Worker's linear memory, as the last line of its log says.
+///
+/// # Errors
+/// It has logged nothing yet.
+pub fn wasm_bytes(edge: &Edge) -> Result<u64> {
+    let mut log = File::open(edge.process.log_path())?;
+    let length = log.metadata()?.len();
+    log.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+    let mut tail = Vec::new();
+    log.read_to_end(&mut tail)?;
+    let tail = String::from_utf8_lossy(&tail);
+    let lines = tail.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let bytes = lines.filter_map(|line| line["wasm_bytes"].as_u64()).next();
+    bytes.context("no wasm_bytes in the log")
+}

@@ -1,0 +1,28 @@
+// What each page draws. The pages for reading come with the entry. The others come in groups that are fetched when
+// one of them is opened, and their documents preload them.
+import type { ComponentType } from "preact";
+import type { PageName } from "./pages";
+import Home from "./pages/home";
+import Privacy from "./pages/privacy";
+
+export type Content = { here: ComponentType } | { load: () => Promise<ComponentType> };
+
+const guest = () => import("./pages/guest");
+const member = () => import("./pages/member");
+const docs = () => import("./pages/docs");
+
+export const CONTENTS: Record<PageName, Content> = {
+  home: { here: Home },
+  privacy: { here: Privacy },
+  register: { load: async () => (await guest()).Register },
+  "sign-in": { load: async () => (await guest()).SignIn },
+  verify: { load: async () => (await guest()).Verify },
+  forgot: { load: async () => (await guest()).Forgot },
+  reset: { load: async () => (await guest()).Reset },
+  overview: { load: async () => (await member()).Overview },
+  "api-key": { load: async () => (await member()).ApiKey },
+  settings: { load: async () => (await member()).Settings },
+  docs: { load: async () => (await docs()).default },
+  deleted: { load: async () => (await guest()).Deleted },
+  "not-found": { load: async () => (await guest()).NotFound },
+};

@@ -1,0 +1,15 @@
+// What the overview says first to a person who has just arrived there from a mailed link.
+export type Greeting = "confirmed" | "password-set";
+
+let greeting: Greeting | undefined;
+
+export function greetWith(next: Greeting): void {
+  greeting = next;
+}
+
+/** The greeting, once. */
+export function takeGreeting(): Greeting | undefined {
+  const taken = greeting;
+  greeting = undefined;
+  return taken;
+}

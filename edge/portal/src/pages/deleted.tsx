@@ -1,0 +1,20 @@
+// Where the deletion of an account ends.
+import { Actions } from "../ui/actions";
+import { LinkButton } from "../ui/button";
+import { Page } from "../ui/page";
+
+export default function Deleted() {
+  return (
+    <Page
+      title="Your account has been deleted"
+      layout="narrow"
+      lead="Everything that belonged to it is gone, and its API key has stopped working. Thanks for trying rcpt."
+    >
+      <Actions>
+        <LinkButton href="/" kind="primary">
+          Go to the start page
+        </LinkButton>
+      </Actions>
+    </Page>
+  );
+}

@@ -1,0 +1,8 @@
+// The pages on the way to an account, as one file for the browser.
+export { default as Deleted } from "./deleted";
+export { default as Forgot } from "./forgot";
+export { default as NotFound } from "./not-found";
+export { default as Register } from "./register";
+export { default as Reset } from "./reset";
+export { default as SignIn } from "./sign-in";
+export { default as Verify } from "./verify";

@@ -1,0 +1,41 @@
+// The first request in three languages, and its response.
+import { useState } from "preact/hooks";
+import { Code } from "../../ui/code";
+import { ExampleBox } from "../../ui/example-box";
+import { LANGUAGES, type Language } from "../../words/examples";
+import css from "../home.module.css";
+import { RECORDED } from "./recorded";
+
+export function QuickStart() {
+  const [language, setLanguage] = useState<Language>(LANGUAGES[0]);
+  const [first] = RECORDED;
+  return (
+    <section class={css.section} aria-labelledby="code">
+      <div class={css.sectionHead}>
+        <h2 id="code">One request, one answer</h2>
+        <p>
+          A JSON API with one endpoint to learn. Sandbox addresses always give the same verdict, like a
+          payment provider’s test cards. <a href="/docs">Read the API reference</a>.
+        </p>
+      </div>
+      <div class={css.panes}>
+        <ExampleBox
+          id="start"
+          example={{
+            method: "POST",
+            url: `${API_URL || location.origin}/v1/validate_email`,
+            credential: { header: "X-API-Key", value: "rcpt_live_…" },
+            body: { email: first.email },
+          }}
+          shownKey={undefined}
+          language={language}
+          onLanguage={setLanguage}
+        />
+        <Code
+          caption="Response"
+          text={JSON.stringify({ email: first.email, status: first.status, cached: false }, null, 2)}
+        />
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,62 @@
+// What the service keeps, for how long, and what it doesn't keep.
+import { contactUrl } from "../site";
+import { Page } from "../ui/page";
+import css from "./privacy.module.css";
+
+export default function Privacy() {
+  const contact = contactUrl();
+  return (
+    <Page title="Privacy" lead="What we keep, for how long, and what we don’t keep.">
+      <div class={css.text}>
+        <h2>The addresses you check</h2>
+        <p>
+          They are in no database and in no log. While a check runs, the address is in memory. Then we forget
+          it.
+        </p>
+        <p>
+          So that a repeated check is fast, results are cached for up to an hour under a one-way keyed hash.
+          Nobody can read an address from it.
+        </p>
+        <p>
+          To find out, we look up the address’s domain and ask its mail server. That server sees the address,
+          as it would with any email. We never send a message.
+        </p>
+        <h2>Your account</h2>
+        <p>
+          We keep your email address, the name you enter, a hash of your password (argon2id) and your plan. If
+          you turn on two-factor authentication, we also keep its secret, encrypted, and hashes of your
+          recovery codes.
+        </p>
+        <p>
+          We count how many checks you make each day, because plans have limits. We don’t count or keep which
+          addresses they were.
+        </p>
+        <p>
+          To stop password guessing, we count attempts per account and network, under keyed hashes. They are
+          deleted after a quiet day.
+        </p>
+        <h2>This site</h2>
+        <p>
+          It sets no cookies, has no trackers and loads nothing from others. Your session is in your browser’s
+          storage until you sign out.
+        </p>
+        <h2>Emails we send</h2>
+        <p>
+          Links you ask for, and notices about your account’s security. No newsletters, and no tracking
+          pixels.
+        </p>
+        <h2>Leaving</h2>
+        <p>
+          You can delete your account in the settings. That removes it and everything that belongs to it
+          immediately.
+          {contact !== undefined && (
+            <>
+              {" "}
+              Questions? <a href={contact}>Contact us</a>.
+            </>
+          )}
+        </p>
+      </div>
+    </Page>
+  );
+}

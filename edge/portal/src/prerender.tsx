@@ -1,0 +1,42 @@
+// Run by the build, not by browsers: draws the document of each page as a guest sees it first.
+import { render } from "preact-render-to-string";
+import { App } from "./app";
+import { CONTENTS } from "./contents";
+import { OURS } from "./navigation";
+import { PAGES, type Page } from "./pages";
+import { LocationProvider } from "preact-iso/router";
+import { Main } from "./ui/page";
+import { Shell } from "./ui/shell";
+
+export { PAGES };
+
+/** Whether all of a page is in its document, and not only its frame. */
+export function isDrawn(page: Page): boolean {
+  return "here" in CONTENTS[page.name];
+}
+
+/** The HTML inside `#portal`. */
+export function draw(page: Page, site: string): string {
+  Object.assign(globalThis, { location: new URL(page.path ?? "/404", site) });
+  return render(isDrawn(page) ? <App /> : <Empty page={page} />);
+}
+
+/** What readers without JavaScript see of a page that needs it. */
+function Empty({ page }: { page: Page }) {
+  return (
+    <LocationProvider scope={OURS}>
+      <Shell path={page.path ?? ""}>
+        <Main layout="narrow">
+          <noscript>
+            <h1>{page.title}</h1>
+            <p>This page needs JavaScript. Please turn it on for this site and reload the page.</p>
+            <p>
+              Everything here also works without a browser, over the API. Its{" "}
+              <a href={`${API_URL}/v1/openapi.json`}>OpenAPI document</a> describes how.
+            </p>
+          </noscript>
+        </Main>
+      </Shell>
+    </LocationProvider>
+  );
+}

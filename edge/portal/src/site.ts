@@ -1,0 +1,9 @@
+// What the operator has configured for the build: where people reach them, and what else they publish.
+// Each is absent unless it was set.
+export const contactUrl = () => set(CONTACT_URL);
+export const termsUrl = () => set(TERMS_URL);
+export const statusUrl = () => set(STATUS_URL);
+
+function set(url: string): string | undefined {
+  return url === "" ? undefined : url;
+}

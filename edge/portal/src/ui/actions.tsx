@@ -1,0 +1,7 @@
+// Buttons and links in a row, which wraps where there is no room.
+import type { ComponentChildren } from "preact";
+import css from "./actions.module.css";
+
+export function Actions({ children }: { children: ComponentChildren }) {
+  return <div class={css.actions}>{children}</div>;
+}

@@ -1,0 +1,64 @@
+// One call in the reader's language. Choosing another language changes every example of the page.
+import { useRef } from "preact/hooks";
+import { Copy } from "./copy";
+import { type Example, LANGUAGES, type Language, write } from "../words/examples";
+import css from "./example-box.module.css";
+
+interface ExampleBoxProps {
+  id: string;
+  example: Example;
+  /** What stands in place of the key while it is masked; copying gives the key itself. */
+  shownKey: string | undefined;
+  language: Language;
+  onLanguage: (language: Language) => void;
+}
+
+export function ExampleBox({ id, example, shownKey, language, onLanguage }: ExampleBoxProps) {
+  const tabs = useRef<HTMLDivElement>(null);
+  const { credential } = example;
+  const shown =
+    shownKey === undefined || credential === undefined
+      ? example
+      : { ...example, credential: { ...credential, value: shownKey } };
+
+  function move(event: KeyboardEvent) {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    const next = LANGUAGES[(LANGUAGES.indexOf(language) + step + LANGUAGES.length) % LANGUAGES.length];
+    if (step === 0 || next === undefined) return;
+    event.preventDefault();
+    onLanguage(next);
+    tabs.current?.querySelectorAll("button")[LANGUAGES.indexOf(next)]?.focus();
+  }
+
+  return (
+    <div class={css.example}>
+      <div class={css.head}>
+        <div class={css.tabs} role="tablist" aria-label="Language" ref={tabs} onKeyDown={move}>
+          {LANGUAGES.map((name) => (
+            <button
+              type="button"
+              role="tab"
+              id={`${id}-${name}`}
+              aria-selected={name === language}
+              aria-controls={`${id}-example`}
+              tabIndex={name === language ? 0 : -1}
+              onClick={() => onLanguage(name)}
+            >
+              {name}
+            </button>
+          ))}
+        </div>
+        <Copy text={write(language, example)} what="Example" />
+      </div>
+      <pre
+        class={css.text}
+        id={`${id}-example`}
+        role="tabpanel"
+        aria-labelledby={`${id}-${language}`}
+        tabIndex={0}
+      >
+        <code>{write(language, shown)}</code>
+      </pre>
+    </div>
+  );
+}

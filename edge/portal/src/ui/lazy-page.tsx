@@ -1,0 +1,48 @@
+// A page whose code is fetched when it is opened.
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Actions } from "./actions";
+import { Button } from "./button";
+import { Main } from "./page";
+import { Skeleton } from "./resource";
+import { UnavailableFrame } from "./unavailable";
+
+export function LazyPage({ load }: { load: () => Promise<ComponentType> }) {
+  const [loaded, setLoaded] = useState<{ Component: ComponentType }>();
+  const [failed, setFailed] = useState(false);
+  const [attempt, setAttempt] = useState(0);
+  useEffect(() => {
+    setFailed(false);
+    load().then(
+      (Component) => setLoaded({ Component }),
+      () => setFailed(true),
+    );
+  }, [attempt]);
+  if (failed) return <NotLoaded onRetry={() => setAttempt(attempt + 1)} />;
+  return loaded === undefined ? <Waiting /> : <loaded.Component />;
+}
+
+export function Waiting() {
+  return (
+    <Main layout="narrow" busy>
+      <Skeleton label="Loading the page" bones={["line", "block"]} />
+    </Main>
+  );
+}
+
+/** The network is gone, or a newer portal has replaced the files of this one. */
+function NotLoaded({ onRetry }: { onRetry: () => void }) {
+  return (
+    <Main layout="narrow">
+      <UnavailableFrame heading={<h1>This page couldn’t be loaded</h1>}>
+        <p>Check your connection and try again. If that doesn’t help, reload the whole site.</p>
+        <Actions>
+          <Button kind="primary" onClick={onRetry}>
+            Try again
+          </Button>
+          <Button onClick={() => location.reload()}>Reload the site</Button>
+        </Actions>
+      </UnavailableFrame>
+    </Main>
+  );
+}

@@ -1,0 +1,61 @@
+// Pages that a mailed link opens: they hold its token, use it once, and sign in with what it gives.
+import type { ComponentChildren } from "preact";
+import { useLocation } from "preact-iso/router";
+import { useState } from "preact/hooks";
+import type { Schemas } from "../api/client";
+import { type Greeting, greetWith } from "../greeting";
+import { forgetMailedToken, mailedToken } from "../mailed-token";
+import * as session from "../session";
+import { type Submission, useSubmission } from "./form";
+import { Notice } from "./notice";
+import { Lead, Page } from "./page";
+
+interface MailedLink {
+  /** Whether it can't be used: it has no token, or one that no longer works. */
+  broken: "incomplete" | "useless" | undefined;
+  submission: Submission;
+}
+
+/** `action` uses the token for new credentials, or returns nothing when it needs more first. */
+export function useMailedLink(
+  greeting: Greeting,
+  action: (token: string) => Promise<Schemas["SessionCredentials"] | undefined>,
+): MailedLink {
+  const { route } = useLocation();
+  const [token] = useState(mailedToken);
+  const submission = useSubmission(async () => {
+    if (token === undefined) return;
+    const credentials = await action(token);
+    if (credentials === undefined) return;
+    forgetMailedToken();
+    greetWith(greeting);
+    session.start(credentials);
+    route("/overview", true);
+  });
+  const useless = submission.problem?.code === "invalid_token";
+  return { broken: token === undefined ? "incomplete" : useless ? "useless" : undefined, submission };
+}
+
+interface BrokenLinkProps {
+  broken: "incomplete" | "useless";
+  /** How long such links work, as "an hour". */
+  validity: string;
+  /** The way out. */
+  children: ComponentChildren;
+}
+
+export function BrokenLink({ broken, validity, children }: BrokenLinkProps) {
+  const useless = broken === "useless";
+  return (
+    <Page key="broken" title={useless ? "This link doesn’t work" : "This link is incomplete"} layout="narrow">
+      {useless ? (
+        <Notice tone="bad">
+          <p>It has been used already, a newer one has replaced it, or it’s older than {validity}.</p>
+        </Notice>
+      ) : (
+        <Lead>Open it again from the email, or copy all of it into the address bar.</Lead>
+      )}
+      {children}
+    </Page>
+  );
+}

@@ -1,0 +1,48 @@
+// What people type as an email address: as it is sent, and what is certainly wrong with it.
+
+/** The longest mailbox name and the longest address that mail can have (RFC 5321). */
+const LONGEST_NAME = 64;
+const LONGEST_ADDRESS = 254;
+
+/** Without the blanks and line breaks that come along when an address is copied. */
+export function trimmed(address: string): string {
+  return address.replace(/^[\s\u200b\ufeff]+|[\s\u200b\ufeff]+$/g, "");
+}
+
+/** What is wrong with an address to sign up or sign in with; the service has the last word. */
+export function addressMistake(typed: string): string | undefined {
+  const address = trimmed(typed);
+  if (address === "") return "Enter your email address.";
+  if (/[<>]/.test(address)) return "Enter the address alone, without a name or angle brackets.";
+  return malformed(address);
+}
+
+/** What is wrong with an address to check, which may have a name before it, as in `Ann <ann@…>`. */
+export function checkMistake(typed: string): string | undefined {
+  const given = trimmed(typed);
+  if (given === "") return "Enter the address to check.";
+  if (/[\r\n,;]/.test(given) && (given.match(/@/g) ?? []).length > 1)
+    return "Check one address at a time. This looks like several.";
+  const bracketed = /<([^<>]*)>$/.exec(given)?.[1];
+  return malformed(trimmed(bracketed ?? given));
+}
+
+function malformed(address: string): string | undefined {
+  // A quoted name may hold anything, also another @.
+  if (address.startsWith('"')) return undefined;
+  const parts = address.split("@");
+  if (parts.length === 1) return "This has no @. An email address looks like name@domain.com.";
+  if (parts.length > 2) return "This has more than one @. An email address looks like name@domain.com.";
+  const [name = "", domain = ""] = parts;
+  if (name === "") return "There is nothing before the @.";
+  if (domain === "") return "There is nothing after the @.";
+  if (/\s/.test(address)) return "An email address can’t have spaces in it.";
+  if (address.length > LONGEST_ADDRESS)
+    return `This address is too long: ${address.length} characters, and at most ${LONGEST_ADDRESS} work.`;
+  if (name.length > LONGEST_NAME)
+    return `The part before the @ is too long: ${name.length} characters, and at most ${LONGEST_NAME} work.`;
+  if (name.startsWith(".") || name.endsWith(".") || name.includes(".."))
+    return "The part before the @ can’t start or end with a dot, or have two in a row.";
+  if (domain.startsWith(".") || domain.includes("..")) return "There is a dot too many after the @.";
+  return undefined;
+}

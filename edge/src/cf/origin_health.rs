@@ -1,0 +1,124 @@
+//! Which origins answer. Slow is not hung: a mail server may take the whole budget while the origin in
+//! front of it is well, so a slow origin is asked for its `/health`, and only silence there counts.
+//!
+//! All requests of an isolate share what one of them found out. They share plain data, because a future
+//! that one request started must not be awaited by another. A request that ends in the middle of a check
+//! leaves it without a result; after [`LOST_MS`] another request starts anew.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Milliseconds without a sign of life after which an origin is asked for one.
+pub const SLOW_MS: u64 = 2_000;
+/// Milliseconds of silence at `/health` after which an origin is hung.
+pub const SILENT_MS: u64 = 1_000;
+/// Milliseconds for which a hung origin is asked last.
+const SKIPPED_MS: u64 = 30_000;
+/// A check that should have ended after [`SILENT_MS`] has lost its request.
+const LOST_MS: u64 = SILENT_MS + 500;
+
+/// What is known of each origin, by its URL.
+#[derive(Debug, Default)]
+pub struct OriginHealth(Mutex<HashMap<String, Known>>);
+
+/// Times are milliseconds of the Worker's clock; 0 is never.
+#[derive(Debug, Default, Clone, Copy)]
+struct Known {
+    answered_at: u64,
+    checked_since: u64,
+    skipped_until: u64,
+}
+
+/// What a request that waits for an origin does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// The origin is well: go on waiting for its verdict.
+    Wait,
+    /// The origin is hung: ask another.
+    Leave,
+    /// This request asks for the origin's health.
+    Check,
+    /// Another request is asking: look again soon.
+    Look,
+}
+
+impl OriginHealth {
+    /// Whether the origin was silent a short while ago.
+    pub fn is_skipped(&self, origin: &str, now: u64) -> bool {
+        self.lock().get(origin).is_some_and(|known| now < known.skipped_until)
+    }
+
+    /// What to do about an origin that has been slow. [`Next::Check`] goes to one request at a time.
+    pub fn next(&self, origin: &str, now: u64) -> Next {
+        let mut all = self.lock();
+        let known = all.entry(origin.to_owned()).or_default();
+        if now < known.skipped_until {
+            Next::Leave
+        } else if known.answered_at > 0 && now < known.answered_at.saturating_add(SLOW_MS) {
+            Next::Wait
+        } else if known.checked_since > 0 && now < known.checked_since.saturating_add(LOST_MS) {
+            Next::Look
+        } else {
+            known.checked_since = now;
+            Next::Check
+        }
+    }
+
+    /// The origin has answered, whatever it said.
+    pub fn answered(&self, origin: &str, now: u64) {
+        self.lock().insert(origin.to_owned(), Known { answered_at: now, ..Known::default() });
+    }
+
+    /// The origin was silent when it was asked for its health.
+    pub fn silent(&self, origin: &str, now: u64) {
+        let skipped_until = now.saturating_add(SKIPPED_MS);
+        self.lock().insert(origin.to_owned(), Known { skipped_until, ..Known::default() });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        // Held between two awaits only, in an isolate of one thread: never contended.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LOST_MS, Next, OriginHealth, SKIPPED_MS, SLOW_MS};
+
+    const ORIGIN: &str = "https://origin.example";
+    const NOW: u64 = 1_790_000_000_000;
+
+    #[test]
+    fn one_request_checks_and_the_others_look() {
+        let health = OriginHealth::default();
+        assert_eq!(health.next(ORIGIN, NOW), Next::Check);
+        assert_eq!(health.next(ORIGIN, NOW + 1), Next::Look);
+        assert_eq!(health.next("https://other.example", NOW), Next::Check);
+        health.answered(ORIGIN, NOW + 2);
+        assert_eq!(health.next(ORIGIN, NOW + 3), Next::Wait);
+        assert_eq!(health.next(ORIGIN, NOW + 2 + SLOW_MS), Next::Check, "an answer ages");
+    }
+
+    #[test]
+    fn a_check_whose_request_has_ended_is_done_by_another() {
+        let health = OriginHealth::default();
+        assert_eq!(health.next(ORIGIN, NOW), Next::Check);
+        assert_eq!(health.next(ORIGIN, NOW + LOST_MS - 1), Next::Look);
+        assert_eq!(health.next(ORIGIN, NOW + LOST_MS), Next::Check);
+    }
+
+    #[test]
+    fn a_silent_origin_is_left_and_skipped_until_it_answers_or_the_time_is_over() {
+        let health = OriginHealth::default();
+        health.silent(ORIGIN, NOW);
+        assert!(health.is_skipped(ORIGIN, NOW + SKIPPED_MS - 1));
+        assert_eq!(health.next(ORIGIN, NOW + 1), Next::Leave);
+        assert!(!health.is_skipped(ORIGIN, NOW + SKIPPED_MS));
+        assert_eq!(health.next(ORIGIN, NOW + SKIPPED_MS), Next::Check);
+        health.silent(ORIGIN, NOW);
+        health.answered(ORIGIN, NOW + 5);
+        assert!(!health.is_skipped(ORIGIN, NOW + 5));
+    }
+}

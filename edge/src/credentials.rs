@@ -1,0 +1,12 @@
+//! Everything a caller shows or is given to prove who they are: pure rules, no storage.
+
+pub mod address_hash;
+pub mod api_key;
+mod common_passwords;
+pub mod mailed_token;
+pub mod password;
+pub mod proof;
+pub mod random;
+pub mod recovery_code;
+pub mod session;
+pub mod totp;

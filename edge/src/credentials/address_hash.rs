@@ -1,0 +1,106 @@
+//! Keyed hashes of addresses. A plain hash of an address can be undone by trying addresses; without
+//! the secret these cannot.
+
+use hmac::{Hmac, Mac as _};
+use rcpt_shared::{Address, KeyRing};
+use sha2::Sha256;
+
+use super::mailed_token::TokenHash;
+use crate::account::AccountAddress;
+
+/// What an account is found by: a hash of its address, under the secret that signs and, while there are
+/// two, under the other one too. Each is `kid.` and 64 hexadecimal digits, so that a range of the index
+/// holds everything under one secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountHash {
+    current: String,
+    other: Option<String>,
+}
+
+impl AccountHash {
+    pub fn of(secrets: &KeyRing, address: &AccountAddress) -> Self {
+        let folded = address.folded();
+        let mut hashes = secrets
+            .kids()
+            .zip(secrets.macs())
+            .map(|(kid, mac)| format!("{kid}.{}", keyed(mac, "account", &folded)));
+        Self { current: hashes.next().unwrap_or_default(), other: hashes.next() }
+    }
+
+    /// Of a text that is no address and so has no account.
+    pub fn of_no_address(text: &str) -> Self {
+        Self { current: TokenHash::of(text).as_str().to_owned(), other: None }
+    }
+
+    /// The hash under the secret that signs.
+    pub fn as_str(&self) -> &str {
+        &self.current
+    }
+
+    /// The hash under the other secret, while there is one.
+    pub fn other(&self) -> Option<&str> {
+        self.other.as_deref()
+    }
+}
+
+/// The key under which the verdict about a checked address is cached: 64 hexadecimal digits.
+/// Identical addresses, and only they, share it.
+pub fn of_checked(secrets: &KeyRing, address: &Address) -> String {
+    keyed(secrets.signing_mac(), "verdict", address.normal())
+}
+
+/// The hash that stands for a client's network in a throttle key: 64 hexadecimal digits.
+pub fn of_network(secrets: &KeyRing, network: &str) -> String {
+    keyed(secrets.signing_mac(), "network", network)
+}
+
+fn keyed(mut mac: Hmac<Sha256>, purpose: &str, address: &str) -> String {
+    mac.update(purpose.as_bytes());
+    mac.update(b"\0");
+    mac.update(address.as_bytes());
+    hex::encode(mac.finalize().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AccountHash, of_checked};
+    use crate::account::AccountAddress;
+    use rcpt_shared::{Address, KeyRing};
+
+    fn secret(letter: &str) -> KeyRing {
+        KeyRing::parse(&format!("k:{}", letter.repeat(43))).unwrap()
+    }
+
+    #[test]
+    fn identical_addresses_share_a_hash_and_others_do_not() {
+        let hash = |text| of_checked(&secret("w"), &Address::parse(text).unwrap());
+        assert_eq!(hash("ann@EXAMPLE.org"), hash("ann@example.org"));
+        assert_ne!(hash("Ann@example.org"), hash("ann@example.org"));
+        assert_eq!(hash("ann@bücher.example"), hash("ann@xn--bcher-kva.example"));
+    }
+
+    #[test]
+    fn purposes_and_secrets_are_apart() {
+        let address = "ann@example.org";
+        let checked = |key| of_checked(&secret(key), &Address::parse(address).unwrap());
+        let account = AccountHash::of(&secret("w"), &AccountAddress::parse(address).unwrap());
+        assert_ne!(format!("k.{}", checked("w")), account.as_str());
+        assert_ne!(checked("w"), checked("0"));
+    }
+
+    #[test]
+    fn two_secrets_that_change_places_give_the_same_two_hashes() {
+        let (old, new) = (format!("old:{}", "w".repeat(43)), format!("new:{}", "0".repeat(43)));
+        let hash = |ring: &str| {
+            let address = AccountAddress::parse("ann@example.org").unwrap();
+            AccountHash::of(&KeyRing::parse(ring).unwrap(), &address)
+        };
+        let before = hash(&old);
+        let [joined, swapped] = [format!("{old},{new}"), format!("{new},{old}")].map(|r| hash(&r));
+        assert_eq!((joined.as_str(), before.other()), (before.as_str(), None));
+        assert_eq!(joined.other(), Some(swapped.as_str()));
+        assert_eq!(swapped.other(), Some(before.as_str()));
+        assert_eq!(hash(&new).as_str(), swapped.as_str());
+        assert!(swapped.as_str().starts_with("new."));
+    }
+}

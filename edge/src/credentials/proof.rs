@@ -1,0 +1,55 @@
+//! What a genuine credential says: whose it is, of which kind, and which of the account's successive ones.
+
+use super::{api_key::KeyIdentity, session::Session};
+use crate::{account::AccountId, error::Error};
+
+/// A caller with a genuine API key or session token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    pub account: AccountId,
+    pub proof: Proof,
+}
+
+/// What the caller showed, with the version that must still be the account's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    Key { version: u32 },
+    Session { version: u32 },
+}
+
+impl From<KeyIdentity> for Caller {
+    fn from(key: KeyIdentity) -> Self {
+        Self { account: key.account, proof: Proof::Key { version: key.version } }
+    }
+}
+
+impl From<Session> for Caller {
+    fn from(session: Session) -> Self {
+        Self { account: session.account, proof: Proof::Session { version: session.version } }
+    }
+}
+
+impl Proof {
+    /// How SQL tells the kinds apart.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Key { .. } => "key",
+            Self::Session { .. } => "session",
+        }
+    }
+
+    /// The version of the key or of the session.
+    pub const fn version(self) -> u32 {
+        match self {
+            Self::Key { version } | Self::Session { version } => version,
+        }
+    }
+
+    /// What to answer when the database does not know this key or session any more.
+    pub fn refused(self) -> Error {
+        match self {
+            Self::Key { .. } => Error::invalid_api_key(),
+            Self::Session { .. } => Error::invalid_session(),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Random bytes and identifiers from the runtime's cryptographic generator.
+
+use crate::error::Error;
+
+/// `N` bytes from the runtime's cryptographic generator.
+///
+/// # Errors
+/// [`Error::internal`] when the runtime has none to give.
+pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("random: {error}")))?;
+    Ok(bytes)
+}
+
+/// A fresh 128-bit identifier, 32 hexadecimal digits: request ids, leases, `jti`.
+///
+/// # Errors
+/// As [`bytes`].
+pub fn identifier() -> Result<String, Error> {
+    bytes::<16>().map(hex::encode)
+}

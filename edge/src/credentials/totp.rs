@@ -1,0 +1,212 @@
+//! Time-based one-time codes (RFC 6238): the secret, sealed, and which time step a code belongs to.
+
+use aes_gcm::{
+    Aes256Gcm, Nonce,
+    aead::{Aead as _, KeyInit as _, Payload},
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
+use hmac::{Hmac, Mac as _};
+use rcpt_shared::KeyRing;
+use secrecy::{ExposeSecret as _, SecretBox};
+use sha2::Sha256;
+use totp_rs::{Builder, Secret, Totp};
+
+use crate::account::AccountId;
+
+/// 160 bits, as RFC 4226 §4 recommends.
+pub const SECRET_BYTES: usize = 20;
+const NONCE_BYTES: usize = 12;
+/// Shown by authenticator apps.
+const ISSUER: &str = "rcpt";
+
+/// The secret shared with an authenticator. Hidden from `Debug`.
+#[derive(Debug)]
+pub struct TotpSecret(SecretBox<[u8; SECRET_BYTES]>);
+
+/// A sealed secret cannot be opened: it was sealed for another account or under a lost key.
+#[derive(Debug)]
+pub struct SealError;
+
+impl TotpSecret {
+    pub fn from_random(bytes: [u8; SECRET_BYTES]) -> Self {
+        Self(SecretBox::new(Box::new(bytes)))
+    }
+
+    /// Seals for the database: `kid.nonce||ciphertext`, AES-256-GCM with the account as associated
+    /// data, so that a sealed secret copied to another account does not open.
+    ///
+    /// # Errors
+    /// [`SealError`].
+    pub fn seal(
+        &self,
+        keys: &KeyRing,
+        account: AccountId,
+        nonce: [u8; NONCE_BYTES],
+    ) -> Result<String, SealError> {
+        let (kid, secret) = keys.signing();
+        let account = account.to_string();
+        let payload = Payload { msg: self.0.expose_secret(), aad: account.as_bytes() };
+        let sealed = cipher(secret).encrypt(&Nonce::from(nonce), payload).map_err(|_| SealError)?;
+        Ok(format!("{kid}.{}", STANDARD_NO_PAD.encode([&nonce[..], &sealed].concat())))
+    }
+
+    /// Opens what [`Self::seal`] made.
+    ///
+    /// # Errors
+    /// [`SealError`].
+    pub fn open(keys: &KeyRing, account: AccountId, sealed: &str) -> Result<Self, SealError> {
+        let (kid, sealed) = sealed.split_once('.').ok_or(SealError)?;
+        let secret = keys.secret(kid).ok_or(SealError)?;
+        let sealed = STANDARD_NO_PAD.decode(sealed).map_err(|_| SealError)?;
+        let (nonce, sealed) = sealed.split_first_chunk::<NONCE_BYTES>().ok_or(SealError)?;
+        let account = account.to_string();
+        let payload = Payload { msg: sealed, aad: account.as_bytes() };
+        let bytes = cipher(secret).decrypt(&Nonce::from(*nonce), payload).map_err(|_| SealError)?;
+        Ok(Self::from_random(bytes.try_into().map_err(|_| SealError)?))
+    }
+
+    /// Whether what [`Self::seal`] made is under a secret that is being replaced.
+    pub fn is_outdated(keys: &KeyRing, sealed: &str) -> bool {
+        sealed.split_once('.').is_none_or(|(kid, _)| kid != keys.signing().0)
+    }
+
+    /// For typing into an authenticator: unpadded base32.
+    pub fn to_base32(&self) -> String {
+        Secret::from(self.0.expose_secret().as_slice()).to_base32()
+    }
+
+    /// For scanning: an `otpauth://` URL that names the account by its address.
+    ///
+    /// # Errors
+    /// [`SealError`], which cannot happen with a secret of this length.
+    pub fn otpauth_url(&self, email: &str) -> Result<String, SealError> {
+        // The label separates issuer and account by a colon, so neither may have one; an address has
+        // one only in a quoted local part.
+        let account = email.replace(':', ".");
+        let totp = self.builder().with_account_name(account).with_issuer(Some(ISSUER)).build();
+        totp.and_then(|totp| totp.to_url()).map_err(|_| SealError)
+    }
+
+    /// The time step (RFC 6238 §4.2) that this six-digit code belongs to, if it is the current one or
+    /// a neighbour at `now` (unix seconds).
+    pub fn step_of(&self, code: &str, now: u64) -> Option<u64> {
+        let totp: Totp = self.builder().build().ok()?;
+        totp.check(code, now)
+    }
+
+    /// SHA-1, 6 digits, 30 s, one step of skew: what authenticators assume.
+    fn builder(&self) -> Builder {
+        Builder::new()
+            .with_secret(Secret::from(self.0.expose_secret().as_slice()))
+            .with_digits(6)
+            .with_step_duration(30)
+            .with_skew(1)
+    }
+}
+
+/// The sealing key is derived, so that the ring's secrets may have any length.
+fn cipher(secret: &[u8]) -> Aes256Gcm {
+    let mut derived = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(secret)
+        .unwrap_or_else(|_| hmac::KeyInit::new(&Default::default()));
+    derived.update(b"rcpt totp seal");
+    Aes256Gcm::new(&derived.finalize().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use totp_rs::{Algorithm, Builder, Secret};
+
+    use super::TotpSecret;
+    use crate::account::AccountId;
+    use rcpt_shared::KeyRing;
+
+    const ACCOUNT: AccountId = AccountId::from_u64(7);
+    /// The secret of RFC 6238 appendix B.
+    const RFC: [u8; 20] = *b"12345678901234567890";
+
+    fn keys(kid: &str, letter: &str) -> KeyRing {
+        KeyRing::parse(&format!("{kid}:{}", letter.repeat(43))).unwrap()
+    }
+
+    #[test]
+    fn rfc_6238_appendix_b_vectors_pass() {
+        let seeds: [(Algorithm, &[u8]); 3] = [
+            (Algorithm::SHA1, b"12345678901234567890"),
+            (Algorithm::SHA256, b"12345678901234567890123456789012"),
+            (
+                Algorithm::SHA512,
+                b"1234567890123456789012345678901234567890123456789012345678901234",
+            ),
+        ];
+        for (time, codes) in [
+            (59, ["94287082", "46119246", "90693936"]),
+            (1_111_111_109, ["07081804", "68084774", "25091201"]),
+            (1_111_111_111, ["14050471", "67062674", "99943326"]),
+            (1_234_567_890, ["89005924", "91819424", "93441116"]),
+            (2_000_000_000, ["69279037", "90698825", "38618901"]),
+            (20_000_000_000, ["65353130", "77737706", "47863826"]),
+        ] {
+            for ((algorithm, seed), code) in seeds.into_iter().zip(codes) {
+                let builder = Builder::new().with_algorithm(algorithm).with_digits(8);
+                let totp = builder.with_secret(Secret::from(seed)).build().unwrap();
+                assert_eq!(totp.generate(time).to_string(), code, "{algorithm:?} at {time}");
+            }
+            // Ours are the last six digits of the SHA-1 column.
+            let [sha1, ..] = codes;
+            let (_, six) = sha1.split_at(2);
+            assert_eq!(TotpSecret::from_random(RFC).step_of(six, time), Some(time / 30));
+        }
+    }
+
+    #[test]
+    fn one_step_either_way_is_accepted_and_two_are_not() {
+        let secret = TotpSecret::from_random(RFC);
+        // 287082 belongs to step 1, seconds 30 to 59.
+        for (now, step) in [(0, Some(1)), (29, Some(1)), (59, Some(1)), (89, Some(1)), (90, None)] {
+            assert_eq!(secret.step_of("287082", now), step, "{now}");
+        }
+        for code in ["", "28708", "2870821", "28708a", " 287082", "٢٨٧٠٨٢"] {
+            assert_eq!(secret.step_of(code, 59), None, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn a_sealed_secret_opens_for_its_account_and_key_only() {
+        let sealed = TotpSecret::from_random(RFC).seal(&keys("a", "w"), ACCOUNT, [9; 12]).unwrap();
+        let opened = TotpSecret::open(&keys("a", "w"), ACCOUNT, &sealed).unwrap();
+        assert_eq!(opened.step_of("287082", 59), Some(1));
+        let other = AccountId::from_u64(8);
+        assert!(TotpSecret::open(&keys("a", "w"), other, &sealed).is_err());
+        assert!(TotpSecret::open(&keys("a", "0"), ACCOUNT, &sealed).is_err());
+        assert!(TotpSecret::open(&keys("b", "w"), ACCOUNT, &sealed).is_err());
+        for damaged in ["", "a.", "a.AAAA", sealed.trim_end_matches(char::is_alphanumeric)] {
+            assert!(TotpSecret::open(&keys("a", "w"), ACCOUNT, damaged).is_err(), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn what_the_first_secret_has_not_sealed_is_outdated() {
+        let (old, new) = (format!("old:{}", "w".repeat(43)), format!("new:{}", "0".repeat(43)));
+        let ring = |text: &str| KeyRing::parse(text).unwrap();
+        let sealed = TotpSecret::from_random(RFC).seal(&ring(&old), ACCOUNT, [9; 12]).unwrap();
+        let joined = ring(&format!("{old},{new}"));
+        let swapped = ring(&format!("{new},{old}"));
+        assert!(!TotpSecret::is_outdated(&joined, &sealed));
+        assert!(TotpSecret::is_outdated(&swapped, &sealed));
+        assert!(TotpSecret::open(&swapped, ACCOUNT, &sealed).is_ok());
+    }
+
+    #[test]
+    fn the_url_names_issuer_and_account() {
+        let url = TotpSecret::from_random(RFC).otpauth_url("ann+x@example.org").unwrap();
+        assert!(url.starts_with("otpauth://totp/rcpt:ann"), "{url}");
+        assert!(url.contains("secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"), "{url}");
+        assert!(url.contains("issuer=rcpt"), "{url}");
+    }
+
+    #[test]
+    fn hides_itself_from_debug() {
+        let shown = format!("{:?}", TotpSecret::from_random([b'S'; 20]));
+        assert!(shown.contains("REDACTED") && !shown.contains("83"), "{shown}");
+    }
+}

@@ -1,0 +1,8 @@
+//! What a handler receives: extractors that turn a request into checked, loaded objects.
+
+pub mod caller;
+pub mod client_network;
+pub mod json_body;
+pub mod member;
+pub mod request;
+pub mod second_factor;

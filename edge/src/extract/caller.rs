@@ -1,0 +1,129 @@
+//! Who is calling. A forged key or token ends here, without storage; whether a genuine one is still the
+//! account's own is decided by the statement that acts on its behalf.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, header, request::Parts},
+};
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::{
+    app::App,
+    cf::clock,
+    config::Config,
+    credentials::{
+        api_key::ApiKey,
+        proof::Caller,
+        session::{self, Session},
+    },
+    error::Error,
+};
+
+pub const API_KEY_HEADER: &str = "x-api-key";
+
+/// The token of `Authorization: Bearer`; the scheme's case does not matter (RFC 9110 §11.1).
+fn bearer(headers: &HeaderMap) -> Option<SecretString> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| SecretString::from(token.trim()))
+}
+
+/// `None` where no session token was sent.
+fn session(config: &Config, headers: &HeaderMap, now: u64) -> Option<Result<Session, Error>> {
+    let token = bearer(headers)?;
+    let token = token.expose_secret();
+    if ApiKey::is_meant(token) {
+        return Some(Err(Error::key_as_session()));
+    }
+    let session = session::verify(&config.session_secrets, token, now);
+    Some(session.map_err(|_| Error::invalid_session()))
+}
+
+/// The key or the session; the key wins where both are sent.
+fn identify(config: &Config, headers: &HeaderMap, now: u64) -> Result<Caller, Error> {
+    if let Some(presented) = headers.get(API_KEY_HEADER) {
+        let key = presented.to_str().ok();
+        let identity = key.and_then(|key| ApiKey::verify(&config.api_key_secrets, key));
+        return identity.map(Caller::from).ok_or_else(Error::invalid_api_key);
+    }
+    session(config, headers, now).ok_or_else(Error::missing_api_key)?.map(Caller::from)
+}
+
+impl FromRequestParts<Arc<App>> for Caller {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
+        identify(&app.config, &parts.headers, clock::now())
+    }
+}
+
+/// A session; an API key does not do.
+impl FromRequestParts<Arc<App>> for Session {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
+        session(&app.config, &parts.headers, clock::now()).ok_or_else(Error::missing_session)?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderMap, HeaderValue, header};
+
+    use super::{API_KEY_HEADER, bearer, identify};
+    use crate::{
+        account::AccountId,
+        config::tests::config,
+        credentials::{
+            api_key::{ApiKey, KeyIdentity},
+            proof::Proof,
+            session::{self, Session},
+        },
+    };
+    use secrecy::ExposeSecret as _;
+
+    const NOW: u64 = 1_790_000_000;
+    const ACCOUNT: AccountId = AccountId::from_u64(7);
+
+    fn headers(pairs: &[(&'static str, String)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, String)| {
+            (name.parse().unwrap(), HeaderValue::from_str(value).unwrap())
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn the_scheme_is_bearer_in_any_case_and_nothing_else() {
+        let token = |value: &str| {
+            let headers = headers(&[(header::AUTHORIZATION.as_str(), value.to_owned())]);
+            bearer(&headers).map(|token| token.expose_secret().to_owned())
+        };
+        assert_eq!(token("Bearer abc").as_deref(), Some("abc"));
+        assert_eq!(token("bEARER  abc ").as_deref(), Some("abc"));
+        for other in ["Basic abc", "Bearer", "abc", ""] {
+            assert_eq!(token(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_key_wins_where_both_are_sent_even_when_it_is_wrong() {
+        let config = config();
+        let identity = KeyIdentity { account: ACCOUNT, version: 3 };
+        let key = ApiKey::derive(&config.api_key_secrets, identity).into_text();
+        let session = Session { account: ACCOUNT, version: 5 };
+        let token = session::issue(&config.session_secrets, session, "j".into(), NOW, 60).unwrap();
+        let authorization = ("authorization", format!("Bearer {token}"));
+        let both = headers(&[(API_KEY_HEADER, key), authorization.clone()]);
+        let proof =
+            |headers: &HeaderMap| identify(&config, headers, NOW).map(|caller| caller.proof).ok();
+        assert_eq!(proof(&both), Some(Proof::Key { version: 3 }));
+        assert_eq!(
+            proof(&headers(std::slice::from_ref(&authorization))),
+            Some(Proof::Session { version: 5 })
+        );
+        assert_eq!(proof(&headers(&[(API_KEY_HEADER, "junk".into()), authorization])), None);
+        assert_eq!(proof(&headers(&[])), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! Request bodies: JSON objects of at most 16 KiB.
+
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, Request, rejection::BytesRejection},
+    http::StatusCode,
+};
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+
+/// Bytes a request body may have.
+pub const LIMIT: usize = 16 * 1024;
+
+/// A JSON body of the shape `T`, whatever its `Content-Type` says: `curl -d` need not name one.
+pub struct JsonBody<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let bytes =
+            Bytes::from_request(request, state).await.map_err(|rejection| too_large(&rejection))?;
+        parse(&bytes).map(Self)
+    }
+}
+
+fn too_large(rejection: &BytesRejection) -> Error {
+    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        Error::body_too_large(LIMIT)
+    } else {
+        Error::invalid_body("The request body could not be read.")
+    }
+}
+
+/// # Errors
+/// [`Error::invalid_body`] that says what is wrong. Its text may quote the body: it goes to the caller
+/// and never to the log.
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    // No body is an object without members: what is missing is then named.
+    let bytes = if bytes.is_empty() { b"{}" } else { bytes };
+    // A struct would also take an array of its members in order.
+    if bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{')
+        && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+    {
+        return Err(Error::invalid_body("The request body must be a JSON object."));
+    }
+    // From a text, because members that are ignored may not be UTF-8 otherwise (RFC 8259 §8.1).
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Error::invalid_body("The request body is not JSON."))?;
+    serde_json::from_str(text).map_err(|error| {
+        if error.is_data() {
+            Error::invalid_body(format!("The request body does not fit: {error}."))
+        } else {
+            Error::invalid_body("The request body is not JSON.")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::parse;
+
+    #[derive(Debug, PartialEq, Eq, Deserialize)]
+    struct Body {
+        email: Option<String>,
+    }
+
+    #[test]
+    fn an_empty_body_is_an_empty_object_and_unknown_members_do_not_matter() {
+        assert_eq!(parse::<Body>(b"").unwrap(), Body { email: None });
+        let body = parse::<Body>(br#" {"email": "a", "more": [1]}"#).unwrap();
+        assert_eq!(body, Body { email: Some("a".into()) });
+    }
+
+    #[test]
+    fn the_error_says_what_is_wrong() {
+        for (bytes, text) in [
+            (&b"[\"a\"]"[..], "must be a JSON object"),
+            (b"\"a\"", "must be a JSON object"),
+            (b"{", "is not JSON"),
+            (b"{\"more\": \"\xff\"}", "is not JSON"),
+            (b"{\"email\": 1}", "does not fit"),
+        ] {
+            let error = format!("{:?}", parse::<Body>(bytes).unwrap_err());
+            assert!(error.contains(text) && error.contains("invalid_body"), "{error}");
+        }
+    }
+}

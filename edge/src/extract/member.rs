@@ -1,0 +1,58 @@
+//! A signed-in account, loaded for the handler.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{StatusCode, request::Parts},
+};
+use secrecy::SecretString;
+
+use super::{client_network::ClientNetwork, second_factor::Challenge};
+use crate::{
+    app::App,
+    credentials::{password, session::Session},
+    error::Error,
+    store::accounts::{self, Account},
+    throttle::Key,
+};
+
+/// The account of a session that is not over.
+pub struct Member {
+    pub session: Session,
+    pub account: Account,
+}
+
+impl FromRequestParts<Arc<App>> for Member {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
+        let session = Session::from_request_parts(parts, app).await?;
+        let account = accounts::by_session(&app.database, session).await?;
+        Ok(Self { session, account: account.ok_or_else(Error::invalid_session)? })
+    }
+}
+
+impl Member {
+    /// What a code within a session has to meet.
+    pub fn challenge(&self) -> Challenge<'_> {
+        Challenge::new(&self.account, Key::code(self.account.id), StatusCode::FORBIDDEN)
+    }
+
+    /// Asks for the password again: a session alone must not be enough for what cannot be undone.
+    ///
+    /// # Errors
+    /// [`Error::wrong_password`], or [`Error::throttled`] after too many.
+    pub async fn check_password(
+        &self,
+        app: &App,
+        client: &ClientNetwork,
+        password: &SecretString,
+    ) -> Result<(), Error> {
+        let attempt = client.attempt(app, Key::password(self.account.id)).await?;
+        if !password::verify(password, &self.account.password_hash)? {
+            return Err(Error::wrong_password());
+        }
+        attempt.succeeded(app).await
+    }
+}

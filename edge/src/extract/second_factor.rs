@@ -1,0 +1,81 @@
+//! The code that a person is asked for when two-factor authentication is on.
+
+use axum::http::StatusCode;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::{
+    app::App,
+    cf::clock,
+    credentials::{random, recovery_code::RecoveryCode, totp::TotpSecret},
+    error::Error,
+    mail, store,
+    store::accounts::Account,
+    throttle::Key,
+};
+
+/// Whose code is asked for, and how.
+pub struct Challenge<'a> {
+    account: &'a Account,
+    /// Under which key attempts are counted.
+    key: Key,
+    /// What a missing or wrong code answers: 401 where it signs in, 403 within a session.
+    status: StatusCode,
+}
+
+impl<'a> Challenge<'a> {
+    pub const fn new(account: &'a Account, key: Key, status: StatusCode) -> Self {
+        Self { account, key, status }
+    }
+
+    /// Demands a current code or an unused recovery code, and uses it up. Nothing is demanded while
+    /// two-factor is off.
+    ///
+    /// # Errors
+    /// [`Error::totp_required`], [`Error::totp_invalid`] or [`Error::throttled`].
+    pub async fn meet(&self, app: &App, code: Option<&SecretString>) -> Result<(), Error> {
+        let Some(sealed) = &self.account.totp_secret else { return Ok(()) };
+        let code = code.map(ExposeSecret::expose_secret).filter(|code| !code.is_empty());
+        let code = code.ok_or_else(|| Error::totp_required(self.status))?;
+        let keys = [(self.key.clone(), app.config.throttle.account)];
+        let now = clock::now();
+        let attempt = random::identifier()?;
+        store::throttle::admit(&app.database, &keys, &attempt, now).await?.or_throttled()?;
+        let accepted = match RecoveryCode::parse(code) {
+            Some(recovery_code) => self.use_recovery_code(app, &recovery_code).await?,
+            None => self.use_totp(app, sealed, code, now).await?,
+        };
+        if !accepted {
+            return Err(Error::totp_invalid(self.status));
+        }
+        store::throttle::succeeded(&app.database, &[&self.key], &[], now).await
+    }
+
+    async fn use_totp(&self, app: &App, sealed: &str, code: &str, now: u64) -> Result<bool, Error> {
+        let secret = TotpSecret::open(&app.config.totp_secrets, self.account.id, sealed)
+            .map_err(|_| Error::internal("a TOTP secret does not open"))?;
+        let Some(step) = secret.step_of(code, now) else { return Ok(false) };
+        let accepted = store::two_factor::accept_step(&app.database, self.account.id, step).await?;
+        if accepted && TotpSecret::is_outdated(&app.config.totp_secrets, sealed) {
+            self.seal_anew(app, &secret, sealed).await?;
+        }
+        Ok(accepted)
+    }
+
+    async fn seal_anew(&self, app: &App, secret: &TotpSecret, sealed: &str) -> Result<(), Error> {
+        let fresh = secret
+            .seal(&app.config.totp_secrets, self.account.id, random::bytes()?)
+            .map_err(|_| Error::internal("a TOTP secret cannot be sealed"))?;
+        store::two_factor::reseal(&app.database, self.account.id, sealed, &fresh).await
+    }
+
+    /// Its owner is told first: a code must not go without a mail.
+    async fn use_recovery_code(&self, app: &App, code: &RecoveryCode) -> Result<bool, Error> {
+        let Account { id, email, .. } = self.account;
+        let hash = code.hash(*id);
+        if !store::two_factor::has_recovery_code(&app.database, *id, &hash).await? {
+            return Ok(false);
+        }
+        app.mailer.send(mail::recovery_code_used(&app.config.portal_url).to(email)).await?;
+        store::two_factor::use_recovery_code(&app.database, *id, &hash).await
+    }
+}

@@ -1,0 +1,94 @@
+//! The account itself: shown to its owner, and deleted by them.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, http::StatusCode};
+use chrono::{DateTime, Utc};
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{
+    app::App,
+    cf::clock,
+    error::{Error, PlainError},
+    extract::{client_network::ClientNetwork, json_body::JsonBody, member::Member},
+    store::accounts,
+};
+
+/// Answer of `GET /me`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Account {
+    email: String,
+    /// Empty until it is set.
+    display_name: String,
+    /// Name of the plan.
+    plan: String,
+    /// Whether two-factor authentication is on.
+    two_factor: bool,
+    recovery_codes_left: u32,
+    created_at: DateTime<Utc>,
+}
+
+/// The account
+#[utoipa::path(
+    get, path = "/v1/me", tag = "Account", operation_id = "me",
+    responses(
+        (status = 200, description = "The account", body = Account),
+        (status = 401, description = "No valid session", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn show(Member { account, .. }: Member) -> Result<Json<Account>, Error> {
+    let created_at = DateTime::from_timestamp(account.created_at, 0);
+    Ok(Json(Account {
+        email: account.email,
+        display_name: account.display_name,
+        plan: account.plan,
+        two_factor: account.totp_secret.is_some(),
+        recovery_codes_left: account.recovery_codes_left,
+        created_at: created_at.ok_or_else(|| Error::internal("created_at is out of range"))?,
+    }))
+}
+
+/// Body of `DELETE /me`.
+#[derive(Deserialize, ToSchema)]
+pub struct Deletion {
+    #[schema(value_type = String)]
+    password: SecretString,
+    /// Current code or recovery code, when two-factor authentication is on.
+    #[schema(value_type = Option<String>)]
+    totp_code: Option<SecretString>,
+}
+
+/// Delete the account
+///
+/// Removes everything that belongs to it. The API key and every session end with it. A keyed hash of
+/// the address stays for 30 days, with the number of checks used, so that registering again gives no
+/// fresh allowance.
+#[utoipa::path(
+    delete, path = "/v1/me", tag = "Account", operation_id = "deleteAccount",
+    request_body = Deletion,
+    responses(
+        (status = 204, description = "Deleted"),
+        (status = 400, description = "The body does not fit", body = PlainError),
+        (status = 401, description = "No valid session", body = PlainError),
+        (status = 403, description = "The password is wrong, or a two-factor code is missing or wrong", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    member: Member,
+    client: ClientNetwork,
+    JsonBody(body): JsonBody<Deletion>,
+) -> Result<StatusCode, Error> {
+    member.check_password(&app, &client, &body.password).await?;
+    member.challenge().meet(&app, body.totp_code.as_ref()).await?;
+    if accounts::delete(&app.database, member.session, clock::now()).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(Error::invalid_session())
+    }
+}

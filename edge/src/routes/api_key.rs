@@ -1,0 +1,64 @@
+//! The API key.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{
+    app::App,
+    credentials::api_key::{ApiKey, KeyIdentity},
+    error::{Error, PlainError},
+    extract::{json_body::JsonBody, member::Member},
+    mail,
+    store::accounts,
+};
+
+/// Body of `POST /auth/rotate-api-key`.
+#[derive(Deserialize, ToSchema)]
+pub struct Rotation {
+    /// Current code, when two-factor authentication is on.
+    #[schema(value_type = Option<String>)]
+    totp_code: Option<SecretString>,
+}
+
+/// Answer of `POST /auth/rotate-api-key`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NewApiKey {
+    api_key: String,
+}
+
+/// Replace the API key
+///
+/// The old key stops working at once.
+#[utoipa::path(
+    post, path = "/v1/auth/rotate-api-key", tag = "Account", operation_id = "rotateApiKey",
+    request_body = Rotation,
+    responses(
+        (status = 200, description = "The new key", body = NewApiKey),
+        (status = 400, description = "The body does not fit", body = PlainError),
+        (status = 401, description = "No valid session", body = PlainError),
+        (status = 403, description = "A two-factor code is missing or wrong, or the key is deactivated", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+// The owner is told before it happens: a key must not be replaced without a mail.
+pub async fn rotate(
+    State(app): State<Arc<App>>,
+    member: Member,
+    JsonBody(body): JsonBody<Rotation>,
+) -> Result<Json<NewApiKey>, Error> {
+    if member.account.key_active == 0 {
+        return Err(Error::key_deactivated());
+    }
+    member.challenge().meet(&app, body.totp_code.as_ref()).await?;
+    let notice = mail::key_rotated(&app.config.portal_url);
+    app.mailer.send(notice.to(&member.account.email)).await?;
+    let version = accounts::rotate_key(&app.database, member.session).await?;
+    let version = version.ok_or_else(Error::invalid_session)?;
+    let key = KeyIdentity { account: member.account.id, version };
+    Ok(Json(NewApiKey { api_key: ApiKey::derive(&app.config.api_key_secrets, key).into_text() }))
+}

@@ -1,0 +1,159 @@
+//! The OpenAPI 3.1 document, put together from the handlers' descriptions. In tests only: `make openapi`
+//! writes `edge/openapi.json`, a test compares it, the Worker serves it.
+
+use utoipa::{
+    __dev::{SchemaReferences, Tags},
+    PartialSchema, Path, ToSchema,
+    openapi::{
+        Components, Content, Header, HttpMethod, Info, License, Object, OpenApi, OpenApiBuilder,
+        Paths, Ref, RefOr, Required, Response, ResponseBuilder, Schema, Tag, Type,
+        path::Operation,
+        security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
+    },
+};
+
+use super::descriptions;
+use crate::error::PlainError;
+
+const HEALTH: &str = "Health";
+
+/// One operation, as the attributes of its handler describe it.
+pub struct Description {
+    path: String,
+    methods: Vec<HttpMethod>,
+    operation: Operation,
+    schemas: Vec<(String, RefOr<Schema>)>,
+}
+
+impl Description {
+    pub fn of<P: Path + SchemaReferences + Tags<'static>>() -> Self {
+        let mut schemas = Vec::new();
+        P::schemas(&mut schemas);
+        let mut operation = P::operation();
+        operation.tags = Some(P::tags().into_iter().map(str::to_owned).collect());
+        // Lines of a doc comment are lines of its source, not of the text.
+        let text =
+            |text: String| text.replace("\n\n", "\r").replace('\n', " ").replace('\r', "\n\n");
+        operation.description = operation.description.map(text);
+        Self { path: P::path(), methods: P::methods(), operation, schemas }
+    }
+
+    /// No body is an object without members, so a body that needs none may be absent.
+    fn needs_a_body(&self) -> bool {
+        let body = self.operation.request_body.as_ref();
+        let body = serde_json::to_value(body).unwrap();
+        let name = body["content"]["application/json"]["schema"]["$ref"].as_str().unwrap_or("");
+        self.schemas.iter().any(|(schema, shape)| {
+            let shape = serde_json::to_value(shape).unwrap();
+            name.ends_with(&format!("/{schema}")) && shape["required"].is_array()
+        })
+    }
+
+    /// Adds the answers that every operation like it can give.
+    fn completed(mut self) -> Self {
+        let mut common = Vec::new();
+        let is_needed = self.needs_a_body();
+        if let Some(RefOr::T(body)) = &mut self.operation.request_body {
+            body.required = Some(if is_needed { Required::True } else { Required::False });
+            common.push(("413", "The body is larger than 16 KiB"));
+        }
+        let is_health = self.operation.tags.iter().flatten().any(|tag| tag == HEALTH);
+        if !is_health {
+            common.push(("503", "Temporarily unavailable; nothing was changed"));
+        }
+        let responses = &mut self.operation.responses.responses;
+        for (status, description) in common {
+            responses.insert(status.to_owned(), RefOr::T(plain_error(description)));
+        }
+        for (status, response) in responses {
+            let RefOr::T(response) = response else { continue };
+            if !is_health && ["429", "502", "503"].contains(&status.as_str()) {
+                response.headers.insert("Retry-After".to_owned(), RefOr::T(retry_after()));
+            }
+        }
+        self
+    }
+}
+
+fn plain_error(description: &str) -> Response {
+    let content = Content::new(Some(Ref::from_schema_name(PlainError::name())));
+    ResponseBuilder::new().description(description).content("application/json", content).build()
+}
+
+fn retry_after() -> Header {
+    let mut seconds = Header::new(Object::builder().schema_type(Type::Integer).build());
+    seconds.description = Some("Seconds after which to try again".to_owned());
+    seconds
+}
+
+/// The whole document.
+fn document() -> OpenApi {
+    let mut components = Components::new();
+    components.add_security_scheme(
+        "ApiKey",
+        SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("X-API-Key"))),
+    );
+    components.add_security_scheme(
+        "Session",
+        SecurityScheme::Http(
+            HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build(),
+        ),
+    );
+    components.schemas.insert(PlainError::name().into_owned(), PlainError::schema());
+    let mut paths = Paths::new();
+    for description in descriptions() {
+        let Description { path, methods, operation, schemas } = description.completed();
+        components.schemas.extend(schemas);
+        paths.add_path_operation(path, methods, operation);
+    }
+    let mut info = Info::new("rcpt", "1.0");
+    info.description = Some(
+        "Tells whether an email address can receive mail, and runs the accounts, keys and allowances \
+         around that question."
+            .to_owned(),
+    );
+    info.license = Some(License::new("MIT OR Apache-2.0"));
+    OpenApiBuilder::new()
+        .info(info)
+        .paths(paths)
+        .components(Some(components))
+        .tags(Some(["Validation", "Account", "Two-factor", "Quota", HEALTH].map(Tag::new)))
+        .build()
+}
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+
+/// `make openapi` sets the variable and so writes the file instead.
+#[test]
+fn the_served_document_is_the_one_that_the_handlers_describe() {
+    let generated = document().to_pretty_json().unwrap() + "\n";
+    if std::env::var_os("WRITE_OPENAPI").is_some() {
+        std::fs::write(FILE, &generated).unwrap();
+    }
+    let served = std::fs::read_to_string(FILE).unwrap();
+    assert!(served == generated, "edge/openapi.json is not up to date: run `make openapi`");
+}
+
+#[test]
+fn every_operation_is_described_under_a_path_and_a_name_of_its_own() {
+    let all = descriptions();
+    let mut names = std::collections::BTreeSet::new();
+    for Description { path, methods, operation, .. } in &all {
+        assert!(path.starts_with("/v1/") && methods.len() == 1, "{path}");
+        assert!(operation.summary.is_some() && operation.tags.is_some(), "{path}");
+        assert!(names.insert(operation.operation_id.clone().unwrap()), "{path}");
+    }
+    let document = serde_json::to_value(document()).unwrap();
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    let paths = document["paths"].as_object().unwrap();
+    let described: usize = paths.values().map(|path| path.as_object().unwrap().len()).sum();
+    assert_eq!(described, all.len());
+}
+
+#[test]
+fn no_public_text_sends_the_reader_to_our_own_papers() {
+    let text = std::fs::read_to_string(FILE).unwrap();
+    for word in ["§", "interface", "architecture", "trust", "docs/"] {
+        assert!(!text.contains(word), "{word}");
+    }
+}

@@ -1,0 +1,203 @@
+//! Forgotten, reset and changed passwords.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, http::StatusCode};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{registration::account_address, sessions::SessionCredentials};
+use crate::{
+    account::AccountAddress,
+    app::App,
+    cf::clock,
+    credentials::{
+        address_hash::AccountHash,
+        mailed_token::{MailedToken, RESET_TTL, TokenHash},
+        password, random,
+        session::Session,
+    },
+    error::{Error, PlainError},
+    extract::{
+        client_network::ClientNetwork, json_body::JsonBody, member::Member,
+        second_factor::Challenge,
+    },
+    mail,
+    store::{
+        accounts,
+        mailed_tokens::{self, NewToken, Purpose},
+        passwords,
+        throttle::{self, Admission},
+    },
+    throttle::Key,
+};
+
+/// Body of `POST /auth/forgot-password`.
+#[derive(Deserialize, ToSchema)]
+pub struct Forgotten {
+    email: String,
+}
+
+/// Answer of `POST /auth/forgot-password`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ResetMailed {
+    message: &'static str,
+}
+
+/// Ask for a reset link
+#[utoipa::path(
+    post, path = "/v1/auth/forgot-password", tag = "Account", operation_id = "forgotPassword",
+    request_body = Forgotten,
+    responses(
+        (status = 200, description = "The same answer whether or not the address has an account", body = ResetMailed),
+        (status = 400, description = "Not an email address", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+)]
+// The same answer, after the same work and one mail either way, whether or not the address has an
+// account (docs/trust.md, A1). Asking too often for one address gives the same answer and no further
+// mail: the last link goes on working, so that a stranger who asks again and again cannot keep its
+// owner out (A3).
+pub async fn forgot(
+    State(app): State<Arc<App>>,
+    client: ClientNetwork,
+    JsonBody(body): JsonBody<Forgotten>,
+) -> Result<Json<ResetMailed>, Error> {
+    let address = account_address(&body.email)?;
+    client.pass(&app).await?;
+    let address_hash = AccountHash::of(&app.config.address_secrets, &address);
+    let keys = [(Key::reset_mail(address_hash.as_str()), app.config.throttle.account)];
+    let now = clock::now();
+    let admission = throttle::admit(&app.database, &keys, &random::identifier()?, now).await?;
+    if admission == Admission::Admitted {
+        mail_reset_link(&app, address.as_given(), &address_hash, now).await?;
+    }
+    let message = "Check your email: if the address has an account, the mail has a link, valid for one \
+                   hour, to set a new password.";
+    Ok(Json(ResetMailed { message }))
+}
+
+async fn mail_reset_link(
+    app: &App,
+    recipient: &str,
+    address_hash: &AccountHash,
+    now: u64,
+) -> Result<(), Error> {
+    let token = MailedToken::from_random(random::bytes()?);
+    let stored = NewToken {
+        purpose: Purpose::Reset,
+        hash: token.hash(),
+        expires_at: now.saturating_add(RESET_TTL),
+    };
+    let previous = mailed_tokens::store_reset(&app.database, address_hash, &stored).await?;
+    let mail = match previous {
+        Some(_) => mail::reset(recipient, &app.config.portal_url, &token),
+        None => mail::no_account(recipient, &app.config.portal_url),
+    };
+    let sent = app.mailer.send(mail.to(recipient)).await;
+    if sent.is_err()
+        && let Some(previous) = &previous
+    {
+        mailed_tokens::take_back(&app.database, &stored.hash, previous).await?;
+    }
+    sent
+}
+
+/// Body of `POST /auth/reset-password`.
+#[derive(Deserialize, ToSchema)]
+pub struct Reset {
+    /// The token from the mailed link.
+    #[schema(value_type = String)]
+    token: SecretString,
+    #[schema(value_type = String, min_length = 8, max_length = 128)]
+    password: SecretString,
+    /// Current code or recovery code, when two-factor authentication is on.
+    #[schema(value_type = Option<String>)]
+    totp_code: Option<SecretString>,
+}
+
+/// Set a new password by link
+///
+/// Ends every session and signs in with a new one. Does not bypass two-factor authentication.
+#[utoipa::path(
+    post, path = "/v1/auth/reset-password", tag = "Account", operation_id = "resetPassword",
+    request_body = Reset,
+    responses(
+        (status = 200, description = "Changed and signed in", body = SessionCredentials),
+        (status = 400, description = "Unknown, used, replaced or expired token, or a password that breaks a rule", body = PlainError),
+        (status = 401, description = "A two-factor code is missing or wrong; the link still works", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+)]
+// The owner of the mailbox gets in here whatever strangers have done to the sign-in (docs/trust.md, A3):
+// the only limit is on codes beside this one link. The link is consumed when everything else is right.
+pub async fn reset(
+    State(app): State<Arc<App>>,
+    JsonBody(body): JsonBody<Reset>,
+) -> Result<Json<SessionCredentials>, Error> {
+    let token = TokenHash::of(body.token.expose_secret());
+    let account = accounts::by_reset_token(&app.database, &token, clock::now()).await?;
+    let account = account.ok_or_else(Error::invalid_reset_token)?;
+    check_new_password(&body.password, &account.email)?;
+    let challenge = Challenge::new(&account, Key::reset(token.as_str()), StatusCode::UNAUTHORIZED);
+    challenge.meet(&app, body.totp_code.as_ref()).await?;
+    let hash = password::hash(&body.password, random::bytes()?)?;
+    let notice = mail::password_changed(&app.config.portal_url);
+    app.mailer.send(notice.to(&account.email)).await?;
+    let version = passwords::reset(&app.database, &token, &hash, clock::now()).await?;
+    let version = version.ok_or_else(Error::invalid_reset_token)?;
+    let waits = [Key::sign_in(&account.address_hash), Key::code(account.id)];
+    let [sign_in, code] = &waits;
+    throttle::succeeded(&app.database, &[sign_in, code], &[], clock::now()).await?;
+    let session = Session { account: account.id, version };
+    SessionCredentials::issue(&app, session, account.key_version, account.email)
+}
+
+/// Body of `PUT /auth/password`.
+#[derive(Deserialize, ToSchema)]
+pub struct Change {
+    #[schema(value_type = String)]
+    current_password: SecretString,
+    #[schema(value_type = String, min_length = 8, max_length = 128)]
+    new_password: SecretString,
+}
+
+/// Change the password
+///
+/// Ends every session and signs in with a new one.
+#[utoipa::path(
+    put, path = "/v1/auth/password", tag = "Account", operation_id = "changePassword",
+    request_body = Change,
+    responses(
+        (status = 200, description = "Changed and signed in", body = SessionCredentials),
+        (status = 400, description = "A password that breaks a rule", body = PlainError),
+        (status = 401, description = "No valid session", body = PlainError),
+        (status = 403, description = "The current password is wrong", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn change(
+    State(app): State<Arc<App>>,
+    member: Member,
+    client: ClientNetwork,
+    JsonBody(body): JsonBody<Change>,
+) -> Result<Json<SessionCredentials>, Error> {
+    check_new_password(&body.new_password, &member.account.email)?;
+    member.check_password(&app, &client, &body.current_password).await?;
+    let hash = password::hash(&body.new_password, random::bytes()?)?;
+    let Member { session, account } = member;
+    let notice = mail::password_changed(&app.config.portal_url);
+    app.mailer.send(notice.to(&account.email)).await?;
+    let version = passwords::change(&app.database, session, &account.password_hash, &hash).await?;
+    let version = version.ok_or_else(Error::invalid_session)?;
+    let session = Session { account: account.id, version };
+    SessionCredentials::issue(&app, session, account.key_version, account.email)
+}
+
+fn check_new_password(password: &SecretString, email: &str) -> Result<(), Error> {
+    let address = AccountAddress::parse(email)
+        .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
+    password::check_rules(password, &address).map_err(Error::invalid_password)
+}

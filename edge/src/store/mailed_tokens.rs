@@ -1,0 +1,117 @@
+//! Links mailed to an account, for confirming it and for a new password. An account has at most one of
+//! each: a newer one voids the one before.
+
+use serde::Deserialize;
+
+use super::accounts;
+use crate::{
+    cf::database::{Database, Statement},
+    credentials::{address_hash::AccountHash, mailed_token::TokenHash},
+    error::Error,
+};
+
+/// What a link is for, and which accounts get one.
+#[derive(Debug, Clone, Copy)]
+pub enum Purpose {
+    Confirm,
+    Reset,
+}
+
+impl Purpose {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Confirm => "confirm",
+            Self::Reset => "reset",
+        }
+    }
+
+    const fn state(self) -> &'static str {
+        match self {
+            Self::Confirm => "unconfirmed",
+            Self::Reset => "confirmed",
+        }
+    }
+}
+
+/// A token to be stored.
+#[derive(Debug)]
+pub struct NewToken {
+    pub purpose: Purpose,
+    pub hash: TokenHash,
+    /// Unix seconds.
+    pub expires_at: u64,
+}
+
+/// The link that an account had before a newer one, so that the newer one can be taken back where its
+/// mail cannot be handed over.
+#[derive(Debug, Deserialize)]
+pub struct PreviousLink {
+    hash: Option<String>,
+    expires_at: Option<u64>,
+}
+
+const PREVIOUS: &str = "
+    SELECT t.hash, t.expires_at FROM accounts a
+    LEFT JOIN mailed_tokens t ON t.account_id = a.id AND t.purpose = ?2
+    WHERE a.address_hash = ?1 AND a.state = ?3";
+
+const STORE: &str = "
+    INSERT INTO mailed_tokens (hash, account_id, purpose, expires_at)
+    SELECT ?1, id, ?3, ?5 FROM accounts WHERE address_hash = ?2 AND state = ?4
+    ON CONFLICT (account_id, purpose) DO UPDATE
+      SET hash = excluded.hash, expires_at = excluded.expires_at";
+
+/// Reads the [`PreviousLink`]; no row where the address has no account in the right state.
+pub(super) fn previous(purpose: Purpose, address_hash: &str) -> Statement<'_> {
+    (PREVIOUS, vec![address_hash.into(), purpose.as_str().into(), purpose.state().into()])
+}
+
+pub(super) fn store<'a>(token: &'a NewToken, address_hash: &'a str) -> Statement<'a> {
+    let params = vec![
+        token.hash.as_str().into(),
+        address_hash.into(),
+        token.purpose.as_str().into(),
+        token.purpose.state().into(),
+        token.expires_at.into(),
+    ];
+    (STORE, params)
+}
+
+const CONSUME: &str = "DELETE FROM mailed_tokens WHERE hash = ?1";
+const RESTORE: &str = "UPDATE mailed_tokens SET hash = ?2, expires_at = ?3 WHERE hash = ?1";
+
+pub(super) fn consume(token: &TokenHash) -> Statement<'_> {
+    (CONSUME, vec![token.as_str().into()])
+}
+
+/// Takes a token back: the link before it works again.
+pub(super) fn restore<'a>(token: &'a TokenHash, previous: &'a PreviousLink) -> Statement<'a> {
+    match (&previous.hash, previous.expires_at) {
+        (Some(hash), Some(expires_at)) => {
+            (RESTORE, vec![token.as_str().into(), hash.into(), expires_at.into()])
+        }
+        _ => consume(token),
+    }
+}
+
+/// Stores the token of a reset link; `None` when the address has no confirmed account.
+pub async fn store_reset(
+    database: &Database,
+    address_hash: &AccountHash,
+    token: &NewToken,
+) -> Result<Option<PreviousLink>, Error> {
+    let mut statements = Vec::from_iter(accounts::rekey(address_hash));
+    let first = statements.len();
+    let hash = address_hash.as_str();
+    statements.extend([previous(token.purpose, hash), store(token, hash)]);
+    database.batch(&statements).await?.first(first)
+}
+
+/// Takes back a reset link whose mail could not be handed over.
+pub async fn take_back(
+    database: &Database,
+    token: &TokenHash,
+    previous: &PreviousLink,
+) -> Result<(), Error> {
+    database.run(restore(token, previous)).await
+}

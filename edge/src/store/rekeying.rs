@@ -1,0 +1,102 @@
+//! What a secret that is being replaced has keyed or sealed, put under the one that signs. Signing in and
+//! the like do it for the accounts they touch; this does it for all others, so that the old secret can go.
+
+use rcpt_shared::KeyRing;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    account::{AccountAddress, AccountId},
+    cf::database::Database,
+    credentials::{address_hash::AccountHash, random, totp::TotpSecret},
+    error::Error,
+};
+
+/// Accounts of one statement, and statements of a kind in one run: 50,000 accounts an hour.
+const ROWS: u64 = 500;
+const ROUNDS: usize = 100;
+
+/// `?1` where what one secret has made begins in the index, `?2` where it ends, `?3` the most rows.
+///
+/// Every hash but those under the secret that signs: an address is known, so its hash can be made again
+/// even where the old secret is lost.
+const OTHER_HASHES: &str = "SELECT id, email AS text FROM accounts
+    WHERE address_hash < ?1 OR address_hash >= ?2 LIMIT CAST(?3 AS INTEGER)";
+/// The seals under one secret: only a secret that is still there opens them.
+const SEALS: &str = "SELECT id, totp_secret AS text FROM accounts
+    WHERE totp_secret >= ?1 AND totp_secret < ?2 LIMIT CAST(?3 AS INTEGER)";
+
+/// `?1` a JSON array of what to change.
+const REKEY: &str = "UPDATE OR IGNORE accounts SET address_hash = j.value ->> 'fresh'
+    FROM json_each(?1) j WHERE accounts.id = j.value ->> 'id'";
+const RESEAL: &str = "UPDATE accounts SET totp_secret = j.value ->> 'fresh'
+    FROM json_each(?1) j
+    WHERE accounts.id = j.value ->> 'id' AND totp_secret = j.value ->> 'outdated'";
+
+/// An account, and its address or its sealed secret.
+#[derive(Deserialize)]
+struct Outdated {
+    id: AccountId,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Renewed {
+    id: String,
+    outdated: String,
+    fresh: String,
+}
+
+/// Puts accounts' hashes and seals under the secrets that sign. Returns the failures, each with its
+/// column; the next run goes on.
+pub async fn run(
+    database: &Database,
+    address_secrets: &KeyRing,
+    totp_secrets: &KeyRing,
+) -> Vec<(&'static str, Error)> {
+    let hash = |account: &Outdated| {
+        let address = AccountAddress::parse(&account.text).ok()?;
+        Some(AccountHash::of(address_secrets, &address).as_str().to_owned())
+    };
+    let seal = |account: &Outdated| {
+        let secret = TotpSecret::open(totp_secrets, account.id, &account.text).ok()?;
+        secret.seal(totp_secrets, account.id, random::bytes().ok()?).ok()
+    };
+    let (signing, _) = address_secrets.signing();
+    let hashes = renew(database, signing, [OTHER_HASHES, REKEY], hash).await;
+    let seals = match totp_secrets.kids().nth(1) {
+        Some(other) => renew(database, other, [SEALS, RESEAL], seal).await,
+        None => Ok(()),
+    };
+    let done = [("address_hash", hashes), ("totp_secret", seals)];
+    done.into_iter().filter_map(|(column, done)| Some((column, done.err()?))).collect()
+}
+
+async fn renew(
+    database: &Database,
+    kid: &str,
+    [find, change]: [&'static str; 2],
+    fresh: impl Fn(&Outdated) -> Option<String>,
+) -> Result<(), Error> {
+    // `/` comes right after `.`, which ends a kid.
+    let (from, to) = (format!("{kid}."), format!("{kid}/"));
+    for _ in 0..ROUNDS {
+        let params = vec![(&from).into(), (&to).into(), ROWS.into()];
+        let outdated: Vec<Outdated> = database.batch(&[(find, params)]).await?.all(0)?;
+        let found = outdated.len() as u64;
+        let renewed: Vec<_> = outdated
+            .into_iter()
+            .filter_map(|account| {
+                let fresh = fresh(&account)?;
+                Some(Renewed { id: account.id.to_string(), outdated: account.text, fresh })
+            })
+            .collect();
+        let renewed = serde_json::to_string(&renewed)
+            .map_err(|error| Error::internal(format!("renewed: {error}")))?;
+        let rows = database.batch(&[(change, vec![(&renewed).into()])]).await?;
+        // What cannot be renewed must not be tried for ever.
+        if found < ROWS || rows.changed(0) == 0 {
+            break;
+        }
+    }
+    Ok(())
+}

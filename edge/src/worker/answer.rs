@@ -1,0 +1,79 @@
+//! What every answer carries, and the one log line of a request.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use serde::Serialize;
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use crate::{cf::meter::Expenses, extract::caller::API_KEY_HEADER};
+
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Headers that are the same on every answer of the API: never cached, never framed, never sniffed.
+const FIXED: [(HeaderName, &str); 6] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (header::STRICT_TRANSPORT_SECURITY, "max-age=31536000; includeSubDomains"),
+];
+
+/// Adds the headers that every answer carries.
+pub fn complete(headers: &mut HeaderMap, request_id: &str) {
+    for (name, value) in FIXED {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if let Ok(value) = HeaderValue::from_str(request_id) {
+        headers.insert(REQUEST_ID, value);
+    }
+}
+
+/// Browsers may call from the portal's origin and from nowhere else. There are no cookies to send.
+pub fn cors(portal_url: &str) -> CorsLayer {
+    let origin = HeaderValue::from_str(&origin_of(portal_url)).ok();
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origin))
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            HeaderName::from_static(API_KEY_HEADER),
+        ])
+        .expose_headers([REQUEST_ID, header::RETRY_AFTER])
+}
+
+/// Scheme, host and port of a URL (RFC 6454 §4).
+fn origin_of(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
+    format!("{scheme}://{}", rest.split('/').next().unwrap_or_default())
+}
+
+/// The log line of a request: what was asked and how it ended. No address, no key, no body.
+#[derive(Debug, Serialize)]
+pub struct LogLine<'a> {
+    pub request_id: &'a str,
+    pub method: &'a str,
+    /// The route's path, or the placeholder for a path that has none: paths are the client's to choose.
+    pub route: &'a str,
+    pub status: u16,
+    /// The verdict's status, or the error's code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<&'static str>,
+    #[serde(flatten)]
+    pub expenses: Expenses,
+    /// Linear memory of the instance that served it.
+    pub wasm_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::origin_of;
+
+    #[test]
+    fn the_origin_of_a_portal_is_its_scheme_host_and_port() {
+        assert_eq!(origin_of("https://portal.example/app"), "https://portal.example");
+        assert_eq!(origin_of("http://localhost:8787"), "http://localhost:8787");
+    }
+}

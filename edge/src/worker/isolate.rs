@@ -1,0 +1,122 @@
+//! What one isolate builds once and every request in it shares; and how it serves one.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::MatchedPath,
+    http::Request,
+    middleware::map_response,
+    response::{IntoResponse as _, Response},
+};
+use tower_service::Service as _;
+use worker::{Context, Env};
+
+use super::answer::{self, LogLine};
+use crate::{
+    app::App,
+    cf::{
+        database::Database,
+        deferred::Deferred,
+        in_flight::InFlight,
+        log,
+        mailer::Mailer,
+        meter::{Meter, metered},
+        origin::Origins,
+        shield::Shield,
+        verdict_cache::VerdictCache,
+    },
+    config::Config,
+    credentials::random,
+    error::{self, Error},
+    extract::request::RequestContext,
+    routes,
+};
+
+/// The application over this isolate's bindings, and its router.
+pub struct Isolate {
+    pub app: Arc<App>,
+    router: Router,
+}
+
+static ISOLATE: OnceLock<Result<Isolate, Vec<String>>> = OnceLock::new();
+
+/// Built by the first request, without awaiting anything: a future started by one request must not be
+/// awaited by another.
+///
+/// # Errors
+/// The configuration's mistakes. They last until the next deployment replaces the isolate.
+pub fn of(env: &Env) -> Result<&'static Isolate, &'static [String]> {
+    ISOLATE.get_or_init(|| build(env)).as_ref().map_err(Vec::as_slice)
+}
+
+fn build(env: &Env) -> Result<Isolate, Vec<String>> {
+    let config = Config::read(|name| env.var(name).ok().map(|value| value.to_string()))?;
+    let missing = |error: worker::Error| vec![error.to_string()];
+    let cors = answer::cors(&config.portal_url);
+    let app = Arc::new(App {
+        database: Database::new(env.d1("DB").map_err(missing)?),
+        verdicts: VerdictCache::new(env, &config.portal_url).map_err(missing)?,
+        in_flight: InFlight::default(),
+        origins: Origins::new(&config.origins, &config.ticket_secrets, config.upstream_budget_ms),
+        mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
+        shield: Shield::new(env).map_err(missing)?,
+        config,
+    });
+    let router = routes::router(Arc::clone(&app)).layer(cors).layer(map_response(name_route));
+    Ok(Isolate { app, router })
+}
+
+/// In the log, in place of a path that a client made up.
+const UNKNOWN: &str = "(unknown)";
+
+/// Leaves the route's path on the answer, for the log.
+async fn name_route(path: Option<MatchedPath>, mut response: Response) -> Response {
+    if let Some(path) = path {
+        response.extensions_mut().insert(path);
+    }
+    response
+}
+
+/// Serves one request: gives it an id, routes it, completes its headers and writes its log line.
+pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> Response {
+    let request_id = random::identifier().unwrap_or_default();
+    let deferred = Deferred::new(context);
+    request.extensions_mut().insert(RequestContext { id: request_id.clone(), deferred });
+    let method = request.method().clone();
+    let meter = Arc::new(Meter::default());
+    let mut response = match of(env) {
+        Ok(isolate) => {
+            let Ok(response) = metered(&meter, isolate.router.clone().call(request)).await;
+            response
+        }
+        Err(mistakes) => {
+            Error::unavailable(format!("configuration: {}", mistakes.join("; "))).into_response()
+        }
+    };
+    answer::complete(response.headers_mut(), &request_id);
+    log::line(&LogLine {
+        request_id: &request_id,
+        method: method.as_str(),
+        route: response.extensions().get::<MatchedPath>().map_or(UNKNOWN, MatchedPath::as_str),
+        status: response.status().as_u16(),
+        outcome: error::outcome(&response),
+        expenses: meter.expenses(),
+        wasm_bytes: memory_bytes(),
+        cause: error::cause(&response),
+    });
+    response
+}
+
+/// Linear memory of the instance, in bytes: it grows and never shrinks.
+#[cfg(target_arch = "wasm32")]
+fn memory_bytes() -> usize {
+    // Pages of 64 KiB.
+    core::arch::wasm32::memory_size::<0>() * 65_536
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+const fn memory_bytes() -> usize {
+    0
+}

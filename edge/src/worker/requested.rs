@@ -1,0 +1,41 @@
+//! Confirmation links that an operator has asked for (`make admin`, `resend`).
+
+use crate::{
+    app::App,
+    cf::{clock, log},
+    credentials::{
+        mailed_token::{CONFIRMATION_TTL, MailedToken},
+        random,
+    },
+    error::Error,
+    mail,
+    store::{
+        mailed_tokens::{NewToken, Purpose},
+        registrations,
+    },
+};
+
+/// Emails of one run; the others wait for the next.
+const MOST: u64 = 50;
+
+/// Emails a new link to each of the accounts. An email that cannot be handed over is logged, and the
+/// operator asks again.
+///
+/// # Errors
+/// [`Error::unavailable`] when the database fails.
+pub async fn send(app: &App) -> Result<(), Error> {
+    for account in registrations::take_requested(&app.database, MOST).await? {
+        let token = MailedToken::from_random(random::bytes()?);
+        let stored = NewToken {
+            purpose: Purpose::Confirm,
+            hash: token.hash(),
+            expires_at: clock::now().saturating_add(CONFIRMATION_TTL),
+        };
+        registrations::renew_link(&app.database, &account.address_hash, &stored).await?;
+        let mail = mail::confirm(&account.email, &app.config.portal_url, &token);
+        if let Err(error) = app.mailer.send(mail.to(&account.email)).await {
+            log::failure("requested confirmation", &error);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! The HTTP interface: the route table.
+
+mod batch;
+mod error;
+mod health;
+mod probe;
+mod request_id;
+pub mod serve;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    middleware,
+    routing::{get, post},
+};
+
+use crate::State;
+use error::Error;
+
+/// Octets of a probe's body. An address has at most 254, in JSON six times that.
+const MAX_BODY: usize = 4 * 1_024;
+
+/// Octets of a batch's body: 500 addresses of 254 octets with what JSON puts around them, twice over.
+const MAX_BATCH_BODY: usize = 256 * 1_024;
+
+/// The service, for `main` and for tests.
+pub fn build(state: Arc<State>) -> Router {
+    Router::new()
+        .route("/v1/probe", post(probe::probe))
+        .route("/v1/probe/batch", post(batch::batch).layer(DefaultBodyLimit::max(MAX_BATCH_BODY)))
+        .route("/health", get(health::health))
+        .route("/ready", get(health::ready))
+        .route("/metrics", get(health::metrics))
+        .fallback(|| async { Error::NotFound })
+        .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn(request_id::name))
+        .with_state(state)
+}

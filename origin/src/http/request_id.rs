@@ -1,0 +1,77 @@
+//! The id that joins the logs of edge and origin.
+
+use axum::{
+    extract::Request,
+    http::{HeaderMap, HeaderName, HeaderValue},
+    middleware::Next,
+    response::Response,
+};
+
+pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Longest id believed.
+const MAX_LENGTH: usize = 64;
+
+/// The id that joins the logs of edge and origin. It comes from outside and goes into the log, so it is
+/// held to letters, digits, hyphens and underscores: no address fits in.
+#[derive(Debug, Clone)]
+pub(super) struct RequestId(String);
+
+impl RequestId {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        let fine = (1..=MAX_LENGTH).contains(&text.len()) && text.bytes().all(plain);
+        fine.then(|| Self(text.to_owned()))
+    }
+
+    fn of(headers: &HeaderMap) -> Option<Self> {
+        Self::parse(headers.get(X_REQUEST_ID)?.to_str().ok()?)
+    }
+
+    fn random() -> Self {
+        Self(format!("{:032x}", rand::random::<u128>()))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn write(&self, headers: &mut HeaderMap) {
+        if let Ok(value) = HeaderValue::from_str(&self.0) {
+            headers.insert(X_REQUEST_ID, value);
+        }
+    }
+}
+
+/// Gives every request an id, the caller's if it has one, and every response the same.
+pub(super) async fn name(mut request: Request, next: Next) -> Response {
+    let id = RequestId::of(request.headers()).unwrap_or_else(RequestId::random);
+    request.extensions_mut().insert(id.clone());
+    let mut response = next.run(request).await;
+    if !response.headers().contains_key(X_REQUEST_ID) {
+        id.write(response.headers_mut());
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RequestId;
+
+    #[test]
+    fn an_id_cannot_carry_an_address() {
+        for fine in ["a", "0193-ab_C", &"x".repeat(64)] {
+            assert_eq!(RequestId::parse(fine).unwrap().as_str(), fine);
+        }
+        for bad in ["", "a@b", "a.b", "a b", "a\n", "ä", &"x".repeat(65)] {
+            assert!(RequestId::parse(bad).is_none(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_random_id_is_an_id() {
+        let id = RequestId::random();
+        assert!(RequestId::parse(id.as_str()).is_some());
+        assert_ne!(id.as_str(), RequestId::random().as_str());
+    }
+}

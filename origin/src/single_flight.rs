@@ -1,0 +1,164 @@
+//! Identical questions asked at the same time are asked once, and all who ask get the answer.
+
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use futures_util::future::{FutureExt as _, Shared, WeakShared};
+
+type Asking<V> = Pin<Box<dyn Future<Output = V> + Send>>;
+
+/// A question on its way. All who wait for it drive it, so any of them may leave; when the last one
+/// leaves, it is dropped.
+pub type Flight<V> = Shared<Asking<V>>;
+
+/// The questions on their way, by key: as many entries as there are different questions.
+pub struct SingleFlight<V: Clone>(Arc<Flights<V>>);
+
+struct Flights<V: Clone>(Mutex<HashMap<Arc<str>, Entry<V>>>);
+
+struct Entry<V: Clone> {
+    /// Tells one flight from the next under the same key.
+    number: usize,
+    flight: WeakShared<Asking<V>>,
+}
+
+impl<V: Clone> Default for SingleFlight<V> {
+    fn default() -> Self {
+        Self(Arc::new(Flights(Mutex::default())))
+    }
+}
+
+impl<V: Clone + Send + Sync + 'static> SingleFlight<V> {
+    /// The question for `key` that is on its way, or else a new one. `ask` only makes the future: it is
+    /// called under the lock.
+    pub fn join<F>(&self, key: &str, ask: impl FnOnce() -> F) -> Flight<V>
+    where
+        F: Future<Output = V> + Send + 'static,
+    {
+        static NUMBERS: AtomicUsize = AtomicUsize::new(0);
+        let mut flights = self.0.lock();
+        if let Some(flight) = flights.get(key).and_then(|entry| entry.flight.upgrade()) {
+            return flight;
+        }
+        let key: Arc<str> = Arc::from(key);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let landing = Landing { flights: self.0.clone(), key: key.clone(), number };
+        let asking = ask();
+        let asking: Asking<V> = Box::pin(async move {
+            let _landing = landing;
+            asking.await
+        });
+        let shared = asking.shared();
+        if let Some(flight) = shared.downgrade() {
+            flights.insert(key, Entry { number, flight });
+        }
+        shared
+    }
+
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+}
+
+impl<V: Clone> Flights<V> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Entry<V>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets a question that was answered, or that all have left.
+struct Landing<V: Clone> {
+    flights: Arc<Flights<V>>,
+    key: Arc<str>,
+    number: usize,
+}
+
+impl<V: Clone> Drop for Landing<V> {
+    fn drop(&mut self) {
+        let mut flights = self.flights.lock();
+        // The entry may be a later flight's: the same question, asked again after all had left.
+        if flights.get(&self.key).is_some_and(|entry| entry.number == self.number) {
+            flights.remove(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+        time::Duration,
+    };
+
+    use tokio::{task::JoinSet, time::sleep};
+
+    use super::{Flight, SingleFlight};
+
+    #[derive(Default)]
+    struct World {
+        flights: SingleFlight<u32>,
+        asked: Arc<AtomicUsize>,
+    }
+
+    impl World {
+        fn join(&self) -> Flight<u32> {
+            let asked = self.asked.clone();
+            self.flights.join("a@example.org", || async move {
+                asked.fetch_add(1, Ordering::Relaxed);
+                sleep(Duration::from_secs(1)).await;
+                7
+            })
+        }
+
+        fn asked(&self) -> usize {
+            self.asked.load(Ordering::Relaxed)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hundred_identical_questions_are_asked_once() {
+        let world = World::default();
+        let mut all = JoinSet::new();
+        for _ in 0..100 {
+            all.spawn(world.join());
+        }
+        assert_eq!(all.join_all().await, [7; 100]);
+        assert_eq!(world.asked(), 1);
+        assert!(world.flights.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn when_the_first_leaves_the_others_have_its_answer() {
+        let world = World::default();
+        let first = tokio::spawn(world.join());
+        tokio::task::yield_now().await;
+        let second = tokio::spawn(world.join());
+        tokio::task::yield_now().await;
+        first.abort();
+        assert_eq!(second.await.unwrap(), 7);
+        assert_eq!(world.asked(), 1);
+        assert!(world.flights.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn when_all_leave_it_is_asked_no_more_and_may_be_asked_again() {
+        let world = World::default();
+        let left = tokio::spawn(world.join());
+        tokio::task::yield_now().await;
+        left.abort();
+        assert!(left.await.is_err());
+        assert!(world.flights.is_empty());
+        assert_eq!(world.join().await, 7);
+        assert_eq!(world.asked(), 2);
+    }
+}

@@ -1,0 +1,104 @@
+//! Who we are to a mail server: a HELO name and the addresses that belong to it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::config::SourceAddress;
+
+/// One name we go by. Without an address of a family, the system chooses one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeloIdentity {
+    pub helo_name: String,
+    v4: Option<IpAddr>,
+    v6: Option<IpAddr>,
+}
+
+impl HeloIdentity {
+    /// The identities that `sources` make up, at least one: for each name its nth IPv4 address
+    /// with its nth IPv6 address.
+    pub fn all(helo_name: &str, sources: &[SourceAddress]) -> Vec<Self> {
+        let mut identities: Vec<Self> = Vec::new();
+        for source in sources {
+            let name = source.helo_name.as_deref().unwrap_or(helo_name);
+            let lacks_family = |identity: &&mut Self| {
+                let taken = if source.ip.is_ipv4() { identity.v4 } else { identity.v6 };
+                identity.helo_name == name && taken.is_none()
+            };
+            match identities.iter_mut().find(lacks_family) {
+                Some(identity) => *identity.family(source.ip) = Some(source.ip),
+                None => {
+                    let mut identity = Self { helo_name: name.to_owned(), v4: None, v6: None };
+                    *identity.family(source.ip) = Some(source.ip);
+                    identities.push(identity);
+                }
+            }
+        }
+        if identities.is_empty() {
+            identities.push(Self::unbound(helo_name));
+        }
+        identities
+    }
+
+    /// The name alone: the system chooses the addresses.
+    pub fn unbound(helo_name: &str) -> Self {
+        Self { helo_name: helo_name.to_owned(), v4: None, v6: None }
+    }
+
+    const fn family(&mut self, ip: IpAddr) -> &mut Option<IpAddr> {
+        if ip.is_ipv4() { &mut self.v4 } else { &mut self.v6 }
+    }
+
+    /// The address to connect from.
+    pub const fn source_for(&self, peer: SocketAddr) -> Option<IpAddr> {
+        if peer.is_ipv4() { self.v4 } else { self.v6 }
+    }
+
+    /// The addresses that were configured for it.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.v4.into_iter().chain(self.v6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HeloIdentity, SourceAddress};
+
+    fn identities(sources: &[(&str, Option<&str>)]) -> Vec<(String, Vec<String>)> {
+        let sources: Vec<_> = sources
+            .iter()
+            .map(|(ip, name)| SourceAddress {
+                ip: ip.parse().unwrap(),
+                helo_name: name.map(ToOwned::to_owned),
+            })
+            .collect();
+        HeloIdentity::all("one.example", &sources)
+            .into_iter()
+            .map(|identity| {
+                let addresses = identity.addresses().map(|ip| ip.to_string()).collect();
+                (identity.helo_name, addresses)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_name_goes_with_one_address_of_each_family() {
+        assert_eq!(identities(&[]), [("one.example".to_owned(), vec![])]);
+        let two = Some("two.example");
+        let made = identities(&[
+            ("192.0.2.1", None),
+            ("192.0.2.2", two),
+            ("2001:db8::1", None),
+            ("192.0.2.3", None),
+            ("2001:db8::2", two),
+        ]);
+        let shown: Vec<_> =
+            made.iter().map(|(name, ips)| format!("{name} {}", ips.join(" "))).collect();
+        assert_eq!(
+            shown,
+            [
+                "one.example 192.0.2.1 2001:db8::1",
+                "two.example 192.0.2.2 2001:db8::2",
+                "one.example 192.0.2.3"
+            ]
+        );
+    }
+}

@@ -1,0 +1,5 @@
+//! What the service says of itself: its log, its metrics, and whether port 25 is open.
+
+pub mod log;
+pub mod metrics;
+pub mod port_check;

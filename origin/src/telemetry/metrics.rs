@@ -1,0 +1,158 @@
+//! Counters for `GET /metrics`. No label is ever an address, a domain or a host.
+
+use std::{fmt, sync::atomic::AtomicU64, time::Duration};
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::{Registry, Unit},
+};
+use rcpt_shared::{Stage, Verdict};
+
+use crate::pool::operators;
+
+/// Seconds. A warm local server answers in milliseconds; the budget ends at ten.
+const BUCKETS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.5];
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    status: &'static str,
+    reason: &'static str,
+    stage: &'static str,
+    /// A name of the operators' table, `other`, or `none` where no host was chosen.
+    operator: &'static str,
+}
+
+/// All metrics of the service, and the registry that prints them.
+pub struct Metrics {
+    registry: Registry,
+    probes: Family<Outcome, Counter>,
+    duration: Histogram,
+    in_flight: Gauge,
+    at_capacity: Counter<u64, AtomicU64>,
+    bad_tickets: Counter<u64, AtomicU64>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("rcpt_origin");
+        let probes = Family::default();
+        registry.register("probes", "Verdicts given", probes.clone());
+        let duration = Histogram::new(BUCKETS);
+        registry.register_with_unit(
+            "probe_duration",
+            "Time from ticket to verdict",
+            Unit::Seconds,
+            duration.clone(),
+        );
+        let in_flight = Gauge::default();
+        registry.register("probes_in_flight", "Probes in progress", in_flight.clone());
+        let at_capacity = Counter::default();
+        registry.register("at_capacity", "Probes refused at capacity", at_capacity.clone());
+        let bad_tickets = Counter::default();
+        registry.register("bad_tickets", "Probes refused for their ticket", bad_tickets.clone());
+        Self { registry, probes, duration, in_flight, at_capacity, bad_tickets }
+    }
+}
+
+impl Metrics {
+    /// Counts a probe as in flight until the guard is dropped, be it because the client left.
+    pub fn start(&self) -> InFlight {
+        self.in_flight.inc();
+        InFlight(self.in_flight.clone())
+    }
+
+    pub fn finished(&self, verdict: &Verdict, took: Duration) {
+        let outcome = Outcome {
+            status: verdict.status.as_str(),
+            reason: verdict.reason.as_str(),
+            stage: stage_name(verdict.stage),
+            operator: match verdict.mx_host.as_deref() {
+                Some(host) => operators::known(host).unwrap_or(operators::OTHER),
+                None => "none",
+            },
+        };
+        self.probes.get_or_create(&outcome).inc();
+        self.duration.observe(took.as_secs_f64());
+    }
+
+    pub fn at_capacity(&self) {
+        self.at_capacity.inc();
+    }
+
+    pub fn bad_ticket(&self) {
+        self.bad_tickets.inc();
+    }
+
+    /// The OpenMetrics text.
+    ///
+    /// # Errors
+    /// [`fmt::Error`] never occurs while writing to a `String`.
+    pub fn text(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+/// One probe in progress.
+pub struct InFlight(Gauge);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// The wire form of a stage, for labels and log lines.
+pub const fn stage_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Dns => "dns",
+        Stage::Connect => "connect",
+        Stage::Banner => "banner",
+        Stage::Ehlo => "ehlo",
+        Stage::StartTls => "start_tls",
+        Stage::Mail => "mail",
+        Stage::Rcpt => "rcpt",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rcpt_shared::{Reason, Stage, Status, Verdict};
+
+    use super::{Metrics, stage_name};
+
+    #[test]
+    fn prints_what_was_counted_and_no_host() {
+        let metrics = Metrics::default();
+        let running = metrics.start();
+        let mut verdict = Verdict::new(Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt);
+        verdict.mx_host = Some("aspmx.l.google.com".to_owned());
+        metrics.finished(&verdict, Duration::from_millis(20));
+        metrics.at_capacity();
+        let text = metrics.text().unwrap();
+        for line in [
+            r#"rcpt_origin_probes_total{status="false",reason="no_such_mailbox",stage="rcpt",operator="google"} 1"#,
+            r#"rcpt_origin_probe_duration_seconds_bucket{le="0.025"} 1"#,
+            "rcpt_origin_probes_in_flight 1",
+            "rcpt_origin_at_capacity_total 1",
+            "rcpt_origin_bad_tickets_total 0",
+        ] {
+            assert!(text.lines().any(|printed| printed == line), "{line} not in\n{text}");
+        }
+        assert!(!text.contains("aspmx"));
+        drop(running);
+        assert!(metrics.text().unwrap().contains("rcpt_origin_probes_in_flight 0"));
+    }
+
+    #[test]
+    fn the_name_of_a_stage_is_its_wire_form() {
+        use Stage::{Banner, Connect, Dns, Ehlo, Mail, Rcpt, StartTls};
+        for stage in [Dns, Connect, Banner, Ehlo, StartTls, Mail, Rcpt] {
+            assert_eq!(serde_json::to_value(stage).unwrap(), stage_name(stage));
+        }
+    }
+}

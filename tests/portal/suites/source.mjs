@@ -1,0 +1,17 @@
+// Reads modules of the portal, so that tests and pages have one source for what both name.
+import { buildSync } from "esbuild";
+import { fileURLToPath } from "node:url";
+
+const SOURCES = fileURLToPath(new URL("../../../edge/portal/src", import.meta.url));
+
+/** A module without drawing, by its path in `edge/portal/src`. */
+export function sourceOf(file) {
+  const { outputFiles } = buildSync({
+    absWorkingDir: SOURCES,
+    entryPoints: [file],
+    bundle: true,
+    write: false,
+    format: "esm",
+  });
+  return import(`data:text/javascript,${encodeURIComponent(outputFiles[0].text)}`);
+}

@@ -1,0 +1,102 @@
+// The portal's sentences: short ones, in the words of docs/words.md. They are read from its sources, so
+// that no state of any page is missed.
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { test } from "node:test";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+
+const SOURCES = fileURLToPath(new URL("../../../edge/portal/src", import.meta.url));
+const WORDS = readFileSync(new URL("../../../docs/words.md", import.meta.url), "utf8");
+
+const LONGEST = 25;
+/** They stand within a sentence; all other elements end it. */
+const INLINE = ["a", "b", "code", "em", "span", "strong", "time", "Button"];
+/** Strings with fewer words are names and codes, not sentences. */
+const FEWEST = 3;
+
+const AVOIDED = [...WORDS.split("## Instead of")[1].matchAll(/^\| `([^`]+)` \|/gm)].map(([, word]) => word);
+
+export function suite() {
+  test("no sentence of the portal is longer than 25 words", () => {
+    const sentences = allSentences();
+    assert.ok(sentences.length > 200, `${sentences.length} sentences`);
+    assert.deepEqual(overlong(sentences.map(({ text }) => text)), []);
+  });
+
+  test("the portal uses the words of docs/words.md", () => {
+    assert.ok(AVOIDED.length > 10, `${AVOIDED.length} words`);
+    const found = allSentences().filter(({ text }) => avoidedIn(text).length > 0);
+    assert.deepEqual(found, []);
+  });
+
+  test("these tests see a long sentence and a word to avoid", () => {
+    const long = Array.from({ length: 26 }, () => "word").join(" ");
+    const source = `export const A = () => <p>We <strong>cannot</strong> {x}. Word ${long}.</p>;`;
+    const texts = sentencesOf(ts.createSourceFile("a.tsx", source, ts.ScriptTarget.Latest, true));
+    assert.deepEqual(texts, ["We cannot it.", `Word ${long}.`]);
+    assert.deepEqual(overlong(texts), [`Word ${long}.`]);
+    assert.deepEqual(avoidedIn(texts[0]), ["cannot"]);
+  });
+}
+
+function overlong(texts) {
+  return texts.filter((text) => text.split(" ").length > LONGEST);
+}
+
+/** The words of a text that docs/words.md has others for. A mail server keeps its name. */
+function avoidedIn(text) {
+  const plain = text.toLowerCase().replaceAll("’", "'");
+  return AVOIDED.filter((word) => new RegExp(`\\b${word}\\b(?! servers?\\b)`).test(plain));
+}
+
+function allSentences() {
+  return readdirSync(SOURCES, { recursive: true })
+    .filter((file) => /\.tsx?$/.test(file) && !file.endsWith("schema.ts") && !file.endsWith(".d.ts"))
+    .flatMap((file) => {
+      const text = readFileSync(path.join(SOURCES, file), "utf8");
+      const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+      return sentencesOf(source).map((sentence) => ({ file, text: sentence }));
+    });
+}
+
+/** What a module shows to people: the text of its elements, and its strings of several words. */
+function sentencesOf(source) {
+  const texts = [];
+  const visit = (node) => {
+    if (ts.isImportDeclaration(node)) return;
+    if (ts.isJsxElement(node) || ts.isJsxFragment(node)) {
+      if (!isInline(node) || !isInline(node.parent)) texts.push(...runsOf(node));
+    } else if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) texts.push(node.text);
+    else if (ts.isTemplateExpression(node))
+      texts.push(node.head.text + node.templateSpans.map((span) => `it${span.literal.text}`).join(""));
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return texts
+    .flatMap((text) => text.replace(/\s+/g, " ").split(/(?<=[.?!:;])\s+(?=[A-Z“"(])/))
+    .map((text) => text.trim())
+    .filter((text) => text.split(" ").length >= FEWEST)
+    .filter((text) => /^[A-Z“"{(]|[.?!]$/.test(text));
+}
+
+/** The text of an element, cut where another block begins. */
+function runsOf(element) {
+  const runs = [""];
+  const read = (node) => {
+    if (ts.isJsxText(node)) runs.push(runs.pop() + node.text);
+    else if (ts.isJsxExpression(node)) {
+      const { expression } = node;
+      if (expression !== undefined && ts.isStringLiteral(expression)) runs.push(runs.pop() + expression.text);
+      else runs.push(`${runs.pop()}it`);
+    } else if (isInline(node)) node.children.forEach(read);
+    else runs.push("");
+  };
+  element.children.forEach(read);
+  return runs;
+}
+
+function isInline(node) {
+  return ts.isJsxElement(node) && INLINE.includes(node.openingElement.tagName.getText());
+}

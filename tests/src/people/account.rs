@@ -1,0 +1,138 @@
+//! A person with an account, signed in.
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use super::{Anonymous, Authenticator, Reply, send};
+
+/// Satisfies every password rule.
+pub const PASSWORD: &str = "violet-anchor-77-quarry";
+
+/// A confirmed account, signed in.
+#[derive(Debug, Clone)]
+pub struct Account {
+    pub email: String,
+    pub password: String,
+    /// Session JWT.
+    pub token: String,
+    pub api_key: String,
+    pub anonymous: Anonymous,
+}
+
+impl Account {
+    /// The account of session credentials (interface §2.2).
+    ///
+    /// # Panics
+    /// The reply is not 200 with credentials.
+    pub fn from_credentials(anonymous: &Anonymous, password: &str, reply: &Reply) -> Self {
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let text = |name: &str| match reply.body.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            _ => panic!("no {name} in {}", reply.body),
+        };
+        Self {
+            email: text("email"),
+            password: password.to_owned(),
+            token: text("token"),
+            api_key: text("api_key"),
+            anonymous: anonymous.clone(),
+        }
+    }
+
+    /// `POST /validate_email` with the API key.
+    pub async fn check(&self, address: &str) -> Reply {
+        self.anonymous.check_with_key(&self.api_key, address).await
+    }
+
+    /// `POST /validate_email` with the session.
+    pub async fn check_in_session(&self, address: &str) -> Reply {
+        self.post("/validate_email", &json!({ "email": address })).await
+    }
+
+    /// `GET /me/quota` with the API key.
+    pub async fn quota(&self) -> Reply {
+        let request = self.anonymous.request(Method::GET, "/me/quota");
+        send(request.header("x-api-key", &self.api_key)).await
+    }
+
+    /// The four numbers of `email_checks` in the quota report.
+    ///
+    /// # Panics
+    /// The report has another shape.
+    pub async fn email_checks(&self) -> EmailChecks {
+        let reply = self.quota().await;
+        let checks = reply.body.get("email_checks").cloned().unwrap_or_default();
+        serde_json::from_value(checks).unwrap_or_else(|error| panic!("{error}: {}", reply.body))
+    }
+
+    /// `POST /auth/rotate-api-key`; the account goes on with the key it had.
+    pub async fn rotate_api_key(&self) -> Reply {
+        self.post("/auth/rotate-api-key", &json!({})).await
+    }
+
+    /// `POST /auth/totp/setup`.
+    ///
+    /// # Panics
+    /// The answer is not 200.
+    pub async fn set_up_two_factor(&self) -> Authenticator {
+        let reply = self.post("/auth/totp/setup", &json!({ "password": self.password })).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        Authenticator::new(reply.text("secret"))
+    }
+
+    /// Turns two-factor on, which uses up the current step; with the recovery codes.
+    ///
+    /// # Panics
+    /// Any step does not go as documented.
+    pub async fn enable_two_factor(&self) -> (Authenticator, Vec<String>) {
+        let authenticator = self.set_up_two_factor().await;
+        let reply = self.enable_with(&authenticator.code()).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let codes = reply.body.get("recovery_codes").cloned().unwrap_or_default();
+        (authenticator, serde_json::from_value(codes).expect("recovery codes"))
+    }
+
+    /// `POST /auth/totp/enable`.
+    pub async fn enable_with(&self, code: &str) -> Reply {
+        self.post("/auth/totp/enable", &json!({ "totp_code": code })).await
+    }
+
+    /// `POST /auth/rotate-api-key` with a code.
+    pub async fn rotate_with(&self, code: &str) -> Reply {
+        self.post("/auth/rotate-api-key", &json!({ "totp_code": code })).await
+    }
+
+    /// `GET path` with the session.
+    pub async fn get(&self, path: &str) -> Reply {
+        send(self.request(Method::GET, path)).await
+    }
+
+    /// `POST path` with the session.
+    pub async fn post(&self, path: &str, body: &Value) -> Reply {
+        send(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// `PUT path` with the session.
+    pub async fn put(&self, path: &str, body: &Value) -> Reply {
+        send(self.request(Method::PUT, path).json(body)).await
+    }
+
+    /// `DELETE path` with the session.
+    pub async fn delete(&self, path: &str, body: &Value) -> Reply {
+        send(self.request(Method::DELETE, path).json(body)).await
+    }
+
+    /// A request with the session, to change before it is sent with [`send`].
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.anonymous.request(method, path).bearer_auth(&self.token)
+    }
+}
+
+/// `email_checks` of the quota report (interface §2.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+pub struct EmailChecks {
+    pub daily_allowance: i64,
+    pub used_today: i64,
+    pub left_today: i64,
+    pub welcome_left: i64,
+}

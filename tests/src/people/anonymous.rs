@@ -1,0 +1,98 @@
+//! A caller without credentials.
+
+use std::time::Duration;
+
+use reqwest::{Client, Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use super::{Reply, send};
+
+/// A test that waits longer would wait for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A caller without credentials.
+#[derive(Debug, Clone)]
+pub struct Anonymous {
+    client: Client,
+    url: String,
+}
+
+impl Anonymous {
+    /// Calls the service at `url`, which is without `/v1`.
+    ///
+    /// # Panics
+    /// Never: no TLS backend has to be found.
+    pub fn new(url: &str) -> Self {
+        // No idle connections: they would belong to the runtime of the test that opened them.
+        let client = Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE);
+        let client = client.build().expect("a client");
+        Self { client, url: url.to_owned() }
+    }
+
+    /// As [`Anonymous::new`], but its connections are kept for further requests: for many requests
+    /// within one test.
+    ///
+    /// # Panics
+    /// Never: no TLS backend has to be found.
+    pub fn on_kept_connections(url: &str) -> Self {
+        Self { client: Client::builder().build().expect("a client"), url: url.to_owned() }
+    }
+
+    /// A request to change before it is sent with [`send`]; `path` is below `/v1`.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}/v1{path}", self.url))
+    }
+
+    /// `GET path`.
+    pub async fn get(&self, path: &str) -> Reply {
+        send(self.request(Method::GET, path)).await
+    }
+
+    /// `POST path` with a JSON body.
+    pub async fn post(&self, path: &str, body: &Value) -> Reply {
+        send(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// `POST /auth/register`.
+    pub async fn register(&self, email: &str, password: &str) -> Reply {
+        self.post("/auth/register", &json!({ "email": email, "password": password })).await
+    }
+
+    /// `POST /auth/verify-email`.
+    pub async fn verify_email(&self, token: &str) -> Reply {
+        self.post("/auth/verify-email", &json!({ "token": token })).await
+    }
+
+    /// `POST /auth/login`, without a code.
+    pub async fn login(&self, email: &str, password: &str) -> Reply {
+        self.post("/auth/login", &json!({ "email": email, "password": password })).await
+    }
+
+    /// `POST /auth/login` with a code.
+    pub async fn login_with_code(&self, email: &str, password: &str, code: &str) -> Reply {
+        let body = json!({ "email": email, "password": password, "totp_code": code });
+        self.post("/auth/login", &body).await
+    }
+
+    /// `POST /auth/forgot-password`.
+    pub async fn forgot_password(&self, email: &str) -> Reply {
+        self.post("/auth/forgot-password", &json!({ "email": email })).await
+    }
+
+    /// `POST /auth/reset-password`, without a code.
+    pub async fn reset_password(&self, token: &str, password: &str) -> Reply {
+        let body = json!({ "token": token, "password": password });
+        self.post("/auth/reset-password", &body).await
+    }
+
+    /// `POST /validate_email` with this `X-API-Key`.
+    pub async fn check_with_key(&self, api_key: &str, address: &str) -> Reply {
+        send(self.check_request(api_key, address)).await
+    }
+
+    /// What [`Self::check_with_key`] sends.
+    pub fn check_request(&self, api_key: &str, address: &str) -> RequestBuilder {
+        let request = self.request(Method::POST, "/validate_email");
+        request.header("x-api-key", api_key).json(&json!({ "email": address }))
+    }
+}

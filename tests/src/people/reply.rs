@@ -1,0 +1,41 @@
+//! What the service answered, and the assertions that every test makes about it.
+
+use reqwest::header::HeaderMap;
+use serde_json::{Value, json};
+
+/// An answer: status, headers, and the body as JSON.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+impl Reply {
+    /// Status and body, to be asserted together.
+    pub fn parts(&self) -> (u16, &Value) {
+        (self.status, &self.body)
+    }
+
+    /// Asserts an error of an account operation: this status, and `{detail, code}` with this code and
+    /// nothing else.
+    ///
+    /// # Panics
+    /// It is another answer.
+    pub fn assert_error(&self, status: u16, code: &str, why: &str) {
+        let detail = self.body.get("detail").and_then(Value::as_str).unwrap_or_default();
+        let expected = json!({ "detail": detail, "code": code });
+        assert_eq!(self.parts(), (status, &expected), "{why}");
+        assert!(!detail.is_empty(), "{why}");
+    }
+
+    /// A member of the body as text; empty when absent.
+    pub fn text(&self, member: &str) -> &str {
+        self.body.get(member).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A header as text; empty when absent.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}

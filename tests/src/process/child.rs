@@ -1,0 +1,244 @@
+//! Child processes that cannot outlive us.
+//!
+//! Every child runs under `leash.sh` in a process group of its own, and the leash holds the reading
+//! end of a pipe whose writing end we hold. The kernel closes ours however we end (a panic, Ctrl-C,
+//! `kill -9`, or a test binary whose statics are never dropped), and the leash then ends the group.
+
+use std::{
+    fs::{self, File},
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, bail};
+use nix::{
+    sys::signal::{Signal, killpg},
+    unistd::{Pid, geteuid},
+};
+use tokio::time::{Instant, sleep};
+
+const LEASH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/process/leash.sh");
+const POLL: Duration = Duration::from_millis(20);
+/// Lines of its log that an error about a process shows.
+const SHOWN_LINES: usize = 30;
+
+/// A running program, its output in a file. Dropping it ends it and everything it started.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    leash: Child,
+    /// Closing it ends the program.
+    held: Option<ChildStdin>,
+    log: PathBuf,
+    grace: Duration,
+    ended: Option<ExitStatus>,
+}
+
+impl Process {
+    /// Starts `command`, its output (both streams) in `folder/name.log`. Only program, arguments,
+    /// environment and working directory of `command` count. On the way out the program gets SIGTERM,
+    /// and SIGKILL three seconds later.
+    ///
+    /// # Errors
+    /// The log cannot be created, or there is no `sh`. A missing program shows as exit code 127.
+    pub fn spawn(name: &str, command: &Command, folder: &Path) -> Result<Self> {
+        Self::start(name, command, folder, Duration::from_secs(3), &[])
+    }
+
+    /// As [`Process::spawn`], with another time between SIGTERM and SIGKILL.
+    ///
+    /// # Errors
+    /// As [`Process::spawn`].
+    pub fn spawn_with_grace(
+        name: &str,
+        command: &Command,
+        folder: &Path,
+        grace: Duration,
+    ) -> Result<Self> {
+        Self::start(name, command, folder, grace, &[])
+    }
+
+    /// As [`Process::spawn`], as root: through `sudo` when we are not.
+    ///
+    /// # Errors
+    /// As [`Process::spawn`]; when sudo wants a password the program ends at once, and its log says so.
+    pub fn spawn_as_root(name: &str, command: &Command, folder: &Path) -> Result<Self> {
+        let wrapper: &[&str] = if geteuid().is_root() { &[] } else { &["sudo", "-n"] };
+        Self::start(name, command, folder, Duration::from_secs(3), wrapper)
+    }
+
+    fn start(
+        name: &str,
+        command: &Command,
+        folder: &Path,
+        grace: Duration,
+        wrapper: &[&str],
+    ) -> Result<Self> {
+        let log = folder.join(format!("{name}.log"));
+        let output = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
+        let tenths = grace.as_millis() / 100;
+        let mut words = wrapper.iter().chain(&["sh", LEASH]);
+        let mut leash = Command::new(words.next().context("no words")?);
+        leash.args(words).arg(tenths.to_string()).arg(command.get_program());
+        leash.args(command.get_args());
+        for (key, value) in command.get_envs() {
+            match value {
+                Some(value) => leash.env(key, value),
+                None => leash.env_remove(key),
+            };
+        }
+        if let Some(dir) = command.get_current_dir() {
+            leash.current_dir(dir);
+        }
+        leash.process_group(0).stdin(Stdio::piped());
+        leash.stdout(output.try_clone()?).stderr(output);
+        let mut leash = leash.spawn().with_context(|| match wrapper {
+            [] => format!("starting {name}"),
+            _ => format!("starting {name}: only root may, and there is no sudo"),
+        })?;
+        let held = leash.stdin.take();
+        Ok(Self { name: name.to_owned(), leash, held, log, grace, ended: None })
+    }
+
+    /// Everything the program has written so far.
+    pub fn log(&self) -> String {
+        fs::read(&self.log)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
+    }
+
+    /// Where the program's output goes.
+    pub fn log_path(&self) -> &Path {
+        &self.log
+    }
+
+    /// The last lines of the log, for an error message.
+    pub fn last_lines(&self) -> String {
+        let log = self.log();
+        let lines: Vec<_> = log.lines().collect();
+        let shown = lines.get(lines.len().saturating_sub(SHOWN_LINES)..).unwrap_or_default();
+        format!("{} ({}):\n{}", self.name, self.log.display(), shown.join("\n"))
+    }
+
+    /// The exit status, once the program has ended.
+    pub fn exited(&mut self) -> Option<ExitStatus> {
+        if self.ended.is_none() {
+            self.ended = self.leash.try_wait().ok().flatten();
+        }
+        self.ended
+    }
+
+    /// Waits until `condition` yields a value.
+    ///
+    /// # Errors
+    /// The program ended first, or `limit` passed; the error shows the end of its log.
+    pub async fn wait_until<T>(
+        &mut self,
+        what: &str,
+        limit: Duration,
+        mut condition: impl AsyncFnMut(&Self) -> Option<T>,
+    ) -> Result<T> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(value) = condition(self).await {
+                return Ok(value);
+            }
+            if let Some(status) = self.exited() {
+                bail!("{} ended ({status}) before {what}\n{}", self.name, self.last_lines());
+            }
+            if Instant::now() > deadline {
+                bail!("no {what} from {} within {limit:?}\n{}", self.name, self.last_lines());
+            }
+            sleep(POLL).await;
+        }
+    }
+
+    /// Waits for a line that contains `needle`, and returns it.
+    ///
+    /// # Errors
+    /// As [`Process::wait_until`].
+    pub async fn wait_for_line(&mut self, needle: &str, limit: Duration) -> Result<String> {
+        self.wait_until(&format!("line with {needle:?}"), limit, async |process| {
+            let log = process.log();
+            log.lines().find(|line| line.contains(needle)).map(str::to_owned)
+        })
+        .await
+    }
+
+    /// Waits for the program to end by itself.
+    ///
+    /// # Errors
+    /// It still runs after `limit`.
+    pub async fn wait_for_end(&mut self, limit: Duration) -> Result<ExitStatus> {
+        let deadline = Instant::now() + limit;
+        loop {
+            match self.exited() {
+                Some(status) => return Ok(status),
+                None if Instant::now() > deadline => {
+                    bail!("{} still runs after {limit:?}\n{}", self.name, self.last_lines())
+                }
+                None => sleep(POLL).await,
+            }
+        }
+    }
+
+    /// The process id of a program of this name that the process has started, or is.
+    pub fn member(&self, name: &str) -> Option<u32> {
+        let group = self.group().to_string();
+        fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            // `pid (name) state parent group …`, proc_pid_stat(5).
+            let (pid, rest) = stat.split_once(" (")?;
+            let (comm, rest) = rest.rsplit_once(") ")?;
+            let is_member = comm == name && rest.split(' ').nth(2) == Some(group.as_str());
+            is_member.then(|| pid.parse().ok())?
+        })
+    }
+
+    /// SIGTERM now; returns without waiting. Follow with [`Process::wait_for_end`].
+    pub fn terminate(&mut self) {
+        self.held = None;
+    }
+
+    /// `kill -9` of the program and all it started, and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.signal_group(Signal::SIGKILL);
+        self.ended = self.leash.wait().ok().or(self.ended);
+    }
+
+    /// The exit code, or 128 + the signal, as a shell would report it.
+    pub fn code(status: ExitStatus) -> i32 {
+        status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        // ESRCH: nobody is left. EPERM: root's, and the leash does it.
+        let _ = killpg(self.group(), signal);
+    }
+
+    /// The process group that the program and all it starts are in.
+    pub fn group_id(&self) -> i32 {
+        self.group().as_raw()
+    }
+
+    fn group(&self) -> Pid {
+        Pid::from_raw(self.leash.id().cast_signed())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.terminate();
+        let patience = self.grace + Duration::from_secs(2);
+        let mut waited = Duration::ZERO;
+        while self.exited().is_none() && waited < patience {
+            thread::sleep(POLL);
+            waited += POLL;
+        }
+        self.signal_group(Signal::SIGKILL);
+        let _ = self.leash.try_wait();
+    }
+}

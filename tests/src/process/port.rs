@@ -1,0 +1,32 @@
+//! Free ports.
+
+use std::{
+    net::{Ipv4Addr, TcpListener, UdpSocket},
+    process,
+    sync::atomic::{AtomicU16, Ordering},
+};
+
+/// Below Linux's ephemeral range (32768–60999), so that no outgoing connection takes a port between
+/// the moment it is handed out and the moment it is listened on.
+const FIRST: u16 = 20_000;
+const COUNT: u16 = 12_000;
+
+/// A TCP and UDP port that nobody listens on, on any loopback address. Never the same one twice in a
+/// process; other processes start looking elsewhere.
+///
+/// # Panics
+/// All 12,000 candidates are taken.
+pub fn free() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let start = process::id().wrapping_mul(61) % u32::from(COUNT);
+    for _ in 0..COUNT {
+        let offset = start + u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = FIRST + u16::try_from(offset % u32::from(COUNT)).expect("below COUNT");
+        // The wildcard address is refused while anyone listens on a specific one.
+        let any = (Ipv4Addr::UNSPECIFIED, port);
+        if TcpListener::bind(any).is_ok() && UdpSocket::bind(any).is_ok() {
+            return port;
+        }
+    }
+    panic!("no free port in {FIRST}..{}", FIRST + COUNT);
+}

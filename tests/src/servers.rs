@@ -1,0 +1,25 @@
+//! The servers that the service talks to: Debian's mail and name servers, our own mail servers that
+//! follow a script, and an origin that fails as it is told.
+
+mod certificate;
+mod chroot;
+mod exim;
+mod fake_origin;
+pub mod hostile;
+mod nsd;
+mod opensmtpd;
+mod postfix;
+mod postgrey;
+pub mod sandbox;
+pub mod sendmail;
+mod smtp_server;
+
+pub use exim::Exim;
+pub use fake_origin::{Conduct, FakeOrigin};
+pub use nsd::Nsd;
+pub use opensmtpd::OpenSmtpd;
+pub use postfix::Postfix;
+pub use postgrey::Postgrey;
+pub use sandbox::Sandbox;
+pub use sendmail::Sendmail;
+pub use smtp_server::{Answer, SmtpServer};

@@ -1,0 +1,92 @@
+//! Mail servers that Debian does not let be installed beside Postfix. `tools/install` unpacks each with
+//! its libraries; here it runs in a root of its own (chroot(2)) where its paths are the packaged ones
+//! and its users exist, while the machine has neither.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::process::{Process, folder};
+
+/// What there is in the root besides the package, and what is run in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Chroot<'a> {
+    /// The Debian package.
+    pub package: &'a str,
+    /// Name and id of its users, each with a group of the same name and id.
+    pub users: &'a [(&'a str, u32)],
+    /// Paths without the leading `/`, and contents; they are root's.
+    pub files: &'a [(&'a str, String)],
+    /// Paths and the id of the user they belong to; those that do not exist become folders.
+    pub owned: &'a [(&'a str, u32)],
+    /// Program, with its path in the root, and arguments; it stays in the foreground.
+    pub command: &'a [&'a str],
+}
+
+impl Chroot<'_> {
+    /// Starts the command, its output in `folder/package.log`. root or `sudo` is needed. `prepare` may
+    /// put more files into the folder that is copied into the root.
+    ///
+    /// # Errors
+    /// The package is not there, or a file cannot be written.
+    pub fn start(&self, prepare: impl FnOnce(&Path) -> Result<()>) -> Result<Process> {
+        let package = folder::tools().join(self.package);
+        ensure!(package.is_dir(), "no {}: `tools/install apt` unpacks it", package.display());
+        let scratch = folder::scratch(self.package)?;
+        let files = scratch.join("files");
+        for (path, text) in self.files.iter().chain(&self.databases()) {
+            write(&files.join(path), text)?;
+        }
+        prepare(&files)?;
+        let mut command = Command::new("sh");
+        command.args(["-c", RUN]).args([scratch.join("root"), package, files]);
+        command.arg(self.owned.len().to_string());
+        for (path, user) in self.owned {
+            command.arg(path).arg(user.to_string());
+        }
+        command.args(self.command);
+        Process::spawn_as_root(self.package, &command, &scratch)
+    }
+
+    /// passwd(5) and group(5).
+    fn databases(&self) -> [(&'static str, String); 2] {
+        let mut passwd = "root:x:0:0:root:/:/bin/false\n".to_owned();
+        let mut group = "root:x:0:\n".to_owned();
+        for (name, id) in self.users {
+            let _ = writeln!(passwd, "{name}:x:{id}:{id}::/var/mail:/bin/false");
+            let _ = writeln!(group, "{name}:x:{id}:");
+        }
+        [("etc/passwd", passwd), ("etc/group", group)]
+    }
+}
+
+fn write(path: &PathBuf, text: &str) -> Result<()> {
+    fs::create_dir_all(path.parent().unwrap_or(path))?;
+    fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+}
+
+/// Arguments: the root to make, the package, the files, how many are owned, each with its owner, and the
+/// command. What is copied becomes root's, and keeps its mode: Exim is setuid. `wait` comes back at the
+/// signal, and again at the server's end.
+const RUN: &str = r#"
+cp -R --preserve=mode "$1" "$0" && cp -R "$2/." "$0" && mkdir -p "$0/dev" && : > "$0/dev/null" || exit
+root=$0 owned=$3
+shift 3
+while [ "$owned" -gt 0 ]; do
+  [ -e "$root/$1" ] || mkdir -p "$root/$1" || exit
+  chown -R "$2:$2" "$root/$1" || exit
+  owned=$((owned - 1))
+  shift 2
+done
+/usr/sbin/chroot "$root" "$@" &
+server=$!
+trap 'kill $server' TERM
+wait $server
+wait $server
+rm -rf "$root"
+"#;

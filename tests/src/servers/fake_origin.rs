@@ -1,0 +1,253 @@
+//! An origin that does what a test tells it to, for everything that the real one does only when it is
+//! broken: bare TCP, so that it can also be broken below HTTP.
+
+use std::{
+    collections::BTreeMap,
+    net::Ipv4Addr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use rcpt_shared::{Reason, Stage, Status, Verdict};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    people::{Account, Reply},
+    process::{port, runtime},
+};
+
+const LIMIT: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(10);
+
+/// What the origin does about a probe.
+#[derive(Debug, Clone)]
+pub enum Conduct {
+    /// 200 with a whole verdict of this status.
+    Verdict(Status),
+    /// This HTTP status with this body.
+    Answer(u16, &'static str),
+    /// These bytes and the end of the connection, HTTP or not.
+    Bytes(&'static str),
+    /// Nothing, until the other side leaves.
+    Silence,
+    /// Nothing until the test calls [`FakeOrigin::release`] for the address.
+    Hold,
+}
+
+/// A probe as it arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probe {
+    pub address: String,
+    /// The bearer token.
+    pub ticket: String,
+    /// The whole body.
+    pub body: String,
+}
+
+type Released = watch::Sender<BTreeMap<String, Conduct>>;
+
+/// A running fake; dropping it closes its port.
+#[derive(Debug)]
+pub struct FakeOrigin {
+    /// `http://127.0.0.1:PORT`
+    pub url: String,
+    probes: Arc<Mutex<Vec<Probe>>>,
+    released: Arc<Released>,
+    health: Arc<Health>,
+    task: JoinHandle<()>,
+}
+
+/// What it does about `GET /health`.
+#[derive(Debug, Default)]
+struct Health {
+    asked: AtomicUsize,
+    is_hung: AtomicBool,
+}
+
+impl FakeOrigin {
+    /// Listens on a free port and asks `rule` about the address of each probe. `/health` is up.
+    ///
+    /// # Panics
+    /// The port cannot be listened on.
+    pub fn start(rule: impl Fn(&str) -> Conduct + Send + Sync + 'static) -> Self {
+        let port = port::free();
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
+        listener.set_nonblocking(true).expect("a nonblocking listener");
+        let probes = Arc::default();
+        let released = Arc::new(Released::new(BTreeMap::new()));
+        let health = Arc::<Health>::default();
+        let world =
+            Arc::new((rule, Arc::clone(&probes), Arc::clone(&released), Arc::clone(&health)));
+        let task = runtime::spawn(async move {
+            let listener = TcpListener::from_std(listener).expect("a nonblocking listener");
+            loop {
+                let Ok((stream, _)) = listener.accept().await else { continue };
+                let world = Arc::clone(&world);
+                tokio::spawn(async move {
+                    let (rule, probes, released, health) = &*world;
+                    // An error is the client's leaving.
+                    converse(stream, rule, probes, released, health).await.ok()
+                });
+            }
+        });
+        Self { url: format!("http://127.0.0.1:{port}"), probes, released, health, task }
+    }
+
+    /// From now on, or until then, `/health` is taken and never answered.
+    pub fn hang(&self, is_hung: bool) {
+        self.health.is_hung.store(is_hung, Relaxed);
+    }
+
+    /// How often `/health` has been asked for.
+    pub fn health_checks(&self) -> usize {
+        self.health.asked.load(Relaxed)
+    }
+
+    /// Every probe so far, in the order they came.
+    pub fn probes(&self) -> Vec<Probe> {
+        self.probes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How often this address has been asked for.
+    pub fn probes_of(&self, address: &str) -> usize {
+        let probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        probes.iter().filter(|probe| probe.address == address).count()
+    }
+
+    /// Waits until this address has been asked for.
+    ///
+    /// # Panics
+    /// It is not, within ten seconds.
+    pub async fn wait_for_probe(&self, address: &str) {
+        let deadline = Instant::now() + LIMIT;
+        while self.probes_of(address) == 0 {
+            assert!(Instant::now() < deadline, "no probe of {address} within {LIMIT:?}");
+            sleep(POLL).await;
+        }
+    }
+
+    /// Starts a check of an address that the rule holds, and returns once the probe is here: the check is
+    /// then in the middle of its work.
+    ///
+    /// # Panics
+    /// As [`FakeOrigin::wait_for_probe`].
+    pub async fn hold(&self, account: &Account, address: &str) -> JoinHandle<Reply> {
+        let (account, owned) = (account.clone(), address.to_owned());
+        let check = tokio::spawn(async move { account.check(&owned).await });
+        self.wait_for_probe(address).await;
+        check
+    }
+
+    /// Lets the probes of this address go on: those that are held, and those to come.
+    pub fn release(&self, address: &str, conduct: Conduct) {
+        self.released.send_modify(|all| {
+            all.insert(address.to_owned(), conduct);
+        });
+    }
+}
+
+impl Drop for FakeOrigin {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn converse(
+    mut stream: TcpStream,
+    rule: &(impl Fn(&str) -> Conduct + Sync),
+    probes: &Mutex<Vec<Probe>>,
+    released: &Released,
+    health: &Health,
+) -> Result<()> {
+    let request = read_request(&mut stream).await?;
+    if request.head.starts_with("GET /health ") {
+        health.asked.fetch_add(1, Relaxed);
+        if health.is_hung.load(Relaxed) {
+            tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
+            return Ok(());
+        }
+        return Ok(stream.write_all(http(200, r#"{"status":"up"}"#).as_bytes()).await?);
+    }
+    ensure!(request.head.starts_with("POST /v1/probe "), "unknown request: {}", request.head);
+    let body: Value = serde_json::from_str(&request.body)?;
+    let address = body.get("address").and_then(Value::as_str).context("no address")?;
+    let ticket = request.header("authorization").and_then(|value| value.split(' ').nth(1));
+    let probe = Probe {
+        address: address.to_owned(),
+        ticket: ticket.unwrap_or_default().to_owned(),
+        body: request.body.clone(),
+    };
+    probes.lock().unwrap_or_else(PoisonError::into_inner).push(probe);
+    let mut conduct = rule(address);
+    if matches!(conduct, Conduct::Hold) {
+        let mut released = released.subscribe();
+        let all = released.wait_for(|all| all.contains_key(address)).await?;
+        conduct = all.get(address).cloned().context("released")?;
+    }
+    let answer = match conduct {
+        Conduct::Verdict(status) => http(200, &verdict(status)?),
+        Conduct::Answer(status, body) => http(status, body),
+        Conduct::Bytes(bytes) => bytes.to_owned(),
+        Conduct::Silence | Conduct::Hold => {
+            tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
+            return Ok(());
+        }
+    };
+    stream.write_all(answer.as_bytes()).await?;
+    Ok(stream.shutdown().await?)
+}
+
+fn verdict(status: Status) -> Result<String> {
+    Ok(serde_json::to_string(&Verdict::new(status, Reason::Accepted, Stage::Rcpt))?)
+}
+
+fn http(status: u16, body: &str) -> String {
+    format!(
+        "HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+struct Request {
+    head: String,
+    body: String,
+}
+
+impl Request {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+}
+
+async fn read_request(stream: &mut TcpStream) -> Result<Request> {
+    let mut bytes = Vec::new();
+    let end = loop {
+        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break end;
+        }
+        ensure!(stream.read_buf(&mut bytes).await? > 0, "the request ended early");
+    };
+    let mut body = bytes.split_off(end + 4);
+    let mut request = Request { head: String::from_utf8(bytes)?, body: String::new() };
+    let length = request.header("content-length").unwrap_or("0").parse()?;
+    while body.len() < length {
+        ensure!(stream.read_buf(&mut body).await? > 0, "the body ended early");
+    }
+    request.body = String::from_utf8(body)?;
+    Ok(request)
+}

@@ -1,0 +1,59 @@
+//! Postgrey: greylisting as a service of its own, which mail servers ask about each recipient.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+
+use crate::process::{Process, folder, port};
+
+const START: Duration = Duration::from_secs(30);
+
+/// A running postgrey, which has seen nobody yet.
+#[derive(Debug)]
+pub struct Postgrey {
+    _process: Process,
+    address: SocketAddr,
+}
+
+impl Postgrey {
+    /// Starts it as root, by whom it is started on Debian. A sender and recipient are let through once
+    /// `delay` has passed since they were first seen.
+    ///
+    /// # Errors
+    /// It is not installed or does not start; the error shows its log.
+    pub async fn start(delay: Duration) -> Result<Self> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
+        // Removed by `RUN`: what comes to be in it is root's.
+        let database = TempDir::with_prefix("rcpt-postgrey-").context("creating a folder")?.keep();
+        let mut command = Command::new("sh");
+        command.args(["-c", RUN]).arg(database).arg(address.to_string());
+        command.arg(delay.as_secs().to_string());
+        let mut process =
+            Process::spawn_as_root("postgrey", &command, &folder::scratch("postgrey")?)?;
+        process
+            .wait_until("open port", START, async |_| TcpStream::connect(address).await.ok())
+            .await?;
+        Ok(Self { _process: process, address })
+    }
+
+    /// Where it answers, in the protocol of Postfix's policy delegation.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// `wait` comes back at the signal, and again at postgrey's end.
+const RUN: &str = r#"
+/usr/sbin/postgrey --inet="$1" --dbdir="$0" --delay="$2" --user=root --group=root &
+postgrey=$!
+trap 'kill $postgrey' TERM
+wait $postgrey
+wait $postgrey
+rm -rf "$0"
+"#;

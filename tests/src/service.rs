@@ -1,0 +1,17 @@
+//! The service itself: edge and origin as they are shipped, alone or wired to each other, with their
+//! accounts, mails, secrets and storage open to a test.
+
+mod accounts;
+pub mod clock;
+pub mod edge;
+pub mod forgery;
+mod mailbox;
+pub mod origin;
+pub mod secret;
+pub mod shim;
+pub mod stack;
+
+pub use edge::Edge;
+pub use mailbox::{Mail, Mailbox};
+pub use origin::Origin;
+pub use stack::Stack;

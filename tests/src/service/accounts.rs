@@ -1,0 +1,129 @@
+//! The accounts of an edge, seen from both sides: made as a person makes them, and looked into and
+//! changed in D1.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use super::{Edge, Mail};
+use crate::people::{Account, Anonymous, Authenticator, PASSWORD};
+
+impl Edge {
+    /// A caller without credentials.
+    pub fn anonymous(&self) -> Anonymous {
+        Anonymous::new(&self.url)
+    }
+
+    /// An address that nothing has been registered with yet.
+    pub fn new_email(&self) -> String {
+        static COUNT: AtomicUsize = AtomicUsize::new(1);
+        format!("person-{}@rcpt-tests.net", COUNT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Registers a new address with [`PASSWORD`], and returns it and the mail that came.
+    ///
+    /// # Panics
+    /// The answer is not 201, or no mail comes.
+    pub async fn registered(&self) -> (String, Mail) {
+        let email = self.new_email();
+        let mail = self.register(&email).await;
+        (email, mail)
+    }
+
+    async fn register(&self, email: &str) -> Mail {
+        let reply = self.anonymous().register(email, PASSWORD).await;
+        assert_eq!(reply.status, 201, "{}", reply.body);
+        let mail = self.mailbox().wait_for_mail(email).await;
+        mail.unwrap_or_else(|error| panic!("{error:#}\n{}", self.process.last_lines()))
+    }
+
+    /// A new account: registered, the mailed link used, signed in by it.
+    ///
+    /// # Panics
+    /// Any step does not go as documented.
+    pub async fn account(&self) -> Account {
+        self.account_of(&self.new_email()).await
+    }
+
+    /// As [`Edge::account`], of this address.
+    ///
+    /// # Panics
+    /// Any step does not go as documented.
+    pub async fn account_of(&self, email: &str) -> Account {
+        let mail = self.register(email).await;
+        let anonymous = self.anonymous();
+        let reply = anonymous.verify_email(mail.token().expect("a token in the mail")).await;
+        Account::from_credentials(&anonymous, PASSWORD, &reply)
+    }
+
+    /// Changes an account's row: `"plan = 'unlimited'"`, `"welcome_left = 0"`.
+    ///
+    /// # Panics
+    /// D1 refuses, or there is no such account.
+    pub async fn set(&self, email: &str, assignments: &str) {
+        let sql = format!("UPDATE accounts SET {assignments} WHERE email = ? RETURNING id");
+        let rows = self.sql(&sql, &[email.into()]).await;
+        assert_eq!(rows.len(), 1, "{email}");
+    }
+
+    /// The account's row, as `columns` (SQL) select from it.
+    ///
+    /// # Panics
+    /// D1 refuses, or there is no such account.
+    pub async fn row(&self, email: &str, columns: &str) -> Value {
+        let sql = format!("SELECT {columns} FROM accounts WHERE email = ?");
+        let rows = self.sql(&sql, &[email.into()]).await;
+        rows.into_iter().next().unwrap_or_else(|| panic!("no account {email}"))
+    }
+
+    /// The account's id: 16 hexadecimal digits.
+    ///
+    /// # Panics
+    /// There is no such account.
+    pub async fn id(&self, email: &str) -> String {
+        let row = self.row(email, "id").await;
+        row.get("id").and_then(Value::as_str).expect("an id").to_owned()
+    }
+
+    /// Leases of the account, live or expired: `day`, `source` and `expires_at` of each.
+    ///
+    /// # Panics
+    /// D1 refuses.
+    pub async fn leases(&self, email: &str) -> Vec<Value> {
+        let sql = "SELECT day, source, expires_at FROM leases
+                   WHERE account_id = (SELECT id FROM accounts WHERE email = ?)";
+        self.sql(sql, &[email.into()]).await
+    }
+
+    /// Every table of D1 but these, each with all of its rows.
+    ///
+    /// # Panics
+    /// D1 refuses.
+    pub async fn dump(&self, without: &[&str]) -> Vec<(String, Value)> {
+        let tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'
+            ORDER BY name";
+        let mut dump = Vec::new();
+        for table in self.sql(tables, &[]).await {
+            let name = table.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+            if !without.contains(&name.as_str()) {
+                let rows = self.sql(&format!("SELECT * FROM {name}"), &[]).await;
+                dump.push((name, Value::Array(rows)));
+            }
+        }
+        dump
+    }
+
+    /// Makes every step of the account acceptable again, so that a test need not wait for the next.
+    ///
+    /// # Panics
+    /// There is no such account.
+    pub async fn forget_steps(&self, account: &Account) {
+        self.set(&account.email, "totp_last_step = 0").await;
+    }
+
+    /// The current code, acceptable whatever has been used before.
+    pub async fn fresh_code(&self, account: &Account, authenticator: &Authenticator) -> String {
+        self.forget_steps(account).await;
+        authenticator.code()
+    }
+}

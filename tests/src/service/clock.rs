@@ -1,0 +1,55 @@
+//! The time: Unix seconds, and the UTC day at whose end the allowances reset (docs/interface.md, Limits).
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use chrono::{DateTime, SecondsFormat};
+use tokio::time::sleep;
+
+const SECONDS: u64 = 24 * 60 * 60;
+/// Longer than any test that begins on one day and must end on it.
+const MARGIN: u64 = 60;
+
+/// Unix seconds.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "native only, and the one place of the harness that reads the clock"
+)]
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The day that it is, counted from 1970-01-01, and that will last for another minute: a midnight that
+/// is nearer than that is waited for.
+pub async fn today() -> u64 {
+    let left = seconds_to_reset();
+    if left <= MARGIN {
+        sleep(Duration::from_secs(left + 1)).await;
+    }
+    now() / SECONDS
+}
+
+/// Whole seconds to the next 00:00 UTC.
+pub fn seconds_to_reset() -> u64 {
+    SECONDS - now() % SECONDS
+}
+
+/// 00:00 UTC after `day`, as answers write it: `2026-11-21T00:00:00Z`.
+///
+/// # Panics
+/// The day is in another geological era.
+pub fn resets_at(day: u64) -> String {
+    let seconds = i64::try_from((day + 1) * SECONDS).expect("a near day");
+    let time = DateTime::from_timestamp(seconds, 0).expect("a near day");
+    time.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::resets_at;
+
+    #[test]
+    fn a_day_ends_where_the_next_begins() {
+        assert_eq!(resets_at(0), "1970-01-02T00:00:00Z");
+        assert_eq!(resets_at(20_777), "2026-11-21T00:00:00Z");
+    }
+}

@@ -1,0 +1,201 @@
+// The built Worker in the real runtime, with the bindings of wrangler.toml and state of its own.
+//
+// node edge.mjs SETTINGS.json, where SETTINGS is
+//   wrangler   path of wrangler.toml
+//   port       where the Worker is served, on 127.0.0.1
+//   direct     port of the Worker without miniflare's own in front: neither the one that goes on when a
+//              client leaves, nor the router of static assets
+//   control    port of the control channel: POST /sql {sql, params}, or a list of them to run as one
+//              transaction, answers the rows of the last; POST /scheduled runs the scheduled handler, or that
+//              of ?variant=N
+//   state      folder of D1, KV and the Cache API, as wrangler's --persist-to; kept across restarts
+//   vars       vars and secrets, over those of wrangler.toml
+//   shielded   false: the rate limit bindings let everything through
+//   mailless   true: no mail can be handed over
+//   shimmed    true: the Worker's bindings are counted and fail as shim.mjs is told
+//   inspector  port of the runtime's inspector, the Worker with its functions' names
+//              (target/edge-with-names.wasm); null: none
+//   beside     further Workers in the same runtime with the same bindings and storage: a list of
+//              {script, port}, path and port of each
+//   variants   the Worker itself once more, with other vars, as while a deployment spreads: a list of
+//              {port, vars}, vars over those above
+//
+// What the Worker logs and the mails it "sends" appear on standard output; `ready` is the last line of
+// the start.
+import { readFileSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { Log, LogLevel, Miniflare, Response } from "miniflare";
+import { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } from "wrangler";
+
+const settings = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const config = unstable_readConfig({ config: settings.wrangler });
+const { workerOptions, main } = unstable_getMiniflareWorkerOptions(settings.wrangler);
+const { modulesRules: _, ...bindings } = workerOptions;
+
+const UNLIMITED = 1_000_000_000;
+const ratelimits = Object.fromEntries(
+  Object.entries(bindings.ratelimits ?? {}).map(([name, limit]) => [
+    name,
+    settings.shielded ? limit : { ...limit, simple: { ...limit.simple, limit: UNLIMITED } },
+  ]),
+);
+
+const { database_name, binding, migrations_dir } = config.d1_databases[0];
+
+// The control channel is a Worker too. Miniflare's own way to D1 from Node makes a synchronous call for
+// each `prepare` and `bind`, and now and then takes the late end of one call for that of the next.
+const CONTROL = `export default {
+  async fetch(request, { ${binding}: database, SCHEDULED: scheduled }) {
+    try {
+      if (new URL(request.url).pathname === "/scheduled") return scheduled.fetch(request);
+      const statements = [await request.json()].flat();
+      const bound = statements.map(({ sql, params }) => database.prepare(sql).bind(...(params ?? [])));
+      const results = await database.batch(bound);
+      return Response.json(results.at(-1).results);
+    } catch (error) {
+      return new Response(String(error), { status: 400 });
+    }
+  },
+};`;
+
+// A binding that may send from no address refuses every mail, as Cloudflare does from an address
+// that is not onboarded.
+const send = settings.mailless
+  ? bindings.email.send_email.map((binding) => ({ ...binding, allowed_sender_addresses: [] }))
+  : bindings.email.send_email;
+
+const miniflare = new Miniflare({
+  host: "127.0.0.1",
+  port: settings.port,
+  log: new Log(LogLevel.INFO),
+  // The Worker logs each request itself; a second line costs a call of Node.
+  logRequests: false,
+  ...(settings.inspector && { inspectorPort: settings.inspector }),
+  // No look-up of the data centre we are near: there may be no network.
+  cf: false,
+  defaultPersistRoot: path.join(settings.state, "v3"),
+  workers: [
+    {
+      ...bindings,
+      name: config.name,
+      modules: settings.shimmed ? [shim(main), ...modulesBeside(main)] : modulesBeside(main),
+      modulesRoot: path.dirname(main),
+      bindings: { ...bindings.bindings, ...settings.vars },
+      ratelimits,
+      email: { send_email: send },
+    },
+    {
+      name: "control",
+      modules: true,
+      script: CONTROL,
+      compatibilityDate: bindings.compatibilityDate,
+      d1Databases: bindings.d1Databases,
+      serviceBindings: { SCHEDULED: runScheduled },
+      unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.control }],
+    },
+    {
+      // A socket of the Worker itself would lead through miniflare's router of static assets, which is
+      // JavaScript too and which the Workers beside do not have.
+      name: "direct",
+      modules: true,
+      script: "export default {};",
+      compatibilityDate: bindings.compatibilityDate,
+      unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.direct, serviceName: config.name }],
+    },
+    ...(settings.beside ?? []).map(beside),
+    ...(settings.variants ?? []).map(variant),
+  ],
+});
+
+await miniflare.ready;
+await migrate(path.resolve(path.dirname(settings.wrangler), migrations_dir ?? "migrations"));
+
+console.log(`ready ${database_name}`);
+
+for (const signal of ["SIGTERM", "SIGINT"]) {
+  process.on(signal, async () => {
+    await miniflare.dispose();
+    process.exit(0);
+  });
+}
+
+// A service binding would reach the router of the static assets, which has no such handler.
+async function runScheduled(request) {
+  const variant = new URL(request.url).searchParams.get("variant");
+  const worker = await miniflare.getWorker(variant ? `variant-${variant}` : config.name);
+  const { outcome } = await worker.scheduled({ cron: config.triggers.crons[0] });
+  return new Response(outcome);
+}
+
+// Every module worker-build wrote, the entry first.
+function modulesBeside(entry) {
+  const folder = path.dirname(entry);
+  const types = { ".js": "ESModule", ".mjs": "ESModule", ".wasm": "CompiledWasm" };
+  const modules = readdirSync(folder, { recursive: true })
+    .map((name) => ({ type: types[path.extname(name)], path: path.join(folder, name) }))
+    .filter((module) => module.type);
+  modules.sort((a, b) => Number(b.path === entry) - Number(a.path === entry));
+  if (settings.inspector) {
+    const named = new URL("../../../target/edge-with-names.wasm", import.meta.url);
+    const wasm = modules.find((module) => module.type === "CompiledWasm");
+    wasm.contents = readFileSync(named);
+  }
+  return modules;
+}
+
+// The entry that stands before the shipped one.
+function shim(entry) {
+  const contents = readFileSync(new URL("shim.mjs", import.meta.url), "utf8");
+  return { type: "ESModule", path: path.join(path.dirname(entry), "shim.mjs"), contents };
+}
+
+function beside({ script, port }) {
+  return {
+    name: path.basename(script, ".mjs"),
+    modules: true,
+    script: readFileSync(script, "utf8"),
+    compatibilityDate: bindings.compatibilityDate,
+    d1Databases: bindings.d1Databases,
+    kvNamespaces: bindings.kvNamespaces,
+    bindings: { ...bindings.bindings, ...settings.vars },
+    unsafeDirectSockets: [{ host: "127.0.0.1", port }],
+  };
+}
+
+function variant({ port, vars }, index) {
+  // Its socket would lead through the router of static assets.
+  const { assets: _, ...rest } = bindings;
+  return {
+    ...rest,
+    name: `variant-${index}`,
+    modules: modulesBeside(main),
+    modulesRoot: path.dirname(main),
+    bindings: { ...bindings.bindings, ...settings.vars, ...vars },
+    ratelimits,
+    email: { send_email: send },
+    unsafeDirectSockets: [{ host: "127.0.0.1", port }],
+  };
+}
+
+// As `wrangler d1 migrations apply`: files in order, each once, remembered in `d1_migrations`.
+async function migrate(folder) {
+  await sql({ sql: "CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)" });
+  const rows = await sql({ sql: "SELECT name FROM d1_migrations" });
+  const applied = new Set(rows.map((row) => row.name));
+  const names = readdirSync(folder).filter((name) => name.endsWith(".sql")).sort();
+  for (const name of names.filter((name) => !applied.has(name))) {
+    const statements = unstable_splitSqlQuery(readFileSync(path.join(folder, name), "utf8"));
+    await sql([
+      ...statements.map((sql) => ({ sql })),
+      { sql: "INSERT INTO d1_migrations (name) VALUES (?)", params: [name] },
+    ]);
+  }
+}
+
+// One statement, or several as one transaction; the rows of the last.
+async function sql(statements) {
+  const body = JSON.stringify(statements);
+  const reply = await fetch(`http://127.0.0.1:${settings.control}/sql`, { method: "POST", body });
+  if (!reply.ok) throw new Error(await reply.text());
+  return reply.json();
+}

@@ -1,0 +1,294 @@
+//! The built Worker in workerd, with D1, KV and Cache API of its own.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use reqwest::Client;
+use serde_json::{Value, json};
+
+use super::{Mailbox, secret};
+use crate::process::{Process, folder, nested_build, port};
+
+/// How many attempts need not wait. All tests come from one network.
+const FREE_ATTEMPTS: [&str; 2] =
+    ["THROTTLE_ACCOUNT_FREE_ATTEMPTS", "THROTTLE_NETWORK_FREE_ATTEMPTS"];
+
+/// A test that waits longer would wait for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_secs(60);
+
+/// Builds the Worker unless it is up to date.
+///
+/// # Errors
+/// It does not build.
+pub fn build() -> Result<()> {
+    static BUILT: OnceLock<Result<(), String>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| run_make().map_err(|error| format!("{error:#}")));
+    built.clone().map_err(anyhow::Error::msg)
+}
+
+fn run_make() -> Result<()> {
+    let output = nested_build::command("make")
+        .args(["--no-print-directory", "edge/build/.built"])
+        .current_dir(folder::repository())
+        .output()
+        .context("running make")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the Worker does not build:\n{errors}");
+    Ok(())
+}
+
+/// What a Worker is started with.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    vars: BTreeMap<String, String>,
+    shielded: bool,
+    mailless: bool,
+    shimmed: bool,
+    inspector: Option<u16>,
+    beside: Vec<(PathBuf, u16)>,
+    variants: Vec<(BTreeMap<String, String>, u16)>,
+    port: u16,
+}
+
+impl Builder {
+    /// A var or secret, instead of the harness's or wrangler.toml's.
+    pub fn var(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.vars.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The origins it asks, in no order of preference.
+    pub fn origins(self, urls: &[&str]) -> Self {
+        self.var("ORIGINS", urls.join(","))
+    }
+
+    /// With the rate limits of wrangler.toml and the Worker's own waits between attempts, which
+    /// otherwise let everything through.
+    pub fn throttled(mut self) -> Self {
+        self.shielded = true;
+        self.with_waits()
+    }
+
+    /// With the Worker's own waits between attempts, but without the rate limits before them.
+    pub fn with_waits(mut self) -> Self {
+        self.vars.retain(|name, _| !FREE_ATTEMPTS.contains(&name.as_str()));
+        self
+    }
+
+    /// With bindings that can be counted and made to fail: `edge.counts()`, `edge.fail(…)`.
+    pub fn shimmed(mut self) -> Self {
+        self.shimmed = true;
+        self
+    }
+
+    /// With the runtime's inspector on a port of its own.
+    pub fn inspected(mut self, port: u16) -> Self {
+        self.inspector = Some(port);
+        self
+    }
+
+    /// With a further Worker in the same runtime, its script's path and a port of its own; it has the same
+    /// bindings and storage.
+    pub fn beside(mut self, script: PathBuf, port: u16) -> Self {
+        self.beside.push((script, port));
+        self
+    }
+
+    /// With the Worker once more in the same runtime, on the same storage, with other vars: as while a
+    /// deployment spreads. Its address is in [`Edge::variants`].
+    pub fn variant(mut self, vars: &[(&str, String)]) -> Self {
+        let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        self.variants.push((vars.collect(), port::free()));
+        self
+    }
+
+    /// Whether mails can be handed over.
+    pub fn mailless(mut self, mailless: bool) -> Self {
+        self.mailless = mailless;
+        self
+    }
+
+    /// Starts it and waits until it answers.
+    ///
+    /// # Errors
+    /// It is not built, ends, or does not answer in time; the error shows its log.
+    pub async fn start(self) -> Result<Edge> {
+        let folder = folder::scratch("edge")?;
+        self.start_in(&folder).await
+    }
+
+    async fn start_in(self, folder: &Path) -> Result<Edge> {
+        tokio::task::spawn_blocking(build).await??;
+        let root = folder::repository();
+        let [direct, control] = [port::free(), port::free()];
+        let beside = self.beside.iter();
+        let beside: Vec<_> =
+            beside.map(|(script, port)| json!({ "script": script, "port": port })).collect();
+        let variants = self.variants.iter();
+        let variants: Vec<_> =
+            variants.map(|(vars, port)| json!({ "vars": vars, "port": port })).collect();
+        let settings = json!({
+            "wrangler": root.join("wrangler.toml"),
+            "port": self.port,
+            "direct": direct,
+            "control": control,
+            "state": folder.join("state"),
+            "vars": self.vars,
+            "shielded": self.shielded,
+            "mailless": self.mailless,
+            "shimmed": self.shimmed,
+            "inspector": self.inspector,
+            "beside": beside,
+            "variants": variants,
+        });
+        let file = folder.join("settings.json");
+        fs::write(&file, settings.to_string())?;
+        let temporary = folder.join("tmp");
+        fs::create_dir_all(&temporary)?;
+
+        let mut command = Command::new("node");
+        // In the repository, where Node finds its node_modules.
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/service/edge.mjs")).arg(file);
+        command.current_dir(&root).env("TMPDIR", temporary);
+        command.env("WRANGLER_SEND_METRICS", "false").env("NO_COLOR", "1");
+        let mut process = Process::spawn("edge", &command, folder)?;
+        process.wait_for_line("ready ", START).await?;
+        let variant_urls = self.variants.iter();
+        let variant_urls =
+            variant_urls.map(|(_, port)| format!("http://127.0.0.1:{port}")).collect();
+        Ok(Edge {
+            process,
+            url: format!("http://127.0.0.1:{}", self.port),
+            direct: format!("http://127.0.0.1:{direct}"),
+            control: format!("http://127.0.0.1:{control}"),
+            variants: variant_urls,
+            client: Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE).build()?,
+            folder: folder.to_owned(),
+            builder: self,
+        })
+    }
+}
+
+/// A running Worker.
+#[derive(Debug)]
+pub struct Edge {
+    pub process: Process,
+    /// `http://127.0.0.1:PORT`, without `/v1`.
+    pub url: String,
+    /// The same without miniflare's own Worker in front, which does not notice that a client leaves.
+    pub direct: String,
+    /// Of each [`Builder::variant`], without `/v1`.
+    pub variants: Vec<String>,
+    control: String,
+    client: Client,
+    folder: PathBuf,
+    builder: Builder,
+}
+
+impl Edge {
+    /// A Worker with fresh secrets, no origin, and no rate limits.
+    ///
+    /// # Panics
+    /// There is no `/dev/urandom`.
+    pub fn builder() -> Builder {
+        let port = port::free();
+        let mut vars = BTreeMap::from([
+            ("ORIGINS".to_owned(), "http://127.0.0.1:1".to_owned()),
+            ("PORTAL_URL".to_owned(), format!("http://127.0.0.1:{port}")),
+            ("MAIL_FROM".to_owned(), "rcpt@rcpt-tests.net".to_owned()),
+        ]);
+        for name in FREE_ATTEMPTS {
+            vars.insert(name.to_owned(), "1000000000".to_owned());
+        }
+        for name in secret::EDGE {
+            vars.insert(name.to_owned(), secret::key_ring().expect("/dev/urandom"));
+        }
+        Builder {
+            vars,
+            shielded: false,
+            mailless: false,
+            shimmed: false,
+            inspector: None,
+            beside: Vec::new(),
+            variants: Vec::new(),
+            port,
+        }
+    }
+
+    /// The mails it has sent.
+    pub fn mailbox(&self) -> Mailbox {
+        Mailbox::of_log(self.process.log_path())
+    }
+
+    /// Runs one statement on its D1 and returns the rows, each an object; `params` fill the `?`s.
+    ///
+    /// # Panics
+    /// D1 refuses the statement.
+    pub async fn sql(&self, sql: &str, params: &[Value]) -> Vec<Value> {
+        let body = json!({ "sql": sql, "params": params }).to_string();
+        let reply = self
+            .client
+            .post(format!("{}/sql", self.control))
+            .body(body)
+            .send()
+            .await
+            .expect("edge.mjs");
+        let status = reply.status();
+        let text = reply.text().await.expect("edge.mjs");
+        assert!(status.is_success(), "{sql}: {text}");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    /// `kill -9` of workerd and all, then a start with the same state, secrets and port.
+    ///
+    /// # Errors
+    /// As [`Builder::start`].
+    pub async fn restart(&mut self) -> Result<()> {
+        self.restart_with(|builder| builder).await
+    }
+
+    /// As [`Edge::restart`], with other settings. The log, and with it the mailbox, starts anew.
+    ///
+    /// # Errors
+    /// As [`Builder::start`].
+    pub async fn restart_with(&mut self, change: impl FnOnce(Builder) -> Builder) -> Result<()> {
+        self.process.kill();
+        *self = change(self.builder.clone()).start_in(&self.folder.clone()).await?;
+        Ok(())
+    }
+
+    /// Where D1, KV and the Cache API are kept: wrangler's `--persist-to`.
+    pub fn state(&self) -> PathBuf {
+        self.folder.join("state")
+    }
+
+    /// Runs the scheduled handler once.
+    ///
+    /// # Panics
+    /// It fails.
+    pub async fn run_scheduled(&self) {
+        self.schedule("/scheduled").await;
+    }
+
+    /// As [`Edge::run_scheduled`], of the variant at `index`.
+    ///
+    /// # Panics
+    /// It fails.
+    pub async fn run_scheduled_of(&self, index: usize) {
+        self.schedule(&format!("/scheduled?variant={index}")).await;
+    }
+
+    async fn schedule(&self, path: &str) {
+        let url = format!("{}{path}", self.control);
+        let reply = self.client.post(url).send().await.expect("edge.mjs");
+        assert_eq!(reply.text().await.expect("edge.mjs"), "ok");
+    }
+}

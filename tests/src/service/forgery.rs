@@ -1,0 +1,78 @@
+//! Credentials made outside the edge, by somebody who knows a secret or guesses one.
+//!
+//! Written from docs/decisions/0002-derived-keys.md alone, so that it also checks what the edge makes.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use rcpt_shared::{KeyRing, jwt};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use super::clock;
+
+/// The API key of this account (16 hexadecimal digits) and version under the ring's first secret.
+///
+/// # Panics
+/// The account id is none.
+pub fn api_key(keys: &KeyRing, account: &str, version: u32) -> String {
+    let account = u64::from_str_radix(account, 16).expect("16 hexadecimal digits");
+    let mut mac = Hmac::<Sha256>::new_from_slice(keys.signing().1).expect("any length");
+    mac.update(b"rcpt api key\0");
+    mac.update(&account.to_be_bytes());
+    mac.update(&version.to_be_bytes());
+    let tag = mac.finalize().into_bytes();
+    let tag = u128::from_be_bytes(*tag.first_chunk().expect("32 bytes"));
+    let subject = u128::from(account) << 32 | u128::from(version);
+    with_checksum(&format!("rcpt_live_{}{}", base62(subject, 17), base62(tag, 22)))
+}
+
+/// The key with one character of its MAC changed and the checksum of the result.
+///
+/// # Panics
+/// It is not a key.
+pub fn with_another_mac(api_key: &str) -> String {
+    let (covered, _) = api_key.split_at(api_key.len() - 6);
+    let (head, last) = covered.split_at(covered.len() - 1);
+    with_checksum(&format!("{head}{}", if last == "0" { "1" } else { "0" }))
+}
+
+fn with_checksum(covered: &str) -> String {
+    format!("{covered}{}", base62(crc32fast::hash(covered.as_bytes()).into(), 6))
+}
+
+fn base62(value: u128, width: usize) -> String {
+    let digits = ::base62::encode(value);
+    format!("{digits:0>width$}")
+}
+
+/// The claims of a session of this account and session version that began now.
+pub fn session_claims(account: &str, version: u32) -> Value {
+    let now = clock::now();
+    json!({
+        "iss": "rcpt", "aud": "portal", "sub": account, "iat": now, "exp": now + 3600,
+        "jti": "forged", "ver": version,
+    })
+}
+
+/// A session token of these claims, properly signed with the ring's first secret.
+///
+/// # Panics
+/// Never: a JSON value serialises.
+pub fn session(keys: &KeyRing, claims: &Value) -> String {
+    jwt::sign(keys, claims).expect("claims")
+}
+
+/// The token with another algorithm in its header, and this signature or none.
+///
+/// # Panics
+/// It is not a token.
+pub fn with_algorithm(token: &str, algorithm: &str, signature: &str) -> String {
+    let mut parts = token.split('.');
+    let header = URL_SAFE_NO_PAD.decode(parts.next().expect("a header")).expect("base64url");
+    let mut header: Value = serde_json::from_slice(&header).expect("JSON");
+    if let Some(header) = header.as_object_mut() {
+        header.insert("alg".to_owned(), algorithm.into());
+    }
+    let claims = parts.next().expect("claims");
+    format!("{}.{claims}.{signature}", URL_SAFE_NO_PAD.encode(header.to_string()))
+}

@@ -1,0 +1,261 @@
+//! The real origin binary, built once and started with the environment a test asks for.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use rcpt_shared::{KeyRing, Reason, Stage, Status, Ticket, Verdict};
+use reqwest::{Client, Response, StatusCode};
+use serde_json::json;
+
+use super::{clock, secret};
+use crate::process::{Process, folder, nested_build, port};
+
+/// A test that waits longer would wait for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Generous: the machine may be compiling beside us.
+const START: Duration = Duration::from_secs(30);
+/// Origin finishes what is in flight, which may take its whole budget of 10 s.
+const GRACE: Duration = Duration::from_secs(12);
+
+/// The path of the origin binary: `RCPT_ORIGIN_BIN`, or what cargo builds now.
+///
+/// # Errors
+/// It does not build.
+pub fn binary() -> Result<PathBuf> {
+    static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let built = BINARY.get_or_init(|| build().map_err(|error| format!("{error:#}")));
+    built.clone().map_err(anyhow::Error::msg)
+}
+
+fn build() -> Result<PathBuf> {
+    if let Some(given) = std::env::var_os("RCPT_ORIGIN_BIN") {
+        return Ok(given.into());
+    }
+    let output = nested_build::command("cargo")
+        .args(["build", "--quiet", "--package", "rcpt-origin", "--bin", "origin"])
+        .current_dir(folder::repository())
+        .output()
+        .context("running cargo")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "origin does not build:\n{errors}");
+    Ok(folder::target().join("debug/origin"))
+}
+
+/// What an origin is started with.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    environment: Vec<(String, String)>,
+    ticket_secrets: String,
+    port: u16,
+}
+
+impl Builder {
+    /// A value of the environment, instead of the harness's own.
+    pub fn env(mut self, key: &str, value: impl Into<String>) -> Self {
+        self.environment.retain(|(present, _)| present != key);
+        self.environment.push((key.to_owned(), value.into()));
+        self
+    }
+
+    /// `suffix=host:port[,…]`, as `RCPT_ROUTES` takes them.
+    pub fn routes(self, routes: &str) -> Self {
+        self.env("RCPT_ROUTES", routes)
+    }
+
+    /// As [`Builder::routes`], after those there are.
+    pub fn add_routes(self, routes: &str) -> Self {
+        let present = self.environment.iter().find(|(key, _)| key == "RCPT_ROUTES");
+        let all = present.map_or_else(|| routes.to_owned(), |(_, all)| format!("{all},{routes}"));
+        self.routes(&all)
+    }
+
+    /// The secrets of edge and origin.
+    pub fn ticket_secrets(mut self, secrets: &str) -> Self {
+        secrets.clone_into(&mut self.ticket_secrets);
+        self
+    }
+
+    /// Another port than a free one.
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = port;
+        self
+    }
+
+    /// The command line, for tests of starting itself.
+    ///
+    /// # Errors
+    /// The binary does not build.
+    pub fn command(&self) -> Result<Command> {
+        let mut command = Command::new(binary()?);
+        // Whatever the developer's shell has set is not part of the test.
+        for (key, _) in std::env::vars().filter(|(key, _)| key.starts_with("RCPT_")) {
+            command.env_remove(key);
+        }
+        command.env("RCPT_LISTEN", format!("127.0.0.1:{}", self.port));
+        command.env("RCPT_TICKET_SECRETS", &self.ticket_secrets);
+        command.envs(self.environment.iter().map(|(key, value)| (key, value)));
+        Ok(command)
+    }
+
+    /// Starts it and waits until it answers.
+    ///
+    /// # Errors
+    /// It ends, or does not answer in time; the error shows its log.
+    pub async fn start(self) -> Result<Origin> {
+        let folder = folder::scratch("origin")?;
+        self.start_in(&folder).await
+    }
+
+    /// As [`Builder::start`], with its log in `folder`.
+    ///
+    /// # Errors
+    /// As [`Builder::start`].
+    pub async fn start_in(self, folder: &Path) -> Result<Origin> {
+        let keys = KeyRing::parse(&self.ticket_secrets)?;
+        let command = self.command()?;
+        let mut process = Process::spawn_with_grace("origin", &command, folder, GRACE)?;
+        // No idle connections: they would belong to the runtime of the test that opened them.
+        let client = Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE).build()?;
+        let url = format!("http://127.0.0.1:{}", self.port);
+        let health = format!("{url}/health");
+        process
+            .wait_until("answer of /health", START, async |_| {
+                client.get(&health).send().await.ok()?.error_for_status().ok()
+            })
+            .await?;
+        Ok(Origin { process, url, keys, client, builder: self })
+    }
+}
+
+/// Status, reason, and the reply they were read from.
+pub fn gist(verdict: &Verdict) -> (Status, Reason, Stage, Option<u16>, Option<&str>) {
+    let Verdict { status, reason, stage, smtp_code, enhanced_code, .. } = verdict;
+    (*status, *reason, *stage, *smtp_code, enhanced_code.as_deref())
+}
+
+/// A running origin, and the means to ask it as the edge does.
+#[derive(Debug)]
+pub struct Origin {
+    pub process: Process,
+    /// `http://127.0.0.1:PORT`
+    pub url: String,
+    keys: KeyRing,
+    client: Client,
+    builder: Builder,
+}
+
+impl Origin {
+    /// An origin that knows no route, asks no nameserver, and may dial loopback addresses.
+    ///
+    /// # Panics
+    /// There is no `/dev/urandom`.
+    pub fn builder() -> Builder {
+        // Nothing listens there: a test that needs DNS says so.
+        Self::system_dns().env("RCPT_NAMESERVERS", "127.0.0.1:1")
+    }
+
+    /// As [`Origin::builder`], with the nameservers of the machine.
+    ///
+    /// # Panics
+    /// There is no `/dev/urandom`.
+    pub fn system_dns() -> Builder {
+        let environment = [
+            ("RCPT_HELO_NAME", "probe.rcpt-tests.net"),
+            ("RCPT_MAIL_FROM", "postmaster@rcpt-tests.net"),
+            ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
+        ];
+        Builder {
+            environment: environment.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            ticket_secrets: secret::key_ring().expect("/dev/urandom"),
+            port: port::free(),
+        }
+    }
+
+    /// The verdict about an address.
+    ///
+    /// # Errors
+    /// Any other answer than 200 with a verdict.
+    pub async fn try_probe(&self, address: &str) -> Result<Verdict> {
+        let body = json!({ "address": address }).to_string();
+        let response = self.post(&body, &self.ticket(&body)).await?;
+        let (status, text) = (response.status(), response.text().await?);
+        if status != StatusCode::OK {
+            bail!("origin answered {status} {text} about {address}");
+        }
+        serde_json::from_str(&text).with_context(|| format!("not a verdict: {text}"))
+    }
+
+    /// The verdict about an address.
+    ///
+    /// # Panics
+    /// Any other answer than 200 with a verdict.
+    pub async fn probe(&self, address: &str) -> Verdict {
+        match self.try_probe(address).await {
+            Ok(verdict) => verdict,
+            Err(error) => panic!("{error:#}\n{}", self.process.last_lines()),
+        }
+    }
+
+    /// A ticket for this body, as the edge would issue it now.
+    ///
+    /// # Panics
+    /// Never: the claims serialise.
+    pub fn ticket(&self, body: &str) -> String {
+        Ticket::issue(&self.keys, "harness", body.as_bytes(), clock::now()).expect("a ticket")
+    }
+
+    /// The keys that sign tickets, for tests that forge them.
+    pub fn keys(&self) -> &KeyRing {
+        &self.keys
+    }
+
+    /// `POST /v1/probe` with any body and any bearer token.
+    ///
+    /// # Errors
+    /// The connection fails.
+    pub async fn post(&self, body: &str, ticket: &str) -> reqwest::Result<Response> {
+        self.post_to("/v1/probe", body, ticket).await
+    }
+
+    /// `POST path` with any body and any bearer token.
+    ///
+    /// # Errors
+    /// The connection fails.
+    pub async fn post_to(&self, path: &str, body: &str, ticket: &str) -> reqwest::Result<Response> {
+        self.client
+            .post(format!("{}{path}", self.url))
+            .bearer_auth(ticket)
+            .header("content-type", "application/json")
+            .body(body.to_owned())
+            .send()
+            .await
+    }
+
+    /// `GET path`.
+    ///
+    /// # Errors
+    /// The connection fails.
+    pub async fn get(&self, path: &str) -> reqwest::Result<Response> {
+        self.client.get(format!("{}{path}", self.url)).send().await
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Starts it again as it was, on the same port.
+    ///
+    /// # Errors
+    /// As [`Builder::start`].
+    pub async fn restart(&mut self) -> Result<()> {
+        self.kill();
+        *self = self.builder.clone().start().await?;
+        Ok(())
+    }
+}

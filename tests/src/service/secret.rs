@@ -1,0 +1,34 @@
+//! Fresh secrets, and the names that the edge knows them by.
+
+use std::{fs::File, io::Read as _};
+
+use anyhow::{Context as _, Result};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+
+/// The secrets of the edge, by the names of their vars; each is a key ring.
+pub const EDGE: [&str; 5] =
+    ["SESSION_SECRETS", "API_KEY_SECRETS", "TICKET_SECRETS", "ADDRESS_SECRETS", "TOTP_SECRETS"];
+
+/// A fresh key ring of one 256-bit secret, in the configured form `kid:secret`.
+///
+/// # Errors
+/// `/dev/urandom` cannot be read.
+pub fn key_ring() -> Result<String> {
+    Ok(format!("dev1:{}", URL_SAFE_NO_PAD.encode(random::<32>()?)))
+}
+
+/// A fresh password that every password rule takes.
+///
+/// # Errors
+/// `/dev/urandom` cannot be read.
+pub fn password() -> Result<String> {
+    Ok(format!("dev-{}", URL_SAFE_NO_PAD.encode(random::<18>()?)))
+}
+
+fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(&mut bytes))
+        .context("reading /dev/urandom")?;
+    Ok(bytes)
+}

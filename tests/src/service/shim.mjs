@@ -1,0 +1,163 @@
+// The shipped Worker, untouched, behind bindings that a test counts, delays and fails. Only edge.mjs
+// loads this, and only for a test that asks for it.
+//
+// POST /v1/__shim {faults: [{part, statements, skip, times, delayMs, error, late}], reset} answers the
+// counts so far, the URLs that the cache was asked to keep, and the mails handed over with their headers,
+// which miniflare does not show. `part` is
+// d1, kv or cache; `statements` names what a round trip to D1 does, one verb and table for each of its
+// statements ("update accounts"), in any order; none: every round trip. The fault passes over `skip` calls
+// and strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does.
+import { WorkerEntrypoint } from "cloudflare:workers";
+import Worker from "./index.js";
+
+const none = () => ({
+  d1_trips: 0,
+  d1_statements: 0,
+  kv_reads: 0,
+  kv_writes: 0,
+  cache_reads: 0,
+  cache_writes: 0,
+  cache_urls: [],
+  mails: [],
+});
+let counts = none();
+let faults = [];
+
+async function through(part, statements, call) {
+  const fault = faults.find(
+    (fault) => fault.part === part && fault.times > 0 && concerns(fault.statements ?? [], statements),
+  );
+  const strikes = fault && (fault.skip ?? 0) === 0;
+  if (strikes) fault.times -= 1;
+  else if (fault) fault.skip -= 1;
+  if (strikes && fault.delayMs) await scheduler.wait(fault.delayMs);
+  if (strikes && fault.error && !fault.late) throw new Error(fault.error);
+  const result = await call();
+  if (strikes && fault.error) throw new Error(fault.error);
+  return result;
+}
+
+const concerns = (wanted, statements) =>
+  wanted.length === 0 || `${wanted.toSorted()}` === `${statements.map(operation).toSorted()}`;
+
+const VERBS = { "INSERT INTO": "insert", UPDATE: "update", "DELETE FROM": "delete", FROM: "select" };
+
+// What a statement does and to which table, however it is spelled: the first verb outside of brackets, so
+// that neither a WITH clause nor a subquery counts.
+function operation(sql) {
+  let outer = sql.replaceAll(/'[^']*'|--.*/g, " ");
+  for (let before = ""; before !== outer; ) {
+    before = outer;
+    outer = outer.replaceAll(/\([^()]*\)/g, " ");
+  }
+  outer = outer.replaceAll(/\s+/g, " ").replace(/INSERT OR \w+ INTO/i, "INSERT INTO");
+  const [, verb, table] = /\b(INSERT INTO|UPDATE|DELETE FROM|FROM) (\w+)/i.exec(outer) ?? [];
+  return verb && `${VERBS[verb.toUpperCase()]} ${table}`;
+}
+
+// The Worker knows its bindings by the names of their classes.
+class D1PreparedStatement {
+  constructor(real, sql) {
+    this.real = real;
+    this.sql = sql;
+  }
+  bind(...values) {
+    return new D1PreparedStatement(this.real.bind(...values), this.sql);
+  }
+  first(...rest) {
+    return this.trip(() => this.real.first(...rest));
+  }
+  run() {
+    return this.trip(() => this.real.run());
+  }
+  all() {
+    return this.trip(() => this.real.all());
+  }
+  trip(call) {
+    counts.d1_trips += 1;
+    counts.d1_statements += 1;
+    return through("d1", [this.sql], call);
+  }
+}
+
+class D1Database {
+  constructor(real) {
+    this.real = real;
+  }
+  prepare(sql) {
+    return new D1PreparedStatement(this.real.prepare(sql), sql);
+  }
+  batch(statements) {
+    counts.d1_trips += 1;
+    counts.d1_statements += statements.length;
+    const call = () => this.real.batch(statements.map(({ real }) => real));
+    return through("d1", statements.map(({ sql }) => sql), call);
+  }
+}
+
+class KvNamespace {
+  constructor(real) {
+    this.real = real;
+  }
+  get(...rest) {
+    counts.kv_reads += 1;
+    return through("kv", [], () => this.real.get(...rest));
+  }
+  put(...rest) {
+    counts.kv_writes += 1;
+    return through("kv", [], () => this.real.put(...rest));
+  }
+  getWithMetadata() {
+    throw new Error("not counted");
+  }
+  list() {
+    throw new Error("not counted");
+  }
+  delete() {
+    throw new Error("not counted");
+  }
+}
+
+class SendEmail {
+  constructor(real) {
+    this.real = real;
+  }
+  send(message) {
+    const { to, subject, headers } = message;
+    counts.mails.push({ to, subject, headers });
+    return this.real.send(message);
+  }
+}
+
+const { match, put } = Cache.prototype;
+Cache.prototype.match = function (...rest) {
+  counts.cache_reads += 1;
+  return through("cache", [], () => match.apply(this, rest));
+};
+Cache.prototype.put = function (...rest) {
+  counts.cache_writes += 1;
+  counts.cache_urls.push(String(rest[0].url ?? rest[0]));
+  return through("cache", [], () => put.apply(this, rest));
+};
+
+let shimmed;
+
+export default class extends WorkerEntrypoint {
+  async fetch(request) {
+    if (new URL(request.url).pathname === "/v1/__shim") {
+      const told = await request.json();
+      const answer = Response.json(counts);
+      if (told.reset) counts = none();
+      if (told.faults) faults = told.faults;
+      return answer;
+    }
+    const { DB, VERDICTS, MAIL } = this.env;
+    shimmed ??= {
+      ...this.env,
+      DB: new D1Database(DB),
+      VERDICTS: new KvNamespace(VERDICTS),
+      MAIL: new SendEmail(MAIL),
+    };
+    return new Worker(this.ctx, shimmed).fetch(request);
+  }
+}

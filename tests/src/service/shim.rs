@@ -1,0 +1,72 @@
+//! The bindings of a Worker that was started with [`super::edge::Builder::shimmed`]: what they were
+//! asked, and how they fail (`shim.mjs`).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Edge;
+
+/// Calls of the bindings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct Counts {
+    pub d1_trips: u64,
+    pub d1_statements: u64,
+    pub kv_reads: u64,
+    pub kv_writes: u64,
+    pub cache_reads: u64,
+    pub cache_writes: u64,
+}
+
+/// What a binding does instead of answering.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fault {
+    /// `d1`, `kv` or `cache`.
+    pub part: &'static str,
+    /// Strikes only round trips to D1 that do exactly this, a verb and a table for each statement in any
+    /// order: `["update accounts", "delete leases"]`. Every one where it is empty.
+    pub statements: &'static [&'static str],
+    /// Calls to let through first.
+    pub skip: u32,
+    /// Calls to strike.
+    pub times: u32,
+    pub delay_ms: u64,
+    /// Empty: it answers after all.
+    pub error: &'static str,
+    /// Whether it fails only after it has done what it was asked.
+    pub late: bool,
+}
+
+impl Edge {
+    /// The calls since the last time this was asked, or since the start.
+    pub async fn counts(&self) -> Counts {
+        let counts = self.shim(&json!({ "reset": true })).await;
+        serde_json::from_value(counts).expect("the counts")
+    }
+
+    /// The mails handed over since [`Self::counts`] was last asked: `to`, `subject` and `headers` of each.
+    pub async fn mails(&self) -> Vec<Value> {
+        let counts = self.shim(&json!({})).await;
+        counts["mails"].as_array().expect("the mails").clone()
+    }
+
+    /// The URLs that the cache was asked to keep since [`Self::counts`] was last asked.
+    pub async fn cache_urls(&self) -> Vec<Value> {
+        let counts = self.shim(&json!({})).await;
+        counts["cache_urls"].as_array().expect("the URLs").clone()
+    }
+
+    /// From now on the bindings fail like this; nothing: they work again.
+    pub async fn fail(&self, faults: &[Fault]) {
+        self.shim(&json!({ "faults": faults })).await;
+    }
+
+    /// Below `/v1`: every other path is the static assets'.
+    async fn shim(&self, told: &Value) -> Value {
+        let client = reqwest::Client::builder().pool_max_idle_per_host(0).build();
+        let request = client.expect("a client").post(format!("{}/v1/__shim", self.url)).json(told);
+        let reply = request.send().await.expect("the shim answers");
+        assert!(reply.status().is_success(), "the Worker was started without its shim");
+        reply.json().await.expect("the shim answers in JSON")
+    }
+}

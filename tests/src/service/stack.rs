@@ -1,0 +1,83 @@
+//! The whole service: sandbox, origin and edge, wired to each other.
+
+use anyhow::Result;
+
+use super::{Edge, Origin, edge, origin, secret};
+use crate::servers::Sandbox;
+
+/// A running service. Its parts can be looked into, killed and restarted.
+#[derive(Debug)]
+pub struct Stack {
+    pub edge: Edge,
+    pub origin: Origin,
+    pub sandbox: Sandbox,
+}
+
+/// What a [`Stack`] is started with.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    origin: origin::Builder,
+    edge: edge::Builder,
+}
+
+impl Builder {
+    /// A value of origin's environment.
+    pub fn origin_env(mut self, key: &str, value: impl Into<String>) -> Self {
+        self.origin = self.origin.env(key, value);
+        self
+    }
+
+    /// A var or secret of the edge.
+    pub fn edge_var(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.edge = self.edge.var(name, value);
+        self
+    }
+
+    /// With the rate limits of wrangler.toml, which otherwise let everything through.
+    pub fn throttled(mut self) -> Self {
+        self.edge = self.edge.throttled();
+        self
+    }
+
+    /// With the Worker's own waits between attempts.
+    pub fn with_waits(mut self) -> Self {
+        self.edge = self.edge.with_waits();
+        self
+    }
+
+    /// Starts everything; routes given with `RCPT_ROUTES` come before the sandbox's.
+    ///
+    /// # Errors
+    /// A part does not start; the error shows its log.
+    pub async fn try_start(self) -> Result<Stack> {
+        let sandbox = Sandbox::start()?;
+        let tickets = secret::key_ring()?;
+        let origin = self.origin.add_routes(&sandbox.routes()).ticket_secrets(&tickets);
+        let origin = origin.start().await?;
+        let edge = self.edge.origins(&[&origin.url]).var("TICKET_SECRETS", tickets);
+        Ok(Stack { edge: edge.start().await?, origin, sandbox })
+    }
+
+    /// As [`Builder::try_start`].
+    ///
+    /// # Panics
+    /// A part does not start; the message shows its log.
+    pub async fn start(self) -> Stack {
+        self.try_start().await.unwrap_or_else(|error| panic!("{error:#}"))
+    }
+}
+
+impl Stack {
+    /// A stack with fresh secrets, empty storage, no rate limits and the sandbox's addresses.
+    pub fn builder() -> Builder {
+        Builder { origin: Origin::builder(), edge: Edge::builder() }
+    }
+
+    /// Starts it as it is.
+    ///
+    /// # Panics
+    /// A part does not start; the message shows its log.
+    pub async fn start() -> Self {
+        Self::builder().start().await
+    }
+}

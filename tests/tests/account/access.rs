@@ -1,0 +1,171 @@
+//! Every route against every caller (trust A8), as one table; complete against `/v1/openapi.json`.
+
+use std::{collections::BTreeSet, sync::LazyLock};
+
+use rcpt_shared::KeyRing;
+use rcpt_tests::{
+    Account, Edge,
+    people::{PASSWORD, send},
+    service::{
+        forgery::{self, session_claims},
+        secret,
+    },
+};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+static API_KEYS: LazyLock<String> = LazyLock::new(|| secret::key_ring().unwrap());
+static SESSIONS: LazyLock<String> = LazyLock::new(|| secret::key_ring().unwrap());
+
+const CALLERS: [&str; 9] = [
+    "nobody",
+    "the key of an unconfirmed account",
+    "the session of an unconfirmed account",
+    "the key",
+    "the session",
+    "the session of another account",
+    "the key of a deactivated account",
+    "the session of a deactivated account",
+    "a replaced key",
+];
+
+/// What each caller is answered. The bodies are the account's own: its password, its address. Another
+/// account that sends them acts on itself, or is refused.
+#[rustfmt::skip]
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 20] = [
+    //                                       nobody  unconfirmed    account    other  deactivated  old
+    //                                               key  session  key  session       key  session key
+    ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
+    ("GET",    "/v1/me/quota",                 [401, 401, 401,     200, 200,   200,   401, 401,    401]),
+    ("GET",    "/v1/me",                       [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("DELETE", "/v1/me",                       [401, 401, 401,     401, 204,   403,   401, 401,    401]),
+    ("PUT",    "/v1/auth/settings",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("PUT",    "/v1/auth/password",            [401, 401, 401,     401, 200,   403,   401, 401,    401]),
+    ("POST",   "/v1/auth/rotate-api-key",      [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("POST",   "/v1/auth/sign-out-everywhere", [401, 401, 401,     401, 204,   204,   401, 401,    401]),
+    ("POST",   "/v1/auth/totp/setup",          [401, 401, 401,     401, 200,   403,   401, 401,    401]),
+    ("POST",   "/v1/auth/totp/enable",         [401, 401, 401,     401, 409,   409,   401, 401,    401]),
+    ("POST",   "/v1/auth/totp/disable",        [401, 401, 401,     401, 409,   409,   401, 401,    401]),
+    ("POST",   "/v1/auth/totp/recovery-codes", [401, 401, 401,     401, 409,   409,   401, 401,    401]),
+    ("POST",   "/v1/auth/register",            [201, 201, 201,     201, 201,   201,   201, 201,    201]),
+    ("POST",   "/v1/auth/verify-email",        [400, 400, 400,     400, 400,   400,   400, 400,    400]),
+    ("POST",   "/v1/auth/login",               [200, 200, 200,     200, 200,   200,   200, 200,    200]),
+    ("POST",   "/v1/auth/forgot-password",     [200, 200, 200,     200, 200,   200,   200, 200,    200]),
+    ("POST",   "/v1/auth/reset-password",      [400, 400, 400,     400, 400,   400,   400, 400,    400]),
+    ("GET",    "/v1/health",                   [200, 200, 200,     200, 200,   200,   200, 200,    200]),
+    // No origin runs here.
+    ("GET",    "/v1/health/ready",             [503, 503, 503,     503, 503,   503,   503, 503,    503]),
+    ("GET",    "/v1/openapi.json",             [200, 200, 200,     200, 200,   200,   200, 200,    200]),
+];
+
+/// Every member that any operation takes.
+fn body(path: &str, account: &Account) -> Value {
+    let email = if path == "/v1/validate_email" { "no address" } else { &account.email };
+    json!({
+        "email": email, "password": PASSWORD, "token": "unknown", "totp_code": "123456",
+        "display_name": "Ann", "current_password": PASSWORD, "new_password": "copper-meadow-58-lattice",
+    })
+}
+
+/// How a caller shows who it is.
+enum Proof {
+    None,
+    Key(String),
+    Session(String),
+}
+
+async fn with_password(edge: &Edge, password: &str) -> Account {
+    let (anonymous, email) = (edge.anonymous(), edge.new_email());
+    assert_eq!(anonymous.register(&email, password).await.status, 201);
+    let mail = edge.mailbox().wait_for_mail(&email).await.unwrap();
+    let reply = anonymous.verify_email(mail.token().unwrap()).await;
+    Account::from_credentials(&anonymous, password, &reply)
+}
+
+async fn forged(edge: &Edge, email: &str) -> (Proof, Proof) {
+    let [keys, sessions] = [&API_KEYS, &SESSIONS].map(|ring| KeyRing::parse(ring).unwrap());
+    let id = edge.id(email).await;
+    let session = forgery::session(&sessions, &session_claims(&id, 1));
+    (Proof::Key(forgery::api_key(&keys, &id, 1)), Proof::Session(session))
+}
+
+async fn edge_with_callers() -> (Edge, Account, [Proof; CALLERS.len()]) {
+    let edge = Edge::builder()
+        .var("API_KEY_SECRETS", &*API_KEYS)
+        .var("SESSION_SECRETS", &*SESSIONS)
+        .start()
+        .await
+        .unwrap();
+    let account = edge.account().await;
+    let rotated = account.rotate_api_key().await;
+    let (unconfirmed, _) = edge.registered().await;
+    let deactivated = edge.account().await.email;
+    let (deactivated_key, deactivated_session) = forged(&edge, &deactivated).await;
+    // Even where the session version is still the account's own.
+    edge.set(&deactivated, "state = 'deactivated'").await;
+    let other = with_password(&edge, "another-quarry-66-anchor").await;
+    let (unconfirmed_key, unconfirmed_session) = forged(&edge, &unconfirmed).await;
+    let callers = [
+        Proof::None,
+        unconfirmed_key,
+        unconfirmed_session,
+        Proof::Key(rotated.text("api_key").to_owned()),
+        Proof::Session(account.token.clone()),
+        Proof::Session(other.token),
+        deactivated_key,
+        deactivated_session,
+        Proof::Key(account.api_key.clone()),
+    ];
+    (edge, account, callers)
+}
+
+#[tokio::test]
+async fn every_route_answers_every_caller_as_the_table_says() {
+    let (edge, account, callers) = edge_with_callers().await;
+    edge.sql("CREATE TABLE saved AS SELECT * FROM accounts", &[]).await;
+    let before = edge.row(&account.email, "*").await;
+    let mut wrong = Vec::new();
+    for (method, path, expected) in TABLE {
+        for ((caller, proof), expected) in CALLERS.into_iter().zip(&callers).zip(expected) {
+            let below = path.strip_prefix("/v1").unwrap();
+            let request = account.anonymous.request(Method::try_from(method).unwrap(), below);
+            let request = match proof {
+                Proof::None => request,
+                Proof::Key(key) => request.header("x-api-key", key),
+                Proof::Session(token) => request.bearer_auth(token),
+            };
+            let request =
+                if method == "GET" { request } else { request.json(&body(path, &account)) };
+            let reply = send(request).await;
+            if reply.status != expected {
+                wrong.push(format!("{method} {path}, {caller}: {} {}", reply.status, reply.body));
+            }
+            if expected >= 400 && expected != 503 {
+                assert!(reply.body.get("detail").is_some(), "{method} {path}: {}", reply.body);
+            }
+            if !["the key", "the session"].contains(&caller) && path != "/v1/auth/forgot-password" {
+                let after = edge.row(&account.email, "*").await;
+                assert_eq!(after, before, "{method} {path}: {caller} changed the account");
+            }
+            edge.sql("INSERT OR REPLACE INTO accounts SELECT * FROM saved", &[]).await;
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn the_table_has_a_row_for_every_route() {
+    let edge = Edge::builder().start().await.unwrap();
+    let document = edge.anonymous().get("/openapi.json").await.body;
+    let served: BTreeSet<(String, String)> = document["paths"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .flat_map(|(path, methods)| {
+            let methods = methods.as_object().unwrap().keys();
+            methods.map(|method| (method.to_uppercase(), path.clone())).collect::<Vec<_>>()
+        })
+        .collect();
+    let rows = TABLE.map(|(method, path, _)| (method.to_owned(), path.to_owned()));
+    assert_eq!(served, BTreeSet::from(rows));
+}

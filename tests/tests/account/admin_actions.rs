@@ -1,0 +1,107 @@
+//! What operators do to accounts beyond changing a value, and the record that all of it leaves.
+
+use rcpt_tests::people::PASSWORD;
+use serde_json::{Value, json};
+
+use super::admin::{TURN, admin, edge, shown};
+
+/// The actions on record, with everything but the time.
+async fn records(account_id: &str) -> Vec<Value> {
+    let sql = "SELECT operator, action, value, reason FROM operator_actions WHERE account_id = ?
+        ORDER BY id";
+    edge().await.sql(sql, &[account_id.into()]).await
+}
+
+/// Standard output of an action that succeeds.
+async fn output(words: &[&str]) -> String {
+    let (code, output, errors) = admin(words).await;
+    assert_eq!((code, errors.as_str()), (0, ""), "{words:?}");
+    output
+}
+
+#[tokio::test]
+async fn every_action_leaves_a_record_that_outlives_the_account() {
+    let _turn = TURN.lock().await;
+    let account = edge().await.account().await;
+    let email = account.email.as_str();
+    let id = edge().await.id(email).await;
+    assert_eq!(shown(&["--as", "ann", "show", email], "state").await, "confirmed");
+    shown(&["--as", "ann", "--reason", "paid; it's the 2nd", "set-plan", email, "pro"], "plan")
+        .await;
+    let (code, _, errors) = admin(&["delete", email]).await;
+    assert_eq!((code, errors.trim()), (2, "admin: delete needs --reason TEXT"));
+    let deletion = ["--as", "bob", "--reason", "asked for", "delete", email];
+    assert!(output(&deletion).await.contains(email));
+    account.get("/me").await.assert_error(401, "invalid_session", "the account is gone");
+    let record = |operator, action, value, reason| json!({ "operator": operator, "action": action, "value": value, "reason": reason });
+    let expected = [
+        record("ann", "show", "", ""),
+        record("ann", "set-plan", "pro", "paid; it's the 2nd"),
+        record("bob", "delete", "", "asked for"),
+    ];
+    assert_eq!(records(&id).await, expected);
+    let audit = output(&["--as", "ann", "audit"]).await;
+    assert!(audit.contains("asked for") && audit.contains(&id), "{audit}");
+    let kept = "SELECT count(*) AS n FROM tombstones";
+    assert_eq!(edge().await.sql(kept, &[]).await, [json!({ "n": 1 })]);
+    // Nothing names the address any more.
+    for (table, rows) in edge().await.dump(&[]).await {
+        assert!(!rows.to_string().contains(email), "{table}");
+    }
+}
+
+#[tokio::test]
+async fn an_owner_who_has_lost_phone_and_codes_is_let_in_again() {
+    let _turn = TURN.lock().await;
+    let account = edge().await.account().await;
+    account.enable_two_factor().await;
+    let email = account.email.as_str();
+    let (code, _, errors) = admin(&["reset-two-factor", email]).await;
+    assert_eq!((code, errors.trim()), (2, "admin: reset-two-factor needs --reason TEXT"));
+    let reset = ["--reason", "lost phone, passport seen", "reset-two-factor", email];
+    assert_eq!(shown(&reset, "two_factor").await, "0");
+    account.get("/me").await.assert_error(401, "invalid_session", "every session ends");
+    assert_eq!(account.anonymous.login(email, PASSWORD).await.status, 200);
+    let codes = "SELECT count(*) AS n FROM recovery_codes WHERE account_id = ?";
+    let id = edge().await.id(email).await;
+    assert_eq!(edge().await.sql(codes, &[id.into()]).await, [json!({ "n": 0 })]);
+}
+
+#[tokio::test]
+async fn accounts_are_listed_by_use_and_found_by_a_part_of_their_address() {
+    let _turn = TURN.lock().await;
+    let [busy, idle] = [edge().await.account().await, edge().await.account().await];
+    let today = "day = unixepoch() / 86400, daily_charged = 97";
+    edge().await.set(&busy.email, today).await;
+    let list = output(&["list"]).await;
+    let lines: Vec<_> = list.lines().collect();
+    assert!(lines[0].starts_with("email") && lines[1].starts_with(&busy.email), "{list}");
+    assert!(lines[1].contains("97") && list.contains(&idle.email), "{list}");
+    let part = idle.email.split('@').next().unwrap().to_uppercase();
+    let found = output(&["search", &part]).await;
+    assert!(found.contains(&idle.email) && !found.contains(&busy.email), "{found}");
+    let wildcard = output(&["search", "%"]).await;
+    assert!(!wildcard.contains('@'), "no wildcards: {wildcard}");
+    let secrets = output(&["secrets"]).await;
+    assert!(secrets.contains("ADDRESS_SECRETS  dev1"), "{secrets}");
+}
+
+#[tokio::test]
+async fn a_confirmation_link_is_sent_again() {
+    let _turn = TURN.lock().await;
+    let (email, first) = edge().await.registered().await;
+    assert_eq!(shown(&["resend", &email], "state").await, "unconfirmed");
+    edge().await.run_scheduled().await;
+    let mail = edge().await.mailbox().wait_for_nth_mail(&email, 2).await.unwrap();
+    let anonymous = edge().await.anonymous();
+    let reply = anonymous.verify_email(first.token().unwrap()).await;
+    reply.assert_error(400, "invalid_token", "a newer link voids it");
+    assert_eq!(anonymous.verify_email(mail.token().unwrap()).await.status, 200);
+    edge().await.run_scheduled().await;
+    let (code, _, errors) = admin(&["resend", &email]).await;
+    assert_eq!(
+        (code, errors.trim()),
+        (2, format!("admin: {email} isn't waiting for confirmation").as_str())
+    );
+    assert_eq!(edge().await.mailbox().mails_to(&email).len(), 2, "once");
+}

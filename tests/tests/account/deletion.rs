@@ -1,0 +1,111 @@
+//! The account itself: what its owner sees of it, and its end.
+
+use rcpt_tests::{Account, Edge, people::PASSWORD};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+async fn edge() -> &'static Edge {
+    static EDGE: OnceCell<Edge> = OnceCell::const_new();
+    // With waits, so that attempts are counted in D1.
+    EDGE.get_or_init(async || Edge::builder().with_waits().start().await.unwrap()).await
+}
+
+/// Names of the tables that hold any of these texts.
+async fn tables_with(texts: &[String]) -> Vec<String> {
+    let dump = edge().await.dump(&[]).await;
+    let holds = |rows: &Value| texts.iter().any(|text| rows.to_string().contains(text.as_str()));
+    dump.into_iter().filter(|(_, rows)| holds(rows)).map(|(name, _)| name).collect()
+}
+
+#[tokio::test]
+async fn the_account_shows_itself_to_its_session() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let created =
+        edge.row(&account.email, "strftime('%Y-%m-%dT%H:%M:%SZ', created_at, 'unixepoch') AS t");
+    let mut expected = json!({
+        "email": account.email, "display_name": "", "plan": "free", "two_factor": false,
+        "recovery_codes_left": 0, "created_at": created.await["t"],
+    });
+    assert_eq!(account.get("/me").await.parts(), (200, &expected));
+    let reply = account.put("/auth/settings", &json!({ "display_name": "Ann" })).await;
+    assert_eq!(reply.status, 200);
+    account.enable_two_factor().await;
+    edge.set(&account.email, "plan = 'pro'").await;
+    expected["display_name"] = "Ann".into();
+    expected["plan"] = "pro".into();
+    expected["two_factor"] = true.into();
+    expected["recovery_codes_left"] = 10.into();
+    assert_eq!(account.get("/me").await.parts(), (200, &expected));
+}
+
+#[tokio::test]
+async fn deleting_needs_the_password_and_a_code_when_two_factor_is_on() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let (authenticator, _) = account.enable_two_factor().await;
+    let wrong = json!({ "password": "not-the-password", "totp_code": authenticator.code() });
+    account.delete("/me", &wrong).await.assert_error(403, "wrong_password", "a wrong password");
+    let without = json!({ "password": PASSWORD });
+    account.delete("/me", &without).await.assert_error(403, "totp_required", "no code");
+    let wrong = json!({ "password": PASSWORD, "totp_code": authenticator.wrong_code() });
+    account.delete("/me", &wrong).await.assert_error(403, "totp_invalid", "a wrong code");
+    assert_eq!(account.get("/me").await.status, 200);
+    let code = edge.fresh_code(&account, &authenticator).await;
+    let right = json!({ "password": PASSWORD, "totp_code": code });
+    let reply = account.delete("/me", &right).await;
+    assert_eq!(reply.parts(), (204, &Value::String(String::new())));
+}
+
+#[tokio::test]
+async fn deleting_removes_every_row_of_the_account() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let anonymous = &account.anonymous;
+    let email = account.email.as_str();
+    let row = edge.row(email, "id, address_hash").await;
+    let marks = ["id", "address_hash"].map(|name| row[name].as_str().unwrap().to_owned());
+    let marks = [marks.as_slice(), &[email.to_owned()]].concat();
+
+    // A row in every table that has any for an account.
+    let (_, codes) = account.enable_two_factor().await;
+    let lease = "INSERT INTO leases (id, account_id, day, source, expires_at)
+        VALUES ('a-lease', ?, 1, 'daily', 4000000000)";
+    edge.sql(lease, &[marks[0].as_str().into()]).await;
+    assert_eq!(anonymous.forgot_password(email).await.status, 200);
+    assert_eq!(anonymous.register(email, PASSWORD).await.status, 201);
+    assert_eq!(anonymous.login(email, "not-the-password").await.status, 401);
+    let wrong = json!({ "password": "not-the-password", "totp_code": "123456" });
+    assert_eq!(account.post("/auth/totp/disable", &wrong).await.status, 403);
+    assert_eq!(account.rotate_with("123456").await.status, 403);
+    let link = edge.mailbox().wait_for_nth_mail(email, 3).await.unwrap();
+    let tables = ["accounts", "leases", "mailed_tokens", "recovery_codes", "throttles"];
+    assert_eq!(tables_with(&marks).await, tables);
+    let schema = "SELECT name FROM sqlite_master WHERE sql LIKE '%REFERENCES accounts%'";
+    let referring = edge.sql(schema, &[]).await;
+    assert!(referring.iter().all(|row| tables.contains(&row["name"].as_str().unwrap())));
+
+    let body = json!({ "password": PASSWORD, "totp_code": codes[0] });
+    let reply = account.delete("/me", &body).await;
+    assert_eq!(reply.parts(), (204, &Value::String(String::new())));
+    // What was used and what was guessed stays under a hash (tombstones.rs); the address and the id go.
+    assert_eq!(tables_with(&marks).await, ["throttles", "tombstones"]);
+    assert_eq!(tables_with(&[marks[0].clone(), marks[2].clone()]).await, [] as [String; 0]);
+    account.get("/me").await.assert_error(401, "invalid_session", "the session");
+    account.quota().await.assert_error(401, "invalid_api_key", "the key");
+    assert_eq!(account.check("accepts@sandbox.test").await.status, 401);
+    let reply = anonymous.login(email, PASSWORD).await;
+    reply.assert_error(401, "invalid_credentials", "sign-in");
+    let reply = anonymous.reset_password(link.token().unwrap(), "copper-meadow-58-lattice").await;
+    reply.assert_error(400, "invalid_token", "a link that was mailed before");
+
+    let nth = edge.mailbox().mails_to(email).len() + 1;
+    assert_eq!(anonymous.register(email, "copper-meadow-58-lattice").await.status, 201);
+    let mail = edge.mailbox().wait_for_nth_mail(email, nth).await.unwrap();
+    let reply = anonymous.verify_email(mail.token().unwrap()).await;
+    let fresh = Account::from_credentials(anonymous, "copper-meadow-58-lattice", &reply);
+    assert_ne!(fresh.api_key, account.api_key);
+    assert_eq!(fresh.get("/me").await.body["two_factor"], false);
+    assert_eq!(account.get("/me").await.status, 401, "the session of before stays dead");
+    assert_eq!(account.quota().await.status, 401, "and so does the key");
+}

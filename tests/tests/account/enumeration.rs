@@ -1,0 +1,116 @@
+//! Nobody learns which addresses have accounts (trust A1): same status, headers and body, and one mail
+//! either way. The times are measured by `make bench`.
+
+use std::collections::BTreeMap;
+
+use rcpt_tests::{Edge, Reply, people::PASSWORD};
+use serde_json::json;
+use tokio::sync::OnceCell;
+
+const WRONG: &str = "copper-meadow-58-lattice";
+
+async fn edge() -> &'static Edge {
+    static EDGE: OnceCell<Edge> = OnceCell::const_new();
+    EDGE.get_or_init(async || Edge::builder().start().await.unwrap()).await
+}
+
+/// An address of each kind, with its name: nothing at all, and an account in each of its states.
+async fn addresses() -> Vec<(&'static str, String)> {
+    let edge = edge().await;
+    let (unconfirmed, _) = edge.registered().await;
+    let confirmed = edge.account().await.email;
+    let protected = edge.account().await;
+    protected.enable_two_factor().await;
+    let deactivated = edge.account().await.email;
+    edge.set(&deactivated, "state = 'deactivated'").await;
+    vec![
+        ("unknown", edge.new_email()),
+        ("unconfirmed", unconfirmed),
+        ("confirmed", confirmed),
+        ("with two-factor", protected.email),
+        ("deactivated", deactivated),
+    ]
+}
+
+/// Everything of an answer that could differ, the address itself left out.
+fn shown(reply: &Reply, email: &str) -> (u16, BTreeMap<String, String>, String) {
+    let own = ["x-request-id", "date", "content-length"];
+    let headers = reply.headers.iter().map(|(name, value)| (name.to_string(), value));
+    let headers = headers.filter(|(name, _)| !own.contains(&name.as_str()));
+    let headers = headers.map(|(name, value)| (name, value.to_str().unwrap().to_owned())).collect();
+    (reply.status, headers, reply.body.to_string().replace(email, "(address)"))
+}
+
+fn assert_all_alike(replies: &[(&str, String, Reply)]) {
+    let (_, email, first) = &replies[0];
+    for (name, address, reply) in replies {
+        assert_eq!(shown(reply, address), shown(first, email), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn registration_answers_the_same_whatever_there_is_and_mails_once() {
+    let edge = edge().await;
+    let mut replies = Vec::new();
+    for (name, email) in addresses().await {
+        let mails = edge.mailbox().mails_to(&email).len();
+        let reply = edge.anonymous().register(&email, WRONG).await;
+        let message =
+            "Check your email: open the link in it within 24 hours to confirm your address.";
+        let expected = json!({ "email": email, "verification_required": true, "message": message });
+        assert_eq!(reply.parts(), (201, &expected), "{name}");
+        edge.mailbox().wait_for_nth_mail(&email, mails + 1).await.unwrap();
+        replies.push((name, email, reply));
+    }
+    assert_all_alike(&replies);
+    let kinds = ["Confirm your email address", "You already have an account"];
+    for ((_, email, _), kind) in replies.iter().zip([0, 0, 1, 1, 1]) {
+        let last = edge.mailbox().mails_to(email).pop().unwrap();
+        assert_eq!(last.subject, kinds[kind]);
+    }
+    // Nothing has changed for those that had an account.
+    let confirmed = &replies[2].1;
+    assert_eq!(edge.anonymous().login(confirmed, PASSWORD).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_answered_the_same_whatever_there_is() {
+    let edge = edge().await;
+    let mut replies = Vec::new();
+    for (name, email) in addresses().await {
+        let reply = edge.anonymous().login(&email, WRONG).await;
+        reply.assert_error(401, "invalid_credentials", name);
+        let with_code = edge.anonymous().login_with_code(&email, WRONG, "123456").await;
+        assert_eq!(with_code.parts(), reply.parts(), "{name}");
+        replies.push((name, email, reply));
+    }
+    for no_address in ["", "not an address", "x@y@z"] {
+        let reply = edge.anonymous().login(no_address, WRONG).await;
+        assert_eq!(reply.parts(), replies[0].2.parts(), "{no_address}");
+    }
+    assert_all_alike(&replies);
+}
+
+#[tokio::test]
+async fn a_forgotten_password_is_answered_the_same_whatever_there_is_and_mails_once() {
+    let edge = edge().await;
+    let mut replies = Vec::new();
+    let subjects = [
+        "There is no account with this address",
+        "There is no account with this address",
+        "Set a new password",
+        "Set a new password",
+        "There is no account with this address",
+    ];
+    for ((name, email), subject) in addresses().await.into_iter().zip(subjects) {
+        let mails = edge.mailbox().mails_to(&email).len();
+        let reply = edge.anonymous().forgot_password(&email).await;
+        let message = "Check your email: if the address has an account, the mail has a link, valid for \
+                       one hour, to set a new password.";
+        assert_eq!(reply.parts(), (200, &json!({ "message": message })), "{name}");
+        let mail = edge.mailbox().wait_for_nth_mail(&email, mails + 1).await.unwrap();
+        assert_eq!(mail.subject, subject, "{name}");
+        replies.push((name, email, reply));
+    }
+    assert_all_alike(&replies);
+}

@@ -1,0 +1,123 @@
+//! What the scheduled handler removes, and what it keeps.
+
+use rcpt_tests::Edge;
+use serde_json::{Value, json};
+
+const DAY: u64 = 24 * 60 * 60;
+
+async fn names(edge: &Edge, sql: &str) -> Vec<Value> {
+    edge.sql(sql, &[]).await.into_iter().map(|mut row| row["name"].take()).collect()
+}
+
+#[tokio::test]
+async fn what_has_expired_goes_and_everything_else_stays() {
+    let edge = Edge::builder().start().await.unwrap();
+    let (confirmed, reset) = (edge.account().await, edge.account().await);
+    let (fresh, _) = edge.registered().await;
+    let (six_days, _) = edge.registered().await;
+    let (eight_days, eight_days_mail) = edge.registered().await;
+    let (eight_days_and_a_link, link) = edge.registered().await;
+    let (closed, _) = edge.registered().await;
+    assert_eq!(reset.anonymous.forgot_password(&reset.email).await.status, 200);
+    assert_eq!(confirmed.anonymous.forgot_password(&confirmed.email).await.status, 200);
+    let age = |days: u64| format!("created_at = created_at - {}", days * DAY);
+    for (email, days) in [(&six_days, 6), (&eight_days, 8), (&eight_days_and_a_link, 8)] {
+        edge.set(email, &age(days)).await;
+    }
+    edge.set(&confirmed.email, &age(400)).await;
+    edge.set(&closed, &format!("{}, state = 'deactivated'", age(400))).await;
+    for email in [&eight_days, &six_days, &closed, &confirmed.email] {
+        let expire = "UPDATE mailed_tokens SET expires_at = unixepoch()
+            WHERE account_id = (SELECT id FROM accounts WHERE email = ?)";
+        edge.sql(expire, &[email.as_str().into()]).await;
+    }
+    edge.sql("DELETE FROM throttles", &[]).await;
+    let rows = "INSERT INTO throttles (key, attempts, next_allowed_at, last_attempt, expires_at)
+        VALUES ('idle', 3, 0, 'a', unixepoch()), ('busy', 3, 0, 'a', unixepoch() + 60)";
+    edge.sql(rows, &[]).await;
+    let rows = "INSERT INTO leases (id, account_id, day, source, expires_at)
+        VALUES ('expired', ?1, 1, 'daily', unixepoch()), ('live', ?1, 1, 'daily', unixepoch() + 60)";
+    edge.sql(rows, &[edge.id(&confirmed.email).await.into()]).await;
+
+    edge.run_scheduled().await;
+
+    let accounts = names(&edge, "SELECT email AS name FROM accounts ORDER BY name").await;
+    let mut expected =
+        vec![&confirmed.email, &reset.email, &fresh, &six_days, &eight_days_and_a_link, &closed];
+    expected.sort();
+    assert_eq!(json!(accounts), json!(expected), "only {eight_days} goes");
+    let tokens =
+        "SELECT a.email AS name FROM mailed_tokens t JOIN accounts a ON a.id = t.account_id
+        ORDER BY name";
+    let mut expected = vec![&reset.email, &fresh, &eight_days_and_a_link];
+    expected.sort();
+    assert_eq!(json!(names(&edge, tokens).await), json!(expected));
+    assert_eq!(names(&edge, "SELECT key AS name FROM throttles").await, ["busy"]);
+    assert_eq!(names(&edge, "SELECT id AS name FROM leases").await, ["live"]);
+
+    let anonymous = edge.anonymous();
+    let reply = anonymous.verify_email(eight_days_mail.token().unwrap()).await;
+    reply.assert_error(400, "invalid_token", "the account is gone");
+    assert_eq!(anonymous.verify_email(link.token().unwrap()).await.status, 200);
+    assert_eq!(confirmed.get("/me").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_table_that_fails_holds_up_no_other_and_many_rows_go_in_one_run() {
+    const ROWS: u64 = 1_700;
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    let leases = "INSERT INTO leases (id, account_id, day, source, expires_at)
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+        SELECT 'lease-' || i, ?1, 1, 'daily', unixepoch() - 1 FROM n";
+    edge.sql(leases, &[edge.id(&account.email).await.into(), ROWS.into()]).await;
+    let (stale, _) = edge.registered().await;
+    edge.set(&stale, &format!("created_at = created_at - {}", 8 * DAY)).await;
+    edge.sql("UPDATE mailed_tokens SET expires_at = unixepoch()", &[]).await;
+    edge.sql("ALTER TABLE throttles RENAME TO throttles_gone", &[]).await;
+    edge.run_scheduled().await;
+    assert_eq!(names(&edge, "SELECT id AS name FROM leases").await, [] as [Value; 0]);
+    let accounts = names(&edge, "SELECT email AS name FROM accounts").await;
+    assert_eq!(json!(accounts), json!([account.email]));
+}
+
+#[tokio::test]
+async fn what_is_looked_for_is_found_by_an_index() {
+    let edge = Edge::builder().start().await.unwrap();
+    for (query, index) in [
+        ("id FROM leases WHERE expires_at <= 1", "leases_by_expiry"),
+        ("hash FROM mailed_tokens WHERE expires_at <= 1", "mailed_tokens_by_expiry"),
+        ("key FROM throttles WHERE expires_at <= 1", "throttles_by_expiry"),
+        ("address_hash FROM tombstones WHERE expires_at <= 1", "tombstones_by_expiry"),
+        (
+            "id FROM accounts WHERE state = 'unconfirmed' AND created_at <= 1",
+            "accounts_unconfirmed",
+        ),
+        (
+            "id FROM accounts WHERE totp_secret >= 'a.' AND totp_secret < 'a/'",
+            "accounts_by_totp_secret",
+        ),
+        ("id FROM accounts WHERE address_hash < 'a.' OR address_hash >= 'a/'", "MULTI-INDEX OR"),
+        ("id FROM accounts WHERE lower(email) = lower('a')", "accounts_by_email"),
+    ] {
+        let plan = edge.sql(&format!("EXPLAIN QUERY PLAN SELECT {query}"), &[]).await;
+        let plan = json!(plan).to_string();
+        assert!(plan.contains(index) && !plan.contains("SCAN"), "{query}: {plan}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_fails_is_logged_and_the_next_run_works() {
+    let mut edge = Edge::builder().start().await.unwrap();
+    edge.sql("ALTER TABLE throttles RENAME TO throttles_gone", &[]).await;
+    edge.run_scheduled().await;
+    let limit = std::time::Duration::from_secs(10);
+    let line = edge.process.wait_for_line("housekeeping", limit).await.unwrap();
+    assert!(line.contains("no such table"), "{line}");
+    edge.sql("ALTER TABLE throttles_gone RENAME TO throttles", &[]).await;
+    let row = "INSERT INTO throttles (key, attempts, next_allowed_at, last_attempt, expires_at)
+        VALUES ('idle', 3, 0, 'a', unixepoch())";
+    edge.sql(row, &[]).await;
+    edge.run_scheduled().await;
+    assert_eq!(edge.sql("SELECT key FROM throttles", &[]).await, [] as [Value; 0]);
+}

@@ -1,0 +1,97 @@
+//! A replaced key is dead in the next request (trust A6).
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use rcpt_tests::{Anonymous, Edge, people::send};
+use reqwest::Method;
+use tokio::time::{Instant, interval};
+
+/// 50 a second.
+const PACE: Duration = Duration::from_millis(20);
+const ROTATIONS: usize = 10;
+/// Requests between two rotations.
+const BETWEEN: usize = 15;
+
+/// One request of the load: when it was sent, with which key, and what came back.
+struct Shot {
+    sent: Instant,
+    key: String,
+    status: u16,
+}
+
+#[tokio::test]
+async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_fails() {
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    let anonymous = Anonymous::on_kept_connections(&edge.url);
+    let key = Arc::new(std::sync::Mutex::new(account.api_key.clone()));
+    let over = Arc::new(AtomicBool::new(false));
+    let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let load = {
+        let (key, over, count) = (Arc::clone(&key), Arc::clone(&over), Arc::clone(&count));
+        tokio::spawn(async move {
+            let mut pace = interval(PACE);
+            let (mut tasks, mut old) = (Vec::new(), String::new());
+            while !over.load(Ordering::Relaxed) {
+                pace.tick().await;
+                let current = key.lock().unwrap().clone();
+                let nth = count.fetch_add(1, Ordering::Relaxed);
+                // Both the key that is or was the last one, and the one before it.
+                let used =
+                    if nth % 2 == 0 || old.is_empty() { current.clone() } else { old.clone() };
+                let request =
+                    anonymous.request(Method::GET, "/me/quota").header("x-api-key", &used);
+                tasks.push(tokio::spawn(async move {
+                    let sent = Instant::now();
+                    Shot { sent, key: used, status: send(request).await.status }
+                }));
+                old = current;
+            }
+            let mut shots = Vec::new();
+            for task in tasks {
+                shots.push(task.await.unwrap());
+            }
+            shots
+        })
+    };
+    let mut replaced = Vec::new();
+    for rotation in 1..=ROTATIONS {
+        while count.load(Ordering::Relaxed) < rotation * BETWEEN {
+            tokio::time::sleep(PACE / 4).await;
+        }
+        let reply = account.rotate_api_key().await;
+        let at = Instant::now();
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        // The load goes on with the old key for a while: the new one is told after that.
+        let seen = count.load(Ordering::Relaxed);
+        while count.load(Ordering::Relaxed) < seen + 5 {
+            tokio::time::sleep(PACE / 4).await;
+        }
+        let old = std::mem::replace(&mut *key.lock().unwrap(), reply.text("api_key").to_owned());
+        replaced.push((old, at));
+    }
+    over.store(true, Ordering::Relaxed);
+    let shots = load.await.unwrap();
+    let late: Vec<_> = shots
+        .iter()
+        .filter(|shot| replaced.iter().any(|(key, at)| *key == shot.key && shot.sent > *at))
+        .collect();
+    let accepted = late.iter().filter(|shot| shot.status != 401).count();
+    let good = shots.iter().filter(|shot| shot.status == 200).count();
+    println!(
+        "{ROTATIONS} rotations under 50 requests/s: {} requests, {good} answered 200, {} sent with an \
+         old key after the rotation's reply, {accepted} of them accepted",
+        shots.len(),
+        late.len()
+    );
+    assert!(late.len() >= ROTATIONS * 5, "{}", late.len());
+    assert_eq!(accepted, 0);
+    assert!(good > shots.len() / 4, "{good} of {}", shots.len());
+    assert!(shots.iter().all(|shot| [200, 401].contains(&shot.status)), "a failure of ours");
+}

@@ -1,0 +1,180 @@
+//! Every secret can be replaced without losing anything (docs/trust.md, B6). While a deployment spreads,
+//! two versions of the configuration serve the same accounts; here each pair of neighbours does so at the
+//! same time, with all five secrets replaced at once.
+
+use std::time::Duration;
+
+use rcpt_shared::{KeyRing, Status, Ticket};
+use rcpt_tests::{
+    Account, Anonymous, Conduct, Edge, FakeOrigin, Reply,
+    people::{PASSWORD, send},
+    service::{clock, secret},
+};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use tokio::time::interval;
+
+/// 50 a second.
+const PACE: Duration = Duration::from_millis(20);
+/// Requests of one step: two seconds of load. `make proof` may take minutes.
+const REQUESTS: usize = 100;
+
+/// The Workers of the rotation, in order, and what each of them has: before it, the new secret second, the
+/// new secret first, the old one gone.
+const STAGES: [&str; 4] = ["old", "old,new", "new,old", "new"];
+
+struct World {
+    edge: Edge,
+    origin: FakeOrigin,
+    /// What an origin has meanwhile: both.
+    tickets: KeyRing,
+}
+
+impl World {
+    async fn start() -> Self {
+        let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+        let named = |kid| secret::key_ring().unwrap().replacen("dev1", kid, 1);
+        let secrets = secret::EDGE.map(|name| (name, named("old"), named("new")));
+        let stage = |stage: &str| {
+            secrets.each_ref().map(|(name, old, new)| {
+                let rings = stage.split(',').map(|kid| if kid == "old" { old } else { new });
+                (*name, rings.map(String::as_str).collect::<Vec<_>>().join(","))
+            })
+        };
+        let [before, joined, swapped, after] = STAGES.map(stage);
+        let mut edge = Edge::builder().origins(&[&origin.url]);
+        for (name, value) in before {
+            edge = edge.var(name, value);
+        }
+        let edge = edge.variant(&joined).variant(&swapped).variant(&after);
+        let tickets = secrets.iter().find(|(name, ..)| *name == "TICKET_SECRETS").unwrap();
+        let tickets = KeyRing::parse(&format!("{},{}", tickets.1, tickets.2)).unwrap();
+        Self { edge: edge.start().await.unwrap(), origin, tickets }
+    }
+
+    /// A caller of the Worker of a stage.
+    fn at(&self, stage: usize) -> Anonymous {
+        let variant = |index: usize| Anonymous::new(&self.edge.variants[index]);
+        stage.checked_sub(1).map_or_else(|| self.edge.anonymous(), variant)
+    }
+
+    async fn sign_in(&self, stage: usize, email: &str) -> Account {
+        let anonymous = self.at(stage);
+        let reply = anonymous.login(email, PASSWORD).await;
+        Account::from_credentials(&anonymous, PASSWORD, &reply)
+    }
+
+    /// 50 requests a second, each to one of the two stages and with the credentials of one of `people`.
+    /// None fails.
+    async fn load(&self, stages: [usize; 2], people: &[Account]) {
+        let mut pace = interval(PACE);
+        let mut tasks = Vec::new();
+        for n in 0..REQUESTS {
+            pace.tick().await;
+            let person = &people[n / 2 % people.len()];
+            let stage = stages[n % 2];
+            let request = self.request(n, &format!("stage-{stage}"), &self.at(stage), person);
+            tasks.push((n, tokio::spawn(send(request))));
+        }
+        let mut failures = Vec::new();
+        for (n, task) in tasks {
+            let Reply { status, body, .. } = task.await.unwrap();
+            if status != 200 {
+                failures.push(format!("request {n}: {status} {body}"));
+            }
+        }
+        println!("stages {stages:?}: {REQUESTS} requests, {} failures", failures.len());
+        assert!(failures.is_empty(), "{failures:#?}");
+    }
+
+    fn request(&self, n: usize, at: &str, to: &Anonymous, person: &Account) -> RequestBuilder {
+        match n % 20 / 2 {
+            0 => {
+                let body = json!({ "email": person.email, "password": PASSWORD });
+                to.request(Method::POST, "/auth/login").json(&body)
+            }
+            1..=3 => to.request(Method::GET, "/me").bearer_auth(&person.token),
+            4..=6 => to.request(Method::GET, "/me/quota").header("x-api-key", &person.api_key),
+            _ => to.check_request(&person.api_key, &format!("x-{n}@{at}.example")),
+        }
+    }
+
+    async fn kid(&self, email: &str, column: &str) -> String {
+        let kid = format!("substr({column}, 1, instr({column}, '.') - 1) AS kid");
+        let row = self.edge.row(email, &kid).await;
+        row["kid"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+#[tokio::test]
+async fn every_secret_is_replaced_under_load_and_nothing_is_lost() {
+    let world = World::start().await;
+    let edge = &world.edge;
+    let mut old = Vec::new();
+    for _ in 0..2 {
+        old.push(edge.account().await);
+    }
+    edge.sql("UPDATE accounts SET plan = 'unlimited'", &[]).await;
+    let [with_totp, dormant] = [edge.account().await, edge.account().await];
+    let (authenticator, _) = with_totp.enable_two_factor().await;
+    let (dormant_authenticator, _) = dormant.enable_two_factor().await;
+    let (unconfirmed, confirmation) = edge.registered().await;
+
+    world.load([0, 1], &old).await;
+
+    let mut both = old.clone();
+    for account in &old {
+        both.push(world.sign_in(2, &account.email).await);
+    }
+    world.load([1, 2], &both).await;
+
+    // Signing in puts what it touches under the new secret.
+    let code = edge.fresh_code(&with_totp, &authenticator).await;
+    let reply = world.at(2).login_with_code(&with_totp.email, PASSWORD, &code).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    for column in ["address_hash", "totp_secret"] {
+        assert_eq!(world.kid(&with_totp.email, column).await, "new", "{column}");
+        assert_eq!(world.kid(&dormant.email, column).await, "old", "{column}");
+    }
+    // The cron does it for all others.
+    edge.run_scheduled_of(1).await;
+    let left = "SELECT email FROM accounts
+        WHERE address_hash NOT LIKE 'new.%' OR totp_secret NOT LIKE 'new.%'";
+    assert_eq!(edge.sql(left, &[]).await, [] as [Value; 0]);
+
+    let new = both.split_off(old.len());
+    world.load([2, 3], &new).await;
+    for (account, authenticator) in
+        [(&with_totp, &authenticator), (&dormant, &dormant_authenticator)]
+    {
+        let code = edge.fresh_code(account, authenticator).await;
+        let reply = world.at(3).login_with_code(&account.email, PASSWORD, &code).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+    }
+    let reply = world.at(3).verify_email(confirmation.token().unwrap()).await;
+    assert_eq!((reply.status, reply.text("email")), (200, unconfirmed.as_str()));
+    // It has an account by now: registering the same address makes no second one.
+    assert_eq!(world.at(3).register(&unconfirmed, PASSWORD).await.status, 201);
+    let count = "SELECT count(*) AS n FROM accounts WHERE email = ?";
+    assert_eq!(edge.sql(count, &[unconfirmed.into()]).await, [json!({ "n": 1 })]);
+
+    let probes = world.origin.probes();
+    assert!(probes.len() > REQUESTS / 2, "{}", probes.len());
+    for probe in probes {
+        Ticket::check(&world.tickets, &probe.ticket, probe.body.as_bytes(), clock::now()).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn while_two_secrets_are_live_a_registration_finds_the_account_under_either() {
+    let world = World::start().await;
+    let account = world.edge.account().await;
+    for stage in [2, 1, 2] {
+        let anonymous = world.at(stage);
+        assert_eq!(anonymous.register(&account.email, PASSWORD).await.status, 201);
+        assert_eq!(anonymous.forgot_password(&account.email).await.status, 200);
+    }
+    let links = "SELECT (SELECT count(*) FROM accounts) AS accounts, count(*) AS links
+        FROM mailed_tokens WHERE purpose = 'reset'";
+    assert_eq!(world.edge.sql(links, &[]).await, [json!({ "accounts": 1, "links": 1 })]);
+}

@@ -1,0 +1,238 @@
+//! Guessing is stopped, and cannot lock the owner out (trust A3).
+
+use rcpt_tests::{
+    Account, Edge, Reply,
+    people::{PASSWORD, send, send_all},
+};
+use reqwest::{Method, RequestBuilder};
+use serde_json::json;
+
+const TRIES: usize = 200;
+/// Another client network. Locally a client may name its own address, which Cloudflare overwrites.
+const OWNER: &str = "198.51.100.7";
+const STRANGER: &str = "203.0.113.9";
+
+/// With the Worker's own waits at their defaults; the approximate limits before them would hide them.
+async fn edge_with_waits() -> Edge {
+    Edge::builder().with_waits().start().await.unwrap()
+}
+
+fn sign_in(account: &Account, from: &str, password: &str, code: &str) -> RequestBuilder {
+    let body = json!({ "email": account.email, "password": password, "totp_code": code });
+    let request = account.anonymous.request(Method::POST, "/auth/login").json(&body);
+    request.header("cf-connecting-ip", from)
+}
+
+/// How many of these were evaluated; the rest are 429 as they should be.
+fn evaluated(replies: &[Reply], code: &str) -> usize {
+    let (evaluated, throttled): (Vec<_>, Vec<_>) =
+        replies.iter().partition(|reply| [401, 403].contains(&reply.status));
+    for reply in &evaluated {
+        reply.assert_error(reply.status, code, "an evaluated attempt");
+    }
+    for reply in throttled {
+        reply.assert_error(429, "throttled", "an attempt that has to wait");
+        let wait: u64 = reply.header("retry-after").parse().unwrap();
+        assert!((1..=900).contains(&wait), "{wait}");
+        let detail = format!("Too many attempts. Try again in {wait} seconds.");
+        assert_eq!(reply.text("detail"), detail);
+    }
+    println!("{} tries, {} evaluated, ≤ 100 allowed", replies.len(), evaluated.len());
+    assert!((1..=100).contains(&evaluated.len()), "{}", evaluated.len());
+    evaluated.len()
+}
+
+/// The owner asks for a link from a network of their own, and gets in by it at once.
+async fn gets_in_by_mail(edge: &Edge, account: &Account, nth: usize, code: Option<&str>) {
+    let ask = account.anonymous.request(Method::POST, "/auth/forgot-password");
+    let ask = ask.header("cf-connecting-ip", OWNER).json(&json!({ "email": account.email }));
+    assert_eq!(send(ask).await.status, 200);
+    let mail = edge.mailbox().wait_for_nth_mail(&account.email, nth).await.unwrap();
+    let password = "copper-meadow-58-lattice";
+    let mut body = json!({ "token": mail.token().unwrap(), "password": password });
+    if let Some(code) = code {
+        body["totp_code"] = code.into();
+    }
+    let reset = account.anonymous.request(Method::POST, "/auth/reset-password").json(&body);
+    let reply = send(reset.header("cf-connecting-ip", OWNER)).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let account = Account::from_credentials(&account.anonymous, password, &reply);
+    assert_eq!(account.get("/me").await.status, 200);
+}
+
+#[tokio::test]
+async fn of_two_hundred_wrong_passwords_at_once_few_are_evaluated_and_the_owner_gets_in_by_mail() {
+    let edge = edge_with_waits().await;
+    let account = edge.account().await;
+    let wrong = |n: usize| sign_in(&account, STRANGER, &format!("wrong-password-{n}"), "");
+    evaluated(&send_all((0..TRIES).map(wrong), TRIES).await, "invalid_credentials");
+    // The right password has to wait too: a guesser must not learn it meanwhile.
+    let reply = send(sign_in(&account, STRANGER, PASSWORD, "")).await;
+    reply.assert_error(429, "throttled", "the right password");
+    let attack = {
+        let requests: Vec<_> = (0..TRIES).map(wrong).collect();
+        tokio::spawn(send_all(requests, 4))
+    };
+    gets_in_by_mail(&edge, &account, 2, None).await;
+    assert_eq!(account.quota().await.status, 200, "the key never noticed");
+    for reply in attack.await.unwrap() {
+        assert!([401, 429].contains(&reply.status), "{}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn of_two_hundred_wrong_passwords_in_turn_few_are_evaluated() {
+    let edge = edge_with_waits().await;
+    let account = edge.account().await;
+    let wrong = |n: usize| sign_in(&account, STRANGER, &format!("wrong-password-{n}"), "");
+    evaluated(&send_all((0..TRIES).map(wrong), 1).await, "invalid_credentials");
+    let waits = edge.sql("SELECT next_allowed_at - unixepoch() AS left FROM throttles", &[]).await;
+    assert!(waits.iter().all(|row| row["left"].as_i64().unwrap() <= 900), "{waits:?}");
+    let unknown = json!({ "email": "nobody@rcpt-tests.net", "password": "wrong-password" });
+    let guesses = (0..TRIES).map(|_| {
+        let request = account.anonymous.request(Method::POST, "/auth/login").json(&unknown);
+        request.header("cf-connecting-ip", OWNER)
+    });
+    evaluated(&send_all(guesses, 1).await, "invalid_credentials");
+}
+
+#[tokio::test]
+async fn of_two_hundred_wrong_codes_few_are_evaluated_and_the_owner_gets_in_by_mail() {
+    let edge = edge_with_waits().await;
+    let account = edge.account().await;
+    let (authenticator, recovery_codes) = account.enable_two_factor().await;
+    let wrong = authenticator.wrong_code();
+    let rotation = json!({ "totp_code": wrong });
+    // By one who knows the password, and by one who has a session: both count.
+    let guess = |n| match n % 4 {
+        0 => sign_in(&account, STRANGER, PASSWORD, &wrong),
+        _ => account.request(Method::POST, "/auth/rotate-api-key").json(&rotation),
+    };
+    evaluated(&send_all((0..TRIES).map(guess), 20).await, "totp_invalid");
+    gets_in_by_mail(&edge, &account, 3, Some(&recovery_codes[0])).await;
+}
+
+#[tokio::test]
+async fn wrong_codes_and_passwords_within_a_session_are_throttled_too() {
+    let edge = edge_with_waits().await;
+    let account = edge.account().await;
+    let (authenticator, _) = account.enable_two_factor().await;
+    let wrong = authenticator.wrong_code();
+    for (path, body, code) in [
+        ("/auth/rotate-api-key", json!({ "totp_code": wrong }), "totp_invalid"),
+        (
+            "/auth/totp/disable",
+            json!({ "password": "wrong-one", "totp_code": wrong }),
+            "wrong_password",
+        ),
+    ] {
+        let request = |_| account.request(Method::POST, path).json(&body);
+        let replies = send_all((0..TRIES).map(request), 20).await;
+        let evaluated = replies.iter().filter(|reply| reply.text("code") == code).count();
+        println!("{TRIES} tries of {path}: {evaluated} evaluated, ≤ 100 allowed");
+        assert!((1..=100).contains(&evaluated));
+        let throttled = replies.iter().filter(|reply| reply.status == 429).count();
+        assert_eq!(evaluated + throttled, TRIES);
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_delays_the_owner_by_no_more_than_the_longest_wait() {
+    let edge = Edge::builder().with_waits().var("THROTTLE_LONGEST_WAIT_SECONDS", "1");
+    let edge = edge.start().await.unwrap();
+    let account = edge.account().await;
+    let wrong = |n: usize| sign_in(&account, STRANGER, &format!("wrong-password-{n}"), "");
+    evaluated(&send_all((0..TRIES).map(wrong), TRIES).await, "invalid_credentials");
+    let started = tokio::time::Instant::now();
+    loop {
+        let reply = send(sign_in(&account, OWNER, PASSWORD, "")).await;
+        if reply.status == 200 {
+            break;
+        }
+        reply.assert_error(429, "throttled", "within the wait");
+        assert_eq!(reply.header("retry-after"), "1");
+        assert!(started.elapsed().as_secs() < 10, "the wait does not end");
+    }
+    // The network of the guesser goes on waiting for itself, whoever it now tries.
+    let other = edge.account().await;
+    assert_eq!(send(sign_in(&other, OWNER, PASSWORD, "")).await.status, 200);
+}
+
+#[tokio::test]
+async fn whoever_guesses_at_many_accounts_is_stopped_by_network() {
+    let edge = edge_with_waits().await;
+    let account = edge.account().await;
+    let guesses = (0..TRIES).map(|n| {
+        let body = json!({ "email": format!("person{n}@example.org"), "password": PASSWORD });
+        let request = account.anonymous.request(Method::POST, "/auth/login").json(&body);
+        request.header("cf-connecting-ip", STRANGER)
+    });
+    let replies = send_all(guesses, 20).await;
+    // 100 are free for an office behind one address; then waits begin.
+    let evaluated = replies.iter().filter(|reply| reply.status == 401).count();
+    println!("{TRIES} accounts tried from one network: {evaluated} evaluated");
+    assert!((100..=110).contains(&evaluated), "{evaluated}");
+    assert_eq!(send(sign_in(&account, OWNER, PASSWORD, "")).await.status, 200, "another network");
+}
+
+#[tokio::test]
+async fn registering_and_signing_in_a_dozen_times_is_not_throttled() {
+    let edge = Edge::builder().throttled().start().await.unwrap();
+    let account = edge.account().await;
+    for _ in 0..12 {
+        edge.account().await;
+        assert_eq!(account.anonymous.login(&account.email, PASSWORD).await.status, 200);
+    }
+    let email = edge.new_email();
+    for n in 0..12 {
+        let reply = account.anonymous.register(&email, PASSWORD).await;
+        assert_eq!(reply.status, 201, "{n}: {}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn the_shield_turns_a_flood_away_before_any_hashing() {
+    let edge = Edge::builder().throttled().start().await.unwrap();
+    let account = edge.account().await;
+    let before = edge.sql("SELECT sum(attempts) AS sum FROM throttles", &[]).await;
+    let guesses = (0..TRIES).map(|n| sign_in(&account, OWNER, &format!("wrong-password-{n}"), ""));
+    let replies = send_all(guesses, 20).await;
+    let shielded = replies.iter().filter(|reply| reply.header("retry-after") == "60").count();
+    let after = edge.sql("SELECT sum(attempts) AS sum FROM throttles", &[]).await;
+    println!("{TRIES} tries at once: {shielded} turned away by the shield");
+    // 60 a minute, and the minute may have turned once.
+    assert!(shielded >= TRIES - 120, "{shielded}");
+    let counted = after[0]["sum"].as_u64().unwrap() - before[0]["sum"].as_u64().unwrap_or_default();
+    assert!(counted <= 2 * (TRIES - shielded) as u64, "what is turned away is not counted");
+}
+
+#[tokio::test]
+async fn asking_again_and_again_for_a_reset_link_mails_few_and_the_last_one_works() {
+    let edge = edge_with_waits().await;
+    let account = edge.account().await;
+    let unknown = edge.new_email();
+    let mut bodies = Vec::new();
+    for n in 0..50 {
+        for email in [&account.email, &unknown] {
+            let request = account.anonymous.request(Method::POST, "/auth/forgot-password");
+            let request = request.header("cf-connecting-ip", format!("198.51.100.{n}"));
+            let reply = send(request.json(&json!({ "email": email }))).await;
+            assert_eq!(reply.status, 200, "{}", reply.body);
+            bodies.push(reply.body);
+        }
+    }
+    assert!(bodies.iter().all(|body| *body == bodies[0]));
+    let mailbox = edge.mailbox();
+    // A mail to somebody else that is sent after all of them comes after all of them.
+    edge.registered().await;
+    let mails = mailbox.mails_to(&account.email);
+    let resets = mails.iter().filter(|mail| mail.subject == "Set a new password").count();
+    let to_unknown = mailbox.mails_to(&unknown).len();
+    println!("50 requests: {resets} mails to an account, {to_unknown} to an unknown address");
+    assert!((20..=30).contains(&resets), "{resets}");
+    assert!((20..=30).contains(&to_unknown), "{to_unknown}");
+    let last = mails.last().unwrap();
+    let reply =
+        account.anonymous.reset_password(last.token().unwrap(), "copper-meadow-58-lattice").await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+}

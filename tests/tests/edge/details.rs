@@ -1,0 +1,291 @@
+//! `details` of `POST /v1/validate_email`: every reason of `verdicts.md` seen through the edge, and what
+//! an answer tells besides.
+
+use std::collections::BTreeSet;
+
+use rcpt_shared::Reason;
+use rcpt_tests::{
+    Account, Answer, Nsd, OpenSmtpd, Reply, SmtpServer, Stack, people::send, process::port,
+    service::clock::today,
+};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+/// Nobody can be dialled at 10.0.0.1; at 127.0.0.31 is a server that has had enough of us.
+const ZONE: &str = "
+null            MX 0  .
+bare            TXT \"neither mail nor addresses\"
+inside          MX 10 mx.inside
+mx.inside       A  10.0.0.1
+weary           MX 10 mx.weary
+mx.weary        A  127.0.0.31
+";
+
+const WEARY: &str = "mx.weary.rcpt-tests.net";
+
+/// The service with everything around it that gives a reason.
+struct World {
+    stack: Stack,
+    _nsd: Nsd,
+    _opensmtpd: OpenSmtpd,
+    _servers: [SmtpServer; 2],
+}
+
+impl World {
+    async fn shared() -> &'static Self {
+        static WORLD: OnceCell<World> = OnceCell::const_new();
+        WORLD.get_or_init(Self::start).await
+    }
+
+    async fn start() -> Self {
+        let nsd = Nsd::start(&[("rcpt-tests.net", ZONE)], &["broken-zone.net"]).await.expect("NSD");
+        let opensmtpd = OpenSmtpd::start().await.expect("OpenSMTPD");
+        let smtp_port = port::free();
+        let listen = |ip: [u8; 4], port: u16| SmtpServer::start((ip, port).into(), answer);
+        let scripted = listen([127, 0, 0, 1], 0).expect("a mail server");
+        let weary = listen([127, 0, 0, 31], smtp_port).expect("a mail server");
+        let at = scripted.address();
+        let scripted_domains = ["scripted.test", "gmail.com", "gmail.con", "mailinator.com"]
+            .map(|domain| format!("{domain}={at}"));
+        let stack = Stack::builder()
+            .origin_env(
+                "RCPT_ROUTES",
+                format!("{},{}", scripted_domains.join(","), opensmtpd.routes()),
+            )
+            .origin_env("RCPT_NAMESERVERS", nsd.address().to_string())
+            .origin_env("RCPT_SMTP_PORT", smtp_port.to_string())
+            .origin_env("RCPT_BUDGET_MS", "4000")
+            .start()
+            .await;
+        Self { stack, _nsd: nsd, _opensmtpd: opensmtpd, _servers: [scripted, weary] }
+    }
+
+    async fn account() -> Account {
+        Self::shared().await.stack.edge.account().await
+    }
+}
+
+/// What the scripted servers say about a recipient.
+fn answer(recipient: &str) -> Answer {
+    let local_part = recipient.split_once('@').map_or(recipient, |(local_part, _)| local_part);
+    match local_part {
+        "no-mail-here" => Answer::reply("556 5.1.10 The domain takes no mail"),
+        "nameless" => Answer::reply("550 5.7.25 Your address has no reverse DNS"),
+        "confused" => Answer::reply("500 5.5.2 Syntax error"),
+        "weary" => Answer::reply("421 4.7.0 Too many connections, closing"),
+        "talkative" => Answer::Reply(format!(
+            "550 5.1.1 <{recipient}> is not here, says 192.0.2.7 to probe.rcpt-tests.net [127.0.0.1]; {}",
+            "ask somebody else ".repeat(60)
+        )),
+        "ann" | "info" => Answer::accept(),
+        _ => Answer::unknown(),
+    }
+}
+
+async fn post(account: &Account, body: &Value) -> Reply {
+    let request = account.anonymous.request(Method::POST, "/validate_email");
+    send(request.header("x-api-key", &account.api_key).json(body)).await
+}
+
+async fn check(account: &Account, email: &str, details: &Value) -> Reply {
+    post(account, &json!({ "email": email, "details": details })).await
+}
+
+/// What a case tells besides its status: the members of `details` that are not as in [`silence`].
+type Told = Value;
+
+/// The evidence when there is none.
+fn silence() -> Value {
+    json!({
+        "mx_host": null, "smtp_code": null, "enhanced_code": null, "smtp_text": null,
+        "catch_all": "unknown", "disposable": false, "role_account": false, "free_provider": false,
+        "suggestion": null, "retry_after": null, "tls": null
+    })
+}
+
+/// A reply to RCPT, in the clear, of a server that a route leads to.
+fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> Told {
+    json!({
+        "reason": reason, "stage": "rcpt", "mx_host": "127.0.0.1", "smtp_code": code,
+        "enhanced_code": enhanced, "smtp_text": text, "tls": false
+    })
+}
+
+/// As [`replied`], about a recipient: whether there are others is then known, too.
+fn spoken(reason: &str, code: u16, enhanced: &str, text: &str, catch_all: &str) -> Told {
+    with(replied(reason, code, enhanced, text), "catch_all", json!(catch_all))
+}
+
+/// No reply to show.
+fn unanswered(reason: &str, stage: &str, mx_host: Option<&str>, tls: Option<bool>) -> Told {
+    json!({ "reason": reason, "stage": stage, "mx_host": mx_host, "tls": tls })
+}
+
+fn with(mut told: Told, member: &str, value: Value) -> Told {
+    told[member] = value;
+    told
+}
+
+/// Address, status, and what is told. A word of the server that is the local part reads as an address.
+#[rustfmt::skip]
+fn cases() -> Vec<(&'static str, Value, Told)> {
+    let (yes, no, local) = (json!(true), json!(false), Some("127.0.0.1"));
+    let (blocked, error) = (json!("blocked_by_provider"), json!("smtp_connect_error"));
+    let fatal = json!("fatal_exception");
+    let greylisted = replied("greylisted", 451, "4.7.1", "[address] please try again in 300 seconds");
+    let weary = replied("rate_limited", 421, "4.7.0", "Too many connections, closing");
+    vec![
+        ("accepts@sandbox.test", yes.clone(), spoken("accepted", 250, "2.1.5", "Ok", "no")),
+        ("anyone@catchall.sandbox.test", yes, spoken("accepted_catch_all", 250, "2.1.5", "Ok", "yes")),
+        ("rejects@sandbox.test", no.clone(), spoken("no_such_mailbox", 550, "5.1.1", "No such user here", "no")),
+        ("no-mail-here@scripted.test", no.clone(), spoken("domain_refuses_mail", 556, "5.1.10", "The domain takes no mail", "no")),
+        ("disabled@sandbox.test", no.clone(), spoken("mailbox_disabled", 550, "5.2.1", "This mailbox is [address]", "no")),
+        ("full@sandbox.test", no, spoken("mailbox_full", 552, "5.2.2", "The mailbox is over its quota", "no")),
+        ("blocked@sandbox.test", blocked.clone(), replied("blocked", 550, "5.7.1", "Your IP address is on our blocklist: [address]")),
+        ("ratelimited@sandbox.test", blocked.clone(), replied("rate_limited", 450, "4.2.1", "Too many messages, slow down")),
+        ("nameless@scripted.test", blocked.clone(), replied("reverse_dns_required", 550, "5.7.25", "Your address has no reverse DNS")),
+        ("relay@sandbox.test", blocked.clone(), replied("relay_denied", 554, "5.7.1", "[address] access denied")),
+        ("greylisted@sandbox.test", blocked.clone(), with(greylisted, "retry_after", json!(300))),
+        ("unavailable@sandbox.test", error.clone(), replied("server_unavailable", 451, "4.3.0", "Temporary lookup failure")),
+        ("confused@scripted.test", error.clone(), replied("protocol_error", 500, "5.5.2", "Syntax error")),
+        ("δοκιμή@opensmtpd.test", error.clone(), unanswered("smtputf8_unsupported", "ehlo", local, Some(false))),
+        ("x@down.sandbox.test", error.clone(), unanswered("connection_failed", "connect", local, None)),
+        ("known@tls-only.opensmtpd.test", error.clone(), unanswered("tls_failed", "start_tls", local, Some(false))),
+        ("timeout@sandbox.test", json!("smtp_timeout"), unanswered("timeout", "rcpt", local, None)),
+        ("x@gone.rcpt-tests.net", json!("domain_not_found"), unanswered("domain_not_found", "dns", None, None)),
+        ("x@null.rcpt-tests.net", json!("no_mx_records"), unanswered("null_mx", "dns", None, None)),
+        ("x@bare.rcpt-tests.net", json!("no_mx_records"), unanswered("no_mx", "dns", None, None)),
+        ("x@inside.rcpt-tests.net", error, unanswered("no_usable_address", "dns", Some("mx.inside.rcpt-tests.net"), None)),
+        ("x@broken-zone.net", fatal.clone(), unanswered("dns_failure", "dns", None, None)),
+        // A 421 keeps us away from the host: the address after it is not asked about.
+        ("weary@weary.rcpt-tests.net", blocked, with(weary, "mx_host", json!(WEARY))),
+        ("ann@weary.rcpt-tests.net", fatal, unanswered("our_limit", "connect", Some(WEARY), None)),
+    ]
+}
+
+#[tokio::test]
+async fn every_reason_is_seen_with_its_status_and_its_evidence() {
+    let account = World::account().await;
+    today().await;
+    let mut seen = BTreeSet::new();
+    let mut counted = 0;
+    for (email, status, told) in cases() {
+        let mut details = silence();
+        for (member, value) in told.as_object().expect("members") {
+            details[member] = value.clone();
+        }
+        let mut reply = check(&account, email, &json!(true)).await;
+        let mut take = |member: &str| reply.body["details"][member].take().as_u64();
+        let milliseconds = take("duration_ms").expect("a duration");
+        assert!(milliseconds <= 10_500, "{email}: {milliseconds} ms");
+        details["duration_ms"] = Value::Null;
+        if told["reason"] == "our_limit" {
+            let seconds = take("retry_after").expect("a pause");
+            assert!((1..=15).contains(&seconds), "{email}: {seconds} s");
+        }
+        let expected =
+            json!({ "email": email, "status": status, "cached": false, "details": details });
+        assert_eq!(reply.parts(), (200, &expected));
+        seen.insert(told["reason"].clone().to_string());
+        counted += i64::from(status != "fatal_exception");
+    }
+    let all = Reason::ALL.map(|reason| format!("{:?}", reason.as_str()));
+    assert_eq!(seen, all.into());
+    assert_eq!(account.email_checks().await.used_today, counted);
+}
+
+#[tokio::test]
+async fn whether_a_domain_takes_everything_is_yes_no_or_unknown() {
+    let account = World::account().await;
+    for (email, catch_all) in [
+        ("somebody@catchall.sandbox.test", "yes"),
+        ("accepts+catch-all@sandbox.test", "no"),
+        ("nobody@opensmtpd.test", "no"),
+        ("greylisted@opensmtpd.test", "unknown"),
+        ("nobody@down.sandbox.test", "unknown"),
+    ] {
+        let reply = check(&account, email, &json!(true)).await;
+        assert_eq!(
+            (reply.status, &reply.body["details"]["catch_all"]),
+            (200, &json!(catch_all)),
+            "{email}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_is_disposable_a_role_free_or_misspelt_is_called_so() {
+    let account = World::account().await;
+    for (email, traits) in [
+        ("ann@scripted.test", json!([false, false, false, null])),
+        ("info@scripted.test", json!([false, true, false, null])),
+        ("ann@gmail.com", json!([false, false, true, null])),
+        ("ann@mailinator.com", json!([true, false, false, null])),
+        ("Ann@gmail.con", json!([false, false, false, "Ann@gmail.com"])),
+    ] {
+        let reply = check(&account, email, &json!(true)).await;
+        let told = &reply.body["details"];
+        let found = ["disposable", "role_account", "free_provider", "suggestion"]
+            .map(|member| told[member].clone());
+        assert_eq!((reply.status, json!(found)), (200, traits), "{email}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_server_said_is_shown_without_addresses_and_no_longer_than_512_characters() {
+    let account = World::account().await;
+    let reply = check(&account, "talkative@scripted.test", &json!(true)).await;
+    let text = reply.body["details"]["smtp_text"].as_str().expect("a text");
+    assert!(text.starts_with("[address] is not here, says [ip] to [us] [[ip]]; ask"), "{text}");
+    assert_eq!((reply.status, text.chars().count()), (200, 512));
+}
+
+#[tokio::test]
+async fn without_the_flag_the_answer_has_the_three_members_of_the_interface() {
+    let account = World::account().await;
+    for (email, details) in
+        [("accepts+unasked@sandbox.test", None), ("accepts+not@sandbox.test", Some(false))]
+    {
+        let body = match details {
+            None => json!({ "email": email }),
+            Some(flag) => json!({ "email": email, "details": flag }),
+        };
+        let reply = post(&account, &body).await;
+        let expected = json!({ "email": email, "status": true, "cached": false });
+        assert_eq!(reply.parts(), (200, &expected));
+    }
+    let malformed = check(&account, "no address", &json!(true)).await;
+    let expected = json!({ "email": "no address", "status": "invalid_format" });
+    assert_eq!(malformed.parts(), (200, &expected));
+}
+
+#[tokio::test]
+async fn a_flag_that_is_not_a_boolean_is_400_and_costs_nothing() {
+    let account = World::account().await;
+    let expected = json!({ "detail": { "error": "The 'details' field must be a boolean." } });
+    for flag in [json!("true"), json!(1), json!(null), json!([true]), json!({})] {
+        let reply = check(&account, "accepts@sandbox.test", &flag).await;
+        assert_eq!(reply.parts(), (400, &expected), "{flag}");
+    }
+    assert_eq!(account.email_checks().await.used_today, 0);
+}
+
+#[tokio::test]
+async fn evidence_is_kept_with_the_verdict_but_for_the_servers_words() {
+    let account = World::account().await;
+    let email = "accepts+kept@sandbox.test";
+    let plain = |cached: bool| json!({ "email": email, "status": true, "cached": cached });
+    let unasked = post(&account, &json!({ "email": email })).await;
+    assert_eq!(unasked.parts(), (200, &plain(false)));
+    // Nothing was kept but the verdict: who wants the evidence asks the server.
+    let fresh = check(&account, email, &json!(true)).await;
+    assert_eq!((fresh.status, &fresh.body["cached"]), (200, &json!(false)));
+    let kept = check(&account, email, &json!(true)).await;
+    let mut expected = fresh.body.clone();
+    expected["cached"] = json!(true);
+    expected["details"]["smtp_text"] = json!(null);
+    assert_eq!(kept.parts(), (200, &expected));
+    let unasked = post(&account, &json!({ "email": email })).await;
+    assert_eq!(unasked.parts(), (200, &plain(true)));
+}

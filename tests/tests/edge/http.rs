@@ -1,0 +1,355 @@
+//! What holds for every answer of the edge, and the operations that are about the service itself
+//! (architecture §4, interface §9).
+
+use std::collections::BTreeSet;
+
+use rcpt_shared::Status;
+use rcpt_tests::{
+    Anonymous, Conduct, Edge, FakeOrigin, Reply,
+    people::{PASSWORD, send},
+    process::{folder, port},
+};
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+struct World {
+    edge: Edge,
+    _origin: FakeOrigin,
+}
+
+/// Addresses at `broken.example` make the origin fail.
+async fn edge() -> &'static Edge {
+    static WORLD: OnceCell<World> = OnceCell::const_new();
+    let world = WORLD
+        .get_or_init(async || {
+            let origin = FakeOrigin::start(|address| {
+                if address.ends_with("@broken.example") {
+                    Conduct::Answer(500, "{}")
+                } else {
+                    Conduct::Verdict(Status::Accepted)
+                }
+            });
+            let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
+            World { edge, _origin: origin }
+        })
+        .await;
+    &world.edge
+}
+
+/// Every operation: method, path below `/v1`, `Allow` of its path.
+const OPERATIONS: [(&str, &str, &str); 20] = [
+    ("POST", "/validate_email", "POST"),
+    ("POST", "/auth/register", "POST"),
+    ("POST", "/auth/verify-email", "POST"),
+    ("POST", "/auth/login", "POST"),
+    ("POST", "/auth/forgot-password", "POST"),
+    ("POST", "/auth/reset-password", "POST"),
+    ("PUT", "/auth/password", "PUT"),
+    ("POST", "/auth/totp/setup", "POST"),
+    ("POST", "/auth/totp/enable", "POST"),
+    ("POST", "/auth/totp/disable", "POST"),
+    ("POST", "/auth/totp/recovery-codes", "POST"),
+    ("POST", "/auth/rotate-api-key", "POST"),
+    ("PUT", "/auth/settings", "PUT"),
+    ("POST", "/auth/sign-out-everywhere", "POST"),
+    ("GET", "/me", "GET,HEAD,DELETE"),
+    ("DELETE", "/me", "GET,HEAD,DELETE"),
+    ("GET", "/me/quota", "GET,HEAD"),
+    ("GET", "/health", "GET,HEAD"),
+    ("GET", "/health/ready", "GET,HEAD"),
+    ("GET", "/openapi.json", "GET,HEAD"),
+];
+
+fn method(name: &str) -> Method {
+    name.parse().unwrap()
+}
+
+async fn request(method: Method, url: &str) -> Reply {
+    send(Client::new().request(method, url)).await
+}
+
+/// What every answer of the API carries.
+fn assert_headers(reply: &Reply, what: &str) {
+    for (name, value) in [
+        ("cache-control", "no-store"),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+        ("strict-transport-security", "max-age=31536000; includeSubDomains"),
+    ] {
+        assert_eq!(reply.header(name), value, "{name} of {what}");
+        assert_eq!(reply.headers.get_all(name).iter().count(), 1, "{name} of {what}");
+    }
+    let id = reply.header("x-request-id");
+    let is_id =
+        id.len() == 32 && id.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    assert!(is_id, "{id:?} of {what}");
+}
+
+#[tokio::test]
+async fn every_answer_is_json_carries_the_security_headers_and_an_id_of_its_own() {
+    let edge = edge().await;
+    let anonymous = edge.anonymous();
+    let account = edge.account().await;
+    let used_up = edge.account().await;
+    edge.set(&used_up.email, "day = 99999, daily_charged = 100, welcome_left = 0").await;
+    let (unconfirmed, _) = edge.registered().await;
+    let large = anonymous.request(Method::POST, "/auth/login").body(vec![b' '; 20_000]);
+    let replies = [
+        (200, anonymous.get("/health").await),
+        (200, anonymous.get("/openapi.json").await),
+        (200, account.quota().await),
+        (200, account.check("headers@example.org").await),
+        (200, account.check("headers@example.org").await),
+        (200, account.check("no address").await),
+        (201, anonymous.register(&edge.new_email(), PASSWORD).await),
+        (400, account.check("").await),
+        (400, anonymous.verify_email("junk").await),
+        (401, anonymous.get("/me/quota").await),
+        (401, anonymous.login("nobody@example.org", PASSWORD).await),
+        (401, anonymous.check_with_key("junk", "x@example.org").await),
+        (403, anonymous.login(&unconfirmed, PASSWORD).await),
+        (404, anonymous.get("/nothing").await),
+        (405, anonymous.get("/auth/login").await),
+        (413, send(large).await),
+        (429, used_up.check("headers@example.org").await),
+        (502, account.check("x@broken.example").await),
+    ];
+    let mut ids = BTreeSet::new();
+    for (status, reply) in &replies {
+        let what = format!("{status} {}", reply.body);
+        assert_eq!(reply.status, *status, "{what}");
+        assert_eq!(reply.header("content-type"), "application/json", "{what}");
+        assert_headers(reply, &what);
+        ids.insert(reply.header("x-request-id").to_owned());
+    }
+    assert_eq!(ids.len(), replies.len(), "no id comes twice");
+}
+
+#[tokio::test]
+async fn a_request_id_is_never_taken_from_the_client() {
+    let anonymous = edge().await.anonymous();
+    for given in ["0123456789abcdef0123456789abcdef", "ann@example.org"] {
+        let request = anonymous.request(Method::GET, "/health").header("x-request-id", given);
+        let reply = send(request).await;
+        assert_headers(&reply, given);
+        assert_ne!(reply.header("x-request-id"), given);
+    }
+    assert!(!edge().await.process.log().contains("0123456789abcdef0123456789abcdef"));
+}
+
+#[tokio::test]
+async fn an_unknown_path_is_404() {
+    let edge = edge().await;
+    let expected = json!({ "detail": "There is nothing at this path." });
+    for path in [
+        "/v1",
+        "/v1/",
+        "/v1/nothing",
+        "/v1/health/",
+        "/v1//health",
+        "/v1/Health",
+        "/v1/validate_email/x",
+        "/v1/%76alidate_email%2f",
+    ] {
+        for method in [Method::GET, Method::POST] {
+            let reply = request(method, &format!("{}{path}", edge.url)).await;
+            assert_eq!(reply.parts(), (404, &expected), "{path}");
+            assert_headers(&reply, path);
+        }
+    }
+}
+
+/// Outside `/v1` the portal answers; tests/portal looks at what it shows.
+#[tokio::test]
+async fn an_unknown_path_outside_the_api_is_404_too() {
+    let edge = edge().await;
+    for path in ["/V1/health", "/v2/health", "/health", "/validate_email", "/nothing.html"] {
+        let reply = request(Method::GET, &format!("{}{path}", edge.url)).await;
+        assert_eq!((reply.status, reply.header("content-type")), (404, "text/html; charset=utf-8"));
+        assert_eq!(request(Method::POST, &format!("{}{path}", edge.url)).await.status, 405);
+    }
+}
+
+#[tokio::test]
+async fn a_known_path_with_another_method_is_405_and_names_those_it_takes() {
+    let edge = edge().await;
+    let detail = "This path does not take this method; the Allow header names those it takes.";
+    for (_, path, allow) in OPERATIONS {
+        for name in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+            if allow.split(',').any(|allowed| allowed == name) {
+                continue;
+            }
+            let reply = send(edge.anonymous().request(method(name), path)).await;
+            assert_eq!(reply.parts(), (405, &json!({ "detail": detail })), "{name} {path}");
+            assert_eq!(reply.header("allow"), allow, "{name} {path}");
+            assert_headers(&reply, path);
+        }
+    }
+}
+
+#[tokio::test]
+async fn head_is_answered_as_get_without_a_body() {
+    let edge = edge().await;
+    for (_, path, _) in OPERATIONS.iter().filter(|(name, ..)| *name == "GET") {
+        let get = edge.anonymous().get(path).await;
+        let head = send(edge.anonymous().request(Method::HEAD, path)).await;
+        assert_eq!((head.status, &head.body), (get.status, &json!("")), "{path}");
+        assert_eq!(head.header("content-type"), get.header("content-type"), "{path}");
+        assert_headers(&head, path);
+    }
+}
+
+// --- browsers
+
+async fn preflight(anonymous: &Anonymous, origin: &str, name: &str, path: &str) -> Reply {
+    let request = anonymous.request(Method::OPTIONS, path).header("origin", origin);
+    let request = request.header("access-control-request-method", name);
+    let headers = "authorization,content-type,x-api-key";
+    send(request.header("access-control-request-headers", headers)).await
+}
+
+#[tokio::test]
+async fn the_portal_may_call_every_operation_from_a_browser() {
+    let edge = edge().await;
+    for (name, path, _) in OPERATIONS {
+        let reply = preflight(&edge.anonymous(), &edge.url, name, path).await;
+        assert_eq!(reply.status, 200, "{path}");
+        assert_headers(&reply, path);
+        assert_eq!(reply.header("access-control-allow-origin"), edge.url, "{path}");
+        let list = |header: &str| -> Vec<String> {
+            let all = reply.header(header).split(',');
+            all.map(|item| item.trim().to_ascii_lowercase()).collect()
+        };
+        let methods = list("access-control-allow-methods");
+        assert!(methods.contains(&name.to_ascii_lowercase()), "{path}: {methods:?}");
+        let headers = list("access-control-allow-headers");
+        assert_eq!(headers, ["authorization", "content-type", "x-api-key"], "{path}");
+        assert_eq!(reply.header("access-control-allow-credentials"), "", "there are no cookies");
+    }
+    let request = edge.anonymous().request(Method::GET, "/me/quota").header("origin", &edge.url);
+    let reply = send(request).await;
+    assert_eq!(reply.header("access-control-allow-origin"), edge.url, "errors can be read too");
+    let exposed = reply.header("access-control-expose-headers").to_ascii_lowercase();
+    assert!(exposed.contains("retry-after") && exposed.contains("x-request-id"), "{exposed}");
+}
+
+#[tokio::test]
+async fn no_other_web_origin_may() {
+    let edge = edge().await;
+    let port = edge.url.rsplit(':').next().unwrap();
+    for origin in [
+        "https://evil.example",
+        "null",
+        &format!("https://127.0.0.1:{port}"),
+        &format!("http://127.0.0.1:{port}.evil.example"),
+        &format!("{}0", edge.url),
+        "http://127.0.0.1",
+    ] {
+        let reply = preflight(&edge.anonymous(), origin, "POST", "/validate_email").await;
+        assert_eq!(reply.header("access-control-allow-origin"), "", "{origin}");
+        let request = edge.anonymous().request(Method::GET, "/health").header("origin", origin);
+        let reply = send(request).await;
+        assert_eq!((reply.status, reply.header("access-control-allow-origin")), (200, ""));
+    }
+}
+
+// --- the service itself
+
+#[tokio::test]
+async fn health_says_up() {
+    let reply = edge().await.anonymous().get("/health").await;
+    assert_eq!(reply.parts(), (200, &json!({ "status": "up" })));
+}
+
+#[tokio::test]
+async fn ready_is_200_while_an_origin_answers_and_503_when_none_does() {
+    let [one, two] = [(); 2].map(|()| FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted)));
+    let dead = format!("http://127.0.0.1:{}", port::free());
+    let edge = Edge::builder().origins(&[&dead, &one.url, &two.url]).start().await.unwrap();
+    let up = json!({ "status": "up", "database": "up", "origins": "up" });
+    let ready = async || edge.anonymous().get("/health/ready").await;
+    assert_eq!(ready().await.parts(), (200, &up));
+    drop(one);
+    assert_eq!(ready().await.parts(), (200, &up), "one of three");
+    drop(two);
+    let down = json!({ "status": "down", "database": "up", "origins": "down" });
+    let reply = ready().await;
+    assert_eq!(reply.parts(), (503, &down));
+    assert_headers(&reply, "not ready");
+    let reply = edge.anonymous().get("/health").await;
+    assert_eq!(reply.parts(), (200, &json!({ "status": "up" })), "alive all the same");
+}
+
+#[tokio::test]
+async fn the_api_description_is_openapi_3_1_and_lists_every_operation_and_no_other() {
+    let reply = edge().await.anonymous().get("/openapi.json").await;
+    assert_eq!((reply.status, reply.header("content-type")), (200, "application/json"));
+    let document = &reply.body;
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1."), "{}", document["openapi"]);
+    assert_eq!(document["info"]["version"], "1.0", "interface §9");
+    let paths = document["paths"].as_object().unwrap();
+    let listed: BTreeSet<_> = paths
+        .iter()
+        .flat_map(|(path, item)| {
+            let methods = item.as_object().unwrap().keys();
+            methods.map(move |name| (name.to_ascii_uppercase(), path.clone()))
+        })
+        .collect();
+    let expected: BTreeSet<_> = OPERATIONS
+        .iter()
+        .map(|(name, path, _)| ((*name).to_owned(), format!("/v1{path}")))
+        .collect();
+    assert_eq!(listed, expected);
+    let file = std::fs::read_to_string(folder::repository().join("edge/openapi.json")).unwrap();
+    assert_eq!(*document, serde_json::from_str::<Value>(&file).unwrap());
+}
+
+#[tokio::test]
+async fn the_api_description_says_which_credentials_an_operation_takes() {
+    let document = edge().await.anonymous().get("/openapi.json").await.body;
+    let security = |path: &str, method: &str| -> Vec<String> {
+        let schemes = document["paths"][path][method]["security"].as_array();
+        let names = schemes.into_iter().flatten().filter_map(Value::as_object);
+        names.flat_map(|scheme| scheme.keys().cloned()).collect()
+    };
+    assert_eq!(security("/v1/validate_email", "post"), ["ApiKey", "Session"]);
+    assert_eq!(security("/v1/me/quota", "get"), ["ApiKey", "Session"]);
+    assert_eq!(security("/v1/auth/rotate-api-key", "post"), ["Session"]);
+    assert_eq!(security("/v1/auth/settings", "put"), ["Session"]);
+    for path in ["/v1/auth/register", "/v1/auth/login", "/v1/auth/verify-email"] {
+        assert_eq!(security(path, "post"), [] as [String; 0]);
+    }
+    let schemes = &document["components"]["securitySchemes"];
+    let api_key = json!({ "type": "apiKey", "in": "header", "name": "X-API-Key" });
+    assert_eq!(schemes["ApiKey"], api_key);
+    let session = json!({ "type": "http", "scheme": "bearer", "bearerFormat": "JWT" });
+    assert_eq!(schemes["Session"], session);
+}
+
+// --- the page behind a mailed link
+
+#[tokio::test]
+async fn the_confirmation_page_is_served_with_a_strict_policy_and_opening_it_confirms_nothing() {
+    let edge = edge().await;
+    let (email, mail) = edge.registered().await;
+    let link = mail.link().unwrap();
+    let page = request(Method::GET, link).await;
+    assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
+    let policy = page.header("content-security-policy");
+    assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self'; "));
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert_eq!(page.header("referrer-policy"), "no-referrer");
+    assert_eq!(page.header("x-content-type-options"), "nosniff");
+    assert_eq!(page.header("x-frame-options"), "DENY");
+    let html = page.body.as_str().unwrap();
+    assert!(!html.contains(mail.token().unwrap()), "the token is not echoed");
+
+    for method in [Method::GET, Method::HEAD, Method::POST] {
+        request(method, link).await;
+    }
+    assert_eq!(edge.row(&email, "state").await, json!({ "state": "unconfirmed" }));
+    assert_eq!(edge.anonymous().verify_email(mail.token().unwrap()).await.status, 200);
+}

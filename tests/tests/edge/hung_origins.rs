@@ -1,0 +1,123 @@
+//! Slow is not hung: an origin is left when it is silent at `/health`, and for no other slowness.
+
+use std::time::Duration;
+
+use rcpt_shared::Status;
+use rcpt_tests::{Account, Conduct, Edge, FakeOrigin};
+use serde_json::json;
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+
+/// Two seconds without a verdict and one of silence at `/health`.
+const LEFT_AFTER: Duration = Duration::from_secs(3);
+/// Room for a machine that compiles beside us, and far below the budget of 12 s.
+const SLACK: Duration = Duration::from_secs(4);
+
+fn silent() -> FakeOrigin {
+    let origin = FakeOrigin::start(|_| Conduct::Silence);
+    origin.hang(true);
+    origin
+}
+
+fn fine() -> FakeOrigin {
+    FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted))
+}
+
+async fn edge(origins: &[&FakeOrigin]) -> (Edge, Account) {
+    let urls: Vec<_> = origins.iter().map(|origin| origin.url.as_str()).collect();
+    let edge = Edge::builder().origins(&urls).start().await.unwrap();
+    let account = edge.account().await;
+    (edge, account)
+}
+
+/// Checks these addresses at the same time; all are answered by a verdict. Returns the longest time.
+async fn check_all(account: &Account, addresses: Vec<String>) -> Duration {
+    let started = Instant::now();
+    let mut checks = JoinSet::new();
+    for address in addresses {
+        let account = account.clone();
+        checks.spawn(async move {
+            let reply = account.check(&address).await;
+            let expected = json!({ "email": address, "status": true, "cached": false });
+            assert_eq!(reply.parts(), (200, &expected));
+        });
+    }
+    checks.join_all().await;
+    started.elapsed()
+}
+
+fn addresses(local: &str) -> Vec<String> {
+    (0..8).map(|n| format!("{local}@domain-{n}.example")).collect()
+}
+
+#[tokio::test]
+async fn a_hung_origin_is_left_after_three_seconds_and_then_skipped() {
+    let (hung, other) = (silent(), fine());
+    let (_edge, account) = edge(&[&hung, &other]).await;
+
+    let took = check_all(&account, addresses("first")).await;
+    let asked = hung.probes().len();
+    assert!((1..8).contains(&asked), "both have some domains: {asked}");
+    assert!(took >= LEFT_AFTER && took < LEFT_AFTER + SLACK, "{took:?}");
+    assert_eq!(hung.health_checks(), 1, "one check for all that waited");
+    assert_eq!(other.health_checks(), 0, "it was quick");
+
+    let took = check_all(&account, addresses("second")).await;
+    assert!(took < LEFT_AFTER, "{took:?}");
+    assert_eq!(hung.probes().len(), asked, "it is not asked any more");
+}
+
+#[tokio::test]
+async fn a_slow_mail_server_does_not_make_an_origin_look_hung() {
+    let tarpit = FakeOrigin::start(|_| Conduct::Hold);
+    let other = FakeOrigin::start(|_| Conduct::Hold);
+    let (_edge, account) = edge(&[&tarpit, &other]).await;
+    let slow = addresses("slow");
+    let checks = tokio::spawn({
+        let (account, slow) = (account.clone(), slow.clone());
+        async move { check_all(&account, slow).await }
+    });
+    // Long enough for two health checks, each of which is answered.
+    while tarpit.health_checks() < 2 || other.health_checks() < 2 {
+        assert!(!checks.is_finished(), "the checks ended without a verdict");
+        sleep(Duration::from_millis(50)).await;
+    }
+    for address in &slow {
+        tarpit.release(address, Conduct::Verdict(Status::Accepted));
+        other.release(address, Conduct::Verdict(Status::Accepted));
+    }
+    let took = checks.await.unwrap();
+    assert!(took >= LEFT_AFTER, "{took:?}");
+    for address in &slow {
+        let asked = tarpit.probes_of(address) + other.probes_of(address);
+        assert_eq!(asked, 1, "{address} stayed where it was");
+    }
+}
+
+#[tokio::test]
+async fn the_only_origin_being_hung_is_502_after_three_seconds_and_it_is_asked_again() {
+    let origin = silent();
+    let (edge, account) = edge(&[&origin]).await;
+    for (n, least) in [LEFT_AFTER, Duration::from_secs(2)].into_iter().enumerate() {
+        let started = Instant::now();
+        let reply = account.check(&format!("x@only-{n}.example")).await;
+        let took = started.elapsed();
+        assert_eq!(reply.status, 502, "{}", reply.body);
+        assert!(took >= least && took < least + SLACK, "{took:?}");
+        assert_eq!(origin.probes().len(), n + 1, "there is no other to ask");
+    }
+    assert_eq!(edge.leases(&account.email).await.len(), 0);
+}
+
+#[tokio::test]
+async fn an_origin_that_never_gives_its_verdict_leaves_time_for_the_next() {
+    let stuck = FakeOrigin::start(|_| Conduct::Silence);
+    let other = fine();
+    let edge = Edge::builder().origins(&[&stuck.url, &other.url]);
+    let edge = edge.var("UPSTREAM_BUDGET_MS", "4000").start().await.unwrap();
+    let account = edge.account().await;
+    check_all(&account, addresses("stuck")).await;
+    assert!(!stuck.probes().is_empty(), "some domains asked it first");
+}

@@ -1,0 +1,87 @@
+//! Junk keys cost nothing (trust A7): no statement on D1, no call of KV.
+//!
+//! `shim.mjs` stands before the Worker in its isolate and counts what the Worker asks of its bindings. A
+//! good key shows that it would see a call.
+
+use rcpt_shared::KeyRing;
+use rcpt_shared::Status;
+use rcpt_tests::{
+    Anonymous, Conduct, Edge, FakeOrigin,
+    people::send_all,
+    service::{forgery, secret, shim::Counts},
+};
+use reqwest::{Method, header::HeaderValue};
+use serde_json::json;
+
+const COUNT: usize = 10_000;
+
+/// The `nth` key that is none: ten kinds in turn.
+fn junk(nth: usize, genuine: &str, strangers: &KeyRing) -> Vec<u8> {
+    let id = format!("{nth:016x}");
+    let stranger = forgery::api_key(strangers, &id, 1);
+    let (at, bit) = (10 + nth % (genuine.len() - 10), nth % 7);
+    let text = match nth % 10 {
+        0 => stranger,
+        1 => format!("rcpt_live_{nth}"),
+        2 => forgery::with_another_mac(&forgery::api_key(strangers, &id, 7)),
+        3 => genuine[..nth % genuine.len()].to_owned(),
+        4 => format!("{genuine}{nth}"),
+        5 => stranger.to_lowercase(),
+        6 => stranger.replacen("live", "test", 1),
+        7 => "k".repeat(nth % 4000 + 1),
+        8 => format!("rcpt_live_{}", "z".repeat(45)),
+        // One bit of a good key.
+        _ => {
+            let mut bytes = genuine.as_bytes().to_vec();
+            bytes[at] ^= 1 << bit;
+            return bytes;
+        }
+    };
+    text.into_bytes()
+}
+
+#[tokio::test]
+async fn ten_thousand_junk_keys_are_401_and_touch_neither_d1_nor_kv() {
+    let ours = secret::key_ring().unwrap();
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = Edge::builder()
+        .origins(&[&origin.url])
+        .var("API_KEY_SECRETS", &ours)
+        .shimmed()
+        .start()
+        .await
+        .unwrap();
+    let account = edge.account().await;
+    // Same kid, other secret: checksum and form are right.
+    let strangers = KeyRing::parse(&secret::key_ring().unwrap()).unwrap();
+    edge.counts().await;
+    assert_eq!(account.check("someone@example.org").await.status, 200);
+    let mut good = edge.counts().await;
+    assert_eq!((good.d1_trips, good.kv_reads), (2, 1), "{good:?}");
+    // The verdict is put into KV after the answer has left.
+    while good.kv_writes == 0 {
+        account.get("/health").await;
+        good = edge.counts().await;
+    }
+
+    let anonymous = Anonymous::on_kept_connections(&edge.url);
+    let body = json!({ "email": "someone@example.org" });
+    let requests = (0..COUNT).map(|nth| {
+        let request = match nth / 10 % 2 {
+            0 => anonymous.request(Method::POST, "/validate_email").json(&body),
+            _ => anonymous.request(Method::GET, "/me/quota"),
+        };
+        let key = HeaderValue::from_bytes(&junk(nth, &account.api_key, &strangers));
+        request.header("x-api-key", key.unwrap_or_else(|_| HeaderValue::from_static("")))
+    });
+    let replies = send_all(requests, 64).await;
+    let refused = replies.iter().filter(|reply| reply.status == 401).count();
+    let counts = edge.counts().await;
+    println!("{COUNT} junk keys: {refused} answered 401, {counts:?}");
+    assert_eq!((refused, counts), (COUNT, Counts::default()));
+    for (nth, reply) in replies.iter().enumerate() {
+        let shaped = reply.body == json!({ "detail": { "error": "Invalid API key." } })
+            || reply.text("code") == "invalid_api_key";
+        assert!(shaped, "{nth}: {}", reply.body);
+    }
+}

@@ -1,0 +1,14 @@
+//! The edge end to end: who may check, what a check answers, and what happens when a part fails.
+
+mod cache;
+mod cache_keeping;
+mod credentials;
+mod details;
+mod http;
+mod hung_origins;
+mod junk_keys;
+mod origin_faults;
+mod own_faults;
+mod privacy;
+mod schemathesis;
+mod validate_email;

@@ -1,0 +1,113 @@
+//! When a part of the edge itself fails: a clean 503 for that request, the cause in the log only, and
+//! nothing counted (architecture §5.5, trust Q4 and L2).
+
+use std::time::Duration;
+
+use rcpt_shared::Status;
+use rcpt_tests::{
+    Conduct, Edge, FakeOrigin, Reply,
+    service::clock::{self, today},
+};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+fn assert_unavailable(reply: &Reply, what: &str) {
+    let detail = "The service is temporarily unavailable. Retry later.";
+    let expected = json!({ "detail": detail, "code": "unavailable" });
+    assert_eq!(reply.parts(), (503, &expected), "{what}");
+    assert_eq!(reply.header("retry-after"), "10", "{what}");
+    assert_eq!(reply.header("x-request-id").len(), 32, "{what}");
+}
+
+#[tokio::test]
+async fn a_wrong_configuration_is_named_in_the_log_and_to_nobody_else() {
+    let edge = Edge::builder()
+        .var("LEASE_TTL_SECONDS", "soon")
+        .var("PORTAL_URL", "portal.example")
+        .var("SESSION_SECRETS", "k1:dG9vLXNob3J0");
+    let mut edge = edge.start().await.unwrap();
+    for path in ["/health", "/health/ready", "/me/quota", "/nothing"] {
+        assert_unavailable(&edge.anonymous().get(path).await, path);
+    }
+    assert_unavailable(&edge.anonymous().check_with_key("junk", "x@example.org").await, "a check");
+    let line =
+        edge.process.wait_for_line("configuration: ", Duration::from_secs(10)).await.unwrap();
+    for mistake in [
+        "LEASE_TTL_SECONDS: expected a number from 15 to 300",
+        "PORTAL_URL: expected an http(s) URL",
+        "SESSION_SECRETS: a secret is unpadded base64url of at least 32 bytes",
+    ] {
+        assert!(line.contains(mistake), "{mistake} in {line}");
+    }
+    assert!(!edge.process.log().contains("dG9vLXNob3J0"), "no part of a secret is logged");
+}
+
+#[tokio::test]
+async fn a_database_that_fails_makes_the_request_503_and_the_next_one_works_again() {
+    let origin = FakeOrigin::start(|address| {
+        if address.starts_with("held") { Conduct::Hold } else { Conduct::Verdict(Status::Accepted) }
+    });
+    let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
+    let account = edge.account().await;
+    let day = today().await;
+    assert_eq!(account.check("cached@example.org").await.status, 200);
+
+    let held = "held@example.org";
+    let check = origin.hold(&account, held).await;
+    edge.sql("ALTER TABLE leases RENAME TO leases_gone", &[]).await;
+    for address in ["fresh@example.org", "cached@example.org", "no address"] {
+        assert_unavailable(&account.check(address).await, address);
+    }
+    assert_unavailable(&account.quota().await, "quota");
+    assert_eq!(origin.probes_of("fresh@example.org"), 0, "nobody is asked without a lease");
+    origin.release(held, Conduct::Verdict(Status::Accepted));
+    assert_unavailable(&check.await.unwrap(), "a check that cannot be settled");
+    let log = edge.process.log();
+    assert!(log.contains("no such table"), "the cause is in the log: {log}");
+
+    edge.sql("ALTER TABLE leases_gone RENAME TO leases", &[]).await;
+    let row = edge.row(&account.email, "day, daily_charged").await;
+    assert_eq!(row, json!({ "day": day, "daily_charged": 1 }), "only what was answered is charged");
+    assert_eq!(account.email_checks().await.used_today, 2, "the lease ends by itself");
+    assert_eq!(account.check(held).await.body["cached"], false, "unpaid is not remembered");
+    assert_eq!(account.check("fresh@example.org").await.status, 200);
+
+    edge.sql("ALTER TABLE plans RENAME TO plans_gone", &[]).await;
+    let reply = edge.anonymous().get("/health/ready").await;
+    let expected = json!({ "status": "down", "database": "down", "origins": "up" });
+    assert_eq!(reply.parts(), (503, &expected));
+    edge.sql("ALTER TABLE plans_gone RENAME TO plans", &[]).await;
+    assert_eq!(edge.anonymous().get("/health/ready").await.status, 200);
+}
+
+#[tokio::test]
+async fn when_the_client_leaves_or_the_worker_dies_the_units_come_back_with_the_end_of_the_lease() {
+    // The shortest that can be configured, so that the test need not wait for thirty seconds.
+    const LEASE: u64 = 15;
+    let origin = FakeOrigin::start(|_| Conduct::Hold);
+    let edge = Edge::builder().origins(&[&origin.url]).var("LEASE_TTL_SECONDS", LEASE.to_string());
+    let mut edge = edge.start().await.unwrap();
+    let account = edge.account().await;
+    today().await;
+    let leaves = origin.hold(&account, "leaves@example.org").await;
+    leaves.abort();
+    let dies = origin.hold(&account, "dies@example.org").await;
+    let leases = edge.leases(&account.email).await;
+    let expiries = leases.iter().filter_map(|lease| lease["expires_at"].as_u64());
+    let last = expiries.max().expect("a lease");
+    assert!(last <= clock::now() + LEASE, "{leases:?}");
+    dies.abort();
+    edge.restart().await.unwrap();
+    assert_eq!(edge.row(&account.email, "daily_charged").await, json!({ "daily_charged": 0 }));
+
+    let deadline = Instant::now() + Duration::from_secs(LEASE + 2);
+    while account.email_checks().await.used_today > 0 {
+        assert!(Instant::now() < deadline, "{:?}", edge.leases(&account.email).await);
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert!(clock::now() <= last + 1, "no later than the lease's end");
+    let row = edge.row(&account.email, "day, daily_charged, welcome_left").await;
+    assert_eq!(row, json!({ "day": 0, "daily_charged": 0, "welcome_left": 50 }));
+    let left: Vec<Value> = edge.leases(&account.email).await;
+    assert!(left.iter().all(|lease| lease["expires_at"].as_u64() <= Some(last)), "{left:?}");
+}

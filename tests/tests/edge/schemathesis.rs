@@ -1,0 +1,46 @@
+//! Schemathesis, a property-based tester from PyPI, holds the running edge to its OpenAPI document.
+
+use std::{process::Command, time::Duration};
+
+use rcpt_tests::{Account, Process, Stack, process::folder};
+
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// One call of each ends other credentials, so that they are tried last and alone.
+const ROTATE: &str = "/v1/auth/rotate-api-key";
+const SIGN_OUT: &str = "/v1/auth/sign-out-everywhere";
+
+async fn run(stack: &Stack, account: &Account, name: &str, arguments: &[&str]) {
+    let folder = folder::scratch(name).unwrap();
+    let mut command = Command::new(folder::tools().join("python/bin/schemathesis"));
+    command.current_dir(&folder);
+    command.args(["run", &format!("{}/v1/openapi.json", stack.edge.url)]);
+    command.arg("--header").arg(format!("X-API-Key: {}", account.api_key));
+    command.arg("--header").arg(format!("Authorization: Bearer {}", account.token));
+    command.args(["--checks", CHECKS, "--phases", "examples,coverage,fuzzing"]);
+    command.args(["--generation-deterministic", "--max-examples", "30"]);
+    command.args(["--continue-on-failure", "--no-color"]).args(arguments);
+    let mut process = Process::spawn(name, &command, &folder).unwrap();
+    let status = process.wait_for_end(LIMIT).await.unwrap();
+    assert_eq!(Process::code(status), 0, "{}", process.log());
+    // `N generated, N passed`: it did try.
+    assert!(process.log().contains(" generated, "), "{}", process.log());
+}
+
+/// All but `positive_data_acceptance`: a schema cannot say that a token was mailed or an address has a
+/// domain, so that much of what it allows is rightly refused.
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
+    response_headers_conformance,response_schema_conformance,negative_data_rejection,\
+    missing_required_header,unsupported_method,allow_header_conformance,ignored_auth";
+
+#[tokio::test]
+async fn every_answer_is_as_the_openapi_document_says() {
+    let stack = Stack::start().await;
+    let account = stack.edge.account().await;
+    // An allowance that runs out would hide everything behind 429.
+    stack.edge.set(&account.email, "plan = 'unlimited'").await;
+    let others = ["--exclude-path", ROTATE, "--exclude-path", SIGN_OUT];
+    run(&stack, &account, "schemathesis", &others).await;
+    run(&stack, &account, "schemathesis-rotate", &["--include-path", ROTATE]).await;
+    run(&stack, &account, "schemathesis-sign-out", &["--include-path", SIGN_OUT]).await;
+}

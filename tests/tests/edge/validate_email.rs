@@ -1,0 +1,292 @@
+//! `POST /v1/validate_email` (interface §2.1, §4.1, §7): verdicts, the cache, and what is not an address.
+//! Who may call is in `edge_credentials.rs`, what happens when the origin fails in `edge_origin_faults.rs`.
+
+use rcpt_shared::Status;
+use rcpt_tests::{
+    Account, Reply, Stack,
+    people::send,
+    servers::sandbox,
+    service::clock::{resets_at, seconds_to_reset, today},
+};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::{sync::OnceCell, task::JoinSet};
+
+/// Of a request body, in bytes (architecture §4).
+const LIMIT: usize = 16 * 1024;
+
+/// Shared by the tests of this file, and so is its cache: each test has accounts and addresses of its
+/// own. The mail servers get four seconds instead of ten, one more than `slow@` takes.
+async fn stack() -> &'static Stack {
+    static STACK: OnceCell<Stack> = OnceCell::const_new();
+    let start = async || Stack::builder().origin_env("RCPT_BUDGET_MS", "4000").start().await;
+    STACK.get_or_init(start).await
+}
+
+async fn post(account: &Account, body: impl Into<reqwest::Body>) -> Reply {
+    let request = account.anonymous.request(Method::POST, "/validate_email");
+    send(request.header("x-api-key", &account.api_key).body(body)).await
+}
+
+async fn used(account: &Account) -> i64 {
+    account.email_checks().await.used_today
+}
+
+fn invalid(error: &str) -> Value {
+    json!({ "detail": { "error": error } })
+}
+
+#[tokio::test]
+async fn every_verdict_of_the_sandbox_comes_fresh_and_then_from_the_cache_and_counts_twice() {
+    let account = stack().await.edge.account().await;
+    today().await;
+    let mut checks = JoinSet::new();
+    for case in sandbox::CASES {
+        let account = account.clone();
+        checks.spawn(async move {
+            let [fresh, cached] = [account.check(case.address).await, account.check(case.address).await];
+            let expected = |cached: bool| {
+                json!({ "email": case.address, "status": case.status, "cached": cached })
+            };
+            assert_eq!(fresh.parts(), (200, &expected(false)));
+            assert_eq!(cached.parts(), (200, &expected(true)));
+            case.status
+        });
+    }
+    let mut seen = checks.join_all().await;
+    assert_eq!(used(&account).await, 30);
+    // Of all statuses only two cannot come from an origin: one is decided before, one is a failure.
+    seen.extend([Status::InvalidFormat, Status::FatalException]);
+    seen.sort();
+    seen.dedup();
+    let mut all = Status::ALL.to_vec();
+    all.sort();
+    assert_eq!(seen, all);
+}
+
+#[tokio::test]
+async fn the_answer_is_json_and_says_true_and_false_as_booleans() {
+    let account = stack().await.edge.account().await;
+    let accepted = account.check("accepts+boolean@sandbox.test").await;
+    assert_eq!(accepted.header("content-type"), "application/json");
+    assert_eq!(
+        accepted.parts(),
+        (200, &json!({"email": "accepts+boolean@sandbox.test", "status": true, "cached": false}))
+    );
+    let refused = account.check("rejects+boolean@sandbox.test").await;
+    assert_eq!(
+        refused.parts(),
+        (200, &json!({"email": "rejects+boolean@sandbox.test", "status": false, "cached": false}))
+    );
+}
+
+#[tokio::test]
+async fn a_name_and_address_is_reduced_to_the_address_with_its_case_as_given() {
+    let account = stack().await.edge.account().await;
+    for (given, address) in [
+        ("Ann Smith <Ann.Smith@CatchAll.Sandbox.TEST>", "Ann.Smith@CatchAll.Sandbox.TEST"),
+        (" \t Bea.Smith@CatchAll.Sandbox.TEST ", "Bea.Smith@CatchAll.Sandbox.TEST"),
+        ("<cid@catchall.sandbox.test>", "cid@catchall.sandbox.test"),
+        (r#""Doe, <Dan>" <dan@catchall.sandbox.test>"#, "dan@catchall.sandbox.test"),
+    ] {
+        let reply = account.check(given).await;
+        let expected = json!({ "email": address, "status": true, "cached": false });
+        assert_eq!(reply.parts(), (200, &expected), "{given}");
+    }
+}
+
+#[tokio::test]
+async fn identical_is_the_same_local_part_byte_for_byte_and_the_same_domain_in_any_spelling() {
+    let account = stack().await.edge.account().await;
+    for (address, cached) in [
+        ("same@catchall.sandbox.test", false),
+        ("same@CATCHALL.Sandbox.test", true),
+        ("Name <same@catchall.sandbox.TEST>", true),
+        ("Same@catchall.sandbox.test", false),
+        ("same+tag@catchall.sandbox.test", false),
+        ("accepts+idn@bücher.sandbox.test", false),
+        ("accepts+idn@BÜCHER.sandbox.test", true),
+        ("accepts+idn@xn--bcher-kva.sandbox.test", true),
+        ("accepts+idn@bucher.sandbox.test", false),
+    ] {
+        let reply = account.check(address).await;
+        let email = address.trim_start_matches("Name <").trim_end_matches('>');
+        let expected = json!({ "email": email, "status": true, "cached": cached });
+        assert_eq!(reply.parts(), (200, &expected), "{address}");
+    }
+}
+
+#[tokio::test]
+async fn the_cache_is_shared_by_accounts_and_each_pays_for_its_own_answer() {
+    let edge = &stack().await.edge;
+    let [first, second] = [edge.account().await, edge.account().await];
+    today().await;
+    let address = "accepts+shared@sandbox.test";
+    for (account, cached) in [(&first, false), (&second, true)] {
+        let reply = account.check(address).await;
+        let expected = json!({ "email": address, "status": true, "cached": cached });
+        assert_eq!(reply.parts(), (200, &expected));
+        assert_eq!(used(account).await, 1);
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_an_address_is_invalid_format_without_cached_and_counts() {
+    let account = stack().await.edge.account().await;
+    let day = today().await;
+    let long = format!("{}@sandbox.test", "a".repeat(300));
+    let addresses = [
+        "plain",
+        "a@b@c",
+        "@sandbox.test",
+        "accepts@",
+        "accepts@sandbox..test",
+        "accepts@[127.0.0.1]",
+        "accepts@127.0.0.1",
+        "accepts\r\n@sandbox.test",
+        "accepts@sandbox.test\r\n",
+        "accepts@sandbox.test\r\nRCPT TO:evil@sandbox.test",
+        "accepts\0@sandbox.test",
+        "two words@sandbox.test",
+        "\"open@sandbox.test",
+        "Name <a@b@c>",
+        &long,
+    ];
+    for (index, given) in addresses.iter().enumerate() {
+        let reply = account.check(given).await;
+        let email = if *given == "Name <a@b@c>" { "a@b@c" } else { given };
+        let expected = json!({ "email": email, "status": "invalid_format" });
+        assert_eq!(reply.parts(), (200, &expected), "{given:?}");
+        assert_eq!(used(&account).await, i64::try_from(index).unwrap() + 1, "{given:?}");
+    }
+    assert_eq!(stack().await.edge.row(&account.email, "day").await, json!({ "day": day }));
+}
+
+#[tokio::test]
+async fn an_emoji_domain_is_a_domain_and_is_looked_up_or_routed_as_any_other() {
+    let account = stack().await.edge.account().await;
+    let reply = account.check("x@💌.test").await;
+    let expected = json!({ "email": "x@💌.test", "status": "domain_not_found", "cached": false });
+    assert_eq!(reply.parts(), (200, &expected));
+    let reply = account.check("accepts@💌.sandbox.test").await;
+    let expected = json!({ "email": "accepts@💌.sandbox.test", "status": true, "cached": false });
+    assert_eq!(reply.parts(), (200, &expected));
+}
+
+#[tokio::test]
+async fn a_body_without_an_address_is_400_says_why_and_costs_nothing() {
+    const NOT_JSON: &str = "The request body is not JSON.";
+    const NOT_OBJECT: &str = "The request body must be a JSON object.";
+    const MISSING: &str = "Missing 'email' field in request body.";
+    const NOT_STRING: &str = "The 'email' field must be a string.";
+    const EMPTY: &str = "The 'email' field must not be empty.";
+    const NOT_ONE: &str = "The 'email' field must hold one address, as in Name <address>.";
+    let account = stack().await.edge.account().await;
+    let nested = format!(r#"{{"email":{}"#, "[".repeat(15_000));
+    let cases: [(&[u8], &str); 32] = [
+        (b"email=accepts@sandbox.test", NOT_JSON),
+        (b"{\"email\":\"accepts@sandbox.test\"", NOT_JSON),
+        (b"{'email':'accepts@sandbox.test'}", NOT_JSON),
+        (b"{\"email\":\"accepts@sandbox.test\"} {}", NOT_JSON),
+        (b"{\"email\":\"\xff\xfe@sandbox.test\"}", NOT_JSON),
+        (b"{\"email\":\"\\ud800@sandbox.test\"}", NOT_JSON),
+        (b"{\"email\":\"accepts\r\n@sandbox.test\"}", NOT_JSON),
+        (b"\0", NOT_JSON),
+        (nested.as_bytes(), NOT_JSON),
+        (b"[]", NOT_OBJECT),
+        (b"[{\"email\":\"accepts@sandbox.test\"}]", NOT_OBJECT),
+        (b"\"accepts@sandbox.test\"", NOT_OBJECT),
+        (b"null", NOT_OBJECT),
+        (b"1", NOT_OBJECT),
+        (b"", MISSING),
+        (b"{}", MISSING),
+        (b"{\"Email\":\"accepts@sandbox.test\"}", MISSING),
+        (b"{\"address\":\"accepts@sandbox.test\"}", MISSING),
+        (b"{\"email\":1}", NOT_STRING),
+        (b"{\"email\":null}", NOT_STRING),
+        (b"{\"email\":true}", NOT_STRING),
+        (b"{\"email\":[\"accepts@sandbox.test\"]}", NOT_STRING),
+        (b"{\"email\":{\"email\":\"accepts@sandbox.test\"}}", NOT_STRING),
+        (b"{\"email\":\"\"}", EMPTY),
+        (b"{\"email\":\"   \"}", EMPTY),
+        (b"{\"email\":\" \\t \"}", EMPTY),
+        (b"{\"email\":\"Name <\"}", NOT_ONE),
+        (b"{\"email\":\"Name <>\"}", NOT_ONE),
+        (b"{\"email\":\"Name <accepts@sandbox.test\"}", NOT_ONE),
+        (b"{\"email\":\"accepts@sandbox.test>\"}", NOT_ONE),
+        (b"{\"email\":\"A <accepts@sandbox.test>, B <rejects@sandbox.test>\"}", NOT_ONE),
+        (b"{\"email\":\"a\\r\\nRCPT TO:<evil@sandbox.test>@sandbox.test\"}", NOT_ONE),
+    ];
+    for (body, error) in cases {
+        let reply = post(&account, body.to_vec()).await;
+        let shown = String::from_utf8_lossy(body.get(..80).unwrap_or(body)).into_owned();
+        assert_eq!(reply.parts(), (400, &invalid(error)), "{shown}");
+    }
+    assert_eq!(used(&account).await, 0);
+}
+
+#[tokio::test]
+async fn of_two_email_fields_the_last_one_counts() {
+    let account = stack().await.edge.account().await;
+    let body = r#"{"email":"rejects+twice@sandbox.test","email":"accepts+twice@sandbox.test"}"#;
+    let expected =
+        json!({ "email": "accepts+twice@sandbox.test", "status": true, "cached": false });
+    assert_eq!(post(&account, body).await.parts(), (200, &expected));
+}
+
+#[tokio::test]
+async fn other_fields_and_a_missing_content_type_do_not_matter() {
+    let account = stack().await.edge.account().await;
+    let body = r#" {"id":[1,{"x":null}],"email":"accepts+other@sandbox.test"} "#;
+    let expected =
+        json!({ "email": "accepts+other@sandbox.test", "status": true, "cached": false });
+    assert_eq!(post(&account, body).await.parts(), (200, &expected));
+}
+
+#[tokio::test]
+async fn a_body_of_16_kib_is_taken_and_a_larger_one_is_413() {
+    let account = stack().await.edge.account().await;
+    let json = r#"{"email":"accepts+padded@sandbox.test"}"#;
+    let padded = |size: usize| json.to_owned() + &" ".repeat(size - json.len());
+    let expected =
+        json!({ "email": "accepts+padded@sandbox.test", "status": true, "cached": false });
+    assert_eq!(post(&account, padded(LIMIT)).await.parts(), (200, &expected));
+    let too_large = json!({ "detail": "The request body is larger than 16384 bytes." });
+    for size in [LIMIT + 1, 1_000_000] {
+        assert_eq!(post(&account, padded(size)).await.parts(), (413, &too_large), "{size}");
+    }
+    assert_eq!(used(&account).await, 1);
+}
+
+#[tokio::test]
+async fn a_used_up_allowance_is_429_and_says_which_limit_and_until_when() {
+    let edge = &stack().await.edge;
+    let account = edge.account().await;
+    let cached = "accepts+usedup@sandbox.test";
+    assert_eq!(account.check(cached).await.status, 200);
+    let day = today().await;
+    let exhausted = format!("day = {day}, daily_charged = 100, welcome_left = 0");
+    edge.set(&account.email, &exhausted).await;
+    let resets_at = resets_at(day);
+    let error = format!(
+        "The daily email check limit is reached and no welcome checks are left. It resets at \
+         {resets_at}."
+    );
+    let expected =
+        json!({ "detail": { "error": error, "limit": "email check", "resets_at": resets_at } });
+    for address in [cached, "accepts+neverasked@sandbox.test", "not an address"] {
+        let [by_key, by_session] =
+            [account.check(address).await, account.check_in_session(address).await];
+        for reply in [by_key, by_session] {
+            assert_eq!(reply.parts(), (429, &expected), "{address}");
+            let retry_after: u64 = reply.header("retry-after").parse().unwrap();
+            assert!(retry_after.abs_diff(seconds_to_reset()) <= 2, "{retry_after}");
+        }
+    }
+    let columns = "daily_charged, welcome_left";
+    let row = edge.row(&account.email, columns).await;
+    assert_eq!(row, json!({ "daily_charged": 100, "welcome_left": 0 }));
+    let asked = stack().await.sandbox.server().sessions().concat();
+    assert!(asked.iter().any(|line| line.contains("accepts+usedup@")));
+    assert!(!asked.iter().any(|line| line.contains("neverasked")), "nobody is asked for a 429");
+}

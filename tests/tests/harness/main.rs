@@ -1,0 +1,3 @@
+//! The harness's own promises.
+
+mod process;

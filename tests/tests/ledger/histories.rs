@@ -1,0 +1,145 @@
+//! Random histories of an account against the real Worker and D1, beside a model that says what must come
+//! of each step; the invariants are checked after every step (docs/trust.md, Q2).
+//!
+//! The Worker's clock cannot be moved, so time passes in the database instead: the end of a lease is
+//! rewritten as long ago, and at midnight everything that is recorded of the account becomes a day older.
+//! Both look to every statement exactly as if the clock had moved: they compare these columns with the
+//! clock, and with nothing else.
+
+mod compare;
+mod model;
+mod run;
+mod step;
+mod world;
+
+use std::{env, sync::Arc, time::Duration};
+
+use proptest::{
+    collection::vec,
+    strategy::{Strategy, ValueTree},
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
+use rcpt_tests::service::clock;
+use tokio::{
+    sync::Semaphore,
+    task::JoinSet,
+    time::{Instant, timeout},
+};
+
+use step::{Step, step};
+use world::World;
+
+/// Steps in total, at least; `LEDGER_STEPS` changes it, and `make proof` takes ten times as many.
+const STEPS: usize = 1_000;
+/// Steps of one account at most: enough for some twenty midnights and as many plans.
+const LENGTH: usize = 200;
+/// Accounts at a time.
+const AT_ONCE: usize = 12;
+/// Runs to make a failing history short.
+const ATTEMPTS: usize = 200;
+
+type History = dyn ValueTree<Value = Vec<Step>>;
+
+fn from_env(name: &str) -> Option<u64> {
+    env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name}={value}")))
+}
+
+/// A history of up to `length` steps; the same for the same seed.
+fn history(seed: u64, length: usize) -> Box<History> {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(Config::default(), random);
+    Box::new(vec(step(), 0..=length).new_tree(&mut runner).expect("no step is ever rejected"))
+}
+
+/// What goes wrong in this history, if anything.
+async fn fault(world: &World, steps: &[Step]) -> Option<String> {
+    // A history of 200 steps takes seconds; a hung one must not hang the search.
+    match timeout(Duration::from_secs(120), world.play(steps)).await {
+        Ok(played) => played.err().map(|error| format!("{error:#}")),
+        Err(_) => Some("it takes longer than two minutes".to_owned()),
+    }
+}
+
+/// The shortest failing part that is found of a failing history, and what goes wrong in it.
+async fn shortest(world: &World, mut history: Box<History>, first: String) -> (Vec<Step>, String) {
+    let mut shortest = (history.current(), first);
+    let mut can_go_on = history.simplify();
+    for _ in 0..ATTEMPTS {
+        if !can_go_on {
+            break;
+        }
+        let steps = history.current();
+        can_go_on = match fault(world, &steps).await {
+            Some(fault) => {
+                shortest = (steps, fault);
+                history.simplify()
+            }
+            None => history.complicate(),
+        };
+    }
+    shortest
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_steps_leave_every_invariant_whole() {
+    let total = from_env("LEDGER_STEPS").map_or(STEPS, |steps| steps.try_into().unwrap());
+    let first_seed = from_env("LEDGER_SEED").unwrap_or_else(clock::now);
+    println!("LEDGER_SEED={first_seed}");
+    let world = Arc::new(World::start().await.unwrap());
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
+    let started = Instant::now();
+    let mut histories = JoinSet::new();
+    let mut planned = 0;
+    for seed in first_seed.. {
+        if planned >= total {
+            break;
+        }
+        let (world, permits) = (Arc::clone(&world), Arc::clone(&permits));
+        let steps = history(seed, LENGTH).current();
+        planned += steps.len();
+        histories.spawn(async move {
+            let _permit = permits.acquire().await.unwrap();
+            fault(&world, &steps).await.map(|fault| (seed, fault))
+        });
+    }
+    while let Some(outcome) = histories.join_next().await {
+        if let Some((seed, first)) = outcome.unwrap() {
+            histories.shutdown().await;
+            let (steps, fault) = shortest(&world, history(seed, LENGTH), first.clone()).await;
+            panic!("LEDGER_SEED={seed}: {first}\nshortest: {steps:?}\n{fault}");
+        }
+    }
+    println!("{planned} steps, 0 violations, in {:?}", started.elapsed());
+}
+
+#[test]
+fn a_seed_is_a_history() {
+    assert_eq!(history(7, 100).current(), history(7, 100).current());
+    assert_ne!(history(7, 100).current(), history(8, 100).current());
+}
+
+/// A proof that cannot fail proves nothing: a database that forgets now and then is found out.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_loses_a_charge_is_found_and_its_history_made_short() {
+    let world = World::start().await.unwrap();
+    let forget = "CREATE TRIGGER forget AFTER UPDATE OF daily_charged ON accounts
+                  WHEN NEW.daily_charged = 3 AND OLD.daily_charged = 2
+                  BEGIN UPDATE accounts SET daily_charged = 2 WHERE id = NEW.id; END";
+    world.edge.sql(forget, &[]).await;
+    let mut found = None;
+    for seed in 1..=20 {
+        let history = history(seed, 40);
+        if let Some(fault) = fault(&world, &history.current()).await {
+            found = Some((history, fault));
+            break;
+        }
+    }
+    let (history, first) = found.expect("one of twenty histories has three charges on one day");
+    let (steps, fault) = shortest(&world, history, first).await;
+    println!("{steps:?}: {fault}");
+    // Three charges on one day are needed, and one step can be all of them.
+    assert!(steps.len() <= 3, "{steps:?}");
+    assert!(fault.contains("(3, 5) 2 charged for 3"), "{fault}");
+}

@@ -1,0 +1,140 @@
+//! What must come of each step: the rules of docs/interface.md (Limits), without concurrency, without
+//! SQL, and with every day remembered.
+
+use std::collections::BTreeMap;
+
+/// Where a unit is taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    Daily,
+    Welcome,
+}
+
+/// A unit held for a check. It has a row in the database until it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lease {
+    /// The day it was taken on, counted from the history's first.
+    pub day: i64,
+    pub source: Source,
+    pub is_live: bool,
+    /// Which check holds it.
+    pub check: u64,
+}
+
+/// The account as the rules see it.
+#[derive(Debug, Clone)]
+pub struct Model {
+    pub today: i64,
+    /// `None`: unlimited.
+    pub allowance: Option<u64>,
+    /// Charged to the daily allowance, by day.
+    pub charged: BTreeMap<i64, u64>,
+    pub welcome_left: u64,
+    pub leases: Vec<Lease>,
+}
+
+impl Model {
+    pub fn new(allowance: Option<u64>, welcome_left: u64) -> Self {
+        Self { today: 0, allowance, charged: BTreeMap::new(), welcome_left, leases: Vec::new() }
+    }
+
+    /// Charged on this day.
+    pub fn charged_on(&self, day: i64) -> u64 {
+        self.charged.get(&day).copied().unwrap_or(0)
+    }
+
+    /// Charged today, with what is leased of today's allowance.
+    pub fn used_today(&self) -> u64 {
+        let leased = |lease: &Lease| lease.source == Source::Daily && lease.day == self.today;
+        self.charged_on(self.today) + self.live(leased)
+    }
+
+    /// Welcome checks that no lease holds.
+    pub fn welcome_free(&self) -> u64 {
+        self.welcome_left - self.live(|lease| lease.source == Source::Welcome)
+    }
+
+    fn live(&self, which: impl Fn(&Lease) -> bool) -> u64 {
+        self.leases.iter().filter(|lease| lease.is_live && which(lease)).count() as u64
+    }
+
+    /// Where the next unit comes from; `None`: 429.
+    pub fn next_source(&self) -> Option<Source> {
+        if self.allowance.is_none_or(|allowance| self.used_today() < allowance) {
+            Some(Source::Daily)
+        } else {
+            (self.welcome_free() > 0).then_some(Source::Welcome)
+        }
+    }
+
+    /// An answer that counts, unless there is no unit left. Whether there was.
+    pub fn answer(&mut self) -> bool {
+        let source = self.next_source();
+        if let Some(source) = source {
+            self.charge(source, self.today);
+        }
+        source.is_some()
+    }
+
+    /// A check begins to be asked about, unless there is no unit left. Whether there was.
+    pub fn begin(&mut self, check: u64) -> bool {
+        let source = self.next_source();
+        let lease = |source| Lease { day: self.today, source, is_live: true, check };
+        self.leases.extend(source.map(lease));
+        source.is_some()
+    }
+
+    /// A verdict comes for a check that began. Whether its lease was still alive: then it is charged, to
+    /// the day it was taken on.
+    pub fn settle(&mut self, check: u64) -> bool {
+        let lease = self.release(check).filter(|lease| lease.is_live);
+        if let Some(lease) = lease {
+            self.charge(lease.source, lease.day);
+        }
+        lease.is_some()
+    }
+
+    /// A check that began ends without an answer that counts.
+    pub fn release(&mut self, check: u64) -> Option<Lease> {
+        let index = self.leases.iter().position(|lease| lease.check == check)?;
+        Some(self.leases.swap_remove(index))
+    }
+
+    pub fn expire(&mut self, which: impl Fn(&Lease) -> bool) {
+        for lease in self.leases.iter_mut().filter(|lease| which(lease)) {
+            lease.is_live = false;
+        }
+    }
+
+    fn charge(&mut self, source: Source, day: i64) {
+        match source {
+            Source::Daily => *self.charged.entry(day).or_default() += 1,
+            Source::Welcome => self.welcome_left -= 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Model, Source};
+
+    #[test]
+    fn the_daily_allowance_comes_first_and_a_lease_holds_its_unit_until_it_expires() {
+        let mut model = Model::new(Some(1), 1);
+        assert!(model.begin(1));
+        assert_eq!(model.next_source(), Some(Source::Welcome));
+        assert!(model.answer() && !model.answer());
+        model.expire(|_| true);
+        assert!(model.answer() && !model.settle(1));
+        assert_eq!((model.used_today(), model.welcome_left), (1, 0));
+    }
+
+    #[test]
+    fn a_late_verdict_is_charged_to_the_day_of_its_lease() {
+        let mut model = Model::new(Some(1), 0);
+        assert!(model.begin(1));
+        model.today += 1;
+        assert!(model.answer() && model.settle(1) && !model.answer());
+        assert_eq!([0, 1].map(|day| model.charged_on(day)), [1, 1]);
+    }
+}

@@ -1,0 +1,279 @@
+//! Takes the steps of a history, each with what the model says must come of it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use rcpt_shared::Status;
+use rcpt_tests::{Account, Conduct, service::clock};
+use serde_json::{Value, json};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::{
+    model::Model,
+    step::{End, Step},
+    world::{PLANS, POPULAR, World},
+};
+
+/// Checks that one account has in flight at most: a history begins more than it ends.
+const MOST_HELD: usize = 4;
+
+/// The account of one history.
+pub struct Player<'a> {
+    pub world: &'a World,
+    pub account: Account,
+    id: String,
+    pub model: Model,
+    /// The day on which the history's day 0 is now.
+    pub first_day: i64,
+    /// Answers that count, as they were received, and welcome checks ever granted.
+    pub counted: u64,
+    pub granted: u64,
+    /// The most that was ever charged on a day, as the database said.
+    pub seen: BTreeMap<i64, u64>,
+    /// Checks in flight, with their addresses, and how many there have been.
+    held: VecDeque<Held>,
+    checks: u64,
+}
+
+pub type Answer = Result<(u16, Value)>;
+/// The number of a check in flight, its address, and its answer to come.
+type Held = (u64, String, JoinHandle<Answer>);
+
+impl<'a> Player<'a> {
+    pub async fn new(world: &'a World) -> Result<Self> {
+        let first_day = i64::try_from(clock::today().await)?;
+        let account = world.edge.account().await;
+        let id = world.edge.id(&account.email).await;
+        world.edge.set(&account.email, "plan = 'eight', welcome_left = 2").await;
+        Ok(Self {
+            world,
+            account,
+            id,
+            model: Model::new(Some(8), 2),
+            first_day,
+            counted: 0,
+            granted: 2,
+            seen: BTreeMap::new(),
+            held: VecDeque::new(),
+            checks: 0,
+        })
+    }
+
+    /// Takes one step, and checks its answer.
+    pub async fn take(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Check => self.fresh().await,
+            Step::Burst(count) => self.burst(count).await,
+            Step::Cached { in_session } => self.cached(in_session).await,
+            Step::InvalidFormat => self.invalid_format().await,
+            Step::OriginFailure => self.origin_failure().await,
+            Step::FatalException => self.fatal_exception().await,
+            Step::Begin => self.begin().await,
+            Step::Finish(which, end) => self.finish(which, end).await,
+            Step::LeasesExpire => self.leases_expire().await,
+            Step::Midnight => self.midnight().await,
+            Step::PlanChange(which) => self.plan_change(which).await,
+            Step::Grant(count) => self.grant(count).await,
+            Step::Rotate => self.rotate().await,
+        }
+    }
+
+    async fn fresh(&mut self) -> Result<()> {
+        let address = self.address("ok");
+        let reply = self.check(&address).await?;
+        self.expect_counted(reply, json!(true))
+    }
+
+    async fn cached(&mut self, in_session: bool) -> Result<()> {
+        let reply = answer(self.request(POPULAR, in_session)).await?;
+        self.expect_counted(reply, json!(true))
+    }
+
+    async fn invalid_format(&mut self) -> Result<()> {
+        let reply = self.check("no address").await?;
+        self.expect_counted(reply, json!("invalid_format"))
+    }
+
+    async fn origin_failure(&mut self) -> Result<()> {
+        let address = self.address("broken");
+        let reply = self.check(&address).await?;
+        self.expect_uncounted(&reply, 502)
+    }
+
+    async fn fatal_exception(&mut self) -> Result<()> {
+        let address = self.address("fatal");
+        let reply = self.check(&address).await?;
+        self.expect_uncounted(&reply, 200)?;
+        let is_fatal = reply.1["status"] == "fatal_exception";
+        ensure!(is_fatal == (reply.0 == 200), "{reply:?}");
+        Ok(())
+    }
+
+    async fn leases_expire(&mut self) -> Result<()> {
+        self.model.expire(|_| true);
+        self.sql("UPDATE leases SET expires_at = 1 WHERE account_id = ?").await
+    }
+
+    async fn plan_change(&mut self, which: u8) -> Result<()> {
+        let (plan, allowance) = PLANS[usize::from(which) % PLANS.len()];
+        self.model.allowance = allowance;
+        self.sql(&format!("UPDATE accounts SET plan = '{plan}' WHERE id = ?")).await
+    }
+
+    async fn grant(&mut self, count: u8) -> Result<()> {
+        self.model.welcome_left += u64::from(count);
+        self.granted += u64::from(count);
+        let grant = format!("UPDATE accounts SET welcome_left = welcome_left + {count}");
+        self.sql(&format!("{grant} WHERE id = ?")).await
+    }
+
+    async fn burst(&mut self, count: u8) -> Result<()> {
+        let mut checks = JoinSet::new();
+        for _ in 0..count {
+            let address = self.address("ok");
+            let request = self.request(&address, false);
+            checks.spawn(async move { answer(request).await });
+        }
+        // Which of them gets the last unit is open; how many get one is not.
+        let mut statuses = Vec::new();
+        while let Some(reply) = checks.join_next().await {
+            statuses.push(reply??.0);
+        }
+        let answered = statuses.iter().filter(|status| **status == 200).count();
+        self.counted += answered as u64;
+        let expected = (0..count).filter(|_| self.model.answer()).count();
+        let others = statuses.iter().all(|status| matches!(status, 200 | 429));
+        ensure!(answered == expected && others, "{statuses:?} instead of {expected} × 200");
+        Ok(())
+    }
+
+    async fn begin(&mut self) -> Result<()> {
+        if self.held.len() == MOST_HELD {
+            self.finish(0, End::Verdict).await?;
+        }
+        let address = self.address("held");
+        if !self.model.begin(self.checks) {
+            let (status, body) = self.check(&address).await?;
+            ensure!(status == 429, "{status} {body} instead of 429");
+            return Ok(());
+        }
+        let request = self.request(&address, false);
+        let check = tokio::spawn(async move { answer(request).await });
+        self.world.origin.wait_for_probe(&address).await;
+        self.held.push_back((self.checks, address, check));
+        Ok(())
+    }
+
+    async fn finish(&mut self, which: u8, end: End) -> Result<()> {
+        let index = usize::from(which) % self.held.len().max(1);
+        let Some((number, address, check)) = self.held.remove(index) else { return Ok(()) };
+        let conduct = match end {
+            End::Verdict => Conduct::Verdict(Status::Accepted),
+            End::Failure => Conduct::Answer(500, "{}"),
+            End::Fatal => Conduct::Verdict(Status::FatalException),
+            End::ClientGone => {
+                // Its lease stays until it expires.
+                check.abort();
+                return Ok(());
+            }
+        };
+        self.world.origin.release(&address, conduct);
+        let (status, body) = check.await??;
+        let expected = match end {
+            End::Verdict if self.model.settle(number) => {
+                self.counted += u64::from(status == 200);
+                200
+            }
+            End::Verdict => 502,
+            _ => {
+                self.model.release(number);
+                if end == End::Fatal { 200 } else { 502 }
+            }
+        };
+        ensure!(status == expected, "{status} {body} instead of {expected}");
+        Ok(())
+    }
+
+    async fn midnight(&mut self) -> Result<()> {
+        let today = self.model.today;
+        self.model.expire(|lease| lease.day < today);
+        let end = "UPDATE leases SET expires_at = 1 WHERE day < ? AND account_id = ?";
+        self.world.edge.sql(end, &[(self.first_day + today).into(), self.id_value()]).await;
+        self.sql("UPDATE leases SET day = day - 1 WHERE account_id = ?").await?;
+        let older = "UPDATE accounts SET day = max(day - 1, 0),
+                     previous_day = max(previous_day - 1, 0) WHERE id = ?";
+        self.sql(older).await?;
+        self.model.today += 1;
+        self.first_day -= 1;
+        Ok(())
+    }
+
+    async fn rotate(&mut self) -> Result<()> {
+        let reply = self.account.rotate_api_key().await;
+        let key = reply.body["api_key"].as_str().context("no key")?.to_owned();
+        let old = std::mem::replace(&mut self.account.api_key, key);
+        let request = self.post(POPULAR).header("x-api-key", old);
+        let (status, body) = answer(request).await?;
+        ensure!(status == 401, "the old key: {status} {body}");
+        Ok(())
+    }
+
+    /// An answer that does not count, or 429 where there is no unit left to ask with.
+    fn expect_uncounted(&self, (status, body): &(u16, Value), expected: u16) -> Result<()> {
+        let expected = if self.model.next_source().is_some() { expected } else { 429 };
+        ensure!(*status == expected, "{status} {body} instead of {expected}");
+        Ok(())
+    }
+
+    fn expect_counted(&mut self, (status, body): (u16, Value), verdict: Value) -> Result<()> {
+        self.counted += u64::from(status == 200);
+        let expected = if self.model.answer() { 200 } else { 429 };
+        ensure!(status == expected, "{status} {body} instead of {expected}");
+        ensure!(status != 200 || body["status"] == verdict, "{body} instead of {verdict}");
+        Ok(())
+    }
+
+    async fn sql(&self, sql: &str) -> Result<()> {
+        self.world.edge.sql(sql, &[self.id_value()]).await;
+        Ok(())
+    }
+
+    pub fn id_value(&self) -> Value {
+        self.id.as_str().into()
+    }
+
+    /// One that has not been asked for yet.
+    fn address(&mut self, conduct: &str) -> String {
+        self.checks += 1;
+        format!("{conduct}-{}-{}@histories.example", self.id, self.checks)
+    }
+
+    async fn check(&self, address: &str) -> Answer {
+        answer(self.request(address, false)).await
+    }
+
+    fn request(&self, address: &str, in_session: bool) -> reqwest::RequestBuilder {
+        let request = self.post(address);
+        if in_session {
+            request.bearer_auth(&self.account.token)
+        } else {
+            request.header("x-api-key", &self.account.api_key)
+        }
+    }
+
+    fn post(&self, address: &str) -> reqwest::RequestBuilder {
+        let url = format!("{}/v1/validate_email", self.world.edge.direct);
+        self.world.client.post(url).json(&json!({ "email": address }))
+    }
+}
+
+/// Sends a request; status and body.
+pub async fn answer(request: reqwest::RequestBuilder) -> Answer {
+    let response = request.send().await?;
+    let status = response.status().as_u16();
+    let text = response.text().await?;
+    match serde_json::from_str(&text) {
+        Ok(body) => Ok((status, body)),
+        Err(_) => bail!("{status} with {text}"),
+    }
+}

@@ -1,0 +1,74 @@
+//! What can happen in the history of an account, and how likely it is.
+
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+
+/// How a check that is held ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Verdict,
+    /// The origin answers 500.
+    Failure,
+    /// The origin could not find out.
+    Fatal,
+    /// The client leaves; the origin never answers.
+    ClientGone,
+}
+
+/// One step of an account's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A fresh check.
+    Check,
+    /// As many fresh checks at the same time.
+    Burst(u8),
+    /// A check that the cache answers; in the session or with the key.
+    Cached {
+        in_session: bool,
+    },
+    InvalidFormat,
+    /// A check whose origin answers 500: 502.
+    OriginFailure,
+    FatalException,
+    /// A check that is still being asked about when the next steps come.
+    Begin,
+    /// One of those ends, if there is any; which, modulo their number.
+    Finish(u8, End),
+    /// The time of every lease runs out.
+    LeasesExpire,
+    /// The day ends. Leases of the day before that one ended long ago: they live for minutes at most.
+    Midnight,
+    /// The operator gives the account another plan; which, modulo their number.
+    PlanChange(u8),
+    /// So many welcome checks more.
+    Grant(u8),
+    /// The key is replaced, and the old one tried once more.
+    Rotate,
+}
+
+/// A step; the weights are percentages.
+pub fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        16 => Just(Step::Check),
+        4 => (2..7u8).prop_map(Step::Burst),
+        12 => any::<bool>().prop_map(|in_session| Step::Cached { in_session }),
+        6 => Just(Step::InvalidFormat),
+        6 => Just(Step::OriginFailure),
+        6 => Just(Step::FatalException),
+        15 => Just(Step::Begin),
+        15 => (any::<u8>(), end()).prop_map(|(which, end)| Step::Finish(which, end)),
+        4 => Just(Step::LeasesExpire),
+        5 => Just(Step::Midnight),
+        4 => any::<u8>().prop_map(Step::PlanChange),
+        4 => (1..4u8).prop_map(Step::Grant),
+        3 => Just(Step::Rotate),
+    ]
+}
+
+fn end() -> impl Strategy<Value = End> {
+    prop_oneof![
+        2 => Just(End::Verdict),
+        1 => Just(End::Failure),
+        1 => Just(End::Fatal),
+        1 => Just(End::ClientGone),
+    ]
+}

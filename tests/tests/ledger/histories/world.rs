@@ -1,0 +1,70 @@
+//! The edge that histories are played against, and an origin that does what an address asks for.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use rcpt_shared::Status;
+use rcpt_tests::{Conduct, Edge, FakeOrigin};
+use reqwest::Client;
+
+use super::{run::Player, step::Step};
+
+/// Plans of a few checks, so that a short history meets every limit; and one without.
+pub const PLANS: [(&str, Option<u64>); 4] =
+    [("three", Some(3)), ("eight", Some(8)), ("none", Some(0)), ("unlimited", None)];
+/// A check that takes longer would take for ever.
+const PATIENCE: Duration = Duration::from_secs(90);
+pub const POPULAR: &str = "popular@histories.example";
+
+/// An edge, and an origin that does what the local part of an address says.
+pub struct World {
+    pub edge: Edge,
+    pub origin: FakeOrigin,
+    pub client: Client,
+}
+
+impl World {
+    /// # Errors
+    /// The edge does not start.
+    pub async fn start() -> Result<Self> {
+        let origin = FakeOrigin::start(|address| match address.split('-').next() {
+            Some("broken") => Conduct::Answer(500, r#"{"detail":"broken"}"#),
+            Some("fatal") => Conduct::Verdict(Status::FatalException),
+            Some("held") => Conduct::Hold,
+            _ => Conduct::Verdict(Status::Accepted),
+        });
+        // Leases end when the history says so, however slow the machine is.
+        let edge = Edge::builder()
+            .origins(&[&origin.url])
+            .var("LEASE_TTL_SECONDS", "300")
+            .var("UPSTREAM_BUDGET_MS", "60000");
+        let edge = edge.start().await?;
+        for (name, daily) in PLANS {
+            let sql =
+                "INSERT OR IGNORE INTO plans (name, daily_checks, daily_scans, welcome_checks)
+                       VALUES (?, ?, 0, 0)";
+            edge.sql(sql, &[name.into(), daily.unwrap_or(0).into()]).await;
+        }
+        let warm = edge.account().await;
+        ensure!(warm.check(POPULAR).await.status == 200, "the popular address is not cached");
+        // workerd closes connections that are idle for longer.
+        let client = Client::builder().timeout(PATIENCE).pool_idle_timeout(Duration::from_secs(2));
+        let client = client.build()?;
+        Ok(Self { edge, origin, client })
+    }
+
+    /// Plays a history with a new account; the error says what went wrong at which step.
+    ///
+    /// # Errors
+    /// The first difference between the model and the Worker or its database.
+    pub async fn play(&self, history: &[Step]) -> Result<()> {
+        let mut player = Player::new(self).await?;
+        let mut before = player.ledger().await?;
+        for (index, step) in history.iter().enumerate() {
+            let at = || format!("step {index} of {}: {step:?}", history.len());
+            player.take(*step).await.with_context(at)?;
+            before = player.compare(before).await.with_context(at)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! Trust P2: mail servers that mean harm get their verdict in time and within bounds of memory.
+
+use std::{sync::Arc, time::Duration};
+
+use rcpt_shared::{
+    Reason::{self, ConnectionFailed, ProtocolError, Timeout},
+    Status::{SmtpConnectError, SmtpTimeout},
+};
+use rcpt_tests::{
+    Origin,
+    process::rss,
+    servers::hostile::{HostileServer, Hostility},
+};
+use tokio::{task::JoinSet, time::Instant};
+
+/// The budget of 10 s, the half second that trust P2 leaves for the rest, and some for a busy machine.
+const IN_TIME: Duration = Duration::from_secs(13);
+const AT_ONCE: usize = 500;
+/// Trust P2.
+const MAY_ADD: u64 = 40 * 1024 * 1024;
+
+/// One server of each kind, and an origin that `n.test` leads to the nth of them.
+struct World {
+    origin: Arc<Origin>,
+    _servers: Vec<HostileServer>,
+}
+
+impl World {
+    async fn start(kinds: &[Hostility]) -> Self {
+        let start = |kind: &Hostility| HostileServer::start(*kind).expect("a server");
+        let servers: Vec<_> = kinds.iter().map(start).collect();
+        let routes = servers.iter().enumerate();
+        let routes: Vec<_> =
+            routes.map(|(n, server)| format!("{n}.test={}", server.address())).collect();
+        let origin = Origin::builder().routes(&routes.join(",")).start().await.expect("origin");
+        Self { origin: Arc::new(origin), _servers: servers }
+    }
+}
+
+fn expected(kind: Hostility) -> Reason {
+    match kind {
+        Hostility::Silent | Hostility::Dripping | Hostility::Hoarding => Timeout,
+        Hostility::Reset(_) => ConnectionFailed,
+        Hostility::HugeLine
+        | Hostility::HugeBanner
+        | Hostility::Endless
+        | Hostility::Hasty
+        | Hostility::Confused => ProtocolError,
+    }
+}
+
+#[tokio::test]
+async fn each_gets_its_verdict_in_time() {
+    let world = World::start(&Hostility::ALL).await;
+    let mut probes = JoinSet::new();
+    for (n, kind) in Hostility::ALL.into_iter().enumerate() {
+        let origin = world.origin.clone();
+        probes.spawn(async move {
+            let started = Instant::now();
+            let verdict = origin.probe(&format!("someone@{n}.test")).await;
+            let status = if expected(kind) == Timeout { SmtpTimeout } else { SmtpConnectError };
+            let found = (verdict.status, verdict.reason);
+            assert_eq!(found, (status, expected(kind)), "{kind:?}: {verdict:?}");
+            assert!(started.elapsed() < IN_TIME, "{kind:?}: {:?}", started.elapsed());
+        });
+    }
+    probes.join_all().await;
+}
+
+/// Bytes that so many probes at once add to what origin holds.
+async fn added_by(kinds: &[Hostility]) -> u64 {
+    let world = World::start(kinds).await;
+    let before = rss::bytes(&world.origin.process, "origin").expect("a resident size");
+    let mut probes = JoinSet::new();
+    for n in 0..AT_ONCE {
+        let (origin, domain) = (world.origin.clone(), n % kinds.len());
+        probes.spawn(async move { origin.probe(&format!("someone-{n}@{domain}.test")).await });
+    }
+    for verdict in probes.join_all().await {
+        assert!([SmtpTimeout, SmtpConnectError].contains(&verdict.status), "{verdict:?}");
+    }
+    let peak = rss::peak(&world.origin.process, "origin").expect("a peak");
+    let added = peak.saturating_sub(before);
+    println!("{AT_ONCE} of {} kinds: {:.1} MiB", kinds.len(), added as f64 / 1024.0 / 1024.0);
+    added
+}
+
+#[tokio::test]
+async fn five_hundred_of_all_kinds_at_once_add_at_most_40_megabytes() {
+    assert!(added_by(&Hostility::ALL).await <= MAY_ADD);
+}
+
+#[tokio::test]
+async fn five_hundred_that_send_all_they_may_at_once_add_at_most_40_megabytes() {
+    assert!(added_by(&[Hostility::Hoarding]).await <= MAY_ADD);
+}

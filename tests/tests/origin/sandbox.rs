@@ -1,0 +1,79 @@
+//! The sandbox gives every verdict it documents, and shows what a conversation looks like.
+
+use std::time::Duration;
+
+use rcpt_shared::Status;
+use rcpt_tests::{Origin, Sandbox, servers::sandbox};
+use tokio::{task::JoinSet, time::Instant};
+
+async fn world() -> (Sandbox, Origin) {
+    let sandbox = Sandbox::start().expect("sandbox");
+    let origin = Origin::builder().routes(&sandbox.routes()).start().await.expect("origin");
+    (sandbox, origin)
+}
+
+#[tokio::test]
+async fn every_sandbox_address_gives_its_documented_verdict() {
+    let (_sandbox, origin) = world().await;
+    let origin = std::sync::Arc::new(origin);
+    let mut probes = JoinSet::new();
+    for case in sandbox::CASES {
+        let origin = origin.clone();
+        probes.spawn(async move { (case, origin.probe(case.address).await) });
+    }
+    for (case, verdict) in probes.join_all().await {
+        let expected = (case.status, case.reason);
+        assert_eq!((verdict.status, verdict.reason), expected, "{}", case.address);
+    }
+}
+
+#[tokio::test]
+async fn a_tag_makes_another_address_with_the_same_verdict() {
+    let (_sandbox, origin) = world().await;
+    for n in 0..3 {
+        let verdict = origin.probe(&format!("rejects+{n}@sandbox.test")).await;
+        assert_eq!(verdict.status, Status::Refused);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_costs_no_more_than_the_budget() {
+    let (_sandbox, origin) = world().await;
+    let started = Instant::now();
+    let verdict = origin.probe("timeout@sandbox.test").await;
+    let took = started.elapsed();
+    assert_eq!(verdict.status, Status::SmtpTimeout);
+    assert!((9_000..10_500).contains(&took.as_millis()), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_smaller_budget_is_kept_as_well() {
+    let sandbox = Sandbox::start().expect("sandbox");
+    let origin = Origin::builder().routes(&sandbox.routes()).env("RCPT_BUDGET_MS", "1500");
+    let origin = origin.start().await.expect("origin");
+    let started = Instant::now();
+    let verdict = origin.probe("slow@sandbox.test").await;
+    assert_eq!(verdict.status, Status::SmtpTimeout, "{verdict:?}");
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn a_conversation_asks_for_the_recipient_and_nothing_else() {
+    let (sandbox, origin) = world().await;
+    origin.probe("accepts@sandbox.test").await;
+    let sessions = sandbox.server().sessions();
+    let [session] = &sessions[..] else { panic!("{sessions:?}") };
+    assert_eq!(session.first().map(String::as_str), Some("EHLO probe.rcpt-tests.net"));
+    assert!(
+        session.iter().any(|line| line.starts_with("MAIL FROM:<postmaster@rcpt-tests.net>")),
+        "{session:?}"
+    );
+    assert!(
+        session.iter().any(|line| line.starts_with("RCPT TO:<accepts@sandbox.test>")),
+        "{session:?}"
+    );
+    for line in session {
+        let verb = line.split(' ').next().unwrap_or_default();
+        assert!(["EHLO", "MAIL", "RCPT", "RSET", "QUIT"].contains(&verb), "{session:?}");
+    }
+}
