@@ -62,6 +62,18 @@ export function suite(world) {
     },
   );
 
+  world.test("signing out ends the session on the service too", async (reader) => {
+    await reader.enter(await world.account());
+    const { token } = await reader.page.evaluate(() => JSON.parse(localStorage.getItem("rcpt.session")));
+    const [request] = await Promise.all([
+      reader.page.waitForRequest("**/v1/auth/sign-out"),
+      reader.press("Sign out"),
+    ]);
+    assert.equal(request.method(), "POST");
+    assert.equal(await request.headerValue("authorization"), `Bearer ${token}`);
+    await reader.reads("Sign in");
+  });
+
   world.test("a recovery code signs in once", async (reader) => {
     const account = await world.securedAccount();
     for (const [attempt, works] of [

@@ -59,6 +59,18 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   throw problemOf(response, json);
 }
 
+/** Ends a session on the service, without waiting for it: in this browser it is over already. */
+export function endSession(token: string): void {
+  const headers = { Authorization: `Bearer ${token}` };
+  // It outlives the page, and nothing can be done where it fails.
+  void fetch(`${API_URL}/v1/auth/sign-out`, {
+    method: "POST",
+    headers,
+    keepalive: true,
+    credentials: "omit",
+  }).catch(() => {});
+}
+
 async function exchange(path: string, init: RequestInit): Promise<{ response: Response; json: unknown }> {
   try {
     const response = await fetch(API_URL + path, init);

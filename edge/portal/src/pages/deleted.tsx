@@ -8,7 +8,7 @@ export default function Deleted() {
     <Page
       title="Your account has been deleted"
       layout="narrow"
-      lead="Everything that belonged to it is gone, and its API key has stopped working. Thanks for trying rcpt."
+      lead="It’s gone, and its API key has stopped working. Thanks for trying rcpt."
     >
       <Actions>
         <LinkButton href="/" kind="primary">

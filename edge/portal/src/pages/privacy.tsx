@@ -35,6 +35,10 @@ export default function Privacy() {
           To stop password guessing, we count attempts per account and network, under keyed hashes. They are
           deleted after a quiet day.
         </p>
+        <p>
+          For each session we keep its time, the kind of browser and the country, so that you can recognize
+          it. That goes when the session ends.
+        </p>
         <h2>This site</h2>
         <p>
           It sets no cookies, has no trackers and loads nothing from others. Your session is in your browser’s
@@ -47,8 +51,9 @@ export default function Privacy() {
         </p>
         <h2>Leaving</h2>
         <p>
-          You can delete your account in the settings. That removes it and everything that belongs to it
-          immediately.
+          You can delete your account in the settings. That removes your address, name, password and
+          everything above immediately. For up to 30 days we keep a keyed hash of the address with the checks
+          it had used. Without that, signing up again would refill an allowance.
           {contact !== undefined && (
             <>
               {" "}

@@ -1,6 +1,7 @@
 // What every page has around it: the header with its links, and the footer.
 import { clsx } from "clsx";
 import type { ComponentChildren } from "preact";
+import { endSession } from "../api/client";
 import * as session from "../session";
 import { contactUrl, statusUrl, termsUrl } from "../site";
 import { Button, LinkButton } from "./button";
@@ -64,6 +65,11 @@ function GuestLinks({ path }: { path: string }) {
 }
 
 function MemberLinks({ path, email }: { path: string; email: string }) {
+  function signOut() {
+    const token = session.current()?.token;
+    session.end("signed-out");
+    if (token !== undefined) endSession(token);
+  }
   return (
     <>
       <nav class={clsx(css.nav, css.member)} aria-label="Main">
@@ -77,7 +83,7 @@ function MemberLinks({ path, email }: { path: string; email: string }) {
         <span class={css.whoEmail} title={email}>
           {email}
         </span>
-        <Button kind="link" onClick={() => session.end("signed-out")}>
+        <Button kind="link" onClick={signOut}>
           Sign out
         </Button>
       </div>
