@@ -115,8 +115,9 @@ fuzz: ## fuzz address, reply parser and session (FUZZ_SECONDS, 600 in all); need
 	done
 
 .PHONY: lint
-lint: ## formatting, clippy natively and for wasm32, licences and sources of dependencies
+lint: ## documents, formatting, clippy natively and for wasm32, licences and sources of dependencies
 	@tools/install rust-target npm deny
+	tools/check-docs
 	npm run --silent check:portal
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
