@@ -5,4 +5,4 @@ CREATE INDEX IF NOT EXISTS accounts_unconfirmed ON accounts (created_at) WHERE s
 
 -- Sealed authenticator secrets by the secret that sealed them, whose name they begin with (`kid.`);
 -- accounts.address_hash begins with one too, and has its index already.
-CREATE INDEX accounts_by_totp_secret ON accounts (totp_secret) WHERE totp_secret IS NOT NULL;
+CREATE INDEX IF NOT EXISTS accounts_by_totp_secret ON accounts (totp_secret) WHERE totp_secret IS NOT NULL;

@@ -56,11 +56,12 @@ impl Origins {
         // The clock moves with I/O, which is all that happens here.
         let now = clock::now_ms();
         let mut failures = Vec::new();
-        let mut order = rendezvous::in_order(&self.urls, address.domain());
-        order.sort_by_key(|origin| self.health.is_skipped(origin, now));
+        let order = rendezvous::in_order(&self.urls, address.domain()).into_iter();
+        let (skipped, order): (Vec<_>, Vec<_>) =
+            order.partition(|origin| self.health.is_skipped(origin, now));
         let share = deadline.saturating_sub(now) / SHARE_OF_THE_NEXT;
-        let mut kept = share.saturating_mul(order.len() as u64);
-        for (index, origin) in order.into_iter().enumerate() {
+        let mut kept = share.saturating_mul(self.urls.len() as u64);
+        for (index, origin) in order.into_iter().chain(skipped).enumerate() {
             kept = kept.saturating_sub(share);
             let left = deadline.saturating_sub(clock::now_ms());
             if left == 0 {

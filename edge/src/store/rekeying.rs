@@ -62,9 +62,9 @@ pub async fn run(
         secret.seal(totp_secrets, account.id, random::bytes().ok()?).ok()
     };
     let (signing, _) = address_secrets.signing();
-    let hashes = renew(database, signing, [OTHER_HASHES, REKEY], hash).await;
+    let hashes = renew(database, signing, [OTHER_HASHES, REKEY], &hash).await;
     let seals = match totp_secrets.kids().nth(1) {
-        Some(other) => renew(database, other, [SEALS, RESEAL], seal).await,
+        Some(other) => renew(database, other, [SEALS, RESEAL], &seal).await,
         None => Ok(()),
     };
     let done = [("address_hash", hashes), ("totp_secret", seals)];
@@ -75,7 +75,7 @@ async fn renew(
     database: &Database,
     kid: &str,
     [find, change]: [&'static str; 2],
-    fresh: impl Fn(&Outdated) -> Option<String>,
+    fresh: &dyn Fn(&Outdated) -> Option<String>,
 ) -> Result<(), Error> {
     // `/` comes right after `.`, which ends a kid.
     let (from, to) = (format!("{kid}."), format!("{kid}/"));
@@ -92,9 +92,8 @@ async fn renew(
             .collect();
         let renewed = serde_json::to_string(&renewed)
             .map_err(|error| Error::internal(format!("renewed: {error}")))?;
-        let rows = database.batch(&[(change, vec![(&renewed).into()])]).await?;
-        // What cannot be renewed must not be tried for ever.
-        if found < ROWS || rows.changed(0) == 0 {
+        database.run((change, vec![(&renewed).into()])).await?;
+        if found < ROWS {
             break;
         }
     }
