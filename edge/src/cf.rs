@@ -9,6 +9,7 @@ pub mod log;
 pub mod mailer;
 pub mod meter;
 pub mod origin;
+pub mod recent;
 mod rendezvous;
 pub mod shield;
 pub mod verdict_cache;

@@ -16,8 +16,8 @@ pub struct Config {
     pub session_secrets: KeyRing,
     pub api_key_secrets: KeyRing,
     pub ticket_secrets: KeyRing,
-    /// Keys the hashes of addresses: of accounts, and of checked addresses in the cache.
-    pub address_secret: KeyRing,
+    /// Key the hashes of addresses: of accounts, and of checked addresses in the cache.
+    pub address_secrets: KeyRing,
     /// Seal the secrets of authenticators.
     pub totp_secrets: KeyRing,
     /// Seconds a portal session lives.
@@ -37,6 +37,14 @@ pub struct Throttle {
     pub account: Rule,
     /// Attempts from one network, whatever they are on.
     pub network: Rule,
+    /// Mails to one address that registrations cause.
+    pub registration_mail: Rule,
+    /// Reset links mailed to one address.
+    pub reset_mail: Rule,
+    /// Mails over all, to addresses without a confirmed account.
+    pub all_registration_mails: Rule,
+    /// Reset links over all, to confirmed accounts.
+    pub all_reset_mails: Rule,
 }
 
 /// How long a verdict is served from the cache, in seconds.
@@ -75,7 +83,7 @@ impl Config {
         let session_secrets = read.keys("SESSION_SECRETS");
         let api_key_secrets = read.keys("API_KEY_SECRETS");
         let ticket_secrets = read.keys("TICKET_SECRETS");
-        let address_secret = read.keys("ADDRESS_SECRET");
+        let address_secrets = read.keys("ADDRESS_SECRETS");
         let totp_secrets = read.keys("TOTP_SECRETS");
         let origins = read.origins("ORIGINS");
         let portal_url = read.url("PORTAL_URL");
@@ -99,7 +107,7 @@ impl Config {
                 session_secrets: session_secrets?,
                 api_key_secrets: api_key_secrets?,
                 ticket_secrets: ticket_secrets?,
-                address_secret: address_secret?,
+                address_secrets: address_secrets?,
                 totp_secrets: totp_secrets?,
                 session_ttl,
                 lease_ttl,
@@ -149,24 +157,36 @@ impl Reader<'_> {
     }
 
     fn throttle(&mut self) -> Throttle {
-        let longest_wait = self.number("THROTTLE_LONGEST_WAIT_SECONDS", 15 * 60, 1, DAY);
-        let forget_after = self.number("THROTTLE_FORGET_SECONDS", DAY, 60, 30 * DAY);
-        let mut rule = |name, free| {
-            let free_attempts = self.number(name, free, 1, 1_000_000_000);
-            Rule { free_attempts, longest_wait, forget_after }
+        let mut rule = |attempts, burst, seconds, interval| Rule {
+            burst: self.number(attempts, burst, 1, 1_000_000_000),
+            interval: self.number(seconds, interval, 1, DAY),
         };
+        // NIST SP 800-63B §3.2.2 asks for no more than 100 failures in a row: these twenty, and then one
+        // every quarter of an hour, are 116 in the first day and 96 in each further one.
+        let account =
+            rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20, "THROTTLE_ACCOUNT_SECONDS", 15 * 60);
+        // An office behind one address; successes are given back.
+        let network = rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100, "THROTTLE_NETWORK_SECONDS", 6);
+        // Together three mails an hour to one address, of which registrations cannot take the last.
+        let registration_mail =
+            rule("REGISTRATION_MAILS_FREE", 2, "REGISTRATION_MAILS_SECONDS", HOUR);
+        let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR);
+        let mut per_day = |name| Rule::per_day(self.number(name, 2_000, 1, 1_000_000_000));
         Throttle {
-            // NIST SP 800-63B §3.2.2 asks for no more than 100 failures in a row; after these twenty,
-            // waits that double to 15 minutes leave about a hundred a day.
-            account: rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20),
-            // An office behind one address; successes are not counted.
-            network: rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100),
+            account,
+            network,
+            registration_mail,
+            reset_mail,
+            all_registration_mails: per_day("REGISTRATION_MAILS_PER_DAY"),
+            all_reset_mails: per_day("RESET_MAILS_PER_DAY"),
         }
     }
 
     /// `None` after a mistake.
     fn keys(&mut self, name: &str) -> Option<KeyRing> {
-        let configured = self.text(name);
+        // One of them had a name for one secret before.
+        let earlier = name == "ADDRESS_SECRETS" && (self.value)(name).is_none();
+        let configured = self.text(if earlier { "ADDRESS_SECRET" } else { name });
         let ring = KeyRing::parse(&configured);
         if let Err(error) = &ring
             && !configured.is_empty()

@@ -16,8 +16,14 @@ use serde_json::{Value, json};
 use crate::{Mailbox, Process, folder, nested, port, secret};
 
 /// How many attempts need not wait. All tests come from one network.
-const FREE_ATTEMPTS: [&str; 2] =
-    ["THROTTLE_ACCOUNT_FREE_ATTEMPTS", "THROTTLE_NETWORK_FREE_ATTEMPTS"];
+const FREE_ATTEMPTS: [&str; 6] = [
+    "THROTTLE_ACCOUNT_FREE_ATTEMPTS",
+    "THROTTLE_NETWORK_FREE_ATTEMPTS",
+    "REGISTRATION_MAILS_FREE",
+    "RESET_MAILS_FREE",
+    "REGISTRATION_MAILS_PER_DAY",
+    "RESET_MAILS_PER_DAY",
+];
 
 /// Every collection of garbage is a full one, and comes after at most a few megabytes.
 const FULL_COLLECTIONS: [&str; 2] = ["--gc-global", "--max-semi-space-size=2"];

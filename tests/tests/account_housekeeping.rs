@@ -32,8 +32,8 @@ async fn what_has_expired_goes_and_everything_else_stays() {
         edge.sql(expire, &[email.as_str().into()]).await;
     }
     edge.sql("DELETE FROM throttles", &[]).await;
-    let rows = "INSERT INTO throttles (key, attempts, next_allowed_at, last_attempt, expires_at)
-        VALUES ('idle', 3, 0, 'a', unixepoch()), ('busy', 3, 0, 'a', unixepoch() + 60)";
+    let rows = "INSERT INTO throttles (key, last_attempt, drained_at)
+        VALUES ('idle', 'a', unixepoch()), ('busy', 'a', unixepoch() + 60)";
     edge.sql(rows, &[]).await;
     let rows = "INSERT INTO leases (id, account_id, day, source, expires_at)
         VALUES ('expired', ?1, 1, 'daily', unixepoch()), ('live', ?1, 1, 'daily', unixepoch() + 60)";
@@ -71,8 +71,8 @@ async fn a_database_that_fails_is_logged_and_the_next_run_works() {
     let line = edge.process.wait_for_line("housekeeping", limit).await.unwrap();
     assert!(line.contains("no such table"), "{line}");
     edge.sql("ALTER TABLE throttles_gone RENAME TO throttles", &[]).await;
-    let row = "INSERT INTO throttles (key, attempts, next_allowed_at, last_attempt, expires_at)
-        VALUES ('idle', 3, 0, 'a', unixepoch())";
+    let row = "INSERT INTO throttles (key, last_attempt, drained_at)
+        VALUES ('idle', 'a', unixepoch())";
     edge.sql(row, &[]).await;
     edge.run_scheduled().await;
     assert_eq!(edge.sql("SELECT key FROM throttles", &[]).await, [] as [Value; 0]);

@@ -65,6 +65,11 @@ impl TotpSecret {
         Ok(Self::from_random(bytes.try_into().map_err(|_| SealError)?))
     }
 
+    /// Whether it was sealed with another secret than the current one.
+    pub fn is_outdated(keys: &KeyRing, sealed: &str) -> bool {
+        sealed.split_once('.').is_none_or(|(kid, _)| kid != keys.signing().0)
+    }
+
     /// For typing into an authenticator: unpadded base32.
     pub fn to_base32(&self) -> String {
         Secret::from(self.0.expose_secret().as_slice()).to_base32()
@@ -170,6 +175,8 @@ mod tests {
         let sealed = TotpSecret::from_random(RFC).seal(&keys("a", "w"), ACCOUNT, [9; 12]).unwrap();
         let opened = TotpSecret::open(&keys("a", "w"), ACCOUNT, &sealed).unwrap();
         assert_eq!(opened.step_of("287082", 59), Some(1));
+        assert!(!TotpSecret::is_outdated(&keys("a", "w"), &sealed));
+        assert!(TotpSecret::is_outdated(&keys("b", "w"), &sealed));
         let other = AccountId::from_u64(8);
         assert!(TotpSecret::open(&keys("a", "w"), other, &sealed).is_err());
         assert!(TotpSecret::open(&keys("a", "0"), ACCOUNT, &sealed).is_err());

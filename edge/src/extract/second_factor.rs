@@ -8,10 +8,11 @@ use secrecy::{ExposeSecret, SecretString};
 use super::request::RequestContext;
 use crate::{
     app::App,
+    background::notices,
     cf::clock,
     credentials::{random, recovery_code::RecoveryCode, totp::TotpSecret},
     error::Error,
-    notices, store,
+    store,
     store::accounts::Account,
     throttle::Key,
 };
@@ -55,18 +56,23 @@ impl<'a> Challenge<'a> {
         if !accepted {
             return Err(Error::totp_invalid(self.status));
         }
-        store::throttle::succeeded(&app.database, &[&self.key], &[], now).await
+        store::throttle::succeeded(&app.database, &[&self.key], &[]).await
     }
 
     async fn use_totp(&self, app: &App, sealed: &str, code: &str, now: u64) -> Result<bool, Error> {
         let secret = TotpSecret::open(&app.config.totp_secrets, self.account.id, sealed)
             .map_err(|_| Error::internal("a TOTP secret does not open"))?;
-        match secret.step_of(code, now) {
-            Some(step) => {
-                store::two_factor::accept_step(&app.database, self.account.id, step).await
-            }
-            None => Ok(false),
+        let Some(step) = secret.step_of(code, now) else { return Ok(false) };
+        let id = self.account.id;
+        let accepted = store::two_factor::accept_step(&app.database, id, step).await?;
+        let secrets = &app.config.totp_secrets;
+        if accepted && TotpSecret::is_outdated(secrets, sealed) {
+            let fresh = secret
+                .seal(secrets, id, random::bytes()?)
+                .map_err(|_| Error::internal("a TOTP secret cannot be sealed"))?;
+            store::rotation::replace_totp_secret(&app.database, id, sealed, &fresh).await?;
         }
+        Ok(accepted)
     }
 
     async fn use_recovery_code(

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use crate::{
     app::App,
+    cf::clock,
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
@@ -37,6 +38,7 @@ pub struct Account {
     responses(
         (status = 200, description = "The account", body = Account),
         (status = 401, description = "No valid session", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -64,7 +66,9 @@ pub struct Deletion {
 
 /// Delete the account
 ///
-/// Removes everything that belongs to it. The API key and every session end with it.
+/// Removes everything that belongs to it. The API key and every session end with it. What it has used
+/// of today's allowance and of the welcome checks is remembered for 30 days under a keyed hash of the
+/// address, so registering again does not renew it.
 #[utoipa::path(
     delete, path = "/v1/me", tag = "Account", operation_id = "deleteAccount",
     request_body = Deletion,
@@ -86,7 +90,7 @@ pub async fn delete(
 ) -> Result<StatusCode, Error> {
     member.check_password(&app, &client, &body.password).await?;
     member.challenge().meet(&app, &context, body.totp_code.as_ref()).await?;
-    if accounts::delete(&app.database, member.session, &member.account.address_hash).await? {
+    if accounts::delete(&app.database, member.session, clock::now()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Error::invalid_session())

@@ -135,7 +135,7 @@ pub async fn check(
         return Ok(ValidationResult::of_no_address(request.email));
     };
     let check = Check {
-        key: address_hash::of_checked(&app.config.address_secret, &address),
+        key: address_hash::of_checked(&app.config.address_secrets, &address),
         address,
         details: request.details,
     };

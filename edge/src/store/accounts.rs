@@ -9,6 +9,7 @@ use crate::{
     cf::database::Database,
     credentials::{mailed_token::TokenHash, session::Session},
     error::Error,
+    quota::Day,
     throttle::Key,
 };
 
@@ -24,7 +25,6 @@ pub struct Account {
     pub password_hash: String,
     pub key_version: u32,
     pub key_active: u8,
-    pub session_version: u32,
     /// Sealed; `None` while two-factor is off.
     pub totp_secret: Option<String>,
     /// Sealed; between set-up and the first valid code.
@@ -38,7 +38,7 @@ macro_rules! account_where {
     ($($condition:expr),+) => {
         concat!(
             "SELECT id, address_hash, email, display_name, plan, state, password_hash, key_version,
-               key_active, session_version, totp_secret, totp_pending, created_at,
+               key_active, totp_secret, totp_pending, created_at,
                (SELECT count(*) FROM recovery_codes r WHERE r.account_id = a.id) AS recovery_codes_left
              FROM accounts a WHERE ",
             $($condition),+
@@ -57,8 +57,8 @@ const BY_SESSION: &str = account_where!(in_session!());
 
 /// The account of this session; `None` when the session is over.
 pub async fn by_session(database: &Database, session: Session) -> Result<Option<Account>, Error> {
-    let id = session.account.to_string();
-    database.first((BY_SESSION, vec![(&id).into(), session.version.into()])).await
+    let (id, session) = session.texts();
+    database.first((BY_SESSION, vec![(&id).into(), (&session).into()])).await
 }
 
 const BY_RESET_TOKEN: &str = account_where!(
@@ -93,8 +93,8 @@ struct KeyVersion {
 /// Replaces the API key; the old one is dead with this statement. Returns the new key's version, `None`
 /// when the session is over.
 pub async fn rotate_key(database: &Database, session: Session) -> Result<Option<u32>, Error> {
-    let id = session.account.to_string();
-    let params = vec![(&id).into(), session.version.into()];
+    let (id, session) = session.texts();
+    let params = vec![(&id).into(), (&session).into()];
     let rows = database.batch(&[(KEY_REPLACED, params.clone()), (ROTATE_KEY, params)]).await?;
     Ok(rows.first::<KeyVersion>(1)?.map(|row| row.key_version))
 }
@@ -118,26 +118,31 @@ pub async fn rename(
     session: Session,
     display_name: &str,
 ) -> Result<Option<Profile>, Error> {
-    let id = session.account.to_string();
-    database.first((RENAME, vec![(&id).into(), session.version.into(), display_name.into()])).await
+    let (id, session) = session.texts();
+    database.first((RENAME, vec![(&id).into(), (&session).into(), display_name.into()])).await
 }
 
-const END_SESSIONS: &str = concat!(
-    "UPDATE accounts SET session_version = session_version + 1 WHERE ",
+/// Keeps what the account has used, leases included, under the hash of its address. `?3` today, `?4` now.
+/// Runs before [`DELETE`] and under its condition.
+const TOMBSTONE: &str = concat!(
+    "INSERT INTO tombstones (address_hash, day, used, welcome_left, expires_at)
+     SELECT address_hash, ?3,
+       CASE WHEN day < ?3 THEN 0 ELSE daily_charged END
+         + (SELECT count(*) FROM leases WHERE account_id = ?1 AND source = 'daily' AND day = ?3
+            AND expires_at > ?4),
+       max(0, welcome_left - (SELECT count(*) FROM leases WHERE account_id = ?1
+         AND source = 'welcome' AND expires_at > ?4)),
+       ?4 + 30 * 86400
+     FROM accounts WHERE ",
     in_session!(),
-    " RETURNING id"
+    " ON CONFLICT (address_hash) DO UPDATE SET
+       day = excluded.day, used = excluded.used, welcome_left = excluded.welcome_left,
+       expires_at = excluded.expires_at"
 );
 
-/// Ends every session; `false` when this one was over already.
-pub async fn end_sessions(database: &Database, session: Session) -> Result<bool, Error> {
-    let id = session.account.to_string();
-    database.any((END_SESSIONS, vec![(&id).into(), session.version.into()])).await
-}
-
-/// `?3` a JSON array of keys. Runs before [`DELETE`] and under its condition.
+/// What was attempted within the account, `?3` and `?4`; what was attempted on its address stays.
 const FORGET_ATTEMPTS: &str = concat!(
-    "DELETE FROM throttles WHERE key IN (SELECT value FROM json_each(?3))
-       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    "DELETE FROM throttles WHERE key IN (?3, ?4) AND EXISTS (SELECT 1 FROM accounts WHERE ",
     in_session!(),
     ")"
 );
@@ -145,22 +150,21 @@ const FORGET_ATTEMPTS: &str = concat!(
 // The rows of other tables go with it: ON DELETE CASCADE.
 const DELETE: &str = concat!("DELETE FROM accounts WHERE ", in_session!(), " RETURNING id");
 
-/// Removes the account and every row that belongs to it; `false` when the session is over.
-pub async fn delete(
-    database: &Database,
-    session: Session,
-    address_hash: &str,
-) -> Result<bool, Error> {
-    let id = session.account.to_string();
-    let keys = Key::all_of(session.account, address_hash);
-    let keys = serde_json::to_string(&keys.each_ref().map(Key::as_str))
-        .map_err(|error| Error::internal(format!("keys: {error}")))?;
-    let version = session.version.into();
+/// Removes the account and every row that belongs to it, but for its tombstone; `false` when the session
+/// is over.
+pub async fn delete(database: &Database, session: Session, now: u64) -> Result<bool, Error> {
+    let keys = [Key::code(session.account), Key::password(session.account)];
+    let [code, password] = &keys;
+    let (id, session) = session.texts();
+    let today = Day::of(now).number().into();
+    let attempts =
+        vec![(&id).into(), (&session).into(), code.as_str().into(), password.as_str().into()];
     let rows = database
         .batch(&[
-            (FORGET_ATTEMPTS, vec![(&id).into(), version, (&keys).into()]),
-            (DELETE, vec![(&id).into(), version]),
+            (FORGET_ATTEMPTS, attempts),
+            (TOMBSTONE, vec![(&id).into(), (&session).into(), today, now.into()]),
+            (DELETE, vec![(&id).into(), (&session).into()]),
         ])
         .await?;
-    rows.any(1)
+    rows.any(2)
 }

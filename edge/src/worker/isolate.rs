@@ -24,6 +24,7 @@ use crate::{
         mailer::Mailer,
         meter::{Meter, metered},
         origin::Origins,
+        recent::Recent,
         shield::Shield,
         verdict_cache::VerdictCache,
     },
@@ -64,6 +65,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
         origins: Origins::new(&config.origins, &config.ticket_secrets),
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
         shield: Shield::new(env).map_err(missing)?,
+        readiness: Recent::default(),
         config,
     });
     let router = routes::router(Arc::clone(&app)).layer(cors).layer(map_response(name_route));
