@@ -25,7 +25,7 @@ pub struct Config {
     /// Seconds a lease on the allowance lives unless it is settled before.
     pub lease_ttl: u64,
     /// Milliseconds to wait for a verdict, over all origins together.
-    pub upstream_budget_ms: u32,
+    pub upstream_budget_ms: u64,
     pub cache: CacheTimes,
     pub throttle: Throttle,
 }
@@ -96,6 +96,11 @@ impl Config {
             no_mail: read.number("CACHE_NO_MAIL_SECONDS", 15 * 60, 0, 7 * DAY),
             undecided: read.number("CACHE_UNDECIDED_SECONDS", 5 * 60, 0, 7 * DAY),
         };
+        // A check must be over before its lease is.
+        if upstream_budget_ms >= lease_ttl.saturating_mul(1_000) {
+            read.mistakes
+                .push("UPSTREAM_BUDGET_MS: expected less than LEASE_TTL_SECONDS".to_owned());
+        }
         let throttle = read.throttle();
         let mistakes = read.mistakes;
         // In a closure, so that a missing secret, which is among the mistakes, ends in `None`.
@@ -123,12 +128,14 @@ impl Config {
 const HOUR: u64 = 60 * 60;
 const DAY: u64 = 24 * HOUR;
 
+/// Its functions are not inlined: each is called for many values, and the Worker's size is limited.
 struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<String>,
     mistakes: Vec<String>,
 }
 
 impl Reader<'_> {
+    #[inline(never)]
     fn text(&mut self, name: &str) -> String {
         let text = (self.value)(name).map(|text| text.trim().to_owned()).unwrap_or_default();
         if text.is_empty() {
@@ -142,10 +149,11 @@ impl Reader<'_> {
         self.check_url(name, text)
     }
 
+    #[inline(never)]
     fn check_url(&mut self, name: &str, text: String) -> String {
-        let is_http = text.starts_with("https://") || text.starts_with("http://");
-        if !text.is_empty() && !is_http {
-            self.mistakes.push(format!("{name}: expected an http(s) URL"));
+        let is_safe = ["https://", "http://127.0.0.1:", "http://localhost:"];
+        if !text.is_empty() && !is_safe.iter().any(|start| text.starts_with(start)) {
+            self.mistakes.push(format!("{name}: expected an https URL"));
         }
         text.trim_end_matches('/').to_owned()
     }
@@ -183,6 +191,7 @@ impl Reader<'_> {
     }
 
     /// `None` after a mistake.
+    #[inline(never)]
     fn keys(&mut self, name: &str) -> Option<KeyRing> {
         // One of them had a name for one secret before.
         let earlier = name == "ADDRESS_SECRETS" && (self.value)(name).is_none();
@@ -196,10 +205,8 @@ impl Reader<'_> {
         ring.ok()
     }
 
-    fn number<N>(&mut self, name: &str, default: N, least: N, most: N) -> N
-    where
-        N: std::str::FromStr + PartialOrd + Copy + std::fmt::Display,
-    {
+    #[inline(never)]
+    fn number(&mut self, name: &str, default: u64, least: u64, most: u64) -> u64 {
         let Some(text) = (self.value)(name) else { return default };
         match text.trim().parse() {
             Ok(number) if (least..=most).contains(&number) => number,
@@ -229,7 +236,7 @@ pub mod tests {
         ]
         .map(|name| (name, secret.clone()))
         .into();
-        values.insert("ORIGINS", "http://a.example/, http://b.example".into());
+        values.insert("ORIGINS", "https://a.example/, http://127.0.0.1:8788".into());
         values.insert("PORTAL_URL", "https://portal.example/".into());
         values.insert("MAIL_FROM", "rcpt@example.org".into());
         values
@@ -247,7 +254,7 @@ pub mod tests {
     #[test]
     fn reads_lists_urls_and_defaults() {
         let config = read(&values()).unwrap();
-        assert_eq!(config.origins, ["http://a.example", "http://b.example"]);
+        assert_eq!(config.origins, ["https://a.example", "http://127.0.0.1:8788"]);
         assert_eq!(config.portal_url, "https://portal.example");
         assert_eq!((config.session_ttl, config.lease_ttl), (43_200, 30));
         assert_eq!(config.cache.of(Status::Refused), Some(3600));
@@ -266,6 +273,16 @@ pub mod tests {
         let mistakes = read(&values).unwrap_err();
         let named: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
         assert_eq!(named, ["SESSION_SECRETS", "PORTAL_URL", "MAIL_FROM", "LEASE_TTL_SECONDS"]);
+    }
+
+    #[test]
+    fn origins_are_https_and_checks_end_before_their_leases() {
+        for (name, value) in [("ORIGINS", "http://a.example"), ("UPSTREAM_BUDGET_MS", "30000")] {
+            let mut values = values();
+            values.insert(name, value.into());
+            let mistakes = read(&values).unwrap_err();
+            assert!(mistakes.iter().all(|mistake| mistake.starts_with(name)), "{mistakes:?}");
+        }
     }
 
     #[test]

@@ -33,24 +33,29 @@ impl Rule {
 pub struct Key(String);
 
 impl Key {
+    #[inline(never)]
+    fn of(kind: &str, what: &str) -> Self {
+        Self([kind, ":", what].concat())
+    }
+
     /// Anything from one network that costs us a hash or a mail.
     pub fn network(network_hash: &str) -> Self {
-        Self(format!("network:{network_hash}"))
+        Self::of("network", network_hash)
     }
 
     /// Sign-in to the account of an address, whether or not there is one.
     pub fn sign_in(address_hash: &str) -> Self {
-        Self(format!("sign-in:{address_hash}"))
+        Self::of("sign-in", address_hash)
     }
 
     /// Mails that a registration of an address causes.
     pub fn registration_mail(address_hash: &str) -> Self {
-        Self(format!("registration-mail:{address_hash}"))
+        Self::of("registration-mail", address_hash)
     }
 
     /// Reset links mailed to an address.
     pub fn reset_mail(address_hash: &str) -> Self {
-        Self(format!("reset-mail:{address_hash}"))
+        Self::of("reset-mail", address_hash)
     }
 
     /// All mails that strangers can cause: to addresses without a confirmed account, and registrations.
@@ -65,17 +70,17 @@ impl Key {
 
     /// Two-factor codes of an account, after its password.
     pub fn code(account: AccountId) -> Self {
-        Self(format!("code:{account}"))
+        Self::of("code", &account.to_string())
     }
 
     /// Codes beside one mailed reset link: only who has the link can use these up.
     pub fn reset(token_hash: &str) -> Self {
-        Self(format!("reset:{token_hash}"))
+        Self::of("reset", token_hash)
     }
 
     /// The password, asked again within a session.
     pub fn password(account: AccountId) -> Self {
-        Self(format!("password:{account}"))
+        Self::of("password", &account.to_string())
     }
 
     pub fn as_str(&self) -> &str {

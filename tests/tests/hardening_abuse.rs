@@ -111,7 +111,6 @@ async fn an_office_that_mistypes_waits_for_seconds_and_never_for_the_way_out_by_
 async fn a_victim_gets_three_mails_an_hour_however_they_are_caused() {
     let edge = Edge::builder().with_waits().start().await.unwrap();
     for victim in [edge.account().await.email, edge.new_email()] {
-        let before = edge.mailbox().mails_to(&victim).len();
         for n in 0..20 {
             for (path, body) in [
                 ("/auth/register", json!({ "email": victim, "password": SECOND })),
@@ -125,7 +124,8 @@ async fn a_victim_gets_three_mails_an_hour_however_they_are_caused() {
         }
         // A mail to somebody else that is sent after all of them comes after all of them.
         edge.registered().await;
-        assert_eq!(edge.mailbox().mails_to(&victim).len() - before, 3);
+        // A member's own registration was one of them.
+        assert_eq!(edge.mailbox().mails_to(&victim).len(), 3);
     }
 }
 

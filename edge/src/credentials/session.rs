@@ -43,6 +43,7 @@ pub struct Session {
 
 impl Session {
     /// Account and session as texts, for SQL.
+    #[inline(never)]
     pub fn texts(self) -> (String, String) {
         (self.account.to_string(), self.id.to_string())
     }

@@ -66,9 +66,8 @@ pub struct Deletion {
 
 /// Delete the account
 ///
-/// Removes everything that belongs to it. The API key and every session end with it. What it has used
-/// of today's allowance and of the welcome checks is remembered for 30 days under a keyed hash of the
-/// address, so registering again does not renew it.
+/// Removes everything that belongs to it and ends its key and sessions. What it has used is remembered
+/// for 30 days under a keyed hash of the address: registering again renews nothing.
 #[utoipa::path(
     delete, path = "/v1/me", tag = "Account", operation_id = "deleteAccount",
     request_body = Deletion,

@@ -143,6 +143,7 @@ async fn store_and_mail(
 ///
 /// # Errors
 /// [`Error::invalid_email`] that says what is wrong with it.
+#[inline(never)]
 pub fn account_address(email: &str) -> Result<AccountAddress, Error> {
     AccountAddress::parse(email)
         .map_err(|error| Error::invalid_email(format!("This is not an email address: {error}.")))
@@ -154,8 +155,8 @@ pub struct Confirmation {
     /// The token from the mailed link.
     #[schema(value_type = String)]
     token: SecretString,
-    /// Becomes the account's password. Asking for it here makes sure that a click on the link doesn't
-    /// confirm a password that somebody else chose.
+    /// Becomes the account's password.
+    // Asked for here, a click on the link does not confirm a password that somebody else chose.
     #[schema(value_type = Option<String>, min_length = 8, max_length = 128)]
     password: Option<SecretString>,
 }
@@ -208,6 +209,7 @@ async fn new_password(
 ///
 /// # Errors
 /// [`Error::invalid_password`] with the rule that it breaks.
+#[inline(never)]
 pub fn check_new_password(password: &SecretString, email: &str) -> Result<(), Error> {
     let address = AccountAddress::parse(email)
         .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;

@@ -67,6 +67,7 @@ impl SessionCredentials {
 ///
 /// # Errors
 /// [`Error::internal`] when there is no randomness.
+#[inline(never)]
 pub fn new_session(app: &App, account: AccountId, device: Device) -> Result<NewSession, Error> {
     let created_at = clock::now();
     Ok(NewSession {

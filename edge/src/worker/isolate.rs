@@ -60,7 +60,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     let app = Arc::new(App {
         database: Database::new(env.d1("DB").map_err(missing)?),
         verdicts: VerdictCache::new(env).map_err(missing)?,
-        in_flight: InFlight::new(config.upstream_budget_ms.into()),
+        in_flight: InFlight::new(config.upstream_budget_ms),
         refusals: Refusals::default(),
         origins: Origins::new(&config.origins, &config.ticket_secrets),
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
