@@ -1,5 +1,5 @@
 //! A link that cannot be mailed is a 503 and leaves nothing half-done. What happens to other mails is in
-//! `hardening_notices.rs`.
+//! `notices.rs`.
 
 use rcpt_tests::{Edge, Reply, people::PASSWORD};
 use serde_json::{Value, json};
