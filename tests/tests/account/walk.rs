@@ -57,7 +57,8 @@ async fn from_registration_to_deletion_every_step_works() {
     assert_eq!(account.check("accepts@sandbox.test").await.status, 401);
     assert_eq!(anonymous.login(&email, password).await.status, 401);
 
-    mailbox.wait_for_nth_mail(&email, 7).await.unwrap();
+    // The second recovery code within the hour is told of with the next mail of its kind, if there is one.
+    mailbox.wait_for_nth_mail(&email, 6).await.unwrap();
     let subjects: Vec<_> = mailbox.mails_to(&email).into_iter().map(|mail| mail.subject).collect();
     let expected = [
         "Confirm your email address",
@@ -65,7 +66,6 @@ async fn from_registration_to_deletion_every_step_works() {
         "Your API key was replaced",
         "Set a new password",
         "Your password was changed",
-        "A recovery code was used",
         "A recovery code was used",
     ];
     assert_eq!(subjects, expected);
