@@ -25,6 +25,8 @@ pub struct Cli {
 pub enum Command {
     /// Examine this machine: nameservers, port 25, HELO name and reverse name, blocklists, clock
     Doctor,
+    /// Print what the running service asks of each operator of mail hosts, and how it is received there
+    Status,
 }
 
 impl Cli {

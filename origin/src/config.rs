@@ -22,6 +22,19 @@ pub enum StartTls {
     Always,
 }
 
+/// The families of addresses that are connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Families {
+    pub ipv4: bool,
+    pub ipv6: bool,
+}
+
+impl Families {
+    pub const fn contain(self, ip: IpAddr) -> bool {
+        if ip.is_ipv4() { self.ipv4 } else { self.ipv6 }
+    }
+}
+
 /// An address to connect from, and the name that its reverse record leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceAddress {

@@ -7,7 +7,7 @@ use rcpt_origin::{
     cli::{Cli, Command},
     doctor,
     http::serve,
-    telemetry::log,
+    telemetry::{log, status},
 };
 use tokio::net::TcpListener;
 
@@ -28,6 +28,7 @@ fn main() -> ExitCode {
     log::install(config.log_level);
     let done = match cli.command {
         Some(Command::Doctor) => doctor(config),
+        Some(Command::Status) => status(config.listen),
         None => run(config).map(|()| ExitCode::SUCCESS),
     };
     match done {
@@ -48,7 +49,14 @@ async fn run(config: Config) -> Result<(), Box<dyn std::error::Error>> {
         .map_err(|error| format!("listen: cannot bind {address}: {error}"))?;
     // The port may have been 0.
     tracing::info!(address = %listener.local_addr()?, "listening");
-    serve::serve(listener, build(state), serve::signals()?, grace).await?;
+    tokio::spawn(state.port_check.clone().watch());
+    let (signals, stopping) = (serve::signals()?, state.clone());
+    let shutdown = async move {
+        signals.await;
+        stopping.stopping.send_replace(true);
+    };
+    serve::serve(listener, build(state.clone()), shutdown, grace).await?;
+    state.prober.close().await;
     tracing::info!("stopped");
     Ok(())
 }
@@ -60,4 +68,11 @@ async fn doctor(config: Config) -> Result<ExitCode, Box<dyn std::error::Error>> 
     findings.iter().for_each(|finding| println!("{finding}"));
     let wrong = findings.iter().any(|finding| finding.health == doctor::Health::Wrong);
     Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Prints what the running service says of the operators.
+#[tokio::main]
+async fn status(address: std::net::SocketAddr) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    print!("{}", status::fetch(address).await?);
+    Ok(ExitCode::SUCCESS)
 }

@@ -6,11 +6,13 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::Semaphore;
+use rcpt_shared::{Reason, Stage, Verdict};
+use tokio::sync::{Semaphore, watch};
 
 use crate::{
     config::Config,
     dns::Dns,
+    http::tenants::Tenants,
     mx::guard::Guard,
     probe::Prober,
     smtp::{Dialer, Tls},
@@ -25,8 +27,16 @@ pub struct State {
     pub permits: Semaphore,
     /// How many of them batches may take.
     pub batch_permits: Semaphore,
-    pub port_check: PortCheck,
+    /// What each tenant has in progress of single checks, and of batches.
+    pub tenants: Tenants,
+    pub batches: Tenants,
+    pub port_check: Arc<PortCheck>,
+    /// True when the process is to end: batches ask about no further address.
+    pub stopping: watch::Sender<bool>,
 }
+
+/// Batches in progress beyond the first of each tenant.
+const MAX_BATCHES: usize = 8;
 
 /// The service could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -59,8 +69,26 @@ impl State {
         let permits = Semaphore::new(config.max_probes);
         let batch_permits = Semaphore::new(config.max_probes.div_ceil(2));
         let port_check = PortCheck::new(config.port_check.clone(), config.connect_timeout);
-        let prober = Prober::new(config, dns, guard, dialer, Tls::new()?);
-        let metrics = Metrics::default();
-        Ok(Arc::new(Self { prober, metrics, permits, batch_permits, port_check }))
+        let share = (config.max_probes as f64 * config.tenant_share).ceil() as usize;
+        let tenants = Tenants::new(share, usize::MAX);
+        let batches = Tenants::new(MAX_BATCHES, MAX_BATCHES);
+        let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, port_check.clone());
+        Ok(Arc::new(Self {
+            prober,
+            metrics: Metrics::default(),
+            permits,
+            batch_permits,
+            tenants,
+            batches,
+            port_check,
+            stopping: watch::Sender::new(false),
+        }))
+    }
+
+    /// The verdict is a failure to connect, and port 25 is shut: it is ours, and not the recipient's.
+    pub async fn blames_port(&self, verdict: &Verdict) -> bool {
+        verdict.stage == Stage::Connect
+            && verdict.reason == Reason::ConnectionFailed
+            && !self.port_check.is_open().await
     }
 }

@@ -1,5 +1,6 @@
-//! What the service says of itself: its log, its metrics, and whether port 25 is open.
+//! What the service says of itself: its log, its metrics, its status, and whether port 25 is open.
 
 pub mod log;
 pub mod metrics;
 pub mod port_check;
+pub mod status;

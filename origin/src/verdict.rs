@@ -5,18 +5,26 @@
 //! code, the basic code, the text; except that text which is unmistakably about us is believed over
 //! any code, because servers that reuse `5.1.1` for a blocklist hit exist.
 
+mod assessment;
+mod blocklists;
+mod encryption;
 mod evidence;
+mod languages;
+mod matcher;
 mod phrases;
 mod reception;
 mod retry;
 mod rules;
+mod text;
 
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 
 use crate::smtp::{Broken, Reply};
+pub use assessment::{Assessment, assess, rcpt_is_informative};
+pub use encryption::demands_tls;
 use evidence::Evidence;
 pub use reception::{Reception, Scope};
-use rules::{Rule, Then};
+use rules::Rule;
 
 /// What a server's behaviour means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,15 +50,14 @@ impl Finding {
     }
 
     fn by(rule: &Rule, reply: &Reply) -> Self {
-        let (status, reason) = rule.verdict();
-        let (greylisted, is_guess) =
-            (matches!(rule.then, Then::Greylisted), matches!(rule.then, Then::Guess(..)));
+        let Rule { name, status, reason, .. } = *rule;
+        let greylisted = reason == Reason::Greylisted;
         Self {
             status,
             reason,
             retry_after: greylisted.then(|| retry::seconds(reply.text())),
-            reception: Reception::of(status, reason, is_guess, reply),
-            rule: Some(rule.name),
+            reception: Reception::of(rule, reply),
+            rule: Some(name),
         }
     }
 

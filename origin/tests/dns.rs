@@ -186,7 +186,8 @@ impl Internet {
             ("RCPT_SESSION_RECIPIENTS", "1"),
             ("RCPT_SESSION_INTERVAL_MS", "0"),
             // The limit is on questions, and none on sessions.
-            ("RCPT_OPERATOR_SESSIONS", "1000"),
+            ("RCPT_MACHINE_SESSIONS", "1000"),
+            ("RCPT_NETWORK_SESSIONS", "1000"),
         ])
     }
 
@@ -205,6 +206,11 @@ impl Internet {
     }
 }
 
+/// Whether a host accepts everything is learnt beside.
+fn plain(reason: Reason) -> Reason {
+    if reason == Reason::AcceptedCatchAll { Reason::Accepted } else { reason }
+}
+
 type Expected = (&'static str, Status, Reason, Stage, Option<&'static str>, &'static [u8]);
 
 #[tokio::test]
@@ -219,7 +225,8 @@ async fn dns_decides_who_is_asked() {
         ("accepts.org", Status::Accepted, Accepted, Rcpt, Some("mx2.org"), &[2]),
         ("rejects.org", Refused, NoSuchMailbox, Rcpt, Some("mx3.org"), &[3]),
         ("falls-back.org", Status::Accepted, Accepted, Rcpt, Some("mx2.org"), &[4, 2]),
-        ("by-address.org", Status::Accepted, Accepted, Rcpt, Some("multihomed.org"), &[4, 2]),
+        // 127.0.0.4 closed on us a moment ago: the host's other address is asked.
+        ("by-address.org", Status::Accepted, Accepted, Rcpt, Some("multihomed.org"), &[2]),
         ("final.org", Refused, NoSuchMailbox, Rcpt, Some("mx3.org"), &[3]),
         ("down-only.org", SmtpConnectError, ConnectionFailed, Connect, Some("down.org"), &[]),
         ("nxdomain.org", DomainNotFound, Reason::DomainNotFound, Dns, None, &[]),
@@ -242,7 +249,7 @@ async fn dns_decides_who_is_asked() {
     for (domain, status, reason, stage, mx_host, connected) in expected {
         let told = internet.ask(domain).await;
         assert_eq!(
-            (told.status, told.reason, told.stage, told.mx_host.as_deref()),
+            (told.status, plain(told.reason), told.stage, told.mx_host.as_deref()),
             (*status, *reason, *stage, *mx_host),
             "{domain}"
         );

@@ -26,8 +26,37 @@ pub struct BatchRequest {
     pub details: bool,
 }
 
-/// One line of the answer to a batch. Lines come in order of completion.
+/// One line of the answer to a batch. There is one for each address, in order of completion, and then
+/// the closing one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum BatchLine {
+    Answer(BatchAnswer),
+    NotAsked(NotAsked),
+    End(BatchEnd),
+}
+
+/// An address that could not be asked about in the batch's time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotAsked {
+    /// Position of the address in the request, from 0.
+    pub index: usize,
+    /// Seconds after which it is worth asking again.
+    pub not_asked_retry_after: u32,
+}
+
+/// The closing line: without it the answer was cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchEnd {
+    pub answered: usize,
+    pub not_asked: usize,
+}
+
+/// A verdict, as a line of the answer to a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BatchAnswer {
     /// Position of the address in the request, from 0.
     pub index: usize,
@@ -45,6 +74,34 @@ const fn is_false(value: &bool) -> bool {
 pub enum CatchAll {
     Yes,
     No,
+    Unknown,
+}
+
+/// How good the evidence for a verdict is (docs/verdicts.md).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// The recipient was refused by name, or the server tells real recipients from invented ones, or
+    /// DNS says that the domain takes no mail.
+    High,
+    /// Accepted at an operator that is known to refuse unknown recipients.
+    Medium,
+    /// Accepted where everything is accepted, or where it is not known whether everything is.
+    Low,
+    /// Nothing was said about the mailbox.
+    #[default]
+    None,
+}
+
+/// What to do with an address, for those who want one word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deliverability {
+    Deliverable,
+    Undeliverable,
+    /// Accepted, with low confidence.
+    Risky,
+    #[default]
     Unknown,
 }
 
@@ -74,8 +131,39 @@ pub struct Details {
     pub tls: Option<bool>,
     /// Milliseconds from question to verdict.
     pub duration_ms: u64,
+    /// An origin of before November 2026 does not say it.
+    #[serde(default)]
+    pub confidence: Confidence,
+    /// Name of the operator of the mail host (`google`, `microsoft`, …), if it is a known one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<String>,
+    /// An origin of before November 2026 does not say it.
+    #[serde(default)]
+    pub verdict: Deliverability,
     #[serde(flatten)]
     pub traits: Traits,
+}
+
+impl Details {
+    /// What a session showed; the rest is not known yet.
+    #[must_use]
+    pub const fn new(smtp_text: Option<String>, tls: Option<bool>) -> Self {
+        Self {
+            smtp_text,
+            catch_all: CatchAll::Unknown,
+            tls,
+            duration_ms: 0,
+            confidence: Confidence::None,
+            operator: None,
+            verdict: Deliverability::Unknown,
+            traits: Traits {
+                disposable: false,
+                role_account: false,
+                free_provider: false,
+                suggested_domain: None,
+            },
+        }
+    }
 }
 
 /// Where in the conversation the verdict was reached.
@@ -135,7 +223,10 @@ impl Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::{Address, BatchRequest, CatchAll, Details, ProbeRequest, Traits, Verdict};
+    use super::{
+        Address, BatchAnswer, BatchEnd, BatchLine, BatchRequest, CatchAll, Confidence,
+        Deliverability, Details, NotAsked, ProbeRequest, Traits, Verdict,
+    };
     use crate::{Reason, Stage, Status};
 
     #[test]
@@ -154,16 +245,59 @@ mod tests {
     #[test]
     fn details_read_back_as_written() {
         let details = Details {
-            smtp_text: Some("no such user".to_owned()),
             catch_all: CatchAll::No,
-            tls: Some(true),
             duration_ms: 12,
+            confidence: Confidence::High,
+            operator: Some("google".to_owned()),
+            verdict: Deliverability::Undeliverable,
             traits: Traits { suggested_domain: Some("gmail.com".to_owned()), ..Traits::default() },
+            ..Details::new(Some("no such user".to_owned()), Some(true))
         };
         let mut verdict = Verdict::new(Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt);
         verdict.details = Some(Box::new(details));
         let wire = serde_json::to_string(&verdict).unwrap();
         assert_eq!(serde_json::from_str::<Verdict>(&wire).unwrap(), verdict, "{wire}");
+    }
+
+    #[test]
+    fn details_of_an_older_origin_say_nothing_of_confidence() {
+        let wire = r#"{"catch_all":"no","duration_ms":1,"disposable":false,"role_account":false,
+            "free_provider":false}"#;
+        let details: Details = serde_json::from_str(wire).unwrap();
+        assert_eq!(details.confidence, Confidence::None);
+        assert_eq!(details.verdict, Deliverability::Unknown);
+        assert_eq!(details.operator, None);
+    }
+
+    #[test]
+    fn what_a_newer_origin_adds_is_passed_over() {
+        let wire = r#"{"status":"blocked_by_provider","reason":"of_next_year","stage":"rcpt","new":1,
+            "details":{"catch_all":"no","duration_ms":1,"disposable":false,"role_account":false,
+            "free_provider":false,"confidence":"none","verdict":"unknown","new":[]}}"#;
+        let verdict: Verdict = serde_json::from_str(wire).unwrap();
+        assert_eq!(verdict.reason, Reason::Unclear);
+    }
+
+    #[test]
+    fn a_line_of_a_batch_is_one_of_three() {
+        let verdict = Verdict::new(Status::Accepted, Reason::Accepted, Stage::Rcpt);
+        for (line, wire) in [
+            (
+                BatchLine::Answer(BatchAnswer { index: 1, verdict }),
+                r#"{"index":1,"verdict":{"status":true,"reason":"accepted","stage":"rcpt"}}"#,
+            ),
+            (
+                BatchLine::NotAsked(NotAsked { index: 2, not_asked_retry_after: 60 }),
+                r#"{"index":2,"not_asked_retry_after":60}"#,
+            ),
+            (
+                BatchLine::End(BatchEnd { answered: 1, not_asked: 1 }),
+                r#"{"answered":1,"not_asked":1}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&line).unwrap(), wire);
+            assert_eq!(serde_json::from_str::<BatchLine>(wire).unwrap(), line);
+        }
     }
 
     #[test]

@@ -1,12 +1,16 @@
+//! Why a verdict is what it is, as a machine reads it.
+
 use serde::{Deserialize, Serialize};
 
-/// Why a verdict is what it is: the machine-readable half of the tables in `verdicts.md`.
+/// Why a verdict is what it is: the tables of `docs/verdicts.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     // The recipient's server spoke about the recipient.
     Accepted,
     AcceptedCatchAll,
+    /// By an operator that accepts every recipient at RCPT and refuses later, if at all.
+    AcceptedByOperatorPolicy,
     NoSuchMailbox,
     DomainRefusesMail,
     MailboxDisabled,
@@ -33,15 +37,22 @@ pub enum Reason {
     /// MX hosts exist, and none has an address that may be dialled.
     NoUsableAddress,
     // Our side.
+    /// The owner of the domain asked not to be asked.
+    OptedOut,
     DnsFailure,
     OurLimit,
+    /// Nothing that the server said was about the recipient, and nothing about us. An edge reads so what
+    /// a newer origin calls by a name that it does not know.
+    #[serde(other)]
+    Unclear,
 }
 
 impl Reason {
     /// Every reason, for metric labels and for tests that must have seen each.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 26] = [
         Self::Accepted,
         Self::AcceptedCatchAll,
+        Self::AcceptedByOperatorPolicy,
         Self::NoSuchMailbox,
         Self::DomainRefusesMail,
         Self::MailboxDisabled,
@@ -51,6 +62,7 @@ impl Reason {
         Self::ReverseDnsRequired,
         Self::RelayDenied,
         Self::Greylisted,
+        Self::Unclear,
         Self::ServerUnavailable,
         Self::ProtocolError,
         Self::Smtputf8Unsupported,
@@ -61,6 +73,7 @@ impl Reason {
         Self::NullMx,
         Self::NoMx,
         Self::NoUsableAddress,
+        Self::OptedOut,
         Self::DnsFailure,
         Self::OurLimit,
     ];
@@ -71,6 +84,7 @@ impl Reason {
         match self {
             Self::Accepted => "accepted",
             Self::AcceptedCatchAll => "accepted_catch_all",
+            Self::AcceptedByOperatorPolicy => "accepted_by_operator_policy",
             Self::NoSuchMailbox => "no_such_mailbox",
             Self::DomainRefusesMail => "domain_refuses_mail",
             Self::MailboxDisabled => "mailbox_disabled",
@@ -80,6 +94,7 @@ impl Reason {
             Self::ReverseDnsRequired => "reverse_dns_required",
             Self::RelayDenied => "relay_denied",
             Self::Greylisted => "greylisted",
+            Self::Unclear => "unclear",
             Self::ServerUnavailable => "server_unavailable",
             Self::ProtocolError => "protocol_error",
             Self::Smtputf8Unsupported => "smtputf8_unsupported",
@@ -90,6 +105,7 @@ impl Reason {
             Self::NullMx => "null_mx",
             Self::NoMx => "no_mx",
             Self::NoUsableAddress => "no_usable_address",
+            Self::OptedOut => "opted_out",
             Self::DnsFailure => "dns_failure",
             Self::OurLimit => "our_limit",
         }

@@ -1,7 +1,9 @@
+//! The `status` of a validation result.
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The `status` of a validation result (interface §2.1): on the wire `true`, `false` or one of seven
-/// strings.
+/// What is known of an address (docs/interface.md, POST /validate_email): on the wire `true`, `false` or
+/// one of seven strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
     /// `true`: the mail server accepts the address.
@@ -54,7 +56,7 @@ impl Status {
         }
     }
 
-    /// Whether an answer with this status counts against the allowance (interface §8.3).
+    /// Whether an answer with this status counts against the allowance (docs/interface.md, Limits).
     #[must_use]
     pub const fn counts(self) -> bool {
         !matches!(self, Self::FatalException)

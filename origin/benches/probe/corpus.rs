@@ -1,45 +1,140 @@
-//! How many replies of real servers get the verdict they should.
+//! The accuracy of the verdicts: every reply of the corpus judged, as a table of the status given by the
+//! status that is right. It is printed and written to `target/bench/verdicts.json`.
+
+use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context as _, Result};
 use rcpt_origin::{smtp::Reply, verdict::judge};
 use rcpt_shared::{Reason, Stage, Status};
+use serde::Serialize;
 
 use crate::figure::Figure;
 
-const GOLDEN: &str = include_str!("../../src/verdict/tests/golden.txt");
-/// With one more column, before the reply: where it was seen.
-const SEEN: [&str; 3] = [
-    include_str!("../../src/verdict/tests/seen.txt"),
-    include_str!("../../src/verdict/tests/seen/providers.txt"),
-    include_str!("../../src/verdict/tests/seen/software.txt"),
+/// Name, text, and whether a column before the reply says where it was seen.
+const CORPORA: [(&str, &str, bool); 6] = [
+    ("golden", include_str!("../../src/verdict/tests/golden.txt"), false),
+    ("seen", include_str!("../../src/verdict/tests/seen.txt"), true),
+    ("seen_providers", include_str!("../../src/verdict/tests/seen/providers.txt"), true),
+    ("seen_software", include_str!("../../src/verdict/tests/seen/software.txt"), true),
+    ("refusals_in_languages", include_str!("../../src/verdict/tests/languages/refusals.txt"), true),
+    ("dead_in_languages", include_str!("../../src/verdict/tests/languages/dead.txt"), true),
 ];
 
-/// How many of the replies of real servers get the verdict they should, and how many of those that do
-/// not speak of the mailbox are told as `false`.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// Replies and right statuses of each corpus.
+    corpora: BTreeMap<&'static str, Share>,
+    /// Status given → status right → replies.
+    given_by_right: BTreeMap<&'static str, BTreeMap<&'static str, usize>>,
+    /// Replies that do not speak of the mailbox and are told as `false`.
+    false_no: Vec<String>,
+    /// Replies with another status than the right one.
+    wrong: Vec<String>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Share {
+    replies: usize,
+    right: usize,
+    /// With the right reason as well, where the corpus names one.
+    right_reason: usize,
+}
+
+struct Row {
+    name: &'static str,
+    stage: Stage,
+    status: Status,
+    /// `None` where any reason of the status will do.
+    reason: Option<Reason>,
+    reply: Reply,
+}
+
 pub fn measure() -> Result<Vec<Figure>> {
-    let is_row = |line: &&str| !line.is_empty() && !line.starts_with('#');
-    let golden = GOLDEN.lines().filter(is_row).map(|row| (row, 0));
-    let seen = SEEN.into_iter().flat_map(str::lines).filter(is_row).map(|row| (row, 1));
-    let (mut all, mut right, mut false_no) = (0, 0, 0);
-    for (row, skipped) in golden.chain(seen) {
-        let (stage, status, reason, reply) =
-            columns(row, skipped).with_context(|| format!("not a row: {row}"))?;
-        let told = judge(stage, &reply);
-        all += 1;
-        right += usize::from(told.status.as_str() == status && told.reason == reason);
-        false_no += usize::from(told.status == Status::Refused && status != "false");
+    let mut report = Report {
+        corpora: BTreeMap::new(),
+        given_by_right: BTreeMap::new(),
+        false_no: Vec::new(),
+        wrong: Vec::new(),
+    };
+    for (name, text, has_source) in CORPORA {
+        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        for line in lines {
+            let row = row(line, has_source).with_context(|| format!("not a row: {line}"))?;
+            report.add(name, &row);
+        }
     }
+    report.print();
+    report.write()?;
+    let all: usize = report.corpora.values().map(|share| share.replies).sum();
+    let earlier = report.corpora.iter().filter(|(name, _)| !name.ends_with("languages"));
+    let (replies, right) = earlier.fold((0, 0), |(replies, right), (_, share)| {
+        (replies + share.replies, right + share.right_reason)
+    });
+    let dead = report.corpora.get("dead_in_languages").context("no dead mailboxes")?;
+    let share = |part: usize, of: usize| part as f64 / of as f64;
     Ok(vec![
-        Figure::new("corpus_accuracy", right as f64 / all as f64, "share", all),
-        Figure::new("false_no", false_no as f64, "replies", all),
+        Figure::new("corpus_accuracy", share(right, replies), "share", replies),
+        Figure::new("false_no", report.false_no.len() as f64, "replies", all),
+        Figure::new("dead_told", share(dead.right, dead.replies), "share", dead.replies),
     ])
 }
 
-fn columns(row: &str, skipped: usize) -> Option<(Stage, &str, Reason, Reply)> {
-    let mut columns = row.splitn(5 + skipped, " | ").skip(1);
-    let stage = serde_json::from_value(columns.next()?.into()).ok()?;
-    let status = columns.next()?;
-    let reason = serde_json::from_value(columns.next()?.into()).ok()?;
-    let reply = Reply::parse(&(columns.nth(skipped)?.replace("\\n", "\r\n") + "\r\n"))?;
-    Some((stage, status, reason, reply))
+impl Report {
+    fn add(&mut self, corpus: &'static str, row: &Row) {
+        let told = judge(row.stage, &row.reply);
+        let right = told.status == row.status;
+        let share = self.corpora.entry(corpus).or_default();
+        share.replies += 1;
+        share.right += usize::from(right);
+        let reason = row.reason.is_none_or(|reason| reason == told.reason);
+        share.right_reason += usize::from(right && reason);
+        let given = self.given_by_right.entry(told.status.as_str()).or_default();
+        *given.entry(row.status.as_str()).or_default() += 1;
+        let name = || format!("{}: {}", row.name, row.reply.text().replace('\n', " "));
+        if told.status == Status::Refused && !right {
+            self.false_no.push(name());
+        }
+        if !right {
+            self.wrong.push(name());
+        }
+    }
+
+    fn print(&self) {
+        let right: Vec<_> = Status::ALL
+            .map(Status::as_str)
+            .into_iter()
+            .filter(|name| self.given_by_right.values().any(|row| row.contains_key(name)))
+            .collect();
+        println!("{:<22}{}", "given \\ right", line(&right, |name| name.to_owned()));
+        for (given, row) in &self.given_by_right {
+            let count = |name: &str| row.get(name).copied().unwrap_or_default();
+            println!("{given:<22}{}", line(&right, |name| count(name).to_string()));
+        }
+    }
+
+    fn write(&self) -> Result<()> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench");
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("verdicts.json"), serde_json::to_string_pretty(self)? + "\n")?;
+        Ok(())
+    }
+}
+
+fn row(line: &'static str, has_source: bool) -> Option<Row> {
+    let columns: Vec<_> = line.splitn(5 + usize::from(has_source), " | ").collect();
+    let [name, stage, status, reason, .., reply] = columns[..] else { return None };
+    Some(Row {
+        name,
+        stage: serde_json::from_value(stage.into()).ok()?,
+        status: Status::ALL.into_iter().find(|known| known.as_str() == status)?,
+        reason: match reason {
+            "*" => None,
+            name => Some(Reason::ALL.into_iter().find(|known| known.as_str() == name)?),
+        },
+        reply: Reply::parse(&(reply.replace("\\n", "\r\n") + "\r\n"))?,
+    })
+}
+
+fn line(names: &[&str], cell: impl Fn(&str) -> String) -> String {
+    names.iter().map(|name| format!("{:>20}", cell(name))).collect()
 }

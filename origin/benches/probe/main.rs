@@ -2,7 +2,8 @@
 //! silent, round trips and throughput behind a delay line, sessions at once, CPU against Postfix's
 //! `smtp-sink`; and the accuracy of the verdicts.
 //!
-//! The figures are printed as a table and written to `target/bench/probe.json`. The delay line holds
+//! The figures are printed as a table and written to `target/bench/probe.json`, the verdicts given by
+//! those that are right to `target/bench/verdicts.json`. The delay line holds
 //! bytes back for 20 ms each way and does not serialise replies. TCP's own handshake is not delayed on
 //! the loopback: add one round trip to `cold_rtt` for it.
 //!

@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use rcpt_shared::{Address, KeyRing};
 use tracing::level_filters::LevelFilter;
 
-use super::{Server, SourceAddress, StartTls};
+use super::{Families, Server, SourceAddress, StartTls};
 
 const DNS_PORT: u16 = 53;
 
@@ -121,6 +121,24 @@ pub(super) fn domain_names(text: &str) -> Option<Vec<String>> {
 
 pub(super) fn count(text: &str) -> Option<usize> {
     from_str(text).filter(|count| (1..=1_000_000).contains(count))
+}
+
+/// A percentage as a share of one.
+pub(super) fn percent(text: &str) -> Option<f64> {
+    let percent: u8 = from_str(text)?;
+    (1..=100).contains(&percent).then(|| f64::from(percent) / 100.0)
+}
+
+pub(super) fn families(text: &str) -> Option<Families> {
+    let mut families = Families { ipv4: false, ipv6: false };
+    for item in items(text) {
+        match item {
+            "ipv4" => families.ipv4 = true,
+            "ipv6" => families.ipv6 = true,
+            _ => return None,
+        }
+    }
+    (families.ipv4 || families.ipv6).then_some(families)
 }
 
 pub(super) fn starttls(text: &str) -> Option<StartTls> {

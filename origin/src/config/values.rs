@@ -1,5 +1,7 @@
 //! Reads each setting from the environment or the file, and collects the mistakes.
 
+use std::{fs, sync::Arc};
+
 use strsim::osa_distance;
 use toml::{Table, Value};
 
@@ -7,6 +9,7 @@ use super::{
     Mistake, Mistakes,
     settings::{self, Form, Setting},
 };
+use crate::pool::operators::Operators;
 
 /// Slips of the finger in the name of a value that are recognised.
 const MAX_SLIPS: usize = 3;
@@ -66,6 +69,31 @@ impl<'a> Values<'a> {
             (Some(value), _) => text_of(value, setting.form).map_or(Given::WrongForm, Given::Text),
             (None, Some(default)) => Given::Text(default.to_owned()),
             (None, None) => Given::Nothing,
+        }
+    }
+
+    /// The operators' table, with the rows of the file that the setting called `name` leads to.
+    pub(super) fn read_operators(&mut self, name: &str) -> Option<Arc<Operators>> {
+        let setting = settings::ALL.iter().find(|setting| setting.name == name)?;
+        // Of the wrong form: the setting's own mistake says so.
+        let Given::Text(path) = self.text(setting) else { return None };
+        let text = match path.as_str() {
+            "" => Ok(String::new()),
+            path => fs::read_to_string(path).map_err(|error| format!("{path}: {error}")),
+        };
+        let text = match text {
+            Ok(text) => text,
+            Err(problem) => {
+                self.mistakes.0.push(Mistake::new(name, &problem));
+                return None;
+            }
+        };
+        match Operators::with(&text) {
+            Ok(operators) => Some(Arc::new(operators)),
+            Err(mistakes) => {
+                self.mistakes.0.extend(mistakes);
+                None
+            }
         }
     }
 

@@ -58,6 +58,9 @@ impl IntoResponse for Error {
             Self::AtCapacity => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
+            Self::PortShut => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("15"));
+            }
             Self::BadTicket => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }

@@ -1,4 +1,4 @@
-//! `GET /health`, `/ready` and `/metrics`.
+//! `GET /health`, `/ready`, `/metrics` and `/operators`.
 
 use std::sync::Arc;
 
@@ -34,7 +34,15 @@ pub(super) async fn ready(
 pub(super) async fn metrics(
     extract::State(state): extract::State<Arc<State>>,
 ) -> Result<Response, Error> {
+    state.metrics.show(&state.prober.status());
     let text = state.metrics.text().map_err(|_| Error::Internal)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(CONTENT_TYPE, kind)], text).into_response())
+}
+
+/// `GET /operators`: what is asked of each operator from each source address, and how we are received.
+pub(super) async fn operators(
+    extract::State(state): extract::State<Arc<State>>,
+) -> Json<crate::pool::Status> {
+    Json(state.prober.status())
 }

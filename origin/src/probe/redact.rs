@@ -6,8 +6,7 @@ use rcpt_shared::Address;
 
 /// Characters shown.
 const MAX_CHARS: usize = 512;
-/// Shorter local parts are words of any language.
-const MIN_LOCAL_PART: usize = 3;
+const MAX_LOG_CHARS: usize = 200;
 const ADDRESS: &str = "[address]";
 const IP: &str = "[ip]";
 
@@ -30,7 +29,7 @@ pub(super) fn redact(text: &str, recipient: &Address, helo_name: &str) -> String
         }
         let lower = word.to_lowercase();
         let named = |part: &str| !part.is_empty() && lower.contains(part);
-        if word.contains('@') || (local_part.len() >= MIN_LOCAL_PART && named(&local_part)) {
+        if word.contains('@') || names_local_part(&lower, &local_part) {
             shown.push_str(ADDRESS);
         } else if named(&helo_name) {
             shown.push_str("[us]");
@@ -45,6 +44,39 @@ pub(super) fn redact(text: &str, recipient: &Address, helo_name: &str) -> String
         }
         None => shown,
     }
+}
+
+/// As [`redact`], without the recipient's domain too, and shorter: for logs and for the operator's eyes.
+pub(super) fn redact_for_log(text: &str, recipient: &Address, helo_name: &str) -> String {
+    let domain = recipient.domain();
+    let redacted = redact(text, recipient, helo_name);
+    let words = redacted
+        .split(' ')
+        .map(|word| if word.to_lowercase().contains(domain) { "[domain]" } else { word });
+    let mut shown = words.collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = shown.char_indices().nth(MAX_LOG_CHARS) {
+        shown.truncate(end);
+    }
+    shown
+}
+
+/// Whether `word` stands for the mailbox: the local part in quotes, in brackets or before an encoded `@`,
+/// and on its own only if no language has such a word. `Mailbox is full` says the same of the mailbox
+/// `full`.
+fn names_local_part(word: &str, local_part: &str) -> bool {
+    word.match_indices(local_part).any(|(start, _)| {
+        let (before, from) = word.split_at(start);
+        let after = from.get(local_part.len()..).unwrap_or_default();
+        let is_word = |c: char| c.is_alphanumeric();
+        if before.ends_with(is_word) {
+            return false;
+        }
+        let quoted = before.ends_with(['"', '\'', '`', '<', '(', '[', '{', '‘', '“', '«'])
+            && after.starts_with(['"', '\'', '`', '>', ')', ']', '}', '’', '”', '»']);
+        let encoded = after.starts_with("%40") || after.starts_with("=40");
+        let distinct = local_part.contains(|c: char| !c.is_alphabetic());
+        quoted || encoded || (distinct && !after.starts_with(is_word))
+    })
 }
 
 /// Replaces what reads as an IP address, wherever in the word it stands.
@@ -78,7 +110,7 @@ fn push_unless_ip(shown: &mut String, candidate: &str) {
 mod tests {
     use rcpt_shared::Address;
 
-    use super::{MAX_CHARS, redact};
+    use super::{MAX_CHARS, redact, redact_for_log};
 
     #[test]
     fn neither_the_checked_address_nor_ours_is_redact() {
@@ -95,9 +127,29 @@ mod tests {
         ] {
             assert_eq!(redact(text, &recipient, "probe.example.com"), told);
         }
+        let plain = Address::parse("full@example.org").unwrap();
+        for (text, told) in [
+            ("Mailbox is full", "Mailbox is full"),
+            ("<FULL@example.org> is full.", "[address] is full."),
+            ("User (full) is fully 'full'", "User [address] is fully [address]"),
+            ("see http://x.example/?r=full%40example.org", "see [address]"),
+        ] {
+            assert_eq!(redact(text, &plain, "probe.example.com"), told);
+        }
+        let short = Address::parse("a1@example.org").unwrap();
+        let told = redact("a1 and ba1 and a12: <a1>", &short, "probe.example.com");
+        assert_eq!(told, "[address] and ba1 and a12: [address]");
         let quoted = Address::parse("\"ann smith\"@example.org").unwrap();
         let told = redact("user \"ann smith\" is unknown", &quoted, "probe.example.com");
         assert!(!told.contains("smith"), "{told}");
+    }
+
+    #[test]
+    fn for_the_log_the_domain_is_hidden_too() {
+        let recipient = Address::parse("ann@example.org").unwrap();
+        let told =
+            redact_for_log("IP not in whitelist for example.org", &recipient, "x.example.com");
+        assert_eq!(told, "IP not in whitelist for [domain]");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use tokio::net::lookup_host;
 
 use crate::{
+    config::Families,
     dns::{Dns, NoAnswer},
     mx::{self, guard::Guard},
 };
@@ -14,7 +15,7 @@ use crate::{
 const MAX_ADDRESSES: usize = 4;
 
 /// How a host was found.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// In DNS.
     InDns,
@@ -26,6 +27,7 @@ pub(super) struct Resolver {
     pub dns: Dns,
     pub guard: Guard,
     pub smtp_port: u16,
+    pub families: Families,
 }
 
 impl Resolver {
@@ -56,7 +58,9 @@ impl Resolver {
         }
         match self.dns.addresses(host).await {
             Ok(found) => {
-                let permitted = found.into_iter().filter(|ip| self.guard.permits(*ip));
+                let permitted = found
+                    .into_iter()
+                    .filter(|ip| self.families.contain(*ip) && self.guard.permits(*ip));
                 let sockets = permitted.map(|ip| SocketAddr::new(ip, self.smtp_port));
                 Ok(sockets.take(MAX_ADDRESSES).collect())
             }

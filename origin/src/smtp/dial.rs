@@ -1,15 +1,16 @@
-//! Connecting: addresses raced as in Happy Eyeballs, from the configured source addresses.
+//! Connecting from the configured source addresses, the two families raced as in Happy Eyeballs. Only
+//! families are raced: two connections to one family would be a second session with one server.
 
 use std::{
     io,
     net::{IpAddr, SocketAddr},
+    pin::pin,
     time::Duration,
 };
 
 use tokio::{
     net::{TcpSocket, TcpStream},
-    task::JoinSet,
-    time::{sleep, timeout},
+    time::timeout,
 };
 
 use super::HeloIdentity;
@@ -22,9 +23,12 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 pub enum Unconnected {
     #[error("refused, unreachable or silent")]
     Theirs,
-    /// Out of ports or descriptors: says nothing about the server.
+    /// Out of ports or descriptors, or a firewall of ours: says nothing about the server.
     #[error("no socket to connect with")]
     Ours,
+    /// This machine has no way to that network, as to IPv6 where there is none.
+    #[error("no route")]
+    NoNetwork,
 }
 
 /// Opens connections to mail servers.
@@ -38,55 +42,43 @@ impl Dialer {
         Self { timeout }
     }
 
-    /// Connects to the first of `addresses` that accepts. It and those that failed are taken out of
-    /// `addresses`; what remains is still to be tried.
+    /// Connects to `first`. Where that takes a while, or fails, `second` is asked for an address of the
+    /// other family, which is connected to beside it. The first that accepts is returned.
     ///
     /// # Errors
-    /// [`Unconnected`] when none accepts: `Ours` if that was so for any of them.
+    /// [`Unconnected`], that of the two which tells more.
     pub async fn race(
         &self,
         from: &HeloIdentity,
-        addresses: &mut Vec<SocketAddr>,
+        first: SocketAddr,
+        second: impl FnOnce() -> Option<SocketAddr>,
+        within: Duration,
     ) -> Result<(TcpStream, SocketAddr), Unconnected> {
-        if let [only] = addresses[..] {
-            // The common case needs no task.
-            addresses.clear();
-            return self.connect(from, only).await.map(|stream| (stream, only));
-        }
-        Box::pin(self.race_all(from, addresses)).await
-    }
-
-    async fn race_all(
-        &self,
-        from: &HeloIdentity,
-        addresses: &mut Vec<SocketAddr>,
-    ) -> Result<(TcpStream, SocketAddr), Unconnected> {
-        let mut failure = Unconnected::Theirs;
-        let mut attempts = JoinSet::new();
-        let mut waiting = addresses.clone().into_iter();
-        loop {
-            match waiting.next() {
-                Some(address) => {
-                    let connecting = connect(from.source_for(address), address, self.timeout);
-                    attempts.spawn(async move { (address, connecting.await) });
-                }
-                None if attempts.is_empty() => return Err(failure),
-                None => {}
-            }
-            let more = waiting.len() > 0;
-            tokio::select! {
-                Some(ended) = attempts.join_next() => {
-                    // A task that panicked has lost its address: it stays, and the caller bounds it.
-                    let Ok((address, result)) = ended else { continue };
-                    addresses.retain(|other| *other != address);
-                    match result {
-                        Ok(stream) => return Ok((stream, address)),
-                        Err(Unconnected::Ours) => failure = Unconnected::Ours,
-                        Err(Unconnected::Theirs) => {}
-                    }
-                }
-                () = sleep(ATTEMPT_DELAY), if more => {}
-            }
+        let connecting = |address| async move {
+            let stream = self.connect_within(from, address, within).await?;
+            Ok((stream, address))
+        };
+        let mut ahead = pin!(connecting(first));
+        let failure = match timeout(ATTEMPT_DELAY, &mut ahead).await {
+            Ok(Ok(connected)) => return Ok(connected),
+            Ok(Err(failure)) => Some(failure),
+            Err(_) => None,
+        };
+        let beside = second().map(|address| Box::pin(connecting(address)));
+        match (failure, beside) {
+            (Some(failure), None) => Err(failure),
+            (None, None) => ahead.await,
+            (Some(failure), Some(beside)) => beside.await.map_err(|other| failure.and(other)),
+            (None, Some(mut beside)) => tokio::select! {
+                ended = &mut ahead => match ended {
+                    Ok(connected) => Ok(connected),
+                    Err(failure) => beside.await.map_err(|other| failure.and(other)),
+                },
+                ended = &mut beside => match ended {
+                    Ok(connected) => Ok(connected),
+                    Err(failure) => ahead.await.map_err(|other| failure.and(other)),
+                },
+            },
         }
     }
 
@@ -99,21 +91,45 @@ impl Dialer {
         from: &HeloIdentity,
         address: SocketAddr,
     ) -> Result<TcpStream, Unconnected> {
-        connect(from.source_for(address), address, self.timeout).await
+        self.connect_within(from, address, self.timeout).await
+    }
+
+    /// As [`Dialer::connect`], within the configured time and `within`.
+    ///
+    /// # Errors
+    /// [`Unconnected`].
+    pub async fn connect_within(
+        &self,
+        from: &HeloIdentity,
+        address: SocketAddr,
+        within: Duration,
+    ) -> Result<TcpStream, Unconnected> {
+        let socket = socket(from.source_for(address), address).map_err(|_| Unconnected::Ours)?;
+        match timeout(within.min(self.timeout), socket.connect(address)).await {
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(error)) => Err(Unconnected::because_of(&error)),
+            Err(_) => Err(Unconnected::Theirs),
+        }
     }
 }
 
-async fn connect(
-    source: Option<IpAddr>,
-    address: SocketAddr,
-    within: Duration,
-) -> Result<TcpStream, Unconnected> {
-    let socket = socket(source, address).map_err(|_| Unconnected::Ours)?;
-    match timeout(within, socket.connect(address)).await {
-        Ok(Ok(stream)) => Ok(stream),
-        // Linux reports an exhausted port range only now.
-        Ok(Err(error)) if error.kind() == io::ErrorKind::AddrNotAvailable => Err(Unconnected::Ours),
-        Ok(Err(_)) | Err(_) => Err(Unconnected::Theirs),
+impl Unconnected {
+    fn because_of(error: &io::Error) -> Self {
+        match error.kind() {
+            // Linux reports an exhausted port range only now. A firewall of ours says EPERM or EACCES.
+            io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied => Self::Ours,
+            io::ErrorKind::NetworkUnreachable => Self::NoNetwork,
+            _ => Self::Theirs,
+        }
+    }
+
+    /// Of two failures to reach one host, the one that tells.
+    pub const fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Ours, _) | (_, Self::Ours) => Self::Ours,
+            (Self::Theirs, _) | (_, Self::Theirs) => Self::Theirs,
+            (Self::NoNetwork, Self::NoNetwork) => Self::NoNetwork,
+        }
     }
 }
 
@@ -133,6 +149,8 @@ mod tests {
 
     use super::{Dialer, Unconnected};
     use crate::{config::SourceAddress, smtp::HeloIdentity};
+
+    const PATIENCE: Duration = Duration::from_secs(5);
 
     async fn listener() -> (TcpListener, SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -158,28 +176,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_address_that_accepts_wins_and_the_rest_remain() {
+    async fn the_first_that_accepts_wins_and_the_other_is_not_connected_to() {
         let (_first, accepting) = listener().await;
-        let (_second, never_tried) = listener().await;
-        let mut addresses = vec![refusing().await, accepting, never_tried];
-        let (stream, address) = dialer().race(&from(None), &mut addresses).await.unwrap();
-        assert_eq!((address, stream.peer_addr().unwrap()), (accepting, accepting));
-        assert_eq!(addresses, [never_tried]);
-    }
-
-    #[tokio::test]
-    async fn when_none_accepts_none_remains() {
-        for count in [1, 3] {
-            let mut addresses = Vec::new();
-            for _ in 0..count {
-                addresses.push(refusing().await);
-            }
-            assert_eq!(
-                dialer().race(&from(None), &mut addresses).await.unwrap_err(),
-                Unconnected::Theirs
-            );
-            assert!(addresses.is_empty());
-        }
+        let (second, never_tried) = listener().await;
+        let race = |first, second| async move {
+            let raced = dialer().race(&from(None), first, || Some(second), PATIENCE).await;
+            raced.map(|(_, address)| address)
+        };
+        assert_eq!(race(accepting, never_tried).await, Ok(accepting));
+        let waited = tokio::time::timeout(Duration::from_millis(300), second.accept()).await;
+        assert!(waited.is_err(), "the second was connected to");
+        assert_eq!(race(refusing().await, accepting).await, Ok(accepting));
+        assert_eq!(race(refusing().await, refusing().await).await, Err(Unconnected::Theirs));
     }
 
     #[tokio::test]
@@ -197,8 +205,8 @@ mod tests {
         let nowhere = from(Some("192.0.2.1"));
         let failure = dialer().connect(&nowhere, address).await.unwrap_err();
         assert_eq!(failure, Unconnected::Ours);
-        let mut addresses = vec![address, refusing().await];
-        let failure = dialer().race(&nowhere, &mut addresses).await.unwrap_err();
+        let other = refusing().await;
+        let failure = dialer().race(&nowhere, address, || Some(other), PATIENCE).await.unwrap_err();
         assert_eq!(failure, Unconnected::Ours);
     }
 }

@@ -3,6 +3,10 @@
 //! A phrase is searched in the text as `evidence.rs` prepares it: words separated and surrounded by
 //! single spaces, without quoted addresses. Sisimai is a library that reads bounces, and lists what it met.
 
+use std::{borrow::Cow, sync::LazyLock};
+
+use super::matcher::Matcher;
+
 mod about_moment;
 mod about_recipient;
 mod about_us;
@@ -15,16 +19,23 @@ pub(super) use idioms::IDIOMS;
 
 /// What a phrase speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub(super) enum Meaning {
+    /// A rule of the recipient's domain, which says who may send to it.
+    DomainRule,
     /// Unmistakably us: the name of our address.
     ReverseDns,
     /// Unmistakably us: we may not send through them.
     Relay,
     /// Unmistakably us: too often, too much, too fast.
     Rate,
-    /// Unmistakably us: our address, name, sender, connection or reputation.
+    /// Unmistakably us: our address, on a list or by its reputation.
+    OurAddress,
+    /// Unmistakably us: our name, sender, domain or connection.
     Client,
+    /// Unmistakably us: the session is not encrypted.
+    Encryption,
+    /// Who sends: us, unless a code says otherwise.
+    Sender,
     /// Us, unless a code says otherwise.
     Policy,
     /// Our side of the conversation: us, unless a code or a word about the recipient says otherwise.
@@ -33,22 +44,45 @@ pub(super) enum Meaning {
     Greylisting,
     /// A request to come back: greylisting, unless a code says otherwise.
     TryLater,
-    /// The server's own, whoever asks for whom, and whatever the code.
+    /// The server's own, whatever the code.
     Trouble,
     /// The server fails at the moment, unless a code says otherwise.
     Outage,
     MailboxFull,
+    /// A quota, if nothing says that it is one of sending.
+    Quota,
     MessageSize,
     Disabled,
-    /// The recipient does not exist, or at least it is the recipient that is spoken of.
+    /// The recipient does not exist.
     Recipient,
+    /// The recipient does not exist, or is out of order.
+    Unavailable,
+    /// What Exchange Online says of an unknown recipient under 5.4.1, and Postfix of a policy.
+    RecipientDenied,
+    /// The recipient is rejected, for what stands behind: Postfix wraps what a policy says so.
+    Rejected,
     /// The recipient's domain has no mail here.
     Domain,
+    /// A domain or host that is not known, ours or the recipient's.
+    NoDomain,
 }
 
 impl Meaning {
-    pub(super) const fn bit(self) -> u16 {
-        1 << self as u16
+    pub(super) const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// As `docs/verdicts.md` calls it: `OurAddress` is `our address`.
+    #[cfg(test)]
+    pub(super) fn name(self) -> String {
+        let mut name = String::new();
+        for c in format!("{self:?}").chars() {
+            if c.is_uppercase() && !name.is_empty() {
+                name.push(' ');
+            }
+            name.extend(c.to_lowercase());
+        }
+        name
     }
 }
 
@@ -66,6 +100,25 @@ const fn row(meaning: Meaning, text: &'static str, seen_at: &'static str) -> Phr
 /// All but the idioms.
 pub(super) fn phrases() -> impl Iterator<Item = &'static Phrase> {
     [ABOUT_US, ABOUT_RECIPIENT, ABOUT_MOMENT].into_iter().flatten()
+}
+
+static PHRASES: LazyLock<Matcher<Meaning>> =
+    LazyLock::new(|| Matcher::new(phrases().map(|row| (row.text, row.meaning))));
+
+/// What the phrases in `text` (see [`Said`](super::text::Said)) speak of, as bits.
+pub(super) fn meanings(text: &str) -> u32 {
+    let mut meanings = 0;
+    let mut text = Cow::Borrowed(text);
+    for idiom in IDIOMS {
+        if text.contains(idiom.text) {
+            meanings |= idiom.meaning.bit();
+            text = Cow::Owned(text.replace(idiom.text, " "));
+        }
+    }
+    for (meaning, _) in PHRASES.hits(&text) {
+        meanings |= meaning.bit();
+    }
+    meanings
 }
 
 #[cfg(test)]

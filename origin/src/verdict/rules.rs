@@ -14,7 +14,7 @@ use before_rcpt::BEFORE_RCPT;
 use rcpt_permanent::RCPT_PERMANENT;
 use rcpt_positive::RCPT_POSITIVE;
 use rcpt_transient::RCPT_TRANSIENT;
-pub(super) use table::{Rule, Then};
+pub(super) use table::Rule;
 
 /// The rules for a reply that begins with `code` at `stage`, of which the first that fits decides. The
 /// last of each table fits everything.

@@ -1,7 +1,9 @@
 //! `policy` holds a case for every row of the tables of `docs/verdicts.md`; `golden` what real servers say;
 //! `words` what each phrase does, whatever else is said.
 
+mod documented;
 mod golden;
+mod languages;
 mod policy;
 mod words;
 

@@ -18,6 +18,7 @@ pub(super) const ABOUT_MOMENT: &[Phrase] = &[
     row(TryLater, "come back later", "milter-greylist"),
     row(TryLater, "internal resource temporarily unavailable", "Mimecast"),
     row(TryLater, "internal resources are temporarily unavailable", "Mimecast"),
+    row(Trouble, "temporary server error", "Exchange"),
     row(Trouble, "configuration error", "Postfix, hMailServer"),
     row(Trouble, "mail system full", "a bounce list"),
     row(Trouble, "agent busy", "Outlook.com"),

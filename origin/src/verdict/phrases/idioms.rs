@@ -3,7 +3,10 @@
 //! Where one of these stands, it is taken out of the text before the other tables are searched.
 
 use super::{
-    Meaning::{Client, Disabled, MailboxFull, Outage, Rate, Recipient, Trouble},
+    Meaning::{
+        Client, Disabled, MailboxFull, Outage, Quota, Rate, Recipient, RecipientDenied, Rejected,
+        Trouble,
+    },
     Phrase, row,
 };
 
@@ -16,10 +19,12 @@ pub(in super::super) const IDIOMS: &[Phrase] = &[
     row(Trouble, "helo required before mail", "Exim"),
     row(Outage, "queue quota exceeded", "Outlook.com"),
     row(Rate, "policy rejection: quota exceeded", "iRedAPD"),
+    row(Client, "sender address rejected", "Postfix"),
     row(Client, "too many dnsbls", "policyd-weight"),
     row(Client, "temporarily deferred due to unresolvable", "Yahoo"),
     row(Client, "relaying denied - your ip", "Postfix"),
-    row(MailboxFull, "too many messages on the server", "Web.de"),
+    row(MailboxFull, "user has too many messages on the server", "Web.de"),
+    row(Quota, "quota violation", "Comcast"),
     row(Disabled, "blocked due to inactivity", "Free"),
     row(Disabled, "mailbox is blocked", "a hosting provider"),
     row(Disabled, "recipient account isblocked", "La Poste"),
@@ -32,4 +37,9 @@ pub(in super::super) const IDIOMS: &[Phrase] = &[
         "5.4.1 recipient address rejected: access denied",
         "Barracuda before Exchange Online",
     ),
+    row(RecipientDenied, "recipient address rejected: access denied", "Exchange Online, Postfix"),
+    // What stands behind says why.
+    row(Rejected, "recipient address rejected", "Postfix, Exchange Online"),
+    row(Rejected, "recipient rejected", "Exchange"),
+    row(Rejected, " address rejected", "Cisco"),
 ];

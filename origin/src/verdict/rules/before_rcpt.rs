@@ -2,10 +2,7 @@
 //! here is ever about the mailbox.
 
 use rcpt_shared::{
-    Reason::{
-        Blocked, ProtocolError, RateLimited, RelayDenied, ReverseDnsRequired, ServerUnavailable,
-        Smtputf8Unsupported, TlsFailed,
-    },
+    Reason::{ProtocolError, ServerUnavailable, Smtputf8Unsupported, TlsFailed},
     Stage::{Mail, StartTls},
 };
 
@@ -14,7 +11,9 @@ use super::table::{
     Rule, rule,
 };
 use crate::verdict::phrases::Meaning::{
-    Client, Domain, Greylisting, Policy, Rate, Recipient, Relay, ReverseDns, Trouble, TryLater,
+    Client, Domain, DomainRule, Encryption, Greylisting, MessageSize, NoDomain, OurAddress, Outage,
+    Policy, Rate, Recipient, RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble,
+    TryLater, Unavailable,
 };
 
 pub(in crate::verdict) const BEFORE_RCPT: &[Rule] = &[
@@ -23,27 +22,36 @@ pub(in crate::verdict) const BEFORE_RCPT: &[Rule] = &[
     rule("early.out-of-place").classes(&[2, 3]).unanswered(ProtocolError),
     rule("early.greylisting").classes(&[4]).says(&[Greylisting]).greylisted(),
     // RFC 7372 §3.3: reverse DNS validation failed.
-    rule("early.reverse-dns-code").enhanced(&[Exactly(7, 25)]).blocked(ReverseDnsRequired),
-    rule("early.reverse-dns").says(&[ReverseDns]).blocked(ReverseDnsRequired),
-    rule("early.relay").says(&[Relay]).blocked(RelayDenied),
-    rule("early.rate").says(&[Rate]).blocked(RateLimited),
-    rule("early.us").says(&[Client]).blocked(Blocked),
+    rule("early.reverse-dns-code").enhanced(&[Exactly(7, 25)]).reverse_dns_required(),
+    rule("early.domain-rule").says(&[DomainRule]).blocked(),
+    rule("early.reverse-dns").says(&[ReverseDns]).reverse_dns_required(),
+    rule("early.relay").says(&[Relay]).relay_denied(),
+    rule("early.rate").says(&[Rate]).rate_limited(),
+    rule("early.our-address").says(&[OurAddress]).our_address(),
+    rule("early.us").says(&[Client, Encryption]).blocked(),
     rule("early.their-trouble").says(&[Trouble]).unanswered(ServerUnavailable),
-    rule("early.security-421").codes(&[421]).enhanced(&[Subject(7)]).blocked(RateLimited),
-    rule("early.security-later").enhanced(&[Subject(7)]).says(&[TryLater]).blocked(RateLimited),
-    rule("early.security").enhanced(&[Subject(7)]).blocked(Blocked),
+    rule("early.security-421").codes(&[421]).enhanced(&[Subject(7)]).rate_limited(),
+    rule("early.security-later").enhanced(&[Subject(7)]).says(&[TryLater]).rate_limited(),
+    rule("early.security").enhanced(&[Subject(7)]).blocked(),
     // RFC 6531 §3.5: the parameter of MAIL was not taken.
     rule("early.smtputf8").enhanced(&[Exactly(6, 7)]).unanswered(Smtputf8Unsupported),
     // At MAIL an address status (RFC 3463 §3.2) is about the reverse-path.
-    rule("early.sender-code").stage(Mail).enhanced(&[Subject(1)]).blocked(Blocked),
+    rule("early.sender-code").stage(Mail).enhanced(&[Subject(1)]).blocked(),
     // Of our syntax, whatever the words were about.
     rule("early.syntax").codes(&[500, 501, 502, 503, 504]).unanswered(ServerUnavailable),
     // So are, at MAIL, words about an address that does not exist.
     rule("early.sender-words")
         .stage(Mail)
         .classes(&[5])
-        .says(&[Recipient, Domain])
-        .blocked(Blocked),
-    rule("early.policy").says(&[Policy]).blocked(Blocked),
+        .says(&[Recipient, Unavailable, Domain, NoDomain])
+        .blocked(),
+    rule("early.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),
+    // At MAIL our address is the only one that was named.
+    rule("early.sending")
+        .stage(Mail)
+        .classes(&[5])
+        .says(&[Sending])
+        .silent_on(&[Outage, MessageSize])
+        .perhaps_blocked(),
     rule("early.otherwise").unanswered(ServerUnavailable),
 ];

@@ -2,7 +2,7 @@
 
 use rcpt_shared::{Reason, Stage, Status};
 
-use crate::verdict::{evidence::Evidence, phrases::Meaning};
+use crate::verdict::{Scope, evidence::Evidence, phrases::Meaning};
 
 /// Subject and detail of an enhanced status code; the class is the basic code's to say.
 #[derive(Debug, Clone, Copy)]
@@ -21,15 +21,6 @@ impl Enhanced {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(in crate::verdict) enum Then {
-    Is(Status, Reason),
-    /// Enough to withhold a `false`, and too little to tell how we are received.
-    Guess(Status, Reason),
-    /// With the delay that the text names.
-    Greylisted,
-}
-
 /// A row of the policy. An empty column stands for everything.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::verdict) struct Rule {
@@ -43,7 +34,10 @@ pub(in crate::verdict) struct Rule {
     says: &'static [Meaning],
     /// The text speaks of none of these.
     silent_on: &'static [Meaning],
-    pub then: Then,
+    pub status: Status,
+    pub reason: Reason,
+    /// Of what the refusal tells us for the next question.
+    pub scope: Scope,
 }
 
 /// Begins a row; its conditions follow, and one of the conclusions ends it.
@@ -56,7 +50,9 @@ pub(super) const fn rule(name: &'static str) -> Rule {
         enhanced: &[],
         says: &[],
         silent_on: &[],
-        then: Then::Is(Status::BlockedByProvider, Reason::Blocked),
+        status: Status::BlockedByProvider,
+        reason: Reason::Unclear,
+        scope: Scope::Nothing,
     }
 }
 
@@ -85,28 +81,56 @@ impl Rule {
         Self { silent_on, ..self }
     }
 
+    const fn concludes(self, status: Status, reason: Reason, scope: Scope) -> Self {
+        Self { status, reason, scope, ..self }
+    }
+
     pub(super) const fn accepted(self) -> Self {
-        Self { then: Then::Is(Status::Accepted, Reason::Accepted), ..self }
+        self.concludes(Status::Accepted, Reason::Accepted, Scope::Nothing)
     }
 
     pub(super) const fn refused(self, reason: Reason) -> Self {
-        Self { then: Then::Is(Status::Refused, reason), ..self }
-    }
-
-    pub(super) const fn blocked(self, reason: Reason) -> Self {
-        Self { then: Then::Is(Status::BlockedByProvider, reason), ..self }
-    }
-
-    pub(super) const fn perhaps_blocked(self) -> Self {
-        Self { then: Then::Guess(Status::BlockedByProvider, Reason::Blocked), ..self }
+        self.concludes(Status::Refused, reason, Scope::Nothing)
     }
 
     pub(super) const fn unanswered(self, reason: Reason) -> Self {
-        Self { then: Then::Is(Status::SmtpConnectError, reason), ..self }
+        self.concludes(Status::SmtpConnectError, reason, Scope::Nothing)
+    }
+
+    /// Refused by a policy, which may be the domain's own.
+    pub(super) const fn blocked(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::DomainRule)
+    }
+
+    /// Refused for our address: the domain's neighbours say the same.
+    pub(super) const fn our_address(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::OurAddress)
+    }
+
+    pub(super) const fn reverse_dns_required(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::ReverseDnsRequired, Scope::OurAddress)
+    }
+
+    pub(super) const fn relay_denied(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::RelayDenied, Scope::DomainRule)
+    }
+
+    pub(super) const fn rate_limited(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::RateLimited, Scope::Rate)
     }
 
     pub(super) const fn greylisted(self) -> Self {
-        Self { then: Then::Greylisted, ..self }
+        self.concludes(Status::BlockedByProvider, Reason::Greylisted, Scope::DomainRule)
+    }
+
+    /// Enough to withhold a `false`, and too little to tell how we are received.
+    pub(super) const fn perhaps_blocked(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::Nothing)
+    }
+
+    /// The reply says neither whom nor what it is about, and counts against nobody.
+    pub(super) const fn unclear(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::Unclear, Scope::Nothing)
     }
 
     pub(in crate::verdict) fn fits(&self, stage: Stage, code: u16, evidence: &Evidence) -> bool {
@@ -129,12 +153,37 @@ impl Rule {
             && self.says.is_empty()
             && self.silent_on.is_empty()
     }
+}
 
-    pub(in crate::verdict) const fn verdict(&self) -> (Status, Reason) {
-        match self.then {
-            Then::Is(status, reason) | Then::Guess(status, reason) => (status, reason),
-            Then::Greylisted => (Status::BlockedByProvider, Reason::Greylisted),
-        }
+/// The row as `docs/verdicts.md` has it, less its last column.
+#[cfg(test)]
+impl Rule {
+    pub(in crate::verdict) fn documented(&self) -> String {
+        let join = |parts: Vec<String>| parts.join(", ");
+        let stage = self.stage.map(|stage| format!("{stage:?}"));
+        let classes = self.classes.iter().map(|class| format!("{class}yz"));
+        let codes = self.codes.iter().map(u16::to_string);
+        let code = join(stage.into_iter().chain(classes).chain(codes).collect());
+        let enhanced = self.enhanced.iter().map(|enhanced| match enhanced {
+            Enhanced::Subject(subject) => format!("x.{subject}.*"),
+            Enhanced::Exactly(subject, detail) => format!("x.{subject}.{detail}"),
+        });
+        let named = |meanings: &[Meaning]| join(meanings.iter().map(|it| it.name()).collect());
+        format!(
+            "| `{}` | {code} | {} | {} | {} | {} | {} | {} |",
+            self.name,
+            join(enhanced.collect()),
+            named(self.says),
+            named(self.silent_on),
+            self.status.as_str(),
+            self.reason.as_str(),
+            match self.scope {
+                Scope::Nothing => "",
+                Scope::OurAddress => "our address",
+                Scope::DomainRule => "domain",
+                Scope::Rate => "rate",
+            },
+        )
     }
 }
 

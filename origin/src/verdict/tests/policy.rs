@@ -4,7 +4,7 @@ use rcpt_shared::{
     Reason::{
         Accepted, Blocked, ConnectionFailed, DomainRefusesMail, Greylisted, MailboxDisabled,
         MailboxFull, NoSuchMailbox, OurLimit, ProtocolError, RateLimited, RelayDenied,
-        ReverseDnsRequired, ServerUnavailable, Smtputf8Unsupported, TlsFailed,
+        ReverseDnsRequired, ServerUnavailable, Smtputf8Unsupported, TlsFailed, Unclear,
     },
     Stage::{Banner, Ehlo, Mail, Rcpt, StartTls},
     Status,
@@ -49,6 +49,9 @@ fn banner_ehlo_mail_policy_ip_reputation_rdns_rate() {
         ("HELO", Ehlo, "550 HELO is forged", BlockedByProvider, Blocked),
         ("TLS", Mail, "550 TLS required", BlockedByProvider, Blocked),
         ("greylisting", Mail, "451 4.7.1 Greylisted", BlockedByProvider, Greylisted),
+        ("listed", Banner, "554 host [192.0.2.7] is listed on a", BlockedByProvider, Blocked),
+        ("bounces", Mail, "550 Bounces not accepted here", BlockedByProvider, Blocked),
+        ("MX", Mail, "550 No MX for your FROM address", BlockedByProvider, Blocked),
     ]);
 }
 
@@ -97,10 +100,12 @@ fn rcpt_accepted() {
 #[test]
 fn rcpt_no_such_mailbox() {
     check(&[
-        ("550", Rcpt, "550 nope", Refused, NoSuchMailbox),
-        ("551", Rcpt, "551 nope", Refused, NoSuchMailbox),
-        ("553", Rcpt, "553 nope", Refused, NoSuchMailbox),
-        ("5.1.0", Rcpt, "550 5.1.0 nope", Refused, NoSuchMailbox),
+        ("550", Rcpt, "550 nope", BlockedByProvider, Unclear),
+        ("551", Rcpt, "551 nope", BlockedByProvider, Unclear),
+        ("553", Rcpt, "553 nope", BlockedByProvider, Unclear),
+        ("5.1.0", Rcpt, "550 5.1.0 nope", BlockedByProvider, Unclear),
+        ("5.1.0 of a recipient", Rcpt, "550 5.1.0 no such user", Refused, NoSuchMailbox),
+        ("5.1.1 of a message", Rcpt, "550 5.1.1 your message", BlockedByProvider, Blocked),
         ("5.1.1", Rcpt, "550 5.1.1 nope", Refused, NoSuchMailbox),
         ("5.1.1 beats 554", Rcpt, "554 5.1.1 nope", Refused, NoSuchMailbox),
         ("5.1.3", Rcpt, "501 5.1.3 nope", Refused, NoSuchMailbox),
@@ -116,7 +121,8 @@ fn rcpt_no_such_mailbox() {
         ("5.4.1 alone", Rcpt, "550 5.4.1 No answer from host", SmtpConnectError, ServerUnavailable),
         ("556", Rcpt, "556 5.1.10 null MX", Refused, DomainRefusesMail),
         ("556", Rcpt, "556 nope", Refused, DomainRefusesMail),
-        ("521", Rcpt, "521 nope", Refused, DomainRefusesMail),
+        ("521", Rcpt, "521 nope", BlockedByProvider, Unclear),
+        ("521", Rcpt, "521 does not accept mail", Refused, DomainRefusesMail),
         ("521 of us", Rcpt, "521 access denied", BlockedByProvider, Blocked),
         ("556 of a mailbox", Rcpt, "556 no such user", Refused, NoSuchMailbox),
         ("5.1.2", Rcpt, "550 5.1.2 nope", Refused, DomainRefusesMail),
@@ -141,7 +147,7 @@ fn rcpt_mailbox_full() {
         ("5.2.2", Rcpt, "550 5.2.2 nope", Refused, MailboxFull),
         ("4.2.2", Rcpt, "452 4.2.2 nope", Refused, MailboxFull),
         ("552", Rcpt, "552 exceeded storage allocation", Refused, MailboxFull),
-        ("552", Rcpt, "552 nope", Refused, MailboxFull),
+        ("552", Rcpt, "552 nope", BlockedByProvider, Unclear),
         ("552 beats 5.1.1", Rcpt, "552 5.1.1 user is over quota", Refused, MailboxFull),
         ("452 full", Rcpt, "452 Mailbox full", Refused, MailboxFull),
         ("452 quota", Rcpt, "452 user is over quota", Refused, MailboxFull),
@@ -161,7 +167,13 @@ fn rcpt_blocked_reverse_dns_relay() {
     check(&[
         ("5.7.x", Rcpt, "550 5.7.1 nope", BlockedByProvider, Blocked),
         ("5.7.x", Rcpt, "553 5.7.999 nope", BlockedByProvider, Blocked),
-        ("5.7.x beats recipient text", Rcpt, "550 5.7.1 No such user", BlockedByProvider, Blocked),
+        ("5.7.1 of a mailbox", Rcpt, "550 5.7.1 No such user", Refused, NoSuchMailbox),
+        ("5.7.0 of a mailbox", Rcpt, "550 5.7.0 Account suspended", Refused, MailboxDisabled),
+        ("5.7.1 of both", Rcpt, "550 5.7.1 No such user: denied", BlockedByProvider, Blocked),
+        ("5.7.1 of both", Rcpt, "550 5.7.1 your user is unknown", BlockedByProvider, Blocked),
+        ("5.7.26 of a mailbox", Rcpt, "550 5.7.26 No such user", BlockedByProvider, Blocked),
+        ("unavailable", Rcpt, "550 5.7.1 mailbox unavailable", BlockedByProvider, Blocked),
+        ("their rule", Rcpt, "550 5.7.51 nope", BlockedByProvider, Blocked),
         ("IP", Rcpt, "550 your IP address", BlockedByProvider, Blocked),
         ("client host", Rcpt, "550 Client host rejected", BlockedByProvider, Blocked),
         ("blocklist", Rcpt, "550 blocked using Spamhaus", BlockedByProvider, Blocked),
@@ -203,6 +215,13 @@ fn rcpt_greylisted() {
 #[test]
 fn rcpt_rate_limited() {
     check(&[
+        (
+            "a domain's rule",
+            Rcpt,
+            "421 4.7.0 IP not in whitelist for RCPT domain",
+            BlockedByProvider,
+            Blocked,
+        ),
         ("4.2.1", Rcpt, "450 4.2.1 nope", BlockedByProvider, RateLimited),
         ("421", Rcpt, "421 nope", BlockedByProvider, RateLimited),
         ("421 4.7.x", Rcpt, "421 4.7.0 nope", BlockedByProvider, RateLimited),
@@ -215,6 +234,13 @@ fn rcpt_rate_limited() {
 #[test]
 fn rcpt_other_transient() {
     check(&[
+        (
+            "4.7.0",
+            Rcpt,
+            "451 4.7.0 Temporary server error. Try again",
+            SmtpConnectError,
+            ServerUnavailable,
+        ),
         ("4.3.x", Rcpt, "451 4.3.0 nope", SmtpConnectError, ServerUnavailable),
         ("4.3.x beats 421", Rcpt, "421 4.3.2 shutting down", SmtpConnectError, ServerUnavailable),
         ("4.4.x", Rcpt, "451 4.4.1 nope", SmtpConnectError, ServerUnavailable),
@@ -264,9 +290,9 @@ fn rcpt_protocol_error() {
 #[test]
 fn rcpt_no_enhanced_code() {
     check(&[
-        ("550 no match", Rcpt, "550 nope", Refused, NoSuchMailbox),
-        ("553 no match", Rcpt, "553 nope", Refused, NoSuchMailbox),
-        ("554 no match", Rcpt, "554 nope", BlockedByProvider, Blocked),
+        ("550 no match", Rcpt, "550 nope", BlockedByProvider, Unclear),
+        ("553 no match", Rcpt, "553 nope", BlockedByProvider, Unclear),
+        ("554 no match", Rcpt, "554 nope", BlockedByProvider, Unclear),
         ("554 recipient", Rcpt, "554 no such user", Refused, NoSuchMailbox),
         ("us wins", Rcpt, "550 no such user, your IP is listed", BlockedByProvider, Blocked),
         ("policy and no mailbox", Rcpt, "550 5.1.1 policy", BlockedByProvider, Blocked),
@@ -276,7 +302,8 @@ fn rcpt_no_enhanced_code() {
         ("their trouble", Rcpt, "550 try again", SmtpConnectError, ServerUnavailable),
         ("about sending", Rcpt, "550 this message is rejected", BlockedByProvider, Blocked),
         ("recipient", Rcpt, "550 your message: unknown user", Refused, NoSuchMailbox),
-        ("an unknown 5yz", Rcpt, "571 nope", BlockedByProvider, Blocked),
+        ("an unknown 5yz", Rcpt, "571 nope", BlockedByProvider, Unclear),
+        ("RFC 5321", Rcpt, "551 User not local", Refused, NoSuchMailbox),
     ]);
 }
 

@@ -1,0 +1,185 @@
+//! What servers write in the languages of their users, one file for each: add a word there, or a file here.
+//!
+//! A refusal is about the recipient where a word for a mailbox stands near a word for its absence. Neither
+//! alone says anything: `not found` may be our PTR record.
+
+mod chinese;
+mod dutch;
+mod english;
+mod french;
+mod german;
+mod italian;
+mod japanese;
+mod korean;
+mod polish;
+mod portuguese;
+mod russian;
+mod spanish;
+mod turkish;
+
+use std::{ops::Range, sync::LazyLock};
+
+use super::{
+    matcher::Matcher,
+    phrases::Meaning,
+    text::{
+        IP, REJECTED, STOP,
+        fold::{LOST, fold},
+    },
+};
+
+/// Words as they are written, in any case; accents may be missing. A word is matched from its beginning,
+/// and to its end unless it ends with `*`. Scripts without spaces are matched anywhere.
+pub(super) struct Language {
+    /// A mailbox or whom it belongs to.
+    pub recipient: &'static [&'static str],
+    /// An address, which may be ours: with `missing` alone it stands for the recipient.
+    pub address: &'static [&'static str],
+    pub missing: &'static [&'static str],
+    /// Missing or out of order: RFC 5321 says `mailbox unavailable` of both, and of a policy.
+    pub unavailable: &'static [&'static str],
+    pub disabled: &'static [&'static str],
+    pub full: &'static [&'static str],
+    /// Unmistakably us: our address, host or domain.
+    pub us: &'static [&'static str],
+    /// TLS by another name.
+    pub encryption: &'static [&'static str],
+    /// Who sends, whose mailbox may be unknown as well.
+    pub sender: &'static [&'static str],
+    /// A policy, a denial: us, unless a code says otherwise.
+    pub refusal: &'static [&'static str],
+    /// The message, the connection, "you": enough to doubt what is not said outright.
+    pub sending: &'static [&'static str],
+    /// A request to come back.
+    pub later: &'static [&'static str],
+    /// The server fails at the moment.
+    pub outage: &'static [&'static str],
+}
+
+pub(super) const LANGUAGES: [Language; 13] = [
+    english::ENGLISH,
+    german::GERMAN,
+    french::FRENCH,
+    spanish::SPANISH,
+    portuguese::PORTUGUESE,
+    italian::ITALIAN,
+    dutch::DUTCH,
+    polish::POLISH,
+    russian::RUSSIAN,
+    chinese::CHINESE,
+    japanese::JAPANESE,
+    korean::KOREAN,
+    turkish::TURKISH,
+];
+
+/// What a word stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sense {
+    Recipient,
+    Address,
+    Missing,
+    Unavailable,
+    Disabled,
+    Full,
+    /// Says all by itself.
+    Plain(Meaning),
+}
+
+/// Most characters between a word for a mailbox and the word for its state.
+const NEAR: usize = 24;
+
+static WORDS: LazyLock<Matcher<(usize, Sense)>> = LazyLock::new(|| {
+    Matcher::new(LANGUAGES.iter().enumerate().flat_map(|(number, language)| {
+        language.columns().into_iter().flat_map(move |(words, sense)| {
+            let patterns = words.iter().flat_map(|word| patterns_of(word));
+            patterns.map(move |pattern| (pattern, (number, sense)))
+        })
+    }))
+});
+
+impl Language {
+    fn columns(&self) -> [(&'static [&'static str], Sense); 13] {
+        [
+            (self.recipient, Sense::Recipient),
+            (self.address, Sense::Address),
+            (self.missing, Sense::Missing),
+            (self.unavailable, Sense::Unavailable),
+            (self.disabled, Sense::Disabled),
+            (self.full, Sense::Full),
+            (self.us, Sense::Plain(Meaning::Client)),
+            (self.encryption, Sense::Plain(Meaning::Encryption)),
+            (self.sender, Sense::Plain(Meaning::Sender)),
+            (self.refusal, Sense::Plain(Meaning::Policy)),
+            (self.sending, Sense::Plain(Meaning::Sending)),
+            (self.later, Sense::Plain(Meaning::TryLater)),
+            (self.outage, Sense::Plain(Meaning::Outage)),
+        ]
+    }
+}
+
+/// What the words of all languages in `words` (see [`Said`](super::text::Said)) speak of, as bits.
+pub(super) fn meanings(words: &str) -> u32 {
+    let mut found: Vec<(usize, Sense, Range<usize>)> = Vec::new();
+    let mut meanings = 0;
+    for ((language, sense), range) in WORDS.hits(words) {
+        match sense {
+            Sense::Plain(meaning) => meanings |= meaning.bit(),
+            _ => found.push((language, sense, range)),
+        }
+    }
+    let states = found.iter().filter_map(|(language, sense, range)| {
+        let meaning = match sense {
+            Sense::Missing => Meaning::Recipient,
+            Sense::Unavailable => Meaning::Unavailable,
+            Sense::Disabled => Meaning::Disabled,
+            Sense::Full => Meaning::MailboxFull,
+            Sense::Recipient | Sense::Address | Sense::Plain(_) => return None,
+        };
+        Some((language, meaning, range))
+    });
+    for (language, meaning, state) in states {
+        let named = found.iter().any(|(other, sense, range)| {
+            let noun = match sense {
+                Sense::Recipient => true,
+                Sense::Address => matches!(meaning, Meaning::Recipient | Meaning::Unavailable),
+                _ => false,
+            };
+            noun && other == language && are_near(words, range, state)
+        });
+        let before = words.get(..=state.start).unwrap_or_default().trim_end();
+        if named || before.ends_with(REJECTED) {
+            meanings |= meaning.bit();
+        }
+    }
+    meanings
+}
+
+/// Within one sentence, and no IP address between them: `address 192.0.2.1 not found` is ours.
+fn are_near(words: &str, one: &Range<usize>, other: &Range<usize>) -> bool {
+    let (first, second) = if one.start <= other.start { (one, other) } else { (other, one) };
+    let Some(between) = words.get(first.end..second.start) else { return first.end > second.start };
+    between.chars().take(NEAR + 1).count() <= NEAR && !between.contains([IP, STOP])
+}
+
+/// `word` as it may stand in a text, and as it stands there when the octets above ASCII were lost.
+fn patterns_of(word: &str) -> Vec<String> {
+    let (stem, open) = word.strip_suffix('*').map_or((word, false), |stem| (stem, true));
+    let lossy = |c: char| if c.is_ascii() { c } else { LOST };
+    let mut forms = vec![fold(stem)];
+    // Of other scripts nothing would be left.
+    if !stem.is_ascii() && stem.chars().all(|c| c < '\u{250}') {
+        forms.push(fold(&stem.chars().map(lossy).collect::<String>()));
+    }
+    let unspaced = stem.chars().any(|c| c >= '\u{2e80}');
+    forms
+        .into_iter()
+        .map(|form| {
+            let form = form.replace(|c: char| !c.is_alphanumeric() && c != '\'' && c != LOST, " ");
+            match (unspaced, open) {
+                (true, _) => form,
+                (false, true) => format!(" {form}"),
+                (false, false) => format!(" {form} "),
+            }
+        })
+        .collect()
+}

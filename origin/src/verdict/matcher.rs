@@ -1,0 +1,25 @@
+//! All words of a table looked for in one pass over the text.
+
+use std::ops::Range;
+
+use aho_corasick::AhoCorasick;
+
+pub(super) struct Matcher<T> {
+    automaton: AhoCorasick,
+    values: Vec<T>,
+}
+
+impl<T: Copy> Matcher<T> {
+    #[expect(clippy::expect_used, reason = "its only error is of patterns beyond 2³¹ octets")]
+    pub(super) fn new<P: AsRef<[u8]>>(rows: impl IntoIterator<Item = (P, T)>) -> Self {
+        let (patterns, values): (Vec<P>, Vec<T>) = rows.into_iter().unzip();
+        Self { automaton: AhoCorasick::new(patterns).expect("a table of short words"), values }
+    }
+
+    /// Each place of `text` where a pattern stands, with its value; they may overlap.
+    pub(super) fn hits(&self, text: &str) -> impl Iterator<Item = (T, Range<usize>)> {
+        self.automaton.find_overlapping_iter(text).filter_map(|hit| {
+            self.values.get(hit.pattern().as_usize()).map(|value| (*value, hit.range()))
+        })
+    }
+}
