@@ -9,6 +9,7 @@
 //! What is kept, at most: [`MAX_IDLE`] idle sessions of about 2 KiB each, one waiting entry for each
 //! probe in progress, [`MAX_SITES`] sites of about 1 KiB, and twice ten thousand gates of 64 bytes.
 
+mod debts;
 mod fair_queue;
 mod gates;
 mod meter;
@@ -166,6 +167,7 @@ impl<S: Send + 'static> Pool<S> {
         sleep_until(passage).await;
         let (site, meter) = self.site_of(request, operator, identity);
         self.check_refusals(request, party, &site, meter)?;
+        sleep_until(self.pass_debts(request, party, &site, meter)?).await;
         if let Some(acquired) = self.idle_session(request, party, identity, &site, meter) {
             return Ok(acquired);
         }
@@ -196,7 +198,8 @@ impl<S: Send + 'static> Pool<S> {
             return None;
         }
         let held = self.site(&mut state, &site, None);
-        let want = Want { host: request.host, identity, meter: Some(address) };
+        let class = request.class;
+        let want = Want { host: request.host, identity, meter: Some(address), class };
         let assigned = held.serve_newcomer(want, now, &mut evicted);
         drop(state);
         self.close_all(evicted);
@@ -315,6 +318,32 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
+    /// When a tenant whose domains have cost others their sessions may ask about one more.
+    fn pass_debts(
+        &self,
+        request: &Request<'_>,
+        party: Party,
+        site: &SiteKey,
+        meter: MeterKey,
+    ) -> Result<Instant, Refused> {
+        let now = Instant::now();
+        let mut state = self.lock();
+        let Some(site) = state.sites.get_mut(site).filter(|_| request.tenant.is_some()) else {
+            return Ok(now);
+        };
+        let meter = site.meter(meter);
+        if request.admitted || meter.rate.is_proven(party.tenant, party.domain, now) {
+            return Ok(now);
+        }
+        let at = meter.debts.pass(party.tenant, now);
+        let wait = at.saturating_duration_since(now);
+        if is_worth(wait, now, request) {
+            Ok(at)
+        } else {
+            Err(Refused { after: wait, cause: Cause::Domain })
+        }
+    }
+
     /// One tenant's part of `all`, at least one.
     fn share(&self, all: usize) -> usize {
         ((all as f64 * self.settings.tenant_share) as usize).max(1)
@@ -345,7 +374,7 @@ impl<S: Send + 'static> Pool<S> {
     ) -> Option<Acquired<S>> {
         let mut state = self.lock();
         let held = state.sites.get_mut(site)?;
-        let want = Want { host: request.host, identity, meter };
+        let want = Want { host: request.host, identity, meter, class: request.class };
         let idle = held.take_idle(want, Instant::now())?;
         drop(state);
         Some(self.blank(request, party, identity, site, meter, None).granted(Assigned::Idle(idle)))
@@ -359,7 +388,12 @@ impl<S: Send + 'static> Pool<S> {
     ) -> Result<Acquired<S>, Refused> {
         let mut evicted = Vec::new();
         let now = Instant::now();
-        let want = Want { host: request.host, identity: blank.identity, meter: blank.meter };
+        let want = Want {
+            host: request.host,
+            identity: blank.identity,
+            meter: blank.meter,
+            class: request.class,
+        };
         let site_key = blank.site.clone();
         let queued = {
             let mut state = self.lock();
@@ -374,13 +408,14 @@ impl<S: Send + 'static> Pool<S> {
                 host: blank.host.clone(),
                 identity: blank.identity,
                 meter: blank.meter,
+                class: request.class,
                 answer,
             };
             let most = self.settings.max_waiting;
             let most_of_tenant =
                 if request.tenant.is_some() { self.share(most) } else { usize::MAX };
             let party = (blank.party.tenant, blank.party.domain);
-            site.wait(party, request.class, waiter, (most, most_of_tenant));
+            site.wait(party, waiter, (most, most_of_tenant));
             Queued { answer: receiver, blank }
         };
         self.pump(&site_key);
@@ -462,6 +497,9 @@ impl<S: Send + 'static> Pool<S> {
                     (true, _) => {}
                     (false, true) => domains.refused(domain, hint, now),
                     (false, false) => domains.doubted(domain, hint, now),
+                }
+                if closing && !before_rcpt {
+                    meter.debts.closed(tenant, now);
                 }
                 match (refusal.about_our_address, before_rcpt, permit.address) {
                     (false, ..) => None,

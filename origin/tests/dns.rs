@@ -24,6 +24,9 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
+/// The banner of a server that accepts connections and says nothing.
+const SILENT: &str = "";
+
 /// Owner, type, data; the absence of a name is NXDOMAIN, of a type NODATA.
 const ZONE: &[(&str, RecordType, &str)] = &[
     ("accepts.org.", RecordType::MX, "10 mx2.org."),
@@ -35,6 +38,9 @@ const ZONE: &[(&str, RecordType, &str)] = &[
     ("down-only.org.", RecordType::MX, "10 down.org."),
     ("final.org.", RecordType::MX, "10 mx3.org."),
     ("final.org.", RecordType::MX, "20 mx2.org."),
+    ("silent-first.org.", RecordType::MX, "10 mx5.org."),
+    ("silent-first.org.", RecordType::MX, "20 mx2.org."),
+    ("mx5.org.", RecordType::A, "127.0.0.5"),
     ("null.org.", RecordType::MX, "0 ."),
     ("null.org.", RecordType::A, "127.0.0.2"),
     ("mixed.org.", RecordType::MX, "0 ."),
@@ -156,6 +162,7 @@ impl Internet {
             ("127.0.0.2", "220 mx", "250 ok"),
             ("127.0.0.3", "220 mx", "550 5.1.1 no"),
             ("127.0.0.4", "421 4.3.2 not today", ""),
+            ("127.0.0.5", SILENT, ""),
         ] {
             let listener = TcpListener::bind((ip, port)).await.unwrap();
             port = listener.local_addr().unwrap().port();
@@ -165,6 +172,10 @@ impl Internet {
                     let (stream, _) = listener.accept().await.unwrap();
                     seen.lock().unwrap().push(stream.local_addr().unwrap().ip());
                     let mut stream = BufReader::new(stream);
+                    if banner == SILENT {
+                        tokio::spawn(harness::drain(stream.into_inner()));
+                        continue;
+                    }
                     stream.write_all(format!("{banner}\r\n").as_bytes()).await.unwrap();
                     tokio::spawn(
                         async move { harness::obey(&mut stream, "", "250 ok", rcpt).await },
@@ -257,6 +268,21 @@ async fn dns_decides_who_is_asked() {
     }
 }
 
+/// And what a host of a worse preference accepts is not taken for an answer before it is known whether it
+/// accepts everything.
+#[tokio::test]
+async fn a_silent_first_host_leaves_time_for_the_second() {
+    let internet = Internet::start().await;
+    let started = tokio::time::Instant::now();
+    let told = internet.ask("silent-first.org").await;
+    assert_eq!((told.status, told.mx_host.as_deref()), (Status::Accepted, Some("mx2.org")));
+    assert_eq!(told.reason, Reason::AcceptedCatchAll, "{told:?}");
+    assert!(started.elapsed().as_secs() < 9, "{:?}", started.elapsed());
+    assert_eq!(internet.connected(), [5, 2]);
+    internet.ask("silent-first.org").await;
+    assert_eq!(internet.connected(), [2], "and for a while it comes last");
+}
+
 #[tokio::test]
 async fn a_domain_is_looked_up_once_for_many_addresses() {
     let internet = Internet::start().await;
@@ -308,4 +334,51 @@ async fn the_second_nameserver_is_asked_when_the_first_is_silent() {
     let origin = origin(&[("RCPT_NAMESERVERS", &nameservers)]);
     let told = verdict(&origin, "user@nxdomain.org").await;
     assert_eq!(told.status, Status::DomainNotFound);
+}
+
+/// Seconds that a silent nameserver costs are paid once, and not for each question.
+#[tokio::test]
+async fn a_silent_nameserver_is_asked_second_for_a_while() {
+    let internet = Internet::start().await;
+    let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let nameservers = format!("{},{}", silent.local_addr().unwrap(), internet.nameserver);
+    let origin = origin(&[
+        ("RCPT_NAMESERVERS", &nameservers),
+        ("RCPT_SMTP_PORT", &internet.port.to_string()),
+    ]);
+    let mut times = Vec::new();
+    for domain in ["nxdomain.org", "text-only.org", "null.org"] {
+        let started = tokio::time::Instant::now();
+        verdict(&origin, &format!("user@{domain}")).await;
+        times.push(started.elapsed().as_millis());
+    }
+    assert!(times[0] >= 1_000, "{times:?}");
+    assert!(times[1] < 900 && times[2] < 900, "{times:?}");
+}
+
+/// Before RFC 2671 nothing but the header and one question was in a query.
+#[tokio::test]
+async fn a_nameserver_that_does_not_know_edns_is_asked_without() {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = socket.local_addr().unwrap();
+    let answering = tokio::spawn(async move {
+        let mut query = [0; 1_500];
+        loop {
+            let (length, from) = socket.recv_from(&mut query).await.unwrap();
+            let message = Message::from_vec(&query[..length]).unwrap();
+            let reply = if message.edns.is_some() {
+                let mut refusal = message.into_response();
+                refusal.edns = None;
+                refusal.metadata.response_code = ResponseCode::FormErr;
+                refusal.to_vec().unwrap()
+            } else {
+                answer(&query[..length]).unwrap()
+            };
+            socket.send_to(&reply, from).await.unwrap();
+        }
+    });
+    let origin = origin(&[("RCPT_NAMESERVERS", &address.to_string())]);
+    let told = verdict(&origin, "user@null.org").await;
+    answering.abort();
+    assert_eq!((told.status, told.reason), (Status::NoMxRecords, Reason::NullMx), "{told:?}");
 }

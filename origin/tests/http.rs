@@ -146,3 +146,30 @@ async fn metrics_count_verdicts_and_name_no_one() {
     assert!(text.contains(line), "{text}");
     assert!(!text.contains("sandbox") && !text.contains("127.0.0.1"), "{text}");
 }
+
+#[tokio::test]
+async fn while_port_25_is_shut_a_failed_connection_is_ours() {
+    let shut = MailServer::serving(|stream, _| drain(stream)).await;
+    let address = shut.address.to_string();
+    drop(shut);
+    let route = format!("sandbox.test={address}");
+    let origin = origin(&[("RCPT_ROUTES", &route), ("RCPT_PORT_CHECK", &address)]);
+    for _ in 0..2 {
+        let response = send(&origin, probe_request(body(ADDRESS))).await;
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()["retry-after"], "15");
+        let detail = "Port 25 is shut: no mail server of the port check can be connected to.";
+        assert_eq!(json_of(response).await, json!({ "detail": detail }));
+    }
+}
+
+#[tokio::test]
+async fn a_failed_connection_is_the_servers_while_others_can_be_connected_to() {
+    let open = MailServer::serving(|stream, _| drain(stream)).await;
+    let shut = MailServer::serving(|stream, _| drain(stream)).await;
+    let route = shut.route();
+    drop(shut);
+    let origin = origin(&[("RCPT_ROUTES", &route), ("RCPT_PORT_CHECK", &open.address.to_string())]);
+    let verdict = verdict(&origin, ADDRESS).await;
+    assert_eq!(verdict.reason, rcpt_shared::Reason::ConnectionFailed);
+}

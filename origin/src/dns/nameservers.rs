@@ -1,6 +1,13 @@
 //! The recursive nameservers, asked one after the other.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use hickory_resolver::{
     Resolver, TokioResolver,
@@ -23,27 +30,84 @@ const MAX_CNAME_STEPS: usize = 8;
 /// An absence is believed at most this long, whatever its SOA record says.
 const MAX_CACHED_NEGATIVE: Duration = Duration::from_secs(300);
 
-/// The nameservers, asked one after the other.
+/// How long a nameserver that failed to answer is asked second.
+const FAILED_LASTS: Duration = Duration::from_secs(60);
+
+/// The nameservers, asked one after the other; one that failed lately after the other.
 pub(super) struct Nameservers {
-    resolvers: Vec<TokioResolver>,
+    all: Vec<Nameserver>,
     /// For one question to one nameserver.
     timeout: Duration,
 }
 
+struct Nameserver {
+    resolver: TokioResolver,
+    /// For one that does not know EDNS (RFC 6891 §7): it answers FORMERR or NOTIMP.
+    without_edns: TokioResolver,
+    knows_edns: AtomicBool,
+    failed: Mutex<Option<Instant>>,
+}
+
+impl Nameserver {
+    fn new(address: SocketAddr, timeout: Duration) -> Result<Self, NetError> {
+        Ok(Self {
+            resolver: resolver(address, timeout, true)?,
+            without_edns: resolver(address, timeout, false)?,
+            knows_edns: AtomicBool::new(true),
+            failed: Mutex::new(None),
+        })
+    }
+
+    async fn lookup(&self, name: &Name, kind: RecordType) -> Result<Lookup, NetError> {
+        if self.knows_edns.load(Ordering::Relaxed) {
+            let answer = self.resolver.lookup(name.clone(), kind).await;
+            if !matches!(
+                answer,
+                Err(NetError::Dns(DnsError::ResponseCode(
+                    ResponseCode::FormErr | ResponseCode::NotImp
+                )))
+            ) {
+                return answer;
+            }
+        }
+        let answer = self.without_edns.lookup(name.clone(), kind).await;
+        if answer.is_ok() {
+            self.knows_edns.store(false, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    fn has_failed(&self) -> bool {
+        let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.is_some_and(|at| at.elapsed() < FAILED_LASTS)
+    }
+
+    fn note_failure(&self) {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+}
+
 impl Nameservers {
     pub(super) fn new(addresses: &[SocketAddr], timeout: Duration) -> Result<Self, NetError> {
-        let resolvers = addresses
-            .iter()
-            .take(NAMESERVERS_ASKED)
-            .map(|nameserver| resolver(*nameserver, timeout))
+        let nameservers = addresses.iter().take(NAMESERVERS_ASKED);
+        let all = nameservers
+            .map(|nameserver| Nameserver::new(*nameserver, timeout))
             .collect::<Result<_, _>>()?;
-        Ok(Self { resolvers, timeout })
+        Ok(Self { all, timeout })
+    }
+
+    /// Those that have not failed lately first.
+    fn in_health_order(&self) -> impl Iterator<Item = &Nameserver> {
+        let healthy = self.all.iter().filter(|nameserver| !nameserver.has_failed());
+        healthy.chain(self.all.iter().filter(|nameserver| nameserver.has_failed()))
     }
 
     /// Whether one of them answers at all.
     pub(super) async fn are_reachable(&self) -> bool {
-        for resolver in &self.resolvers {
-            let asked = timeout(self.timeout, resolver.lookup(Name::root(), RecordType::NS)).await;
+        let root = Name::root();
+        for nameserver in &self.all {
+            let asking = nameserver.lookup(&root, RecordType::NS);
+            let asked = timeout(self.timeout, asking).await;
             match asked {
                 Ok(Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_)))) => return true,
                 // An authoritative server refuses the root and is there all the same.
@@ -70,8 +134,8 @@ impl Nameservers {
         };
         // Without it the search list of the system would be tried.
         fqdn.set_fqdn(true);
-        for resolver in &self.resolvers {
-            match timeout(self.timeout, resolver.lookup(fqdn.clone(), kind)).await {
+        for nameserver in self.in_health_order() {
+            match timeout(self.timeout, nameserver.lookup(&fqdn, kind)).await {
                 Ok(Ok(lookup)) => {
                     let records = records_of(&lookup, data);
                     let until = Instant::from_std(lookup.valid_until());
@@ -89,7 +153,9 @@ impl Nameservers {
                     let until = ttl.map(|ttl| Instant::now() + ttl.min(MAX_CACHED_NEGATIVE));
                     return Answer { records: Err(absent), until };
                 }
-                Ok(Err(_)) | Err(_) => {}
+                // SERVFAIL is about the name as often as about the nameserver.
+                Ok(Err(NetError::Dns(DnsError::ResponseCode(_)))) => {}
+                Ok(Err(_)) | Err(_) => nameserver.note_failure(),
             }
         }
         Answer { records: Err(NoAnswer::Failed), until: None }
@@ -108,7 +174,11 @@ fn records_of<T>(
 
 /// A resolver that asks one nameserver and nothing else: which of them is asked next is decided here,
 /// as docs/verdicts.md says, and not by the library's statistics.
-fn resolver(nameserver: SocketAddr, timeout: Duration) -> Result<TokioResolver, NetError> {
+fn resolver(
+    nameserver: SocketAddr,
+    timeout: Duration,
+    edns: bool,
+) -> Result<TokioResolver, NetError> {
     let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()]
         .into_iter()
         .map(|mut connection| {
@@ -121,6 +191,7 @@ fn resolver(nameserver: SocketAddr, timeout: Duration) -> Result<TokioResolver, 
     let mut options = ResolverOpts::default();
     options.timeout = timeout;
     options.attempts = 0;
+    options.edns0 = edns;
     options.use_hosts_file = ResolveHosts::Never;
     options.preserve_intermediates = true;
     options.positive_max_ttl = Some(MAX_CACHED);

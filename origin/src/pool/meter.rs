@@ -1,4 +1,4 @@
-//! What is counted for one operator from one source address, or for one machine of nobody's table:
+//! What is counted for one operator from one source address, or for one machine that is in no table:
 //! sessions, their rate, recipients and refusals.
 
 use std::time::Duration;
@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{
+    Class,
+    debts::Debts,
     quota::{Recipients, Refusals},
     rate::Rate,
 };
@@ -48,6 +50,7 @@ pub(super) struct Meter {
     pub rate: Rate,
     pub recipients: Recipients,
     pub refusals: Refusals,
+    pub debts: Debts,
     pub totals: Totals,
     is_limited: bool,
     /// When the next new session is due (a token bucket that holds as many as there may be sessions).
@@ -63,6 +66,7 @@ impl Meter {
             rate: Rate::new(limits.interval),
             recipients: Recipients::new(limits.recipients_per_minute),
             refusals: Refusals::new(limits.refused_per_hour),
+            debts: Debts::default(),
             totals: Totals::default(),
             is_limited: limits != Limits::NONE,
             next_new: None,
@@ -73,8 +77,14 @@ impl Meter {
         if self.is_limited { self.recipients.not_before(now) } else { None }
     }
 
-    pub(super) fn session_not_before(&self, now: Instant) -> Option<Instant> {
-        self.next_new.filter(|due| *due > now)
+    /// When the next session may be opened, if not now. A batch leaves one to those who wait for a single
+    /// answer.
+    pub(super) fn session_not_before(&self, class: Class, now: Instant) -> Option<Instant> {
+        let spare = match class {
+            Class::Interactive => Duration::ZERO,
+            Class::Batch => self.rate.interval(),
+        };
+        self.next_new.map(|due| due + spare).filter(|due| *due > now)
     }
 
     pub(super) fn count_recipient(&mut self, now: Instant) {
@@ -108,7 +118,7 @@ impl Meter {
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.in_use == 0
             && self.idle == 0
-            && self.session_not_before(now).is_none()
+            && self.session_not_before(Class::Interactive, now).is_none()
             && self.rate.is_over(now)
             && self.refusals.is_over(now)
     }

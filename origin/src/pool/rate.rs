@@ -92,6 +92,13 @@ impl Rate {
         self.floor_since
     }
 
+    /// A recipient of the domain was spoken about lately, when the tenant asked.
+    pub(super) fn is_proven(&self, tenant: Key, domain: Key, now: Instant) -> bool {
+        let trial = self.trials.get(&(tenant, domain));
+        trial
+            .is_some_and(|trial| !trial.refused && now.saturating_duration_since(trial.at) < LATELY)
+    }
+
     /// A recipient of the domain was spoken about.
     pub(super) fn answered(&mut self, tenant: Key, domain: Key, now: Instant) -> Option<Change> {
         self.tried(tenant, domain, false, now);

@@ -49,6 +49,7 @@ pub(super) struct Waiter<S> {
     pub host: Arc<str>,
     pub identity: usize,
     pub meter: MeterKey,
+    pub class: Class,
     pub answer: oneshot::Sender<Result<Assigned<S>, Refused>>,
 }
 
@@ -58,11 +59,12 @@ pub(super) struct Want<'a> {
     pub host: &'a str,
     pub identity: usize,
     pub meter: MeterKey,
+    pub class: Class,
 }
 
 impl<S> Waiter<S> {
     fn want(&self) -> Want<'_> {
-        Want { host: &self.host, identity: self.identity, meter: self.meter }
+        Want { host: &self.host, identity: self.identity, meter: self.meter, class: self.class }
     }
 }
 
@@ -171,7 +173,6 @@ impl<S> Site<S> {
     pub(super) fn wait(
         &mut self,
         (tenant, domain): (Key, Key),
-        class: Class,
         waiter: Waiter<S>,
         (most, most_of_tenant): (usize, usize),
     ) {
@@ -192,7 +193,7 @@ impl<S> Site<S> {
             };
             let _ = given_way.answer.send(Err(CROWDED));
         }
-        match class {
+        match waiter.class {
             Class::Interactive => self.interactive.push(tenant, domain, waiter),
             Class::Batch => self.batch.push(tenant, domain, waiter),
         }
@@ -323,7 +324,7 @@ impl<S> Held<S> {
         if in_use >= sessions || meter.in_use >= meter.sessions {
             return Room::Full;
         }
-        meter.session_not_before(now).map_or(Room::New, Room::NotBefore)
+        meter.session_not_before(want.class, now).map_or(Room::New, Room::NotBefore)
     }
 
     fn assign(

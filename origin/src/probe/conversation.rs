@@ -65,13 +65,13 @@ impl Conversation<'_> {
         let Ok(answer) = session.ask(envelope, &mut progress.stage).await else {
             return Resumed::Stale;
         };
-        // What it says about us may be for what was asked before, and not for this recipient. It is
+        // A refusal of the session may be for what was asked before, and not for this recipient. It is
         // taken note of all the same.
         let (stage, reply, is_final) = match &answer {
             Answer::Mail(reply) => (Stage::Mail, reply, false),
             Answer::Rcpt(reply) => {
                 let finding = verdict::judge(Stage::Rcpt, reply);
-                (Stage::Rcpt, reply, reply.code == 421 || is_about_recipient(finding))
+                (Stage::Rcpt, reply, reply.code == 421 || !is_about_session(finding, reply))
             }
             Answer::Smtputf8Unsupported => {
                 let told = Told { answer, session, took: asked.elapsed() };
@@ -79,7 +79,6 @@ impl Conversation<'_> {
             }
         };
         if !is_final {
-            // Only of the session: 4xx and 5xx that are about us are asked again in a new one.
             self.note(&permit, verdict::judge(stage, reply), stage, reply);
             session.quit().await;
             return Resumed::Stale;
@@ -171,7 +170,13 @@ impl Conversation<'_> {
                 Attempt::Settled(self.refused(verdict))
             }
             (_, attempt) => {
-                session.quit().await;
+                // A rule of one domain, or a ban of our address, is no fault of the session: to open
+                // another for each would cost the neighbours theirs.
+                if stage == Stage::Rcpt && took < TARPIT && !is_about_session(finding, reply) {
+                    keep_or_quit(self.client, session, permit);
+                } else {
+                    session.quit().await;
+                }
                 attempt
             }
         }
@@ -266,6 +271,11 @@ fn with_catch_all(mut verdict: Verdict, found: CatchAll) -> Verdict {
 
 const fn is_about_recipient(finding: Finding) -> bool {
     matches!(finding.status, Status::Accepted | Status::Refused)
+}
+
+/// A reply to RCPT that ends the session, or that another session may not get: too many of something.
+fn is_about_session(finding: Finding, reply: &Reply) -> bool {
+    reply.code == 421 || (!is_about_recipient(finding) && finding.reception.scope == Scope::Rate)
 }
 
 /// Postscreen answers `450 4.3.2` to a client that it has just tested and lets it in when it connects
