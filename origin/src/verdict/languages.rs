@@ -22,10 +22,7 @@ use std::{ops::Range, sync::LazyLock};
 use super::{
     matcher::Matcher,
     phrases::Meaning,
-    text::{
-        IP, REJECTED, STOP,
-        fold::{LOST, fold},
-    },
+    text::{COLON, IP, REJECTED, STOP, Said, fold::LOST},
 };
 
 /// Words as they are written, in any case; accents may be missing. A word is matched from its beginning,
@@ -85,8 +82,10 @@ enum Sense {
     Plain(Meaning),
 }
 
-/// Most characters between a word for a mailbox and the word for its state.
-const NEAR: usize = 24;
+/// Most characters between a word for a mailbox and the word for its state: `user with that name is`.
+const NEAR: usize = 14;
+/// Most words that are looked at for what stands near them; a refusal has a dozen.
+const MAX_WORDS: usize = 256;
 
 static WORDS: LazyLock<Matcher<(usize, Sense)>> = LazyLock::new(|| {
     Matcher::new(LANGUAGES.iter().enumerate().flat_map(|(number, language)| {
@@ -124,31 +123,28 @@ pub(super) fn meanings(words: &str) -> u32 {
     for ((language, sense), range) in WORDS.hits(words) {
         match sense {
             Sense::Plain(meaning) => meanings |= meaning.bit(),
-            _ => found.push((language, sense, range)),
+            _ if found.len() < MAX_WORDS => found.push((language, sense, range)),
+            _ => {}
         }
     }
-    let states = found.iter().filter_map(|(language, sense, range)| {
-        let meaning = match sense {
+    for (language, state, range) in &found {
+        let meaning = match state {
             Sense::Missing => Meaning::Recipient,
             Sense::Unavailable => Meaning::Unavailable,
             Sense::Disabled => Meaning::Disabled,
             Sense::Full => Meaning::MailboxFull,
-            Sense::Recipient | Sense::Address | Sense::Plain(_) => return None,
+            Sense::Recipient | Sense::Address | Sense::Plain(_) => continue,
         };
-        Some((language, meaning, range))
-    });
-    for (language, meaning, state) in states {
-        let named = found.iter().any(|(other, sense, range)| {
-            let noun = match sense {
-                Sense::Recipient => true,
-                Sense::Address => matches!(meaning, Meaning::Recipient | Meaning::Unavailable),
-                _ => false,
-            };
-            noun && other == language && are_near(words, range, state)
-        });
-        let before = words.get(..=state.start).unwrap_or_default().trim_end();
-        if named || before.ends_with(REJECTED) {
+        let near = |noun: Sense| {
+            let nouns =
+                found.iter().filter(|(other, sense, _)| other == language && *sense == noun);
+            nouns.map(|(.., place)| place).any(|place| are_near(words, place, range))
+        };
+        let before = words.get(..=range.start).unwrap_or_default();
+        if near(Sense::Recipient) || before.trim_end_matches([' ', COLON]).ends_with(REJECTED) {
             meanings |= meaning.bit();
+        } else if matches!(state, Sense::Missing | Sense::Unavailable) && near(Sense::Address) {
+            meanings |= Meaning::Address.bit();
         }
     }
     meanings
@@ -158,28 +154,27 @@ pub(super) fn meanings(words: &str) -> u32 {
 fn are_near(words: &str, one: &Range<usize>, other: &Range<usize>) -> bool {
     let (first, second) = if one.start <= other.start { (one, other) } else { (other, one) };
     let Some(between) = words.get(first.end..second.start) else { return first.end > second.start };
-    between.chars().take(NEAR + 1).count() <= NEAR && !between.contains([IP, STOP])
+    let between = between.trim_start().strip_prefix(COLON).unwrap_or(between);
+    between.chars().take(NEAR + 1).count() <= NEAR && !between.contains([IP, STOP, COLON])
 }
 
 /// `word` as it may stand in a text, and as it stands there when the octets above ASCII were lost.
 fn patterns_of(word: &str) -> Vec<String> {
     let (stem, open) = word.strip_suffix('*').map_or((word, false), |stem| (stem, true));
     let lossy = |c: char| if c.is_ascii() { c } else { LOST };
-    let mut forms = vec![fold(stem)];
+    let words = |text: &str| Said::of(text).words.trim().to_owned();
+    let mut forms = vec![words(stem)];
     // Of other scripts nothing would be left.
     if !stem.is_ascii() && stem.chars().all(|c| c < '\u{250}') {
-        forms.push(fold(&stem.chars().map(lossy).collect::<String>()));
+        forms.push(words(&stem.chars().map(lossy).collect::<String>()));
     }
     let unspaced = stem.chars().any(|c| c >= '\u{2e80}');
     forms
         .into_iter()
-        .map(|form| {
-            let form = form.replace(|c: char| !c.is_alphanumeric() && c != '\'' && c != LOST, " ");
-            match (unspaced, open) {
-                (true, _) => form,
-                (false, true) => format!(" {form}"),
-                (false, false) => format!(" {form} "),
-            }
+        .map(|form| match (unspaced, open) {
+            (true, _) => form,
+            (false, true) => format!(" {form}"),
+            (false, false) => format!(" {form} "),
         })
         .collect()
 }

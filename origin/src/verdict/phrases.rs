@@ -55,12 +55,12 @@ pub(super) enum Meaning {
     Disabled,
     /// The recipient does not exist.
     Recipient,
+    /// An address does not exist: the recipient's, if nothing speaks of ours.
+    Address,
     /// The recipient does not exist, or is out of order.
     Unavailable,
     /// What Exchange Online says of an unknown recipient under 5.4.1, and Postfix of a policy.
     RecipientDenied,
-    /// The recipient is rejected, for what stands behind: Postfix wraps what a policy says so.
-    Rejected,
     /// The recipient's domain has no mail here.
     Domain,
     /// A domain or host that is not known, ours or the recipient's.

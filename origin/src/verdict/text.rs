@@ -17,6 +17,8 @@ pub(super) const IP: char = '*';
 /// In [`Said::words`], the end of a sentence.
 pub(super) const STOP: char = '|';
 
+/// In [`Said::words`], a colon: what stands before it and behind it belongs together if it is one word.
+pub(super) const COLON: char = ':';
 /// In [`Said::words`], `Recipient address rejected`: what stands behind it is said of the recipient, if it
 /// stands there at once.
 pub(super) const REJECTED: char = '§';
@@ -112,6 +114,11 @@ impl Said {
                 _ if elided => self.gap(),
                 _ if c.is_alphanumeric() || c == LOST || c == '\'' => self.words.push(c),
                 _ if lost => self.words.push(LOST),
+                COLON => {
+                    self.gap();
+                    self.words.push(COLON);
+                    self.gap();
+                }
                 _ if matches!(c, ';' | '!' | '。') || (c == '.' && next.is_none()) => {
                     self.gap();
                     self.words.push(STOP);
@@ -200,7 +207,7 @@ mod tests {
     fn words_have_no_punctuation_and_sentences_have_ends() {
         for (text, words) in [
             ("User (a@b.example) unknown.", " user unknown | "),
-            ("mailbox: not-found; bye", " mailbox not found | bye "),
+            ("mailbox: not-found; bye", " mailbox : not found | bye "),
             ("address 192.0.2.1 not found", " address * not found "),
             ("Empf?nger unbekannt? 5.1.1", " empf\u{fffd}nger unbekannt 5 1 1 "),
             ("L'adresse n'existe pas", " l adresse n'existe pas "),

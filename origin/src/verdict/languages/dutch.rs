@@ -59,8 +59,10 @@ pub(super) const DUTCH: Language = Language {
         "verbindingen van",
     ],
     encryption: &["versleutel*", "onversleuteld*"],
-    sender: &["afzender*", "verzender*"],
+    sender: &["van onbekend*", "afzender*", "verzender*"],
     refusal: &[
+        "accepteert geen",
+        "accepteert alleen",
         "toegang*",
         "niet toegestaan",
         "verboden",

@@ -5,12 +5,10 @@ use super::Language;
 pub(super) const ENGLISH: Language = Language {
     recipient: &[
         "user",
-        "users",
         "username",
         "user name",
         "mailbox",
         "mail box",
-        "mailboxes",
         "mbox",
         "recipient",
         "recipients",
@@ -25,7 +23,7 @@ pub(super) const ENGLISH: Language = Language {
         "subscriber",
         "email account",
     ],
-    address: &["address", "addresses"],
+    address: &["address"],
     missing: &[
         "no such",
         "not exist*",
@@ -97,6 +95,7 @@ pub(super) const ENGLISH: Language = Language {
         "storage full",
         "no space",
         "enough space",
+        "not have enough space",
     ],
     us: &[],
     encryption: &[],

@@ -55,6 +55,7 @@ pub(super) const FRENCH: Language = Language {
     ],
     full: &["plein*", "saturé*", "quota", "espace disque", "espace de stockage"],
     us: &[
+        "compte d'envoi",
         "votre compte",
         "votre boîte",
         "votre messagerie",
@@ -72,8 +73,11 @@ pub(super) const FRENCH: Language = Language {
         "enregistrement PTR",
     ],
     encryption: &["chiffr*"],
-    sender: &["expéditeur*", "émetteur*"],
+    sender: &["d'inconnu*", "inconnus", "expéditeur*", "émetteur*"],
     refusal: &[
+        "n'accepte pas",
+        "n'accepte que",
+        "refuse les",
         "accès",
         "non autorisé*",
         "pas autorisé*",

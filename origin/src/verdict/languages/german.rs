@@ -97,8 +97,12 @@ pub(super) const GERMAN: Language = Language {
         "Verbindungen von",
     ],
     encryption: &["Verschlüssel*", "verschlüsselt*", "unverschlüsselt*"],
-    sender: &["Absender*"],
+    sender: &["von unbekannt*", "von Fremden", "Absender*"],
     refusal: &[
+        "nimmt keine*",
+        "akzeptiert keine*",
+        "empfängt keine*",
+        "externe*",
         "Zugriff*",
         "Zugang*",
         "verweiger*",

@@ -46,6 +46,7 @@ pub(super) const ITALIAN: Language = Language {
     ],
     full: &["pien*", "quota", "spazio esaurito", "spazio insufficiente", "spazio"],
     us: &[
+        "account di invio",
         "vostro account",
         "tuo account",
         "suo account",
@@ -68,8 +69,10 @@ pub(super) const ITALIAN: Language = Language {
         "connessioni da",
     ],
     encryption: &["crittograf*", "cifrat*", "cifratura"],
-    sender: &["mittente*", "mittenti"],
+    sender: &["di sconosciut*", "da sconosciut*", "mittente*", "mittenti"],
     refusal: &[
+        "non accetta*",
+        "accetta solo",
         "accesso",
         "negat*",
         "non autorizzat*",

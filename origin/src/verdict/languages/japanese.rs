@@ -41,7 +41,7 @@ pub(super) const JAPANESE: Language = Language {
         "お客様のサーバ",
     ],
     encryption: &["暗号化"],
-    sender: &["差出人", "送信者", "発信者"],
+    sender: &["不明な送信", "不明な相手", "差出人", "送信者", "発信者"],
     refusal: &[
         "アクセス",
         "許可",

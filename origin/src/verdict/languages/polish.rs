@@ -65,8 +65,10 @@ pub(super) const POLISH: Language = Language {
         "połączenia z",
     ],
     encryption: &["szyfrow*", "nieszyfrow*"],
-    sender: &["nadawc*"],
+    sender: &["od nieznan*", "nadawc*"],
     refusal: &[
+        "nie przyjmuje",
+        "nie akceptuje",
         "odmow*",
         "dostęp",
         "dostępu",

@@ -51,6 +51,7 @@ pub(super) const PORTUGUESE: Language = Language {
         "espaço",
     ],
     us: &[
+        "conta de envio",
         "sua conta",
         "sua caixa",
         "seu e-mail",
@@ -68,8 +69,10 @@ pub(super) const PORTUGUESE: Language = Language {
         "conexões de",
     ],
     encryption: &["criptograf*", "encripta*", "cifrad*"],
-    sender: &["remetente*"],
+    sender: &["de desconhecid*", "remetente*"],
     refusal: &[
+        "não aceita*",
+        "só aceita*",
         "acesso",
         "negad*",
         "não autorizad*",

@@ -40,6 +40,7 @@ pub(super) const SPANISH: Language = Language {
     ],
     full: &["llen*", "cuota", "excedid*", "excedió", "sin espacio", "espacio"],
     us: &[
+        "cuenta de envío",
         "su cuenta",
         "tu cuenta",
         "su buzón",
@@ -61,8 +62,10 @@ pub(super) const SPANISH: Language = Language {
         "conexiones desde",
     ],
     encryption: &["cifrad*", "encript*"],
-    sender: &["remitente*"],
+    sender: &["de desconocid*", "remitente*"],
     refusal: &[
+        "no acepta*",
+        "solo acepta*",
         "acceso",
         "denegad*",
         "no autorizad*",

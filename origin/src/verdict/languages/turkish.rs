@@ -45,8 +45,9 @@ pub(super) const TURKISH: Language = Language {
         "PTR kaydı",
     ],
     encryption: &["şifrele*", "şifreli", "şifresiz"],
-    sender: &["gönderen*", "gönderici*"],
+    sender: &["bilinmeyen gönder*", "gönderen*", "gönderici*"],
     refusal: &[
+        "kabul etm*",
         "erişim*",
         "izin",
         "izni",

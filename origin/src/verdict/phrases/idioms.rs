@@ -4,8 +4,7 @@
 
 use super::{
     Meaning::{
-        Client, Disabled, MailboxFull, Outage, Quota, Rate, Recipient, RecipientDenied, Rejected,
-        Trouble,
+        Client, Disabled, MailboxFull, Outage, Quota, Rate, Recipient, RecipientDenied, Trouble,
     },
     Phrase, row,
 };
@@ -19,7 +18,6 @@ pub(in super::super) const IDIOMS: &[Phrase] = &[
     row(Trouble, "helo required before mail", "Exim"),
     row(Outage, "queue quota exceeded", "Outlook.com"),
     row(Rate, "policy rejection: quota exceeded", "iRedAPD"),
-    row(Client, "sender address rejected", "Postfix"),
     row(Client, "too many dnsbls", "policyd-weight"),
     row(Client, "temporarily deferred due to unresolvable", "Yahoo"),
     row(Client, "relaying denied - your ip", "Postfix"),
@@ -38,8 +36,4 @@ pub(in super::super) const IDIOMS: &[Phrase] = &[
         "Barracuda before Exchange Online",
     ),
     row(RecipientDenied, "recipient address rejected: access denied", "Exchange Online, Postfix"),
-    // What stands behind says why.
-    row(Rejected, "recipient address rejected", "Postfix, Exchange Online"),
-    row(Rejected, "recipient rejected", "Exchange"),
-    row(Rejected, " address rejected", "Cisco"),
 ];

@@ -11,9 +11,9 @@ use super::table::{
     Rule, rule,
 };
 use crate::verdict::phrases::Meaning::{
-    Client, Domain, DomainRule, Encryption, Greylisting, MessageSize, NoDomain, OurAddress, Outage,
-    Policy, Rate, Recipient, RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble,
-    TryLater, Unavailable,
+    Address, Client, Domain, DomainRule, Encryption, Greylisting, MessageSize, NoDomain,
+    OurAddress, Outage, Policy, Rate, Recipient, RecipientDenied, Relay, ReverseDns, Sender,
+    Sending, Trouble, TryLater, Unavailable,
 };
 
 pub(in crate::verdict) const BEFORE_RCPT: &[Rule] = &[
@@ -43,7 +43,7 @@ pub(in crate::verdict) const BEFORE_RCPT: &[Rule] = &[
     rule("early.sender-words")
         .stage(Mail)
         .classes(&[5])
-        .says(&[Recipient, Unavailable, Domain, NoDomain])
+        .says(&[Recipient, Address, Unavailable, Domain, NoDomain])
         .blocked(),
     rule("early.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),
     // At MAIL our address is the only one that was named.

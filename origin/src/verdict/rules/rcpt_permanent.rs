@@ -10,9 +10,9 @@ use super::table::{
     Rule, rule,
 };
 use crate::verdict::phrases::Meaning::{
-    Client, Disabled, Domain, DomainRule, Encryption, Greylisting, MailboxFull, MessageSize,
-    NoDomain, OurAddress, Outage, Policy, Quota, Rate, Recipient, RecipientDenied, Relay,
-    ReverseDns, Sender, Sending, Trouble, TryLater, Unavailable,
+    Address, Client, Disabled, Domain, DomainRule, Encryption, Greylisting, MailboxFull,
+    MessageSize, NoDomain, OurAddress, Outage, Policy, Quota, Rate, Recipient, RecipientDenied,
+    Relay, ReverseDns, Sender, Sending, Trouble, TryLater, Unavailable,
 };
 
 pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
@@ -31,7 +31,7 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
     // By the enhanced code. Yandex and others say 5.7.1 of a mailbox that does not exist.
     rule("5yz.security-of-recipient")
         .enhanced(&[Exactly(7, 0), Exactly(7, 1)])
-        .says(&[Recipient])
+        .says(&[Recipient, Address])
         .silent_on(&[Policy, Sender, Sending, Domain, Outage, TryLater])
         .refused(NoSuchMailbox),
     rule("5yz.security-of-disabled")
@@ -45,7 +45,7 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
     rule("5yz.mailbox-code-of-policy")
         .enhanced(&[Subject(1), Subject(2)])
         .says(&[Policy, RecipientDenied, Sender])
-        .silent_on(&[Recipient, Unavailable, Disabled, MailboxFull, Quota])
+        .silent_on(&[Recipient, Address, Unavailable, Disabled, MailboxFull, Quota])
         .blocked(),
     // "Bad destination system address" (RFC 3463 §3.2), which Stalwart says of a mailbox.
     rule("5yz.domain-code-and-words")
@@ -54,7 +54,7 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
         .refused(DomainRefusesMail),
     rule("5yz.domain-code-of-mailbox")
         .enhanced(&[Exactly(1, 2)])
-        .says(&[Recipient])
+        .says(&[Recipient, Address])
         .refused(NoSuchMailbox),
     // RFC 7505 §4.2 pairs 5.1.10 with 556; Exchange uses it for an unknown recipient.
     rule("5yz.556-null-mx").codes(&[556]).enhanced(&[Exactly(1, 10)]).refused(DomainRefusesMail),
@@ -67,7 +67,7 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
     rule("5yz.address-code-of-sending")
         .enhanced(&[Subject(1)])
         .says(&[Sending])
-        .silent_on(&[Recipient, Unavailable, Disabled, MailboxFull, Quota])
+        .silent_on(&[Recipient, Address, Unavailable, Disabled, MailboxFull, Quota])
         .perhaps_blocked(),
     // 552 is of storage (RFC 5321 §4.2.3) and the text agrees: Comcast and Orange say so by 5.1.1.
     rule("5yz.552-full-under-address-code")
@@ -82,7 +82,7 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
     // 5.1.0 does not say whose address: it may be ours.
     rule("5yz.other-address-code")
         .enhanced(&[Subject(1)])
-        .says(&[Recipient, Unavailable])
+        .says(&[Recipient, Address, Unavailable])
         .silent_on(&[Policy, RecipientDenied, Sender])
         .refused(NoSuchMailbox),
     rule("5yz.disabled-code").enhanced(&[Exactly(2, 1)]).refused(MailboxDisabled),
@@ -120,7 +120,10 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
     rule("5yz.disabled").says(&[Disabled]).refused(MailboxDisabled),
     rule("5yz.outage").says(&[Outage]).unanswered(ServerUnavailable),
     rule("5yz.recipient").says(&[Recipient]).silent_on(&[Domain]).refused(NoSuchMailbox),
-    rule("5yz.unavailable").says(&[Unavailable]).silent_on(&[Sending]).refused(NoSuchMailbox),
+    rule("5yz.unavailable")
+        .says(&[Address, Unavailable])
+        .silent_on(&[Sending])
+        .refused(NoSuchMailbox),
     // RFC 7504, RFC 7505 §4.2: the host or the domain takes no mail. 521 is said of clients too.
     rule("5yz.556").codes(&[556]).silent_on(&[Sending]).refused(DomainRefusesMail),
     rule("5yz.domain")

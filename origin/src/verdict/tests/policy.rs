@@ -323,3 +323,26 @@ fn a_quoted_address_is_no_evidence() {
     ];
     check(&cases);
 }
+
+/// One for each thing that a rule must not be silent about: what looks like a word of the mailbox is ours.
+#[test]
+fn words_of_the_mailbox_that_are_said_of_us() {
+    check(&[
+        ("a quota of ours", Rcpt, "452 quota exceeded in your network", BlockedByProvider, Blocked),
+        ("a quota of ours", Rcpt, "452 quota of this host", SmtpConnectError, ServerUnavailable),
+        ("a quota of ours", Rcpt, "452 host is over quota", SmtpConnectError, ServerUnavailable),
+        ("a quota by policy", Rcpt, "552 policy: over quota", BlockedByProvider, Blocked),
+        ("the sender's", Rcpt, "452 the sender mailbox is full", BlockedByProvider, Blocked),
+        ("the sender's", Rcpt, "550 the sender mailbox is full", BlockedByProvider, Blocked),
+        ("the sender's", Rcpt, "452 4.2.2 the sender is over quota", BlockedByProvider, Blocked),
+        ("listed", Rcpt, "452 4.2.2 mailbox full of spamhaus", BlockedByProvider, Blocked),
+        ("the sender's", Rcpt, "550 5.4.1 sender is an unknown user", BlockedByProvider, Blocked),
+        ("5.1.0 of policy", Rcpt, "550 5.1.0 no such user: denied", BlockedByProvider, Blocked),
+        ("whose domain?", Rcpt, "550 no such domain from here", BlockedByProvider, Blocked),
+        ("556 of a message", Rcpt, "556 for your message", BlockedByProvider, Blocked),
+        ("an IP", Rcpt, "550 mailbox unavailable [192.0.2.1]", BlockedByProvider, Blocked),
+        ("an IP", Rcpt, "550 5.7.1 no such user [192.0.2.1]", BlockedByProvider, Blocked),
+        ("two sentences", Rcpt, "550 ask the user. Unknown error", BlockedByProvider, Unclear),
+        ("an outage", Rcpt, "550 user unknown: server error", SmtpConnectError, ServerUnavailable),
+    ]);
+}
