@@ -6,6 +6,7 @@ mod health;
 mod probe;
 mod request_id;
 pub mod serve;
+pub mod tenants;
 
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ pub fn build(state: Arc<State>) -> Router {
         .route("/health", get(health::health))
         .route("/ready", get(health::ready))
         .route("/metrics", get(health::metrics))
+        .route("/operators", get(health::operators))
         .fallback(|| async { Error::NotFound })
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
         .layer(DefaultBodyLimit::max(MAX_BODY))

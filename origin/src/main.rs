@@ -8,7 +8,7 @@ use rcpt_origin::{
     config::unknown_variables,
     doctor,
     http::serve,
-    telemetry::log,
+    telemetry::{log, status},
 };
 use tokio::net::TcpListener;
 
@@ -37,6 +37,7 @@ fn main() -> ExitCode {
     }
     let done = match cli.command {
         Some(Command::Doctor { json }) => doctor(config, json),
+        Some(Command::Status) => status(config.listen),
         None => run(config).map(|()| ExitCode::SUCCESS),
     };
     match done {
@@ -55,10 +56,16 @@ async fn run(config: Config) -> Result<(), Box<dyn std::error::Error>> {
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| format!("listen: cannot bind {address}: {error}"))?;
-    tokio::spawn(state.port_check.clone().watch());
     // The port may have been 0.
     tracing::info!(address = %listener.local_addr()?, "listening");
-    serve::serve(listener, build(state), serve::signals()?, grace).await?;
+    tokio::spawn(state.port_check.clone().watch());
+    let (signals, stopping) = (serve::signals()?, state.clone());
+    let shutdown = async move {
+        signals.await;
+        stopping.stopping.send_replace(true);
+    };
+    serve::serve(listener, build(state.clone()), shutdown, grace).await?;
+    state.prober.close().await;
     tracing::info!("stopped");
     Ok(())
 }
@@ -73,4 +80,11 @@ async fn doctor(config: Config, json: bool) -> Result<ExitCode, Box<dyn std::err
         println!("{report}");
     }
     Ok(ExitCode::from(report.exit_code()))
+}
+
+/// Prints what the running service says of the operators.
+#[tokio::main]
+async fn status(address: std::net::SocketAddr) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    print!("{}", status::fetch(address).await?);
+    Ok(ExitCode::SUCCESS)
 }

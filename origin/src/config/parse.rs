@@ -124,6 +124,12 @@ pub(super) fn count(text: &str) -> Option<usize> {
     from_str(text).filter(|count| (1..=1_000_000).contains(count))
 }
 
+/// A percentage as a share of one.
+pub(super) fn percent(text: &str) -> Option<f64> {
+    let percent: u8 = from_str(text)?;
+    (1..=100).contains(&percent).then(|| f64::from(percent) / 100.0)
+}
+
 pub(super) fn starttls(text: &str) -> Option<StartTls> {
     match text {
         "on_demand" => Some(StartTls::OnDemand),
