@@ -4,6 +4,7 @@ use super::Language;
 
 pub(super) const ENGLISH: Language = Language {
     recipient: &[
+        "person",
         "user",
         "username",
         "user name",
@@ -25,6 +26,14 @@ pub(super) const ENGLISH: Language = Language {
     ],
     address: &["address"],
     missing: &[
+        "not recognized",
+        "not recognised",
+        "illegal",
+        "could not be located",
+        "cannot be located",
+        "removed",
+        "by that name",
+        "not local",
         "no such",
         "not exist*",
         "doesn't exist*",

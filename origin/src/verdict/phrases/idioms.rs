@@ -1,4 +1,4 @@
-//! Words that read alone would mislead: `mailbox is blocked` refuses nobody for being blocked.
+//! Words that read alone would mislead: `mailbox is blocked` does not say that we are.
 //!
 //! Where one of these stands, it is taken out of the text before the other tables are searched.
 
