@@ -4,6 +4,9 @@ use super::Language;
 
 pub(super) const ENGLISH: Language = Language {
     recipient: &[
+        "email name",
+        "maildir",
+        "mail folder",
         "person",
         "user",
         "username",
@@ -26,6 +29,7 @@ pub(super) const ENGLISH: Language = Language {
     ],
     address: &["address"],
     missing: &[
+        "not present",
         "not recognized",
         "not recognised",
         "illegal",
@@ -72,6 +76,9 @@ pub(super) const ENGLISH: Language = Language {
     ],
     unavailable: &["no longer available", "unavailable", "not available"],
     disabled: &[
+        "temporarily suspended",
+        "temporarily disabled",
+        "temporarily inactive",
         "disabled",
         "inactive",
         "deactivated",
@@ -88,6 +95,17 @@ pub(super) const ENGLISH: Language = Language {
         "frozen",
     ],
     full: &[
+        "exceeding their quota",
+        "over disk quota",
+        "disk quota exceeded",
+        "disc quota exceeded",
+        "mail quota exceeded",
+        "reached disk quota",
+        "disk space limit",
+        "space has been used up",
+        "exceed maximum allowed storage",
+        "exceeds allowed size",
+        "user quota",
         "full",
         "over quota",
         "overquota",

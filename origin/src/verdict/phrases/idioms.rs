@@ -27,6 +27,7 @@ pub(in super::super) const IDIOMS: &[Phrase] = &[
     row(Disabled, "mailbox is blocked", "a hosting provider"),
     row(Disabled, "recipient account isblocked", "La Poste"),
     row(Disabled, "mail is not being accepted at this address", "spamdyke"),
+    row(Recipient, "no thank you rejected: account unavailable", "a bounce list"),
     row(Recipient, "mailbox is not allowed", "Symantec"),
     row(Recipient, "mailbox syntax not allowed", "chkuser"),
     row(Recipient, "denied by secumail valid-address-filter", "SecuMail"),
