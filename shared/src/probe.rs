@@ -105,14 +105,14 @@ pub enum Deliverability {
     Unknown,
 }
 
-/// What is known of an address without asking anybody.
+/// What is known of an address without asking a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
     /// The domain hands out throw-away addresses.
     pub disposable: bool,
     /// The local part names a function (RFC 2142) and not a person.
     pub role_account: bool,
-    /// Anybody gets an address at the domain for nothing.
+    /// The domain gives addresses away for nothing.
     pub free_provider: bool,
     /// The domain that was probably meant, in place of a misspelt one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

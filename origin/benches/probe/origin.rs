@@ -25,6 +25,8 @@ pub async fn start(
         ("RCPT_SMTP_PORT", &port),
         ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
         ("RCPT_OPERATOR_SESSIONS", "100000"),
+        // A thousand wait for two sessions.
+        ("RCPT_MAX_PROBES", "10000"),
         ("RCPT_MACHINE_SESSIONS", "100000"),
         ("RCPT_NETWORK_SESSIONS", "100000"),
         ("RCPT_SESSION_INTERVAL_MS", "0"),

@@ -6,8 +6,9 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    Cause, Class, Key, MAX_IDLE_SITE, Refused,
+    Cause, Class, Key, Refused,
     fair_queue::FairQueue,
+    held::{Held, Room},
     meter::{Limits, Meter},
     operators::OperatorId,
 };
@@ -68,17 +69,6 @@ impl<S> Waiter<S> {
     }
 }
 
-/// Whether there is room for one more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Room {
-    /// This idle session serves.
-    Idle(usize),
-    New,
-    /// As many are in use as may be.
-    Full,
-    NotBefore(Instant),
-}
-
 pub(super) struct Site<S> {
     held: Held<S>,
     interactive: FairQueue<Waiter<S>>,
@@ -86,19 +76,6 @@ pub(super) struct Site<S> {
     granted: usize,
     /// A timer runs for those who wait.
     timer: bool,
-}
-
-/// What we have with the site.
-struct Held<S> {
-    /// For each machine that is new here.
-    limits: Limits,
-    /// Sessions at once, with all machines.
-    sessions: usize,
-    max_idle: Duration,
-    in_use: usize,
-    /// The last to come back is last, and the first to be used again.
-    idle: Vec<Idle<S>>,
-    meters: HashMap<MeterKey, Meter>,
 }
 
 impl<S> Site<S> {
@@ -282,128 +259,5 @@ impl<S> Site<S> {
         }
         self.held.meters.retain(|_, meter| !meter.is_over(now));
         !self.is_in_use() && self.held.meters.is_empty()
-    }
-}
-
-impl<S> Held<S> {
-    fn meter(&mut self, key: MeterKey) -> &mut Meter {
-        let limits = self.limits;
-        self.meters.entry(key).or_insert_with(|| Meter::new(limits))
-    }
-
-    /// There is room for none of those who wait: until when, or until a session comes back. It spares
-    /// looking at each of hundreds.
-    fn closed(&self, now: Instant) -> Option<Option<Instant>> {
-        let mut next: Option<Instant> = None;
-        for meter in self.meters.values() {
-            match meter.recipient_not_before(now) {
-                Some(due) => next = Some(next.map_or(due, |next| next.min(due))),
-                None if self.idle.is_empty() && meter.in_use >= meter.sessions => {}
-                None => return None,
-            }
-        }
-        Some(next)
-    }
-
-    fn room(&mut self, want: Want<'_>, now: Instant) -> Room {
-        let max_idle = self.max_idle;
-        let fits = |idle: &Idle<S>| {
-            *idle.host == *want.host
-                && idle.identity == want.identity
-                && now.saturating_duration_since(idle.since) < max_idle
-        };
-        let idle = self.idle.iter().rposition(fits);
-        let (in_use, sessions) = (self.in_use, self.sessions);
-        let meter = self.meter(want.meter);
-        if let Some(due) = meter.recipient_not_before(now) {
-            return Room::NotBefore(due);
-        }
-        if let Some(position) = idle {
-            return Room::Idle(position);
-        }
-        if in_use >= sessions || meter.in_use >= meter.sessions {
-            return Room::Full;
-        }
-        meter.session_not_before(want.class, now).map_or(Room::New, Room::NotBefore)
-    }
-
-    fn assign(
-        &mut self,
-        room: Room,
-        want: Want<'_>,
-        now: Instant,
-        evicted: &mut Vec<S>,
-    ) -> Option<Assigned<S>> {
-        let (assigned, key) = match room {
-            Room::Idle(position) => {
-                let idle = self.idle.remove(position);
-                let key = idle.meter;
-                self.meter(key).idle -= 1;
-                (Assigned::Idle(idle), key)
-            }
-            Room::New => {
-                self.make_room(want.meter, evicted);
-                self.meter(want.meter).count_session(now);
-                (Assigned::New(want.meter), want.meter)
-            }
-            Room::Full | Room::NotBefore(_) => return None,
-        };
-        let meter = self.meter(key);
-        meter.in_use += 1;
-        meter.count_recipient(now);
-        self.in_use += 1;
-        Some(assigned)
-    }
-
-    /// Idle sessions give way to one that is wanted: of the same machine first, then the oldest.
-    fn make_room(&mut self, key: MeterKey, evicted: &mut Vec<S>) {
-        loop {
-            let meter = self.meter(key);
-            let full_here = meter.in_use + meter.idle >= meter.sessions;
-            let position = if full_here {
-                self.idle.iter().position(|idle| idle.meter == key)
-            } else if self.in_use + self.idle.len() >= self.sessions {
-                (!self.idle.is_empty()).then_some(0)
-            } else {
-                None
-            };
-            let Some(position) = position else { return };
-            let idle = self.idle.remove(position);
-            self.meter(idle.meter).idle -= 1;
-            evicted.push(idle.session);
-        }
-    }
-
-    fn take_back(&mut self, assigned: Assigned<S>, now: Instant) {
-        match assigned {
-            Assigned::Idle(idle) => {
-                let meter = idle.meter;
-                // There was room for it a moment ago.
-                let _ = self.release(meter, Some(Idle { since: now, ..idle }));
-            }
-            Assigned::New(meter) => drop(self.release(meter, None)),
-        }
-    }
-
-    fn release(&mut self, key: MeterKey, idle: Option<Idle<S>>) -> Option<S> {
-        self.in_use = self.in_use.saturating_sub(1);
-        let room = self.idle.len() < MAX_IDLE_SITE;
-        let meter = self.meter(key);
-        meter.in_use = meter.in_use.saturating_sub(1);
-        let idle = idle?;
-        if !room {
-            return Some(idle.session);
-        }
-        meter.idle += 1;
-        self.idle.push(idle);
-        None
-    }
-
-    fn remove_idle(&mut self, goes: impl Fn(&Idle<S>) -> bool, removed: &mut Vec<S>) {
-        let gone: Vec<_> = self.idle.extract_if(.., |idle| goes(idle)).collect();
-        for idle in gone {
-            self.meter(idle.meter).idle -= 1;
-            removed.push(idle.session);
-        }
     }
 }
