@@ -252,6 +252,7 @@ async fn status_prints_what_the_running_service_shows() {
     let running = Running::start(&server.route()).await;
     let environment = [
         ("RCPT_HELO_NAME", "probe.example.com"),
+        ("RCPT_MAIL_FROM", "<>"),
         ("RCPT_TICKET_SECRETS", SECRETS),
         ("RCPT_NAMESERVERS", "192.0.2.53"),
         ("RCPT_LISTEN", running.address.as_str()),
