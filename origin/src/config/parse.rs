@@ -63,6 +63,10 @@ pub(super) fn nameservers(text: &str) -> Option<Vec<SocketAddr>> {
     (!system.is_empty()).then_some(system)
 }
 
+pub(super) fn address_or_none(text: &str) -> Option<Option<SocketAddr>> {
+    if text.is_empty() { Some(None) } else { from_str(text).map(Some) }
+}
+
 pub(super) fn port(text: &str) -> Option<u16> {
     from_str(text).filter(|port| *port != 0)
 }

@@ -77,6 +77,16 @@ macro_rules! settings {
         ];
 
         impl Config {
+            /// The names of the settings whose values are not the same in `other`, as far as `Debug` shows
+            /// them: secrets it shows by their key ids.
+            pub fn differing(&self, other: &Self) -> Vec<&'static str> {
+                let mut names = Vec::new();
+                $(if format!("{:?}", self.$field) != format!("{:?}", other.$field) {
+                    names.push($name);
+                })*
+                names
+            }
+
             /// `None` when a value is wrong: `values` then holds the mistakes, every one of them.
             pub(super) fn from_values(values: &mut Values<'_>) -> Option<Self> {
                 $(let $field: Option<$type> = values.read($name, $parse);)*
@@ -91,6 +101,9 @@ settings! {
     listen: SocketAddr = "listen", Single, Some("127.0.0.1:8788"), parse::from_str,
         "ip:port",
         "Address of the HTTP listener";
+    admin_listen: Option<SocketAddr> = "admin_listen", Single, Some(""), parse::address_or_none,
+        "ip:port, or nothing",
+        "Address of the listener for /metrics, /ready and the rest that is for us; empty serves them on listen if that is a loopback address, else nowhere";
     helo_name: String = "helo_name", Single, None, parse::host_name,
         "a fully qualified domain name, such as probe1.example.com",
         "Name given in EHLO; its address record and the reverse record of the source address should agree";

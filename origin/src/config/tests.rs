@@ -194,6 +194,7 @@ fn names_every_mistake_at_once() {
         budget_ms = -1
     "#;
     let environment = [
+        ("RCPT_ADMIN_LISTEN", "8789"),
         ("RCPT_SMTP_PORT", "0"),
         ("RCPT_MAIL_FROM", "nobody"),
         ("RCPT_ALLOW_NETWORKS", "10.0.0.0/33"),
