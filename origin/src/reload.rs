@@ -7,7 +7,7 @@ use tokio::{
     sync::Semaphore,
 };
 
-use crate::{Config, State, telemetry::log::Level};
+use crate::{Config, State, state::probes_of_one_tenant, telemetry::log::Level};
 
 /// Settings that are changed by a reload; any other needs a restart.
 const RELOADED: [&str; 2] = ["log_level", "max_probes"];
@@ -45,6 +45,7 @@ fn apply(running: &Config, config: &Config, state: &Arc<State>, level: &Level) {
     let (before, after) = (running.max_probes, config.max_probes);
     resize(state, |state| &state.permits, before, after);
     resize(state, |state| &state.batch_permits, before.div_ceil(2), after.div_ceil(2));
+    state.tenants.set_share(probes_of_one_tenant(after, state.prober.config()));
     let differing = running.differing(config);
     let restart: Vec<_> = differing.iter().filter(|name| !RELOADED.contains(name)).collect();
     if restart.is_empty() {

@@ -81,8 +81,7 @@ impl State {
         let identity =
             HeloIdentity::all(&config.helo_name, sources, config.families).swap_remove(0);
         let port_check = PortCheck::new(config.port_check.clone(), dialer, identity);
-        let share = (config.max_probes as f64 * config.tenant_share).ceil() as usize;
-        let tenants = Tenants::new(share, usize::MAX);
+        let tenants = Tenants::new(probes_of_one_tenant(config.max_probes, &config), usize::MAX);
         let batches = Tenants::new(MAX_BATCHES, MAX_BATCHES);
         let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, port_check.clone());
         let vitals = Vitals::new(prober.dns().metrics());
@@ -106,4 +105,9 @@ impl State {
             && verdict.smtp_code.is_none()
             && !self.port_check.is_open().await
     }
+}
+
+/// How many probes of one tenant may be in progress, of `max_probes`.
+pub fn probes_of_one_tenant(max_probes: usize, config: &Config) -> usize {
+    (max_probes as f64 * config.tenant_share).ceil() as usize
 }

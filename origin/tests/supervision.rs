@@ -134,6 +134,7 @@ async fn with_a_listener_for_ourselves_the_other_serves_the_edge_alone() {
         ("/v1/probe", 405, 404),
         ("/metrics", 404, 200),
         ("/ready", 404, 503),
+        ("/operators", 404, 200),
     ] {
         assert_eq!(status(&origin.address, path).await, public, "{path}");
         assert_eq!(status(admin, path).await, own, "{path}");
@@ -170,7 +171,13 @@ async fn a_reload_changes_limits_and_log_level_and_a_mistake_changes_nothing() {
     })
     .await;
     std::fs::write(&file, "max_probes = 1\n").unwrap();
-    let environment = [("RCPT_CONFIG", file.as_str()), ("RCPT_ROUTES", &server.route())];
+    let operators = folder.file("operators.toml");
+    std::fs::write(&operators, "").unwrap();
+    let environment = [
+        ("RCPT_CONFIG", file.as_str()),
+        ("RCPT_OPERATORS_FILE", &operators),
+        ("RCPT_ROUTES", &server.route()),
+    ];
     let mut origin = Origin::start(&environment).await;
     let _first = origin.probe("one@sandbox.test").await;
     is_held.recv().await.unwrap();
@@ -184,8 +191,10 @@ async fn a_reload_changes_limits_and_log_level_and_a_mistake_changes_nothing() {
     assert_eq!(status_of(origin.probe("two@sandbox.test").await).await, 503, "as before");
 
     std::fs::write(&file, "max_probes = 2\nsmtp_port = 2525\n").unwrap();
+    std::fs::write(&operators, "[[operator]]\nname = \"acme\"\nmx = [\"in.acme.example\"]")
+        .unwrap();
     origin.signal("-HUP").await;
-    origin.line(r#"these values need a restart: ["smtp_port"]"#).await;
+    origin.line(r#"these values need a restart: ["smtp_port", "operators_file"]"#).await;
     let _second = origin.probe("two@sandbox.test").await;
     is_held.recv().await.unwrap();
 

@@ -84,6 +84,10 @@ macro_rules! settings {
                 $(if format!("{:?}", self.$field) != format!("{:?}", other.$field) {
                     names.push($name);
                 })*
+                let file = "operators_file";
+                if !names.contains(&file) && self.operators.rows() != other.operators.rows() {
+                    names.push(file);
+                }
                 names
             }
 

@@ -3,21 +3,29 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 /// Counts something in progress, by tenant.
 pub struct Tenants {
     in_progress: Arc<Mutex<HashMap<Option<Arc<str>>, usize>>>,
     /// Of one tenant; tenants whose names are not told are not limited.
-    share: usize,
+    share: AtomicUsize,
     /// In all, beyond the first of each tenant.
     most: usize,
 }
 
 impl Tenants {
     pub fn new(share: usize, most: usize) -> Self {
-        Self { in_progress: Arc::default(), share: share.max(1), most }
+        Self { in_progress: Arc::default(), share: AtomicUsize::new(share.max(1)), most }
+    }
+
+    /// What is in progress beyond a smaller share may end.
+    pub fn set_share(&self, share: usize) {
+        self.share.store(share.max(1), Ordering::Relaxed);
     }
 
     /// Counts one more, until the entry is dropped; `None` when the tenant has had its share, or when
@@ -26,7 +34,7 @@ impl Tenants {
         let mut in_progress = lock(&self.in_progress);
         let all: usize = in_progress.values().sum();
         let own = in_progress.get(&tenant).copied().unwrap_or_default();
-        let over_share = tenant.is_some() && own >= self.share;
+        let over_share = tenant.is_some() && own >= self.share.load(Ordering::Relaxed);
         if over_share || (own > 0 && all >= self.most) {
             return None;
         }
@@ -75,6 +83,9 @@ mod tests {
         assert!(enter("c").is_some(), "its first");
         held.clear();
         assert!(enter("a").is_some());
+        tenants.set_share(1);
+        held.push(enter("a"));
+        assert!(held[0].is_some() && enter("a").is_none(), "its new share");
         let unknown: Vec<_> = (0..3).map(|_| tenants.enter(None)).collect();
         assert!(unknown.iter().all(Option::is_some));
     }

@@ -94,6 +94,10 @@ impl Operators {
         if mistakes.is_empty() { Ok(table) } else { Err(mistakes) }
     }
 
+    pub fn rows(&self) -> &[Operator] {
+        &self.rows
+    }
+
     pub fn get(&self, id: OperatorId) -> Option<&Operator> {
         self.rows.get(id)
     }
