@@ -34,6 +34,7 @@ pub(super) struct Client {
     identity_key: Vec<u8>,
     reverse_path: String,
     starttls: StartTls,
+    smtp_port: u16,
     /// Recipients asked about in one session.
     session_recipients: usize,
     dialer: Dialer,
@@ -75,6 +76,7 @@ impl Client {
             identity_key: config.ticket_secrets.signing().1.to_vec(),
             reverse_path: config.mail_from.clone(),
             starttls: config.starttls,
+            smtp_port: config.smtp_port,
             session_recipients: config.session_recipients,
             dialer,
             tls,
@@ -176,7 +178,8 @@ impl Client {
         let greeting = self.memory.offers(call.host).greeting;
         let helo_name = &call.identity.helo_name;
         let opened = Session::open(stream, helo_name, greeting, call.patience, stage).await;
-        if *stage > Stage::Banner {
+        // A route may lead elsewhere than out of port 25.
+        if *stage > Stage::Banner && call.peer.port() == self.smtp_port {
             self.port_check.banner_seen();
         }
         let mut session = opened?;
