@@ -134,12 +134,12 @@ impl<S: Send + 'static> Pool<S> {
         if request.admitted || meter.rate.is_proven(party.tenant, party.domain, now) {
             return Ok(now);
         }
-        let at = meter.debts.pass(party.tenant, now);
-        let wait = at.saturating_duration_since(now);
-        if is_worth(wait, now, request) {
+        let latest = request.deadline.checked_sub(DIALOGUE).unwrap_or(now).max(now);
+        let at = meter.debts.pass(party.tenant, now, latest);
+        if at <= latest {
             Ok(at)
         } else {
-            Err(Refused { after: wait, cause: Cause::Domain })
+            Err(Refused { after: at.saturating_duration_since(now), cause: Cause::Domain })
         }
     }
 

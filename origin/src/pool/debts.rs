@@ -37,12 +37,15 @@ impl Debts {
         debt.until = now + LASTS;
     }
 
-    /// When an unproven domain of the tenant may be asked about; reserves that moment.
-    pub(super) fn pass(&mut self, tenant: Key, now: Instant) -> Instant {
+    /// When an unproven domain of the tenant may be asked about. That moment is reserved, if it comes
+    /// by `latest`.
+    pub(super) fn pass(&mut self, tenant: Key, now: Instant, latest: Instant) -> Instant {
         match self.0.get_mut(&tenant) {
             Some(debt) if debt.until > now && debt.closed >= CLOSED => {
                 let at = debt.next.max(now);
-                debt.next = at + INTERVAL;
+                if at <= latest {
+                    debt.next = at + INTERVAL;
+                }
                 at
             }
             Some(_) | None => now,
@@ -62,12 +65,13 @@ mod tests {
     async fn a_tenant_that_costs_sessions_comes_once_a_second_for_a_minute() {
         let (mut debts, now) = (Debts::default(), Instant::now());
         debts.closed(1, now);
-        assert_eq!(debts.pass(1, now), now, "one may be chance");
+        let latest = now + Duration::from_secs(2);
+        assert_eq!(debts.pass(1, now, latest), now, "one may be chance");
         debts.closed(1, now);
-        let passed = [(); 3].map(|()| debts.pass(1, now).duration_since(now).as_secs());
-        assert_eq!(passed, [0, 1, 2]);
-        assert_eq!(debts.pass(2, now), now, "not another's");
+        let passed = [(); 5].map(|()| debts.pass(1, now, latest).duration_since(now).as_secs());
+        assert_eq!(passed, [0, 1, 2, 3, 3], "what comes too late reserves nothing");
+        assert_eq!(debts.pass(2, now, latest), now, "not another's");
         let later = now + LASTS + Duration::from_secs(1);
-        assert_eq!(debts.pass(1, later), later);
+        assert_eq!(debts.pass(1, later, later), later);
     }
 }

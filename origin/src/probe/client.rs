@@ -182,6 +182,7 @@ impl Client {
         let greeting = self.memory.offers(call.host).greeting;
         let helo_name = &call.identity.helo_name;
         let opened = Session::open(stream, helo_name, greeting, call.patience, stage).await;
+        // Any answer at all counts, but not that of a route, which may lead elsewhere than out of port 25.
         let greeted =
             *stage > Stage::Banner || matches!(opened, Err(Failure::Refused(Stage::Banner, _)));
         if greeted && !call.by_route {
