@@ -36,7 +36,7 @@ struct Sites {
     sessions: Family<Site, Gauge>,
     idle: Family<Site, Gauge>,
     waiting: Family<Site, Gauge>,
-    interval_ms: Family<Site, Gauge>,
+    interval: Family<Site, Gauge<f64, AtomicU64>>,
     lowered_since: Family<Site, Gauge>,
     refused_last_hour: Family<Site, Gauge>,
     sessions_opened: Family<Site, Gauge>,
@@ -52,11 +52,6 @@ impl Sites {
             ("operator_idle_sessions", "Idle sessions", &self.idle),
             ("operator_waiting", "Probes that wait for a session", &self.waiting),
             (
-                "operator_session_interval_ms",
-                "Milliseconds from one new session to the next",
-                &self.interval_ms,
-            ),
-            (
                 "operator_lowered_since",
                 "Unix time since which the rate is lowered, or 0",
                 &self.lowered_since,
@@ -69,10 +64,17 @@ impl Sites {
             ("operator_sessions_opened", "Sessions opened since the start", &self.sessions_opened),
             ("operator_recipients", "Recipients asked about since the start", &self.recipients),
             ("operator_refused", "Recipients refused since the start", &self.refused),
-            ("operator_refusals_of_us", "Refusals of us since the start", &self.refusals_of_us),
+            (
+                "operator_refused_sender",
+                "Refusals of our address since the start",
+                &self.refusals_of_us,
+            ),
         ] {
             registry.register(name, help, family.clone());
         }
+        let help = "Time from one new session to the next";
+        let interval = self.interval.clone();
+        registry.register_with_unit("operator_session_interval", help, Unit::Seconds, interval);
     }
 
     fn show(&self, status: &SiteStatus) {
@@ -83,7 +85,6 @@ impl Sites {
             (&self.sessions, count(status.sessions)),
             (&self.idle, count(status.idle)),
             (&self.waiting, count(status.waiting)),
-            (&self.interval_ms, total(status.interval_ms)),
             (&self.lowered_since, total(status.lowered_since.unwrap_or_default())),
             (&self.refused_last_hour, count(status.refused_last_hour)),
             (&self.sessions_opened, total(status.sessions_total)),
@@ -93,6 +94,8 @@ impl Sites {
         ] {
             family.get_or_create(&site).set(value);
         }
+        let interval = Duration::from_millis(status.interval_ms).as_secs_f64();
+        self.interval.get_or_create(&site).set(interval);
     }
 }
 
