@@ -8,7 +8,7 @@ use rcpt_shared::{Address, CatchAll, Reason, Stage, Status};
 use tokio::time::timeout;
 
 use super::{
-    client::{Client, HostSession},
+    client::{Client, HostSession, quit_now},
     conversation::{HostPermit, signal},
 };
 use crate::{
@@ -90,7 +90,9 @@ pub(super) fn keep_or_quit(client: &Client, session: HostSession, permit: HostPe
     if client.is_reusable(&session) {
         permit.keep(session);
     } else {
-        tokio::spawn(session.quit());
+        // The permit goes after the session has ended, so that there is never one too many.
+        quit_now(session);
+        drop(permit);
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::FutureExt as _;
 use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Verdict};
 use tokio::time::{Instant, timeout_at};
 
@@ -10,7 +9,7 @@ use super::{
     address_traits::classify,
     attempt::Attempt,
     best_failure::BestFailure,
-    client::{Client, HostSession},
+    client::{Client, HostSession, quit_now},
     host::HostProbe,
     progress::Progress,
     resolver::{Found, Resolver},
@@ -358,12 +357,6 @@ async fn within_own_budget<T>(
             return None;
         }
     }
-}
-
-/// QUIT for a session that is not needed any more, and its end before another is opened in its place.
-/// Nothing is waited for: six octets fit the socket's buffer.
-fn quit_now(session: HostSession) {
-    let _ = session.quit().now_or_never();
 }
 
 fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
