@@ -2,8 +2,8 @@
 
 use crate::{
     cf::{
-        database::Database, in_flight::InFlight, mailer::Mailer, origin::Origins, shield::Shield,
-        verdict_cache::VerdictCache,
+        database::Database, in_flight::InFlight, mailer::Mailer, origin::Origins, recent::Recent,
+        shield::Shield, verdict_cache::VerdictCache,
     },
     config::Config,
     store::refusals::Refusals,
@@ -20,4 +20,6 @@ pub struct App {
     pub origins: Origins,
     pub mailer: Mailer,
     pub shield: Shield,
+    /// Whether the database and the origins answered lately.
+    pub readiness: Recent<(bool, bool)>,
 }

@@ -10,6 +10,7 @@ pub mod mailer;
 pub mod meter;
 pub mod origin;
 mod origin_health;
+pub mod recent;
 mod rendezvous;
 pub mod shield;
 pub mod verdict_cache;

@@ -27,7 +27,7 @@ pub struct Config {
     /// Seconds a lease on the allowance lives unless it is settled before.
     pub lease_ttl: u64,
     /// Milliseconds to wait for a verdict, over all origins together.
-    pub upstream_budget_ms: u32,
+    pub upstream_budget_ms: u64,
     pub cache: CacheTimes,
     pub throttle: Throttle,
 }
@@ -39,6 +39,14 @@ pub struct Throttle {
     pub account: Rule,
     /// Attempts from one network, whatever they are on.
     pub network: Rule,
+    /// Mails to one address that registrations cause.
+    pub registration_mail: Rule,
+    /// Reset links mailed to one address.
+    pub reset_mail: Rule,
+    /// Mails over all, to addresses without a confirmed account.
+    pub all_registration_mails: Rule,
+    /// Reset links over all, to confirmed accounts.
+    pub all_reset_mails: Rule,
 }
 
 /// How long a verdict is served from the cache, in seconds.
@@ -129,12 +137,14 @@ fn is_loopback(rest: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
+/// Its functions are not inlined: each is called for many values, and the Worker's size is limited.
 struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<String>,
     mistakes: Vec<String>,
 }
 
 impl Reader<'_> {
+    #[inline(never)]
     fn text(&mut self, name: &str) -> String {
         let text = (self.value)(name).map(|text| text.trim().to_owned()).unwrap_or_default();
         if text.is_empty() {
@@ -148,6 +158,7 @@ impl Reader<'_> {
         self.check_url(name, text)
     }
 
+    #[inline(never)]
     fn check_url(&mut self, name: &str, text: String) -> String {
         let is_http = text.starts_with("https://") || text.starts_with("http://");
         if !text.is_empty() && !is_http {
@@ -171,31 +182,44 @@ impl Reader<'_> {
     }
 
     /// A verdict that comes when its lease is over cannot be charged.
-    fn check_budget(&mut self, name: &str, budget_ms: u32, lease_ttl: u64) {
-        if u64::from(budget_ms) >= lease_ttl.saturating_mul(1000) {
+    fn check_budget(&mut self, name: &str, budget_ms: u64, lease_ttl: u64) {
+        if budget_ms >= lease_ttl.saturating_mul(1000) {
             self.mistakes.push(format!("{name}: expected less than LEASE_TTL_SECONDS"));
         }
     }
 
     fn throttle(&mut self) -> Throttle {
-        let longest_wait = self.number("THROTTLE_LONGEST_WAIT_SECONDS", 15 * 60, 1, DAY);
-        let forget_after = self.number("THROTTLE_FORGET_SECONDS", DAY, 60, 30 * DAY);
-        let mut rule = |name, free| {
-            let free_attempts = self.number(name, free, 1, 1_000_000_000);
-            Rule { free_attempts, longest_wait, forget_after }
+        let mut rule = |attempts, burst, seconds, interval| Rule {
+            burst: self.number(attempts, burst, 1, 1_000_000_000),
+            interval: self.number(seconds, interval, 1, DAY),
         };
+        // NIST SP 800-63B §3.2.2 asks for no more than 100 failures in a row: these twenty, and then one
+        // every quarter of an hour, are 116 in the first day and 96 in each further one.
+        let account =
+            rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20, "THROTTLE_ACCOUNT_SECONDS", 15 * 60);
+        // An office behind one address; successes are given back.
+        let network = rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100, "THROTTLE_NETWORK_SECONDS", 6);
+        // Together three mails an hour to one address, of which registrations cannot take the last.
+        let registration_mail =
+            rule("REGISTRATION_MAILS_FREE", 2, "REGISTRATION_MAILS_SECONDS", HOUR);
+        let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR);
+        let mut per_day = |name| Rule::per_day(self.number(name, 2_000, 1, 1_000_000_000));
         Throttle {
-            // NIST SP 800-63B §3.2.2 asks for no more than 100 failures in a row; after these twenty,
-            // waits that double to 15 minutes leave about a hundred a day.
-            account: rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20),
-            // An office behind one address; successes are not counted.
-            network: rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100),
+            account,
+            network,
+            registration_mail,
+            reset_mail,
+            all_registration_mails: per_day("REGISTRATION_MAILS_PER_DAY"),
+            all_reset_mails: per_day("RESET_MAILS_PER_DAY"),
         }
     }
 
     /// `None` after a mistake.
+    #[inline(never)]
     fn keys(&mut self, name: &str) -> Option<KeyRing> {
-        let configured = self.text(name);
+        // One of them had a name for one secret before.
+        let earlier = name == "ADDRESS_SECRETS" && (self.value)(name).is_none();
+        let configured = self.text(if earlier { "ADDRESS_SECRET" } else { name });
         let ring = KeyRing::parse(&configured);
         if let Err(error) = &ring
             && !configured.is_empty()
@@ -205,10 +229,8 @@ impl Reader<'_> {
         ring.ok()
     }
 
-    fn number<N>(&mut self, name: &str, default: N, least: N, most: N) -> N
-    where
-        N: std::str::FromStr + PartialOrd + Copy + std::fmt::Display,
-    {
+    #[inline(never)]
+    fn number(&mut self, name: &str, default: u64, least: u64, most: u64) -> u64 {
         let Some(text) = (self.value)(name) else { return default };
         match text.trim().parse() {
             Ok(number) if (least..=most).contains(&number) => number,

@@ -111,14 +111,11 @@ pub enum LimitName {
 }
 
 impl Error {
-    fn plain(
-        status: StatusCode,
-        code: Option<&'static str>,
-        detail: impl Into<Cow<'static, str>>,
-    ) -> Self {
+    #[inline(never)]
+    fn plain(status: StatusCode, code: Option<&'static str>, detail: Cow<'static, str>) -> Self {
         Self {
             status,
-            body: Body::Plain(PlainError { detail: detail.into(), code }),
+            body: Body::Plain(PlainError { detail, code }),
             retry_after: None,
             challenge: Challenge::Session,
             cause: None,
@@ -131,7 +128,7 @@ impl Error {
         code: &'static str,
         detail: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self::plain(status, Some(code), detail)
+        Self::plain(status, Some(code), detail.into())
     }
 
     // --- what the caller did wrong
@@ -142,7 +139,7 @@ impl Error {
 
     pub fn body_too_large(limit: usize) -> Self {
         let detail = format!("The request body is larger than {limit} bytes.");
-        Self::plain(StatusCode::PAYLOAD_TOO_LARGE, None, detail)
+        Self::plain(StatusCode::PAYLOAD_TOO_LARGE, None, detail.into())
     }
 
     pub fn invalid_email(detail: impl Into<Cow<'static, str>>) -> Self {
@@ -249,18 +246,19 @@ impl Error {
     }
 
     /// Too many attempts; `seconds` until the next one is evaluated.
+    #[inline(never)]
     pub fn throttled(seconds: u64) -> Self {
         let detail = format!("Too many attempts. Try again in {seconds} seconds.");
         Self::account(StatusCode::TOO_MANY_REQUESTS, "throttled", detail).after(seconds)
     }
 
     pub fn not_found() -> Self {
-        Self::plain(StatusCode::NOT_FOUND, None, "There is nothing at this path.")
+        Self::plain(StatusCode::NOT_FOUND, None, "There is nothing at this path.".into())
     }
 
     pub fn method_not_allowed() -> Self {
         let detail = "This path does not take this method; the Allow header names those it takes.";
-        Self::plain(StatusCode::METHOD_NOT_ALLOWED, None, detail)
+        Self::plain(StatusCode::METHOD_NOT_ALLOWED, None, detail.into())
     }
 
     /// The daily allowance and the welcome checks are used up.
@@ -302,20 +300,30 @@ impl Error {
     /// No origin gave a verdict; the check is not counted.
     pub fn upstream(cause: impl Into<String>) -> Self {
         let detail = "Upstream error: the validation component did not respond. Retry later.";
-        let error = Self::plain(StatusCode::BAD_GATEWAY, None, detail);
+        let error = Self::plain(StatusCode::BAD_GATEWAY, None, detail.into());
         Self { outcome: "upstream", ..error.after(RETRY_UPSTREAM).because(cause) }
     }
 
     /// Storage, mail or configuration failed; the cause is in the log under the request id.
     pub fn unavailable(cause: impl Into<String>) -> Self {
+        Self::unavailable_because(cause.into())
+    }
+
+    #[inline(never)]
+    fn unavailable_because(cause: String) -> Self {
         let detail = "The service is temporarily unavailable. Retry later.";
-        Self::plain(StatusCode::SERVICE_UNAVAILABLE, Some("unavailable"), detail)
+        Self::plain(StatusCode::SERVICE_UNAVAILABLE, Some("unavailable"), detail.into())
             .after(RETRY_UNAVAILABLE)
             .because(cause)
     }
 
     /// A broken assumption of ours; the cause is in the log under the request id.
     pub fn internal(cause: impl Into<String>) -> Self {
+        Self::internal_because(cause.into())
+    }
+
+    #[inline(never)]
+    fn internal_because(cause: String) -> Self {
         let detail = "Something went wrong on our side.";
         Self::account(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail).because(cause)
     }

@@ -2,18 +2,18 @@
 //!
 //! The rooms, from the roof down; each may name only what stands below it (`rooms.rs` checks it):
 //! `worker` (the runtime's events), `routes` (the operations), `extract` (what a handler receives),
-//! `notices` (mails them), `app` (what the rooms above share), `store` (SQL), the rules, `credentials`, and `cf` (the runtime's
-//! bindings).
+//! `background` (what happens without a request), `app` (what the rooms above share), `store` (SQL), the
+//! rules, `credentials`, and `cf` (the runtime's bindings).
 
 mod account;
 mod app;
+mod background;
 mod cf;
 mod config;
 mod credentials;
 mod error;
 mod extract;
 mod mail;
-mod notices;
 mod quota;
 #[cfg(test)]
 mod rooms;

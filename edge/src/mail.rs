@@ -23,15 +23,22 @@ enum Paragraph {
 const LANGUAGE: &str = "en";
 
 impl Mail {
+    #[inline(never)]
     fn new(subject: &'static str) -> Self {
         Self { subject, paragraphs: Vec::new() }.text("Hello,")
     }
 
-    fn text(mut self, text: impl Into<String>) -> Self {
-        self.paragraphs.push(Paragraph::Text(text.into()));
+    fn text(self, text: impl Into<String>) -> Self {
+        self.paragraph(Paragraph::Text(text.into()))
+    }
+
+    #[inline(never)]
+    fn paragraph(mut self, paragraph: Paragraph) -> Self {
+        self.paragraphs.push(paragraph);
         self
     }
 
+    #[inline(never)]
     fn link(mut self, link: String) -> Self {
         self.paragraphs.push(Paragraph::Link(link));
         self
@@ -109,15 +116,12 @@ pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
 pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your email address")
         .text(format!(
-            "An rcpt account was registered for {recipient} once more. The password of this \
-             registration replaces the one before, and so does this link. To confirm that the address \
-             is yours, open it, choose your password and press the button:"
+            "An rcpt account was registered for {recipient} once more. Its password and this link \
+             replace the ones before. To confirm that the address is yours, open the link, choose \
+             your password and press the button:"
         ))
         .link(token.confirmation_link(portal_url))
-        .text(
-            "The link works once, for 24 hours. If you registered only once, somebody else did too: \
-             choose your own password on that page. If you didn't register at all, ignore this email.",
-        )
+        .text("The link works once, for 24 hours. If you didn't register, ignore this email.")
 }
 
 /// Sent instead of a confirmation when the address has an account already, so that the answer over

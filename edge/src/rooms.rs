@@ -12,7 +12,7 @@ const FLOORS: [&[&str]; 11] = [
     &["config"],
     &["store"],
     &["app"],
-    &["notices"],
+    &["background"],
     &["extract"],
     &["routes"],
 ];

@@ -47,6 +47,7 @@ operations! {
     registration::register,
     registration::verify_email,
     sessions::login,
+    sessions::sign_out,
     sessions::sign_out_everywhere,
     passwords::forgot,
     passwords::reset,

@@ -3,10 +3,11 @@
 //! all of them are [`Error::unavailable`](crate::error::Error::unavailable), when the database fails;
 //! then nothing has changed.
 
-/// Authorises by session: `?1` account, `?2` session version.
+/// Authorises by session: `?1` account, `?2` session.
 macro_rules! in_session {
     () => {
-        "id = ?1 AND session_version = ?2 AND state = 'confirmed'"
+        "id = ?1 AND state = 'confirmed'
+           AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = ?1)"
     };
 }
 
@@ -19,5 +20,6 @@ pub mod passwords;
 pub mod refusals;
 pub mod registrations;
 pub mod rekeying;
+pub mod sessions;
 pub mod throttle;
 pub mod two_factor;

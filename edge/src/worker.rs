@@ -3,7 +3,6 @@
 mod answer;
 mod http;
 mod isolate;
-mod requested;
 
 use worker::{
     Context, Env, ScheduleContext, ScheduledEvent, event,
@@ -12,8 +11,9 @@ use worker::{
 
 use crate::{
     app::App,
+    background::{notices, requested},
     cf::{clock, log},
-    notices, store,
+    store,
 };
 
 #[event(fetch)]

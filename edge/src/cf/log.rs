@@ -9,7 +9,13 @@ pub fn line(entry: &impl Serialize) {
     }
 }
 
+#[derive(Serialize)]
+struct Failure<'a> {
+    event: &'a str,
+    error: String,
+}
+
 /// Writes down a failure of work that no request waits for.
-pub fn failure(event: &str, error: &impl std::fmt::Debug) {
-    line(&serde_json::json!({ "event": event, "error": format!("{error:?}") }));
+pub fn failure(event: &str, error: &dyn std::fmt::Debug) {
+    line(&Failure { event, error: format!("{error:?}") });
 }

@@ -1,29 +1,47 @@
-//! The rate limit binding.
+//! The rate limit bindings: approximate and per data centre, so a shield before any hashing or storage,
+//! and not a counter.
 
 use worker::{Env, RateLimiter};
 
-const BINDING: &str = "SHIELD";
-
-/// The rate limit binding: approximate and per data centre, so a shield before any hashing and not a
-/// counter.
+/// One shield for each kind of caller; the limits are in wrangler.toml.
 #[derive(Debug)]
-pub struct Shield(RateLimiter);
+pub struct Shield {
+    network: RateLimiter,
+    site: RateLimiter,
+    account: RateLimiter,
+}
 
 impl Shield {
+    /// Seconds of every period, as in wrangler.toml.
+    pub const PERIOD: u64 = 60;
+
     /// # Errors
-    /// The runtime's, when the binding is missing.
+    /// The runtime's, when a binding is missing.
     pub fn new(env: &Env) -> worker::Result<Self> {
-        env.rate_limiter(BINDING).map(Self)
+        Ok(Self {
+            network: env.rate_limiter("SHIELD")?,
+            site: env.rate_limiter("SHIELD_SITE")?,
+            account: env.rate_limiter("SHIELD_ACCOUNT")?,
+        })
     }
 
-    /// Whether one more request under this key is let through. A shield that fails lets through: the
-    /// exact throttles stand behind it.
-    pub async fn admits(&self, key: &str) -> bool {
-        self.0.limit(key.to_owned()).await.map_or(true, |outcome| outcome.success)
+    /// Whether one more anonymous request from this network is let through, and from the site (/48) that
+    /// an IPv6 network belongs to.
+    pub async fn admits_network(&self, network: &str, site: Option<&str>) -> bool {
+        let is_admitted = admits(&self.network, network).await;
+        match site.filter(|_| is_admitted) {
+            Some(site) => admits(&self.site, site).await,
+            None => is_admitted,
+        }
     }
 
-    /// Seconds of its period, as in wrangler.toml.
-    pub const fn period(&self) -> u64 {
-        60
+    /// Whether one more request on behalf of this account is let through.
+    pub async fn admits_account(&self, account: &str) -> bool {
+        admits(&self.account, account).await
     }
+}
+
+/// A shield that fails lets through: the exact throttles stand behind it.
+async fn admits(shield: &RateLimiter, key: &str) -> bool {
+    shield.limit(key.to_owned()).await.map_or(true, |outcome| outcome.success)
 }

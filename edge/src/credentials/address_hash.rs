@@ -54,6 +54,7 @@ pub fn of_network(secrets: &KeyRing, network: &str) -> String {
     keyed(secrets.signing_mac(), "network", network)
 }
 
+#[inline(never)]
 fn keyed(mut mac: Hmac<Sha256>, purpose: &str, address: &str) -> String {
     mac.update(purpose.as_bytes());
     mac.update(b"\0");

@@ -46,6 +46,7 @@ impl fmt::Debug for MailedToken {
 
 impl TokenHash {
     /// The hash of whatever was presented. A plain hash is enough: 256 random bits are not guessed.
+    #[inline(never)]
     pub fn of(presented: &str) -> Self {
         Self(hex::encode(Sha256::digest(presented)))
     }

@@ -62,6 +62,8 @@ fn resembles(password: &str, address: &AccountAddress) -> bool {
 ///
 /// # Errors
 /// [`Error::internal`].
+// Called from several places, each of which would carry a copy.
+#[inline(never)]
 pub fn hash(password: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, Error> {
     argon2id()?
         .hash_password_with_salt(password.expose_secret().as_bytes(), &salt)

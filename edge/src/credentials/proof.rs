@@ -1,6 +1,9 @@
 //! What a genuine credential says: whose it is, of which kind, and which of the account's successive ones.
 
-use super::{api_key::KeyIdentity, session::Session};
+use super::{
+    api_key::KeyIdentity,
+    session::{Session, SessionId},
+};
 use crate::{account::AccountId, error::Error};
 
 /// A caller with a genuine API key or session token.
@@ -10,11 +13,12 @@ pub struct Caller {
     pub proof: Proof,
 }
 
-/// What the caller showed, with the version that must still be the account's.
+/// What the caller showed: the key, whose version must still be the account's, or the session, which must
+/// still live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Proof {
     Key { version: u32 },
-    Session { version: u32 },
+    Session { id: SessionId },
 }
 
 impl From<KeyIdentity> for Caller {
@@ -25,7 +29,7 @@ impl From<KeyIdentity> for Caller {
 
 impl From<Session> for Caller {
     fn from(session: Session) -> Self {
-        Self { account: session.account, proof: Proof::Session { version: session.version } }
+        Self { account: session.account, proof: Proof::Session { id: session.id } }
     }
 }
 
@@ -35,13 +39,6 @@ impl Proof {
         match self {
             Self::Key { .. } => "key",
             Self::Session { .. } => "session",
-        }
-    }
-
-    /// The version of the key or of the session.
-    pub const fn version(self) -> u32 {
-        match self {
-            Self::Key { version } | Self::Session { version } => version,
         }
     }
 

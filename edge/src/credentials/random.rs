@@ -15,7 +15,8 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
 /// A fresh 128-bit identifier, 32 hexadecimal digits: request ids, leases, `jti`.
 ///
 /// # Errors
-/// As [`bytes`].
+/// [`Error::internal`] when the runtime has none to give.
+#[inline(never)]
 pub fn identifier() -> Result<String, Error> {
     bytes::<16>().map(hex::encode)
 }

@@ -1,4 +1,6 @@
-//! Portal sessions: HS256 JWTs that name the account and its session version.
+//! Portal sessions: HS256 JWTs that name the account and the session.
+
+use std::fmt;
 
 use rcpt_shared::{
     KeyRing,
@@ -10,12 +12,41 @@ use crate::account::AccountId;
 
 const PURPOSE: Purpose = Purpose { issuer: "rcpt", audience: "portal" };
 
-/// What a genuine session token says. Whether the version is still the account's own is the
-/// database's to say, on every call.
+/// Names a session: 128 random bits, shown as 32 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SessionId(u128);
+
+impl SessionId {
+    pub const fn from_random(bytes: [u8; 16]) -> Self {
+        Self(u128::from_be_bytes(bytes))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let plain = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        plain.then(|| u128::from_str_radix(text, 16).ok().map(Self))?
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// What a genuine session token says. Whether the session still lives is the database's to say, on every
+/// call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Session {
     pub account: AccountId,
-    pub version: u32,
+    pub id: SessionId,
+}
+
+impl Session {
+    /// Account and session as texts, for SQL.
+    #[inline(never)]
+    pub fn texts(self) -> (String, String) {
+        (self.account.to_string(), self.id.to_string())
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -26,8 +57,6 @@ struct Claims {
     iat: u64,
     exp: u64,
     jti: String,
-    /// Session version.
-    ver: u32,
 }
 
 impl Timed for Claims {
@@ -44,21 +73,14 @@ impl Timed for Claims {
 ///
 /// # Errors
 /// [`InvalidToken`] when the claims do not serialise.
-pub fn issue(
-    keys: &KeyRing,
-    identity: Session,
-    jti: String,
-    now: u64,
-    ttl: u64,
-) -> Result<String, InvalidToken> {
+pub fn issue(keys: &KeyRing, session: Session, now: u64, ttl: u64) -> Result<String, InvalidToken> {
     let claims = Claims {
         iss: PURPOSE.issuer.to_owned(),
         aud: PURPOSE.audience.to_owned(),
-        sub: identity.account.to_string(),
+        sub: session.account.to_string(),
         iat: now,
         exp: now.saturating_add(ttl),
-        jti,
-        ver: identity.version,
+        jti: session.id.to_string(),
     };
     jwt::sign(keys, &claims)
 }
@@ -70,17 +92,19 @@ pub fn issue(
 pub fn verify(keys: &KeyRing, token: &str, now: u64) -> Result<Session, InvalidToken> {
     let claims: Claims = jwt::verify(keys, PURPOSE, token, now)?;
     let account = AccountId::parse(&claims.sub).ok_or(InvalidToken)?;
-    Ok(Session { account, version: claims.ver })
+    let id = SessionId::parse(&claims.jti).ok_or(InvalidToken)?;
+    Ok(Session { account, id })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Session, issue, verify};
+    use super::{Session, SessionId, issue, verify};
     use crate::account::AccountId;
     use rcpt_shared::{KeyRing, Ticket};
 
     const NOW: u64 = 1_790_000_000;
-    const IDENTITY: Session = Session { account: AccountId::from_u64(42), version: 3 };
+    const SESSION: Session =
+        Session { account: AccountId::from_u64(42), id: SessionId::from_random([7; 16]) };
 
     fn keys() -> KeyRing {
         KeyRing::parse(&format!("s1:{}", "s".repeat(43))).unwrap()
@@ -88,8 +112,8 @@ mod tests {
 
     #[test]
     fn a_session_holds_until_it_expires() {
-        let token = issue(&keys(), IDENTITY, "j".into(), NOW, 60).unwrap();
-        assert_eq!(verify(&keys(), &token, NOW + 59), Ok(IDENTITY));
+        let token = issue(&keys(), SESSION, NOW, 60).unwrap();
+        assert_eq!(verify(&keys(), &token, NOW + 59), Ok(SESSION));
         assert!(verify(&keys(), &token, NOW + 60).is_err());
     }
 
@@ -97,7 +121,7 @@ mod tests {
     fn a_ticket_is_not_a_session_even_under_the_same_secret() {
         let ticket = Ticket::issue(&keys(), "r", b"", NOW).unwrap();
         assert!(verify(&keys(), &ticket, NOW).is_err());
-        let session = issue(&keys(), IDENTITY, "j".into(), NOW, 60).unwrap();
+        let session = issue(&keys(), SESSION, NOW, 60).unwrap();
         assert!(Ticket::check(&keys(), &session, b"", NOW).is_err());
     }
 }

@@ -175,6 +175,8 @@ mod tests {
         let sealed = TotpSecret::from_random(RFC).seal(&keys("a", "w"), ACCOUNT, [9; 12]).unwrap();
         let opened = TotpSecret::open(&keys("a", "w"), ACCOUNT, &sealed).unwrap();
         assert_eq!(opened.step_of("287082", 59), Some(1));
+        assert!(!TotpSecret::is_outdated(&keys("a", "w"), &sealed));
+        assert!(TotpSecret::is_outdated(&keys("b", "w"), &sealed));
         let other = AccountId::from_u64(8);
         assert!(TotpSecret::open(&keys("a", "w"), other, &sealed).is_err());
         assert!(TotpSecret::open(&keys("a", "0"), ACCOUNT, &sealed).is_err());

@@ -10,8 +10,9 @@ use axum::{
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{
+    account::AccountId,
     app::App,
-    cf::clock,
+    cf::{clock, shield::Shield},
     config::Config,
     credentials::{
         api_key::ApiKey,
@@ -51,6 +52,19 @@ fn identify(config: &Config, headers: &HeaderMap, now: u64) -> Result<Caller, Er
     session(config, headers, now).ok_or_else(Error::missing_api_key)?.map(Caller::from)
 }
 
+/// Shields the storage from an account that asks too often. Checks have their own limits, which cost
+/// no round trip either (`store/refusals.rs`).
+///
+/// # Errors
+/// [`Error::throttled`].
+pub async fn shield(app: &App, account: AccountId) -> Result<(), Error> {
+    if app.shield.admits_account(&account.to_string()).await {
+        Ok(())
+    } else {
+        Err(Error::throttled(Shield::PERIOD))
+    }
+}
+
 impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = Error;
 
@@ -59,12 +73,15 @@ impl FromRequestParts<Arc<App>> for Caller {
     }
 }
 
-/// A session; an API key does not do.
+/// A session that has passed the shield of its account; an API key does not do.
 impl FromRequestParts<Arc<App>> for Session {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
-        session(&app.config, &parts.headers, clock::now()).ok_or_else(Error::missing_session)?
+        let session = session(&app.config, &parts.headers, clock::now());
+        let session = session.ok_or_else(Error::missing_session)??;
+        shield(app, session.account).await?;
+        Ok(session)
     }
 }
 
@@ -79,7 +96,7 @@ mod tests {
         credentials::{
             api_key::{ApiKey, KeyIdentity},
             proof::Proof,
-            session::{self, Session},
+            session::{self, Session, SessionId},
         },
     };
     use secrecy::ExposeSecret as _;
@@ -112,8 +129,9 @@ mod tests {
         let config = config();
         let identity = KeyIdentity { account: ACCOUNT, version: 3 };
         let key = ApiKey::derive(&config.api_key_secrets, identity).into_text();
-        let session = Session { account: ACCOUNT, version: 5 };
-        let token = session::issue(&config.session_secrets, session, "j".into(), NOW, 60).unwrap();
+        let id = SessionId::from_random([5; 16]);
+        let session = Session { account: ACCOUNT, id };
+        let token = session::issue(&config.session_secrets, session, NOW, 60).unwrap();
         let authorization = ("authorization", format!("Bearer {token}"));
         let both = headers(&[(API_KEY_HEADER, key), authorization.clone()]);
         let proof =
@@ -121,7 +139,7 @@ mod tests {
         assert_eq!(proof(&both), Some(Proof::Key { version: 3 }));
         assert_eq!(
             proof(&headers(std::slice::from_ref(&authorization))),
-            Some(Proof::Session { version: 5 })
+            Some(Proof::Session { id })
         );
         assert_eq!(proof(&headers(&[(API_KEY_HEADER, "junk".into()), authorization])), None);
         assert_eq!(proof(&headers(&[])), None);

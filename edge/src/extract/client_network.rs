@@ -1,4 +1,4 @@
-//! Where a request comes from, for throttling only: a keyed hash of the client's network.
+//! Where a request comes from, for shields and throttles only: keyed hashes of the client's network.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -6,18 +6,17 @@ use axum::{extract::FromRequestParts, http::request::Parts};
 
 use crate::{
     app::App,
-    cf::clock,
+    cf::{clock, shield::Shield},
     credentials::{address_hash, random},
     error::Error,
     store,
-    throttle::{Key, Rule, network_of},
+    throttle::{Key, network_of, site_of},
 };
 
-/// The network of the client.
+/// The network of a client that has passed the shield: every handler without credentials takes one, and
+/// so touches no storage for a client that asks too often.
 #[derive(Debug, Clone)]
-pub struct ClientNetwork {
-    network: Key,
-}
+pub struct ClientNetwork(Key);
 
 /// Set by Cloudflare on every request; a client cannot set it.
 pub const HEADER: &str = "cf-connecting-ip";
@@ -27,42 +26,38 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let address = parts.headers.get(HEADER).and_then(|value| value.to_str().ok());
-        let network = address.and_then(|text| text.parse::<IpAddr>().ok()).map(network_of);
+        let address = address.and_then(|text| text.parse::<IpAddr>().ok());
+        let hash = |network: &str| address_hash::of_network(&app.config.address_secrets, network);
         // Without the header there is no telling clients apart: they share one key.
-        let network = network.unwrap_or_default();
-        let hash = address_hash::of_network(&app.config.address_secrets, &network);
-        Ok(Self { network: Key::network(&hash) })
+        let network = hash(&address.map(network_of).unwrap_or_default());
+        let site = address.and_then(site_of).map(|site| hash(&site));
+        if app.shield.admits_network(&network, site.as_deref()).await {
+            Ok(Self(Key::network(&network)))
+        } else {
+            Err(Error::throttled(Shield::PERIOD))
+        }
     }
 }
 
 impl ClientNetwork {
-    /// Lets an attempt through that costs us a hash: past what [`Self::pass`] checks and past the wait
-    /// under `key`, all of it counted.
+    /// Its key, under which attempts that cost us something are counted.
+    pub const fn key(&self) -> &Key {
+        &self.0
+    }
+
+    /// Lets an attempt through that costs us a hash: past the network's throttle and the one of `key`,
+    /// all of it counted.
     ///
     /// # Errors
     /// [`Error::throttled`] with the seconds to wait.
     pub async fn attempt(&self, app: &App, key: Key) -> Result<Attempt, Error> {
-        self.admit(app, &[(key.clone(), app.config.throttle.account)]).await?;
-        Ok(Attempt { network: self.network.clone(), key })
-    }
-
-    /// Lets an attempt through as far as the client's network is concerned: past the runtime's own
-    /// limiter, which costs nothing, then past this network's wait, which is counted.
-    ///
-    /// # Errors
-    /// [`Error::throttled`] with the seconds to wait.
-    pub async fn pass(&self, app: &App) -> Result<(), Error> {
-        self.admit(app, &[]).await
-    }
-
-    async fn admit(&self, app: &App, keys: &[(Key, Rule)]) -> Result<(), Error> {
-        if !app.shield.admits(self.network.as_str()).await {
-            return Err(Error::throttled(app.shield.period()));
-        }
-        let network = (self.network.clone(), app.config.throttle.network);
-        let keys = [&[network], keys].concat();
+        let throttle = &app.config.throttle;
+        let keys = [(self.0.clone(), throttle.network), (key.clone(), throttle.account)];
         let attempt = random::identifier()?;
-        store::throttle::admit(&app.database, &keys, &attempt, clock::now()).await?.or_throttled()
+        let admission =
+            store::throttle::admit(&app.database, &keys, &attempt, clock::now()).await?;
+        admission.or_throttled()?;
+        Ok(Attempt { network: self.0.clone(), key })
     }
 }
 
@@ -79,7 +74,7 @@ impl Attempt {
     /// # Errors
     /// [`Error::unavailable`] when the database fails.
     pub async fn succeeded(&self, app: &App) -> Result<(), Error> {
-        let now = clock::now();
-        store::throttle::succeeded(&app.database, &[&self.key], &[&self.network], now).await
+        let network = (&self.network, app.config.throttle.network);
+        store::throttle::succeeded(&app.database, &[&self.key], &[network]).await
     }
 }

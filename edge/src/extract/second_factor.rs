@@ -8,10 +8,11 @@ use secrecy::{ExposeSecret, SecretString};
 use super::request::RequestContext;
 use crate::{
     app::App,
+    background::notices,
     cf::clock,
     credentials::{random, recovery_code::RecoveryCode, totp::TotpSecret},
     error::Error,
-    notices, store,
+    store,
     store::accounts::Account,
     throttle::Key,
 };
@@ -55,7 +56,7 @@ impl<'a> Challenge<'a> {
         if !accepted {
             return Err(Error::totp_invalid(self.status));
         }
-        store::throttle::succeeded(&app.database, &[&self.key], &[], now).await
+        store::throttle::succeeded(&app.database, &[&self.key], &[]).await
     }
 
     async fn use_totp(&self, app: &App, sealed: &str, code: &str, now: u64) -> Result<bool, Error> {

@@ -38,6 +38,7 @@ pub struct Account {
     responses(
         (status = 200, description = "The account", body = Account),
         (status = 401, description = "No valid session", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -65,9 +66,8 @@ pub struct Deletion {
 
 /// Delete the account
 ///
-/// Removes everything that belongs to it. The API key and every session end with it. A keyed hash of
-/// the address stays for 30 days, with the number of checks used, so that registering again gives no
-/// fresh allowance.
+/// Removes everything that belongs to it and ends its key and sessions. What it has used is remembered
+/// for 30 days under a keyed hash of the address: registering again renews nothing.
 #[utoipa::path(
     delete, path = "/v1/me", tag = "Account", operation_id = "deleteAccount",
     request_body = Deletion,

@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 
 use crate::{
     app::App,
+    background::notices,
     credentials::api_key::{ApiKey, KeyIdentity},
     error::{Error, PlainError},
     extract::{json_body::JsonBody, member::Member, request::RequestContext},
-    notices,
     store::accounts,
 };
 

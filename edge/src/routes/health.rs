@@ -11,10 +11,14 @@ use axum::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{app::App, store::housekeeping};
+use crate::{app::App, cf::clock, store::housekeeping};
 
 /// Milliseconds an origin has to answer its health check.
 const ORIGIN_TIMEOUT_MS: u32 = 2_000;
+
+/// Milliseconds for which readiness is known: however often it is asked for, an isolate looks no more
+/// than once in this time.
+const READINESS_MS: u64 = 2_000;
 
 /// Answer of `GET /health`.
 #[derive(Debug, Serialize, ToSchema)]
@@ -65,8 +69,16 @@ pub async fn live() -> Json<Health> {
 )]
 // The Worker can do its job: the database and at least one origin answer.
 pub async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Readiness>) {
-    let database = housekeeping::ping(&app.database).await.is_ok();
-    let origins = app.origins.is_any_alive(ORIGIN_TIMEOUT_MS).await;
+    let known = app.readiness.get(clock::now_ms(), READINESS_MS);
+    let (database, origins) = match known {
+        Some(known) => known,
+        None => {
+            let database = housekeeping::ping(&app.database).await.is_ok();
+            let origins = app.origins.is_any_alive(ORIGIN_TIMEOUT_MS).await;
+            app.readiness.set(clock::now_ms(), (database, origins));
+            (database, origins)
+        }
+    };
     let ready = database && origins;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let readiness = Readiness {

@@ -7,23 +7,25 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{registration::account_address, sessions::SessionCredentials};
+use super::{
+    registration::{account_address, check_new_password},
+    sessions::{SessionCredentials, new_session},
+};
 use crate::{
-    account::AccountAddress,
     app::App,
-    cf::clock,
+    background::notices,
+    cf::{clock, log},
     credentials::{
         address_hash::AccountHash,
         mailed_token::{MailedToken, RESET_TTL, TokenHash},
         password, random,
-        session::Session,
     },
     error::{Error, PlainError},
     extract::{
-        client_network::ClientNetwork, json_body::JsonBody, member::Member,
+        client_network::ClientNetwork, device::Device, json_body::JsonBody, member::Member,
         request::RequestContext, second_factor::Challenge,
     },
-    mail, notices,
+    mail,
     store::{
         accounts,
         mailed_tokens::{self, NewToken, Purpose},
@@ -56,18 +58,17 @@ pub struct ResetMailed {
     ),
 )]
 // The same answer, after the same work and one mail either way, whether or not the address has an
-// account (docs/trust.md, A1). Asking too often for one address gives the same answer and no further
-// mail: the last link goes on working, so that a stranger who asks again and again cannot keep its
-// owner out (A3).
+// account (docs/trust.md, A1). No throttle of a network stands before it: it is the way out of them.
+// Asking too often for one address gives the same answer and no further mail: the last link goes on
+// working, so that a stranger who asks again and again cannot keep its owner out (A3).
 pub async fn forgot(
     State(app): State<Arc<App>>,
-    client: ClientNetwork,
+    _shielded: ClientNetwork,
     JsonBody(body): JsonBody<Forgotten>,
 ) -> Result<Json<ResetMailed>, Error> {
     let address = account_address(&body.email)?;
-    client.pass(&app).await?;
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
-    let keys = [(Key::reset_mail(address_hash.as_str()), app.config.throttle.account)];
+    let keys = [(Key::reset_mail(address_hash.as_str()), app.config.throttle.reset_mail)];
     let now = clock::now();
     let admission = throttle::admit(&app.database, &keys, &random::identifier()?, now).await?;
     if admission == Admission::Admitted {
@@ -92,11 +93,29 @@ async fn mail_reset_link(
     };
     let previous = mailed_tokens::store_reset(&app.database, address_hash, &stored).await?;
     let portal_url = &app.config.portal_url;
-    let (to, mail) = match &previous {
-        Some(link) => (link.email.as_str(), mail::reset(&link.email, portal_url, &token)),
-        None => (recipient, mail::no_account(recipient, portal_url)),
+    let throttle = &app.config.throttle;
+    let (to, mail, budget) = match &previous {
+        Some(link) => (
+            link.email.as_str(),
+            mail::reset(&link.email, portal_url, &token),
+            (Key::all_reset_mails(), throttle.all_reset_mails),
+        ),
+        None => (
+            recipient,
+            mail::no_account(recipient, portal_url),
+            (Key::all_registration_mails(), throttle.all_registration_mails),
+        ),
     };
-    let sent = app.mailer.send(mail.to(to)).await;
+    let attempt = random::identifier()?;
+    let admission = throttle::admit(&app.database, &[budget], &attempt, now).await?;
+    // Answered all the same: which budget is used up would tell whether there is an account.
+    let sent = match admission {
+        Admission::Admitted => app.mailer.send(mail.to(to)).await,
+        Admission::Wait { .. } => {
+            log::failure("mail", &"a budget is used up");
+            Ok(())
+        }
+    };
     if sent.is_err()
         && let Some(previous) = &previous
     {
@@ -136,6 +155,8 @@ pub struct Reset {
 pub async fn reset(
     State(app): State<Arc<App>>,
     context: RequestContext,
+    _shielded: ClientNetwork,
+    device: Device,
     JsonBody(body): JsonBody<Reset>,
 ) -> Result<Json<SessionCredentials>, Error> {
     let token = TokenHash::of(body.token.expose_secret());
@@ -145,14 +166,15 @@ pub async fn reset(
     let challenge = Challenge::new(&account, Key::reset(token.as_str()), StatusCode::UNAUTHORIZED);
     challenge.meet(&app, &context, body.totp_code.as_ref()).await?;
     let hash = password::hash(&body.password, random::bytes()?)?;
-    let version = passwords::reset(&app.database, &token, &hash, clock::now()).await?;
-    let version = version.ok_or_else(Error::invalid_reset_token)?;
+    let session = new_session(&app, account.id, device)?;
+    if !passwords::reset(&app.database, &token, &hash, &session, clock::now()).await? {
+        return Err(Error::invalid_reset_token());
+    }
     notices::soon(&app, &context.deferred, account.id);
     let waits = [Key::sign_in(&account.address_hash), Key::code(account.id)];
     let [sign_in, code] = &waits;
-    throttle::succeeded(&app.database, &[sign_in, code], &[], clock::now()).await?;
-    let session = Session { account: account.id, version };
-    SessionCredentials::issue(&app, session, account.key_version, account.email)
+    throttle::succeeded(&app.database, &[sign_in, code], &[]).await?;
+    SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
 /// Body of `PUT /auth/password`.
@@ -184,21 +206,18 @@ pub async fn change(
     context: RequestContext,
     member: Member,
     client: ClientNetwork,
+    device: Device,
     JsonBody(body): JsonBody<Change>,
 ) -> Result<Json<SessionCredentials>, Error> {
     check_new_password(&body.new_password, &member.account.email)?;
     member.check_password(&app, &client, &body.current_password).await?;
     let hash = password::hash(&body.new_password, random::bytes()?)?;
     let Member { session, account } = member;
-    let version = passwords::change(&app.database, session, &account.password_hash, &hash).await?;
-    let version = version.ok_or_else(Error::invalid_session)?;
+    let new = new_session(&app, account.id, device)?;
+    let current = &account.password_hash;
+    if !passwords::change(&app.database, session, current, &hash, &new).await? {
+        return Err(Error::invalid_session());
+    }
     notices::soon(&app, &context.deferred, account.id);
-    let session = Session { account: account.id, version };
-    SessionCredentials::issue(&app, session, account.key_version, account.email)
-}
-
-fn check_new_password(password: &SecretString, email: &str) -> Result<(), Error> {
-    let address = AccountAddress::parse(email)
-        .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
-    password::check_rules(password, &address).map_err(Error::invalid_password)
+    SessionCredentials::of(&app, &new, account.key_version, account.email)
 }

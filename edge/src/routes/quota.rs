@@ -9,6 +9,7 @@ use crate::{
     cf::clock,
     credentials::proof::Caller,
     error::{Error, PlainError},
+    extract::caller::shield,
     quota::{Day, QuotaReport},
     store::ledger,
 };
@@ -19,6 +20,7 @@ use crate::{
     responses(
         (status = 200, description = "The report", body = QuotaReport),
         (status = 401, description = "No valid key or session", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]
@@ -26,6 +28,7 @@ pub async fn report(
     State(app): State<Arc<App>>,
     caller: Caller,
 ) -> Result<Json<QuotaReport>, Error> {
+    shield(&app, caller.account).await?;
     let now = clock::now();
     let usage = ledger::usage(&app.database, caller, now).await?;
     let usage = usage.ok_or_else(|| caller.proof.refused())?;

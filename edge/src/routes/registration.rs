@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::sessions::SessionCredentials;
+use super::sessions::{SessionCredentials, new_session};
 use crate::{
     account::{AccountAddress, AccountId},
     app::App,
@@ -16,14 +16,14 @@ use crate::{
         address_hash::AccountHash,
         mailed_token::{CONFIRMATION_TTL, MailedToken, TokenHash},
         password, random,
-        session::Session,
     },
     error::{Error, PlainError},
-    extract::{client_network::ClientNetwork, json_body::JsonBody},
-    mail,
+    extract::{client_network::ClientNetwork, device::Device, json_body::JsonBody},
+    mail, store,
     store::{
         mailed_tokens::{NewToken, Purpose},
         registrations::{self, Registered, Registration},
+        throttle::Admission,
     },
     throttle::Key,
 };
@@ -47,8 +47,9 @@ pub struct RegistrationResult {
 
 /// Register
 ///
-/// Mails a confirmation link, valid for 24 hours and once. Registering again before confirmation
-/// replaces the password and the link.
+/// Mails a confirmation link that works once, for 24 hours. Registering again before confirmation
+/// replaces the password and the link, at most twice an hour; after that the answer is the same and
+/// nothing changes.
 #[utoipa::path(
     post, path = "/v1/auth/register", tag = "Account", operation_id = "register",
     request_body = Credentials,
@@ -67,14 +68,51 @@ pub async fn register(
     let address = account_address(&body.email)?;
     password::check_rules(&body.password, &address).map_err(Error::invalid_password)?;
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
-    client.attempt(&app, Key::registration(address_hash.as_str())).await?;
+    let password_hash = password::hash(&body.password, random::bytes()?)?;
+    if may_mail(&app, &client, address_hash.as_str()).await? {
+        store_and_mail(&app, &address, address_hash, password_hash).await?;
+    }
+    let result = RegistrationResult {
+        email: address.as_given().to_owned(),
+        verification_required: true,
+        message: "Check your email: open the link in it within 24 hours to confirm your address.",
+    };
+    Ok((StatusCode::CREATED, Json(result)))
+}
+
+/// Counts a registration. `false` when the address has had its mails of this hour: the answer is then the
+/// same, and neither the password nor the link changes.
+async fn may_mail(app: &App, client: &ClientNetwork, address_hash: &str) -> Result<bool, Error> {
+    let throttle = &app.config.throttle;
+    let keys = [
+        (client.key().clone(), throttle.network),
+        (Key::registration_mail(address_hash), throttle.registration_mail),
+        (Key::all_registration_mails(), throttle.all_registration_mails),
+    ];
+    let now = clock::now();
+    match store::throttle::admit(&app.database, &keys, &random::identifier()?, now).await? {
+        Admission::Admitted => Ok(true),
+        Admission::Wait { index: 0, seconds } => Err(Error::throttled(seconds)),
+        Admission::Wait { index: 1, .. } => Ok(false),
+        Admission::Wait { .. } => {
+            Err(Error::unavailable("mail: the budget of registrations is used up"))
+        }
+    }
+}
+
+async fn store_and_mail(
+    app: &App,
+    address: &AccountAddress,
+    address_hash: AccountHash,
+    password_hash: String,
+) -> Result<(), Error> {
     let now = clock::now();
     let token = MailedToken::from_random(random::bytes()?);
     let registration = Registration {
         id: AccountId::from_u64(u64::from_be_bytes(random::bytes()?)),
         address_hash,
         email: address.as_given().to_owned(),
-        password_hash: password::hash(&body.password, random::bytes()?)?,
+        password_hash,
         token: NewToken {
             purpose: Purpose::Confirm,
             hash: token.hash(),
@@ -95,18 +133,14 @@ pub async fn register(
         registrations::unregister(&app.database, &registration, registered).await?;
         return Err(error);
     }
-    let result = RegistrationResult {
-        email: registration.email,
-        verification_required: true,
-        message: "Check your email: open the link in it within 24 hours to confirm your address.",
-    };
-    Ok((StatusCode::CREATED, Json(result)))
+    Ok(())
 }
 
 /// Reads the address of an account.
 ///
 /// # Errors
 /// [`Error::invalid_email`] that says what is wrong with it.
+#[inline(never)]
 pub fn account_address(email: &str) -> Result<AccountAddress, Error> {
     AccountAddress::parse(email)
         .map_err(|error| Error::invalid_email(format!("This is not an email address: {error}.")))
@@ -118,6 +152,10 @@ pub struct Confirmation {
     /// The token from the mailed link.
     #[schema(value_type = String)]
     token: SecretString,
+    /// Becomes the account's password.
+    // Asked for here, a click on the link does not confirm a password that somebody else chose.
+    #[schema(value_type = Option<String>, min_length = 8, max_length = 128)]
+    password: Option<SecretString>,
 }
 
 /// Confirm an address
@@ -126,17 +164,51 @@ pub struct Confirmation {
     request_body = Confirmation,
     responses(
         (status = 200, description = "Confirmed and signed in", body = SessionCredentials),
-        (status = 400, description = "Unknown, used, replaced or expired token", body = PlainError),
+        (status = 400, description = "Unknown, used, replaced or expired token, or a password that breaks a rule; then the link still works", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
     ),
 )]
 // Only POST consumes the token: mail scanners follow links.
 pub async fn verify_email(
     State(app): State<Arc<App>>,
+    _shielded: ClientNetwork,
+    device: Device,
     JsonBody(body): JsonBody<Confirmation>,
 ) -> Result<Json<SessionCredentials>, Error> {
     let token = TokenHash::of(body.token.expose_secret());
-    let confirmed = registrations::confirm(&app.database, &token, clock::now()).await?;
+    let password_hash = match &body.password {
+        Some(password) => Some(new_password(&app, &token, password).await?),
+        None => None,
+    };
+    let hash = password_hash.as_deref();
+    let confirmed = registrations::confirm(&app.database, &token, hash, clock::now()).await?;
     let account = confirmed.ok_or_else(Error::invalid_confirmation_token)?;
-    let session = Session { account: account.id, version: account.session_version };
-    SessionCredentials::issue(&app, session, account.key_version, account.email)
+    let session = new_session(&app, account.id, device)?;
+    // An account that was closed or changed in the same moment has no session.
+    if !store::sessions::start(&app.database, &session, &account.password_hash).await? {
+        return Err(Error::invalid_confirmation_token());
+    }
+    SessionCredentials::of(&app, &session, account.key_version, account.email)
+}
+
+async fn new_password(
+    app: &App,
+    token: &TokenHash,
+    password: &SecretString,
+) -> Result<String, Error> {
+    let email = registrations::address_of(&app.database, token, clock::now()).await?;
+    let email = email.ok_or_else(Error::invalid_confirmation_token)?;
+    check_new_password(password, &email)?;
+    password::hash(password, random::bytes()?)
+}
+
+/// Checks a password for the account of a stored address.
+///
+/// # Errors
+/// [`Error::invalid_password`] with the rule that it breaks.
+#[inline(never)]
+pub fn check_new_password(password: &SecretString, email: &str) -> Result<(), Error> {
+    let address = AccountAddress::parse(email)
+        .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
+    password::check_rules(password, &address).map_err(Error::invalid_password)
 }

@@ -8,23 +8,25 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    account::{AccountAddress, AccountState},
+    account::{AccountAddress, AccountId, AccountState},
     app::App,
     cf::clock,
     credentials::{
         address_hash::AccountHash,
         api_key::{ApiKey, KeyIdentity},
         password, random,
-        session::{self, Session},
+        session::{self, Session, SessionId},
     },
     error::{Error, PlainError},
     extract::{
-        client_network::ClientNetwork, json_body::JsonBody, request::RequestContext,
-        second_factor::Challenge,
+        client_network::ClientNetwork, device::Device, json_body::JsonBody,
+        request::RequestContext, second_factor::Challenge,
     },
     store::{
+        self,
         accounts::{self, Account},
         passwords,
+        sessions::NewSession,
     },
     throttle::Key,
 };
@@ -39,25 +41,41 @@ pub struct SessionCredentials {
 }
 
 impl SessionCredentials {
-    /// A fresh session, with the account's API key.
+    /// The credentials of a stored session, with the account's API key.
     ///
     /// # Errors
     /// [`Error::internal`] when the token cannot be signed.
-    pub fn issue(
+    pub fn of(
         app: &App,
-        session: Session,
+        session: &NewSession,
         key_version: u32,
         email: String,
     ) -> Result<Json<Self>, Error> {
         let config = &app.config;
-        let jti = random::identifier()?;
+        let NewSession { session, created_at, .. } = session;
         let token =
-            session::issue(&config.session_secrets, session, jti, clock::now(), config.session_ttl)
+            session::issue(&config.session_secrets, *session, *created_at, config.session_ttl)
                 .map_err(|error| Error::internal(format!("session: {error}")))?;
         let key = KeyIdentity { account: session.account, version: key_version };
         let api_key = ApiKey::derive(&config.api_key_secrets, key).into_text();
         Ok(Json(Self { token, api_key, email }))
     }
+}
+
+/// A session of this account from this device, to be stored.
+///
+/// # Errors
+/// [`Error::internal`] when there is no randomness.
+#[inline(never)]
+pub fn new_session(app: &App, account: AccountId, device: Device) -> Result<NewSession, Error> {
+    let created_at = clock::now();
+    Ok(NewSession {
+        session: Session { account, id: SessionId::from_random(random::bytes()?) },
+        browser: device.browser,
+        country: device.country,
+        created_at,
+        expires_at: created_at.saturating_add(app.config.session_ttl),
+    })
 }
 
 /// Body of `POST /auth/login`.
@@ -87,6 +105,7 @@ pub struct Login {
 pub async fn login(
     State(app): State<Arc<App>>,
     context: RequestContext,
+    device: Device,
     client: ClientNetwork,
     JsonBody(body): JsonBody<Login>,
 ) -> Result<Json<SessionCredentials>, Error> {
@@ -111,9 +130,12 @@ pub async fn login(
     }
     let challenge = Challenge::new(&account, Key::code(account.id), StatusCode::UNAUTHORIZED);
     challenge.meet(&app, &context, body.totp_code.as_ref()).await?;
+    let session = new_session(&app, account.id, device)?;
+    if !store::sessions::start(&app.database, &session, &account.password_hash).await? {
+        return Err(Error::invalid_credentials());
+    }
     renew_hash(&app, &account, &body.password).await?;
-    let session = Session { account: account.id, version: account.session_version };
-    SessionCredentials::issue(&app, session, account.key_version, account.email)
+    SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
 async fn renew_hash(app: &App, account: &Account, password: &SecretString) -> Result<(), Error> {
@@ -124,12 +146,29 @@ async fn renew_hash(app: &App, account: &Account, password: &SecretString) -> Re
     passwords::rehash(&app.database, account.id, &account.password_hash, &fresh).await
 }
 
+/// Sign out
+///
+/// Ends this session; its token stops working at once.
+#[utoipa::path(
+    post, path = "/v1/auth/sign-out", tag = "Account", operation_id = "signOut",
+    responses(
+        (status = 204, description = "The session is over"),
+        (status = 401, description = "No valid session", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn sign_out(State(app): State<Arc<App>>, session: Session) -> Result<StatusCode, Error> {
+    ended(store::sessions::end(&app.database, session).await?)
+}
+
 /// End every session
 #[utoipa::path(
     post, path = "/v1/auth/sign-out-everywhere", tag = "Account", operation_id = "signOutEverywhere",
     responses(
         (status = 204, description = "Every session is over, this one too"),
         (status = 401, description = "No valid session", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -137,9 +176,9 @@ pub async fn sign_out_everywhere(
     State(app): State<Arc<App>>,
     session: Session,
 ) -> Result<StatusCode, Error> {
-    if accounts::end_sessions(&app.database, session).await? {
-        Ok(StatusCode::NO_CONTENT)
-    } else {
-        Err(Error::invalid_session())
-    }
+    ended(store::sessions::end_all(&app.database, session).await?)
+}
+
+fn ended(ended: bool) -> Result<StatusCode, Error> {
+    if ended { Ok(StatusCode::NO_CONTENT) } else { Err(Error::invalid_session()) }
 }

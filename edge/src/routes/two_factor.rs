@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use crate::{
     account::AccountId,
     app::App,
+    background::notices,
     cf::clock,
     credentials::{
         random,
@@ -20,7 +21,6 @@ use crate::{
     extract::{
         client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
     },
-    notices,
     store::{throttle, two_factor},
     throttle::Key,
 };
@@ -134,7 +134,7 @@ pub async fn enable(
         return Err(Error::totp_not_set_up());
     }
     notices::soon(&app, &context.deferred, account.id);
-    throttle::succeeded(&app.database, &[&key], &[], now).await?;
+    throttle::succeeded(&app.database, &[&key], &[]).await?;
     Ok(shown(&codes))
 }
 

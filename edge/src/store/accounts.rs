@@ -25,7 +25,6 @@ pub struct Account {
     pub password_hash: String,
     pub key_version: u32,
     pub key_active: u8,
-    pub session_version: u32,
     /// Sealed; `None` while two-factor is off.
     pub totp_secret: Option<String>,
     /// Sealed; between set-up and the first valid code.
@@ -39,7 +38,7 @@ macro_rules! account_where {
     ($($condition:expr),+) => {
         concat!(
             "SELECT id, address_hash, email, display_name, plan, state, password_hash, key_version,
-               key_active, session_version, totp_secret, totp_pending, created_at,
+               key_active, totp_secret, totp_pending, created_at,
                (SELECT count(*) FROM recovery_codes r WHERE r.account_id = a.id) AS recovery_codes_left
              FROM accounts a WHERE ",
             $($condition),+
@@ -75,8 +74,8 @@ const BY_SESSION: &str = account_where!(in_session!());
 
 /// The account of this session; `None` when the session is over.
 pub async fn by_session(database: &Database, session: Session) -> Result<Option<Account>, Error> {
-    let id = session.account.to_string();
-    database.first((BY_SESSION, vec![(&id).into(), session.version.into()])).await
+    let (id, session) = session.texts();
+    database.first((BY_SESSION, vec![(&id).into(), (&session).into()])).await
 }
 
 const BY_RESET_TOKEN: &str = account_where!(
@@ -111,8 +110,8 @@ struct KeyVersion {
 /// Replaces the API key; the old one is dead with this statement. Returns the new key's version, `None`
 /// when the session is over.
 pub async fn rotate_key(database: &Database, session: Session) -> Result<Option<u32>, Error> {
-    let id = session.account.to_string();
-    let params = vec![(&id).into(), session.version.into()];
+    let (id, session) = session.texts();
+    let params = vec![(&id).into(), (&session).into()];
     let rows = database.batch(&[(KEY_REPLACED, params.clone()), (ROTATE_KEY, params)]).await?;
     Ok(rows.first::<KeyVersion>(1)?.map(|row| row.key_version))
 }
@@ -136,20 +135,8 @@ pub async fn rename(
     session: Session,
     display_name: &str,
 ) -> Result<Option<Profile>, Error> {
-    let id = session.account.to_string();
-    database.first((RENAME, vec![(&id).into(), session.version.into(), display_name.into()])).await
-}
-
-const END_SESSIONS: &str = concat!(
-    "UPDATE accounts SET session_version = session_version + 1 WHERE ",
-    in_session!(),
-    " RETURNING id"
-);
-
-/// Ends every session; `false` when this one was over already.
-pub async fn end_sessions(database: &Database, session: Session) -> Result<bool, Error> {
-    let id = session.account.to_string();
-    database.any((END_SESSIONS, vec![(&id).into(), session.version.into()])).await
+    let (id, session) = session.texts();
+    database.first((RENAME, vec![(&id).into(), (&session).into(), display_name.into()])).await
 }
 
 /// Keeps what the account has used, leases included, under the hash of its address. `?3` today, `?4` now.
@@ -183,16 +170,17 @@ const DELETE: &str = concat!("DELETE FROM accounts WHERE ", in_session!(), " RET
 /// Removes the account and every row that belongs to it, but for its tombstone; `false` when the session
 /// is over.
 pub async fn delete(database: &Database, session: Session, now: u64) -> Result<bool, Error> {
-    let id = session.account.to_string();
-    let version = session.version.into();
+    let keys = [Key::code(session.account), Key::password(session.account)];
+    let [code, password] = &keys;
+    let (id, session) = session.texts();
     let today = Day::of(now).number().into();
-    let [code, password] = [Key::code(session.account), Key::password(session.account)];
-    let attempts = vec![(&id).into(), version, code.as_str().into(), password.as_str().into()];
+    let attempts =
+        vec![(&id).into(), (&session).into(), code.as_str().into(), password.as_str().into()];
     let rows = database
         .batch(&[
             (FORGET_ATTEMPTS, attempts),
-            (TOMBSTONE, vec![(&id).into(), version, today, now.into()]),
-            (DELETE, vec![(&id).into(), version]),
+            (TOMBSTONE, vec![(&id).into(), (&session).into(), today, now.into()]),
+            (DELETE, vec![(&id).into(), (&session).into()]),
         ])
         .await?;
     rows.any(2)

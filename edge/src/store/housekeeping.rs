@@ -33,7 +33,11 @@ const TOKENS: &str = concat!(
     most_rows!()
 );
 const THROTTLES: &str = concat!(
-    "DELETE FROM throttles WHERE key IN (SELECT key FROM throttles WHERE expires_at <= ?1",
+    "DELETE FROM throttles WHERE key IN (SELECT key FROM throttles WHERE drained_at <= ?1",
+    most_rows!()
+);
+const SESSIONS: &str = concat!(
+    "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1",
     most_rows!()
 );
 const STALE_NOTICES: &str = concat!(
@@ -61,8 +65,9 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("leases", LEASES, now),
         ("mailed_tokens", TOKENS, now),
         ("throttles", THROTTLES, now),
-        ("notices", STALE_NOTICES, now.saturating_sub(NOTICES)),
+        ("sessions", SESSIONS, now),
         ("tombstones", TOMBSTONES, now),
+        ("notices", STALE_NOTICES, now.saturating_sub(NOTICES)),
         ("accounts", STALE_ACCOUNTS, now.saturating_sub(UNCONFIRMED)),
     ] {
         if let Err(error) = remove(database, (sql, vec![until.into()])).await {

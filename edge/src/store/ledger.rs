@@ -7,13 +7,13 @@
 
 use crate::{
     cf::database::{Database, Param},
-    credentials::proof::Caller,
+    credentials::proof::{Caller, Proof},
     error::Error,
     quota::{Day, Usage},
 };
 use serde::Deserialize;
 
-/// `?1` account, `?2` version of the key or session, `?3` which of the two, `?4` day, `?5` now. One row
+/// `?1` account, `?2` version of the key or the session, `?3` which of the two, `?4` day, `?5` now. One row
 /// if the caller is authorised; `daily` and `welcome` say whether a unit may be taken from there, `full`
 /// whether charges alone have used up both.
 macro_rules! with_room {
@@ -34,7 +34,8 @@ macro_rules! with_room {
                FROM accounts a JOIN plans p ON p.name = a.plan
                WHERE a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
                  WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
-                 ELSE a.session_version = ?2 END) ",
+                 ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id)
+                 END) ",
             $statement
         )
     };
@@ -85,14 +86,29 @@ const USAGE: &str = with_room!(
      FROM room JOIN accounts a ON a.id = room.id JOIN plans p ON p.name = a.plan"
 );
 
-fn params<'a>(account: &'a str, caller: Caller, now: u64) -> Vec<Param<'a>> {
-    vec![
-        account.into(),
-        caller.proof.version().into(),
-        caller.proof.kind().into(),
-        Day::of(now).number().into(),
-        now.into(),
-    ]
+/// The texts of a caller's parameters, for as long as their statement lives.
+struct Texts {
+    account: String,
+    session: String,
+}
+
+impl Texts {
+    fn of(caller: Caller) -> Self {
+        let session = match caller.proof {
+            Proof::Key { .. } => String::new(),
+            Proof::Session { id } => id.to_string(),
+        };
+        Self { account: caller.account.to_string(), session }
+    }
+
+    fn params(&self, caller: Caller, now: u64) -> Vec<Param<'_>> {
+        let shown = match caller.proof {
+            Proof::Key { version } => version.into(),
+            Proof::Session { .. } => (&self.session).into(),
+        };
+        let day = Day::of(now).number().into();
+        vec![(&self.account).into(), shown, caller.proof.kind().into(), day, now.into()]
+    }
 }
 
 /// `?1` lease, `?2` now. Charges the day the lease was taken on: the current day's counter, a new
@@ -176,13 +192,13 @@ pub async fn charge(
     name: &str,
     now: u64,
 ) -> Result<Result<(), Refusal>, Error> {
-    let account = caller.account.to_string();
-    let params = params(&account, caller, now);
+    let texts = Texts::of(caller);
+    let params = texts.params(caller, now);
     let charge = (CHARGE, [params.clone(), vec![name.into()]].concat());
     let charged = match database.any(charge.clone()).await {
         Ok(charged) => charged,
         Err(_) => {
-            let before = (CHARGED, vec![(&account).into(), name.into()]);
+            let before = (CHARGED, vec![(&texts.account).into(), name.into()]);
             let rows = database.batch(&[before, charge]).await?;
             rows.any(0)? || rows.any(1)?
         }
@@ -201,9 +217,9 @@ pub async fn lease(
     now: u64,
     ttl: u64,
 ) -> Result<Result<Lease, Refusal>, Error> {
-    let account = caller.account.to_string();
+    let texts = Texts::of(caller);
     let expires_at = now.saturating_add(ttl);
-    let params = params(&account, caller, now);
+    let params = texts.params(caller, now);
     let lease = [params.clone(), vec![(&id).into(), expires_at.into()]].concat();
     if database.any((LEASE, lease)).await? {
         return Ok(Ok(Lease { id, expires_at }));
@@ -258,6 +274,5 @@ pub async fn release(database: &Database, lease: Lease) -> Result<(), Error> {
 
 /// What `GET /me/quota` reports; `None` when the caller is not authorised.
 pub async fn usage(database: &Database, caller: Caller, now: u64) -> Result<Option<Usage>, Error> {
-    let account = caller.account.to_string();
-    database.first((USAGE, params(&account, caller, now))).await
+    database.first((USAGE, Texts::of(caller).params(caller, now))).await
 }

@@ -1,8 +1,10 @@
 //! Changing a password, within a session or by a mailed link, and renewing its hash.
 
-use serde::Deserialize;
-
-use super::{mailed_tokens, notices::notice};
+use super::{
+    mailed_tokens,
+    notices::notice,
+    sessions::{self, NewSession},
+};
 use crate::{
     account::AccountId,
     cf::database::Database,
@@ -10,16 +12,10 @@ use crate::{
     error::Error,
 };
 
-#[derive(Deserialize)]
-struct SessionVersion {
-    session_version: u32,
-}
-
 const CHANGE: &str = concat!(
-    "UPDATE accounts SET password_hash = ?4, session_version = session_version + 1
-     WHERE password_hash = ?3 AND ",
+    "UPDATE accounts SET password_hash = ?4 WHERE password_hash = ?3 AND ",
     in_session!(),
-    " RETURNING session_version"
+    " RETURNING id"
 );
 
 const CHANGED: &str = notice!("password_changed", "password_hash = ?3 AND ", in_session!());
@@ -29,24 +25,27 @@ const VOID_RESET_LINK: &str = "
     DELETE FROM mailed_tokens WHERE account_id = ?1 AND purpose = 'reset'
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
-/// Sets a new password, ends every session and voids a waiting reset link, in one transaction. Returns
-/// the new session version; `None` when the session is over or the password was changed meanwhile.
+/// Sets a new password, ends every session, starts a new one and voids a waiting reset link, in one
+/// transaction. `false` when the session is over or the password was changed meanwhile.
 pub async fn change(
     database: &Database,
     session: Session,
     current_hash: &str,
     new_hash: &str,
-) -> Result<Option<u32>, Error> {
-    let id = session.account.to_string();
-    let deed = vec![(&id).into(), session.version.into(), current_hash.into()];
+    new_session: &NewSession,
+) -> Result<bool, Error> {
+    let (id, session) = session.texts();
+    let deed = vec![(&id).into(), (&session).into(), current_hash.into()];
     let rows = database
         .batch(&[
             (CHANGED, deed.clone()),
             (CHANGE, [deed, vec![new_hash.into()]].concat()),
             (VOID_RESET_LINK, vec![(&id).into(), new_hash.into()]),
+            sessions::end_of_password(&id, new_hash),
+            new_session.start(&new_session.texts(), new_hash),
         ])
         .await?;
-    Ok(rows.first::<SessionVersion>(1)?.map(|row| row.session_version))
+    rows.any(1)
 }
 
 /// `?1` hash of the token, `?2` now.
@@ -58,31 +57,32 @@ macro_rules! by_link {
     };
 }
 
-const RESET: &str = concat!(
-    "UPDATE accounts SET password_hash = ?3, session_version = session_version + 1 WHERE ",
-    by_link!(),
-    " RETURNING session_version"
-);
+const RESET: &str =
+    concat!("UPDATE accounts SET password_hash = ?3 WHERE ", by_link!(), " RETURNING id");
 
 const CHANGED_BY_LINK: &str = notice!("password_changed", by_link!());
 
-/// Consumes a reset link: sets the password and ends every session, in one transaction. Returns the new
-/// session version; `None` when the link was used or replaced meanwhile.
+/// Consumes a reset link: sets the password, ends every session and starts a new one, in one transaction.
+/// `false` when the link was used or replaced meanwhile.
 pub async fn reset(
     database: &Database,
     token: &TokenHash,
     new_hash: &str,
+    new_session: &NewSession,
     now: u64,
-) -> Result<Option<u32>, Error> {
+) -> Result<bool, Error> {
     let link = vec![token.as_str().into(), now.into()];
+    let id = new_session.session.account.to_string();
     let rows = database
         .batch(&[
             (CHANGED_BY_LINK, link.clone()),
             (RESET, [link, vec![new_hash.into()]].concat()),
             mailed_tokens::consume(token),
+            sessions::end_of_password(&id, new_hash),
+            new_session.start(&new_session.texts(), new_hash),
         ])
         .await?;
-    Ok(rows.first::<SessionVersion>(1)?.map(|row| row.session_version))
+    rows.any(1)
 }
 
 // Only if the password has not been changed in the meantime.

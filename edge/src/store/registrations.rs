@@ -169,12 +169,13 @@ pub struct Confirmed {
     pub id: AccountId,
     pub email: String,
     pub key_version: u32,
-    pub session_version: u32,
+    pub password_hash: String,
 }
 
 const CONFIRM: &str = "
     UPDATE accounts SET
       state = 'confirmed', confirmed_at = ?2,
+      password_hash = CASE ?3 WHEN '' THEN password_hash ELSE ?3 END,
       welcome_left = (
         SELECT min(p.welcome_checks, coalesce(t.welcome_left, p.welcome_checks))
         FROM plans p LEFT JOIN tombstones t
@@ -183,20 +184,39 @@ const CONFIRM: &str = "
     WHERE state = 'unconfirmed' AND id = (
       SELECT account_id FROM mailed_tokens
       WHERE hash = ?1 AND purpose = 'confirm' AND expires_at > ?2)
-    RETURNING id, email, key_version, session_version";
+    RETURNING id, email, key_version, password_hash";
 
 const CONSUME: &str = "DELETE FROM mailed_tokens WHERE hash = ?1 AND purpose = 'confirm'";
 
-/// Confirms the account that this token was mailed to and consumes the token, in one transaction.
-/// `None` for a token that is unknown, used, replaced or expired.
+/// Confirms the account that this token was mailed to and consumes the token, in one transaction. A
+/// password hash becomes the account's. `None` for a token that is unknown, used, replaced or expired.
 pub async fn confirm(
     database: &Database,
     token: &TokenHash,
+    password_hash: Option<&str>,
     now: u64,
 ) -> Result<Option<Confirmed>, Error> {
     let hash = token.as_str();
-    let rows = database
-        .batch(&[(CONFIRM, vec![hash.into(), now.into()]), (CONSUME, vec![hash.into()])])
-        .await?;
+    let confirm = vec![hash.into(), now.into(), password_hash.unwrap_or_default().into()];
+    let rows = database.batch(&[(CONFIRM, confirm), (CONSUME, vec![hash.into()])]).await?;
     rows.first(0)
+}
+
+const ADDRESS: &str = "
+    SELECT a.email FROM mailed_tokens t JOIN accounts a ON a.id = t.account_id
+    WHERE t.hash = ?1 AND t.purpose = 'confirm' AND t.expires_at > ?2 AND a.state = 'unconfirmed'";
+
+#[derive(Deserialize)]
+struct Email {
+    email: String,
+}
+
+/// The address that a confirmation link was mailed to. The link is not consumed.
+pub async fn address_of(
+    database: &Database,
+    token: &TokenHash,
+    now: u64,
+) -> Result<Option<String>, Error> {
+    let row = database.first::<Email>((ADDRESS, vec![token.as_str().into(), now.into()])).await?;
+    Ok(row.map(|row| row.email))
 }

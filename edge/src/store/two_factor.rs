@@ -65,8 +65,8 @@ const PEND: &str = concat!(
 /// Keeps a secret until its first valid code; a newer one replaces it. `false` when two-factor is on
 /// or the session is over.
 pub async fn pend(database: &Database, session: Session, sealed: &str) -> Result<bool, Error> {
-    let id = session.account.to_string();
-    database.any((PEND, vec![(&id).into(), session.version.into(), sealed.into()])).await
+    let (id, session) = session.texts();
+    database.any((PEND, vec![(&id).into(), (&session).into(), sealed.into()])).await
 }
 
 const ENABLE: &str = concat!(
@@ -90,8 +90,14 @@ const FIRST_RECOVERY_CODES: &str = concat!(
     ")"
 );
 
+/// The other sessions have not shown a code. `?3` the secret that is on by now.
+const END_OTHER_SESSIONS: &str = "
+    DELETE FROM sessions WHERE account_id = ?1 AND id <> ?2
+      AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret = ?3)";
+
 /// Turns two-factor on with the pending secret, its first step used up, and stores the recovery codes'
-/// hashes, in one transaction. `false` when the pending secret is another one by now.
+/// hashes and ends the other sessions, in one transaction. `false` when the pending secret is another one
+/// by now.
 pub async fn enable(
     database: &Database,
     session: Session,
@@ -99,14 +105,17 @@ pub async fn enable(
     step: u64,
     hashes: &[String],
 ) -> Result<bool, Error> {
-    let id = session.account.to_string();
+    let (id, session) = session.texts();
     let hashes = json(hashes)?;
-    let version = session.version.into();
     let rows = database
         .batch(&[
-            (ON, vec![(&id).into(), version, pending.into()]),
-            (FIRST_RECOVERY_CODES, vec![(&id).into(), version, pending.into(), (&hashes).into()]),
-            (ENABLE, vec![(&id).into(), version, pending.into(), step.into()]),
+            (ON, vec![(&id).into(), (&session).into(), pending.into()]),
+            (
+                FIRST_RECOVERY_CODES,
+                vec![(&id).into(), (&session).into(), pending.into(), (&hashes).into()],
+            ),
+            (ENABLE, vec![(&id).into(), (&session).into(), pending.into(), step.into()]),
+            (END_OTHER_SESSIONS, vec![(&id).into(), (&session).into(), pending.into()]),
         ])
         .await?;
     rows.any(2)
@@ -134,13 +143,12 @@ pub async fn replace_recovery_codes(
     session: Session,
     hashes: &[String],
 ) -> Result<bool, Error> {
-    let id = session.account.to_string();
+    let (id, session) = session.texts();
     let hashes = json(hashes)?;
-    let version = session.version.into();
     let rows = database
         .batch(&[
-            (FORGET_RECOVERY_CODES, vec![(&id).into(), version]),
-            (ADD_RECOVERY_CODES, vec![(&id).into(), version, (&hashes).into()]),
+            (FORGET_RECOVERY_CODES, vec![(&id).into(), (&session).into()]),
+            (ADD_RECOVERY_CODES, vec![(&id).into(), (&session).into(), (&hashes).into()]),
         ])
         .await?;
     rows.any(1)
@@ -167,11 +175,11 @@ const FORGET_USELESS_CODES: &str = "
 /// Turns two-factor off and forgets the recovery codes, in one transaction. `false` when it is off or
 /// the session is over.
 pub async fn disable(database: &Database, session: Session) -> Result<bool, Error> {
-    let id = session.account.to_string();
+    let (id, session) = session.texts();
     let rows = database
         .batch(&[
-            (OFF, vec![(&id).into(), session.version.into()]),
-            (DISABLE, vec![(&id).into(), session.version.into()]),
+            (OFF, vec![(&id).into(), (&session).into()]),
+            (DISABLE, vec![(&id).into(), (&session).into()]),
             (FORGET_USELESS_CODES, vec![(&id).into()]),
         ])
         .await?;

@@ -18,7 +18,7 @@ use worker::{
     web_sys,
 };
 
-use crate::extract::{caller::API_KEY_HEADER, client_network, json_body::LIMIT};
+use crate::extract::{caller::API_KEY_HEADER, client_network, device, json_body::LIMIT};
 
 /// A request whose body is in memory where it says that it fits, and a stream where it does not: what
 /// reads it stops at its limit.
@@ -44,7 +44,7 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
 }
 
 /// The headers of a request that anything in the edge reads; the router knows no others.
-const READ: [HeaderName; 7] = [
+const READ: [HeaderName; 9] = [
     HeaderName::from_static(API_KEY_HEADER),
     header::AUTHORIZATION,
     header::CONTENT_LENGTH,
@@ -53,6 +53,8 @@ const READ: [HeaderName; 7] = [
     header::ACCESS_CONTROL_REQUEST_METHOD,
     header::ACCESS_CONTROL_REQUEST_HEADERS,
     HeaderName::from_static(client_network::HEADER),
+    HeaderName::from_static(device::COUNTRY_HEADER),
+    header::USER_AGENT,
 ];
 
 fn headers(from: &web_sys::Headers) -> HeaderMap {

@@ -24,6 +24,7 @@ use crate::{
         mailer::Mailer,
         meter::{Meter, metered},
         origin::Origins,
+        recent::Recent,
         shield::Shield,
         verdict_cache::VerdictCache,
     },
@@ -59,11 +60,12 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     let app = Arc::new(App {
         database: Database::new(env.d1("DB").map_err(missing)?),
         verdicts: VerdictCache::new(env, &config.portal_url).map_err(missing)?,
-        in_flight: InFlight::new(config.upstream_budget_ms.into()),
+        in_flight: InFlight::new(config.upstream_budget_ms),
         refusals: Refusals::default(),
         origins: Origins::new(&config.origins, &config.ticket_secrets),
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
         shield: Shield::new(env).map_err(missing)?,
+        readiness: Recent::default(),
         config,
     });
     let router = routes::router(Arc::clone(&app)).layer(cors).layer(map_response(name_route));

@@ -66,6 +66,16 @@ impl Edge {
         assert_eq!(rows.len(), 1, "{email}");
     }
 
+    /// Ends every session of the account, behind the service's back.
+    ///
+    /// # Panics
+    /// D1 refuses.
+    pub async fn end_sessions(&self, email: &str) {
+        let sql = "DELETE FROM sessions
+            WHERE account_id = (SELECT id FROM accounts WHERE email = ?) RETURNING id";
+        assert!(!self.sql(sql, &[email.into()]).await.is_empty(), "{email} has no session");
+    }
+
     /// The account's row, as `columns` (SQL) select from it.
     ///
     /// # Panics

@@ -21,8 +21,14 @@ use crate::process::{
 };
 
 /// How many attempts need not wait. All tests come from one network.
-const FREE_ATTEMPTS: [&str; 2] =
-    ["THROTTLE_ACCOUNT_FREE_ATTEMPTS", "THROTTLE_NETWORK_FREE_ATTEMPTS"];
+const FREE_ATTEMPTS: [&str; 6] = [
+    "THROTTLE_ACCOUNT_FREE_ATTEMPTS",
+    "THROTTLE_NETWORK_FREE_ATTEMPTS",
+    "REGISTRATION_MAILS_FREE",
+    "RESET_MAILS_FREE",
+    "REGISTRATION_MAILS_PER_DAY",
+    "RESET_MAILS_PER_DAY",
+];
 
 /// A test that waits longer would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(60);

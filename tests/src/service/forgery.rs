@@ -45,13 +45,25 @@ fn base62(value: u128, width: usize) -> String {
     format!("{digits:0>width$}")
 }
 
-/// The claims of a session of this account and session version that began now.
-pub fn session_claims(account: &str, version: u32) -> Value {
+/// The claims of this session of this account, issued now.
+pub fn session_claims(account: &str, session: &str) -> Value {
     let now = clock::now();
     json!({
         "iss": "rcpt", "aud": "portal", "sub": account, "iat": now, "exp": now + 3600,
-        "jti": "forged", "ver": version,
+        "jti": session,
     })
+}
+
+/// The session that a genuine token names.
+///
+/// # Panics
+/// It is not a token.
+#[must_use]
+pub fn session_of(token: &str) -> String {
+    let claims = token.split('.').nth(1).expect("claims");
+    let claims = URL_SAFE_NO_PAD.decode(claims).expect("base64url");
+    let claims: Value = serde_json::from_slice(&claims).expect("JSON");
+    claims.get("jti").and_then(Value::as_str).expect("a session").to_owned()
 }
 
 /// A session token of these claims, properly signed with the ring's first secret.

@@ -25,7 +25,7 @@ const CALLERS: [&str; 9] = [
 /// What each caller is answered. The bodies are the account's own: its password, its address. Another
 /// account that sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 20] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 21] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -35,6 +35,7 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 20] = [
     ("PUT",    "/v1/auth/settings",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("PUT",    "/v1/auth/password",            [401, 401, 401,     401, 200,   403,   401, 401,    401]),
     ("POST",   "/v1/auth/rotate-api-key",      [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("POST",   "/v1/auth/sign-out",            [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("POST",   "/v1/auth/sign-out-everywhere", [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("POST",   "/v1/auth/totp/setup",          [401, 401, 401,     401, 200,   403,   401, 401,    401]),
     ("POST",   "/v1/auth/totp/enable",         [401, 401, 401,     401, 409,   409,   401, 401,    401]),
@@ -78,7 +79,7 @@ async fn with_password(edge: &Edge, password: &str) -> Account {
 async fn forged(edge: &Edge, email: &str) -> (Proof, Proof) {
     let [keys, sessions] = ["API_KEY_SECRETS", "SESSION_SECRETS"].map(|var| edge.key_ring(var));
     let id = edge.id(email).await;
-    let session = forgery::session(&sessions, &session_claims(&id, 1));
+    let session = forgery::session(&sessions, &session_claims(&id, &"0".repeat(32)));
     (Proof::Key(forgery::api_key(&keys, &id, 1)), Proof::Session(session))
 }
 
@@ -111,6 +112,8 @@ async fn edge_with_callers() -> (Edge, Account, [Proof; CALLERS.len()]) {
 async fn every_route_answers_every_caller_as_the_table_says() {
     let (edge, account, callers) = edge_with_callers().await;
     edge.sql("CREATE TABLE saved AS SELECT * FROM accounts", &[]).await;
+    // Replacing an account's row takes its sessions with it.
+    edge.sql("CREATE TABLE saved_sessions AS SELECT * FROM sessions", &[]).await;
     let before = edge.row(&account.email, "*").await;
     let mut wrong = Vec::new();
     for (method, path, expected) in TABLE {
@@ -136,6 +139,8 @@ async fn every_route_answers_every_caller_as_the_table_says() {
                 assert_eq!(after, before, "{method} {path}: {caller} changed the account");
             }
             edge.sql("INSERT OR REPLACE INTO accounts SELECT * FROM saved", &[]).await;
+            let sessions = "INSERT OR REPLACE INTO sessions SELECT * FROM saved_sessions";
+            edge.sql(sessions, &[]).await;
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

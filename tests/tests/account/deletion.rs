@@ -7,7 +7,8 @@ use tokio::sync::OnceCell;
 async fn edge() -> &'static Edge {
     static EDGE: OnceCell<Edge> = OnceCell::const_new();
     // With waits, so that attempts are counted in D1.
-    EDGE.get_or_init(async || Edge::builder().with_waits().start().await.unwrap()).await
+    let edge = Edge::builder().with_waits().var("REGISTRATION_MAILS_FREE", "100");
+    EDGE.get_or_init(async || edge.start().await.unwrap()).await
 }
 
 /// Names of the tables that hold any of these texts.
@@ -79,7 +80,15 @@ async fn deleting_removes_every_row_of_the_account() {
     assert_eq!(account.post("/auth/totp/disable", &wrong).await.status, 403);
     assert_eq!(account.rotate_with("123456").await.status, 403);
     let link = edge.mailbox().wait_for_nth_mail(email, 3).await.unwrap();
-    let tables = ["accounts", "leases", "mailed_tokens", "recovery_codes", "throttles"];
+    let tables = [
+        "accounts",
+        "leases",
+        "mailed_tokens",
+        "notices",
+        "recovery_codes",
+        "sessions",
+        "throttles",
+    ];
     assert_eq!(tables_with(&marks).await, tables);
     let schema = "SELECT name FROM sqlite_master WHERE sql LIKE '%REFERENCES accounts%'";
     let referring = edge.sql(schema, &[]).await;

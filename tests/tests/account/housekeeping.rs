@@ -32,8 +32,8 @@ async fn what_has_expired_goes_and_everything_else_stays() {
         edge.sql(expire, &[email.as_str().into()]).await;
     }
     edge.sql("DELETE FROM throttles", &[]).await;
-    let rows = "INSERT INTO throttles (key, attempts, next_allowed_at, last_attempt, expires_at)
-        VALUES ('idle', 3, 0, 'a', unixepoch()), ('busy', 3, 0, 'a', unixepoch() + 60)";
+    let rows = "INSERT INTO throttles (key, last_attempt, drained_at)
+        VALUES ('idle', 'a', unixepoch()), ('busy', 'a', unixepoch() + 60)";
     edge.sql(rows, &[]).await;
     let rows = "INSERT INTO leases (id, account_id, day, source, expires_at)
         VALUES ('expired', ?1, 1, 'daily', unixepoch()), ('live', ?1, 1, 'daily', unixepoch() + 60)";
@@ -87,7 +87,8 @@ async fn what_is_looked_for_is_found_by_an_index() {
     for (query, index) in [
         ("id FROM leases WHERE expires_at <= 1", "leases_by_expiry"),
         ("hash FROM mailed_tokens WHERE expires_at <= 1", "mailed_tokens_by_expiry"),
-        ("key FROM throttles WHERE expires_at <= 1", "throttles_by_expiry"),
+        ("key FROM throttles WHERE drained_at <= 1", "throttles_by_time"),
+        ("id FROM sessions WHERE expires_at <= 1", "sessions_by_expiry"),
         ("address_hash FROM tombstones WHERE expires_at <= 1", "tombstones_by_expiry"),
         (
             "id FROM accounts WHERE state = 'unconfirmed' AND created_at <= 1",
@@ -115,8 +116,8 @@ async fn a_database_that_fails_is_logged_and_the_next_run_works() {
     let line = edge.process.wait_for_line("housekeeping", limit).await.unwrap();
     assert!(line.contains("no such table"), "{line}");
     edge.sql("ALTER TABLE throttles_gone RENAME TO throttles", &[]).await;
-    let row = "INSERT INTO throttles (key, attempts, next_allowed_at, last_attempt, expires_at)
-        VALUES ('idle', 3, 0, 'a', unixepoch())";
+    let row = "INSERT INTO throttles (key, last_attempt, drained_at)
+        VALUES ('idle', 'a', unixepoch())";
     edge.sql(row, &[]).await;
     edge.run_scheduled().await;
     assert_eq!(edge.sql("SELECT key FROM throttles", &[]).await, [] as [Value; 0]);

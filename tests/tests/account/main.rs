@@ -1,5 +1,6 @@
 //! Accounts end to end: from registration to deletion, with everything that guards them.
 
+mod abuse;
 mod access;
 mod admin;
 mod admin_actions;
@@ -20,6 +21,7 @@ mod rotation;
 mod secret_rotation;
 mod sessions;
 mod sign_in;
+mod sign_out;
 mod strangers;
 mod throttling;
 mod tombstones;

@@ -120,7 +120,7 @@ async fn a_session_is_needed_and_must_be_alive() {
     let edge = edge().await;
     let account = edge.account().await;
     let [ended, closed] = [edge.account().await, edge.account().await];
-    edge.set(&ended.email, "session_version = 2").await;
+    edge.end_sessions(&ended.email).await;
     edge.set(&closed.email, "state = 'deactivated'").await;
     let bearer = |token: &str| Some(format!("Bearer {token}"));
     for (authorization, expected, why) in [

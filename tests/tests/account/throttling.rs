@@ -88,8 +88,9 @@ async fn of_two_hundred_wrong_passwords_in_turn_few_are_evaluated() {
     let account = edge.account().await;
     let wrong = |n: usize| sign_in(&account, STRANGER, &format!("wrong-password-{n}"), "");
     evaluated(&send_all((0..TRIES).map(wrong), 1).await, "invalid_credentials");
-    let waits = edge.sql("SELECT next_allowed_at - unixepoch() AS left FROM throttles", &[]).await;
-    assert!(waits.iter().all(|row| row["left"].as_i64().unwrap() <= 900), "{waits:?}");
+    let reply = send(wrong(0)).await;
+    let wait: u64 = reply.header("retry-after").parse().unwrap();
+    assert!((1..=900).contains(&wait), "{wait}");
     let unknown = json!({ "email": "nobody@rcpt-tests.net", "password": "wrong-password" });
     let guesses = (0..TRIES).map(|_| {
         let request = account.anonymous.request(Method::POST, "/auth/login").json(&unknown);
@@ -143,7 +144,7 @@ async fn wrong_codes_and_passwords_within_a_session_are_throttled_too() {
 #[tokio::test]
 async fn a_stranger_delays_the_owner_by_no_more_than_the_longest_wait() {
     let _turn = turn().await;
-    let edge = Edge::builder().with_waits().var("THROTTLE_LONGEST_WAIT_SECONDS", "1");
+    let edge = Edge::builder().with_waits().var("THROTTLE_ACCOUNT_SECONDS", "1");
     let edge = edge.start().await.unwrap();
     let account = edge.account().await;
     let wrong = |n: usize| sign_in(&account, STRANGER, &format!("wrong-password-{n}"), "");
@@ -177,7 +178,8 @@ async fn whoever_guesses_at_many_accounts_is_stopped_by_network() {
     // 100 are free for an office behind one address; then waits begin.
     let evaluated = replies.iter().filter(|reply| reply.status == 401).count();
     println!("{TRIES} accounts tried from one network: {evaluated} evaluated");
-    assert!((100..=110).contains(&evaluated), "{evaluated}");
+    // One more every six seconds.
+    assert!((100..=150).contains(&evaluated), "{evaluated}");
     assert_eq!(send(sign_in(&account, OWNER, PASSWORD, "")).await.status, 200, "another network");
 }
 
@@ -199,22 +201,21 @@ async fn registering_and_signing_in_a_dozen_times_is_not_throttled() {
 #[tokio::test]
 async fn the_shield_turns_a_flood_away_before_any_hashing() {
     let _turn = turn().await;
-    let edge = Edge::builder().throttled().start().await.unwrap();
+    let edge = Edge::builder().throttled().shimmed().start().await.unwrap();
     let account = edge.account().await;
-    let before = edge.sql("SELECT sum(attempts) AS sum FROM throttles", &[]).await;
+    edge.counts().await;
     let guesses = (0..TRIES).map(|n| sign_in(&account, OWNER, &format!("wrong-password-{n}"), ""));
     let replies = send_all(guesses, 20).await;
     let shielded = replies.iter().filter(|reply| reply.header("retry-after") == "60").count();
-    let after = edge.sql("SELECT sum(attempts) AS sum FROM throttles", &[]).await;
+    let statements = edge.counts().await.d1_statements;
     println!("{TRIES} tries at once: {shielded} turned away by the shield");
     // 60 a minute, and the minute may have turned once.
     assert!(shielded >= TRIES - 120, "{shielded}");
-    let counted = after[0]["sum"].as_u64().unwrap() - before[0]["sum"].as_u64().unwrap_or_default();
-    assert!(counted <= 2 * (TRIES - shielded) as u64, "what is turned away is not counted");
+    assert!(statements <= 5 * (TRIES - shielded) as u64, "what is turned away costs nothing");
 }
 
 #[tokio::test]
-async fn asking_again_and_again_for_a_reset_link_mails_few_and_the_last_one_works() {
+async fn asking_again_and_again_for_a_reset_link_mails_once_an_hour_and_that_one_works() {
     let edge = edge_with_waits().await;
     let account = edge.account().await;
     let unknown = edge.new_email();
@@ -236,8 +237,7 @@ async fn asking_again_and_again_for_a_reset_link_mails_few_and_the_last_one_work
     let resets = mails.iter().filter(|mail| mail.subject == "Set a new password").count();
     let to_unknown = mailbox.mails_to(&unknown).len();
     println!("50 requests: {resets} mails to an account, {to_unknown} to an unknown address");
-    assert!((20..=30).contains(&resets), "{resets}");
-    assert!((20..=30).contains(&to_unknown), "{to_unknown}");
+    assert_eq!((resets, to_unknown), (1, 1));
     let last = mails.last().unwrap();
     let reply =
         account.anonymous.reset_password(last.token().unwrap(), "copper-meadow-58-lattice").await;

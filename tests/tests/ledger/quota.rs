@@ -208,7 +208,8 @@ async fn the_report_is_for_its_owner_only() {
     let World { edge, .. } = world().await;
     let [replaced, ended, closed] = [account().await, account().await, account().await];
     assert_eq!(replaced.rotate_api_key().await.status, 200);
-    set(&ended, "key_active = 0, session_version = 2").await;
+    set(&ended, "key_active = 0").await;
+    edge.end_sessions(&ended.email).await;
     set(&closed, "state = 'deactivated'").await;
     let bearer = |token: &str| format!("Bearer {token}");
     let (missing, key, session) = ("missing_credentials", "invalid_api_key", "invalid_session");

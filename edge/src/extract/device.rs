@@ -1,0 +1,89 @@
+//! What a session's owner may recognise it by: the kind of browser and the country, and nothing finer.
+
+use std::convert::Infallible;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{header, request::Parts},
+};
+
+/// Set by Cloudflare: an ISO 3166 code.
+pub const COUNTRY_HEADER: &str = "cf-ipcountry";
+
+pub struct Device {
+    /// Such as "Firefox on Linux".
+    pub browser: String,
+    /// Two letters; empty where it is unknown.
+    pub country: String,
+}
+
+impl<S: Sync> FromRequestParts<S> for Device {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let agent = text(header::USER_AGENT.as_str()).unwrap_or_default();
+        let country = text(COUNTRY_HEADER).unwrap_or_default();
+        let is_code = country.len() == 2 && country.bytes().all(|byte| byte.is_ascii_uppercase());
+        Ok(Self {
+            browser: browser_of(agent),
+            country: if is_code { country.to_owned() } else { String::new() },
+        })
+    }
+}
+
+/// The first of each list that the header names: browsers name those that they descend from as well.
+fn browser_of(agent: &str) -> String {
+    let first = |names: &[(&str, &'static str)]| {
+        names.iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| *name)
+    };
+    let browser = first(&[
+        ("Edg", "Edge"),
+        ("OPR/", "Opera"),
+        ("Firefox/", "Firefox"),
+        ("FxiOS/", "Firefox"),
+        ("Chrome/", "Chrome"),
+        ("CriOS/", "Chrome"),
+        ("Safari/", "Safari"),
+        ("curl/", "curl"),
+    ]);
+    let system = first(&[
+        ("Android", "Android"),
+        ("iPhone", "iOS"),
+        ("iPad", "iOS"),
+        ("Windows", "Windows"),
+        ("Mac OS X", "macOS"),
+        ("CrOS", "ChromeOS"),
+        ("Linux", "Linux"),
+    ]);
+    let browser = browser.unwrap_or("another client");
+    system.map_or_else(|| browser.to_owned(), |system| format!("{browser} on {system}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::browser_of;
+
+    #[test]
+    fn browsers_and_systems_are_told_apart() {
+        for (agent, shown) in [
+            (
+                "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+                "Firefox on Linux",
+            ),
+            (
+                "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/139.0 Safari/537.36 Edg/139.0",
+                "Edge on Windows",
+            ),
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Safari/604.1",
+                "Safari on iOS",
+            ),
+            ("curl/8.14", "curl"),
+            ("<script>", "another client"),
+            ("", "another client"),
+        ] {
+            assert_eq!(browser_of(agent), shown, "{agent}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Sessions: one row each, which every statement on a session's behalf reads.
+
+use crate::{
+    cf::database::{Database, Param, Statement},
+    credentials::session::Session,
+    error::Error,
+};
+
+/// A session to be stored.
+pub struct NewSession {
+    pub session: Session,
+    pub browser: String,
+    pub country: String,
+    /// Unix seconds.
+    pub created_at: u64,
+    pub expires_at: u64,
+}
+
+/// `?1` id, `?2` account, `?3` created, `?4` expires, `?5` browser, `?6` country, `?7` the password hash
+/// that the account must have, so that of a change of password and a sign-in at once the change wins.
+const START: &str = "
+    INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country)
+    SELECT ?1, id, ?3, ?4, ?5, ?6 FROM accounts
+    WHERE id = ?2 AND state = 'confirmed' AND password_hash = ?7
+    RETURNING id";
+
+/// The texts of a session's parameters, for as long as its statement lives.
+pub(super) struct Texts {
+    id: String,
+    account: String,
+}
+
+impl NewSession {
+    pub(super) fn texts(&self) -> Texts {
+        Texts { id: self.session.id.to_string(), account: self.session.account.to_string() }
+    }
+
+    pub(super) fn start<'a>(&'a self, texts: &'a Texts, password_hash: &'a str) -> Statement<'a> {
+        let params: Vec<Param<'a>> = vec![
+            (&texts.id).into(),
+            (&texts.account).into(),
+            self.created_at.into(),
+            self.expires_at.into(),
+            (&self.browser).into(),
+            (&self.country).into(),
+            password_hash.into(),
+        ];
+        (START, params)
+    }
+}
+
+/// Starts a session; `false` when the account is no longer active or has another password by now.
+pub async fn start(
+    database: &Database,
+    session: &NewSession,
+    password_hash: &str,
+) -> Result<bool, Error> {
+    database.any(session.start(&session.texts(), password_hash)).await
+}
+
+/// Ends all sessions of an account whose password has just become this one.
+const END_OTHERS: &str = "
+    DELETE FROM sessions WHERE account_id = ?1
+      AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
+
+pub(super) fn end_of_password<'a>(account: &'a str, new_hash: &'a str) -> Statement<'a> {
+    (END_OTHERS, vec![account.into(), new_hash.into()])
+}
+
+const END: &str = "DELETE FROM sessions WHERE account_id = ?1 AND id = ?2 RETURNING id";
+
+/// Ends this session; `false` when it was over already.
+pub async fn end(database: &Database, session: Session) -> Result<bool, Error> {
+    let (account, id) = session.texts();
+    database.any((END, vec![(&account).into(), (&id).into()])).await
+}
+
+const END_ALL: &str = concat!(
+    "DELETE FROM sessions WHERE account_id = ?1
+       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    in_session!(),
+    ") RETURNING id"
+);
+
+/// Ends every session of the account; `false` when this one was over already.
+pub async fn end_all(database: &Database, session: Session) -> Result<bool, Error> {
+    let (account, id) = session.texts();
+    database.any((END_ALL, vec![(&account).into(), (&id).into()])).await
+}

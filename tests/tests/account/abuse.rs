@@ -1,0 +1,187 @@
+//! One abuser is not everybody's trouble: shields before D1 by network, site and account, throttles that
+//! drain, and a bounded number of mails (docs/trust.md, B2, B3 and B5).
+
+use rcpt_tests::{
+    Edge,
+    people::{PASSWORD, send, send_all},
+    process::turn,
+};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+const SECOND: &str = "copper-meadow-58-lattice";
+const THIRD: &str = "amber-willow-63-harbour";
+const OFFICE: &str = "203.0.113.9";
+
+fn junk_token(edge: &Edge, from: &str) -> reqwest::RequestBuilder {
+    let request = edge.anonymous().request(Method::POST, "/auth/verify-email");
+    request.json(&json!({ "token": "junk" })).header("cf-connecting-ip", from)
+}
+
+// --- shields
+
+#[tokio::test]
+async fn a_flood_of_junk_tokens_is_turned_away_before_the_database() {
+    const TRIES: usize = 300;
+    let _turn = turn().await;
+    let edge = Edge::builder().throttled().shimmed().start().await.unwrap();
+    let flood = (0..TRIES).map(|_| junk_token(&edge, OFFICE));
+    let replies = send_all(flood, 20).await;
+    let evaluated = replies.iter().filter(|reply| reply.status == 400).count();
+    for reply in replies.iter().filter(|reply| reply.status != 400) {
+        reply.assert_error(429, "throttled", "turned away");
+        assert_eq!(reply.header("retry-after"), "60");
+    }
+    // 60 a minute, and the minute may have turned.
+    assert!((1..=120).contains(&evaluated), "{evaluated}");
+    assert!(edge.counts().await.d1_trips <= evaluated as u64);
+    assert_eq!(send(junk_token(&edge, "198.51.100.7")).await.status, 400, "another network");
+}
+
+#[tokio::test]
+async fn the_networks_of_one_site_are_shielded_together() {
+    const TRIES: usize = 800;
+    let _turn = turn().await;
+    let edge = Edge::builder().throttled().start().await.unwrap();
+    let flood = (0..TRIES).map(|n| junk_token(&edge, &format!("2001:db8:7:{n:x}::1")));
+    let replies = send_all(flood, 20).await;
+    let evaluated = replies.iter().filter(|reply| reply.status == 400).count();
+    println!("{TRIES} networks of one site: {evaluated} requests let through");
+    // 240 a minute, and the minute may have turned.
+    assert!((1..=480).contains(&evaluated), "{evaluated}");
+    assert_eq!(send(junk_token(&edge, "2001:db8:8::1")).await.status, 400, "another site");
+}
+
+#[tokio::test]
+async fn an_account_that_asks_without_end_is_turned_away_before_the_database() {
+    const TRIES: usize = 400;
+    let _turn = turn().await;
+    let edge = Edge::builder().throttled().shimmed().start().await.unwrap();
+    let (busy, other) = (edge.account().await, edge.account().await);
+    edge.counts().await;
+    let replies = send_all((0..TRIES).map(|_| busy.request(Method::GET, "/me")), 20).await;
+    let shown = replies.iter().filter(|reply| reply.status == 200).count();
+    assert!((1..=240).contains(&shown), "{shown}");
+    assert!(edge.counts().await.d1_trips <= shown as u64);
+    let refused = replies.iter().find(|reply| reply.status != 200).unwrap();
+    refused.assert_error(429, "throttled", "turned away");
+    assert_eq!(busy.quota().await.status, 429, "the same account");
+    assert_eq!(other.get("/me").await.status, 200, "another account");
+}
+
+#[tokio::test]
+async fn readiness_is_looked_at_once_however_often_it_is_asked_for() {
+    let edge = Edge::builder().shimmed().start().await.unwrap();
+    let anonymous = edge.anonymous();
+    anonymous.get("/health/ready").await;
+    edge.counts().await;
+    let started = tokio::time::Instant::now();
+    for _ in 0..50 {
+        anonymous.get("/health/ready").await;
+    }
+    let looks = edge.counts().await.d1_trips;
+    let periods = started.elapsed().as_secs() / 2 + 1;
+    assert!(looks <= periods, "{looks} looks in {:?}", started.elapsed());
+}
+
+// --- throttles
+
+#[tokio::test]
+async fn an_office_that_mistypes_waits_for_seconds_and_never_for_the_way_out_by_mail() {
+    let _turn = turn().await;
+    let edge = Edge::builder().with_waits().start().await.unwrap();
+    let account = edge.account().await;
+    let guesses = (0..150).map(|n| {
+        let body = json!({ "email": format!("person{n}@example.org"), "password": PASSWORD });
+        let request = account.anonymous.request(Method::POST, "/auth/login").json(&body);
+        request.header("cf-connecting-ip", OFFICE)
+    });
+    for reply in send_all(guesses, 10).await.iter().filter(|reply| reply.status != 401) {
+        reply.assert_error(429, "throttled", "a full bucket");
+        let wait: u64 = reply.header("retry-after").parse().unwrap();
+        assert!((1..=6).contains(&wait), "{wait}");
+    }
+    let forgot = account.anonymous.request(Method::POST, "/auth/forgot-password");
+    let forgot = forgot.header("cf-connecting-ip", OFFICE).json(&json!({ "email": account.email }));
+    assert_eq!(send(forgot).await.status, 200);
+    let mail = edge.mailbox().wait_for_nth_mail(&account.email, 2).await.unwrap();
+    assert_eq!(mail.subject, "Set a new password");
+}
+
+// --- mails
+
+#[tokio::test]
+async fn a_victim_gets_three_mails_an_hour_however_they_are_caused() {
+    let _turn = turn().await;
+    let edge = Edge::builder().with_waits().start().await.unwrap();
+    for victim in [edge.account().await.email, edge.new_email()] {
+        for n in 0..20 {
+            for (path, body) in [
+                ("/auth/register", json!({ "email": victim, "password": SECOND })),
+                ("/auth/forgot-password", json!({ "email": victim })),
+            ] {
+                let request = edge.anonymous().request(Method::POST, path).json(&body);
+                let from = format!("198.51.100.{n}");
+                let reply = send(request.header("cf-connecting-ip", from)).await;
+                assert!([200, 201].contains(&reply.status), "{path}: {}", reply.body);
+            }
+        }
+        // A mail to somebody else that is sent after all of them comes after all of them.
+        edge.registered().await;
+        // A member's own registration was one of them.
+        assert_eq!(edge.mailbox().mails_to(&victim).len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_registration_that_mails_nothing_changes_nothing() {
+    let edge = Edge::builder().with_waits().start().await.unwrap();
+    let (email, anonymous) = (edge.new_email(), edge.anonymous());
+    let mut bodies = Vec::new();
+    for password in [PASSWORD, SECOND, THIRD] {
+        let reply = anonymous.register(&email, password).await;
+        assert_eq!(reply.status, 201);
+        bodies.push(reply.body);
+    }
+    assert!(bodies.iter().all(|body| *body == bodies[0]));
+    let mail = edge.mailbox().wait_for_nth_mail(&email, 2).await.unwrap();
+    assert!(mail.text.contains("once more"), "it says that it was a second one: {}", mail.text);
+    assert_eq!(anonymous.verify_email(mail.token().unwrap()).await.status, 200);
+    assert_eq!(anonymous.login(&email, THIRD).await.status, 401);
+    assert_eq!(anonymous.login(&email, SECOND).await.status, 200);
+    assert_eq!(edge.mailbox().mails_to(&email).len(), 2);
+}
+
+#[tokio::test]
+async fn the_budget_of_registrations_is_shared_and_leaves_resets_alone() {
+    let edge = Edge::builder().with_waits().var("REGISTRATION_MAILS_PER_DAY", "8");
+    let edge = edge.start().await.unwrap();
+    let account = edge.account().await;
+    assert_eq!(edge.anonymous().register(&edge.new_email(), PASSWORD).await.status, 201);
+    let reply = edge.anonymous().register(&edge.new_email(), PASSWORD).await;
+    reply.assert_error(503, "unavailable", "a stranger");
+    let reply = edge.anonymous().register(&account.email, PASSWORD).await;
+    reply.assert_error(503, "unavailable", "a member");
+    assert_eq!(edge.anonymous().forgot_password(&account.email).await.status, 200);
+    let mail = edge.mailbox().wait_for_nth_mail(&account.email, 2).await.unwrap();
+    assert_eq!(mail.subject, "Set a new password");
+}
+
+// --- somebody else's password
+
+#[tokio::test]
+async fn the_password_sent_with_the_confirmation_becomes_the_account_s() {
+    let edge = Edge::builder().start().await.unwrap();
+    let (email, mail) = edge.registered().await;
+    let anonymous = edge.anonymous();
+    let confirm = |password: Value| json!({ "token": mail.token().unwrap(), "password": password });
+    let weak = anonymous.post("/auth/verify-email", &confirm(json!("password"))).await;
+    weak.assert_error(400, "invalid_password", "a weak one, and the link still works");
+    let reply = anonymous.post("/auth/verify-email", &confirm(json!(SECOND))).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    assert_eq!(anonymous.login(&email, PASSWORD).await.status, 401);
+    assert_eq!(anonymous.login(&email, SECOND).await.status, 200);
+    let junk = json!({ "token": "junk", "password": SECOND });
+    let reply = anonymous.post("/auth/verify-email", &junk).await;
+    reply.assert_error(400, "invalid_token", "an unknown token");
+}
