@@ -30,6 +30,8 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Print what the running service asks of each operator of mail hosts, and how it is received there
+    Status,
 }
 
 impl Cli {

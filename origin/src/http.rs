@@ -6,6 +6,7 @@ mod health;
 mod probe;
 mod request_id;
 pub mod serve;
+pub mod tenants;
 
 use std::sync::Arc;
 
@@ -27,12 +28,35 @@ const MAX_BATCH_BODY: usize = 256 * 1_024;
 
 /// The service, for `main` and for tests.
 pub fn build(state: Arc<State>) -> Router {
+    finish(public().merge(admin()), state)
+}
+
+/// What the edge asks for.
+pub fn build_public(state: Arc<State>) -> Router {
+    finish(public(), state)
+}
+
+/// What is for our own network.
+pub fn build_admin(state: Arc<State>) -> Router {
+    finish(admin(), state)
+}
+
+fn public() -> Router<Arc<State>> {
     Router::new()
         .route("/v1/probe", post(probe::probe))
         .route("/v1/probe/batch", post(batch::batch).layer(DefaultBodyLimit::max(MAX_BATCH_BODY)))
         .route("/health", get(health::health))
+}
+
+fn admin() -> Router<Arc<State>> {
+    Router::new()
         .route("/ready", get(health::ready))
         .route("/metrics", get(health::metrics))
+        .route("/operators", get(health::operators))
+}
+
+fn finish(routes: Router<Arc<State>>, state: Arc<State>) -> Router {
+    routes
         .fallback(|| async { Error::NotFound })
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
         .layer(DefaultBodyLimit::max(MAX_BODY))

@@ -20,9 +20,11 @@ pub mod http;
 pub mod mx;
 pub mod pool;
 pub mod probe;
+pub mod reload;
 pub mod single_flight;
 pub mod smtp;
 pub mod state;
+pub mod supervisor;
 pub mod telemetry;
 pub mod verdict;
 

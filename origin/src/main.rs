@@ -1,14 +1,18 @@
 //! Wires the service: command line → configuration → state → listener.
 
-use std::{env, path::PathBuf, process::ExitCode};
+use std::{env, future::IntoFuture as _, net::SocketAddr, path::PathBuf, process::ExitCode};
 
 use rcpt_origin::{
     Config, State, build,
     cli::{Cli, Command},
     config::unknown_variables,
     doctor,
-    http::serve,
-    telemetry::log,
+    http::{self, serve},
+    reload, supervisor,
+    telemetry::{
+        log::{self, Level},
+        status,
+    },
 };
 use tokio::net::TcpListener;
 
@@ -31,13 +35,14 @@ fn main() -> ExitCode {
         println!("configuration is fine");
         return ExitCode::SUCCESS;
     }
-    log::install(config.log_level);
+    let level = log::install(config.log_level);
     for stranger in &unknown.strangers.0 {
         tracing::warn!("{stranger}");
     }
     let done = match cli.command {
         Some(Command::Doctor { json }) => doctor(config, json),
-        None => run(config).map(|()| ExitCode::SUCCESS),
+        Some(Command::Status) => status(&config),
+        None => run(config, path, level).map(|()| ExitCode::SUCCESS),
     };
     match done {
         Ok(code) => code,
@@ -49,18 +54,49 @@ fn main() -> ExitCode {
 }
 
 #[tokio::main]
-async fn run(config: Config) -> Result<(), Box<dyn std::error::Error>> {
-    let (address, grace) = (config.listen, config.shutdown_grace);
+async fn run(
+    config: Config,
+    path: Option<PathBuf>,
+    level: Level,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let (address, admin_address) = (config.listen, config.admin_listen);
+    let grace = config.shutdown_grace;
     let state = State::new(config)?;
-    let listener = TcpListener::bind(address)
-        .await
-        .map_err(|error| format!("listen: cannot bind {address}: {error}"))?;
+    let listener = bind("listen", address).await?;
     tokio::spawn(state.port_check.clone().watch());
     // The port may have been 0.
     tracing::info!(address = %listener.local_addr()?, "listening");
-    serve::serve(listener, build(state), serve::signals()?, grace).await?;
+    let router = match admin_address {
+        Some(admin_address) => {
+            let listener = bind("admin_listen", admin_address).await?;
+            tracing::info!(address = %listener.local_addr()?, "listening for our own network");
+            tokio::spawn(axum::serve(listener, http::build_admin(state.clone())).into_future());
+            http::build_public(state.clone())
+        }
+        None if address.ip().is_loopback() => build(state.clone()),
+        None => {
+            tracing::warn!("/metrics, /ready and /operators are not served: set admin_listen");
+            http::build_public(state.clone())
+        }
+    };
+    tokio::spawn(reload::on_hangup(path, state.clone(), level)?);
+    tokio::spawn(supervisor::keep_alive());
+    let (signals, stopping) = (serve::signals()?, state.clone());
+    supervisor::ready();
+    let shutdown = async move {
+        signals.await;
+        supervisor::stopping();
+        stopping.stopping.send_replace(true);
+    };
+    serve::serve(listener, router, shutdown, grace).await?;
+    state.prober.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+async fn bind(setting: &str, address: SocketAddr) -> Result<TcpListener, String> {
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|error| format!("{setting}: cannot bind {address}: {error}"))
 }
 
 /// Prints the findings, and exits with what the worst of them says.
@@ -73,4 +109,16 @@ async fn doctor(config: Config, json: bool) -> Result<ExitCode, Box<dyn std::err
         println!("{report}");
     }
     Ok(ExitCode::from(report.exit_code()))
+}
+
+/// Prints what the running service says of the operators.
+#[tokio::main]
+async fn status(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let address = match config.admin_listen {
+        Some(admin_address) => admin_address,
+        None if config.listen.ip().is_loopback() => config.listen,
+        None => return Err("the status is not served: set admin_listen".into()),
+    };
+    print!("{}", status::fetch(address).await?);
+    Ok(ExitCode::SUCCESS)
 }

@@ -3,8 +3,6 @@
 pub mod guard;
 pub mod special_use;
 
-use std::sync::Arc;
-
 use rand::{Rng, seq::SliceRandom as _};
 
 use crate::dns::{Dns, Mx, NoAnswer};
@@ -17,7 +15,7 @@ const MAX_HOSTS: usize = 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MailHosts {
     /// The MX hosts, in the order in which to try them.
-    Explicit(Vec<Arc<str>>),
+    Explicit(Vec<Mx>),
     /// No MX record: the domain itself, if it has an address.
     Implicit,
 }
@@ -50,20 +48,20 @@ pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHost
 
 /// The hosts by preference, equal preferences shuffled (RFC 5321 §5.1), each once; `None` for a null MX
 /// (RFC 7505). A null MX beside real hosts is a mistake of the domain's owner and names no host.
-fn in_order(records: &[Mx], random: &mut impl Rng) -> Option<Vec<Arc<str>>> {
+fn in_order(records: &[Mx], random: &mut impl Rng) -> Option<Vec<Mx>> {
     let mut records: Vec<&Mx> = records.iter().filter(|mx| !mx.exchange.is_empty()).collect();
     if records.is_empty() {
         return None;
     }
     records.shuffle(random);
     records.sort_by_key(|mx| mx.preference);
-    let mut hosts: Vec<Arc<str>> = Vec::with_capacity(records.len().min(MAX_HOSTS));
+    let mut hosts: Vec<Mx> = Vec::with_capacity(records.len().min(MAX_HOSTS));
     for mx in records {
         if hosts.len() == MAX_HOSTS {
             break;
         }
-        if !hosts.contains(&mx.exchange) {
-            hosts.push(mx.exchange.clone());
+        if !hosts.iter().any(|host| host.exchange == mx.exchange) {
+            hosts.push(mx.clone());
         }
     }
     Some(hosts)
@@ -97,7 +95,7 @@ mod tests {
             .map(|(preference, host)| Mx { preference: *preference, exchange: (*host).into() })
             .collect();
         let hosts = in_order(&records, &mut StdRng::seed_from_u64(seed))?;
-        Some(hosts.iter().map(ToString::to_string).collect())
+        Some(hosts.iter().map(|mx| mx.exchange.to_string()).collect())
     }
 
     #[test]

@@ -1,21 +1,34 @@
-//! A pool of sessions with mail servers, shared by all probes, with a fair queue before it.
+//! The pool of sessions with mail servers, shared by all probes: how many at once, how fast, and whose
+//! turn it is (docs/architecture.md, "Neighbours").
 //!
-//! For each operator ([`operators`]) at most so many sessions exist at once, those that lie idle
-//! included; new ones are opened no faster than a configured rate; and after a refusal of us none at
-//! all, for a time that grows ([`breaker`]). A probe that finds no room waits, and domains take turns
-//! ([`fair_queue`]), so that a long list for one of them does not hold up the others.
+//! Nothing that one recipient's domain, one customer or one machine says shuts anything for others:
+//! there are rates that fall on evidence from many parties ([`rate`]), gates before single domains and
+//! addresses ([`gates`]), and queues that are fair among tenants ([`fair_queue`]). Limits are shared by
+//! all that leads to one operator, or else to one network and machine ([`site`]).
 //!
 //! What is kept, at most: [`MAX_IDLE`] idle sessions of about 2 KiB each, one waiting entry for each
-//! probe in progress, and the breakers of [`MAX_PENALISED`] operators of about 300 bytes each.
+//! probe in progress, [`MAX_SITES`] sites of about 1 KiB, and twice ten thousand gates of 64 bytes.
 
-mod breaker;
+mod admission;
+mod debts;
 mod fair_queue;
-mod operator;
+mod gates;
+mod held;
+mod meter;
 pub mod operators;
 mod permit;
+mod quota;
+mod rate;
+mod receptions;
+mod request;
+mod settings;
+mod site;
+mod status;
 
 use std::{
     collections::HashMap,
+    hash::{BuildHasher as _, RandomState},
+    net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -23,194 +36,276 @@ use std::{
     time::Duration,
 };
 
+use moka::sync::Cache;
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep, sleep_until},
 };
 
-pub use breaker::Signal;
-use operator::{Assigned, Next, Operator, Waiter};
-use permit::Queued;
+use admission::{Passage, network};
+use gates::Gates;
+pub use meter::{Limits, Totals};
+use operators::OperatorId;
 pub use permit::{Acquired, Permit};
+use permit::{Party, Queued};
+use receptions::OtherTotals;
+pub use request::{Cause, Class, Refusal, Refused, Request, Signal};
+pub use settings::Settings;
+use site::{Assigned, MeterKey, Site, SiteKey, Waiter, Want};
+pub use status::{SiteStatus, Status};
 
-/// Idle sessions kept in all.
+/// Idle sessions kept in all, and with one site.
 const MAX_IDLE: usize = 1_024;
-/// Idle sessions kept for one route; routes are exempt from the limit on sessions.
-const MAX_IDLE_ROUTE: usize = 64;
-/// Operators whose refusal is remembered after the last session with them.
-const MAX_PENALISED: usize = 10_000;
+const MAX_IDLE_SITE: usize = 64;
+/// Sites remembered after the last session with them.
+const MAX_SITES: usize = 10_000;
+/// Addresses that are known to be an operator's, and for how long.
+const MAX_ADDRESSES: u64 = 20_000;
+const ADDRESS_KEPT: Duration = Duration::from_secs(3_600);
 /// How often idle sessions are looked through: each lives at most this much longer than it may.
 const SWEEP: Duration = Duration::from_secs(1);
+/// How long a domain's and an address's last refusal is remembered.
+const DOMAIN_MEMORY: Duration = Duration::from_secs(600);
+const ADDRESS_MEMORY: Duration = Duration::from_secs(300);
+/// A domain or tenant, by a keyed hash: neither is kept by name.
+type Key = u64;
 
-/// The pool that is kept with one operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Sessions at once.
-    pub sessions: usize,
-    /// From one new session to the next, once the first `sessions` are open.
-    pub interval: Duration,
-    /// How long a session may lie idle.
-    pub idle: Duration,
-    /// Whether refusals of us are heeded.
-    pub heeds_refusals: bool,
-}
-
-/// Where a session leads, and on whose behalf it is request.
-#[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    /// Whose limits apply: see [`operators::of`]; for a route its own name.
-    pub operator: &'a str,
-    /// Name of the mail host.
-    pub host: &'a str,
-    /// The recipient's domain: domains take turns.
-    pub domain: &'a str,
-    /// A configured route is trusted to bear whatever it is asked.
-    pub exempt: bool,
-}
-
-/// No session for now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refused {
-    /// When it is worth asking again.
-    pub after: Duration,
-    /// The operator refused us, as opposed to being out of order.
-    pub blocked: bool,
-}
-
-/// One who wants a session: most find room, the others wait.
-enum Entered<S> {
-    Assigned(Assigned<S>, Arc<str>),
-    Queued(Arc<str>, oneshot::Receiver<Result<Assigned<S>, Refused>>),
-}
-
-/// The sessions with all operators. `S` is the session, so that the rules can be tested without one.
+/// `S` is the session, so that the rules can be tested without one.
 pub struct Pool<S> {
-    limits: Limits,
-    /// How many names we go by; sessions are opened under each in turn.
-    identities: usize,
+    settings: Settings,
     close: fn(S),
-    operators: Mutex<HashMap<Arc<str>, Operator<S>>>,
+    keys: RandomState,
+    state: Mutex<State<S>>,
     idle: AtomicUsize,
+    /// Whose names led to an address: other names that lead there count for it too.
+    behind: Cache<IpAddr, OperatorId>,
     sweeping: Mutex<bool>,
+    others: OtherTotals,
+}
+
+struct State<S> {
+    sites: HashMap<SiteKey, Site<S>>,
+    domains: Gates<Key>,
+    addresses: Gates<IpAddr>,
+    /// Source addresses that an operator's domains have moved from: to which, and when.
+    moves: HashMap<(OperatorId, usize), (usize, Instant)>,
+}
+
+impl Refused {
+    const GONE: Self = Self { after: Duration::ZERO, cause: Cause::Crowded };
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// `close` closes a session that is not needed any more; it must not block.
-    pub fn new(limits: Limits, identities: usize, close: fn(S)) -> Arc<Self> {
+    /// `close` ends a session that is not needed any more; it must not block.
+    pub fn new(settings: Settings, close: fn(S)) -> Arc<Self> {
+        let state = State {
+            sites: HashMap::new(),
+            domains: Gates::new(DOMAIN_MEMORY),
+            addresses: Gates::new(ADDRESS_MEMORY),
+            moves: HashMap::new(),
+        };
+        let behind = Cache::builder().max_capacity(MAX_ADDRESSES).time_to_live(ADDRESS_KEPT);
         Arc::new(Self {
-            limits,
-            identities: identities.max(1),
+            settings,
             close,
-            operators: Mutex::default(),
+            keys: RandomState::new(),
+            state: Mutex::new(state),
             idle: AtomicUsize::new(0),
+            behind: behind.build(),
             sweeping: Mutex::new(false),
+            others: OtherTotals::default(),
         })
     }
 
-    /// An idle session with the host, if there is one and no one waits for it.
-    pub fn idle(self: &Arc<Self>, request: Request<'_>) -> Option<(S, Permit<S>)> {
-        let mut operators = self.lock();
-        let held = operators.get_mut(request.operator)?;
-        if held.has_waiting() {
-            return None;
-        }
-        let assigned = held.take_idle(request.host, Instant::now())?;
-        let operator = held.operator().clone();
-        drop(operators);
-        self.assigned(assigned, operator, request.host).into_warm()
-    }
-
-    /// A session with the host, or leave to open one; waits for its turn.
+    /// A session with the host, or leave to open one under `identity`; waits for its turn.
     ///
     /// # Errors
-    /// [`Refused`] while the operator's breaker is open.
-    pub async fn session(self: &Arc<Self>, request: Request<'_>) -> Result<Acquired<S>, Refused> {
-        let host = request.host;
-        let (operator, answer) = match self.enter(request) {
-            Entered::Assigned(assigned, operator) => {
-                return Ok(self.assigned(assigned, operator, host));
-            }
-            Entered::Queued(operator, answer) => (operator, answer),
-        };
-        self.pump(&operator);
-        self.sweep_soon();
-        let mut queued = Queued { answer, pool: self, operator, host };
-        let assigned = queued.wait().await?;
-        Ok(self.assigned(assigned, queued.operator.clone(), host))
-    }
-
-    fn enter(&self, request: Request<'_>) -> Entered<S> {
-        let mut evicted = Vec::new();
-        let mut operators = self.lock();
-        let held = match operators.get_mut(request.operator) {
-            Some(held) => held,
-            None => {
-                let operator: Arc<str> = Arc::from(request.operator);
-                let held =
-                    Operator::new(operator.clone(), self.limits_of(request), self.identities);
-                operators.entry(operator).or_insert(held)
-            }
-        };
-        let operator = held.operator().clone();
-        if let Some(assigned) = held.serve_newcomer(request.host, Instant::now(), &mut evicted) {
-            drop(operators);
-            self.close_all(evicted);
-            return Entered::Assigned(assigned, operator);
-        }
-        let (answer, receiver) = oneshot::channel();
-        held.wait(request.domain, Waiter { host: Arc::from(request.host), answer });
-        Entered::Queued(operator, receiver)
-    }
-
-    const fn limits_of(&self, request: Request<'_>) -> Limits {
-        if request.exempt {
-            Limits {
-                sessions: usize::MAX,
-                interval: Duration::ZERO,
-                heeds_refusals: false,
-                ..self.limits
-            }
-        } else {
-            self.limits
-        }
-    }
-
-    fn assigned(
+    /// [`Refused`] where waiting is not worth it.
+    pub async fn session(
         self: &Arc<Self>,
-        assigned: Assigned<S>,
-        operator: Arc<str>,
-        host: &str,
-    ) -> Acquired<S> {
-        let (session, identity) = match assigned {
-            Assigned::Idle(session, identity) => {
-                self.idle.fetch_sub(1, Ordering::Relaxed);
-                (Some(session), identity)
-            }
-            Assigned::New(identity) => (None, identity),
+        request: &Request<'_>,
+        identity: usize,
+    ) -> Result<Acquired<S>, Refused> {
+        let party = self.party(request);
+        let (identity, operator) = self.identity_for(request, identity);
+        let passage = self.pass_domain_gate(request, party)?;
+        sleep_until(passage).await;
+        let (site, meter) = self.site_of(request, operator, identity);
+        self.check_refusals(request, party, &site, meter)?;
+        sleep_until(self.pass_debts(request, party, &site, meter)?).await;
+        if let Some(acquired) = self.idle_session(request, party, identity, &site, meter) {
+            return Ok(acquired);
+        }
+        let Passage { at, address } = self.pass_address_gate(request)?;
+        sleep_until(at).await;
+        let meter = meter.and(address);
+        let site = match site {
+            SiteKey::Network(_) => address.map_or(site, |ip| SiteKey::Network(network(ip))),
+            other => other,
         };
-        let permit = Permit::new(Arc::clone(self), operator, Arc::from(host), identity);
-        match session {
-            Some(session) => Acquired::Idle(session, permit),
-            None => Acquired::New(permit),
+        let blank = self.blank(request, party, identity, &site, meter, address);
+        self.enter(request, blank, operator).await
+    }
+
+    /// Leave to open a session with one more address at once, if there is room: for the second family
+    /// of a race.
+    pub fn try_session(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        identity: usize,
+        address: IpAddr,
+    ) -> Option<Permit<S>> {
+        let now = Instant::now();
+        let site = SiteKey::Network(network(address));
+        let mut evicted = Vec::new();
+        let mut state = self.lock();
+        if !state.addresses.wait(address, now).is_zero() {
+            return None;
+        }
+        let held = self.site(&mut state, &site, None);
+        let class = request.class;
+        let want = Want { host: request.host, identity, meter: Some(address), class };
+        let assigned = held.serve_newcomer(want, now, &mut evicted);
+        drop(state);
+        self.close_all(evicted);
+        let meter = Some(address);
+        let party = self.party(request);
+        let blank = self.blank(request, party, identity, &site, meter, Some(address));
+        match blank.granted(assigned?) {
+            Acquired::New(permit) => Some(permit),
+            Acquired::Idle(session, permit) => {
+                permit.keep(session);
+                None
+            }
         }
     }
 
-    /// Serves those who wait for `operator`, as far as there is room.
-    fn pump(self: &Arc<Self>, operator: &Arc<str>) {
+    fn party(&self, request: &Request<'_>) -> Party {
+        Party {
+            tenant: self.keys.hash_one(request.tenant),
+            domain: self.keys.hash_one(request.domain),
+            is_consumer: self.settings.operators.is_consumer_domain(request.domain),
+        }
+    }
+
+    /// A permit that counts nothing yet.
+    fn blank(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        party: Party,
+        identity: usize,
+        site: &SiteKey,
+        meter: MeterKey,
+        address: Option<IpAddr>,
+    ) -> Permit<S> {
+        Permit {
+            pool: Arc::clone(self),
+            site: site.clone(),
+            meter,
+            host: Arc::from(request.host),
+            identity,
+            address,
+            party,
+            released: true,
+        }
+    }
+
+    /// An idle session with the host, if there is one and none wait.
+    fn idle_session(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        party: Party,
+        identity: usize,
+        site: &SiteKey,
+        meter: MeterKey,
+    ) -> Option<Acquired<S>> {
+        let mut state = self.lock();
+        let held = state.sites.get_mut(site)?;
+        let want = Want { host: request.host, identity, meter, class: request.class };
+        let idle = held.take_idle(want, Instant::now())?;
+        drop(state);
+        Some(self.blank(request, party, identity, site, meter, None).granted(Assigned::Idle(idle)))
+    }
+
+    async fn enter(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        blank: Permit<S>,
+        operator: Option<OperatorId>,
+    ) -> Result<Acquired<S>, Refused> {
         let mut evicted = Vec::new();
-        let mut operators = self.lock();
-        let Some(held) = operators.get_mut(operator) else { return };
-        let next = held.serve(Instant::now(), &mut evicted);
-        drop(operators);
+        let now = Instant::now();
+        let want = Want {
+            host: request.host,
+            identity: blank.identity,
+            meter: blank.meter,
+            class: request.class,
+        };
+        let site_key = blank.site.clone();
+        let queued = {
+            let mut state = self.lock();
+            let site = self.site(&mut state, &site_key, operator);
+            if let Some(assigned) = site.serve_newcomer(want, now, &mut evicted) {
+                drop(state);
+                self.close_all(evicted);
+                return Ok(blank.granted(assigned));
+            }
+            let (answer, receiver) = oneshot::channel();
+            let waiter = Waiter {
+                host: blank.host.clone(),
+                identity: blank.identity,
+                meter: blank.meter,
+                class: request.class,
+                answer,
+            };
+            let most = self.settings.max_waiting;
+            let most_of_tenant =
+                if request.tenant.is_some() { self.settings.share(most) } else { usize::MAX };
+            let party = (blank.party.tenant, blank.party.domain);
+            site.wait(party, waiter, (most, most_of_tenant));
+            Queued { answer: receiver, blank }
+        };
+        self.pump(&site_key);
+        self.sweep_soon();
+        queued.wait().await
+    }
+
+    fn site<'s>(
+        &self,
+        state: &'s mut State<S>,
+        key: &SiteKey,
+        operator: Option<OperatorId>,
+    ) -> &'s mut Site<S> {
+        state.sites.entry(key.clone()).or_insert_with(|| {
+            let max_idle = self.settings.max_idle;
+            match key {
+                SiteKey::Operator(..) => {
+                    Site::new(self.settings.operator_limits(operator), usize::MAX, max_idle)
+                }
+                SiteKey::Network(_) => {
+                    Site::new(self.settings.machine, self.settings.network_sessions, max_idle)
+                }
+                SiteKey::Route(_) => Site::new(Limits::NONE, usize::MAX, max_idle),
+            }
+        })
+    }
+
+    /// Serves those who wait for a site, as far as there is room.
+    fn pump(self: &Arc<Self>, key: &SiteKey) {
+        let mut evicted = Vec::new();
+        let mut state = self.lock();
+        let Some(site) = state.sites.get_mut(key) else { return };
+        let next = site.serve(Instant::now(), &mut evicted);
+        drop(state);
         self.close_all(evicted);
-        if let Next::At(due) = next {
-            let (pool, operator) = (Arc::clone(self), operator.clone());
+        if let Some(due) = next {
+            let (pool, key) = (Arc::clone(self), key.clone());
             tokio::spawn(async move {
                 sleep_until(due).await;
-                if let Some(held) = pool.lock().get_mut(&operator) {
-                    held.timer_fired();
+                if let Some(site) = pool.lock().sites.get_mut(&key) {
+                    site.timer_fired();
                 }
-                pool.pump(&operator);
+                pool.pump(&key);
             });
         }
     }
@@ -220,13 +315,14 @@ impl<S: Send + 'static> Pool<S> {
         sessions.into_iter().for_each(self.close);
     }
 
-    /// Takes back what was assigned to somebody who has left.
-    fn take_back(self: &Arc<Self>, operator: &Arc<str>, host: &str, assigned: Assigned<S>) {
-        // Dropping the permit makes room; a warm session stays for the next.
-        match self.assigned(assigned, operator.clone(), host) {
-            Acquired::Idle(session, permit) => permit.keep(session),
-            Acquired::New(_) => {}
-        }
+    /// Takes all idle sessions out, for their end.
+    pub fn drain(&self) -> Vec<S> {
+        let mut drained = Vec::new();
+        let mut state = self.lock();
+        state.sites.values_mut().for_each(|site| site.drain(&mut drained));
+        drop(state);
+        self.idle.fetch_sub(drained.len(), Ordering::Relaxed);
+        drained
     }
 
     /// Looks through idle sessions and stale state every second, as long as there is any.
@@ -253,24 +349,31 @@ impl<S: Send + 'static> Pool<S> {
     fn sweep(&self) -> bool {
         let now = Instant::now();
         let mut expired = Vec::new();
-        let mut operators = self.lock();
-        operators.retain(|_, held| {
-            held.expire(now, &mut expired);
-            !held.is_over(now)
+        let mut state = self.lock();
+        state.sites.retain(|key, site| {
+            site.expire(now, &mut expired);
+            // Operators are few, and their totals are shown.
+            matches!(key, SiteKey::Operator(..)) || !site.is_over(now)
         });
-        if operators.len() > MAX_PENALISED {
-            // Forgetting a refusal costs one more knock; memory without a bound costs the service.
-            operators.retain(|_, held| held.is_in_use());
+        if state.sites.len() > MAX_SITES {
+            state
+                .sites
+                .retain(|key, site| matches!(key, SiteKey::Operator(..)) || site.is_in_use());
         }
-        let nothing_left = operators.is_empty();
-        drop(operators);
+        state.domains.forget(now);
+        state.addresses.forget(now);
+        let nothing_left = state.domains.is_empty()
+            && state.addresses.is_empty()
+            && state.sites.values().all(|site| !site.is_in_use())
+            && state.sites.keys().all(|key| matches!(key, SiteKey::Operator(..)));
+        drop(state);
         self.close_all(expired);
         nothing_left
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Operator<S>>> {
+    fn lock(&self) -> MutexGuard<'_, State<S>> {
         // Nothing that can panic runs under the lock.
-        self.operators.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,11 +4,13 @@ mod address_traits;
 mod attempt;
 mod best_failure;
 mod client;
+mod control;
 mod conversation;
 mod host;
 mod host_memory;
 mod prober;
+mod progress;
 mod redact;
 mod resolver;
 
-pub use prober::Prober;
+pub use prober::{Asking, Prober};

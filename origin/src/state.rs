@@ -7,11 +7,12 @@ use std::{
 };
 
 use rcpt_shared::{Stage, Verdict};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::{
     config::Config,
     dns::Dns,
+    http::tenants::Tenants,
     mx::guard::Guard,
     probe::Prober,
     smtp::{Dialer, HeloIdentity, Tls},
@@ -27,8 +28,16 @@ pub struct State {
     pub permits: Semaphore,
     /// How many of them batches may take.
     pub batch_permits: Semaphore,
+    /// What each tenant has in progress of single checks, and of batches.
+    pub tenants: Tenants,
+    pub batches: Tenants,
     pub port_check: Arc<PortCheck>,
+    /// True when the process is to end: batches ask about no further address.
+    pub stopping: watch::Sender<bool>,
 }
+
+/// Batches in progress beyond the first of each tenant.
+const MAX_BATCHES: usize = 8;
 
 /// The service could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -72,16 +81,33 @@ impl State {
         let identity =
             HeloIdentity::all(&config.helo_name, sources, config.families).swap_remove(0);
         let port_check = PortCheck::new(config.port_check.clone(), dialer, identity);
-        let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, Arc::clone(&port_check));
-        let metrics = Metrics::default();
+        let tenants = Tenants::new(probes_of_one_tenant(config.max_probes, &config), usize::MAX);
+        let batches = Tenants::new(MAX_BATCHES, MAX_BATCHES);
+        let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, port_check.clone());
         let vitals = Vitals::new(prober.dns().metrics());
-        Ok(Arc::new(Self { prober, metrics, vitals, permits, batch_permits, port_check }))
+        Ok(Arc::new(Self {
+            prober,
+            metrics: Metrics::default(),
+            vitals,
+            permits,
+            batch_permits,
+            tenants,
+            batches,
+            port_check,
+            stopping: watch::Sender::new(false),
+        }))
     }
 
-    /// Whether `verdict` blames a server that could not be reached while port 25 is shut.
+    /// Whether `verdict` blames a server that could not be reached while port 25 is shut: it is ours, and
+    /// not the recipient's.
     pub async fn blames_port(&self, verdict: &Verdict) -> bool {
         verdict.stage == Stage::Connect
             && verdict.smtp_code.is_none()
             && !self.port_check.is_open().await
     }
+}
+
+/// How many probes of one tenant may be in progress, of `max_probes`.
+pub fn probes_of_one_tenant(max_probes: usize, config: &Config) -> usize {
+    (max_probes as f64 * config.tenant_share).ceil() as usize
 }

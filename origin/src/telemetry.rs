@@ -1,7 +1,8 @@
-//! What the service says of itself: its log, its metrics, and whether port 25 is open.
+//! What the service says of itself: its log, its metrics, its status, and whether port 25 is open.
 
 pub mod exposition;
 pub mod log;
 pub mod metrics;
 pub mod port_check;
+pub mod status;
 pub mod vitals;

@@ -2,15 +2,21 @@
 
 mod harness;
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
-use harness::{MailServer, drain, origin, verdict};
+use harness::{MailServer, drain, obey, origin, verdict};
 use rcpt_shared::{
     Reason, Stage,
     Status::{self, BlockedByProvider, SmtpConnectError, SmtpTimeout},
 };
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
 };
 
@@ -54,6 +60,26 @@ async fn the_answer_to_rcpt_is_the_verdict() {
             assert_eq!(asked(&server, &[]).await, (status, reason, Stage::Rcpt), "{rcpt}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_server_that_was_not_ready_is_asked_once_more() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = connections.clone();
+    let server = MailServer::serving(move |stream, number| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let rcpt = if number == 0 { "450 4.3.2 Service currently unavailable" } else { "250 ok" };
+        async move {
+            let mut stream = BufReader::new(stream);
+            let _ = stream.write_all(b"220 mx\r\n").await;
+            // The control recipient would be accepted too.
+            let _ = obey(&mut stream, "", "250 ok", rcpt).await;
+        }
+    })
+    .await;
+    let told = asked(&server, &[("RCPT_SESSION_RECIPIENTS", "1")]).await;
+    assert_eq!(told, (Status::Accepted, Reason::Accepted, Stage::Rcpt));
+    assert_eq!(connections.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ async fn serve(stream: TcpStream, mail: &str, left: mpsc::UnboundedSender<String
         let answer = match line.split([' ', '\r']).next().unwrap() {
             "EHLO" => "250-mx\r\n250 PIPELINING",
             "MAIL" => mail,
-            "RCPT" => "250 ok",
+            "RCPT" | "RSET" => "250 ok",
             "QUIT" => break,
             _ => "500 what?",
         };

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use harness::{MailServer, obey, origin, verdict};
+use harness::{MailServer, batch, obey, origin, verdict};
 use hickory_resolver::proto::{
     op::Message,
     rr::{
@@ -18,7 +18,7 @@ use hickory_resolver::proto::{
         rdata::{A, MX},
     },
 };
-use rcpt_shared::{Reason, Status};
+use rcpt_shared::{BatchLine, Reason, Status};
 use tokio::{
     io::{AsyncWriteExt as _, BufReader},
     net::UdpSocket,
@@ -56,6 +56,8 @@ fn environment(server: &MailServer, nameserver: SocketAddr) -> Vec<(&'static str
         ("RCPT_SMTP_PORT", server.address.port().to_string()),
         ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8".to_owned()),
         ("RCPT_MAX_PROBES", "1000".to_owned()),
+        // The nameserver shares a thread with a thousand probes.
+        ("RCPT_DNS_TIMEOUT_MS", "5000".to_owned()),
     ]
 }
 
@@ -85,7 +87,8 @@ async fn a_thousand_addresses_of_many_domains_at_one_host_share_two_sessions() {
     let told = all.join_all().await;
     let answered = told.iter().filter(|status| **status == Status::Accepted).count();
     assert!(most.load(Ordering::Relaxed) <= 2, "{}", most.load(Ordering::Relaxed));
-    // On a very busy machine some find no session within the budget; that is told as our limit.
+    // Twenty a second after the first two hundred, and half of a thousand may wait; on a very busy
+    // machine some of these find no session within the budget. That is told as our limit.
     assert!(answered >= 200, "{answered}");
     let ours = told.iter().filter(|status| **status == Status::FatalException).count();
     assert_eq!(answered + ours, 1_000);
@@ -96,7 +99,7 @@ async fn a_thousand_addresses_of_many_domains_at_one_host_share_two_sessions() {
 }
 
 #[tokio::test]
-async fn a_421_stops_new_sessions_within_one() {
+async fn after_a_421_a_machine_is_connected_to_once_in_ten_seconds() {
     let connections = Arc::new(AtomicUsize::new(0));
     let counted = connections.clone();
     let server = MailServer::serving(move |mut stream, _| {
@@ -110,18 +113,33 @@ async fn a_421_stops_new_sessions_within_one() {
     let environment = environment(&server, nameserver().await);
     let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let origin = origin(&environment);
+    let started = now();
     let first = verdict(&origin, "u@d.org").await;
     assert_eq!((first.status, first.reason), (Status::BlockedByProvider, Reason::RateLimited));
+    let mut all = JoinSet::new();
     for n in 0..100 {
-        let told = verdict(&origin, &format!("u{n}@d{n}.org")).await;
-        assert_eq!((told.status, told.reason), (Status::FatalException, Reason::OurLimit));
-        assert!(told.retry_after.is_some_and(|seconds| (1..=15).contains(&seconds)));
+        let origin = origin.clone();
+        all.spawn(async move { verdict(&origin, &format!("u{n}@d{n}.org")).await });
     }
-    assert_eq!(connections.load(Ordering::Relaxed), 1);
+    let mut ours = 0;
+    while let Some(told) = all.join_next().await {
+        let told = told.unwrap();
+        if told.reason == Reason::OurLimit {
+            assert!(
+                told.retry_after.is_some_and(|seconds| (1..=20).contains(&seconds)),
+                "{told:?}"
+            );
+            ours += 1;
+        }
+    }
+    assert!(ours >= 90, "{ours}");
+    let passed = 2 + started.elapsed().as_secs() / 10;
+    let connections = connections.load(Ordering::Relaxed) as u64;
+    assert!(connections <= passed, "{connections} in {:?}", started.elapsed());
 }
 
 #[tokio::test]
-async fn a_server_that_says_how_long_to_stay_away_is_heeded() {
+async fn a_batch_stays_away_as_long_as_a_server_says() {
     let server = MailServer::serving(|mut stream, _| async move {
         let _ = stream.write_all(b"421 4.7.0 try again in 10 minutes\r\n").await;
     })
@@ -130,8 +148,13 @@ async fn a_server_that_says_how_long_to_stay_away_is_heeded() {
     let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let origin = origin(&environment);
     assert_eq!(verdict(&origin, "u@d.org").await.status, Status::BlockedByProvider);
-    let told = verdict(&origin, "v@d.org").await;
-    assert_eq!((told.status, told.reason), (Status::FatalException, Reason::OurLimit));
+    let lines = batch(&origin, &["v@d.org".to_owned()], None).await;
+    let [BatchLine::NotAsked(missed), BatchLine::End(_)] = &lines[..] else { panic!("{lines:?}") };
     // Ten minutes, less the time since, on however slow a machine.
-    assert!(told.retry_after.is_some_and(|seconds| (500..=600).contains(&seconds)), "{told:?}");
+    assert!((500..=600).contains(&missed.not_asked_retry_after), "{missed:?}");
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test measures real time")]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
 }

@@ -55,6 +55,18 @@ async fn a_server_that_is_down_is_its_own_fault_while_another_greets_us() {
     assert_eq!(json_of(response).await["status"], "smtp_connect_error");
 }
 
+/// It may lead elsewhere than out of port 25.
+#[tokio::test]
+async fn a_route_that_greets_us_does_not_show_that_the_port_is_open() {
+    let greeting = MailServer::answering("220 mx", "", "250 ok").await;
+    let routes = format!("greets.test={},sandbox.test={}", greeting.address, shut().await);
+    let origin = build(state(&[("RCPT_ROUTES", &routes), ("RCPT_PORT_CHECK", &shut().await)]));
+    let response = send(&origin, probe_request(body("user@greets.test"))).await;
+    assert_eq!(json_of(response).await["status"], true);
+    let response = send(&origin, probe_request(body(ADDRESS))).await;
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+}
+
 #[tokio::test]
 async fn the_watch_sees_the_port_shut_and_readiness_follows() {
     let nameserver = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();

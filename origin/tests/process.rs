@@ -217,3 +217,50 @@ async fn sigterm_lets_a_probe_in_progress_finish_and_takes_no_new_one() {
     assert!(text.starts_with("HTTP/1.1 200 ") && text.contains(r#""status":true"#), "{text}");
     assert!(origin.child.wait().await.unwrap().success());
 }
+
+#[tokio::test]
+async fn idle_sessions_are_ended_with_quit() {
+    let (ended, has_ended) = oneshot::channel();
+    let ended = std::sync::Mutex::new(Some(ended));
+    let server = MailServer::serving(move |stream, _| {
+        let ended = ended.lock().unwrap().take().unwrap();
+        async move {
+            let mut stream = BufReader::new(stream);
+            stream.write_all(b"220 mx\r\n").await.unwrap();
+            let (mut line, mut last) = (String::new(), String::new());
+            while stream.read_line(&mut line).await.is_ok_and(|length| length > 0) {
+                last = std::mem::take(&mut line);
+                // No control recipient follows a refusal.
+                let refused = last.starts_with("RCPT");
+                let reply = if refused { "550 5.1.1 no such user\r\n" } else { "250 ok\r\n" };
+                stream.write_all(reply.as_bytes()).await.unwrap();
+            }
+            ended.send(last).unwrap();
+        }
+    })
+    .await;
+    let mut origin = Running::start(&server.route()).await;
+    assert!(answer(origin.ask("user@sandbox.test").await).await.contains(r#""status":false"#));
+    origin.terminate().await;
+    assert_eq!(has_ended.await.unwrap(), "QUIT\r\n");
+    assert!(origin.child.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn status_prints_what_the_running_service_shows() {
+    let server = MailServer::answering("220 mx", "", "250 ok").await;
+    let running = Running::start(&server.route()).await;
+    let environment = [
+        ("RCPT_HELO_NAME", "probe.example.com"),
+        ("RCPT_MAIL_FROM", "<>"),
+        ("RCPT_TICKET_SECRETS", SECRETS),
+        ("RCPT_NAMESERVERS", "192.0.2.53"),
+        ("RCPT_LISTEN", running.address.as_str()),
+    ];
+    let shown = output(&["status"], &environment).await;
+    assert!(shown.status.success(), "{shown:?}");
+    let text = String::from_utf8(shown.stdout).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("operator "), "{text}");
+    assert!(lines[1].starts_with("other            all "), "{text}");
+}

@@ -26,8 +26,37 @@ pub struct BatchRequest {
     pub details: bool,
 }
 
-/// One line of the answer to a batch. Lines come in order of completion.
+/// One line of the answer to a batch. There is one for each address, in order of completion, and then
+/// the closing one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum BatchLine {
+    Answer(BatchAnswer),
+    NotAsked(NotAsked),
+    End(BatchEnd),
+}
+
+/// An address that could not be asked about in the batch's time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotAsked {
+    /// Position of the address in the request, from 0.
+    pub index: usize,
+    /// Seconds after which it is worth asking again.
+    pub not_asked_retry_after: u32,
+}
+
+/// The closing line: without it the answer was cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchEnd {
+    pub answered: usize,
+    pub not_asked: usize,
+}
+
+/// A verdict, as a line of the answer to a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BatchAnswer {
     /// Position of the address in the request, from 0.
     pub index: usize,
@@ -76,14 +105,14 @@ pub enum Deliverability {
     Unknown,
 }
 
-/// What is known of an address without asking anybody.
+/// What is known of an address without asking a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
     /// The domain hands out throw-away addresses.
     pub disposable: bool,
     /// The local part names a function (RFC 2142) and not a person.
     pub role_account: bool,
-    /// Anybody gets an address at the domain for nothing.
+    /// The domain gives addresses away for nothing.
     pub free_provider: bool,
     /// The domain that was probably meant, in place of a misspelt one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -195,8 +224,8 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::{
-        Address, BatchRequest, CatchAll, Confidence, Deliverability, Details, ProbeRequest, Traits,
-        Verdict,
+        Address, BatchAnswer, BatchEnd, BatchLine, BatchRequest, CatchAll, Confidence,
+        Deliverability, Details, NotAsked, ProbeRequest, Traits, Verdict,
     };
     use crate::{Reason, Stage, Status};
 
@@ -247,6 +276,28 @@ mod tests {
             "free_provider":false,"confidence":"none","verdict":"unknown","new":[]}}"#;
         let verdict: Verdict = serde_json::from_str(wire).unwrap();
         assert_eq!(verdict.reason, Reason::Unclear);
+    }
+
+    #[test]
+    fn a_line_of_a_batch_is_one_of_three() {
+        let verdict = Verdict::new(Status::Accepted, Reason::Accepted, Stage::Rcpt);
+        for (line, wire) in [
+            (
+                BatchLine::Answer(BatchAnswer { index: 1, verdict }),
+                r#"{"index":1,"verdict":{"status":true,"reason":"accepted","stage":"rcpt"}}"#,
+            ),
+            (
+                BatchLine::NotAsked(NotAsked { index: 2, not_asked_retry_after: 60 }),
+                r#"{"index":2,"not_asked_retry_after":60}"#,
+            ),
+            (
+                BatchLine::End(BatchEnd { answered: 1, not_asked: 1 }),
+                r#"{"answered":1,"not_asked":1}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&line).unwrap(), wire);
+            assert_eq!(serde_json::from_str::<BatchLine>(wire).unwrap(), line);
+        }
     }
 
     #[test]

@@ -28,6 +28,30 @@ pub struct Ticket {
     pub jti: String,
     /// SHA-256 of the body, unpadded base64url.
     body: String,
+    /// Who asks, opaque: at most [`MAX_TENANT`] characters. Absent where the edge does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenant: Option<String>,
+    /// The tenant pays. All that do not are one tenant wherever tenants are counted.
+    #[serde(default, skip_serializing_if = "is_false")]
+    paying: bool,
+}
+
+/// Characters of a tenant's name.
+pub const MAX_TENANT: usize = 64;
+
+/// The tenant that all free accounts are together.
+const FREE: &str = "free";
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// Who asks: an opaque name that the edge can lead back to an account, and whether the account pays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tenant<'a> {
+    pub name: &'a str,
+    pub paying: bool,
 }
 
 impl Timed for Ticket {
@@ -51,6 +75,23 @@ impl Ticket {
         body: &[u8],
         now: u64,
     ) -> Result<String, InvalidToken> {
+        Self::issue_for(keys, request_id, body, now, None)
+    }
+
+    /// As [`Ticket::issue`], on behalf of `tenant`.
+    ///
+    /// # Errors
+    /// [`InvalidToken`] when the claims do not serialise, or the tenant's name is too long.
+    pub fn issue_for(
+        keys: &KeyRing,
+        request_id: &str,
+        body: &[u8],
+        now: u64,
+        tenant: Option<Tenant<'_>>,
+    ) -> Result<String, InvalidToken> {
+        if tenant.is_some_and(|tenant| !is_name(tenant.name)) {
+            return Err(InvalidToken);
+        }
         let ticket = Self {
             iss: PURPOSE.issuer.to_owned(),
             aud: PURPOSE.audience.to_owned(),
@@ -58,6 +99,8 @@ impl Ticket {
             exp: now.saturating_add(TTL),
             jti: request_id.to_owned(),
             body: digest(body),
+            tenant: tenant.map(|tenant| tenant.name.to_owned()),
+            paying: tenant.is_some_and(|tenant| tenant.paying),
         };
         jwt::sign(keys, &ticket)
     }
@@ -70,8 +113,27 @@ impl Ticket {
         let ticket: Self = jwt::verify(keys, PURPOSE, token, now)?;
         // A token that claims to live longer than we issue them was not issued here.
         let short_lived = ticket.exp.saturating_sub(ticket.iat) <= TTL;
-        if short_lived && ticket.body == digest(body) { Ok(ticket) } else { Err(InvalidToken) }
+        let fine_name = ticket.tenant.as_deref().is_none_or(is_name);
+        let fine = short_lived && fine_name && ticket.body == digest(body);
+        if fine { Ok(ticket) } else { Err(InvalidToken) }
     }
+
+    /// The name under which what is asked is counted: all free accounts together have one.
+    pub fn counted_as(&self) -> Option<&str> {
+        let name = self.tenant.as_deref()?;
+        Some(if self.paying { name } else { FREE })
+    }
+
+    /// The tenant's own name, for the log.
+    pub fn tenant(&self) -> Option<&str> {
+        self.tenant.as_deref()
+    }
+}
+
+/// It goes into the log, so no address fits in.
+fn is_name(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    (1..=MAX_TENANT).contains(&text.len()) && text.bytes().all(plain)
 }
 
 fn digest(body: &[u8]) -> String {
@@ -83,7 +145,7 @@ mod tests {
     use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
     use serde_json::json;
 
-    use super::{TTL, Ticket};
+    use super::{TTL, Tenant, Ticket};
     use crate::{KeyRing, jwt};
 
     const NOW: u64 = 1_790_000_000;
@@ -128,6 +190,23 @@ mod tests {
     }
 
     #[test]
+    fn it_may_say_who_asks_and_free_accounts_are_one() {
+        let issue = |tenant| Ticket::issue_for(&keys(), "r", BODY, NOW, tenant);
+        for (tenant, counted) in [
+            (None, None),
+            (Some(Tenant { name: "t1", paying: true }), Some("t1")),
+            (Some(Tenant { name: "t2", paying: false }), Some("free")),
+        ] {
+            let ticket = Ticket::check(&keys(), &issue(tenant).unwrap(), BODY, NOW).unwrap();
+            assert_eq!(ticket.counted_as(), counted);
+            assert_eq!(ticket.tenant(), tenant.map(|tenant| tenant.name));
+        }
+        for name in ["", "a@example.org", &"x".repeat(65)] {
+            assert!(issue(Some(Tenant { name, paying: true })).is_err(), "{name}");
+        }
+    }
+
+    #[test]
     fn claims_that_are_signed_but_wrong_are_refused() {
         let good = json!({"iss": "rcpt-edge", "aud": "origin", "iat": NOW, "exp": NOW + TTL,
             "jti": "r", "body": super::digest(BODY)});
@@ -142,6 +221,7 @@ mod tests {
             ("exp", json!(NOW + 3600)),
             ("iat", json!(NOW + 30)),
             ("body", json!("")),
+            ("tenant", json!("a@example.org")),
         ] {
             let mut bad = good.clone();
             bad[claim] = value;

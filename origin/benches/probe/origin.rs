@@ -3,7 +3,7 @@
 use std::{collections::HashMap, net::SocketAddr, sync::Arc};
 
 use anyhow::{Result, anyhow, ensure};
-use rcpt_origin::{Config, State};
+use rcpt_origin::{Config, State, probe::Asking};
 use rcpt_shared::{Address, Status};
 use tokio::task::JoinSet;
 
@@ -25,7 +25,12 @@ pub async fn start(
         ("RCPT_SMTP_PORT", &port),
         ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
         ("RCPT_OPERATOR_SESSIONS", "100000"),
+        // A thousand wait for two sessions.
+        ("RCPT_MAX_PROBES", "10000"),
+        ("RCPT_MACHINE_SESSIONS", "100000"),
+        ("RCPT_NETWORK_SESSIONS", "100000"),
         ("RCPT_SESSION_INTERVAL_MS", "0"),
+        ("RCPT_RECIPIENTS_PER_MINUTE", "1000000"),
     ]);
     values.extend(settings.iter().copied());
     let config = Config::parse("", &|name| values.get(name).map(ToString::to_string));
@@ -35,7 +40,7 @@ pub async fn start(
 /// Asks about the `n`th address of `domain` and expects it to be accepted.
 pub async fn accepted(state: &State, n: usize, domain: &str) -> Result<()> {
     let address = Address::parse(&format!("user{n}@{domain}"))?;
-    let verdict = state.prober.probe(&address, false).await;
+    let verdict = state.prober.probe(&address, &Asking::default()).await;
     ensure!(verdict.status == Status::Accepted, "{verdict:?}");
     Ok(())
 }

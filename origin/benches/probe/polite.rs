@@ -11,6 +11,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
+use rcpt_origin::probe::Asking;
 use rcpt_shared::{Address, Reason};
 use tokio::runtime::Runtime;
 
@@ -18,7 +19,7 @@ use crate::{figure::Figure, nameserver::Nameserver, origin};
 
 /// As an operator is treated by default.
 const LIMITS: &[(&str, &str)] =
-    &[("RCPT_OPERATOR_SESSIONS", "2"), ("RCPT_SESSION_INTERVAL_MS", "500")];
+    &[("RCPT_MACHINE_SESSIONS", "2"), ("RCPT_SESSION_INTERVAL_MS", "500")];
 const ADDRESSES: usize = 1_000;
 const AFTER_REFUSAL: usize = 100;
 
@@ -34,7 +35,7 @@ pub fn measure() -> Result<Vec<Figure>> {
         let state = origin::start(busy.address, &nameserver, LIMITS).await?;
         for n in 0..=AFTER_REFUSAL {
             let address = Address::parse(&format!("user{n}@example.org"))?;
-            let reason = state.prober.probe(&address, false).await.reason;
+            let reason = state.prober.probe(&address, &Asking::default()).await.reason;
             let due = if n == 0 { Reason::RateLimited } else { Reason::OurLimit };
             ensure!(reason == due, "{reason:?} for number {n}");
         }

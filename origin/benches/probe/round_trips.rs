@@ -50,7 +50,7 @@ async fn sequence(settings: &[(&str, &str)], count: usize) -> Result<f64> {
 /// With the sessions that an operator is allowed by default, and everything cold.
 async fn hundred_of_one_domain() -> Result<(f64, f64)> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
-    let settings = [("RCPT_OPERATOR_SESSIONS", "2"), ("RCPT_SESSION_INTERVAL_MS", "500")];
+    let settings = [("RCPT_MACHINE_SESSIONS", "2"), ("RCPT_SESSION_INTERVAL_MS", "500")];
     let state = origin::start(server.address, &nameserver, &settings).await?;
     origin::accepted_all(&state, 100, 100).await?;
     let count = |counter: &std::sync::atomic::AtomicUsize| counter.load(Ordering::Relaxed) as f64;

@@ -5,6 +5,7 @@ use std::{
     io,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use libfuzzer_sys::fuzz_target;
@@ -14,6 +15,9 @@ use rcpt_origin::{
 };
 use rcpt_shared::{Address, Stage};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The server answers at once.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Tape<'a>(&'a [u8]);
 
@@ -45,14 +49,13 @@ impl AsyncWrite for Tape<'_> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let recipient = Address::parse("user@example.org").expect("an address");
-    let control = Address::parse("nobody@example.org").expect("an address");
     let envelope =
-        Envelope { reverse_path: "", recipient: &recipient, control: Some(&control), last: false };
+        Envelope { reverse_path: "", recipient: &recipient, last: false };
     runtime.block_on(async {
         let mut stage = Stage::Connect;
-        let Ok(mut session) = Session::open(Tape(bytes), "probe.example.com", Greeting::Ehlo, &mut stage).await else {
+        let Ok(mut session) = Session::open(Tape(bytes), "probe.example.com", Greeting::Ehlo, PATIENCE, &mut stage).await else {
             return;
         };
         for _ in 0..100 {
@@ -61,7 +64,6 @@ fuzz_target!(|bytes: &[u8]| {
                 Ok(Answer::Mail(reply)) => judge(Stage::Mail, &reply),
                 Ok(Answer::Smtputf8Unsupported) | Err(_) => return,
             };
-            session.control(&control, true).await;
             if !session.is_reusable(100) {
                 return;
             }

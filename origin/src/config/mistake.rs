@@ -10,7 +10,7 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    pub(super) fn new(name: &str, problem: &str) -> Self {
+    pub(crate) fn new(name: &str, problem: &str) -> Self {
         Self { name: name.to_owned(), sentence: format!("{name}: {problem}") }
     }
 

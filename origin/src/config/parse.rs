@@ -63,6 +63,10 @@ pub(super) fn nameservers(text: &str) -> Option<Vec<SocketAddr>> {
     (!system.is_empty()).then_some(system)
 }
 
+pub(super) fn address_or_none(text: &str) -> Option<Option<SocketAddr>> {
+    if text.is_empty() { Some(None) } else { from_str(text).map(Some) }
+}
+
 pub(super) fn port(text: &str) -> Option<u16> {
     from_str(text).filter(|port| *port != 0)
 }
@@ -122,6 +126,12 @@ pub(super) fn domain_names(text: &str) -> Option<Vec<String>> {
 
 pub(super) fn count(text: &str) -> Option<usize> {
     from_str(text).filter(|count| (1..=1_000_000).contains(count))
+}
+
+/// A percentage as a share of one.
+pub(super) fn percent(text: &str) -> Option<f64> {
+    let percent: u8 = from_str(text)?;
+    (1..=100).contains(&percent).then(|| f64::from(percent) / 100.0)
 }
 
 pub(super) fn starttls(text: &str) -> Option<StartTls> {

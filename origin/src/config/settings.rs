@@ -1,7 +1,7 @@
 //! The table of settings: each value of the configuration stands here once, with its name, form,
 //! default, parser and what is expected of it. [`Config`], `--help` and the mistakes come from it.
 
-use std::{fmt::Write as _, net::SocketAddr, time::Duration};
+use std::{fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
 
 use ipnet::IpNet;
 use rcpt_shared::KeyRing;
@@ -9,6 +9,7 @@ use strsim::osa_distance;
 use tracing::level_filters::LevelFilter;
 
 use super::{Families, Routes, Server, SourceAddress, StartTls, parse, values::Values};
+use crate::pool::operators::Operators;
 
 /// One configurable value.
 pub(super) struct Setting {
@@ -61,6 +62,8 @@ macro_rules! settings {
         #[derive(Debug, Clone)]
         pub struct Config {
             $(#[doc = $about] pub $field: $type,)*
+            /// The built-in operators with those of the file.
+            pub operators: Arc<Operators>,
         }
 
         pub(super) const ALL: &[Setting] = &[
@@ -74,10 +77,25 @@ macro_rules! settings {
         ];
 
         impl Config {
+            /// The names of the settings whose values are not the same in `other`, as far as `Debug` shows
+            /// them: secrets it shows by their key ids.
+            pub fn differing(&self, other: &Self) -> Vec<&'static str> {
+                let mut names = Vec::new();
+                $(if format!("{:?}", self.$field) != format!("{:?}", other.$field) {
+                    names.push($name);
+                })*
+                let file = "operators_file";
+                if !names.contains(&file) && self.operators.rows() != other.operators.rows() {
+                    names.push(file);
+                }
+                names
+            }
+
             /// `None` when a value is wrong: `values` then holds the mistakes, every one of them.
             pub(super) fn from_values(values: &mut Values<'_>) -> Option<Self> {
                 $(let $field: Option<$type> = values.read($name, $parse);)*
-                Some(Self { $($field: $field?,)* })
+                let operators = values.read_operators("operators_file");
+                Some(Self { $($field: $field?,)* operators: operators? })
             }
         }
     };
@@ -87,6 +105,9 @@ settings! {
     listen: SocketAddr = "listen", Single, Some("127.0.0.1:8788"), parse::from_str,
         "ip:port",
         "Address of the HTTP listener";
+    admin_listen: Option<SocketAddr> = "admin_listen", Single, Some(""), parse::address_or_none,
+        "ip:port, or nothing",
+        "Address of the listener for /metrics, /ready and the rest that is for us; empty serves them on listen if that is a loopback address, else nowhere";
     helo_name: String = "helo_name", Single, None, parse::host_name,
         "a fully qualified domain name, such as probe1.example.com",
         "Name given in EHLO; its address record and the reverse record of the source address should agree";
@@ -123,16 +144,35 @@ settings! {
     source_addresses: Vec<SourceAddress> =
         "source_addresses", List, Some(""), parse::source_addresses,
         "a list of ip or ip=helo.name",
-        "Local addresses to connect from, taken in turn, each with its HELO name if it is not helo_name; empty leaves it to the system";
+        "Local addresses to connect from, each domain's always the same, each with its HELO name if it is not helo_name; empty leaves it to the system";
     families: Option<Families> = "families", List, Some(""), Families::parse,
         "a list of ipv4 and ipv6",
         "Families by which mail servers are dialled; empty takes those of source_addresses, or both";
     operator_sessions: usize = "operator_sessions", Single, Some("2"), parse::count,
         "a number, 1 to 1000000",
-        "Sessions at once with one operator of mail hosts; routes are exempt";
+        "Sessions at once with one operator of mail hosts, from one source address; routes are exempt";
+    machine_sessions: usize = "machine_sessions", Single, Some("2"), parse::count,
+        "a number, 1 to 1000000",
+        "Sessions at once with one machine that is no known operator's";
+    network_sessions: usize = "network_sessions", Single, Some("8"), parse::count,
+        "a number, 1 to 1000000",
+        "Sessions at once with the machines of one /24 or /64";
     session_interval: Duration = "session_interval_ms", Single, Some("500"), parse::pause,
         "milliseconds, 0 to 600000",
-        "Time from one new session with an operator to the next, once the first ones are open";
+        "Time from one new session with an operator or machine to the next, once the first ones are open";
+    recipients_per_minute: usize =
+        "recipients_per_minute", Single, Some("1200"), parse::count,
+        "a number, 1 to 1000000",
+        "Recipients asked about in a minute at one operator or machine";
+    refused_per_hour: usize = "refused_per_hour", Single, Some("300"), parse::count,
+        "a number, 1 to 1000000",
+        "Recipients that one operator or machine refuses in an hour, after which batches stay away";
+    tenant_share: f64 = "tenant_share_percent", Single, Some("50"), parse::percent,
+        "a percentage, 1 to 100",
+        "What one tenant may have of probes in progress, of those who wait, and of refused recipients";
+    operators_file: String = "operators_file", Single, Some(""), parse::from_str,
+        "the path of a TOML file with [[operator]] rows",
+        "Operators of mail hosts beside those that are built in, and other limits for these";
     session_recipients: usize = "session_recipients", Single, Some("100"), parse::recipients,
         "a number, 1 to 100",
         "Recipients asked about in one session; 1 opens a session for each";

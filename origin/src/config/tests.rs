@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use super::{Config, Mistakes, Route, StartTls, reference, settings, unknown_variables};
+use super::{Config, Families, Mistakes, Route, StartTls, reference, settings, unknown_variables};
 
 const EXAMPLE: &str = include_str!("../../origin.example.toml");
 const SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
@@ -113,7 +113,10 @@ fn the_example_shows_every_value_with_its_default() {
         let default = setting.default.unwrap_or_default();
         if !default.is_empty() {
             let number = shown.as_integer().map(|number| number.to_string());
-            let text = number.as_deref().or(shown.as_str());
+            let items = shown.as_array().map(|items| {
+                items.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(",")
+            });
+            let text = number.as_deref().or(shown.as_str()).or(items.as_deref());
             assert_eq!(text, Some(default), "{}", setting.name);
         }
     }
@@ -132,6 +135,8 @@ fn the_defaults_are_those_of_the_design() {
     assert_eq!(config.starttls, StartTls::OnDemand);
     assert!(config.source_addresses.is_empty());
     assert_eq!((config.operator_sessions, config.session_recipients), (2, 100));
+    assert_eq!((config.machine_sessions, config.network_sessions), (2, 8));
+    assert_eq!((config.families, config.dialled()), (None, Families::BOTH));
     assert!(config.port_check.is_empty() && config.time_server.is_none());
     assert_eq!(config.shutdown_grace, Duration::from_secs(15));
 }
@@ -189,6 +194,7 @@ fn names_every_mistake_at_once() {
         budget_ms = -1
     "#;
     let environment = [
+        ("RCPT_ADMIN_LISTEN", "8789"),
         ("RCPT_SMTP_PORT", "0"),
         ("RCPT_MAIL_FROM", "nobody"),
         ("RCPT_ALLOW_NETWORKS", "10.0.0.0/33"),
@@ -196,8 +202,14 @@ fn names_every_mistake_at_once() {
         ("RCPT_DNS_TIMEOUT_MS", "0"),
         ("RCPT_MAX_PROBES", "0"),
         ("RCPT_STARTTLS", "never"),
-        ("RCPT_FAMILIES", "ipv5"),
+        ("RCPT_FAMILIES", "ipv4,ipv5"),
         ("RCPT_OPERATOR_SESSIONS", "0"),
+        ("RCPT_MACHINE_SESSIONS", "0"),
+        ("RCPT_NETWORK_SESSIONS", "many"),
+        ("RCPT_RECIPIENTS_PER_MINUTE", "-1"),
+        ("RCPT_REFUSED_PER_HOUR", "0"),
+        ("RCPT_TENANT_SHARE_PERCENT", "101"),
+        ("RCPT_OPERATORS_FILE", "/nonexistent/operators.toml"),
         ("RCPT_SESSION_INTERVAL_MS", "-1"),
         ("RCPT_SESSION_RECIPIENTS", "101"),
         ("RCPT_PORT_CHECK", "mx.example.com"),
@@ -209,12 +221,29 @@ fn names_every_mistake_at_once() {
     let mistakes = parse(file, &environment).unwrap_err();
     let mut expected = vec!["mail_form"];
     expected.extend(settings::ALL.iter().map(|setting| setting.name));
+    // The file is read when all else has been.
+    expected.retain(|name| *name != "operators_file");
+    expected.push("operators_file");
     assert_eq!(names(&mistakes), expected);
     let text = mistakes.to_string();
     assert_eq!(text.lines().count(), expected.len());
     assert!(text.contains("unknown key `mail_form`; did you mean `mail_from`?"), "{text}");
     assert!(text.contains(r#"listen: expected ip:port, got "nowhere""#), "{text}");
     assert!(text.contains("ticket_secrets: missing; expected one or two kid:secret"), "{text}");
+}
+
+#[test]
+fn an_operators_file_is_read_and_its_mistakes_are_named() {
+    let path = std::env::temp_dir().join(format!("rcpt-operators-{}.toml", std::process::id()));
+    let read = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        with(&[("RCPT_OPERATORS_FILE", path.to_str().unwrap()), ("RCPT_NAMESERVERS", "192.0.2.53")])
+    };
+    let config = read("[[operator]]\nname = \"acme\"\nmx = [\"in.acme.example\"]").unwrap();
+    assert_eq!(&*config.operators.label("a.in.acme.example"), "acme");
+    let mistakes = read("[[operator]]\nname = \"acme\"\nsessions = 0\nmx = 1").unwrap_err();
+    assert_eq!(names(&mistakes), ["operators_file"; 2], "{mistakes}");
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Reads each setting from the environment or the file, and collects the mistakes.
 
+use std::{fs, sync::Arc};
+
 use toml::{Table, Value};
 
 use super::{
     Mistake, Mistakes,
     settings::{self, Form, Setting},
 };
+use crate::pool::operators::Operators;
 
 /// Its required values are made up, and its secret is public: they have to be replaced.
 const EXAMPLE: &str = include_str!("../../origin.example.toml");
@@ -77,6 +80,31 @@ impl<'a> Values<'a> {
         let set = |setting: &Setting| (self.environment)(&setting.variable()).is_some();
         self.file.contains_key(name)
             || settings::ALL.iter().any(|setting| setting.name == name && set(setting))
+    }
+
+    /// The operators' table, with the rows of the file that the setting called `name` leads to.
+    pub(super) fn read_operators(&mut self, name: &str) -> Option<Arc<Operators>> {
+        let setting = settings::ALL.iter().find(|setting| setting.name == name)?;
+        // Of the wrong form: the setting's own mistake says so.
+        let Given::Text(path) = self.text(setting) else { return None };
+        let text = match path.as_str() {
+            "" => Ok(String::new()),
+            path => fs::read_to_string(path).map_err(|error| format!("{path}: {error}")),
+        };
+        let text = match text {
+            Ok(text) => text,
+            Err(problem) => {
+                self.mistakes.0.push(Mistake::new(name, &problem));
+                return None;
+            }
+        };
+        match Operators::with(&text) {
+            Ok(operators) => Some(Arc::new(operators)),
+            Err(mistakes) => {
+                self.mistakes.0.extend(mistakes);
+                None
+            }
+        }
     }
 
     pub(super) fn finish(self) -> Mistakes {

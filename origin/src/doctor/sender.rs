@@ -12,6 +12,7 @@ use crate::{
     State,
     dns::{Dns, NoAnswer},
     mx::{self, MailHosts, NoMailHosts},
+    probe::Asking,
     smtp::HeloIdentity,
 };
 
@@ -99,7 +100,7 @@ async fn postmaster(state: &State, domain: &str) -> Finding {
     let Ok(recipient) = Address::parse(&address) else {
         return Finding::unknown(POSTMASTER, format!("{address}: not asked"), "");
     };
-    let verdict = state.prober.probe(&recipient, false).await;
+    let verdict = state.prober.probe(&recipient, &Asking::default()).await;
     match verdict.status {
         Status::Accepted => Finding::fine(POSTMASTER, format!("{address} is accepted")),
         Status::Refused => {

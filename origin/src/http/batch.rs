@@ -1,6 +1,10 @@
 //! `POST /v1/probe/batch`: many addresses in one request.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use axum::{
     Extension,
@@ -9,7 +13,10 @@ use axum::{
     http::header::CONTENT_TYPE,
     response::{IntoResponse as _, Response},
 };
-use rcpt_shared::{Address, BatchAnswer, BatchRequest, MAX_BATCH, Reason, Stage, Status, Verdict};
+use rcpt_shared::{
+    Address, BatchAnswer, BatchEnd, BatchLine, BatchRequest, MAX_BATCH, NotAsked, Reason, Status,
+    Verdict,
+};
 use tokio::{
     sync::{Semaphore, mpsc},
     task::JoinSet,
@@ -19,106 +26,220 @@ use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 
 use super::{
     Error,
-    probe::{admitted, record},
+    probe::{Admitted, admitted, record},
     request_id::RequestId,
+    tenants::Entry,
 };
-use crate::State;
+use crate::{State, probe::Asking};
 
-/// For the whole batch: 500 addresses of a server that takes a second for each, in two sessions. What
-/// is not answered by then is `our_limit`.
-const BUDGET: Duration = Duration::from_secs(300);
+/// For the whole batch. An address that has no session by then, less the budget of one address, is told
+/// as not asked.
+const WITHIN: Duration = Duration::from_secs(60);
+/// When it is worth asking again, where nothing else is known.
+const RETRY_AFTER: u32 = 60;
 /// Lines that wait for a slow reader.
 const LINES: usize = 16;
+/// Addresses whose mail hosts are looked up at once.
+const PLANNED_AT_ONCE: usize = 32;
 
-/// `POST /v1/probe/batch {addresses, details?}`: 200 with a line of JSON for each address, in order of
-/// completion. Ticket, body and errors as for a single probe.
+/// `POST /v1/probe/batch {addresses, details?}`: 200 with a line of JSON for each address
+/// ([`BatchLine`]), in order of completion, and a closing line. Ticket, body and errors as for a single
+/// probe; 503 when too many batches are in progress and this is not the tenant's first.
 ///
-/// The budget of an address begins when its turn comes. Addresses of one domain share its mail host's
-/// sessions, so that no more of them are under way than there may be sessions.
+/// Addresses are grouped by whose limits they are asked under, so that each group has a few under way
+/// and no group waits for another. They give way to single checks.
 pub(super) async fn batch(
     extract::State(state): extract::State<Arc<State>>,
     Extension(given_id): Extension<RequestId>,
     request: Request,
 ) -> Result<Response, Error> {
-    let (body, id) = admitted(&state, given_id, request).await?;
+    let admitted = admitted(&state, given_id, request).await?;
     let BatchRequest { addresses, details } =
-        serde_json::from_slice(&body).map_err(|_| Error::Malformed)?;
+        serde_json::from_slice(&admitted.body).map_err(|_| Error::Malformed)?;
     if addresses.is_empty() || addresses.len() > MAX_BATCH {
         return Err(Error::Malformed);
     }
-    let (answers, lines) = mpsc::channel(LINES);
-    tokio::spawn(drive(state, id.clone(), addresses, details, answers));
-    let lines = ReceiverStream::new(lines).map(|answer: BatchAnswer| {
-        serde_json::to_vec(&answer).map(|mut line| {
+    let entry = state.batches.enter(admitted.counted_as.clone()).ok_or(Error::AtCapacity)?;
+    let id = admitted.id.clone();
+    let (lines, written) = mpsc::channel(LINES);
+    tokio::spawn(drive(state, admitted, addresses, details, lines, entry));
+    let written = ReceiverStream::new(written).map(|line: BatchLine| {
+        serde_json::to_vec(&line).map(|mut line| {
             line.push(b'\n');
             line
         })
     });
     let mut response =
-        ([(CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(lines)).into_response();
+        ([(CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(written)).into_response();
     id.write(response.headers_mut());
     Ok(response)
 }
 
-/// Asks about all addresses, until they are answered or the answers are not read any more.
+/// One batch, shared by its tasks.
+struct Batch {
+    state: Arc<State>,
+    admitted: Admitted,
+    asking: Asking,
+    /// Until when a session is waited for.
+    until: Instant,
+}
+
+/// Addresses that are asked under one set of limits, and which of them wait for their turn.
+struct Group {
+    waiting: Mutex<VecDeque<(usize, Address)>>,
+    at_once: Semaphore,
+}
+
+/// Asks about all addresses, until each has its line or the lines are not read any more.
 async fn drive(
     state: Arc<State>,
-    id: RequestId,
+    admitted: Admitted,
     addresses: Vec<Address>,
     details: bool,
-    answers: mpsc::Sender<BatchAnswer>,
+    lines: mpsc::Sender<BatchLine>,
+    _entry: Entry,
 ) {
-    let deadline = Instant::now() + BUDGET;
-    let sessions = state.prober.config().operator_sessions;
-    let mut domains: HashMap<String, Arc<Semaphore>> = HashMap::new();
+    let until = Instant::now() + WITHIN.saturating_sub(state.prober.config().budget);
+    let tenant = admitted.counted_as.clone();
+    let asking = Asking { details, tenant, batch_until: Some(until) };
+    let batch = Arc::new(Batch { state, admitted, asking, until });
+    let count = addresses.len();
+    let mut unanswered: Vec<bool> = vec![true; count];
     let mut all = JoinSet::new();
+    let groups: Arc<Mutex<HashMap<String, Arc<Group>>>> = Arc::default();
+    let planning = Arc::new(Semaphore::new(PLANNED_AT_ONCE));
     for (index, address) in addresses.into_iter().enumerate() {
-        let turn = domains
-            .entry(address.domain().to_owned())
-            .or_insert_with(|| Arc::new(Semaphore::new(sessions.min(MAX_BATCH))));
-        let (state, id, turn) = (state.clone(), id.clone(), turn.clone());
+        let (batch, groups, planning) = (batch.clone(), groups.clone(), planning.clone());
         all.spawn(async move {
-            let asked = ask(&state, &id, &turn, &address, details);
-            let verdict = timeout_at(deadline, asked).await.unwrap_or_else(|_| {
-                Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Dns)
-            });
-            BatchAnswer { index, verdict }
+            let group = {
+                // They are never closed; if one were, the lookup would be without its limit.
+                let _planning = planning.acquire().await;
+                batch.group_of(&groups, &address).await
+            };
+            if let Some(group) = group {
+                group.lock().push_back((index, address));
+                batch.ask_next(&group).await
+            } else {
+                Some((index, not_asked(index, RETRY_AFTER)))
+            }
         });
     }
+    let mut end = BatchEnd { answered: 0, not_asked: 0 };
     loop {
-        tokio::select! {
+        let line = tokio::select! {
             // Dropping the set ends what is still being asked.
-            () = answers.closed() => return,
-            answered = all.join_next() => match answered {
-                None => return,
-                Some(Err(_)) => tracing::error!(request_id = id.as_str(), "a probe panicked"),
-                Some(Ok(answer)) => {
-                    if answers.send(answer).await.is_err() {
-                        return;
-                    }
+            () = lines.closed() => return,
+            done = all.join_next() => match done {
+                None => break,
+                Some(Ok(line)) => line,
+                Some(Err(_)) => {
+                    tracing::error!(request_id = batch.admitted.id.as_str(), "a probe panicked");
+                    None
                 }
             },
+        };
+        let Some((index, line)) = line else { continue };
+        if let Some(unanswered) = unanswered.get_mut(index) {
+            *unanswered = false;
+        }
+        end.count(&line);
+        if lines.send(line).await.is_err() {
+            return;
+        }
+    }
+    // Those whose task is lost have a line all the same.
+    for index in (0..count).filter(|index| unanswered.get(*index) == Some(&true)) {
+        let line = not_asked(index, RETRY_AFTER);
+        end.count(&line);
+        if lines.send(line).await.is_err() {
+            return;
+        }
+    }
+    // Err: the reader has left after the last address.
+    let _ = lines.send(BatchLine::End(end)).await;
+}
+
+trait Count {
+    fn count(&mut self, line: &BatchLine);
+}
+
+impl Count for BatchEnd {
+    fn count(&mut self, line: &BatchLine) {
+        match line {
+            BatchLine::Answer(_) => self.answered += 1,
+            BatchLine::NotAsked(_) => self.not_asked += 1,
+            BatchLine::End(_) => {}
         }
     }
 }
 
-async fn ask(
-    state: &State,
-    id: &RequestId,
-    turn: &Semaphore,
-    address: &Address,
-    details: bool,
-) -> Verdict {
-    let closed = || Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Dns);
-    // They are never closed; if one were, it would be our limit.
-    let Ok(_turn) = turn.acquire().await else { return closed() };
-    // Half the places are left to those who wait for a single answer.
-    let Ok(_share) = state.batch_permits.acquire().await else { return closed() };
-    let Ok(_permit) = state.permits.acquire().await else { return closed() };
-    let in_flight = state.metrics.start();
-    let started = Instant::now();
-    let verdict = state.prober.probe(address, details).await;
-    drop(in_flight);
-    record(state, id, &verdict, started.elapsed());
-    if state.blames_port(&verdict).await { closed() } else { verdict }
+impl Batch {
+    /// The group of an address; `None` when there is no time left to find it.
+    async fn group_of(
+        &self,
+        groups: &Mutex<HashMap<String, Arc<Group>>>,
+        address: &Address,
+    ) -> Option<Arc<Group>> {
+        let planned = timeout_at(self.until, self.state.prober.plan(address)).await;
+        let (key, at_once) = planned.ok()?;
+        let mut groups = groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let group = groups.entry(key).or_insert_with(|| {
+            let at_once = Semaphore::new(at_once.max(1));
+            Arc::new(Group { waiting: Mutex::default(), at_once })
+        });
+        Some(Arc::clone(group))
+    }
+
+    /// When the group has room for one more, asks about the one of it that has waited longest.
+    async fn ask_next(&self, group: &Group) -> Option<(usize, BatchLine)> {
+        let waiting = timeout_at(self.until, group.at_once.acquire()).await;
+        let (index, address) = group.lock().pop_front()?;
+        let stopping = *self.state.stopping.borrow();
+        if stopping || !matches!(waiting, Ok(Ok(_))) || Instant::now() >= self.until {
+            return Some((index, not_asked(index, RETRY_AFTER)));
+        }
+        let verdict = self.ask(&address).await;
+        drop(waiting);
+        Some((
+            index,
+            verdict.map_or_else(
+                |after| not_asked(index, after),
+                |verdict| BatchLine::Answer(BatchAnswer { index, verdict }),
+            ),
+        ))
+    }
+
+    /// The verdict; or, where our own limits left none, the seconds after which to ask again.
+    async fn ask(&self, address: &Address) -> Result<Verdict, u32> {
+        let state = &self.state;
+        // Half the permits are left to those who wait for a single answer.
+        let permits = async {
+            let share = state.batch_permits.acquire().await;
+            let permit = state.permits.acquire().await;
+            share.and_then(|share| permit.map(|permit| (share, permit)))
+        };
+        let Ok(Ok(_permits)) = timeout_at(self.until, permits).await else {
+            return Err(RETRY_AFTER);
+        };
+        let in_flight = state.metrics.start();
+        let started = Instant::now();
+        let verdict = state.prober.probe(address, &self.asking).await;
+        drop(in_flight);
+        if state.blames_port(&verdict).await {
+            return Err(RETRY_AFTER);
+        }
+        record(state, &self.admitted, &verdict, started.elapsed());
+        let ours = (verdict.status, verdict.reason) == (Status::FatalException, Reason::OurLimit);
+        if ours { Err(verdict.retry_after.unwrap_or(RETRY_AFTER)) } else { Ok(verdict) }
+    }
+}
+
+impl Group {
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<(usize, Address)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const fn not_asked(index: usize, retry_after: u32) -> BatchLine {
+    BatchLine::NotAsked(NotAsked { index, not_asked_retry_after: retry_after })
 }

@@ -1,4 +1,4 @@
-//! `GET /health`, `/ready` and `/metrics`.
+//! `GET /health`, `/ready`, `/metrics` and `/operators`.
 
 use std::sync::Arc;
 
@@ -40,8 +40,16 @@ pub(super) async fn metrics(
 ) -> Result<Response, Error> {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let exposition = Exposition::accepted_by(accept);
+    state.metrics.show(&state.prober.status());
     let vitals = state.vitals.text(&state.port_check).map_err(|_| Error::Internal)?;
     let probes = state.metrics.text().map_err(|_| Error::Internal)?;
     let text = exposition.write(&[vitals, probes]);
     Ok(([(CONTENT_TYPE, exposition.content_type())], text).into_response())
+}
+
+/// `GET /operators`: what is asked of each operator from each source address, and how we are received.
+pub(super) async fn operators(
+    extract::State(state): extract::State<Arc<State>>,
+) -> Json<crate::pool::Status> {
+    Json(state.prober.status())
 }

@@ -16,6 +16,7 @@ use super::{Error, request_id::RequestId};
 use crate::{
     State,
     clock::{self, milliseconds},
+    probe::Asking,
     telemetry::metrics::stage_name,
 };
 
@@ -24,10 +25,11 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `POST /v1/probe {address, details?}`: 200 with a verdict for anything a remote server or DNS does.
 ///
-/// 1. the ticket, which is bound to the body: 401
+/// 1. the ticket, which is bound to the body: 401; and port 25 not known to be shut: 503
 /// 2. the body: 400, 413
-/// 3. a permit: 503 with `Retry-After`
-/// 4. the probe; 503 with `Retry-After` where port 25 is shut outward
+/// 3. a permit, and the tenant's share of them: 503 with `Retry-After`
+/// 4. the probe
+/// 5. a failure to connect is not believed while port 25 is shut outward: 503 with `Retry-After`
 pub(super) async fn probe(
     extract::State(state): extract::State<Arc<State>>,
     Extension(given_id): Extension<RequestId>,
@@ -35,35 +37,48 @@ pub(super) async fn probe(
 ) -> Result<Response, Error> {
     let started = Instant::now();
     // 1
-    let (body, id) = admitted(&state, given_id, request).await?;
+    let admitted = admitted(&state, given_id, request).await?;
     // 2
     let ProbeRequest { address, details } =
-        serde_json::from_slice(&body).map_err(|_| Error::Malformed)?;
+        serde_json::from_slice(&admitted.body).map_err(|_| Error::Malformed)?;
     // 3
-    let Ok(_permit) = state.permits.try_acquire() else {
+    let entry = state.tenants.enter(admitted.counted_as.clone());
+    let (Some(_entry), Ok(_permit)) = (entry, state.permits.try_acquire()) else {
         state.metrics.at_capacity();
-        tracing::warn!(request_id = id.as_str(), "at capacity");
+        tracing::warn!(request_id = admitted.id.as_str(), "at capacity");
         return Err(Error::AtCapacity);
     };
     // 4
     let in_flight = state.metrics.start();
-    let verdict = state.prober.probe(&address, details).await;
+    let asking = Asking { details, tenant: admitted.counted_as.clone(), batch_until: None };
+    let verdict = state.prober.probe(&address, &asking).await;
     drop(in_flight);
-    record(&state, &id, &verdict, started.elapsed());
+    // 5
     if state.blames_port(&verdict).await {
         return Err(Error::PortShut);
     }
+    record(&state, &admitted, &verdict, started.elapsed());
     let mut response = Json(verdict).into_response();
-    id.write(response.headers_mut());
+    admitted.id.write(response.headers_mut());
     Ok(response)
 }
 
-/// The body of a request with a good ticket for it, and the id to log it under.
+/// A request with a good ticket.
+pub(super) struct Admitted {
+    pub body: Bytes,
+    /// To log it under.
+    pub id: RequestId,
+    /// The tenant's own name, for the log.
+    pub tenant: Option<String>,
+    /// The name that the tenant is counted under.
+    pub counted_as: Option<Arc<str>>,
+}
+
 pub(super) async fn admitted(
     state: &State,
     given_id: RequestId,
     mut request: Request,
-) -> Result<(Bytes, RequestId), Error> {
+) -> Result<Admitted, Error> {
     let token = bearer(request.headers()).ok_or_else(|| bad_ticket(state))?.to_owned();
     let body = read(&mut request).await?;
     let secrets = &state.prober.config().ticket_secrets;
@@ -73,7 +88,8 @@ pub(super) async fn admitted(
     if state.port_check.is_known_shut() {
         return Err(Error::PortShut);
     }
-    Ok((body, id))
+    let counted_as = ticket.counted_as().map(Arc::from);
+    Ok(Admitted { body, id, tenant: ticket.tenant().map(ToOwned::to_owned), counted_as })
 }
 
 fn bad_ticket(state: &State) -> Error {
@@ -105,13 +121,20 @@ fn unreadable(rejection: &BytesRejection) -> Error {
 }
 
 /// The log line and the counters. Neither knows the address, its domain or the host's name.
-pub(super) fn record(state: &State, id: &RequestId, verdict: &Verdict, took: Duration) {
-    state.metrics.finished(verdict, took);
+pub(super) fn record(state: &State, admitted: &Admitted, verdict: &Verdict, took: Duration) {
+    let operator = match verdict.mx_host.as_deref() {
+        Some(host) => state.prober.config().operators.label(host),
+        None => Arc::from("none"),
+    };
+    state.metrics.finished(verdict, &operator, took);
     tracing::info!(
-        request_id = id.as_str(),
+        request_id = admitted.id.as_str(),
+        tenant = admitted.tenant.as_deref(),
         status = verdict.status.as_str(),
         reason = verdict.reason.as_str(),
         stage = stage_name(verdict.stage),
+        operator = &*operator,
+        smtp_code = verdict.smtp_code,
         duration_ms = milliseconds(took),
         "probe"
     );

@@ -1,160 +1,152 @@
-//! The table of operators: who runs a mail host. Limits and refusals are the operator's, however many hosts it has.
+//! The table of operators: who runs a mail host, and what we may ask there. The rows are data:
+//! `data/operators.toml`, and those of the configured `operators_file`.
 
-use std::{collections::HashMap, sync::LazyLock};
+mod parse;
 
-/// Suffixes of the names of mail hosts, each with its operator. The names are also metric labels.
-const OPERATORS: &[(&str, &str)] = &[
-    ("protection.outlook.com", "microsoft"),
-    ("olc.protection.outlook.com", "microsoft"),
-    ("mx.microsoft", "microsoft"),
-    ("outlook.com", "microsoft"),
-    ("hotmail.com", "microsoft"),
-    ("office365.us", "microsoft"),
-    ("google.com", "google"),
-    ("googlemail.com", "google"),
-    ("smtp.goog", "google"),
-    ("yahoodns.net", "yahoo"),
-    ("yahoo.com", "yahoo"),
-    ("yahoo.co.jp", "yahoo_japan"),
-    ("icloud.com", "apple"),
-    ("apple.com", "apple"),
-    ("pphosted.com", "proofpoint"),
-    ("ppe-hosted.com", "proofpoint"),
-    ("gpphosted.com", "proofpoint"),
-    ("mimecast.com", "mimecast"),
-    ("mimecast.co.za", "mimecast"),
-    ("mimecast-offshore.com", "mimecast"),
-    ("iphmx.com", "cisco"),
-    ("barracudanetworks.com", "barracuda"),
-    ("messagelabs.com", "broadcom"),
-    ("trendmicro.com", "trend_micro"),
-    ("trendmicro.eu", "trend_micro"),
-    ("sophos.com", "sophos"),
-    ("mailcontrol.com", "forcepoint"),
-    ("fireeyecloud.com", "trellix"),
-    ("fortimailcloud.com", "fortinet"),
-    ("hornetsecurity.com", "hornetsecurity"),
-    ("antispameurope.com", "hornetsecurity"),
-    ("spamexperts.com", "n_able"),
-    ("antispamcloud.com", "n_able"),
-    ("amazonaws.com", "amazon"),
-    ("awsapps.com", "amazon"),
-    ("zoho.com", "zoho"),
-    ("zoho.eu", "zoho"),
-    ("zoho.in", "zoho"),
-    ("zohomail.com", "zoho"),
-    ("protonmail.ch", "proton"),
-    ("messagingengine.com", "fastmail"),
-    ("secureserver.net", "godaddy"),
-    ("emailsrvr.com", "rackspace"),
-    ("registrar-servers.com", "namecheap"),
-    ("privateemail.com", "namecheap"),
-    ("hostinger.com", "hostinger"),
-    ("titan.email", "titan"),
-    ("ovh.net", "ovh"),
-    ("ionos.com", "ionos"),
-    ("kundenserver.de", "ionos"),
-    ("1and1.com", "ionos"),
-    ("perfora.net", "ionos"),
-    ("gmx.net", "united_internet"),
-    ("web.de", "united_internet"),
-    ("mail.com", "united_internet"),
-    ("t-online.de", "t_online"),
-    ("strato.de", "strato"),
-    ("rzone.de", "strato"),
-    ("gandi.net", "gandi"),
-    ("mail.ru", "vk"),
-    ("yandex.ru", "yandex"),
-    ("yandex.net", "yandex"),
-    ("qq.com", "tencent"),
-    ("exmail.qq.com", "tencent"),
-    ("netease.com", "netease"),
-    ("163.com", "netease"),
-    ("qiye.aliyun.com", "alibaba"),
-    ("mxhichina.com", "alibaba"),
-    ("naver.com", "naver"),
-    ("daum.net", "kakao"),
-    ("comcast.net", "comcast"),
-    ("charter.net", "charter"),
-    ("cox.net", "cox"),
-    ("att.net", "att"),
-    ("orange.fr", "orange"),
-    ("free.fr", "free"),
-    ("laposte.net", "la_poste"),
-    ("sfr.fr", "sfr"),
-    ("libero.it", "italiaonline"),
-    ("aruba.it", "aruba"),
-    ("wp.pl", "wp"),
-    ("onet.pl", "onet"),
-    ("seznam.cz", "seznam"),
-    ("migadu.com", "migadu"),
-    ("improvmx.com", "improvmx"),
-    ("forwardemail.net", "forward_email"),
-    ("cloudflare.net", "cloudflare"),
-    ("mailgun.org", "sinch"),
-    ("sendgrid.net", "twilio"),
-];
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-/// Every probe looks its host up, label by label.
-static BY_SUFFIX: LazyLock<HashMap<&str, &str>> =
-    LazyLock::new(|| OPERATORS.iter().copied().collect());
+use crate::config::Mistake;
+
+/// The rows that are built in.
+const BUILT_IN: &str = include_str!("../../data/operators.toml");
 
 /// The metric label of those without a row.
 pub const OTHER: &str = "other";
 
-/// The operator of `host` (lower-case); `None` when the table does not know it. The longest suffix of
-/// whole labels that is known decides.
-pub fn known(host: &str) -> Option<&'static str> {
-    let mut suffix = host;
-    loop {
-        if let Some(operator) = BY_SUFFIX.get(suffix) {
-            return Some(operator);
-        }
-        suffix = suffix.split_once('.')?.1;
+/// One operator. What is `None` stands at the configured default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Operator {
+    /// Also a metric label.
+    pub name: Arc<str>,
+    /// Suffixes of mail hosts in whole labels; `*` is one label.
+    mx: Vec<String>,
+    consumer: Vec<String>,
+    /// `None` is true: what it says at RCPT tells whether the mailbox exists.
+    informative: Option<bool>,
+    pub sessions: Option<usize>,
+    pub session_interval: Option<Duration>,
+    pub recipients_per_minute: Option<usize>,
+    pub refused_per_hour: Option<usize>,
+}
+
+impl Operator {
+    pub fn is_informative(&self) -> bool {
+        self.informative.unwrap_or(true)
     }
 }
 
-/// Whose limits apply to `host`: the known operator's, else the host stands for itself.
-pub fn of(host: &str) -> &str {
-    known(host).unwrap_or(host)
+/// The number of an operator in its table.
+pub type OperatorId = usize;
+
+/// The table, ready for look-ups: every probe makes one, label by label.
+#[derive(Debug, Clone)]
+pub struct Operators {
+    rows: Vec<Operator>,
+    by_suffix: HashMap<String, OperatorId>,
+    /// Suffixes with a `*`, as labels from the last to the first.
+    by_pattern: Vec<(Vec<String>, OperatorId)>,
+    by_consumer_domain: HashMap<String, OperatorId>,
+}
+
+impl Operators {
+    /// The built-in rows with those of `text`, the content of an operators file.
+    ///
+    /// # Errors
+    /// Every [`Mistake`] in `text`, each with the operator it is about.
+    pub fn with(text: &str) -> Result<Self, Vec<Mistake>> {
+        let mut rows = parse::rows(BUILT_IN)?;
+        for row in parse::rows(text)? {
+            match rows.iter_mut().find(|known| known.name == row.name) {
+                Some(known) => known.extend(row),
+                None => rows.push(row),
+            }
+        }
+        Self::index(rows)
+    }
+
+    fn index(rows: Vec<Operator>) -> Result<Self, Vec<Mistake>> {
+        let mut table = Self {
+            rows: Vec::new(),
+            by_suffix: HashMap::new(),
+            by_pattern: Vec::new(),
+            by_consumer_domain: HashMap::new(),
+        };
+        let mut mistakes = Vec::new();
+        for (id, row) in rows.iter().enumerate() {
+            let mut claimed = |index: &mut HashMap<String, OperatorId>, name: &String| {
+                let other = index.insert(name.clone(), id).filter(|other| *other != id);
+                if let Some(other) = other.and_then(|other| rows.get(other)) {
+                    let problem = format!("{name} belongs to {} already", other.name);
+                    mistakes.push(parse::mistake(&row.name, &problem));
+                }
+            };
+            for pattern in &row.mx {
+                if pattern.split('.').any(|label| label == "*") {
+                    let labels = pattern.rsplit('.').map(ToOwned::to_owned).collect();
+                    table.by_pattern.push((labels, id));
+                } else {
+                    claimed(&mut table.by_suffix, pattern);
+                }
+            }
+            row.consumer.iter().for_each(|name| claimed(&mut table.by_consumer_domain, name));
+        }
+        table.rows = rows;
+        if mistakes.is_empty() { Ok(table) } else { Err(mistakes) }
+    }
+
+    pub fn rows(&self) -> &[Operator] {
+        &self.rows
+    }
+
+    pub fn get(&self, id: OperatorId) -> Option<&Operator> {
+        self.rows.get(id)
+    }
+
+    /// The operator of `host` (lower-case); `None` when the table does not know it. The longest suffix
+    /// that is known decides.
+    pub fn of_host(&self, host: &str) -> Option<OperatorId> {
+        let mut suffix = host;
+        loop {
+            if let Some(id) = self.by_suffix.get(suffix) {
+                return Some(*id);
+            }
+            match suffix.split_once('.') {
+                Some((_, rest)) => suffix = rest,
+                None => break,
+            }
+        }
+        let fits = |(pattern, _): &&(Vec<String>, OperatorId)| {
+            let mut labels = host.rsplit('.');
+            pattern
+                .iter()
+                .all(|wanted| labels.next().is_some_and(|label| wanted == "*" || wanted == label))
+        };
+        self.by_pattern.iter().find(fits).map(|(_, id)| *id)
+    }
+
+    /// The name of the operator of `host`, for labels.
+    pub fn label(&self, host: &str) -> Arc<str> {
+        let row = self.of_host(host).and_then(|id| self.get(id));
+        row.map_or_else(|| Arc::from(OTHER), |row| row.name.clone())
+    }
+
+    /// A domain with mailboxes for everybody: what one recipient there says is not its owner's word.
+    pub fn is_consumer_domain(&self, domain: &str) -> bool {
+        self.by_consumer_domain.contains_key(domain)
+    }
+}
+
+impl Operator {
+    fn extend(&mut self, more: Self) {
+        self.mx.extend(more.mx);
+        self.consumer.extend(more.consumer);
+        self.informative = more.informative.or(self.informative);
+        self.sessions = more.sessions.or(self.sessions);
+        self.session_interval = more.session_interval.or(self.session_interval);
+        self.recipients_per_minute = more.recipients_per_minute.or(self.recipients_per_minute);
+        self.refused_per_hour = more.refused_per_hour.or(self.refused_per_hour);
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{OPERATORS, known, of};
-
-    #[test]
-    fn hosts_of_one_operator_are_one() {
-        for (host, operator) in [
-            ("contoso-com.mail.protection.outlook.com", "microsoft"),
-            ("hotmail-com.olc.protection.outlook.com", "microsoft"),
-            ("contoso-com.a-v1.mx.microsoft", "microsoft"),
-            ("aspmx.l.google.com", "google"),
-            ("alt1.gmail-smtp-in.l.google.com", "google"),
-            ("mta5.am0.yahoodns.net", "yahoo"),
-            ("mxa-00123.gslb.pphosted.com", "proofpoint"),
-            ("eu-smtp-inbound-1.mimecast.com", "mimecast"),
-            ("mx.example.org", "mx.example.org"),
-            ("notgoogle.com", "notgoogle.com"),
-            ("com", "com"),
-        ] {
-            assert_eq!(of(host), operator, "{host}");
-        }
-        assert_eq!(known("mx.example.org"), None);
-    }
-
-    #[test]
-    fn every_suffix_is_lower_case_and_stands_once() {
-        for (position, (suffix, operator)) in OPERATORS.iter().enumerate() {
-            assert!(
-                suffix
-                    .bytes()
-                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b))
-            );
-            assert!(
-                operator.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit())
-            );
-            assert!(OPERATORS[..position].iter().all(|(other, _)| other != suffix), "{suffix}");
-        }
-    }
-}
+mod tests;

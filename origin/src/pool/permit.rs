@@ -1,57 +1,74 @@
-//! The permit to hold one session with an operator; dropping it makes room for another.
+//! The permit to hold one session; dropping it makes room for another.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    net::IpAddr,
+    sync::{Arc, atomic::Ordering},
+};
 
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{MAX_IDLE, Pool, Refused, Signal, operator::Assigned};
+use super::{
+    Key, MAX_IDLE, Pool, Refused, Signal,
+    site::{Assigned, Idle, MeterKey, SiteKey},
+};
 
-/// A session to use, or leave to open one. The permit is the place it takes.
+/// A session to use, or leave to open one.
 pub enum Acquired<S: Send + 'static> {
     Idle(S, Permit<S>),
     New(Permit<S>),
 }
 
-impl<S: Send + 'static> Acquired<S> {
-    pub(super) fn into_warm(self) -> Option<(S, Permit<S>)> {
-        match self {
-            Self::Idle(session, permit) => Some((session, permit)),
-            Self::New(_) => None,
-        }
-    }
+/// For whom a session is used.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Party {
+    pub tenant: Key,
+    pub domain: Key,
+    /// The domain has mailboxes for everybody, so no recipient there speaks for it.
+    pub is_consumer: bool,
 }
 
-/// The place of one session with an operator; dropping it makes room for another.
+/// The right to one session.
 pub struct Permit<S: Send + 'static> {
-    pool: Arc<Pool<S>>,
-    operator: Arc<str>,
-    host: Arc<str>,
-    identity: usize,
-    released: bool,
+    pub(super) pool: Arc<Pool<S>>,
+    pub(super) site: SiteKey,
+    pub(super) meter: MeterKey,
+    pub(super) host: Arc<str>,
+    pub(super) identity: usize,
+    /// The address to connect to, or that is connected to.
+    pub(super) address: Option<IpAddr>,
+    pub(super) party: Party,
+    pub(super) released: bool,
 }
 
 impl<S: Send + 'static> Permit<S> {
-    pub(super) const fn new(
-        pool: Arc<Pool<S>>,
-        operator: Arc<str>,
-        host: Arc<str>,
-        identity: usize,
-    ) -> Self {
-        Self { pool, operator, host, identity, released: false }
-    }
-
     /// Which of our names the session is, or is to be, opened under.
     pub const fn identity(&self) -> usize {
         self.identity
     }
 
+    /// The address to connect to.
+    pub const fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
+    /// Whether the permit is for whatever address of the host, and not for one machine.
+    pub const fn is_for_any_address(&self) -> bool {
+        self.meter.is_none()
+    }
+
+    /// The session leads to this address.
+    pub const fn connected_to(&mut self, address: IpAddr) {
+        self.address = Some(address);
+    }
+
     /// Takes note of how we were received.
-    pub fn note(&self, signal: Signal) {
-        let mut closed = Vec::new();
-        if let Some(held) = self.pool.lock().get_mut(&self.operator) {
-            held.note(self.identity, signal, &mut closed);
-        }
-        self.pool.close_all(closed);
+    pub fn note(&self, signal: Signal<'_>) {
+        self.pool.note(self, signal);
+    }
+
+    /// Counts a further recipient: the control recipient.
+    pub fn count_recipient(&self) {
+        self.pool.count_recipient(self);
     }
 
     /// Keeps the session for the next recipient.
@@ -59,27 +76,34 @@ impl<S: Send + 'static> Permit<S> {
         self.released = true;
         // Counted before it can be taken, and while it is closed: `close_all` counts back.
         let room = self.pool.idle.fetch_add(1, Ordering::Relaxed) < MAX_IDLE;
+        let idle = Idle {
+            host: self.host.clone(),
+            identity: self.identity,
+            meter: self.meter,
+            address: self.address,
+            since: Instant::now(),
+            session,
+        };
         let (kept, mut closed) =
-            if room { (Some(session), Vec::new()) } else { (None, vec![session]) };
-        let now = Instant::now();
-        let awaited = match self.pool.lock().get_mut(&self.operator) {
-            Some(held) => {
-                closed.extend(held.release(&self.host, self.identity, kept, now));
-                held.has_waiting()
+            if room { (Some(idle), Vec::new()) } else { (None, vec![idle.session]) };
+        let has_waiting = match self.pool.lock().sites.get_mut(&self.site) {
+            Some(site) => {
+                closed.extend(site.release(self.meter, kept));
+                site.has_waiting()
             }
             None => {
-                closed.extend(kept);
+                closed.extend(kept.map(|idle| idle.session));
                 false
             }
         };
         self.pool.close_all(closed);
-        self.left(awaited);
+        self.left(has_waiting);
     }
 
     /// There is room for those who wait, and perhaps something to tidy up.
-    fn left(&self, awaited: bool) {
-        if awaited {
-            self.pool.pump(&self.operator);
+    fn left(&self, has_waiting: bool) {
+        if has_waiting {
+            self.pool.pump(&self.site);
         }
         self.pool.sweep_soon();
     }
@@ -90,35 +114,67 @@ impl<S: Send + 'static> Drop for Permit<S> {
         if self.released {
             return;
         }
-        let awaited = self.pool.lock().get_mut(&self.operator).is_some_and(|held| {
-            held.release(&self.host, self.identity, None, Instant::now());
-            held.has_waiting()
+        let has_waiting = self.pool.lock().sites.get_mut(&self.site).is_some_and(|site| {
+            site.release(self.meter, None);
+            site.has_waiting()
         });
-        self.left(awaited);
+        self.left(has_waiting);
     }
 }
 
-/// One who waits; what was assigned to one who leaves is taken back.
-pub(super) struct Queued<'a, S: Send + 'static> {
+/// One who waits; what was granted to one who leaves is taken back.
+pub(super) struct Queued<S: Send + 'static> {
     pub answer: oneshot::Receiver<Result<Assigned<S>, Refused>>,
-    pub pool: &'a Arc<Pool<S>>,
-    pub operator: Arc<str>,
-    pub host: &'a str,
+    /// The permit as it will be, which counts nothing before it is granted.
+    pub blank: Permit<S>,
 }
 
-impl<S: Send + 'static> Queued<'_, S> {
-    pub(super) async fn wait(&mut self) -> Result<Assigned<S>, Refused> {
-        let gone = Refused { after: std::time::Duration::ZERO, blocked: false };
-        // The sender lives in the held, which is not forgotten while somebody waits.
-        (&mut self.answer).await.unwrap_or(Err(gone))
+impl<S: Send + 'static> Queued<S> {
+    pub(super) async fn wait(mut self) -> Result<Acquired<S>, Refused> {
+        // The sender lives in the site, which is not forgotten while one waits there.
+        let assigned = (&mut self.answer).await.unwrap_or(Err(Refused::GONE))?;
+        Ok(self.blank.granted(assigned))
     }
 }
 
-impl<S: Send + 'static> Drop for Queued<'_, S> {
+impl<S: Send + 'static> Drop for Queued<S> {
     fn drop(&mut self) {
         self.answer.close();
         if let Ok(Ok(assigned)) = self.answer.try_recv() {
-            self.pool.take_back(&self.operator, self.host, assigned);
+            // Dropping the permit makes room; an idle session stays for the next.
+            match self.blank.granted(assigned) {
+                Acquired::Idle(session, permit) => permit.keep(session),
+                Acquired::New(_) => {}
+            }
+        }
+    }
+}
+
+impl<S: Send + 'static> Permit<S> {
+    /// The permit for what was assigned; `self` is the one that counts nothing.
+    pub(super) fn granted(&self, assigned: Assigned<S>) -> Acquired<S> {
+        let permit = |meter, address| Self {
+            pool: Arc::clone(&self.pool),
+            site: self.site.clone(),
+            meter,
+            host: self.host.clone(),
+            identity: self.identity,
+            address,
+            party: self.party,
+            released: false,
+        };
+        if matches!(self.site, SiteKey::Network(_)) {
+            let is_new = u64::from(matches!(assigned, Assigned::New(_)));
+            self.pool.others.sessions.fetch_add(is_new, Ordering::Relaxed);
+            self.pool.others.recipients.fetch_add(1, Ordering::Relaxed);
+        }
+        match assigned {
+            Assigned::New(meter) => Acquired::New(permit(meter, self.address)),
+            Assigned::Idle(idle) => {
+                self.pool.idle.fetch_sub(1, Ordering::Relaxed);
+                let permit = permit(idle.meter, idle.address);
+                Acquired::Idle(idle.session, permit)
+            }
         }
     }
 }

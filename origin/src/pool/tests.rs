@@ -1,6 +1,7 @@
 //! The rules of the pool, with numbers for sessions and a clock that is not waited for.
 
 use std::{
+    net::{IpAddr, SocketAddr},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -13,31 +14,130 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{Acquired, Limits, Pool, Refused, Request, Signal};
+use super::{
+    Acquired, Class, Limits, Permit, Pool, Refusal, Refused, Request, Settings, Signal,
+    operators::Operators,
+};
 
+mod neighbours;
+
+const BUDGET: Duration = Duration::from_secs(10);
+const GOOGLE: &str = "aspmx.l.google.com";
 const LIMITS: Limits = Limits {
     sessions: 2,
     interval: Duration::from_secs(1),
-    idle: Duration::from_secs(30),
-    heeds_refusals: true,
+    recipients_per_minute: 1_000_000,
+    refused_per_hour: 100,
 };
-const REFUSAL: Signal = Signal::Refused { blocked: true, after: None };
+const OPERATORS: &str = r#"
+    [[operator]]
+    name = "google"
+    sessions = 2
+    session_interval_ms = 1000
+    recipients_per_minute = 1000000
+    refused_per_hour = 100
+"#;
+/// 421 at RCPT.
+const CLOSED: Signal<'_> = Signal::Refused(Refusal {
+    before_rcpt: false,
+    closing: true,
+    about_our_address: false,
+    hint: None,
+    words: "",
+});
+
+fn banned(before_rcpt: bool) -> Signal<'static> {
+    Signal::Refused(Refusal {
+        before_rcpt,
+        closing: false,
+        about_our_address: true,
+        hint: None,
+        words: "blocked using a list",
+    })
+}
+
+fn pool_of(sources: usize) -> Arc<Pool<u32>> {
+    let settings = Settings {
+        operators: Arc::new(Operators::with(OPERATORS).unwrap()),
+        operator: LIMITS,
+        machine: LIMITS,
+        network_sessions: 8,
+        max_idle: Duration::from_secs(30),
+        max_waiting: 1_000,
+        tenant_share: 0.5,
+        sources: (0..sources).map(|n| Arc::from(format!("source {n}"))).collect(),
+    };
+    Pool::new(settings, drop)
+}
 
 fn pool() -> Arc<Pool<u32>> {
-    Pool::new(LIMITS, 1, drop)
+    pool_of(1)
 }
 
-fn host(host: &str) -> Request<'_> {
-    Request { operator: "operator", host, domain: host, exempt: false }
+/// What one asks for, in its own words.
+#[derive(Clone)]
+struct Want {
+    host: String,
+    addresses: Vec<SocketAddr>,
+    domain: String,
+    tenant: Option<&'static str>,
+    class: Class,
+    is_route: bool,
+    more_hosts: bool,
 }
 
-fn is_warm(acquired: &Acquired<u32>) -> bool {
-    matches!(acquired, Acquired::Idle(..))
+fn at(host: &str, address: &str) -> Want {
+    Want {
+        host: host.to_owned(),
+        addresses: vec![SocketAddr::new(address.parse().unwrap(), 25)],
+        domain: format!("domain-of-{host}"),
+        tenant: None,
+        class: Class::Interactive,
+        is_route: false,
+        more_hosts: false,
+    }
 }
 
-/// Uses the session for `time`, counting how many are in use, and keeps it.
-async fn work(pool: &Arc<Pool<u32>>, request: Request<'_>, time: Duration, busy: &Busy) {
-    let acquired = pool.session(request).await.unwrap_or_else(|refused| panic!("{refused:?}"));
+fn google(domain: &str) -> Want {
+    Want { domain: domain.to_owned(), ..at(GOOGLE, "192.0.2.1") }
+}
+
+impl Want {
+    async fn ask(&self, pool: &Arc<Pool<u32>>) -> Result<Acquired<u32>, Refused> {
+        let request = Request {
+            host: &self.host,
+            addresses: &self.addresses,
+            domain: &self.domain,
+            tenant: self.tenant,
+            class: self.class,
+            is_route: self.is_route,
+            admitted: false,
+            more_hosts: self.more_hosts,
+            deadline: Instant::now() + BUDGET,
+        };
+        pool.session(&request, 0).await
+    }
+
+    async fn permit(&self, pool: &Arc<Pool<u32>>) -> Permit<u32> {
+        match self.ask(pool).await {
+            Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) => permit,
+            Err(refused) => panic!("{refused:?}"),
+        }
+    }
+
+    /// Takes a session, is received so, and keeps it unless it was closed.
+    async fn received(&self, pool: &Arc<Pool<u32>>, signal: Signal<'_>) {
+        let permit = self.permit(pool).await;
+        permit.note(signal);
+        if matches!(signal, Signal::Answered { .. }) {
+            permit.keep(0);
+        }
+    }
+}
+
+/// Uses a session for `time`, counting how many are in use, and keeps it.
+async fn work(pool: &Arc<Pool<u32>>, want: &Want, time: Duration, busy: &Busy) {
+    let acquired = want.ask(pool).await.unwrap_or_else(|refused| panic!("{refused:?}"));
     let (session, permit) = match acquired {
         Acquired::Idle(session, permit) => (session, permit),
         Acquired::New(permit) => (busy.opened.fetch_add(1, Ordering::Relaxed) as u32, permit),
@@ -56,16 +156,17 @@ struct Busy {
     opened: AtomicUsize,
 }
 
+const ANSWERED: Signal<'_> = Signal::Answered { refused: false };
+
 #[tokio::test(start_paused = true)]
 async fn a_thousand_at_one_host_share_two_sessions() {
     let (pool, busy) = (pool(), Arc::new(Busy::default()));
     let mut all = JoinSet::new();
-    for n in 0..1_000 {
+    for n in 0..500 {
         let (pool, busy) = (pool.clone(), busy.clone());
         all.spawn(async move {
-            let domain = format!("d{}.example", n % 7);
-            let request = Request { domain: &domain, ..host("mx") };
-            work(&pool, request, Duration::from_millis(40), &busy).await;
+            let want = google(&format!("d{}.example", n % 7));
+            work(&pool, &want, Duration::from_millis(20), &busy).await;
         });
     }
     all.join_all().await;
@@ -74,14 +175,53 @@ async fn a_thousand_at_one_host_share_two_sessions() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_machine_under_five_hundred_names_gets_two_sessions_idle_ones_included() {
+    let (pool, busy) = (pool(), Arc::new(Busy::default()));
+    let mut all = JoinSet::new();
+    for n in 0..500 {
+        let (pool, busy) = (pool.clone(), busy.clone());
+        all.spawn(async move {
+            let want = at(&format!("mx.customer{n}.example"), "198.51.100.7");
+            timeout(BUDGET, work(&pool, &want, Duration::from_millis(20), &busy)).await.ok();
+        });
+    }
+    all.join_all().await;
+    assert_eq!(busy.most.load(Ordering::Relaxed), 2);
+    let idle: usize = pool.status().operators.iter().map(|site| site.idle).sum();
+    assert!(idle <= 2, "{idle}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_network_gets_eight_sessions_and_others_their_own() {
+    let pool = pool();
+    let mut held = Vec::new();
+    for n in 0..16 {
+        let want = at(&format!("mx{n}"), &format!("198.51.100.{n}"));
+        let asked = timeout(Duration::from_millis(1), want.ask(&pool)).await;
+        held.extend(asked.ok());
+    }
+    assert_eq!(held.len(), 8);
+    let elsewhere = at("mx", "198.51.101.1");
+    assert!(timeout(Duration::from_millis(1), elsewhere.ask(&pool)).await.is_ok());
+    let v6 = at("mx", "2001:db8::1");
+    assert!(timeout(Duration::from_millis(1), v6.ask(&pool)).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_leads_to_an_operators_address_counts_for_the_operator() {
+    let pool = pool();
+    let _held = [google("a").permit(&pool).await, google("b").permit(&pool).await];
+    let alias = at("mx.alias.example", "192.0.2.1");
+    assert!(timeout(Duration::from_secs(5), alias.ask(&pool)).await.is_err(), "a third session");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_idle_session_gives_way_to_one_with_another_host() {
     let (pool, busy) = (pool(), Busy::default());
     for name in ["a", "b", "c", "a"] {
-        work(&pool, host(name), Duration::ZERO, &busy).await;
+        work(&pool, &at(name, "198.51.100.7"), Duration::ZERO, &busy).await;
     }
     assert_eq!(busy.opened.load(Ordering::Relaxed), 4, "a's had to go for c's");
-    assert!(pool.idle(host("c")).is_some());
-    assert!(pool.idle(host("b")).is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,101 +230,75 @@ async fn new_sessions_come_at_the_rate_once_the_first_are_open() {
     let started = Instant::now();
     let mut opened = Vec::new();
     for _ in 0..5 {
-        let acquired = pool.session(host("mx")).await.unwrap_or_else(|_| panic!());
-        assert!(!is_warm(&acquired));
+        drop(google("d").permit(&pool).await);
         opened.push(started.elapsed().as_secs());
-        drop(acquired);
     }
     assert_eq!(opened, [0, 0, 1, 2, 3]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_session_lies_idle_for_thirty_seconds_and_then_everything_is_forgotten() {
-    static CLOSED: AtomicUsize = AtomicUsize::new(0);
-    let pool = Pool::new(LIMITS, 1, |_: u32| {
-        CLOSED.fetch_add(1, Ordering::Relaxed);
-    });
-    let busy = Busy::default();
-    work(&pool, host("mx"), Duration::ZERO, &busy).await;
+    let pool = pool();
+    let want = at("mx", "198.51.100.7");
+    want.received(&pool, ANSWERED).await;
     sleep(Duration::from_secs(29)).await;
-    let (session, permit) = pool.idle(host("mx")).unwrap();
-    permit.keep(session);
-    sleep(Duration::from_secs(32)).await;
-    assert!(pool.idle(host("mx")).is_none());
-    assert_eq!(CLOSED.load(Ordering::Relaxed), 1);
-    assert!(pool.lock().is_empty());
+    assert!(matches!(want.ask(&pool).await, Ok(Acquired::Idle(..))));
+    let Ok(Acquired::New(permit)) = want.ask(&pool).await else { panic!("it was taken") };
+    permit.keep(1);
+    sleep(Duration::from_secs(700)).await;
     assert_eq!(pool.idle.load(Ordering::Relaxed), 0);
+    assert!(pool.lock().sites.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_stops_new_sessions_and_closes_the_idle_ones() {
-    let (pool, busy) = (pool(), Busy::default());
-    work(&pool, host("a"), Duration::ZERO, &busy).await;
-    let Ok(Acquired::New(permit)) = pool.session(host("b")).await else { panic!("room for two") };
-    permit.note(REFUSAL);
-    drop(permit);
-    assert!(pool.idle(host("a")).is_none());
-    let refused = pool.session(host("a")).await.err().unwrap();
-    assert_eq!(refused, Refused { after: Duration::from_secs(15), blocked: true });
-    let elsewhere = Request { operator: "other", ..host("c") };
-    assert!(pool.session(elsewhere).await.is_ok());
-
-    sleep(Duration::from_secs(15)).await;
-    let first = pool.session(host("a")).await;
-    assert!(first.is_ok());
-    let second = timeout(Duration::from_secs(5), pool.session(host("a"))).await;
-    assert!(second.is_err(), "one at a time until it is made good");
-}
-
-#[tokio::test(start_paused = true)]
-async fn another_identity_takes_over_from_a_refused_one() {
-    let pool: Arc<Pool<u32>> = Pool::new(LIMITS, 2, drop);
-    let mut used = Vec::new();
-    for _ in 0..4 {
-        let Ok(Acquired::New(permit)) = pool.session(host("mx")).await else { panic!() };
-        used.push(permit.identity());
-    }
-    assert_eq!(used, [0, 1, 0, 1]);
-    let Ok(Acquired::New(permit)) = pool.session(host("mx")).await else { panic!() };
-    permit.note(REFUSAL);
-    drop(permit);
-    for _ in 0..3 {
-        let Ok(Acquired::New(permit)) = pool.session(host("mx")).await else { panic!() };
-        assert_eq!(permit.identity(), 1);
-    }
+async fn a_second_family_is_tried_only_where_there_is_room() {
+    let pool = pool();
+    let want = at("mx", "198.51.100.1");
+    let request = Request {
+        host: &want.host,
+        addresses: &want.addresses,
+        domain: &want.domain,
+        tenant: None,
+        class: Class::Interactive,
+        is_route: false,
+        admitted: true,
+        more_hosts: false,
+        deadline: Instant::now() + BUDGET,
+    };
+    let v6: IpAddr = "2001:db8::1".parse().unwrap();
+    let held: Vec<_> = (0..3).map(|_| pool.try_session(&request, 0, v6)).collect();
+    let granted: Vec<_> = held.iter().map(Option::is_some).collect();
+    assert_eq!(granted, [true, true, false]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn routes_know_no_limit_and_no_refusal() {
     let pool = pool();
-    let route = Request { exempt: true, ..host("route") };
+    let route = Want { is_route: true, ..at("mx:25", "127.0.0.1") };
     let mut held = Vec::new();
     for _ in 0..100 {
-        let acquired = pool.session(route).await.unwrap_or_else(|_| panic!());
-        if let Acquired::New(permit) = &acquired {
-            permit.note(REFUSAL);
-        }
-        held.push(acquired);
+        let permit = route.permit(&pool).await;
+        permit.note(CLOSED);
+        held.push(permit);
     }
-    assert!(!held.iter().any(is_warm));
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_who_leaves_while_waiting_takes_nothing_along() {
     let pool = pool();
-    let first = pool.session(host("a")).await;
-    let second = pool.session(host("a")).await;
+    let (first, second) = (google("a").permit(&pool).await, google("a").permit(&pool).await);
     for _ in 0..50 {
-        let left = timeout(Duration::from_millis(10), pool.session(host("a"))).await;
+        let left = timeout(Duration::from_millis(10), google("a").ask(&pool)).await;
         assert!(left.is_err());
     }
-    // Assigned in the moment of leaving: the answer is there and never read.
-    let mut waiting = Box::pin(pool.session(host("a")));
+    // Granted in the moment of leaving: the answer is there and never read.
+    let want = google("a");
+    let mut waiting = Box::pin(want.ask(&pool));
     assert!(timeout(Duration::from_millis(10), &mut waiting).await.is_err());
     drop(first);
     sleep(Duration::from_secs(3)).await;
     drop(waiting);
     drop(second);
-    let acquired = [pool.session(host("a")).await, pool.session(host("b")).await];
-    assert!(acquired.iter().all(Result::is_ok), "both places are free");
+    let _both = [google("a").permit(&pool).await, google("b").permit(&pool).await];
+    assert_eq!(pool.status().operators[0].sessions, 2, "both places were free");
 }

@@ -1,15 +1,23 @@
 //! How we speak with a mail host: under which name, in the clear or encrypted, remembering what the host
 //! showed of itself.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
 
-use rcpt_shared::{Address, Stage};
-use tokio::net::TcpStream;
+use futures_util::FutureExt as _;
+use rcpt_shared::{Address, CatchAll, Stage};
+use tokio::{net::TcpStream, time::Instant};
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::host_memory::{HostMemory, Offers};
 use crate::{
     config::{Config, StartTls},
+    pool::operators::Operators,
+    single_flight::SingleFlight,
     smtp::{Answer, Broken, Dialer, Envelope, Failure, Greeting, HeloIdentity, Session, Tls},
     telemetry::port_check::PortCheck,
     verdict,
@@ -23,14 +31,19 @@ pub(super) struct Client {
     identities: Vec<HeloIdentity>,
     /// Our name at an address that the system chooses.
     unbound: HeloIdentity,
+    /// Which identity asks about a domain depends on a secret: nobody can choose it from outside.
+    identity_key: Vec<u8>,
     reverse_path: String,
     starttls: StartTls,
     /// Recipients asked about in one session.
     session_recipients: usize,
     dialer: Dialer,
     tls: Tls,
-    pub(super) port_check: Arc<PortCheck>,
+    operators: Arc<Operators>,
+    port_check: Arc<PortCheck>,
     pub(super) memory: HostMemory,
+    /// Control recipients that are being asked about, by domain and host.
+    pub(super) controls: SingleFlight<CatchAll>,
 }
 
 /// A host, the address it is reached at, and the identity it is asked under.
@@ -39,6 +52,17 @@ pub(super) struct Call<'a> {
     pub host: &'a str,
     pub peer: SocketAddr,
     pub identity: &'a HeloIdentity,
+    /// It is fixed by configuration, with a port of its own.
+    pub by_route: bool,
+    /// How long its banner is waited for.
+    pub patience: Duration,
+}
+
+/// What a host said, in which session, and how long that took.
+pub(super) struct Told {
+    pub answer: Answer,
+    pub session: HostSession,
+    pub took: Duration,
 }
 
 impl Client {
@@ -47,22 +71,25 @@ impl Client {
         dialer: Dialer,
         tls: Tls,
         port_check: Arc<PortCheck>,
-    ) -> Self {
-        Self {
+    ) -> Arc<Self> {
+        Arc::new(Self {
             identities: HeloIdentity::all(
                 &config.helo_name,
                 &config.source_addresses,
                 config.families,
             ),
             unbound: HeloIdentity::unbound(&config.helo_name),
+            identity_key: config.ticket_secrets.signing().1.to_vec(),
             reverse_path: config.mail_from.clone(),
             starttls: config.starttls,
             session_recipients: config.session_recipients,
             dialer,
             tls,
+            operators: config.operators.clone(),
             port_check,
             memory: HostMemory::default(),
-        }
+            controls: SingleFlight::default(),
+        })
     }
 
     pub(super) const fn dialer(&self) -> &Dialer {
@@ -78,47 +105,69 @@ impl Client {
         self.identities.get(number).unwrap_or(&self.unbound)
     }
 
+    /// The identity that asks about `domain`, always the same: a server that wants to be asked again
+    /// later must be asked from the same address.
+    pub(super) fn identity_of(&self, domain: &str) -> usize {
+        if self.identities.len() < 2 {
+            return 0;
+        }
+        let mut hasher = DefaultHasher::new();
+        self.identity_key.hash(&mut hasher);
+        domain.hash(&mut hasher);
+        let count = self.identities.len() as u64;
+        usize::try_from(hasher.finish() % count).unwrap_or_default()
+    }
+
     pub(super) fn helo_name(&self) -> &str {
         &self.unbound.helo_name
+    }
+
+    /// Whether what the host says at RCPT tells whether the mailbox exists.
+    pub(super) fn is_informative(&self, host: &str) -> bool {
+        let row = self.operators.of_host(host).and_then(|id| self.operators.get(id));
+        row.is_none_or(crate::pool::operators::Operator::is_informative)
     }
 
     pub(super) fn is_reusable(&self, session: &HostSession) -> bool {
         session.is_reusable(self.session_recipients)
     }
 
-    pub(super) fn envelope<'a>(
-        &'a self,
-        recipient: &'a Address,
-        control: Option<&'a Address>,
-    ) -> Envelope<'a> {
-        let last = self.session_recipients == 1;
-        Envelope { reverse_path: &self.reverse_path, recipient, control, last }
+    /// Whether the control recipient may be asked about in the session.
+    pub(super) fn takes_control(&self, session: &HostSession) -> bool {
+        session.is_reusable(self.session_recipients + 1)
+    }
+
+    /// `last`: no control recipient follows.
+    pub(super) fn envelope<'a>(&'a self, recipient: &'a Address, last: bool) -> Envelope<'a> {
+        let last = last && self.session_recipients == 1;
+        Envelope { reverse_path: &self.reverse_path, recipient, last }
     }
 
     /// Opens a session over `stream` and asks in it; once more in the clear if encryption failed that
-    /// the host never demanded.
+    /// the host never demanded, and once more encrypted if it hung up for want of it.
     pub(super) async fn ask_in_new_session(
         &self,
         call: Call<'_>,
         stream: TcpStream,
         envelope: Envelope<'_>,
         stage: &mut Stage,
-    ) -> Result<(Answer, HostSession), Failure> {
+    ) -> Result<Told, Failure> {
         let offers = self.memory.offers(call.host);
         let encrypt = self.starttls == StartTls::Always || offers.demands_tls;
         let ended = self.open_and_ask(call, stream, envelope, encrypt, stage).await;
-        let tls_failed = matches!(
-            ended,
-            Err(Failure::Broken(Stage::StartTls, _) | Failure::Refused(Stage::StartTls, _))
-        );
-        if !(tls_failed && encrypt) {
-            return ended;
-        }
-        // RFC 7435 §3: on a new connection, whose state is known. A server that does demand encryption
-        // will say so, and fail this second attempt.
+        let again = match &ended {
+            // RFC 7435 §3: on a new connection, whose state is known. A server that does demand
+            // encryption will say so, and fail this second attempt.
+            Err(Failure::Broken(Stage::StartTls, _) | Failure::Refused(Stage::StartTls, _)) => {
+                encrypt.then_some(false)
+            }
+            Ok(told) => closes_for_tls(told).then_some(true),
+            Err(_) => None,
+        };
+        let Some(encrypt) = again else { return ended };
         *stage = Stage::Connect;
         match self.dialer.connect(call.identity, call.peer).await {
-            Ok(stream) => self.open_and_ask(call, stream, envelope, false, stage).await,
+            Ok(stream) => self.open_and_ask(call, stream, envelope, encrypt, stage).await,
             Err(_) => ended,
         }
     }
@@ -130,25 +179,38 @@ impl Client {
         envelope: Envelope<'_>,
         encrypt: bool,
         stage: &mut Stage,
-    ) -> Result<(Answer, HostSession), Failure> {
+    ) -> Result<Told, Failure> {
         let greeting = self.memory.offers(call.host).greeting;
-        let mut session = Session::open(stream, &call.identity.helo_name, greeting, stage).await?;
+        let helo_name = &call.identity.helo_name;
+        let opened = Session::open(stream, helo_name, greeting, call.patience, stage).await;
+        // Any answer at all counts, but not that of a route, which may lead elsewhere than out of port 25.
+        let greeted =
+            *stage > Stage::Banner || matches!(opened, Err(Failure::Refused(Stage::Banner, _)));
+        if greeted && !call.by_route {
+            self.port_check.banner_seen();
+        }
+        let mut session = opened?;
         if session.greeting() != greeting {
             self.remember(call.host, |offers| offers.greeting = session.greeting());
         }
         if encrypt && session.capabilities().starttls {
             session = self.encrypt(session, call, stage).await?;
         }
+        let mut asked = Instant::now();
         let mut answer = session.ask(envelope, stage).await?;
         if demands_tls(&answer) && session.capabilities().starttls && !session.is_encrypted() {
             self.remember(call.host, |offers| offers.demands_tls = true);
+            if matches!(&answer, Answer::Mail(reply) | Answer::Rcpt(reply) if reply.code == 421) {
+                return Ok(Told { answer, session, took: asked.elapsed() });
+            }
             session = self.encrypt(session, call, stage).await?;
+            asked = Instant::now();
             answer = session.ask(envelope, stage).await?;
         } else if demands_tls(&answer) && session.greeting() == Greeting::Helo {
             // It can hardly be as old as it seemed: next time it may show what it offers.
             self.remember(call.host, |offers| offers.greeting = Greeting::Ehlo);
         }
-        Ok((answer, session))
+        Ok(Told { answer, session, took: asked.elapsed() })
     }
 
     async fn encrypt(
@@ -175,7 +237,20 @@ impl Client {
     }
 }
 
+/// QUIT for a session that is not needed any more, and its end before another is opened in its place.
+/// Nothing is waited for: six octets fit the socket's buffer.
+pub(super) fn quit_now(session: HostSession) {
+    let _ = session.quit().now_or_never();
+}
+
 fn demands_tls(answer: &Answer) -> bool {
     let (Answer::Mail(reply) | Answer::Rcpt(reply)) = answer else { return false };
     verdict::demands_tls(reply)
+}
+
+/// It closes the connection because the session is in the clear.
+fn closes_for_tls(told: &Told) -> bool {
+    let (Answer::Mail(reply) | Answer::Rcpt(reply)) = &told.answer else { return false };
+    let could = told.session.capabilities().starttls && !told.session.is_encrypted();
+    could && reply.code == 421 && verdict::demands_tls(reply)
 }

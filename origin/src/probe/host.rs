@@ -1,39 +1,53 @@
 //! One host asked: where it is, in which session, and what its failures mean.
 
-use std::net::SocketAddr;
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
-use rand::Rng as _;
-use rcpt_shared::{Address, Reason, Stage, Status, Verdict};
+use rcpt_shared::{Reason, Stage, Status, Verdict};
+use tokio::{
+    net::TcpStream,
+    time::{Instant, sleep},
+};
 
 use super::{
     attempt::Attempt,
     best_failure::BestFailure,
     client::{Client, HostSession},
-    conversation::{Conversation, Held, HostPermit, Resumed},
-    prober::{Progress, Question, dns_failure},
+    conversation::{Conversation, HostPermit, Resumed},
+    prober::{Question, dns_failure},
+    progress::Progress,
     resolver::{DnsFailed, Found, Resolver},
 };
 use crate::{
-    pool::{Acquired, Pool, Refused, Request, operators},
+    pool::{Acquired, Pool, Refused, Request},
     smtp::Unconnected,
     verdict,
 };
+
+/// A banner is waited for no longer while there is another host or address to ask.
+const BANNER: Duration = Duration::from_millis(3_500);
+/// And a connection no less than this.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// What a dialogue takes that is worth beginning.
+const DIALOGUE: Duration = Duration::from_secs(1);
+/// Idle sessions that may turn out to be stale, one after the other.
+const MAX_STALE: usize = 3;
 
 /// What asking a host takes.
 #[derive(Clone, Copy)]
 pub(super) struct HostProbe<'a> {
     pub resolver: &'a Resolver,
-    pub client: &'a Client,
-    pub pool: &'a std::sync::Arc<Pool<HostSession>>,
+    pub client: &'a Arc<Client>,
+    pub pool: &'a Arc<Pool<HostSession>>,
     pub question: Question<'a>,
-}
-
-/// What waiting for a session came to.
-enum Access {
-    /// A session may be opened.
-    Permit(HostPermit),
-    /// There is none to be had, or one that was idle has answered.
-    Attempt(Attempt),
+    /// Hosts to ask after this one, and whether one of them is as good as this.
+    pub more_hosts: usize,
+    pub has_equal: bool,
+    /// A host of a better preference was not asked.
+    pub is_backup: bool,
 }
 
 impl HostProbe<'_> {
@@ -43,165 +57,215 @@ impl HostProbe<'_> {
     /// not of the largest of all.
     pub(super) async fn ask(self, host: &str, found: Found, progress: &mut Progress) -> Attempt {
         let recipient = self.question.address;
-        let memory = &self.client.memory;
-        let attempt = if recipient.needs_smtputf8() && memory.offers(host).lacks_smtputf8 {
-            Attempt::Settled(verdict::smtputf8_unsupported().at(Stage::Ehlo, None))
-        } else {
-            let control = self.control_recipient();
-            let conversation = Conversation {
-                client: self.client,
-                host,
-                recipient,
-                control: control.as_ref(),
-                details: self.question.details,
-            };
-            self.converse(conversation, found, progress).await
+        let named = |verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict };
+        if recipient.needs_smtputf8() && self.client.memory.offers(host).lacks_smtputf8 {
+            return Attempt::Settled(named(verdict::smtputf8_unsupported().at(Stage::Ehlo, None)));
+        }
+        progress.stage = Stage::Dns;
+        let resolving = progress.dns.clone();
+        let addresses = resolving.during(Box::pin(self.resolver.addresses(host, found))).await;
+        let identity = self.client.identity_of(recipient.domain());
+        let reached = |address: &SocketAddr| self.client.identity(identity).reaches(address.ip());
+        let addresses = match addresses {
+            Ok(found) if found.is_empty() => {
+                return Attempt::NextHost(named(no_usable_address()));
+            }
+            Ok(found) => found,
+            Err(DnsFailed) => return Attempt::NextHost(named(dns_failure())),
         };
-        attempt.map(|verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict })
+        let addresses: Vec<_> = addresses.into_iter().filter(reached).collect();
+        if addresses.is_empty() {
+            // It has addresses, of a family that is not dialled from here.
+            return Attempt::NextHost(named(not_connected(Unconnected::Ours)));
+        }
+        progress.stage = Stage::Connect;
+        let conversation = Conversation {
+            client: self.client,
+            host,
+            recipient,
+            by_route: found != Found::InDns,
+            details: self.question.details,
+            is_backup: self.is_backup,
+        };
+        match self.ask_at(conversation, addresses, identity, found, progress).await {
+            Attempt::Settled(verdict) => Attempt::Settled(named(verdict)),
+            Attempt::NextHost(failure) => Attempt::NextHost(named(failure)),
+            Attempt::AskAgain(verdict, _) if self.has_equal => Attempt::NextHost(named(verdict)),
+            Attempt::AskAgain(verdict, _) => Attempt::Settled(named(verdict)),
+        }
     }
 
-    async fn converse(
+    /// Asks at one address after the other, until there is a verdict.
+    async fn ask_at(
         self,
         conversation: Conversation<'_>,
+        mut addresses: Vec<SocketAddr>,
+        identity: usize,
         found: Found,
         progress: &mut Progress,
     ) -> Attempt {
         let host = conversation.host;
+        // A route is named with its port, so that two of them are not one.
         let route = match found {
             Found::InDns => None,
             Found::ByRoute(port) => Some(format!("{host}:{port}")),
         };
-        let request = Request {
-            operator: route.as_deref().unwrap_or_else(|| operators::of(host)),
-            host,
-            domain: conversation.recipient.domain(),
-            exempt: route.is_some(),
-        };
-        let mut permit = None;
-        if let Some((session, idle)) = self.pool.idle(request) {
-            match Box::pin(conversation.resume(session, idle, progress)).await {
-                Resumed::Answered(attempt) => return attempt,
-                Resumed::Stale(left) => permit = Some(left),
-            }
-        }
-        progress.stage = Stage::Dns;
-        let finding = self.resolver.addresses(host, found);
-        let addresses = match Box::pin(progress.wait(finding)).await {
-            Ok(addresses) if addresses.is_empty() => {
-                return Attempt::NextHost(no_usable_address());
-            }
-            Ok(addresses) => addresses,
-            Err(DnsFailed) => return Attempt::NextHost(dns_failure()),
-        };
-        progress.stage = Stage::Connect;
-        let access = match permit {
-            Some(permit) => Access::Permit(permit),
-            None => Box::pin(self.access(request, conversation, progress)).await,
-        };
-        match access {
-            Access::Permit(permit) => {
-                let attempt = self.dial(conversation, addresses, permit, progress).await;
-                // A route may have a port of its own.
-                if matches!(found, Found::InDns) && attempt.was_greeted() {
-                    self.client.port_check.banner_seen();
-                }
-                attempt
-            }
-            Access::Attempt(attempt) => attempt,
-        }
-    }
-
-    /// Waits for a permit to open a session.
-    async fn access(
-        self,
-        request: Request<'_>,
-        conversation: Conversation<'_>,
-        progress: &mut Progress,
-    ) -> Access {
-        let acquired = progress.wait(self.pool.session(request)).await;
-        let (session, permit) = match acquired {
-            Ok(Acquired::New(permit)) => return Access::Permit(permit),
-            Ok(Acquired::Idle(session, permit)) => (session, permit),
-            Err(refused) => return Access::Attempt(our_limit(refused)),
-        };
-        match Box::pin(conversation.resume(session, permit, progress)).await {
-            Resumed::Answered(attempt) => Access::Attempt(attempt),
-            Resumed::Stale(permit) => {
-                progress.stage = Stage::Connect;
-                Access::Permit(permit)
-            }
-        }
-    }
-
-    /// Connects to one address after the other, until there is a verdict.
-    async fn dial(
-        self,
-        conversation: Conversation<'_>,
-        mut addresses: Vec<SocketAddr>,
-        mut permit: HostPermit,
-        progress: &mut Progress,
-    ) -> Attempt {
-        let mut best = BestFailure::default();
+        let (mut best, mut stale, mut asked_again) = (BestFailure::default(), 0, false);
         while !addresses.is_empty() {
-            progress.stage = Stage::Connect;
-            let identity = self.client.identity(permit.identity());
-            let failure = match self.client.dialer().race(identity, &mut addresses).await {
-                Ok((stream, peer)) => {
-                    let holding = conversation.hold(stream, peer, permit, progress);
-                    match Box::pin(holding).await {
-                        Held { attempt: Attempt::Settled(verdict), .. } => {
-                            return Attempt::Settled(verdict);
+            let request = Request {
+                host: route.as_deref().unwrap_or(host),
+                addresses: &addresses,
+                domain: conversation.recipient.domain(),
+                tenant: self.question.tenant,
+                class: self.question.class,
+                is_route: route.is_some(),
+                admitted: progress.admitted,
+                more_hosts: self.more_hosts > 0,
+                deadline: self.question.deadline,
+            };
+            let waiting = progress.waiting.clone();
+            let acquired = waiting.during(Box::pin(self.pool.session(&request, identity))).await;
+            progress.admitted |= acquired.is_ok();
+            let attempt = match acquired {
+                Ok(Acquired::Idle(session, permit)) => {
+                    match Box::pin(conversation.resume(session, permit, progress)).await {
+                        Resumed::Answered(attempt) => attempt,
+                        Resumed::Stale if stale < MAX_STALE => {
+                            stale += 1;
+                            progress.stage = Stage::Connect;
+                            continue;
                         }
-                        Held { attempt: Attempt::NextHost(failure), permit: Some(left) } => {
-                            permit = left;
-                            failure
-                        }
-                        Held { attempt: Attempt::NextHost(failure), permit: None } => {
-                            best.add(failure);
-                            break;
-                        }
+                        Resumed::Stale => Attempt::NextHost(closed()),
                     }
                 }
-                Err(unconnected) => {
-                    if unconnected == Unconnected::Theirs {
-                        self.client.memory.could_not_be_reached(conversation.host);
-                    }
-                    not_connected(unconnected)
+                Ok(Acquired::New(permit)) => {
+                    self.dial(conversation, &request, permit, progress).await
+                }
+                Err(refused) => {
+                    best.add(our_limit(refused));
+                    return Attempt::NextHost(best.into_verdict());
                 }
             };
-            best.add(failure);
+            match attempt {
+                Attempt::NextHost(failure) => best.add(failure),
+                Attempt::AskAgain(_, moment) if !asked_again && self.has_time(moment) => {
+                    asked_again = true;
+                    sleep(moment).await;
+                    progress.stage = Stage::Connect;
+                    continue;
+                }
+                settled => return settled,
+            }
+            let tried = std::mem::take(&mut progress.tried);
+            if tried.is_empty() {
+                break;
+            }
+            addresses.retain(|address| !tried.contains(&address.ip()));
         }
         Attempt::NextHost(best.into_verdict())
     }
 
-    /// A recipient that does not exist, when the caller wants to know whether the domain takes
-    /// everything.
-    fn control_recipient(self) -> Option<Address> {
-        let domain = self.question.address.domain();
-        if !self.question.details || self.client.memory.catch_all(domain).is_some() {
-            return None;
+    fn has_time(self, moment: Duration) -> bool {
+        Instant::now() + moment + DIALOGUE < self.question.deadline
+    }
+
+    /// Connects to the permit's address, or beside it to one of the other family, and holds the
+    /// dialogue there.
+    async fn dial(
+        self,
+        conversation: Conversation<'_>,
+        request: &Request<'_>,
+        permit: HostPermit,
+        progress: &mut Progress,
+    ) -> Attempt {
+        progress.stage = Stage::Connect;
+        let Some(first) = at(request.addresses, permit.address()) else {
+            return Attempt::NextHost(no_usable_address());
+        };
+        let patience = self.patience(request.addresses.len());
+        progress.tried.push(first.ip());
+        match self.connect(request, permit, first, patience, progress).await {
+            Ok((stream, peer, permit)) => {
+                let banner = if self.more_hosts > 0 || request.addresses.len() > 1 {
+                    BANNER.min(patience.max(SHORTEST))
+                } else {
+                    Duration::MAX
+                };
+                Box::pin(conversation.hold(stream, peer, banner, permit, progress)).await
+            }
+            Err(unconnected) => {
+                if unconnected == Unconnected::Theirs {
+                    self.client.memory.could_not_be_reached(conversation.host);
+                }
+                Attempt::NextHost(not_connected(unconnected))
+            }
         }
-        let mut random = rand::rng();
-        // 26¹⁶ ≈ 4 × 10²²: no mailbox is called so, and no filter knows it.
-        let local_part: String =
-            (0..16).map(|_| char::from(random.random_range(b'a'..=b'z'))).collect();
-        Address::parse(&format!("{local_part}@{domain}")).ok()
+    }
+
+    async fn connect(
+        self,
+        request: &Request<'_>,
+        mut permit: HostPermit,
+        first: SocketAddr,
+        patience: Duration,
+        progress: &mut Progress,
+    ) -> Result<(TcpStream, SocketAddr, HostPermit), Unconnected> {
+        let identity = self.client.identity(permit.identity());
+        let mut others = request.addresses.iter().copied();
+        let second = others.find(|other| other.is_ipv4() != first.is_ipv4());
+        let mut beside = None;
+        let race = self.client.dialer().race(
+            identity,
+            first,
+            || {
+                let second = second?;
+                if !permit.is_for_any_address() {
+                    let number = permit.identity();
+                    beside = Some(self.pool.try_session(request, number, second.ip())?);
+                }
+                progress.tried.push(second.ip());
+                Some(second)
+            },
+            patience,
+        );
+        let (stream, peer) = Box::pin(race).await?;
+        if let (true, Some(other)) = (Some(peer) == second, beside) {
+            permit = other;
+        }
+        permit.connected_to(peer.ip());
+        Ok((stream, peer, permit))
+    }
+
+    /// For one address: what is left of the budget, shared with what is still to be tried.
+    fn patience(self, addresses: usize) -> Duration {
+        let left = self.question.deadline.saturating_duration_since(Instant::now());
+        let others = self.more_hosts + addresses.saturating_sub(1);
+        let share = left / u32::try_from(others + 1).unwrap_or(u32::MAX);
+        share.max(SHORTEST)
     }
 }
 
-/// Our own restraint: never the recipient's fault. A host that refused us is not gone around by way of
-/// its backup; one that was out of order may be.
-fn our_limit(refused: Refused) -> Attempt {
+/// The address to connect to: the permit's, else the first.
+fn at(addresses: &[SocketAddr], chosen: Option<IpAddr>) -> Option<SocketAddr> {
+    let fits = |address: &&SocketAddr| chosen.is_none_or(|ip| address.ip() == ip);
+    addresses.iter().find(fits).or(addresses.first()).copied()
+}
+
+/// Our own restraint: never the recipient's fault.
+fn our_limit(refused: Refused) -> Verdict {
     let seconds = u32::try_from(refused.after.as_secs()).unwrap_or(u32::MAX).max(1);
-    let verdict = Verdict {
+    Verdict {
         retry_after: Some(seconds),
         ..Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Connect)
-    };
-    if refused.blocked { Attempt::Settled(verdict) } else { Attempt::NextHost(verdict) }
+    }
 }
 
 fn no_usable_address() -> Verdict {
     Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
+}
+
+fn closed() -> Verdict {
+    Verdict::new(Status::SmtpConnectError, Reason::ConnectionFailed, Stage::Mail)
 }
 
 fn not_connected(unconnected: Unconnected) -> Verdict {

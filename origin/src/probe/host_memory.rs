@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use moka::sync::Cache;
 use rcpt_shared::CatchAll;
 
-use crate::smtp::Greeting;
+use crate::{dns::Mx, smtp::Greeting};
 
 /// Entries of each memory. About as many hosts take the mail of most of the world.
 const MAX_ENTRIES: u64 = 20_000;
@@ -34,6 +34,7 @@ pub(super) struct Offers {
 pub(super) struct HostMemory {
     offers: Cache<Arc<str>, Offers>,
     down: Cache<Arc<str>, ()>,
+    /// By domain and host.
     catch_all: Cache<Arc<str>, CatchAll>,
 }
 
@@ -69,22 +70,21 @@ impl HostMemory {
 
     /// The hosts, those that could not be reached lately after the others of their list: the next
     /// preference is better than four seconds of waiting for a dead host.
-    pub(super) fn in_health_order(&self, mut hosts: Vec<Arc<str>>) -> Vec<Arc<str>> {
-        if hosts.len() > 1 && self.down.entry_count() > 0 {
-            hosts.sort_by_key(|host| self.down.contains_key(host));
+    pub(super) fn in_health_order(&self, mut hosts: Vec<Mx>) -> Vec<Mx> {
+        if hosts.len() > 1 {
+            hosts.sort_by_key(|host| self.down.contains_key(&host.exchange));
         }
         hosts
     }
 
-    pub(super) fn catch_all(&self, domain: &str) -> Option<CatchAll> {
-        self.catch_all.get(domain)
+    pub(super) fn catch_all(&self, key: &str) -> Option<CatchAll> {
+        self.catch_all.get(key)
     }
 
-    /// Remembers what is certain.
-    pub(super) fn is_catch_all(&self, domain: &str, found: CatchAll) {
-        if found != CatchAll::Unknown {
-            self.catch_all.insert(Arc::from(domain), found);
-        }
+    /// Remembers what a domain's habit at a host is; a doubt too, which is not worth a second control
+    /// recipient on the same day.
+    pub(super) fn is_catch_all(&self, key: &str, found: CatchAll) {
+        self.catch_all.insert(Arc::from(key), found);
     }
 }
 
@@ -92,15 +92,15 @@ impl HostMemory {
 mod tests {
     use rcpt_shared::CatchAll;
 
-    use super::{HostMemory, Offers};
+    use super::{HostMemory, Mx, Offers};
 
     #[test]
     fn a_host_that_is_down_comes_last_and_keeps_its_order_otherwise() {
         let hosts = HostMemory::default();
-        let names = |text: &str| text.split(' ').map(Into::into).collect::<Vec<_>>();
+        let mx = |name: &str| Mx { preference: 10, exchange: name.into() };
+        let names = |text: &str| text.split(' ').map(mx).collect::<Vec<_>>();
         assert_eq!(hosts.in_health_order(names("a b c")), names("a b c"));
         hosts.could_not_be_reached("a");
-        hosts.down.run_pending_tasks();
         assert_eq!(hosts.in_health_order(names("a b c")), names("b c a"));
         assert_eq!(hosts.in_health_order(names("a")), names("a"));
     }
@@ -113,9 +113,9 @@ mod tests {
         hosts.showed("mx", offers);
         assert_eq!(hosts.offers("mx"), offers);
         assert_eq!(hosts.catch_all("d"), None);
-        hosts.is_catch_all("d", CatchAll::Unknown);
-        assert_eq!(hosts.catch_all("d"), None, "a doubt is not kept");
-        hosts.is_catch_all("d", CatchAll::Yes);
-        assert_eq!(hosts.catch_all("d"), Some(CatchAll::Yes));
+        for found in [CatchAll::Unknown, CatchAll::Yes] {
+            hosts.is_catch_all("d", found);
+            assert_eq!(hosts.catch_all("d"), Some(found));
+        }
     }
 }

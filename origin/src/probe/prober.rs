@@ -9,16 +9,17 @@ use super::{
     address_traits::classify,
     attempt::Attempt,
     best_failure::BestFailure,
-    client::{Client, HostSession},
+    client::{Client, HostSession, quit_now},
     host::HostProbe,
+    progress::Progress,
     resolver::{Found, Resolver},
 };
 use crate::{
     clock::milliseconds,
     config::{Config, Route, Server},
-    dns::Dns,
+    dns::{Dns, Mx},
     mx::{self, MailHosts, NoMailHosts, guard::Guard},
-    pool::{Limits, Pool, operators},
+    pool::{Class, Limits, Pool, Settings},
     single_flight::SingleFlight,
     smtp::{Dialer, HeloIdentity, Tls},
     telemetry::port_check::PortCheck,
@@ -29,38 +30,38 @@ use crate::{
 /// do not mind (RFC 5321 §4.5.3.2.7 lets them wait five minutes).
 const MAX_IDLE: Duration = Duration::from_secs(30);
 
+/// The budget of an address of a list is looked at no more often.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Seconds after which a probe that found no session is worth repeating.
+const RETRY_AFTER: u32 = 10;
+/// Of a list, addresses of one operator or machine that are asked about at once, at most.
+const MAX_AT_ONCE: usize = 8;
+
 /// What all probes share.
 pub struct Prober {
     config: Config,
     resolver: Resolver,
-    client: Client,
+    client: Arc<Client>,
     pool: Arc<Pool<HostSession>>,
-    /// Identical probes in progress, without details and with them.
-    flights: [SingleFlight<Verdict>; 2],
+    /// Identical probes in progress.
+    flights: SingleFlight<Verdict>,
 }
 
-/// How far a probe has come, for the verdict of one that is cut off.
-pub(super) struct Progress {
-    pub stage: Stage,
-    pub mx_host: Option<Arc<str>>,
-    /// Since when something is waited for that is not the server's: a session while what the operator may
-    /// be asked is used up by others, or an answer of a nameserver.
-    pub waiting: Option<Instant>,
-    /// Time lost that way.
-    pub waited: Duration,
-    /// The verdict, while only the control recipient is waited for.
-    pub settled: Option<Box<Verdict>>,
+/// How a probe is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Asking {
+    /// With its evidence.
+    pub details: bool,
+    /// Who asks; see [`crate::pool::Request::tenant`].
+    pub tenant: Option<Arc<str>>,
+    /// One of a list, which is to end by then; its budget begins when it has a session.
+    pub batch_until: Option<Instant>,
 }
 
-impl Progress {
-    /// Waits for what is not the server's.
-    pub(super) async fn wait<T>(&mut self, waited_for: impl Future<Output = T>) -> T {
-        let since = Instant::now();
-        self.waiting = Some(since);
-        let come = waited_for.await;
-        self.waiting = None;
-        self.waited += since.elapsed();
-        come
+impl Asking {
+    const fn class(&self) -> Class {
+        if self.batch_until.is_some() { Class::Batch } else { Class::Interactive }
     }
 }
 
@@ -69,6 +70,10 @@ impl Progress {
 pub(super) struct Question<'a> {
     pub address: &'a Address,
     pub details: bool,
+    pub tenant: Option<&'a str>,
+    pub class: Class,
+    /// Until when it is worth waiting for a session.
+    pub deadline: Instant,
 }
 
 impl Prober {
@@ -80,16 +85,26 @@ impl Prober {
         tls: Tls,
         port_check: Arc<PortCheck>,
     ) -> Arc<Self> {
-        let limits = Limits {
-            sessions: config.operator_sessions,
-            interval: config.session_interval,
-            idle: MAX_IDLE,
-            heeds_refusals: true,
-        };
         let client = Client::new(&config, dialer, tls, port_check);
-        let pool = Pool::new(limits, client.identities().len(), quit_in_background);
+        let limits = |sessions| Limits {
+            sessions,
+            interval: config.session_interval,
+            recipients_per_minute: config.recipients_per_minute,
+            refused_per_hour: config.refused_per_hour,
+        };
+        let settings = Settings {
+            operators: config.operators.clone(),
+            operator: limits(config.operator_sessions),
+            machine: limits(config.machine_sessions),
+            network_sessions: config.network_sessions,
+            max_idle: MAX_IDLE,
+            max_waiting: config.max_probes.div_ceil(2),
+            tenant_share: config.tenant_share,
+            sources: client.identities().iter().map(|one| Arc::from(one.label())).collect(),
+        };
+        let pool = Pool::new(settings, quit_now);
         let resolver = Resolver { dns, guard, smtp_port: config.smtp_port };
-        Arc::new(Self { config, resolver, client, pool, flights: Default::default() })
+        Arc::new(Self { config, resolver, client, pool, flights: SingleFlight::default() })
     }
 
     pub const fn config(&self) -> &Config {
@@ -105,23 +120,32 @@ impl Prober {
         self.client.identities()
     }
 
-    /// Asks whether `address` can receive mail. Takes no longer than the budget. With `details`, the
-    /// verdict has its evidence.
-    pub async fn probe(self: &Arc<Self>, address: &Address, details: bool) -> Verdict {
+    /// What is asked of operators, and how we are received there.
+    pub fn status(&self) -> crate::pool::Status {
+        self.pool.status()
+    }
+
+    /// Asks whether `address` can receive mail. A single check takes no longer than the budget.
+    pub async fn probe(self: &Arc<Self>, address: &Address, asking: &Asking) -> Verdict {
         let started = Instant::now();
-        // A probe with details must not be answered by one without.
-        let [plain, detailed] = &self.flights;
-        let flights = if details { detailed } else { plain };
-        let flight = flights.join(address.normal(), || {
-            let (prober, address) = (Arc::clone(self), address.clone());
-            async move { prober.ask_within_budget(&address, details).await }
+        // One who wants details must not be answered by a probe without, nor a single check by one
+        // that waits with a batch, nor a tenant by one that has spent its share.
+        let tenant = asking.tenant.as_deref().unwrap_or_default();
+        let kind = (asking.details, asking.class());
+        let key = format!("{kind:?} {tenant} {}", address.normal());
+        let flight = self.flights.join(&key, || {
+            let (prober, address, asking) = (Arc::clone(self), address.clone(), asking.clone());
+            async move { prober.ask_within_budget(&address, &asking).await }
         });
         let mut verdict = flight.await;
-        let operator = verdict.mx_host.as_deref().and_then(operators::known);
+        let host = verdict.mx_host.as_deref();
+        let operators = &self.config.operators;
+        let row = host.and_then(|host| operators.of_host(host)).and_then(|id| operators.get(id));
+        let operator = row.map(|row| &*row.name);
         let catch_all = verdict.details.as_ref().map_or(CatchAll::Unknown, |it| it.catch_all);
         let assessment = assess(&verdict, catch_all, operator);
         verdict.reason = assessment.reason;
-        if details {
+        if asking.details {
             let given = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
             given.duration_ms = milliseconds(started.elapsed());
             given.confidence = assessment.confidence;
@@ -132,20 +156,33 @@ impl Prober {
         verdict
     }
 
-    async fn ask_within_budget(&self, address: &Address, details: bool) -> Verdict {
-        let mut progress = Progress {
-            stage: Stage::Dns,
-            mx_host: None,
-            waiting: None,
-            waited: Duration::ZERO,
-            settled: None,
+    async fn ask_within_budget(&self, address: &Address, asking: &Asking) -> Verdict {
+        let budget = self.config.budget;
+        let started = Instant::now();
+        let deadline = asking.batch_until.unwrap_or(started + budget);
+        let question = Question {
+            address,
+            details: asking.details,
+            tenant: asking.tenant.as_deref(),
+            class: asking.class(),
+            deadline,
         };
-        let deadline = Instant::now() + self.config.budget;
-        let asking = self.ask_domain(Question { address, details }, &mut progress);
-        match timeout_at(deadline, asking).await {
-            Ok(verdict) => verdict,
-            Err(_) => self.cut_off(progress),
+        let mut progress = Progress::default();
+        let (waiting, dns) = (progress.waiting.clone(), progress.dns.clone());
+        let mut work = Box::pin(self.ask_domain(question, &mut progress));
+        let done = match question.class {
+            Class::Interactive => timeout_at(deadline, &mut work).await.ok(),
+            Class::Batch => {
+                let lost = || waiting.total() + dns.total();
+                let is_waiting = || waiting.is_running();
+                within_own_budget(&mut work, budget, deadline, lost, is_waiting).await
+            }
+        };
+        if let Some(verdict) = done {
+            return verdict;
         }
+        drop(work);
+        self.cut_off(progress)
     }
 
     /// The verdict of a probe whose budget has ended.
@@ -154,16 +191,55 @@ impl Prober {
             return *verdict;
         }
         // A server that was left less than half the time is not to blame for it.
-        let waited = progress.waited + progress.waiting.map_or(Duration::ZERO, |at| at.elapsed());
-        let ours = progress.waiting.is_some() || waited >= self.config.budget / 2;
-        let (status, reason) = match progress.stage {
-            Stage::Dns => (Status::FatalException, Reason::DnsFailure),
-            _ if ours => (Status::FatalException, Reason::OurLimit),
-            _ => (Status::SmtpTimeout, Reason::Timeout),
+        let (waited, resolving) = (progress.waiting.total(), progress.dns.total());
+        let half = self.config.budget / 2;
+        let (status, reason) = if progress.waiting.is_running() || waited >= half {
+            (Status::FatalException, Reason::OurLimit)
+        } else if progress.dns.is_running() || waited + resolving >= half {
+            (Status::FatalException, Reason::DnsFailure)
+        } else {
+            (Status::SmtpTimeout, Reason::Timeout)
         };
         Verdict {
             mx_host: progress.mx_host.map(|host| host.to_string()),
+            retry_after: (reason == Reason::OurLimit).then_some(RETRY_AFTER),
             ..Verdict::new(status, reason, progress.stage)
+        }
+    }
+
+    /// Whose limits an address is most probably asked under, to group those of a list, and how many of
+    /// them may be asked about at once.
+    pub async fn plan(&self, address: &Address) -> (String, usize) {
+        let domain = address.domain();
+        match self.config.routes.of(domain) {
+            Some(Route::Server(Server { host, port })) => {
+                return (format!("{host}:{port}"), MAX_AT_ONCE);
+            }
+            Some(Route::NoMx) => return (String::new(), MAX_AT_ONCE),
+            None => {}
+        }
+        let hosts = Box::pin(mx::mail_hosts(self.dns(), domain)).await;
+        let host = match &hosts {
+            Ok(MailHosts::Explicit(hosts)) => hosts.first().map(|mx| &*mx.exchange),
+            Ok(MailHosts::Implicit) => Some(domain),
+            Err(_) => None,
+        };
+        let Some(host) = host else { return (String::new(), MAX_AT_ONCE) };
+        if let Some(row) =
+            self.config.operators.of_host(host).and_then(|id| self.config.operators.get(id))
+        {
+            let sessions = row.sessions.unwrap_or(self.config.operator_sessions);
+            return (row.name.to_string(), sessions.min(MAX_AT_ONCE));
+        }
+        let addresses = self.resolver.addresses(host, Found::InDns).await.unwrap_or_default();
+        let machine = addresses.first().map(|address| address.ip().to_string());
+        (machine.unwrap_or_default(), self.config.machine_sessions.min(MAX_AT_ONCE))
+    }
+
+    /// Says QUIT in every idle session.
+    pub async fn close(&self) {
+        for session in self.pool.drain() {
+            session.quit().await;
         }
     }
 
@@ -176,7 +252,8 @@ impl Prober {
             Some(Route::NoMx) => return no_mail_hosts(NoMailHosts::NullMx),
             None => {}
         }
-        match Box::pin(progress.wait(mx::mail_hosts(self.dns(), domain))).await {
+        let resolving = progress.dns.clone();
+        match resolving.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await {
             Ok(MailHosts::Explicit(hosts)) => self.ask_hosts(hosts, question, progress).await,
             Ok(MailHosts::Implicit) => self.ask_implicit(question, progress).await,
             Err(reason) => no_mail_hosts(reason),
@@ -192,20 +269,33 @@ impl Prober {
     ) -> Verdict {
         progress.mx_host = Some(Arc::from(server.host.as_str()));
         let found = Found::ByRoute(server.port);
-        self.host_probe(question).ask(&server.host, found, progress).await.into_verdict()
+        match self.only_host(question).ask(&server.host, found, progress).await {
+            Attempt::Settled(verdict)
+            | Attempt::NextHost(verdict)
+            | Attempt::AskAgain(verdict, _) => verdict,
+        }
     }
 
     async fn ask_hosts(
         &self,
-        hosts: Vec<Arc<str>>,
+        hosts: Vec<Mx>,
         question: Question<'_>,
         progress: &mut Progress,
     ) -> Verdict {
+        let preferred = hosts.iter().map(|host| host.preference).min();
+        let hosts = self.client.memory.in_health_order(hosts);
         let mut best = BestFailure::default();
-        for host in self.client.memory.in_health_order(hosts) {
-            progress.mx_host = Some(host.clone());
-            match self.host_probe(question).ask(&host, Found::InDns, progress).await {
-                Attempt::Settled(verdict) => return verdict,
+        for (position, Mx { preference, exchange }) in hosts.iter().enumerate() {
+            let rest = hosts.get(position + 1..).unwrap_or_default();
+            let host_probe = HostProbe {
+                more_hosts: rest.len(),
+                has_equal: rest.iter().any(|other| other.preference <= *preference),
+                is_backup: Some(*preference) > preferred,
+                ..self.only_host(question)
+            };
+            progress.mx_host = Some(exchange.clone());
+            match host_probe.ask(exchange, Found::InDns, progress).await {
+                Attempt::Settled(verdict) | Attempt::AskAgain(verdict, _) => return verdict,
                 Attempt::NextHost(failure) => best.add(failure),
             }
         }
@@ -216,8 +306,8 @@ impl Prober {
     /// the answer is about the missing record (RFC 5321 §5.1).
     async fn ask_implicit(&self, question: Question<'_>, progress: &mut Progress) -> Verdict {
         let host = question.address.domain();
-        match self.host_probe(question).ask(host, Found::InDns, progress).await {
-            Attempt::Settled(verdict) => verdict,
+        match self.only_host(question).ask(host, Found::InDns, progress).await {
+            Attempt::Settled(verdict) | Attempt::AskAgain(verdict, _) => verdict,
             Attempt::NextHost(failure) if failure.reason == Reason::DnsFailure => dns_failure(),
             Attempt::NextHost(failure)
                 if failure.stage <= Stage::Connect
@@ -229,14 +319,44 @@ impl Prober {
         }
     }
 
-    const fn host_probe<'a>(&'a self, question: Question<'a>) -> HostProbe<'a> {
-        HostProbe { resolver: &self.resolver, client: &self.client, pool: &self.pool, question }
+    const fn only_host<'a>(&'a self, question: Question<'a>) -> HostProbe<'a> {
+        HostProbe {
+            resolver: &self.resolver,
+            client: &self.client,
+            pool: &self.pool,
+            question,
+            more_hosts: 0,
+            has_equal: false,
+            is_backup: false,
+        }
     }
 }
 
-/// QUIT, not waited for, for a session that is not needed any more.
-fn quit_in_background(session: HostSession) {
-    tokio::spawn(session.quit());
+/// Of a list, what is `lost` to waiting and to DNS is no part of an address's budget. A session is
+/// waited for until the deadline; one that is had by then has its budget.
+async fn within_own_budget<T>(
+    mut work: impl Future<Output = T> + Unpin,
+    budget: Duration,
+    deadline: Instant,
+    lost: impl Fn() -> Duration,
+    is_waiting: impl Fn() -> bool,
+) -> Option<T> {
+    let started = Instant::now();
+    let last = deadline + budget;
+    loop {
+        let mut end = (started + budget + lost()).max(Instant::now() + TICK).min(last);
+        if is_waiting() {
+            end = end.min(deadline.max(Instant::now() + TICK));
+        }
+        if let Ok(done) = timeout_at(end, &mut work).await {
+            return Some(done);
+        }
+        let now = Instant::now();
+        let used = started.elapsed().saturating_sub(lost());
+        if used >= budget || now >= last || (now >= deadline && is_waiting()) {
+            return None;
+        }
+    }
 }
 
 fn no_mail_hosts(reason: NoMailHosts) -> Verdict {

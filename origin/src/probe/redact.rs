@@ -6,6 +6,7 @@ use rcpt_shared::Address;
 
 /// Characters shown.
 const MAX_CHARS: usize = 512;
+const MAX_LOG_CHARS: usize = 200;
 const ADDRESS: &str = "[address]";
 const IP: &str = "[ip]";
 
@@ -15,19 +16,22 @@ const IP: &str = "[ip]";
 pub(super) fn redact(text: &str, recipient: &Address, helo_name: &str) -> String {
     let local_part = recipient.local_part().to_lowercase();
     let helo_name = helo_name.to_lowercase();
+    let mut shown = String::with_capacity(text.len().min(MAX_CHARS));
+    let whole = text.to_lowercase();
     // A quoted local part may hold spaces, which the words below would cut through.
-    if local_part.starts_with('"') && text.to_lowercase().contains(&local_part) {
+    let quoted = local_part.starts_with('"') && whole.contains(&local_part);
+    if quoted {
         return ADDRESS.to_owned();
     }
-    let mut shown = String::with_capacity(text.len().min(MAX_CHARS));
     for word in text.split_whitespace() {
         if !shown.is_empty() {
             shown.push(' ');
         }
         let lower = word.to_lowercase();
+        let named = |part: &str| !part.is_empty() && lower.contains(part);
         if word.contains('@') || names_local_part(&lower, &local_part) {
             shown.push_str(ADDRESS);
-        } else if !helo_name.is_empty() && lower.contains(&helo_name) {
+        } else if named(&helo_name) {
             shown.push_str("[us]");
         } else {
             push_without_ips(&mut shown, word);
@@ -42,8 +46,23 @@ pub(super) fn redact(text: &str, recipient: &Address, helo_name: &str) -> String
     }
 }
 
+/// As [`redact`], without the recipient's domain too, and shorter: for logs and for the operator's eyes.
+pub(super) fn redact_for_log(text: &str, recipient: &Address, helo_name: &str) -> String {
+    let domain = recipient.domain();
+    let redacted = redact(text, recipient, helo_name);
+    let words = redacted
+        .split(' ')
+        .map(|word| if word.to_lowercase().contains(domain) { "[domain]" } else { word });
+    let mut shown = words.collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = shown.char_indices().nth(MAX_LOG_CHARS) {
+        shown.truncate(end);
+    }
+    shown
+}
+
 /// Whether `word` stands for the mailbox: the local part in quotes, in brackets or before an encoded `@`,
-/// and on its own only if no language has such a word. `Mailbox is full` says the same of the mailbox `full`.
+/// and on its own only if no language has such a word. `Mailbox is full` says the same of the mailbox
+/// `full`.
 fn names_local_part(word: &str, local_part: &str) -> bool {
     word.match_indices(local_part).any(|(start, _)| {
         let (before, from) = word.split_at(start);
@@ -91,7 +110,7 @@ fn push_unless_ip(shown: &mut String, candidate: &str) {
 mod tests {
     use rcpt_shared::Address;
 
-    use super::{MAX_CHARS, redact};
+    use super::{MAX_CHARS, redact, redact_for_log};
 
     #[test]
     fn neither_the_checked_address_nor_ours_is_redact() {
@@ -123,6 +142,14 @@ mod tests {
         let quoted = Address::parse("\"ann smith\"@example.org").unwrap();
         let told = redact("user \"ann smith\" is unknown", &quoted, "probe.example.com");
         assert!(!told.contains("smith"), "{told}");
+    }
+
+    #[test]
+    fn for_the_log_the_domain_is_hidden_too() {
+        let recipient = Address::parse("ann@example.org").unwrap();
+        let told =
+            redact_for_log("IP not in whitelist for example.org", &recipient, "x.example.com");
+        assert_eq!(told, "IP not in whitelist for [domain]");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::{
 const MAX_ADDRESSES: usize = 4;
 
 /// How a host was found.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// In DNS.
     InDns,

@@ -1,4 +1,5 @@
-//! Connecting: the two families raced as in Happy Eyeballs, from the configured source addresses.
+//! Connecting from the configured source addresses, the two families raced as in Happy Eyeballs. Only
+//! families are raced: two connections to one family would be a second session with one server.
 
 use std::{
     io,
@@ -32,8 +33,8 @@ pub enum Unconnected {
 /// What came of trying an address; the greatest of several is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Failed {
-    /// No route to the address, forbidden on this machine or switched off, which may be so for one family alone: a
-    /// server that the other family found shut is not excused by it.
+    /// No route to the address, forbidden on this machine or switched off, which may be so for one family
+    /// alone: a server that the other family found shut is not excused by it.
     NoWay,
     Theirs,
     NoSocket,
@@ -60,80 +61,54 @@ impl Dialer {
         Self { timeout }
     }
 
-    /// Connects to the first of `addresses` that accepts. The addresses of a family are tried one after
-    /// the other, so that a server never sees a connection that is not used beside one that is. The
-    /// address that accepted and those that failed are taken out of `addresses`; what remains is still to
-    /// be tried.
+    /// Connects to `first`. Where that takes a while, or fails, `second` is asked for an address of the
+    /// other family, which is connected to beside it. The first that accepts is returned.
     ///
     /// # Errors
-    /// [`Unconnected`] when none accepts.
+    /// [`Unconnected`], that of the two which tells more.
     pub async fn race(
         &self,
         from: &HeloIdentity,
-        addresses: &mut Vec<SocketAddr>,
+        first: SocketAddr,
+        second: impl FnOnce() -> Option<SocketAddr>,
+        within: Duration,
     ) -> Result<(TcpStream, SocketAddr), Unconnected> {
-        if let [only] = addresses[..] {
-            addresses.clear();
-            return self.connect(from, only).await.map(|stream| (stream, only));
-        }
-        Box::pin(self.race_families(from, addresses)).await
-    }
-
-    async fn race_families(
-        &self,
-        from: &HeloIdentity,
-        addresses: &mut Vec<SocketAddr>,
-    ) -> Result<(TcpStream, SocketAddr), Unconnected> {
-        let preferred = addresses.first().is_some_and(SocketAddr::is_ipv4);
-        let (mut first, mut second): (Vec<_>, Vec<_>) =
-            addresses.iter().partition(|address| address.is_ipv4() == preferred);
-        let won = self.race_two(from, &mut first, &mut second).await;
-        addresses.retain(|address| first.contains(address) || second.contains(address));
-        won.map_err(Unconnected::from)
+        Ok(self.race_two(from, first, second, within).await?)
     }
 
     async fn race_two(
         &self,
         from: &HeloIdentity,
-        first: &mut Vec<SocketAddr>,
-        second: &mut Vec<SocketAddr>,
+        first: SocketAddr,
+        second: impl FnOnce() -> Option<SocketAddr>,
+        within: Duration,
     ) -> Result<(TcpStream, SocketAddr), Failed> {
-        let mut first = pin!(self.one_after_the_other(from, first));
-        let mut second = pin!(self.one_after_the_other(from, second));
-        if let Ok(ended) = timeout(ATTEMPT_DELAY, &mut first).await {
-            return match ended {
-                Ok(connected) => Ok(connected),
-                Err(failed) => second.await.map_err(|other| other.max(failed)),
-            };
-        }
-        tokio::select! {
-            ended = &mut first => match ended {
-                Ok(connected) => Ok(connected),
-                Err(failed) => second.await.map_err(|other| other.max(failed)),
+        let connecting = |address| async move {
+            let stream = self.try_one(from, address, within).await?;
+            Ok((stream, address))
+        };
+        let mut ahead = pin!(connecting(first));
+        let failed = match timeout(ATTEMPT_DELAY, &mut ahead).await {
+            Ok(Ok(connected)) => return Ok(connected),
+            Ok(Err(failed)) => Some(failed),
+            Err(_) => None,
+        };
+        let beside = second().map(|address| Box::pin(connecting(address)));
+        match (failed, beside) {
+            (Some(failed), None) => Err(failed),
+            (None, None) => ahead.await,
+            (Some(failed), Some(beside)) => beside.await.map_err(|other| other.max(failed)),
+            (None, Some(mut beside)) => tokio::select! {
+                ended = &mut ahead => match ended {
+                    Ok(connected) => Ok(connected),
+                    Err(failed) => beside.await.map_err(|other| other.max(failed)),
+                },
+                ended = &mut beside => match ended {
+                    Ok(connected) => Ok(connected),
+                    Err(failed) => ahead.await.map_err(|other| other.max(failed)),
+                },
             },
-            ended = &mut second => match ended {
-                Ok(connected) => Ok(connected),
-                Err(failed) => first.await.map_err(|other| other.max(failed)),
-            },
         }
-    }
-
-    /// Takes each address out of `addresses` once it is known whether it accepts.
-    async fn one_after_the_other(
-        &self,
-        from: &HeloIdentity,
-        addresses: &mut Vec<SocketAddr>,
-    ) -> Result<(TcpStream, SocketAddr), Failed> {
-        let mut failure = Failed::NoWay;
-        while let Some(address) = addresses.first().copied() {
-            let tried = self.try_one(from, address).await;
-            addresses.remove(0);
-            match tried {
-                Ok(stream) => return Ok((stream, address)),
-                Err(failed) => failure = failure.max(failed),
-            }
-        }
-        Err(failure)
     }
 
     /// Connects to `address`.
@@ -145,14 +120,19 @@ impl Dialer {
         from: &HeloIdentity,
         address: SocketAddr,
     ) -> Result<TcpStream, Unconnected> {
-        Ok(self.try_one(from, address).await?)
+        Ok(self.try_one(from, address, self.timeout).await?)
     }
 
-    async fn try_one(&self, from: &HeloIdentity, address: SocketAddr) -> Result<TcpStream, Failed> {
+    async fn try_one(
+        &self,
+        from: &HeloIdentity,
+        address: SocketAddr,
+        within: Duration,
+    ) -> Result<TcpStream, Failed> {
         if !from.reaches(address.ip()) {
             return Err(Failed::NoWay);
         }
-        connect(from.source_for(address), address, self.timeout).await
+        connect(from.source_for(address), address, within.min(self.timeout)).await
     }
 }
 

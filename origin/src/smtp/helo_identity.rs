@@ -73,6 +73,12 @@ impl HeloIdentity {
         self.families.include(ip)
     }
 
+    /// How it is shown: by its addresses, or by its name.
+    pub fn label(&self) -> String {
+        let addresses: Vec<_> = self.addresses().map(|ip| ip.to_string()).collect();
+        if addresses.is_empty() { self.helo_name.clone() } else { addresses.join(" ") }
+    }
+
     /// The addresses that were configured for it.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.v4.into_iter().chain(self.v6)
@@ -98,6 +104,22 @@ mod tests {
                 (identity.helo_name, addresses)
             })
             .collect()
+    }
+
+    #[test]
+    fn a_family_without_a_source_address_is_not_connected_to() {
+        let source = |ip: &str| SourceAddress { ip: ip.parse().unwrap(), helo_name: None };
+        let identity = |ips: &[&str]| {
+            let sources: Vec<_> = ips.iter().map(|ip| source(ip)).collect();
+            HeloIdentity::all("one.example", &sources, None).remove(0)
+        };
+        let reaches = |identity: HeloIdentity| {
+            ["192.0.2.9", "2001:db8::9"].map(|ip| identity.reaches(ip.parse().unwrap()))
+        };
+        assert_eq!(reaches(identity(&[])), [true, true]);
+        assert_eq!(reaches(identity(&["192.0.2.1"])), [true, false]);
+        assert_eq!(reaches(identity(&["2001:db8::1"])), [false, true]);
+        assert_eq!(reaches(identity(&["192.0.2.1", "2001:db8::1"])), [true, true]);
     }
 
     #[test]

@@ -28,9 +28,9 @@ pub struct Session<S> {
     quitting: bool,
 }
 
-/// One below the number of errors after which Postfix delays each reply by a second
-/// (`smtpd_soft_error_limit` is 10) and well below those after which servers hang up.
-const MAX_REFUSED: usize = 9;
+/// Refused recipients in one session. Postfix delays each reply by a second after ten errors
+/// (`smtpd_soft_error_limit`), other servers after fewer, and more of them look like a directory harvest.
+const MAX_REFUSED: usize = 3;
 
 /// How long a server has for the replies that it still owes. It holds a socket of ours meanwhile.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -59,8 +59,6 @@ pub struct Envelope<'a> {
     /// Without brackets; empty for the null reverse-path.
     pub reverse_path: &'a str,
     pub recipient: &'a Address,
-    /// A recipient that does not exist: asked about after the other, so that its refusal spoils nothing.
-    pub control: Option<&'a Address>,
     /// No further recipient will be asked about in this session.
     pub last: bool,
 }
@@ -84,6 +82,8 @@ pub enum Failure {
     Broken(Stage, Broken),
     /// Before the envelope of a further recipient arrived: an idle session that the server has given up.
     Stale,
+    /// No banner in the time that it was given.
+    Silent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,8 +99,8 @@ pub enum Broken {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    /// Waits for the banner and introduces ourselves: by `greeting`, or by the other where that is
-    /// refused.
+    /// Waits for the banner, for as long as `patience`, and introduces ourselves: by `greeting`, or by
+    /// the other where that is refused.
     ///
     /// # Errors
     /// [`Failure`] at banner or EHLO.
@@ -108,6 +108,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         stream: S,
         helo_name: &str,
         greeting: Greeting,
+        patience: Duration,
         stage: &mut Stage,
     ) -> Result<Self, Failure> {
         *stage = Stage::Banner;
@@ -121,7 +122,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             refused: 0,
             quitting: false,
         };
-        let banner = session.reply(Stage::Banner).await?;
+        let banner = timeout(patience, session.reply(Stage::Banner)).await;
+        let banner = banner.map_err(|_| Failure::Silent)??;
         expect(220, Stage::Banner, banner)?;
         session.introduce(helo_name, stage).await?;
         Ok(session)
@@ -166,6 +168,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         matches!(self.wire, Wire::Encrypted(_))
     }
 
+    /// Every command has had its reply.
+    pub fn is_settled(&self) -> bool {
+        !self.quitting && self.outstanding == 0 && self.parser.is_empty()
+    }
+
     /// The stream, while it is in the clear.
     pub const fn plain(&self) -> Option<&S> {
         match &self.wire {
@@ -207,8 +214,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// Asks whether the server takes mail for the recipient: MAIL and RCPT, in one flight where
-    /// PIPELINING is offered (RFC 2920 §3.1), behind RSET when the session has served before and before
-    /// the control recipient, whose reply is left to [`Session::control`].
+    /// PIPELINING is offered (RFC 2920 §3.1), behind RSET when the session has served before.
     ///
     /// # Errors
     /// [`Failure::Broken`] at MAIL or RCPT; [`Failure::Stale`] when it did not survive its idleness.
@@ -243,13 +249,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         stage: &mut Stage,
     ) -> Result<Answer, Failure> {
         let rcpt = Command::Rcpt(envelope.recipient.normal());
-        let control = envelope.control.map(|control| Command::Rcpt(control.normal()));
         // QUIT may end a flight (RFC 2920 §3.1), but not where the answer may be to encrypt first.
         let settled = self.is_encrypted() || !self.capabilities.starttls;
         self.quitting = envelope.last && settled;
         let quit = self.quitting.then_some(Command::Quit);
         let reset = served_before.then_some(Command::Rset);
-        let flight = [reset, Some(mail), Some(rcpt), control, quit];
+        let flight = [reset, Some(mail), Some(rcpt), quit];
         let sent = self.send(Stage::Mail, flight.iter().flatten()).await;
         if served_before {
             sent.map_err(|_| Failure::Stale)?;
@@ -300,30 +305,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(Answer::Rcpt(told))
     }
 
-    /// What the server says about the control recipient of the envelope just asked about. Without
-    /// PIPELINING it is asked only now, and only when the target was accepted: the answer costs a round
-    /// trip, and a refusal of the target has already told.
-    pub async fn control(&mut self, control: &Address, accepted: bool) -> Option<Reply> {
-        if self.outstanding == 0 {
-            if self.quitting || self.capabilities.pipelining || !accepted {
-                return None;
-            }
-            self.send(Stage::Rcpt, [&Command::Rcpt(control.normal())]).await.ok()?;
-        }
-        let told = self.reply(Stage::Rcpt).await.ok()?;
-        self.refused += usize::from(!told.is_positive());
-        Some(told)
-    }
-
     /// Whether it can serve a further recipient, if it may serve `limit` in all: every command has had
     /// its reply, and nothing but a recipient was refused.
     pub fn is_reusable(&self, limit: usize) -> bool {
-        !self.quitting
-            && self.outstanding == 0
-            && self.parser.is_empty()
-            && self.asked > 0
-            && self.asked < limit
-            && self.refused < MAX_REFUSED
+        self.is_settled() && self.asked > 0 && self.asked < limit && self.refused < MAX_REFUSED
     }
 
     /// Whether the server has been silent since its last reply. Whatever it said meanwhile, a farewell

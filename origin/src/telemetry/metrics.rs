@@ -9,7 +9,7 @@ use prometheus_client::{
 };
 use rcpt_shared::{Stage, Verdict};
 
-use crate::pool::operators;
+use crate::pool::{SiteStatus, Status};
 
 /// Seconds. A warm local server answers in milliseconds; the budget ends at ten.
 const BUCKETS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.5];
@@ -20,7 +20,83 @@ struct Outcome {
     reason: &'static str,
     stage: &'static str,
     /// A name of the operators' table, `other`, or `none` where no host was chosen.
-    operator: &'static str,
+    operator: String,
+}
+
+/// An operator of mail hosts, and the source address of ours it is asked from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Site {
+    operator: String,
+    source: String,
+}
+
+/// What the pool shows, by operator and source address.
+#[derive(Default)]
+struct Sites {
+    sessions: Family<Site, Gauge>,
+    idle: Family<Site, Gauge>,
+    waiting: Family<Site, Gauge>,
+    interval: Family<Site, Gauge<f64, AtomicU64>>,
+    lowered_since: Family<Site, Gauge>,
+    refused_last_hour: Family<Site, Gauge>,
+    sessions_opened: Family<Site, Gauge>,
+    recipients: Family<Site, Gauge>,
+    refused: Family<Site, Gauge>,
+    refusals_of_us: Family<Site, Gauge>,
+}
+
+impl Sites {
+    fn register(&self, registry: &mut Registry) {
+        for (name, help, family) in [
+            ("operator_sessions", "Sessions in use", &self.sessions),
+            ("operator_idle_sessions", "Idle sessions", &self.idle),
+            ("operator_waiting", "Probes that wait for a session", &self.waiting),
+            (
+                "operator_lowered_since",
+                "Unix time since which the rate is lowered, or 0",
+                &self.lowered_since,
+            ),
+            (
+                "operator_refused_last_hour",
+                "Recipients refused in the last hour",
+                &self.refused_last_hour,
+            ),
+            ("operator_sessions_opened", "Sessions opened since the start", &self.sessions_opened),
+            ("operator_recipients", "Recipients asked about since the start", &self.recipients),
+            ("operator_refused", "Recipients refused since the start", &self.refused),
+            (
+                "operator_refused_sender",
+                "Refusals of our address since the start",
+                &self.refusals_of_us,
+            ),
+        ] {
+            registry.register(name, help, family.clone());
+        }
+        let help = "Time from one new session to the next";
+        let interval = self.interval.clone();
+        registry.register_with_unit("operator_session_interval", help, Unit::Seconds, interval);
+    }
+
+    fn show(&self, status: &SiteStatus) {
+        let site = Site { operator: status.operator.clone(), source: status.source.clone() };
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let total = |total: u64| i64::try_from(total).unwrap_or(i64::MAX);
+        for (family, value) in [
+            (&self.sessions, count(status.sessions)),
+            (&self.idle, count(status.idle)),
+            (&self.waiting, count(status.waiting)),
+            (&self.lowered_since, total(status.lowered_since.unwrap_or_default())),
+            (&self.refused_last_hour, count(status.refused_last_hour)),
+            (&self.sessions_opened, total(status.sessions_total)),
+            (&self.recipients, total(status.recipients_total)),
+            (&self.refused, total(status.refused_total)),
+            (&self.refusals_of_us, total(status.refusals_of_us_total)),
+        ] {
+            family.get_or_create(&site).set(value);
+        }
+        let interval = Duration::from_millis(status.interval_ms).as_secs_f64();
+        self.interval.get_or_create(&site).set(interval);
+    }
 }
 
 /// All metrics of the service, and the registry that prints them.
@@ -31,6 +107,7 @@ pub struct Metrics {
     in_flight: Gauge,
     at_capacity: Counter<u64, AtomicU64>,
     bad_tickets: Counter<u64, AtomicU64>,
+    sites: Sites,
 }
 
 impl Default for Metrics {
@@ -59,7 +136,9 @@ impl Default for Metrics {
             "Requests refused because their ticket was missing or wrong",
             bad_tickets.clone(),
         );
-        Self { registry, probes, duration, in_flight, at_capacity, bad_tickets }
+        let sites = Sites::default();
+        sites.register(&mut registry);
+        Self { registry, probes, duration, in_flight, at_capacity, bad_tickets, sites }
     }
 }
 
@@ -70,18 +149,20 @@ impl Metrics {
         InFlight(self.in_flight.clone())
     }
 
-    pub fn finished(&self, verdict: &Verdict, took: Duration) {
+    pub fn finished(&self, verdict: &Verdict, operator: &str, took: Duration) {
         let outcome = Outcome {
             status: verdict.status.as_str(),
             reason: verdict.reason.as_str(),
             stage: stage_name(verdict.stage),
-            operator: match verdict.mx_host.as_deref() {
-                Some(host) => operators::known(host).unwrap_or(operators::OTHER),
-                None => "none",
-            },
+            operator: operator.to_owned(),
         };
         self.probes.get_or_create(&outcome).inc();
         self.duration.observe(took.as_secs_f64());
+    }
+
+    /// Takes over what the pool shows, for the next [`Metrics::text`].
+    pub fn show(&self, status: &Status) {
+        status.operators.iter().for_each(|site| self.sites.show(site));
     }
 
     pub fn at_capacity(&self) {
@@ -139,7 +220,7 @@ mod tests {
         let running = metrics.start();
         let mut verdict = Verdict::new(Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt);
         verdict.mx_host = Some("aspmx.l.google.com".to_owned());
-        metrics.finished(&verdict, Duration::from_millis(20));
+        metrics.finished(&verdict, "google", Duration::from_millis(20));
         metrics.at_capacity();
         let text = metrics.text().unwrap();
         for line in [

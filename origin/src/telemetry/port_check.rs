@@ -113,8 +113,13 @@ impl PortCheck {
         let stream = timeout(PATIENCE, self.connect(server));
         let stream = stream.await.unwrap_or(Err(Unheard::Unconnected))?;
         let mut stage = Stage::Banner;
-        let opening =
-            Session::open(stream, &self.identity.helo_name, Greeting::default(), &mut stage);
+        let opening = Session::open(
+            stream,
+            &self.identity.helo_name,
+            Greeting::default(),
+            PATIENCE,
+            &mut stage,
+        );
         match timeout(PATIENCE, opening).await {
             Ok(Ok(session)) => {
                 session.quit().await;

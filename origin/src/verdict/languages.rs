@@ -140,14 +140,27 @@ pub(super) fn meanings(words: &str) -> u32 {
                 found.iter().filter(|(other, sense, _)| other == language && *sense == noun);
             nouns.map(|(.., place)| place).any(|place| are_near(words, place, range))
         };
-        let before = words.get(..=range.start).unwrap_or_default();
-        if near(Sense::Recipient) || before.trim_end_matches([' ', COLON]).ends_with(REJECTED) {
+        let alone = *state == Sense::Full && is_all(words, range);
+        if alone || near(Sense::Recipient) || is_what_was_rejected(words, range) {
             meanings |= meaning.bit();
         } else if matches!(state, Sense::Missing | Sense::Unavailable) && near(Sense::Address) {
             meanings |= Meaning::Address.bit();
         }
     }
     meanings
+}
+
+/// `Recipient address rejected: user unknown`, and nothing between the two.
+fn is_what_was_rejected(words: &str, state: &Range<usize>) -> bool {
+    let before = words.get(..=state.start).unwrap_or_default();
+    before.trim_end_matches([' ', COLON]).ends_with(REJECTED)
+}
+
+/// Exim's `Over quota`: of whom, if it says nothing else? A single word may be of the server.
+fn is_all(words: &str, state: &Range<usize>) -> bool {
+    let (before, after) = (words.get(..state.start), words.get(state.end..));
+    let others = [before, after].into_iter().flatten().any(|it| it.contains(char::is_alphabetic));
+    !others && words.get(state.clone()).is_some_and(|said| said.trim().contains(' '))
 }
 
 /// Within one sentence, and no IP address between them: `address 192.0.2.1 not found` is ours.

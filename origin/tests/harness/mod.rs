@@ -1,6 +1,8 @@
 //! The players of these tests: mail servers that follow a script, and an edge that asks.
 #![allow(dead_code, clippy::allow_attributes, reason = "each test binary uses its part")]
 
+pub mod world;
+
 use std::{collections::HashMap, net::SocketAddr, sync::Arc};
 
 use axum::{
@@ -9,7 +11,7 @@ use axum::{
     http::{Request, Response, StatusCode},
 };
 use rcpt_origin::{Config, State, build, clock::unix_now};
-use rcpt_shared::{KeyRing, Ticket, Verdict};
+use rcpt_shared::{BatchLine, KeyRing, Tenant, Ticket, Verdict};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -155,6 +157,37 @@ pub async fn verdict(origin: &Router, address: &str) -> Verdict {
     let response = send(origin, probe_request(body(address))).await;
     assert_eq!(response.status(), StatusCode::OK);
     serde_json::from_value(json_of(response).await).unwrap()
+}
+
+/// A ticket that names a tenant, who pays.
+pub fn ticket_of(tenant: Option<&str>, body: &str) -> String {
+    let keys = KeyRing::parse(SECRETS).unwrap();
+    let tenant = tenant.map(|name| Tenant { name, paying: true });
+    Ticket::issue_for(&keys, REQUEST_ID, body.as_bytes(), unix_now(), tenant).unwrap()
+}
+
+fn request_of(path: &str, tenant: Option<&str>, body: String) -> Request<Body> {
+    Request::post(path)
+        .header("authorization", format!("Bearer {}", ticket_of(tenant, &body)))
+        .body(Body::from(body))
+        .unwrap()
+}
+
+/// As [`verdict`], on behalf of a tenant.
+pub async fn verdict_for(origin: &Router, tenant: &str, address: &str) -> Verdict {
+    let response = send(origin, request_of("/v1/probe", Some(tenant), body(address))).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    serde_json::from_value(json_of(response).await).unwrap()
+}
+
+/// The lines of the answer to a batch.
+pub async fn batch(origin: &Router, addresses: &[String], tenant: Option<&str>) -> Vec<BatchLine> {
+    let body = json!({ "addresses": addresses }).to_string();
+    let response = send(origin, request_of("/v1/probe/batch", tenant, body)).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let text = to_bytes(response.into_body(), 1_000_000).await.unwrap();
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
 /// As [`verdict`], with the evidence.

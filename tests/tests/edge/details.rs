@@ -100,8 +100,21 @@ fn silence() -> Value {
     json!({
         "mx_host": null, "smtp_code": null, "enhanced_code": null, "smtp_text": null,
         "catch_all": "unknown", "disposable": false, "role_account": false, "free_provider": false,
-        "suggestion": null, "retry_after": null, "tls": null
+        "suggestion": null, "retry_after": null, "tls": null, "operator": null
     })
+}
+
+/// How sure the verdict is, and what to do with the address. Each server of these cases that accepts a
+/// mailbox refuses one that does not exist, unless it takes everything.
+fn assessed(status: &Value, reason: &Value) -> [Value; 2] {
+    let [confidence, verdict] = match (status.as_str(), status.as_bool()) {
+        (_, Some(true)) if reason == "accepted_catch_all" => ["low", "risky"],
+        (_, Some(true)) => ["high", "deliverable"],
+        (_, Some(false)) | (Some("domain_not_found"), _) => ["high", "undeliverable"],
+        (Some("no_mx_records"), _) if reason == "null_mx" => ["high", "undeliverable"],
+        _ => ["none", "unknown"],
+    };
+    [confidence, verdict].map(Value::from)
 }
 
 /// A reply to RCPT, in the clear, of a server that a route leads to.
@@ -139,7 +152,7 @@ fn cases() -> Vec<(&'static str, Value, Told)> {
         ("accepts@sandbox.test", yes.clone(), spoken("accepted", 250, "2.1.5", "Ok", "no")),
         ("anyone@catchall.sandbox.test", yes, spoken("accepted_catch_all", 250, "2.1.5", "Ok", "yes")),
         ("rejects@sandbox.test", no.clone(), spoken("no_such_mailbox", 550, "5.1.1", "No such user here", "no")),
-        ("no-mail-here@scripted.test", no.clone(), spoken("domain_refuses_mail", 556, "5.1.10", "The domain takes no mail", "no")),
+        ("no-mail-here@scripted.test", no.clone(), replied("domain_refuses_mail", 556, "5.1.10", "The domain takes no mail")),
         ("disabled@sandbox.test", no.clone(), spoken("mailbox_disabled", 550, "5.2.1", "This mailbox is [address]", "no")),
         ("full@sandbox.test", no, spoken("mailbox_full", 552, "5.2.2", "The mailbox is over its quota", "no")),
         ("blocked@sandbox.test", blocked.clone(), replied("blocked", 550, "5.7.1", "Your IP address is on our blocklist: [address]")),
@@ -172,6 +185,7 @@ async fn every_reason_is_seen_with_its_status_and_its_evidence() {
     let mut counted = 0;
     for (email, status, told) in cases() {
         let mut details = silence();
+        [details["confidence"], details["verdict"]] = assessed(&status, &told["reason"]);
         for (member, value) in told.as_object().expect("members") {
             details[member] = value.clone();
         }

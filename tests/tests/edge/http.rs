@@ -347,7 +347,8 @@ async fn the_confirmation_page_is_served_with_a_strict_policy_and_opening_it_con
     let page = request(Method::GET, link).await;
     assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
     let policy = page.header("content-security-policy");
-    assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self'; "));
+    let own = "default-src 'none'; script-src 'self'; font-src 'self'; style-src 'self'; ";
+    assert!(policy.starts_with(own), "{policy}");
     assert!(!policy.contains("unsafe"), "{policy}");
     assert_eq!(page.header("referrer-policy"), "no-referrer");
     assert_eq!(page.header("x-content-type-options"), "nosniff");

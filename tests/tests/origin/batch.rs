@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use rcpt_shared::{BatchAnswer, CatchAll, Reason, Status};
+use rcpt_shared::{BatchAnswer, BatchLine, CatchAll, Reason, Status};
 use rcpt_tests::{Answer, Nsd, Origin, Postfix, Sandbox, SmtpServer, process::port};
 use reqwest::Response;
 use serde_json::{Value, json};
@@ -21,6 +21,7 @@ async fn post(origin: &Origin, body: &Value) -> Response {
 struct Lines {
     response: Response,
     read: Vec<u8>,
+    answered: usize,
 }
 
 impl Lines {
@@ -31,14 +32,30 @@ impl Lines {
             (response.status().as_u16(), content_type.as_bytes()),
             (200, &b"application/x-ndjson"[..])
         );
-        Self { response, read: Vec::new() }
+        Self { response, read: Vec::new(), answered: 0 }
     }
 
+    /// The next answer; `None` after the closing line, which has to count them right.
     async fn next(&mut self) -> Option<BatchAnswer> {
+        match self.line().await.expect("a closing line") {
+            BatchLine::Answer(answer) => {
+                self.answered += 1;
+                Some(answer)
+            }
+            BatchLine::NotAsked(line) => panic!("{line:?}"),
+            BatchLine::End(end) => {
+                assert_eq!((end.answered, end.not_asked), (self.answered, 0));
+                assert!(self.line().await.is_none(), "a line after the closing one");
+                None
+            }
+        }
+    }
+
+    async fn line(&mut self) -> Option<BatchLine> {
         loop {
             if let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.read.drain(..=end).collect();
-                return Some(serde_json::from_slice(&line).expect("an answer in each line"));
+                return Some(serde_json::from_slice(&line).expect("a known kind of line"));
             }
             let chunk = timeout(PATIENCE, self.response.chunk()).await.expect("a line in time");
             self.read.extend(chunk.expect("no broken connection")?);
@@ -84,9 +101,9 @@ async fn five_hundred_addresses_of_a_real_server_each_get_their_own_verdict() {
         let verdict = &answer.verdict;
         assert_eq!((answer.index, verdict.status, verdict.reason), expected, "{verdict:?}");
     }
-    // A session serves a hundred recipients, and two run side by side: no more than six in all.
+    // Twenty unknown recipients at three a session are seven sessions, and the known ones fit between.
     let ended = postfix.process.log().matches("ehlo=1").count();
-    assert!((1..=6).contains(&ended), "{ended} sessions have ended");
+    assert!((1..=20).contains(&ended), "{ended} sessions have ended");
 }
 
 #[tokio::test]
@@ -106,7 +123,7 @@ async fn no_session_refuses_so_many_recipients_that_the_server_would_slow_down()
     let log = postfix.process.log();
     let refused = log.lines().filter_map(|line| line.split_once("rcpt=0/")?.1.split(' ').next());
     let most = refused.filter_map(|count| count.parse::<u32>().ok()).max();
-    assert!(most.is_some_and(|most| most < 10), "{most:?} in one session");
+    assert!(most.is_some_and(|most| most <= 3), "{most:?} in one session");
 }
 
 #[tokio::test]
@@ -150,8 +167,10 @@ async fn a_hundred_addresses_of_one_mail_host_take_two_connections_at_most() {
     }
     let sessions = server.sessions();
     assert!((1..=2).contains(&sessions.len()), "{} connections", sessions.len());
-    let asked = sessions.iter().flatten().filter(|line| line.starts_with("RCPT TO:"));
-    assert_eq!(asked.count(), 100);
+    let lines = || sessions.iter().flatten().filter(|line| line.starts_with("RCPT TO:"));
+    let asked = lines().filter(|line| line.contains("<someone-")).count();
+    // And a control recipient for each domain.
+    assert_eq!((asked, lines().count()), (100, 102));
 }
 
 #[tokio::test]
@@ -227,7 +246,9 @@ async fn a_batch_needs_a_ticket_for_its_own_body() {
 #[tokio::test]
 async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
     let sandbox = Sandbox::start().expect("sandbox");
-    let origin = Origin::builder().routes(&sandbox.routes()).start().await.expect("origin");
+    // Half of the places are for batches.
+    let origin = Origin::builder().routes(&sandbox.routes()).env("RCPT_MAX_PROBES", "4");
+    let origin = origin.start().await.expect("origin");
     let mut addresses = vec!["x@nomx.sandbox.test".to_owned()];
     addresses.extend((1..100).map(|n| format!("timeout+{n}@sandbox.test")));
     let mut lines = Lines::of(&origin, &addresses, false).await;

@@ -13,6 +13,8 @@ use crate::{
     smtp::HeloIdentity,
 };
 
+const PATIENCE: Duration = Duration::from_secs(5);
+
 async fn listener() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -37,28 +39,30 @@ fn from(source: Option<&str>) -> HeloIdentity {
 }
 
 #[tokio::test]
-async fn the_first_address_that_accepts_wins_and_the_rest_remain() {
+async fn the_first_that_accepts_wins_and_the_other_is_not_connected_to() {
     let (_first, accepting) = listener().await;
-    let (_second, never_tried) = listener().await;
-    let mut addresses = vec![refusing().await, accepting, never_tried];
-    let (stream, address) = dialer().race(&from(None), &mut addresses).await.unwrap();
-    assert_eq!((address, stream.peer_addr().unwrap()), (accepting, accepting));
-    assert_eq!(addresses, [never_tried]);
+    let (second, never_tried) = listener().await;
+    let race = |first, second| async move {
+        let raced = dialer().race(&from(None), first, || Some(second), PATIENCE).await;
+        raced.map(|(_, address)| address)
+    };
+    assert_eq!(race(accepting, never_tried).await, Ok(accepting));
+    let waited = timeout(Duration::from_millis(300), second.accept()).await;
+    assert!(waited.is_err(), "the second was connected to");
+    assert_eq!(race(refusing().await, accepting).await, Ok(accepting));
+    assert_eq!(race(refusing().await, refusing().await).await, Err(Unconnected::Theirs));
 }
 
 #[tokio::test]
-async fn when_none_accepts_none_remains() {
-    for count in [1, 3] {
-        let mut addresses = Vec::new();
-        for _ in 0..count {
-            addresses.push(refusing().await);
-        }
-        assert_eq!(
-            dialer().race(&from(None), &mut addresses).await.unwrap_err(),
-            Unconnected::Theirs
-        );
-        assert!(addresses.is_empty());
+async fn without_another_address_the_first_alone_is_waited_for() {
+    let (_held, hanging, _filling) = silent().await;
+    let patience = Duration::from_millis(600);
+    let alone = |first| async move { dialer().race(&from(None), first, || None, patience).await };
+    for first in [refusing().await, hanging] {
+        assert_eq!(alone(first).await.unwrap_err(), Unconnected::Theirs);
     }
+    let (_listener, accepting) = listener().await;
+    assert_eq!(alone(accepting).await.unwrap().1, accepting);
 }
 
 #[tokio::test]
@@ -76,8 +80,8 @@ async fn a_socket_that_cannot_be_had_is_our_failure() {
     let nowhere = from(Some("192.0.2.1"));
     let failure = dialer().connect(&nowhere, address).await.unwrap_err();
     assert_eq!(failure, Unconnected::Ours);
-    let mut addresses = vec![address, refusing().await];
-    let failure = dialer().race(&nowhere, &mut addresses).await.unwrap_err();
+    let other = refusing().await;
+    let failure = dialer().race(&nowhere, address, || Some(other), PATIENCE).await.unwrap_err();
     assert_eq!(failure, Unconnected::Ours);
 }
 
@@ -97,28 +101,13 @@ async fn silent() -> (TcpListener, SocketAddr, Vec<TcpStream>) {
 }
 
 #[tokio::test]
-async fn a_second_address_of_a_family_waits_until_the_first_has_failed() {
-    let (_held, hanging, _filling) = silent().await;
-    let (second, accepting) = listener().await;
-    let mut addresses = vec![hanging, accepting];
-    let dialer = Dialer::new(Duration::from_secs(2));
-    let identity = from(None);
-    let race = dialer.race(&identity, &mut addresses);
-    let early = timeout(Duration::from_millis(1_000), second.accept());
-    let (won, early) = tokio::join!(race, early);
-    assert!(early.is_err(), "both were dialled at once");
-    assert_eq!(won.unwrap().1, accepting);
-}
-
-#[tokio::test]
 async fn the_other_family_is_tried_beside_an_address_that_is_silent() {
     let (_held, hanging, _filling) = silent().await;
     let listener = TcpListener::bind("[::1]:0").await.unwrap();
     let accepting = listener.local_addr().unwrap();
-    let mut addresses = vec![hanging, accepting];
-    let (_stream, address) = dialer().race(&from(None), &mut addresses).await.unwrap();
+    let race = dialer().race(&from(None), hanging, || Some(accepting), PATIENCE).await;
+    let (_stream, address) = race.unwrap();
     assert_eq!(address, accepting);
-    assert_eq!(addresses, [hanging], "it may still answer");
 }
 
 #[tokio::test]
@@ -131,7 +120,7 @@ async fn an_address_that_we_have_no_way_to_is_our_failure_unless_the_other_famil
         let listener = TcpListener::bind("[::1]:0").await.unwrap();
         listener.local_addr().unwrap()
     };
-    let failure = dialer().race(&from(None), &mut vec![no_way, shut]).await.unwrap_err();
+    let failure = dialer().race(&from(None), no_way, || Some(shut), PATIENCE).await.unwrap_err();
     assert_eq!(failure, Unconnected::Theirs);
 }
 
@@ -140,6 +129,6 @@ async fn a_family_that_is_switched_off_is_not_dialled() {
     let (_listener, address) = listener().await;
     let v6_only = Some(Families { ipv4: false, ipv6: true });
     let identity = HeloIdentity::all("probe.example.com", &[], v6_only).remove(0);
-    let failure = dialer().race(&identity, &mut vec![address]).await.unwrap_err();
+    let failure = dialer().race(&identity, address, || None, PATIENCE).await.unwrap_err();
     assert_eq!(failure, Unconnected::Ours);
 }

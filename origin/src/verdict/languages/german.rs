@@ -146,7 +146,9 @@ pub(super) const GERMAN: Language = Language {
     outage: &[
         "vorübergehend*",
         "voruebergehend*",
-        "temporär*",
+        "temporär",
+        "temporäre",
+        "temporärer",
         "Serverfehler",
         "interner Fehler",
         "zeitweise",

@@ -3,7 +3,7 @@
 use super::Language;
 
 pub(super) const SPANISH: Language = Language {
-    recipient: &["usuario", "destinatario", "buzón", "cuenta", "casilla", "abonado"],
+    recipient: &["persona", "usuario", "destinatario", "buzón", "cuenta", "casilla", "abonado"],
     address: &["dirección", "correo electrónico"],
     missing: &[
         "desconocid*",

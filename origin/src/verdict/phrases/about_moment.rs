@@ -1,4 +1,4 @@
-//! What servers write of the moment and of the message: of nobody's address.
+//! What servers write of the moment and of the message: no address is meant.
 
 use super::{
     Meaning::{Greylisting, MessageSize, Outage, Trouble, TryLater},

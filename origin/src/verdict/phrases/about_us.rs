@@ -306,7 +306,7 @@ pub(super) const ABOUT_US: &[Phrase] = &[
     row(Sending, "access", "Cisco"),
     row(Sending, "forbidden", "a bounce list"),
     row(Sending, "sending", "an unknown server"),
-    row(Sending, "sent ", "an unknown server"),
+    row(Sending, " sent ", "an unknown server"),
     row(Sending, "anonymous", "Exchange"),
     row(Sending, "welcome", "a bounce list"),
 ];

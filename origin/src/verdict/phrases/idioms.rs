@@ -1,4 +1,4 @@
-//! Words that read alone would mislead: `mailbox is blocked` refuses nobody for being blocked.
+//! Words that read alone would mislead: `mailbox is blocked` does not say that we are.
 //!
 //! Where one of these stands, it is taken out of the text before the other tables are searched.
 
@@ -27,6 +27,7 @@ pub(in super::super) const IDIOMS: &[Phrase] = &[
     row(Disabled, "mailbox is blocked", "a hosting provider"),
     row(Disabled, "recipient account isblocked", "La Poste"),
     row(Disabled, "mail is not being accepted at this address", "spamdyke"),
+    row(Recipient, "no thank you rejected: account unavailable", "a bounce list"),
     row(Recipient, "mailbox is not allowed", "Symantec"),
     row(Recipient, "mailbox syntax not allowed", "chkuser"),
     row(Recipient, "denied by secumail valid-address-filter", "SecuMail"),

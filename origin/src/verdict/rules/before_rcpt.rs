@@ -17,7 +17,7 @@ use crate::verdict::phrases::Meaning::{
 };
 
 pub(in crate::verdict) const BEFORE_RCPT: &[Rule] = &[
-    // The session goes on in the clear where nobody demanded encryption.
+    // The session goes on in the clear unless encryption was demanded.
     rule("early.starttls").stage(StartTls).unanswered(TlsFailed),
     rule("early.out-of-place").classes(&[2, 3]).unanswered(ProtocolError),
     rule("early.greylisting").classes(&[4]).says(&[Greylisting]).greylisted(),

@@ -128,7 +128,7 @@ impl Rule {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::Nothing)
     }
 
-    /// The reply says neither whom nor what it is about, and counts against nobody.
+    /// The reply does not say what it is about, and counts for nothing.
     pub(super) const fn unclear(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Unclear, Scope::Nothing)
     }

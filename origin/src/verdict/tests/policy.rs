@@ -149,6 +149,7 @@ fn rcpt_mailbox_full() {
         ("552", Rcpt, "552 exceeded storage allocation", Refused, MailboxFull),
         ("552", Rcpt, "552 nope", BlockedByProvider, Unclear),
         ("552 beats 5.1.1", Rcpt, "552 5.1.1 user is over quota", Refused, MailboxFull),
+        ("nothing but a quota", Rcpt, "550 Over quota", Refused, MailboxFull),
         ("452 full", Rcpt, "452 Mailbox full", Refused, MailboxFull),
         ("452 quota", Rcpt, "452 user is over quota", Refused, MailboxFull),
         ("452 storage", Rcpt, "452 user is out of storage", Refused, MailboxFull),

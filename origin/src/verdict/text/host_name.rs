@@ -1,4 +1,4 @@
-//! Host names and URLs in a server's words: `callback.example.org` calls nobody back.
+//! Host names and URLs in a server's words: `callback.example.org` is no word of a callback.
 
 /// Top-level domains of names with a single dot; words that a full stop joins are no names.
 const COMMON: &[&str] =

@@ -1,0 +1,123 @@
+//! The built-in table, and files that extend it.
+
+use std::time::Duration;
+
+use super::Operators;
+
+#[test]
+fn hosts_of_one_operator_are_one() {
+    let table = Operators::with("").unwrap();
+    for (host, operator) in [
+        ("contoso-com.mail.protection.outlook.com", "microsoft"),
+        ("hotmail-com.olc.protection.outlook.com", "microsoft"),
+        ("contoso-com.a-v1.mx.microsoft", "microsoft"),
+        ("aspmx.l.google.com", "google"),
+        ("alt1.gmail-smtp-in.l.google.com", "google"),
+        ("mta5.am0.yahoodns.net", "yahoo"),
+        ("mxa-00123.gslb.pphosted.com", "proofpoint"),
+        ("eu-smtp-inbound-1.mimecast.com", "mimecast"),
+        ("inbound-smtp.eu-west-1.amazonaws.com", "amazon"),
+        ("mx00.ionos.de", "ionos"),
+    ] {
+        let row = table.of_host(host).and_then(|id| table.get(id));
+        assert_eq!(row.map(|row| &*row.name), Some(operator), "{host}");
+    }
+}
+
+#[test]
+fn machines_of_an_operators_customers_are_not_the_operators() {
+    let table = Operators::with("").unwrap();
+    for host in [
+        "ec2-192-0-2-1.compute-1.amazonaws.com",
+        "x.inbound-smtp.amazonaws.com",
+        "vps123.ovh.net",
+        "ip-192-0-2-1.ip.secureserver.net",
+        "s1.kundenserver.de",
+        "1.2.0.192.bc.googleusercontent.com",
+        "notgoogle.com",
+        "mx.example.org",
+        "google.com",
+        "com",
+    ] {
+        assert_eq!(table.of_host(host), None, "{host}");
+    }
+    assert_eq!(&*table.label("mx.example.org"), "other");
+}
+
+#[test]
+fn what_is_known_of_an_operator() {
+    let table = Operators::with("").unwrap();
+    let row = |host| table.of_host(host).and_then(|id| table.get(id)).unwrap();
+    assert!(!row("mta5.am0.yahoodns.net").is_informative());
+    assert!(row("aspmx.l.google.com").is_informative());
+    assert!(table.is_consumer_domain("gmail.com") && !table.is_consumer_domain("example.org"));
+}
+
+#[test]
+fn a_file_adds_operators_and_changes_their_limits() {
+    let table = Operators::with(
+        r#"
+        [[operator]]
+        name = "google"
+        mx = ["mx.corp.example"]
+        sessions = 9
+        [[operator]]
+        name = "acme"
+        mx = ["in.*.acme.example"]
+        informative = false
+        session_interval_ms = 0
+        "#,
+    )
+    .unwrap();
+    let row = |host| table.of_host(host).and_then(|id| table.get(id)).unwrap();
+    assert_eq!(row("mx.corp.example").sessions, Some(9));
+    assert_eq!(row("aspmx.l.google.com").sessions, Some(9));
+    assert_eq!(row("aspmx.l.google.com").refused_per_hour, Some(1_000), "as it was");
+    let acme = row("a.in.eu.acme.example");
+    assert_eq!((acme.is_informative(), acme.session_interval), (false, Some(Duration::ZERO)));
+}
+
+#[test]
+fn names_every_mistake_of_a_file() {
+    let mistakes = Operators::with(
+        r#"
+        version = 1
+        [[operator]]
+        name = "Acme Mail"
+        mx = ["com", "*.acme.example", 7, "a..b"]
+        consumer = "acme.example"
+        informative = "no"
+        sesions = 2
+        [[operator]]
+        sessions = 0
+        session_interval_ms = -1
+        "#,
+    )
+    .unwrap_err();
+    let text: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
+    let expected = [
+        "version: expected [[operator]] rows alone",
+        "operator \"Acme Mail\": name: expected lower-case",
+        "operator \"Acme Mail\": sesions: no such value; did you mean sessions?",
+        "operator \"Acme Mail\": mx: expected names of hosts",
+        "operator \"Acme Mail\": mx: expected names of hosts or their suffixes, two labels at least, got 7",
+        "operator \"Acme Mail\": mx: expected names of hosts",
+        "operator \"Acme Mail\": consumer: expected a list",
+        "operator \"Acme Mail\": informative: expected true or false",
+        "operator \"number 2\": name: expected lower-case",
+        "operator \"number 2\": sessions: expected a number, 1 to 1000000, got 0",
+        "operator \"number 2\": session_interval_ms: expected a number",
+    ];
+    assert_eq!(text.len(), expected.len(), "{text:#?}");
+    for (problem, expected) in text.iter().zip(expected) {
+        let problem = problem.strip_prefix("operators_file: ").unwrap();
+        assert!(problem.starts_with(expected), "{problem}\n{expected}");
+    }
+    let taken =
+        Operators::with("[[operator]]\nname = \"acme\"\nmx = [\"l.google.com\"]").unwrap_err();
+    let problem = "operators_file: operator \"acme\": l.google.com belongs to google already";
+    assert_eq!(taken[0].to_string(), problem);
+    let garbage = Operators::with("[[operator").unwrap_err();
+    let problem = garbage[0].to_string();
+    assert!(problem.starts_with("operators_file: not TOML at line 1"), "{garbage:?}");
+}

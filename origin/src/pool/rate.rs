@@ -1,0 +1,315 @@
+//! The rate of new sessions with one operator from one source address. It falls on evidence from many
+//! independent parties that our address is not welcome, rises with each answer, and has a floor at which
+//! single checks still pass.
+
+use std::{collections::HashMap, net::IpAddr, time::Duration};
+
+use tokio::time::Instant;
+
+use super::Key;
+
+/// The longest time from one new session to the next.
+const FLOOR: Duration = Duration::from_secs(5);
+/// What an interval is doubled from when the configured one is shorter.
+const SHORTEST: Duration = Duration::from_millis(250);
+/// How long a trial counts.
+const LATELY: Duration = Duration::from_secs(600);
+/// Domains tried lately before refusals say anything: fewer may have rules of their own in common.
+const MIN_DOMAINS: usize = 8;
+/// Tenants that must have met refusals: what one of them asks about is chosen by that one.
+const MIN_TENANTS: usize = 3;
+/// Trials remembered of one tenant, and in all. One tenant cannot push out what others have met.
+const MAX_OF_TENANT: usize = 64;
+const MAX_TRIALS: usize = 1_024;
+/// A machine's words about our address count once in this time.
+const MACHINE_COUNTS: Duration = Duration::from_secs(60);
+const MAX_MACHINES: usize = 64;
+
+/// A domain that a tenant asked about, and whether our address was refused there.
+#[derive(Clone, Copy)]
+struct Trial {
+    at: Instant,
+    refused: bool,
+}
+
+/// Why a rate is what it is.
+#[derive(Debug, Clone)]
+pub(super) struct Lowered {
+    pub since: Instant,
+    /// What the server said, without names and addresses.
+    pub words: String,
+    domain: Key,
+}
+
+pub(super) struct Rate {
+    /// From one new session to the next while all is well.
+    base: Duration,
+    /// How many times it was halved.
+    level: u32,
+    trials: HashMap<(Key, Key), Trial>,
+    machines: HashMap<IpAddr, Instant>,
+    lowered: Option<Lowered>,
+    floor_since: Option<Instant>,
+}
+
+/// What evidence did to a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    Lowered,
+    Raised,
+}
+
+impl Rate {
+    pub(super) fn new(base: Duration) -> Self {
+        Self {
+            base,
+            level: 0,
+            trials: HashMap::new(),
+            machines: HashMap::new(),
+            lowered: None,
+            floor_since: None,
+        }
+    }
+
+    /// From one new session to the next.
+    pub(super) fn interval(&self) -> Duration {
+        if self.level == 0 {
+            return self.base;
+        }
+        let doubled = self.base.max(SHORTEST).saturating_mul(1 << self.level.min(16));
+        doubled.min(FLOOR.max(self.base))
+    }
+
+    pub(super) const fn is_lowered(&self) -> bool {
+        self.level > 0
+    }
+
+    pub(super) const fn lowered(&self) -> Option<&Lowered> {
+        self.lowered.as_ref()
+    }
+
+    pub(super) const fn floor_since(&self) -> Option<Instant> {
+        self.floor_since
+    }
+
+    /// A recipient of the domain was spoken about lately, when the tenant asked.
+    pub(super) fn is_proven(&self, tenant: Key, domain: Key, now: Instant) -> bool {
+        let trial = self.trials.get(&(tenant, domain));
+        trial
+            .is_some_and(|trial| !trial.refused && now.saturating_duration_since(trial.at) < LATELY)
+    }
+
+    /// A recipient of the domain was spoken about.
+    pub(super) fn answered(&mut self, tenant: Key, domain: Key, now: Instant) -> Option<Change> {
+        self.tried(tenant, domain, false, now);
+        let another = self.lowered.as_ref().is_some_and(|lowered| lowered.domain != domain);
+        if self.level == 0 || !another {
+            return None;
+        }
+        self.level -= 1;
+        self.floor_since = None;
+        if self.level == 0 {
+            self.lowered = None;
+        }
+        Some(Change::Raised)
+    }
+
+    /// At RCPT our address was refused. Such a refusal may be the domain's own rule, so it counts once
+    /// for a domain, and only in good company.
+    pub(super) fn refused_at_rcpt(
+        &mut self,
+        tenant: Key,
+        domain: Key,
+        words: &str,
+        now: Instant,
+    ) -> Option<Change> {
+        let counted = self.tried(tenant, domain, true, now);
+        if counted || !self.is_general(now) {
+            return None;
+        }
+        self.lower(domain, words, now)
+    }
+
+    /// Before RCPT, where no domain was named, our address was refused by this machine.
+    pub(super) fn refused_by_machine(
+        &mut self,
+        machine: IpAddr,
+        domain: Key,
+        words: &str,
+        now: Instant,
+    ) -> Option<Change> {
+        self.machines.retain(|_, at| now.saturating_duration_since(*at) < MACHINE_COUNTS);
+        if self.machines.contains_key(&machine) || self.machines.len() >= MAX_MACHINES {
+            return None;
+        }
+        self.machines.insert(machine, now);
+        self.lower(domain, words, now)
+    }
+
+    fn lower(&mut self, domain: Key, words: &str, now: Instant) -> Option<Change> {
+        let before = self.interval();
+        self.level += 1;
+        let since = self.lowered.as_ref().map_or(now, |lowered| lowered.since);
+        self.lowered = Some(Lowered { since, words: words.to_owned(), domain });
+        if self.interval() == before {
+            self.level -= 1;
+            return None;
+        }
+        if self.interval() >= FLOOR {
+            self.floor_since.get_or_insert(now);
+        }
+        Some(Change::Lowered)
+    }
+
+    /// At least half of at least eight domains tried lately, brought by at least three tenants or by all
+    /// that asked there.
+    fn is_general(&self, now: Instant) -> bool {
+        let lately = |trial: &Trial| now.saturating_duration_since(trial.at) < LATELY;
+        let (mut domains, mut tenants) = (HashMap::new(), HashMap::new());
+        for ((tenant, domain), trial) in self.trials.iter().filter(|(_, trial)| lately(trial)) {
+            *domains.entry(*domain).or_insert(false) |= trial.refused;
+            *tenants.entry(*tenant).or_insert(false) |= trial.refused;
+        }
+        let refused = domains.values().filter(|refused| **refused).count();
+        let brought = tenants.values().filter(|refused| **refused).count();
+        domains.len() >= MIN_DOMAINS
+            && 2 * refused >= domains.len()
+            && (brought >= MIN_TENANTS || brought == tenants.len())
+    }
+
+    /// Remembers the trial; true when the domain's refusal was counted already.
+    fn tried(&mut self, tenant: Key, domain: Key, refused: bool, now: Instant) -> bool {
+        let trial = Trial { at: now, refused };
+        let lately = |trial: &Trial| now.saturating_duration_since(trial.at) < LATELY;
+        if let Some(before) = self.trials.get_mut(&(tenant, domain)) {
+            let counted = before.refused && lately(before);
+            if !(counted && refused) {
+                *before = trial;
+            }
+            return counted;
+        }
+        let counted = refused
+            && self
+                .trials
+                .iter()
+                .any(|((_, other), trial)| *other == domain && trial.refused && lately(trial));
+        self.make_room(tenant, now);
+        self.trials.insert((tenant, domain), trial);
+        counted
+    }
+
+    fn make_room(&mut self, tenant: Key, now: Instant) {
+        if self.trials.len() < MAX_OF_TENANT {
+            return;
+        }
+        self.trials.retain(|_, trial| now.saturating_duration_since(trial.at) < LATELY);
+        let of_tenant = self.trials.keys().filter(|(other, _)| *other == tenant).count();
+        let full = self.trials.len() >= MAX_TRIALS;
+        if of_tenant >= MAX_OF_TENANT || full {
+            let own_only = of_tenant >= MAX_OF_TENANT;
+            let candidates =
+                self.trials.iter().filter(|((other, _), _)| !own_only || *other == tenant);
+            let oldest = candidates.min_by_key(|(_, trial)| trial.at).map(|(key, _)| *key);
+            if let Some(oldest) = oldest {
+                self.trials.remove(&oldest);
+            }
+        }
+    }
+
+    /// Nothing here is worth remembering.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.level == 0
+            && self.trials.values().all(|trial| now.saturating_duration_since(trial.at) >= LATELY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::{Instant, advance};
+
+    use super::{Change, FLOOR, Rate};
+
+    const BASE: Duration = Duration::from_millis(500);
+
+    fn rate() -> Rate {
+        Rate::new(BASE)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_ban_of_our_address_is_noticed_within_sixteen_domains_and_made_good() {
+        for tenants in [1, 5] {
+            let (mut rate, now) = (rate(), Instant::now());
+            let mut domains = 0;
+            while rate.interval() < FLOOR {
+                domains += 1;
+                rate.refused_at_rcpt(domains % tenants, domains, "blocked", now);
+                assert!(domains <= 16, "{tenants}");
+            }
+            assert_eq!(rate.lowered().unwrap().words, "blocked");
+            assert!(rate.floor_since().is_some());
+            for domain in 0..4 {
+                assert_eq!(rate.answered(0, 100 + domain, now), Some(Change::Raised));
+            }
+            assert_eq!((rate.interval(), rate.floor_since()), (BASE, None));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_domain_counts_once_however_often_and_by_whichever_tenant() {
+        let (mut rate, now) = (rate(), Instant::now());
+        for n in 0..200 {
+            assert_eq!(rate.refused_at_rcpt(n, 7, "no", now), None);
+        }
+        assert!(!rate.is_lowered());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_one_tenant_brings_lowers_nothing_while_others_are_answered() {
+        let (mut rate, now) = (rate(), Instant::now());
+        rate.answered(2, 1, now);
+        for domain in 10..400 {
+            assert_eq!(rate.refused_at_rcpt(1, domain, "no", now), None, "{domain}");
+        }
+        assert!(rate.trials.len() <= 100);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn few_among_many_domains_lower_nothing() {
+        let (mut rate, now) = (rate(), Instant::now());
+        for domain in 0..50 {
+            rate.answered(domain % 3, domain, now);
+        }
+        for n in 0..20 {
+            assert_eq!(rate.refused_at_rcpt(10 + n % 5, 100 + n, "no", now), None, "{n}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_machine_counts_once_a_minute() {
+        let mut rate = rate();
+        let machine = "192.0.2.1".parse().unwrap();
+        let mut lowered = Vec::new();
+        for _ in 0..3 {
+            let now = Instant::now();
+            lowered.push(rate.refused_by_machine(machine, 1, "go away", now).is_some());
+            lowered.push(rate.refused_by_machine(machine, 1, "go away", now).is_some());
+            advance(Duration::from_secs(60)).await;
+        }
+        assert_eq!(lowered, [true, false, true, false, true, false]);
+        assert_eq!(rate.answered(1, 1, Instant::now()), None, "not by the domain that lowered it");
+        assert_eq!(rate.answered(1, 2, Instant::now()), Some(Change::Raised));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rate_without_a_pause_can_fall_too() {
+        let mut rate = Rate::new(Duration::ZERO);
+        assert!(rate.interval().is_zero());
+        let machine = |n: u8| std::net::IpAddr::from([192, 0, 2, n]);
+        for n in 0..30 {
+            rate.refused_by_machine(machine(n), 1, "no", Instant::now());
+        }
+        assert_eq!(rate.interval(), FLOOR);
+    }
+}

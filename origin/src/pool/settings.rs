@@ -1,0 +1,51 @@
+//! The rules of the pool, as configured.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Limits,
+    operators::{OperatorId, Operators},
+};
+
+/// The rules of the pool.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub operators: Arc<Operators>,
+    /// For an operator whose row says nothing else.
+    pub operator: Limits,
+    /// For one machine that is no operator's.
+    pub machine: Limits,
+    /// Sessions at once with the machines of one /24 or /64.
+    pub network_sessions: usize,
+    /// How long a session may lie idle.
+    pub max_idle: Duration,
+    /// Who may wait for one site.
+    pub max_waiting: usize,
+    /// The part of waiters and of refused recipients that one tenant may have.
+    pub tenant_share: f64,
+    /// Our source addresses, as they are shown.
+    pub sources: Vec<Arc<str>>,
+}
+
+impl Settings {
+    /// The limits of an operator: those of its row, else the configured ones.
+    pub(super) fn operator_limits(&self, operator: Option<OperatorId>) -> Limits {
+        let default = self.operator;
+        let Some(row) = operator.and_then(|id| self.operators.get(id)) else {
+            return default;
+        };
+        Limits {
+            sessions: row.sessions.unwrap_or(default.sessions),
+            interval: row.session_interval.unwrap_or(default.interval),
+            recipients_per_minute: row
+                .recipients_per_minute
+                .unwrap_or(default.recipients_per_minute),
+            refused_per_hour: row.refused_per_hour.unwrap_or(default.refused_per_hour),
+        }
+    }
+
+    /// One tenant's part of `all`, at least one.
+    pub(super) fn share(&self, all: usize) -> usize {
+        ((all as f64 * self.tenant_share) as usize).max(1)
+    }
+}

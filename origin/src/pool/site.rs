@@ -1,0 +1,263 @@
+//! The sessions whose limits are shared: those with one operator from one source address, with the
+//! machines of one network, or with one route; and those who wait for them.
+
+use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
+
+use tokio::{sync::oneshot, time::Instant};
+
+use super::{
+    Cause, Class, Key, Refused,
+    fair_queue::FairQueue,
+    held::{Held, Room},
+    meter::{Limits, Meter},
+    operators::OperatorId,
+};
+
+/// Of ten sessions that are granted while both classes wait, one is a batch's.
+const BATCH_TURN: usize = 10;
+const CROWDED: Refused = Refused { after: Duration::from_secs(5), cause: Cause::Crowded };
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum SiteKey {
+    /// From one of our source addresses.
+    Operator(OperatorId, usize),
+    /// A /24 or a /64, by its first address.
+    Network(IpAddr),
+    Route(Arc<str>),
+}
+
+/// What a session counts for: a machine of a network; or, with `None`, the whole site.
+pub(super) type MeterKey = Option<IpAddr>;
+
+/// What one who asked gets.
+pub(super) enum Assigned<S> {
+    Idle(Idle<S>),
+    /// Leave to open one.
+    New(MeterKey),
+}
+
+pub(super) struct Idle<S> {
+    pub host: Arc<str>,
+    pub identity: usize,
+    pub meter: MeterKey,
+    pub address: Option<IpAddr>,
+    pub since: Instant,
+    pub session: S,
+}
+
+/// One who waits for a session with a host.
+pub(super) struct Waiter<S> {
+    pub host: Arc<str>,
+    pub identity: usize,
+    pub meter: MeterKey,
+    pub class: Class,
+    pub answer: oneshot::Sender<Result<Assigned<S>, Refused>>,
+}
+
+/// The session that is wanted.
+#[derive(Clone, Copy)]
+pub(super) struct Want<'a> {
+    pub host: &'a str,
+    pub identity: usize,
+    pub meter: MeterKey,
+    pub class: Class,
+}
+
+impl<S> Waiter<S> {
+    fn want(&self) -> Want<'_> {
+        Want { host: &self.host, identity: self.identity, meter: self.meter, class: self.class }
+    }
+}
+
+pub(super) struct Site<S> {
+    held: Held<S>,
+    interactive: FairQueue<Waiter<S>>,
+    batch: FairQueue<Waiter<S>>,
+    granted: usize,
+    /// A timer runs for those who wait.
+    timer: bool,
+}
+
+impl<S> Site<S> {
+    pub(super) fn new(limits: Limits, sessions: usize, max_idle: Duration) -> Self {
+        let held = Held {
+            limits,
+            sessions,
+            max_idle,
+            in_use: 0,
+            idle: Vec::new(),
+            meters: HashMap::new(),
+        };
+        Self {
+            held,
+            interactive: FairQueue::default(),
+            batch: FairQueue::default(),
+            granted: 0,
+            timer: false,
+        }
+    }
+
+    pub(super) fn meter(&mut self, key: MeterKey) -> &mut Meter {
+        self.held.meter(key)
+    }
+
+    pub(super) fn meters(&self) -> impl Iterator<Item = &Meter> {
+        self.held.meters.values()
+    }
+
+    pub(super) const fn waiting(&self) -> usize {
+        self.interactive.len() + self.batch.len()
+    }
+
+    pub(super) const fn has_waiting(&self) -> bool {
+        self.waiting() > 0
+    }
+
+    /// What one who has just come gets, if none wait and there is room. Idle sessions that had to make
+    /// room are left in `evicted`.
+    pub(super) fn serve_newcomer(
+        &mut self,
+        want: Want<'_>,
+        now: Instant,
+        evicted: &mut Vec<S>,
+    ) -> Option<Assigned<S>> {
+        if self.has_waiting() {
+            return None;
+        }
+        match self.held.room(want, now) {
+            Room::Full | Room::NotBefore(_) => None,
+            room => self.held.assign(room, want, now, evicted),
+        }
+    }
+
+    /// An idle session for one who has just come.
+    pub(super) fn take_idle(&mut self, want: Want<'_>, now: Instant) -> Option<Idle<S>> {
+        if self.has_waiting() {
+            return None;
+        }
+        let room = self.held.room(want, now);
+        let assigned = match room {
+            Room::Idle(_) => self.held.assign(room, want, now, &mut Vec::new()),
+            Room::New | Room::Full | Room::NotBefore(_) => None,
+        };
+        match assigned? {
+            Assigned::Idle(idle) => Some(idle),
+            Assigned::New(_) => None,
+        }
+    }
+
+    /// Queues one. In a full queue the tenant with most waiters gives way.
+    pub(super) fn wait(
+        &mut self,
+        (tenant, domain): (Key, Key),
+        waiter: Waiter<S>,
+        (most, most_of_tenant): (usize, usize),
+    ) {
+        let own = self.interactive.of_tenant(tenant) + self.batch.of_tenant(tenant);
+        // Err, here and below: it has left.
+        if own >= most_of_tenant {
+            let _ = waiter.answer.send(Err(CROWDED));
+            return;
+        }
+        if self.waiting() >= most {
+            let largest =
+                if self.batch.is_empty() { &mut self.interactive } else { &mut self.batch };
+            let victim =
+                largest.largest_tenant().filter(|other| largest.of_tenant(*other) > own + 1);
+            let Some(given_way) = victim.and_then(|tenant| largest.take_last_of(tenant)) else {
+                let _ = waiter.answer.send(Err(CROWDED));
+                return;
+            };
+            let _ = given_way.answer.send(Err(CROWDED));
+        }
+        match waiter.class {
+            Class::Interactive => self.interactive.push(tenant, domain, waiter),
+            Class::Batch => self.batch.push(tenant, domain, waiter),
+        }
+    }
+
+    /// Serves those who wait, as far as there is room, and says when a timer is to call again.
+    pub(super) fn serve(&mut self, now: Instant, evicted: &mut Vec<S>) -> Option<Instant> {
+        let stays = |waiter: &Waiter<S>| !waiter.answer.is_closed();
+        self.interactive.retain(stays);
+        self.batch.retain(stays);
+        let mut next = None;
+        while let Some((waiter, room)) = self.next_with_room(now, &mut next) {
+            self.granted += 1;
+            let Some(assigned) = self.held.assign(room, waiter.want(), now, evicted) else {
+                continue;
+            };
+            // One that left meanwhile gives back what it was granted.
+            if let Err(Ok(assigned)) = waiter.answer.send(Ok(assigned)) {
+                self.held.take_back(assigned, now);
+            }
+        }
+        if self.timer || !self.has_waiting() {
+            return None;
+        }
+        self.timer = next.is_some();
+        next
+    }
+
+    fn next_with_room(
+        &mut self,
+        now: Instant,
+        next: &mut Option<Instant>,
+    ) -> Option<(Waiter<S>, Room)> {
+        if let Some(due) = self.held.closed(now) {
+            *next = due;
+            return None;
+        }
+        let held = &mut self.held;
+        let mut found = Room::Full;
+        let mut fits = |waiter: &Waiter<S>| {
+            let room = held.room(waiter.want(), now);
+            if let Room::NotBefore(due) = room {
+                *next = Some(next.map_or(due, |next| next.min(due)));
+            }
+            found = room;
+            matches!(room, Room::Idle(_) | Room::New)
+        };
+        let batch_turn = self.granted % BATCH_TURN == BATCH_TURN - 1;
+        let waiter = if batch_turn {
+            self.batch.take(&mut fits).or_else(|| self.interactive.take(&mut fits))
+        } else {
+            self.interactive.take(&mut fits).or_else(|| self.batch.take(&mut fits))
+        };
+        waiter.map(|waiter| (waiter, found))
+    }
+
+    pub(super) fn timer_fired(&mut self) {
+        self.timer = false;
+    }
+
+    /// A session came back: `session` is one that can serve again. What is closed instead is returned.
+    pub(super) fn release(&mut self, meter: MeterKey, idle: Option<Idle<S>>) -> Option<S> {
+        self.held.release(meter, idle)
+    }
+
+    pub(super) fn drain(&mut self, drained: &mut Vec<S>) {
+        self.held.remove_idle(|_| true, drained);
+    }
+
+    pub(super) fn expire(&mut self, now: Instant, expired: &mut Vec<S>) {
+        let max_idle = self.held.max_idle;
+        let over = |idle: &Idle<S>| now.saturating_duration_since(idle.since) >= max_idle;
+        self.held.remove_idle(over, expired);
+        self.interactive.retain(|waiter| !waiter.answer.is_closed());
+        self.batch.retain(|waiter| !waiter.answer.is_closed());
+    }
+
+    pub(super) fn is_in_use(&self) -> bool {
+        self.held.in_use > 0 || !self.held.idle.is_empty() || self.has_waiting()
+    }
+
+    /// Forgets machines with nothing to remember; true when that is all of them.
+    pub(super) fn is_over(&mut self, now: Instant) -> bool {
+        if self.has_waiting() {
+            return false;
+        }
+        self.held.meters.retain(|_, meter| !meter.is_over(now));
+        !self.is_in_use() && self.held.meters.is_empty()
+    }
+}

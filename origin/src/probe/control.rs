@@ -1,0 +1,105 @@
+//! The control recipient: one that does not exist, asked about once a day for a domain at a host, to
+//! learn whether everything is accepted there.
+
+use std::{sync::Arc, time::Duration};
+
+use rand::Rng as _;
+use rcpt_shared::{Address, CatchAll, Reason, Stage, Status};
+use tokio::time::timeout;
+
+use super::{
+    client::{Client, HostSession, quit_now},
+    conversation::{HostPermit, signal},
+};
+use crate::{
+    single_flight::Flight,
+    smtp::{Answer, Reply},
+    verdict,
+};
+
+/// Servers delay replies to unknown recipients by some seconds: nothing waits for this one.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The key of what is remembered: backup hosts accept what the first host refuses.
+pub(super) fn key(domain: &str, host: &str) -> String {
+    format!("{domain}\n{host}")
+}
+
+/// Asks about a control recipient of `domain` in the session, in the background, unless one is being
+/// asked about; then the session is kept for the next recipient. Returns what will come of it.
+pub(super) fn learn(
+    client: &Arc<Client>,
+    host: &str,
+    domain: &str,
+    session: HostSession,
+    permit: HostPermit,
+) -> Flight<CatchAll> {
+    let key = key(domain, host);
+    let mut ours = Some((session, permit));
+    let flight = client.controls.join(&key, || {
+        let (client, key, ours) = (client.clone(), key.clone(), ours.take());
+        let control = invented(domain);
+        async move {
+            let found = match (ours, control) {
+                (Some((session, permit)), Some(control)) => {
+                    ask(&client, &control, session, permit).await
+                }
+                _ => CatchAll::Unknown,
+            };
+            client.memory.is_catch_all(&key, found);
+            found
+        }
+    });
+    match ours {
+        Some((session, permit)) => keep_or_quit(client, session, permit),
+        None => drop(tokio::spawn(flight.clone())),
+    }
+    flight
+}
+
+async fn ask(
+    client: &Client,
+    control: &Address,
+    mut session: HostSession,
+    permit: HostPermit,
+) -> CatchAll {
+    permit.count_recipient();
+    let envelope = client.envelope(control, true);
+    let mut stage = Stage::Rcpt;
+    let told = timeout(PATIENCE, session.ask(envelope, &mut stage)).await;
+    let Ok(Ok(Answer::Rcpt(reply))) = told else { return CatchAll::Unknown };
+    let finding = verdict::judge(Stage::Rcpt, &reply);
+    if let Some(signal) = signal(finding, Stage::Rcpt, &reply, "") {
+        permit.note(signal);
+    }
+    let known = finding_of(&reply);
+    keep_or_quit(client, session, permit);
+    known
+}
+
+fn finding_of(reply: &Reply) -> CatchAll {
+    let finding = verdict::judge(Stage::Rcpt, reply);
+    match (finding.status, finding.reason) {
+        (Status::Accepted, _) => CatchAll::Yes,
+        (_, Reason::NoSuchMailbox) => CatchAll::No,
+        _ => CatchAll::Unknown,
+    }
+}
+
+pub(super) fn keep_or_quit(client: &Client, session: HostSession, permit: HostPermit) {
+    if client.is_reusable(&session) {
+        permit.keep(session);
+    } else {
+        // The permit goes after the session has ended, so that there is never one too many.
+        quit_now(session);
+        drop(permit);
+    }
+}
+
+fn invented(domain: &str) -> Option<Address> {
+    let mut random = rand::rng();
+    // 26¹⁶ ≈ 4 × 10²²: no mailbox is called so, and no filter knows it.
+    let local_part: String =
+        (0..16).map(|_| char::from(random.random_range(b'a'..=b'z'))).collect();
+    Address::parse(&format!("{local_part}@{domain}")).ok()
+}

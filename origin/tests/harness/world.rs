@@ -1,0 +1,189 @@
+//! A small internet whose domains are at well-known operators: a nameserver, and mail servers on all of
+//! 127/8 that answer by the recipient's domain.
+
+use std::{
+    collections::HashMap,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::Router;
+use hickory_resolver::proto::{
+    op::Message,
+    rr::{
+        Name, RData, Record, RecordType,
+        rdata::{A, MX},
+    },
+};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{TcpListener, TcpStream, UdpSocket},
+    task::JoinHandle,
+    time::sleep,
+};
+
+use super::origin;
+
+const GOOGLE: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
+/// What the mail servers say at RCPT, by the recipient's domain; and after how long.
+pub struct World {
+    pub refusals: Mutex<HashMap<String, &'static str>>,
+    /// Each domain's own host, at an address of its own: Microsoft's way.
+    pub own_hosts: bool,
+    pub delay: Duration,
+    pub open: AtomicUsize,
+    pub most_open: AtomicUsize,
+    /// Recipients refused in each session.
+    pub refused: Mutex<Vec<usize>>,
+    running: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.running.lock().unwrap().iter().for_each(JoinHandle::abort);
+    }
+}
+
+pub struct Settings {
+    pub own_hosts: bool,
+    pub delay: Duration,
+}
+
+impl World {
+    /// The world, and an origin in it.
+    pub async fn start(settings: Settings, environment: &[(&str, &str)]) -> (Arc<Self>, Router) {
+        let world = Arc::new(Self {
+            refusals: Mutex::default(),
+            own_hosts: settings.own_hosts,
+            delay: settings.delay,
+            open: AtomicUsize::new(0),
+            most_open: AtomicUsize::new(0),
+            refused: Mutex::default(),
+            running: Mutex::default(),
+        });
+        // All of 127/8 on one port.
+        let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port().to_string();
+        let serving = Arc::downgrade(&world);
+        let accepting = tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let Some(world) = serving.upgrade() else { return };
+                stream.set_nodelay(true).unwrap();
+                tokio::spawn(async move {
+                    // The end of another connection may have come before, and be noticed only now.
+                    sleep(Duration::from_millis(20)).await;
+                    let open = world.open.fetch_add(1, Ordering::Relaxed) + 1;
+                    world.most_open.fetch_max(open, Ordering::Relaxed);
+                    let _ = world.converse(stream).await;
+                    world.open.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+        });
+        let nameserver = world.nameserver().await.to_string();
+        world.running.lock().unwrap().push(accepting);
+        let mut all = vec![
+            ("RCPT_NAMESERVERS", nameserver.as_str()),
+            ("RCPT_SMTP_PORT", port.as_str()),
+            ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
+        ];
+        all.extend(environment);
+        let origin = origin(&all);
+        (world, origin)
+    }
+
+    /// `<n>.own.org` has a host of its own; every other domain is at Google, or at Microsoft.
+    async fn nameserver(self: &Arc<Self>) -> SocketAddr {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        let own_hosts = self.own_hosts;
+        let answering = tokio::spawn(async move {
+            let mut query = [0; 1_500];
+            loop {
+                let (length, from) = socket.recv_from(&mut query).await.unwrap();
+                let query = Message::from_vec(&query[..length]).unwrap();
+                let name = query.queries[0].name().clone();
+                let text = name.to_ascii();
+                let data = match query.queries[0].query_type() {
+                    RecordType::MX => {
+                        let domain = text.trim_end_matches('.').replace('.', "-");
+                        let host = match () {
+                            () if text.ends_with("named.org.") => format!("mx.{text}"),
+                            () if own_hosts => format!("{domain}.mail.protection.outlook.com."),
+                            () => "aspmx.l.google.com.".to_owned(),
+                        };
+                        Some(RData::MX(MX::new(10, Name::from_ascii(host).unwrap())))
+                    }
+                    RecordType::A => Some(RData::A(A(address_of(&text)))),
+                    _ => None,
+                };
+                let mut response = query.into_response();
+                if let Some(data) = data {
+                    response.add_answer(Record::from_rdata(name, 60, data));
+                }
+                socket.send_to(&response.to_vec().unwrap(), from).await.unwrap();
+            }
+        });
+        self.running.lock().unwrap().push(answering);
+        address
+    }
+
+    async fn converse(&self, stream: TcpStream) -> std::io::Result<()> {
+        let mut stream = BufReader::new(stream);
+        stream.write_all(b"220 mx\r\n").await?;
+        let (mut line, mut refused) = (String::new(), 0);
+        loop {
+            line.clear();
+            if stream.read_line(&mut line).await? == 0 {
+                break;
+            }
+            let answer = match line.split([' ', '\r']).next().unwrap() {
+                "EHLO" => "250-mx\r\n250 PIPELINING".to_owned(),
+                "QUIT" => break,
+                "RCPT" => {
+                    sleep(self.delay).await;
+                    self.told(&line).to_owned()
+                }
+                _ => "250 ok".to_owned(),
+            };
+            refused += usize::from(answer.starts_with("550 5.1.1"));
+            stream.write_all(format!("{answer}\r\n").as_bytes()).await?;
+            if answer.starts_with("421") {
+                break;
+            }
+        }
+        self.refused.lock().unwrap().push(refused);
+        Ok(())
+    }
+
+    fn told(&self, line: &str) -> &'static str {
+        let address = line.split(['<', '>']).nth(1).unwrap_or_default();
+        let (local_part, domain) = address.split_once('@').unwrap_or_default();
+        match self.refusals.lock().unwrap().get(domain) {
+            Some(refusal) => refusal,
+            None if local_part.starts_with("known") => "250 2.1.5 ok",
+            None => "550 5.1.1 no such user here",
+        }
+    }
+
+    pub fn refuse(&self, domain: &str, reply: &'static str) {
+        self.refusals.lock().unwrap().insert(domain.to_owned(), reply);
+    }
+}
+
+/// Google's hosts have one address, one machine bears `named.org`'s, and all others have their own.
+fn address_of(host: &str) -> Ipv4Addr {
+    if host.contains("google") {
+        return GOOGLE;
+    }
+    if host.ends_with("named.org.") {
+        return Ipv4Addr::new(127, 0, 2, 1);
+    }
+    let sum = host.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    let [_, a, b, c] = sum.to_be_bytes();
+    Ipv4Addr::new(127, 3 + a % 100, b, c.clamp(1, 254))
+}

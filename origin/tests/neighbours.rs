@@ -1,0 +1,251 @@
+//! Nobody in anybody's way: one domain's, one customer's or one machine's trouble is not everybody's
+//! (docs/trust.md, N1–N5). DNS is ours and says that the domains are at well-known operators.
+
+mod harness;
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use axum::Router;
+use harness::{
+    batch, send, verdict_for,
+    world::{Settings, World},
+};
+use rcpt_shared::{BatchLine, Reason, Status, Verdict};
+use serde_json::Value;
+use tokio::{
+    task::{JoinHandle, JoinSet},
+    time::{sleep, timeout},
+};
+
+const EVIL: [&str; 3] = [
+    "421 4.7.0 IP not in whitelist for RCPT domain, closing connection.",
+    "550 5.7.51 TenantInboundAttribution; There is a partner connector configured",
+    "421 4.7.0 try again in 1 hour",
+];
+
+/// Asks about others' domains 20 times a second, for as long as the attack lasts.
+async fn neighbours(origin: Router, attack: JoinHandle<()>) -> Vec<Verdict> {
+    let mut all = JoinSet::new();
+    let mut n = 0;
+    while !attack.is_finished() || n < 100 {
+        let origin = origin.clone();
+        let domain =
+            if n % 10 == 0 { "gmail.com".to_owned() } else { format!("good{}.org", n % 50) };
+        all.spawn(
+            async move { verdict_for(&origin, "neighbour", &format!("known{n}@{domain}")).await },
+        );
+        n += 1;
+        sleep(Duration::from_millis(50)).await;
+    }
+    attack.await.unwrap();
+    all.join_all().await
+}
+
+/// How long an attack lasts.
+const ATTACK: Duration = Duration::from_secs(6);
+
+/// Each of `domains`, by the tenant it is asked for by, `times` times and eight at once.
+fn attack(origin: &Router, domains: Vec<(String, String)>, times: usize) -> JoinHandle<()> {
+    let origin = origin.clone();
+    let attacking = async move {
+        let mut all = JoinSet::new();
+        for n in 0..times {
+            for (tenant, domain) in domains.clone() {
+                let origin = origin.clone();
+                all.spawn(async move {
+                    verdict_for(&origin, &tenant, &format!("u{n}@{domain}")).await;
+                });
+                if all.len() >= 8 {
+                    all.join_next().await;
+                }
+            }
+        }
+        all.join_all().await;
+    };
+    tokio::spawn(async move { drop(timeout(ATTACK, attacking).await) })
+}
+
+fn assert_untouched(told: &[Verdict], attack: &str) {
+    for verdict in told {
+        assert_eq!(verdict.status, Status::Accepted, "{attack}: {verdict:?}");
+    }
+    assert!(told.len() >= 100);
+}
+
+/// N1, the attack as a sequence of checks of one domain.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_domain_shuts_nothing_for_its_neighbours() {
+    for refusal in EVIL {
+        for own_hosts in [false, true] {
+            let settings = Settings { own_hosts, delay: Duration::from_millis(2) };
+            let (world, origin) = World::start(settings, &[]).await;
+            world.refuse("evil.org", refusal);
+            let domains = vec![("attacker".to_owned(), "evil.org".to_owned())];
+            let attack = attack(&origin, domains, 200);
+            assert_untouched(&neighbours(origin, attack).await, refusal);
+        }
+    }
+}
+
+/// N1, many domains of one tenant, and one domain each of many tenants.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_domains_and_many_tenants_shut_nothing_either() {
+    let of_one = |n: usize| ("attacker".to_owned(), format!("evil{n}.org"));
+    let of_many = |n: usize| (format!("attacker{n}"), format!("evil{n}.org"));
+    for refusal in EVIL {
+        for domains in [(0..20).map(of_one).collect::<Vec<_>>(), (0..5).map(of_many).collect()] {
+            let settings = Settings { own_hosts: false, delay: Duration::from_millis(2) };
+            let (world, origin) = World::start(settings, &[]).await;
+            for (_, domain) in &domains {
+                world.refuse(domain, refusal);
+            }
+            let attack = attack(&origin, domains, 2);
+            assert_untouched(&neighbours(origin, attack).await, refusal);
+        }
+    }
+}
+
+async fn operators(origin: &Router) -> Value {
+    let request = axum::http::Request::get("/operators").body(axum::body::Body::empty()).unwrap();
+    harness::json_of(send(origin, request).await).await
+}
+
+/// N2.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
+    const BAN: &str = "550 5.7.1 Service unavailable; client host blocked using zen.spamhaus.org";
+    let settings = Settings { own_hosts: false, delay: Duration::ZERO };
+    let (world, origin) = World::start(settings, &[]).await;
+    for n in 0..16 {
+        let domain = format!("d{n}.org");
+        world.refuse(&domain, BAN);
+        let told = verdict_for(&origin, &format!("t{}", n % 4), &format!("known@{domain}")).await;
+        assert_eq!(told.status, Status::BlockedByProvider, "{n}: {told:?}");
+    }
+    let shown = operators(&origin).await;
+    let google = &shown["operators"][0];
+    assert_eq!(
+        (&google["operator"], &google["source"]),
+        (&"google".into(), &"probe.example.com".into())
+    );
+    assert_eq!(google["interval_ms"], 5_000, "{google}");
+    assert!(google["lowered_since"].is_u64());
+    let words = google["words"].as_str().unwrap();
+    assert!(words.contains("blocked using") && !words.contains(".org "), "{words}");
+    world.refusals.lock().unwrap().clear();
+    for n in 0..8 {
+        let told = verdict_for(&origin, "t", &format!("known@good{n}.org")).await;
+        assert_eq!(told.status, Status::Accepted, "{n}");
+    }
+    let shown = operators(&origin).await;
+    assert_eq!(shown["operators"][0]["interval_ms"], 100);
+    assert_eq!(shown["operators"][0]["lowered_since"], Value::Null);
+}
+
+/// N3.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_machine_with_five_hundred_names_sees_two_sessions() {
+    let settings = Settings { own_hosts: false, delay: Duration::from_millis(5) };
+    let (world, origin) = World::start(settings, &[]).await;
+    let addresses: Vec<_> = (0..500).map(|n| format!("known@d{n}.named.org")).collect();
+    let lines = batch(&origin, &addresses[..20], None).await;
+    assert_eq!(lines.len(), 21);
+    let mut all = JoinSet::new();
+    for address in addresses.into_iter().skip(20) {
+        let origin = origin.clone();
+        let tenant = format!("t{}", all.len() % 4);
+        all.spawn(async move { verdict_for(&origin, &tenant, &address).await.status });
+    }
+    let told = all.join_all().await;
+    assert!(told.contains(&Status::Accepted));
+    let most = world.most_open.load(Ordering::Relaxed);
+    assert!(most <= 2, "{most} at once");
+    assert!(world.open.load(Ordering::Relaxed) <= 2, "idle ones included");
+}
+
+/// N4.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_address_of_a_batch_has_its_line_and_single_checks_do_not_wait_for_it() {
+    let settings = Settings { own_hosts: true, delay: Duration::from_millis(100) };
+    let environment = [("RCPT_BUDGET_MS", "10000")];
+    let (_world, origin) = World::start(settings, &environment).await;
+    let single = async |n: usize| {
+        let started = tokio::time::Instant::now();
+        let told = verdict_for(&origin, "single", &format!("known@single{n}.org")).await;
+        assert_eq!(told.status, Status::Accepted, "{told:?}");
+        started.elapsed()
+    };
+    let mut alone = Vec::new();
+    for n in 0..5 {
+        alone.push(single(100 + n).await);
+    }
+    alone.sort_unstable();
+    let alone = alone[2];
+    let addresses: Vec<_> = (0..500).map(|n| format!("known@d{n}.org")).collect();
+    let (asked, others) = (origin.clone(), addresses.clone());
+    let running = tokio::spawn(async move {
+        let started = tokio::time::Instant::now();
+        (batch(&asked, &others, Some("lister")).await, started.elapsed())
+    });
+    sleep(Duration::from_secs(3)).await;
+    let mut beside = Vec::new();
+    for n in 1..12 {
+        beside.push(single(n).await);
+        sleep(Duration::from_millis(500)).await;
+    }
+    beside.sort_unstable();
+    let (lines, took) = running.await.unwrap();
+    assert!(took <= Duration::from_secs(61), "{took:?}");
+    assert_eq!(lines.len(), 501);
+    let (mut verdicts, mut missed) = (0, 0);
+    for line in &lines {
+        match line {
+            BatchLine::Answer(answer) => {
+                assert_eq!(answer.verdict.status, Status::Accepted, "{answer:?}");
+                verdicts += 1;
+            }
+            BatchLine::NotAsked(address) => {
+                assert!(address.not_asked_retry_after > 0);
+                missed += 1;
+            }
+            BatchLine::End(end) => assert_eq!((end.answered, end.not_asked), (verdicts, missed)),
+        }
+    }
+    assert!(verdicts >= 100, "{verdicts} answered, {missed} not asked");
+    println!(
+        "{verdicts} answered, {missed} not asked in {took:?}; alone {alone:?}, beside {beside:?}"
+    );
+}
+
+/// N5.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_dead_addresses_is_no_dictionary_attack() {
+    let settings = Settings { own_hosts: false, delay: Duration::ZERO };
+    let dir = std::env::temp_dir().join(format!("rcpt-neighbours-{}.toml", std::process::id()));
+    std::fs::write(&dir, "[[operator]]\nname = \"google\"\nrefused_per_hour = 60\n").unwrap();
+    let environment = [("RCPT_OPERATORS_FILE", dir.to_str().unwrap())];
+    let (world, origin) = World::start(settings, &environment).await;
+    std::fs::remove_file(&dir).unwrap();
+    let mut refused = 0;
+    for part in 0..2 {
+        let addresses: Vec<_> = (0..500).map(|n| format!("dead{part}-{n}@dead.org")).collect();
+        let lines = batch(&origin, &addresses, Some("harvester")).await;
+        assert_eq!(lines.len(), 501);
+        for line in lines {
+            match line {
+                BatchLine::Answer(answer) => {
+                    assert_eq!(answer.verdict.reason, Reason::NoSuchMailbox, "{answer:?}");
+                    refused += 1;
+                }
+                BatchLine::NotAsked(missed) => assert!(missed.not_asked_retry_after > 0),
+                BatchLine::End(_) => {}
+            }
+        }
+    }
+    // Half of sixty is the tenant's share, and those under way when it is spent.
+    assert!((30..=38).contains(&refused), "{refused}");
+    let other = verdict_for(&origin, "other", "known@alive.org").await;
+    assert_eq!(other.status, Status::Accepted, "{other:?}");
+    let most = world.refused.lock().unwrap().iter().copied().max();
+    assert!(most.is_some_and(|most| most <= 3), "{most:?} in one session");
+}

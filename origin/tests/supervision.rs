@@ -1,0 +1,213 @@
+//! The binary under a service manager: what it tells it, what a reload changes, and who is served where.
+
+mod harness;
+
+use std::{path::PathBuf, process::Stdio, time::Duration};
+
+use harness::{MailServer, SECRETS, body, drain, ticket};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
+    net::{TcpListener, TcpStream, UnixDatagram},
+    process::{Child, ChildStderr, Command},
+    sync::mpsc,
+    time::timeout,
+};
+
+/// A folder of its own, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("rcpt-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Origin {
+    child: Child,
+    log: Lines<BufReader<ChildStderr>>,
+    address: String,
+}
+
+impl Origin {
+    async fn start(environment: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_origin"));
+        let required = [
+            ("RCPT_LISTEN", "127.0.0.1:0"),
+            ("RCPT_HELO_NAME", "probe.example.com"),
+            ("RCPT_MAIL_FROM", "<>"),
+            ("RCPT_TICKET_SECRETS", SECRETS),
+            ("RCPT_NAMESERVERS", "127.0.0.1:9"),
+        ];
+        command.env_clear().envs(required).envs(environment.iter().copied());
+        let mut child = command.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut origin = Self { child, log, address: String::new() };
+        origin.address = origin.line("listening").await["address"].as_str().unwrap().to_owned();
+        origin
+    }
+
+    /// The next line of the log whose message contains `words`.
+    async fn line(&mut self, words: &str) -> Value {
+        loop {
+            let line = timeout(Duration::from_secs(30), self.log.next_line()).await.expect(words);
+            let line: Value = serde_json::from_str(&line.unwrap().expect(words)).unwrap();
+            if line["message"].as_str().unwrap().contains(words) {
+                return line;
+            }
+        }
+    }
+
+    async fn signal(&self, signal: &str) {
+        let id = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().await.unwrap().success());
+    }
+
+    async fn probe(&self, recipient: &str) -> TcpStream {
+        let body = body(recipient);
+        let request = format!(
+            "POST /v1/probe HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\
+             authorization: Bearer {}\r\ncontent-length: {}\r\n\r\n{body}",
+            ticket(&body),
+            body.len()
+        );
+        let mut stream = TcpStream::connect(&self.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream
+    }
+}
+
+/// The status of `GET path`.
+async fn status(address: &str, path: &str) -> u16 {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    status_of(stream).await
+}
+
+async fn status_of(mut stream: TcpStream) -> u16 {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    text.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn the_service_manager_hears_of_start_life_and_end() {
+    let folder = Folder::new("notify");
+    let path = folder.file("socket");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    let hear = async || {
+        let mut told = [0; 256];
+        let length = timeout(Duration::from_secs(30), manager.recv(&mut told)).await;
+        String::from_utf8(told[..length.expect("nothing told").unwrap()].to_vec()).unwrap()
+    };
+    let environment = [("NOTIFY_SOCKET", path.as_str()), ("WATCHDOG_USEC", "200000")];
+    let mut origin = Origin::start(&environment).await;
+    let mut told = vec![hear().await, hear().await];
+    told.sort();
+    assert_eq!(told, ["READY=1\n", "WATCHDOG=1\n"]);
+    assert_eq!(hear().await, "WATCHDOG=1\n", "and again");
+    origin.signal("-TERM").await;
+    while hear().await != "STOPPING=1\n" {}
+    assert!(origin.child.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn with_a_listener_for_ourselves_the_other_serves_the_edge_alone() {
+    let mut origin = Origin::start(&[("RCPT_ADMIN_LISTEN", "127.0.0.1:0")]).await;
+    let line = origin.line("listening for our own network").await;
+    let admin = line["address"].as_str().unwrap();
+    for (path, public, own) in [
+        ("/health", 200, 404),
+        ("/v1/probe", 405, 404),
+        ("/metrics", 404, 200),
+        ("/ready", 404, 503),
+        ("/operators", 404, 200),
+    ] {
+        assert_eq!(status(&origin.address, path).await, public, "{path}");
+        assert_eq!(status(admin, path).await, own, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn metrics_are_not_served_to_the_world_unasked() {
+    let mut origin = Origin::start(&[("RCPT_LISTEN", "0.0.0.0:0")]).await;
+    origin.line("set admin_listen").await;
+    let address = origin.address.replace("0.0.0.0", "127.0.0.1");
+    assert_eq!(status(&address, "/metrics").await, 404);
+    assert_eq!(status(&address, "/health").await, 200);
+}
+
+#[tokio::test]
+async fn an_admin_address_that_is_taken_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut origin = Origin::start(&[("RCPT_ADMIN_LISTEN", &address)]).await;
+    assert_eq!(origin.child.wait().await.unwrap().code(), Some(1));
+    let line = origin.log.next_line().await.unwrap().unwrap();
+    assert!(line.starts_with(&format!("admin_listen: cannot bind {address}: ")), "{line}");
+}
+
+#[tokio::test]
+async fn a_reload_changes_limits_and_log_level_and_a_mistake_changes_nothing() {
+    let folder = Folder::new("reload");
+    let file = folder.file("origin.toml");
+    let (held, mut is_held) = mpsc::unbounded_channel();
+    let server = MailServer::serving(move |stream, _| {
+        held.send(()).unwrap();
+        drain(stream)
+    })
+    .await;
+    std::fs::write(&file, "max_probes = 1\n").unwrap();
+    let operators = folder.file("operators.toml");
+    std::fs::write(&operators, "").unwrap();
+    let environment = [
+        ("RCPT_CONFIG", file.as_str()),
+        ("RCPT_OPERATORS_FILE", &operators),
+        ("RCPT_ROUTES", &server.route()),
+    ];
+    let mut origin = Origin::start(&environment).await;
+    let _first = origin.probe("one@sandbox.test").await;
+    is_held.recv().await.unwrap();
+    assert_eq!(status_of(origin.probe("two@sandbox.test").await).await, 503);
+
+    std::fs::write(&file, "max_probes = 0\nlog_level = \"loud\"\nbudget = 1\n").unwrap();
+    origin.signal("-HUP").await;
+    for name in ["unknown key `budget`", "max_probes: expected", "log_level: expected"] {
+        origin.line(&format!("configuration not reloaded: {name}")).await;
+    }
+    assert_eq!(status_of(origin.probe("two@sandbox.test").await).await, 503, "as before");
+
+    std::fs::write(&file, "max_probes = 2\nsmtp_port = 2525\n").unwrap();
+    std::fs::write(&operators, "[[operator]]\nname = \"acme\"\nmx = [\"in.acme.example\"]")
+        .unwrap();
+    origin.signal("-HUP").await;
+    origin.line(r#"these values need a restart: ["smtp_port", "operators_file"]"#).await;
+    let _second = origin.probe("two@sandbox.test").await;
+    is_held.recv().await.unwrap();
+
+    std::fs::write(&file, "max_probes = 2\nlog_level = \"off\"\nsmtp_port = 2525\n").unwrap();
+    origin.signal("-HUP").await;
+    // A probe that is refused is a warning in the log, until the level is off.
+    let mut silent = false;
+    for _ in 0..20 {
+        assert_eq!(status_of(origin.probe("three@sandbox.test").await).await, 503);
+        silent = timeout(Duration::from_millis(500), origin.log.next_line()).await.is_err();
+        if silent {
+            break;
+        }
+    }
+    assert!(silent, "it is still logged");
+}
