@@ -37,8 +37,6 @@ pub enum Reason {
     /// MX hosts exist, and none has an address that may be dialled.
     NoUsableAddress,
     // Our side.
-    /// The owner of the domain asked not to be asked.
-    OptedOut,
     DnsFailure,
     OurLimit,
     /// Nothing that the server said was about the recipient, and nothing about us. An edge reads so what
@@ -49,7 +47,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, for metric labels and for tests that must have seen each.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 25] = [
         Self::Accepted,
         Self::AcceptedCatchAll,
         Self::AcceptedByOperatorPolicy,
@@ -73,7 +71,6 @@ impl Reason {
         Self::NullMx,
         Self::NoMx,
         Self::NoUsableAddress,
-        Self::OptedOut,
         Self::DnsFailure,
         Self::OurLimit,
     ];
@@ -105,7 +102,6 @@ impl Reason {
             Self::NullMx => "null_mx",
             Self::NoMx => "no_mx",
             Self::NoUsableAddress => "no_usable_address",
-            Self::OptedOut => "opted_out",
             Self::DnsFailure => "dns_failure",
             Self::OurLimit => "our_limit",
         }

@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_refusal_is_worth_as_much_as_who_says_no() {
         type Row = (Status, Reason, Stage, Confidence, Deliverability);
-        let rows: [Row; 13] = [
+        let rows: [Row; 12] = [
             (Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt, High, Undeliverable),
             (Status::Refused, Reason::MailboxDisabled, Stage::Rcpt, High, Undeliverable),
             (Status::Refused, Reason::MailboxFull, Stage::Rcpt, High, Undeliverable),
@@ -151,13 +151,6 @@ mod tests {
                 Status::BlockedByProvider,
                 Reason::Unclear,
                 Stage::Rcpt,
-                Confidence::None,
-                Deliverability::Unknown,
-            ),
-            (
-                Status::BlockedByProvider,
-                Reason::OptedOut,
-                Stage::Dns,
                 Confidence::None,
                 Deliverability::Unknown,
             ),

@@ -20,7 +20,11 @@ inside          MX 10 mx.inside
 mx.inside       A  10.0.0.1
 weary           MX 10 mx.weary
 mx.weary        A  127.0.0.31
+everybody       MX 10 mta5.am0.yahoodns.net.
 ";
+
+/// An operator that accepts every recipient, whoever it is.
+const YAHOO_ZONE: &str = "mta5.am0 A 127.0.0.32";
 
 const WEARY: &str = "mx.weary.rcpt-tests.net";
 
@@ -29,7 +33,7 @@ struct World {
     stack: Stack,
     _nsd: Nsd,
     _opensmtpd: OpenSmtpd,
-    _servers: [SmtpServer; 2],
+    _servers: [SmtpServer; 3],
 }
 
 impl World {
@@ -39,12 +43,14 @@ impl World {
     }
 
     async fn start() -> Self {
-        let nsd = Nsd::start(&[("rcpt-tests.net", ZONE)], &["broken-zone.net"]).await.expect("NSD");
+        let zones = [("rcpt-tests.net", ZONE), ("yahoodns.net", YAHOO_ZONE)];
+        let nsd = Nsd::start(&zones, &["broken-zone.net"]).await.expect("NSD");
         let opensmtpd = OpenSmtpd::start().await.expect("OpenSMTPD");
         let smtp_port = port::free();
         let listen = |ip: [u8; 4], port: u16| SmtpServer::start((ip, port).into(), answer);
         let scripted = listen([127, 0, 0, 1], 0).expect("a mail server");
         let weary = listen([127, 0, 0, 31], smtp_port).expect("a mail server");
+        let yahoo = listen([127, 0, 0, 32], smtp_port).expect("a mail server");
         let at = scripted.address();
         let scripted_domains = ["scripted.test", "gmail.com", "gmail.con", "mailinator.com"]
             .map(|domain| format!("{domain}={at}"));
@@ -58,7 +64,7 @@ impl World {
             .origin_env("RCPT_BUDGET_MS", "4000")
             .start()
             .await;
-        Self { stack, _nsd: nsd, _opensmtpd: opensmtpd, _servers: [scripted, weary] }
+        Self { stack, _nsd: nsd, _opensmtpd: opensmtpd, _servers: [scripted, weary, yahoo] }
     }
 
     async fn account() -> Account {
@@ -72,6 +78,7 @@ fn answer(recipient: &str) -> Answer {
     match local_part {
         "no-mail-here" => Answer::reply("556 5.1.10 The domain takes no mail"),
         "nameless" => Answer::reply("550 5.7.25 Your address has no reverse DNS"),
+        "puzzling" => Answer::reply("550 Frobnicated"),
         "confused" => Answer::reply("500 5.5.2 Syntax error"),
         "weary" => Answer::reply("421 4.7.0 Too many connections, closing"),
         "talkative" => Answer::Reply(format!(
@@ -108,10 +115,11 @@ fn silence() -> Value {
 /// mailbox refuses one that does not exist, unless it takes everything.
 fn assessed(status: &Value, reason: &Value) -> [Value; 2] {
     let [confidence, verdict] = match (status.as_str(), status.as_bool()) {
-        (_, Some(true)) if reason == "accepted_catch_all" => ["low", "risky"],
+        (_, Some(true)) if reason != "accepted" => ["low", "risky"],
         (_, Some(true)) => ["high", "deliverable"],
-        (_, Some(false)) | (Some("domain_not_found"), _) => ["high", "undeliverable"],
-        (Some("no_mx_records"), _) if reason == "null_mx" => ["high", "undeliverable"],
+        (_, Some(false)) | (Some("domain_not_found" | "no_mx_records"), _) => {
+            ["high", "undeliverable"]
+        }
         _ => ["none", "unknown"],
     };
     [confidence, verdict].map(Value::from)
@@ -140,25 +148,35 @@ fn with(mut told: Told, member: &str, value: Value) -> Told {
     told
 }
 
-/// Address, status, and what is told. A word of the server that is the local part reads as an address.
+/// A refusal without an enhanced code.
+fn unenhanced(reason: &str, code: u16, text: &str) -> Told {
+    with(replied(reason, code, "", text), "enhanced_code", Value::Null)
+}
+
+fn at_yahoo() -> Told {
+    let told = replied("accepted_by_operator_policy", 250, "2.1.5", "Ok");
+    with(with(told, "mx_host", json!("mta5.am0.yahoodns.net")), "operator", json!("yahoo"))
+}
+
+/// Address, status, and what is told.
 #[rustfmt::skip]
 fn cases() -> Vec<(&'static str, Value, Told)> {
     let (yes, no, local) = (json!(true), json!(false), Some("127.0.0.1"));
     let (blocked, error) = (json!("blocked_by_provider"), json!("smtp_connect_error"));
     let fatal = json!("fatal_exception");
-    let greylisted = replied("greylisted", 451, "4.7.1", "[address] please try again in 300 seconds");
+    let greylisted = replied("greylisted", 451, "4.7.1", "Greylisted, please try again in 300 seconds");
     let weary = replied("rate_limited", 421, "4.7.0", "Too many connections, closing");
     vec![
         ("accepts@sandbox.test", yes.clone(), spoken("accepted", 250, "2.1.5", "Ok", "no")),
-        ("anyone@catchall.sandbox.test", yes, spoken("accepted_catch_all", 250, "2.1.5", "Ok", "yes")),
+        ("anyone@catchall.sandbox.test", yes.clone(), spoken("accepted_catch_all", 250, "2.1.5", "Ok", "yes")),
         ("rejects@sandbox.test", no.clone(), spoken("no_such_mailbox", 550, "5.1.1", "No such user here", "no")),
         ("no-mail-here@scripted.test", no.clone(), replied("domain_refuses_mail", 556, "5.1.10", "The domain takes no mail")),
-        ("disabled@sandbox.test", no.clone(), spoken("mailbox_disabled", 550, "5.2.1", "This mailbox is [address]", "no")),
-        ("full@sandbox.test", no, spoken("mailbox_full", 552, "5.2.2", "The mailbox is over its quota", "no")),
-        ("blocked@sandbox.test", blocked.clone(), replied("blocked", 550, "5.7.1", "Your IP address is on our blocklist: [address]")),
+        ("disabled@sandbox.test", no.clone(), replied("mailbox_disabled", 550, "5.2.1", "This mailbox is disabled")),
+        ("full@sandbox.test", no, replied("mailbox_full", 552, "5.2.2", "The mailbox is over its quota")),
+        ("blocked@sandbox.test", blocked.clone(), replied("blocked", 550, "5.7.1", "Your IP address is on our blocklist: blocked")),
         ("ratelimited@sandbox.test", blocked.clone(), replied("rate_limited", 450, "4.2.1", "Too many messages, slow down")),
         ("nameless@scripted.test", blocked.clone(), replied("reverse_dns_required", 550, "5.7.25", "Your address has no reverse DNS")),
-        ("relay@sandbox.test", blocked.clone(), replied("relay_denied", 554, "5.7.1", "[address] access denied")),
+        ("relay@sandbox.test", blocked.clone(), replied("relay_denied", 554, "5.7.1", "Relay access denied")),
         ("greylisted@sandbox.test", blocked.clone(), with(greylisted, "retry_after", json!(300))),
         ("unavailable@sandbox.test", error.clone(), replied("server_unavailable", 451, "4.3.0", "Temporary lookup failure")),
         ("confused@scripted.test", error.clone(), replied("protocol_error", 500, "5.5.2", "Syntax error")),
@@ -171,6 +189,8 @@ fn cases() -> Vec<(&'static str, Value, Told)> {
         ("x@bare.rcpt-tests.net", json!("no_mx_records"), unanswered("no_mx", "dns", None, None)),
         ("x@inside.rcpt-tests.net", error, unanswered("no_usable_address", "dns", Some("mx.inside.rcpt-tests.net"), None)),
         ("x@broken-zone.net", fatal.clone(), unanswered("dns_failure", "dns", None, None)),
+        ("puzzling@scripted.test", blocked.clone(), unenhanced("unclear", 550, "Frobnicated")),
+        ("ann@everybody.rcpt-tests.net", yes.clone(), at_yahoo()),
         // A 421 keeps us away from the host: the address after it is not asked about.
         ("weary@weary.rcpt-tests.net", blocked, with(weary, "mx_host", json!(WEARY))),
         ("ann@weary.rcpt-tests.net", fatal, unanswered("our_limit", "connect", Some(WEARY), None)),

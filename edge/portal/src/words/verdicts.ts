@@ -34,8 +34,6 @@ export function explain(result: ValidationResult): Explanation {
         `The mail server of ${domain} didn’t respond in time. The address may be fine.`,
       );
     case "blocked_by_provider":
-      if (result.details?.reason === "opted_out")
-        return unknown("Unknown: the domain has opted out", "No mail server was asked.");
       return unknown(
         "Unknown: the mail server declined to answer",
         `The mail server of ${domain} turned us away. That says nothing about the address.`,
@@ -108,7 +106,6 @@ export const REASONS: Readonly<Record<string, string>> = {
   null_mx: "The domain declares that it never accepts mail (null MX).",
   no_mx: "The domain names no mail server, and no host of its own name accepts mail.",
   no_usable_address: "The domain’s mail servers have no address that can be reached from the internet.",
-  opted_out: "The owner of the domain asked us not to check its addresses.",
   dns_failure: "The domain’s name servers gave no usable response.",
   our_limit: "We had no free connection to this server just now.",
 };
