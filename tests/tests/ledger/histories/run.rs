@@ -33,6 +33,8 @@ pub struct Player<'a> {
     /// Checks in flight, with their addresses, and how many there have been.
     held: VecDeque<Held>,
     checks: u64,
+    /// Whether these credentials were refused: the Worker remembers that for ten seconds.
+    refused: bool,
 }
 
 pub type Answer = Result<(u16, Value)>;
@@ -56,6 +58,7 @@ impl<'a> Player<'a> {
             seen: BTreeMap::new(),
             held: VecDeque::new(),
             checks: 0,
+            refused: false,
         })
     }
 
@@ -117,14 +120,30 @@ impl<'a> Player<'a> {
     async fn plan_change(&mut self, which: u8) -> Result<()> {
         let (plan, allowance) = PLANS[usize::from(which) % PLANS.len()];
         self.model.allowance = allowance;
-        self.sql(&format!("UPDATE accounts SET plan = '{plan}' WHERE id = ?")).await
+        self.sql(&format!("UPDATE accounts SET plan = '{plan}' WHERE id = ?")).await?;
+        self.renew_credentials().await
     }
 
     async fn grant(&mut self, count: u8) -> Result<()> {
         self.model.welcome_left += u64::from(count);
         self.granted += u64::from(count);
         let grant = format!("UPDATE accounts SET welcome_left = welcome_left + {count}");
-        self.sql(&format!("{grant} WHERE id = ?")).await
+        self.sql(&format!("{grant} WHERE id = ?")).await?;
+        self.renew_credentials().await
+    }
+
+    /// What the Worker remembers of a refusal, it remembers of a key or a session. The history goes on with
+    /// others once the refusal may be over.
+    async fn renew_credentials(&mut self) -> Result<()> {
+        if self.refused {
+            let Account { anonymous, email, password, .. } = &self.account;
+            let reply = self.account.rotate_api_key().await;
+            ensure!(reply.status == 200, "no new key: {}", reply.body);
+            let reply = anonymous.login(email, password).await;
+            self.account = Account::from_credentials(anonymous, password, &reply);
+            self.refused = false;
+        }
+        Ok(())
     }
 
     async fn burst(&mut self, count: u8) -> Result<()> {
@@ -139,6 +158,7 @@ impl<'a> Player<'a> {
         while let Some(reply) = checks.join_next().await {
             statuses.push(reply??.0);
         }
+        self.refused |= statuses.contains(&429);
         let answered = statuses.iter().filter(|status| **status == 200).count();
         self.counted += answered as u64;
         let expected = (0..count).filter(|_| self.model.answer()).count();
@@ -155,11 +175,15 @@ impl<'a> Player<'a> {
         if !self.model.begin(self.checks) {
             let (status, body) = self.check(&address).await?;
             ensure!(status == 429, "{status} {body} instead of 429");
+            self.refused = true;
             return Ok(());
         }
         let request = self.request(&address, false);
-        let check = tokio::spawn(async move { answer(request).await });
-        self.world.origin.wait_for_probe(&address).await;
+        let mut check = tokio::spawn(async move { answer(request).await });
+        tokio::select! {
+            () = self.world.origin.wait_for_probe(&address) => {}
+            answer = &mut check => bail!("{:?} before the origin was asked", answer??),
+        }
         self.held.push_back((self.checks, address, check));
         Ok(())
     }
@@ -205,7 +229,7 @@ impl<'a> Player<'a> {
         self.sql(older).await?;
         self.model.today += 1;
         self.first_day -= 1;
-        Ok(())
+        self.renew_credentials().await
     }
 
     async fn rotate(&mut self) -> Result<()> {
@@ -214,12 +238,15 @@ impl<'a> Player<'a> {
         let old = std::mem::replace(&mut self.account.api_key, key);
         let request = self.post(POPULAR).header("x-api-key", old);
         let (status, body) = answer(request).await?;
-        ensure!(status == 401, "the old key: {status} {body}");
+        // A key that was refused before it was replaced may still be refused from memory, as it was.
+        let is_dead = status == 401 || (status == 429 && self.refused);
+        ensure!(is_dead, "the old key: {status} {body}");
         Ok(())
     }
 
     /// An answer that does not count, or 429 where there is no unit left to ask with.
-    fn expect_uncounted(&self, (status, body): &(u16, Value), expected: u16) -> Result<()> {
+    fn expect_uncounted(&mut self, (status, body): &(u16, Value), expected: u16) -> Result<()> {
+        self.refused |= *status == 429;
         let expected = if self.model.next_source().is_some() { expected } else { 429 };
         ensure!(*status == expected, "{status} {body} instead of {expected}");
         Ok(())
@@ -227,6 +254,7 @@ impl<'a> Player<'a> {
 
     fn expect_counted(&mut self, (status, body): (u16, Value), verdict: Value) -> Result<()> {
         self.counted += u64::from(status == 200);
+        self.refused |= status == 429;
         let expected = if self.model.answer() { 200 } else { 429 };
         ensure!(status == expected, "{status} {body} instead of {expected}");
         ensure!(status != 200 || body["status"] == verdict, "{body} instead of {verdict}");

@@ -33,10 +33,11 @@ impl World {
             .var("LEASE_TTL_SECONDS", "300")
             .var("UPSTREAM_BUDGET_MS", "60000");
         let edge = edge.start().await?;
+        // How many may be in flight is another question.
         for (name, daily) in PLANS {
             let sql =
-                "INSERT OR IGNORE INTO plans (name, daily_checks, daily_scans, welcome_checks)
-                       VALUES (?, ?, 0, 0)";
+                "INSERT OR IGNORE INTO plans (name, daily_checks, daily_scans, welcome_checks, max_in_flight)
+                       VALUES (?, ?, 0, 0, 1000)";
             edge.sql(sql, &[name.into(), daily.unwrap_or(0).into()]).await;
         }
         let warm = edge.account().await;
