@@ -1,0 +1,49 @@
+//! What an error looks like, to the caller and to the log.
+
+use axum::{http::header, response::IntoResponse as _};
+use chrono::DateTime;
+use serde_json::json;
+
+use super::{Error, cause, outcome};
+
+fn body(error: &Error) -> serde_json::Value {
+    serde_json::to_value(&error.body).unwrap()
+}
+
+#[test]
+fn validation_gives_its_400_and_401_a_shape_of_their_own() {
+    let detail = "Invalid API key.";
+    let plain = Error::invalid_api_key();
+    assert_eq!(body(&plain), json!({"detail": detail, "code": "invalid_api_key"}));
+    assert_eq!(body(&plain.of_validation()), json!({"detail": {"error": detail}}));
+    assert!(body(&Error::upstream("x").of_validation())["detail"].is_string());
+}
+
+#[test]
+fn a_used_up_allowance_names_limit_and_reset() {
+    let reset = DateTime::from_timestamp(1_795_219_200, 0).unwrap();
+    let response = Error::email_checks_used_up(reset, 7).into_response();
+    assert_eq!((response.status().as_u16(), outcome(&response)), (429, Some("used_up")));
+    assert_eq!(response.headers()[header::RETRY_AFTER], "7");
+    let detail = &body(&Error::email_checks_used_up(reset, 7))["detail"];
+    assert_eq!(detail["limit"], "email check");
+    assert_eq!(detail["resets_at"], "2026-11-21T00:00:00Z");
+    assert!(detail["error"].as_str().unwrap().contains("2026-11-21T00:00:00Z"));
+}
+
+#[test]
+fn too_many_checks_in_flight_may_be_tried_again_in_a_second() {
+    let error = Error::too_many_in_flight(1_795_219_199);
+    let shown = body(&error);
+    assert_eq!(shown["code"], "too_many_in_flight");
+    assert_eq!(shown["detail"]["limit"], "email check");
+    assert_eq!(shown["detail"]["resets_at"], "2026-11-21T00:00:00Z");
+    assert_eq!(error.into_response().headers()[header::RETRY_AFTER], "1");
+}
+
+#[test]
+fn a_cause_goes_to_the_log_and_not_to_the_caller() {
+    let error = Error::unavailable("database: secret detail");
+    assert!(!body(&error).to_string().contains("secret"));
+    assert_eq!(cause(&error.into_response()), Some("database: secret detail"));
+}
