@@ -187,14 +187,21 @@ impl Process {
 
     /// The process id of a program of this name that the process has started, or is.
     pub fn member(&self, name: &str) -> Option<u32> {
+        self.find_member(|comm, _| comm == name)
+    }
+
+    /// The id of a process of the group whose name and state (one letter) pass `is_wanted`.
+    fn find_member(&self, is_wanted: impl Fn(&str, &str) -> bool) -> Option<u32> {
         let group = self.group().to_string();
         fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
             let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
             // `pid (name) state parent group …`, proc_pid_stat(5).
             let (pid, rest) = stat.split_once(" (")?;
             let (comm, rest) = rest.rsplit_once(") ")?;
-            let is_member = comm == name && rest.split(' ').nth(2) == Some(group.as_str());
-            is_member.then(|| pid.parse().ok())?
+            let mut fields = rest.split(' ');
+            let state = fields.next()?;
+            let is_member = fields.nth(1) == Some(group.as_str());
+            (is_member && is_wanted(comm, state)).then(|| pid.parse().ok())?
         })
     }
 
@@ -239,6 +246,13 @@ impl Drop for Process {
             waited += POLL;
         }
         self.signal_group(Signal::SIGKILL);
+        // A killed process runs on until the kernel comes to it. A zombie has ended.
+        let deadline = std::time::Instant::now() + patience;
+        while self.find_member(|_, state| state != "Z").is_some()
+            && std::time::Instant::now() < deadline
+        {
+            thread::sleep(POLL);
+        }
         let _ = self.leash.try_wait();
     }
 }
