@@ -55,13 +55,13 @@ export RCPT_ORIGIN_BIN ?= $(CURDIR)/target/debug/origin
 # All targets each time: alone, one would need its crates with other features, and compile them again.
 CARGO_TEST := cargo test --locked --workspace
 # The folders of end-to-end tests, each a part that ONLY may name.
-PARTS := account edge ledger origin harness programs
+PARTS := account edge ledger scans origin harness programs
 # Tests that need no Worker, no mail server and no browser.
 UNIT := --lib --bins $(patsubst origin/tests/%.rs,--test %,$(wildcard origin/tests/*.rs))
 
 .PHONY: test
 ifeq ($(ONLY),)
-test: setup worker ## every test; ONLY=unit, account, edge, ledger, origin, harness, programs, portal, or a test's name
+test: setup worker ## every test; ONLY=unit, account, edge, ledger, scans, origin, harness, programs, portal, or a test's name
 	$(CARGO_TEST) --no-fail-fast
 	npm run --silent test:portal
 	@# Last: it reads what all of them have logged.
@@ -89,7 +89,7 @@ unit: ## the tests that need no Worker, no mail server and no browser; nothing i
 .PHONY: proof
 proof: setup worker ## the long proofs, which `make test` runs in a short form
 	PROOF=1 $(CARGO_TEST) --no-fail-fast -- --nocapture \
-		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly
+		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly that_is_killed
 
 .PHONY: bench
 bench: worker ## measured figures as a table, and as target/bench/*.json

@@ -1,4 +1,6 @@
-//! What the scheduled handler emails: notices, and confirmation links that an operator has asked for.
+//! What happens without a request: the emails of the scheduled handler (notices, and confirmation links that an
+//! operator has asked for), and the scans.
 
 pub mod notices;
 pub mod requested;
+pub mod scans;

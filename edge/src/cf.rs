@@ -1,6 +1,7 @@
 //! The floor: the runtime's bindings behind plain types. Their futures are `Send`, so that the rooms
 //! above stay plain axum.
 
+pub mod at_once;
 pub mod clock;
 pub mod database;
 pub mod deferred;
@@ -9,7 +10,9 @@ pub mod log;
 pub mod mailer;
 pub mod meter;
 pub mod origin;
+pub mod origin_batch;
 mod origin_health;
+pub mod queue;
 pub mod recent;
 mod rendezvous;
 pub mod shield;

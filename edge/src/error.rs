@@ -1,6 +1,7 @@
 //! The one error type: what the caller is told, and what the log is told beside it.
 
 mod challenge;
+mod scans;
 
 use std::borrow::Cow;
 
@@ -104,7 +105,6 @@ pub struct LimitDetail {
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub enum LimitName {
     #[serde(rename = "scan")]
-    #[expect(dead_code, reason = "part of the described interface; scans are not built yet")]
     Scan,
     #[serde(rename = "email check")]
     EmailCheck,
@@ -267,7 +267,7 @@ impl Error {
             "The daily email check limit is reached and no welcome checks are left. It resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
-        Self::limit(error, resets_at, None).after(retry_after)
+        Self::limit(LimitName::EmailCheck, error, resets_at, None).after(retry_after)
     }
 
     /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
@@ -280,11 +280,16 @@ impl Error {
             "Too many email checks of this account are in flight. Wait for one to end; try again at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
-        Self::limit(error, resets_at, Some("too_many_in_flight")).after(1)
+        Self::limit(LimitName::EmailCheck, error, resets_at, Some("too_many_in_flight")).after(1)
     }
 
-    fn limit(error: String, resets_at: DateTime<Utc>, code: Option<&'static str>) -> Self {
-        let detail = LimitDetail { error, limit: LimitName::EmailCheck, resets_at };
+    fn limit(
+        limit: LimitName,
+        error: String,
+        resets_at: DateTime<Utc>,
+        code: Option<&'static str>,
+    ) -> Self {
+        let detail = LimitDetail { error, limit, resets_at };
         Self {
             status: StatusCode::TOO_MANY_REQUESTS,
             body: Body::Limit(LimitError { detail, code }),

@@ -20,6 +20,9 @@ mod passwords;
 mod profile;
 mod quota;
 mod registration;
+mod scan_parts;
+mod scan_results;
+mod scans;
 mod sessions;
 mod two_factor;
 mod validate_email;
@@ -61,6 +64,13 @@ operations! {
     account::show,
     account::delete,
     quota::report,
+    scans::create,
+    scans::list,
+    scans::show,
+    scans::cancel,
+    scans::delete,
+    scan_parts::put,
+    scan_results::read,
     health::live,
     health::ready,
     health::openapi,

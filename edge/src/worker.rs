@@ -5,14 +5,21 @@ mod http;
 mod isolate;
 
 use worker::{
-    Context, Env, ScheduleContext, ScheduledEvent, event,
+    Context, Env, MessageBatch, MessageExt as _, QueueRetryOptionsBuilder, ScheduleContext,
+    ScheduledEvent, event,
     web_sys::{Request, Response},
 };
 
 use crate::{
     app::App,
-    background::{notices, requested},
-    cf::{clock, log},
+    background::{
+        notices, requested,
+        scans::{
+            closing,
+            consumer::{Done, consume},
+        },
+    },
+    cf::{at_once::join_all, clock, log},
     store,
 };
 
@@ -34,6 +41,9 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
     if let Err(error) = requested::send(&isolate.app).await {
         log::failure("requested confirmations", &error);
     }
+    if let Err(error) = closing::run(&isolate.app).await {
+        log::failure("closing of scans", &error);
+    }
     for (table, error) in store::housekeeping::run(&isolate.app.database, clock::now()).await {
         log::failure(&format!("housekeeping of {table}"), &error);
     }
@@ -42,4 +52,26 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
     for (column, error) in failures.await {
         log::failure(&format!("rekeying of {column}"), &error);
     }
+}
+
+/// Works on the messages of a batch, all at the same time: most of that is waiting for mail servers. An error
+/// from here would deliver the whole batch again.
+#[event(queue)]
+async fn queue(batch: MessageBatch<String>, env: Env, _context: Context) -> worker::Result<()> {
+    let Ok(isolate) = isolate::of(&env) else {
+        batch.retry_all();
+        return Ok(());
+    };
+    let messages = batch.raw_iter().map(async |message| {
+        let text = message.body().as_string();
+        match consume(&isolate.app, text.as_deref()).await {
+            Done::Acknowledge => message.ack(),
+            Done::Retry(after) => {
+                let options = QueueRetryOptionsBuilder::new().with_delay_seconds(after).build();
+                message.retry_with_options(&options);
+            }
+        }
+    });
+    join_all(messages).await;
+    Ok(())
 }

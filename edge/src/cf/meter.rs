@@ -31,6 +31,7 @@ pub struct Meter {
     cache: Gauge,
     kv: Gauge,
     origin: Gauge,
+    queue: Gauge,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +48,7 @@ pub enum Part {
     Cache,
     Kv,
     Origin,
+    Queue,
 }
 
 /// The expenses as the log line shows them: round trips, and milliseconds of the Worker's clock.
@@ -61,6 +63,15 @@ pub struct Expenses {
     pub kv_ms: u32,
     pub origin_calls: u32,
     pub origin_ms: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub queue_calls: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub queue_ms: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Meter {
@@ -70,6 +81,7 @@ impl Meter {
         let (cache_calls, cache_ms) = of(&self.cache);
         let (kv_calls, kv_ms) = of(&self.kv);
         let (origin_calls, origin_ms) = of(&self.origin);
+        let (queue_calls, queue_ms) = of(&self.queue);
         let d1_statements = self.d1_statements.load(Relaxed);
         Expenses {
             d1_trips,
@@ -81,6 +93,8 @@ impl Meter {
             kv_ms,
             origin_calls,
             origin_ms,
+            queue_calls,
+            queue_ms,
         }
     }
 
@@ -94,6 +108,7 @@ impl Meter {
             Part::Cache => &self.cache,
             Part::Kv => &self.kv,
             Part::Origin => &self.origin,
+            Part::Queue => &self.queue,
         };
         gauge.calls.fetch_add(1, Relaxed);
         gauge.ms.fetch_add(u32::try_from(ms).unwrap_or(u32::MAX), Relaxed);

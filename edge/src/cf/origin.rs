@@ -35,6 +35,14 @@ impl Origins {
         Self { urls: urls.to_vec(), tickets: tickets.clone(), health }
     }
 
+    pub(super) fn urls(&self) -> &[String] {
+        &self.urls
+    }
+
+    pub(super) const fn tickets(&self) -> &KeyRing {
+        &self.tickets
+    }
+
     /// Asks the origins in their order for this domain until one gives a verdict or the deadline
     /// (milliseconds of the Worker's clock) is over. Origins that were found hung a short while ago
     /// come last.
@@ -137,7 +145,7 @@ async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
 
 /// One request to one origin. The error says what to log; the origin's own text stays out of it.
 async fn ask(origin: &str, ticket: &str, body: &str, timeout_ms: u32) -> Result<Verdict, String> {
-    let request = request(origin, ticket, body).map_err(|error| error.to_string())?;
+    let request = request(origin, "/v1/probe", ticket, body).map_err(|error| error.to_string())?;
     let mut response = Fetch::Request(request)
         .send_with_signal(&timeout(timeout_ms))
         .await
@@ -151,15 +159,20 @@ async fn ask(origin: &str, ticket: &str, body: &str, timeout_ms: u32) -> Result<
     }
 }
 
-fn request(origin: &str, ticket: &str, body: &str) -> worker::Result<Request> {
+pub(super) fn request(
+    origin: &str,
+    path: &str,
+    ticket: &str,
+    body: &str,
+) -> worker::Result<Request> {
     let headers = Headers::new();
     headers.set("Authorization", &format!("Bearer {ticket}"))?;
     headers.set("Content-Type", "application/json")?;
     let mut init = RequestInit::new();
     init.with_method(Method::Post).with_headers(headers).with_body(Some(body.into()));
-    Request::new_with_init(&format!("{origin}/v1/probe"), &init)
+    Request::new_with_init(&format!("{origin}{path}"), &init)
 }
 
-fn timeout(milliseconds: u32) -> AbortSignal {
+pub(super) fn timeout(milliseconds: u32) -> AbortSignal {
     AbortSignal::from(web_sys::AbortSignal::timeout_with_u32(milliseconds))
 }

@@ -63,7 +63,8 @@ impl Description {
         }
         let responses = &mut self.operation.responses.responses;
         for (status, description) in common {
-            responses.insert(status.to_owned(), RefOr::T(plain_error(description)));
+            let usual = || RefOr::T(plain_error(description));
+            responses.entry(status.to_owned()).or_insert_with(usual);
         }
         for (status, response) in responses {
             let RefOr::T(response) = response else { continue };
@@ -117,7 +118,7 @@ fn document() -> OpenApi {
         .info(info)
         .paths(paths)
         .components(Some(components))
-        .tags(Some(["Validation", "Account", "Two-factor", "Quota", HEALTH].map(Tag::new)))
+        .tags(Some(["Validation", "Scans", "Account", "Two-factor", "Quota", HEALTH].map(Tag::new)))
         .build()
 }
 

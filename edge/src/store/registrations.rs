@@ -55,8 +55,10 @@ const PREVIOUS: &str =
 
 // What a deleted account of this address had used stays used.
 const REGISTER: &str = "
-    INSERT INTO accounts (id, address_hash, email, password_hash, created_at, day, daily_charged)
-    SELECT ?1, ?2, ?3, ?4, ?5, coalesce(t.day, 0), coalesce(t.used, 0)
+    INSERT INTO accounts (id, address_hash, email, password_hash, created_at, day, daily_charged,
+      scans_day, scans_charged)
+    SELECT ?1, ?2, ?3, ?4, ?5, coalesce(t.day, 0), coalesce(t.used, 0), coalesce(t.day, 0),
+      coalesce(t.scans_used, 0)
     FROM (SELECT 1) LEFT JOIN tombstones t ON t.address_hash = ?2 WHERE true
     ON CONFLICT (address_hash) DO UPDATE
       SET email = excluded.email, password_hash = excluded.password_hash

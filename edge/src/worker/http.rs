@@ -44,7 +44,7 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
 }
 
 /// The headers of a request that anything in the edge reads; the router knows no others.
-const READ: [HeaderName; 9] = [
+const READ: [HeaderName; 10] = [
     HeaderName::from_static(API_KEY_HEADER),
     header::AUTHORIZATION,
     header::CONTENT_LENGTH,
@@ -55,6 +55,8 @@ const READ: [HeaderName; 9] = [
     HeaderName::from_static(client_network::HEADER),
     HeaderName::from_static(device::COUNTRY_HEADER),
     header::USER_AGENT,
+    // Results of a scan come in three forms.
+    header::ACCEPT,
 ];
 
 fn headers(from: &web_sys::Headers) -> HeaderMap {

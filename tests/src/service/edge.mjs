@@ -7,7 +7,8 @@
 //              client leaves, nor the router of static assets
 //   control    port of the control channel: POST /sql {sql, params}, or a list of them to run as one
 //              transaction, answers the rows of the last; POST /scheduled runs the scheduled handler, or that
-//              of ?variant=N
+//              of ?variant=N; POST /queue [text] hands these messages to the consumer, and answers what it
+//              told the queue of them
 //   state      folder of D1, KV and the Cache API, as wrangler's --persist-to; kept across restarts
 //   vars       vars and secrets, over those of wrangler.toml
 //   shielded   false: the rate limit bindings let everything through
@@ -43,7 +44,7 @@ const ratelimits = Object.fromEntries(
 const CONTROL = `export default {
   async fetch(request, { ${config.database.binding}: database, SCHEDULED: scheduled }) {
     try {
-      if (new URL(request.url).pathname === "/scheduled") return scheduled.fetch(request);
+      if (["/scheduled", "/queue"].includes(new URL(request.url).pathname)) return scheduled.fetch(request);
       const statements = [await request.json()].flat();
       const bound = statements.map(({ sql, params }) => database.prepare(sql).bind(...(params ?? [])));
       const results = await database.batch(bound);
@@ -117,10 +118,18 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
 
 // A service binding would reach the router of the static assets, which has no such handler.
 async function runScheduled(request) {
+  if (new URL(request.url).pathname === "/queue") return deliver(await request.json());
   const variant = new URL(request.url).searchParams.get("variant");
   const worker = await miniflare.getWorker(variant ? `variant-${variant}` : config.name);
   const { outcome } = await worker.scheduled({ cron: config.cron });
   return new Response(outcome);
+}
+
+// Hands texts to the consumer as one batch of messages, whatever is in the queue.
+async function deliver(texts) {
+  const worker = await miniflare.getWorker(config.name);
+  const messages = texts.map((body, index) => ({ id: `${index}`, timestamp: new Date(), attempts: 1, body }));
+  return Response.json(await worker.queue(config.queue, messages));
 }
 
 // Every module worker-build wrote, the entry first.
@@ -160,7 +169,8 @@ function beside({ script, port }) {
 
 function variant({ port, vars }, index) {
   // Its socket would lead through the router of static assets.
-  const { assets: _, ...rest } = bindings;
+  // A queue has one consumer.
+  const { assets: _, queueConsumers: __, ...rest } = bindings;
   return {
     ...rest,
     name: `variant-${index}`,

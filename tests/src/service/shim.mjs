@@ -1,12 +1,13 @@
 // The shipped Worker, untouched, behind bindings that a test counts, delays and fails. Only edge.mjs
 // loads this, and only for a test that asks for it.
 //
-// POST /v1/__shim {faults: [{part, statements, skip, times, delayMs, error, late}], reset} answers the
-// counts so far, the URLs that the cache was asked to keep, and the mails handed over with their headers,
-// which miniflare does not show. `part` is
-// d1, kv or cache; `statements` names what a round trip to D1 does, one verb and table for each of its
+// POST /v1/__shim {faults: [{part, statements, skip, times, delayMs, error, late, swallow}], reset} answers the
+// counts so far, the URLs that the cache was asked to keep, the messages sent to the queue, and the mails
+// handed over with their headers, which miniflare does not show. `part` is
+// d1, kv, cache or queue; `statements` names what a round trip to D1 does, one verb and table for each of its
 // statements ("update accounts"), in any order; none: every round trip. The fault passes over `skip` calls
-// and strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does.
+// and strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does;
+// one with `swallow` is said to have had its effect, and has none.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import Worker from "./index.js";
 
@@ -17,6 +18,9 @@ const none = () => ({
   kv_writes: 0,
   cache_reads: 0,
   cache_writes: 0,
+  queue_sends: 0,
+  queue_messages: 0,
+  messages: [],
   cache_urls: [],
   mails: [],
 });
@@ -31,6 +35,7 @@ async function through(part, statements, call) {
   if (strikes) fault.times -= 1;
   else if (fault) fault.skip -= 1;
   if (strikes && fault.delayMs) await scheduler.wait(fault.delayMs);
+  if (strikes && fault.swallow) return undefined;
   if (strikes && fault.error && !fault.late) throw new Error(fault.error);
   const result = await call();
   if (strikes && fault.error) throw new Error(fault.error);
@@ -118,6 +123,21 @@ class KvNamespace {
   }
 }
 
+class WorkerQueue {
+  constructor(real) {
+    this.real = real;
+  }
+  sendBatch(messages, options) {
+    counts.queue_sends += 1;
+    counts.queue_messages += messages.length;
+    counts.messages.push(...messages.map(({ body }) => body));
+    return through("queue", [], () => this.real.sendBatch(messages, options));
+  }
+  send() {
+    throw new Error("not counted");
+  }
+}
+
 class SendEmail {
   constructor(real) {
     this.real = real;
@@ -151,13 +171,20 @@ export default class extends WorkerEntrypoint {
       if (told.faults) faults = told.faults;
       return answer;
     }
-    const { DB, VERDICTS, MAIL } = this.env;
+    return this.worker().fetch(request);
+  }
+  queue(batch) {
+    return this.worker().queue(batch);
+  }
+  worker() {
+    const { DB, VERDICTS, MAIL, SCANS } = this.env;
     shimmed ??= {
       ...this.env,
       DB: new D1Database(DB),
       VERDICTS: new KvNamespace(VERDICTS),
       MAIL: new SendEmail(MAIL),
+      SCANS: new WorkerQueue(SCANS),
     };
-    return new Worker(this.ctx, shimmed).fetch(request);
+    return new Worker(this.ctx, shimmed);
   }
 }
