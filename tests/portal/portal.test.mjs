@@ -9,6 +9,7 @@ import * as keyboard from "./suites/keyboard.mjs";
 import * as overview from "./suites/overview.mjs";
 import * as pages from "./suites/pages.mjs";
 import * as registration from "./suites/registration.mjs";
+import * as scans from "./suites/scans.mjs";
 import * as settings from "./suites/settings.mjs";
 import * as signIn from "./suites/sign-in.mjs";
 import * as twoFactor from "./suites/two-factor.mjs";
@@ -25,6 +26,7 @@ describe("the portal", () => {
     registration,
     signIn,
     overview,
+    scans,
     apiKey,
     settings,
     twoFactor,

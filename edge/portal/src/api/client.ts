@@ -30,13 +30,14 @@ export type Caller = "anyone" | "session" | { apiKey: string };
  * Calls one operation of the API, typed by its description.
  *
  * @throws {Problem} for anything but success. When the service no longer knows the session that was sent, the
- * session ends here.
+ * session ends here. `at` is the path with its parameters filled in, for those that have any.
  */
 export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   method: M,
   path: P,
   caller: Caller,
   body?: BodyOf<paths[P][M]>,
+  at: string = path,
 ): Promise<ResultOf<paths[P][M]>> {
   const token = caller === "session" ? session.current()?.token : undefined;
   if (caller === "session" && token === undefined) throw sessionOver();
@@ -45,7 +46,7 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   if (typeof caller === "object") headers["X-API-Key"] = caller.apiKey;
   if (body !== undefined) headers["Content-Type"] = "application/json";
 
-  const { response, json } = await exchange(path, {
+  const { response, json } = await exchange(at, {
     method: method.toUpperCase(),
     headers,
     body: body === undefined ? null : JSON.stringify(body),

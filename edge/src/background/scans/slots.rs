@@ -94,7 +94,7 @@ mod tests {
         let many: Vec<_> = (0..1000).map(|n| format!("p{n}@d{}.example", n % 7)).collect();
         let slots = cut(&many).slots;
         assert_eq!(slots.len(), 1000 / MOST_ADDRESSES);
-        let domain = "x".repeat(60);
+        let domain = "x".repeat(55);
         let long: Vec<_> =
             (0..1000).map(|n| format!("{n:064}@{domain}.{domain}.{domain}.example")).collect();
         let slots = cut(&long).slots;
