@@ -247,10 +247,8 @@ impl Drop for Process {
         }
         self.signal_group(Signal::SIGKILL);
         // A killed process runs on until the kernel comes to it. A zombie has ended.
-        let deadline = std::time::Instant::now() + patience;
-        while self.find_member(|_, state| state != "Z").is_some()
-            && std::time::Instant::now() < deadline
-        {
+        let deadline = Instant::now() + patience;
+        while self.find_member(|_, state| state != "Z").is_some() && Instant::now() < deadline {
             thread::sleep(POLL);
         }
         let _ = self.leash.try_wait();
