@@ -1,7 +1,7 @@
 //! Asks the origins about many addresses in one request each.
 
 use futures_util::StreamExt as _;
-use rcpt_shared::{Address, BatchRequest, Ticket, Verdict};
+use rcpt_shared::{Address, BatchRequest, Tenant, Ticket, Verdict};
 use serde::Deserialize;
 use worker::{ByteStream, Fetch, send::IntoSendFuture as _};
 
@@ -41,7 +41,7 @@ enum Answer {
 
 impl Origins {
     /// Asks about all addresses, each at the first origin of its domain that answers. There is an outcome
-    /// for every address, in the order of `addresses`. With `urgent`, an origin that has no room is passed
+    /// for every address, in the order of `addresses`. `tenant` is on whose behalf. With `urgent`, an origin that has no room is passed
     /// over too.
     ///
     /// # Errors
@@ -51,6 +51,7 @@ impl Origins {
         addresses: &[Address],
         details: bool,
         request_id: &str,
+        tenant: Tenant<'_>,
         urgent: bool,
     ) -> Result<Vec<Outcome>, Error> {
         let mut outcomes = vec![None; addresses.len()];
@@ -64,7 +65,7 @@ impl Origins {
             open = Vec::new();
             let asked = groups.iter().map(|(url, indexes)| async move {
                 let list = indexes.iter().filter_map(|index| addresses.get(*index)).cloned();
-                self.ask_batch(url, list.collect(), details, request_id).await
+                self.ask_batch(url, list.collect(), details, request_id, tenant).await
             });
             for ((_, indexes), answer) in groups.iter().zip(join_all(asked).await) {
                 match answer? {
@@ -103,11 +104,14 @@ impl Origins {
         addresses: Vec<Address>,
         details: bool,
         request_id: &str,
+        tenant: Tenant<'_>,
     ) -> Result<Answer, Error> {
         let body = serde_json::to_string(&BatchRequest { addresses, details })
             .map_err(|error| Error::internal(format!("batch request: {error}")))?;
-        let ticket = Ticket::issue(self.tickets(), request_id, body.as_bytes(), clock::now())
-            .map_err(|error| Error::internal(format!("ticket: {error}")))?;
+        let now = clock::now();
+        let ticket =
+            Ticket::issue_for(self.tickets(), request_id, body.as_bytes(), now, Some(tenant));
+        let ticket = ticket.map_err(|error| Error::internal(format!("ticket: {error}")))?;
         let path = "/v1/probe/batch";
         let request = origin::request(url, path, &ticket, &body)
             .map_err(|error| Error::internal(format!("batch request: {error}")))?;

@@ -10,11 +10,14 @@ pub struct Shield {
     site: RateLimiter,
     account: RateLimiter,
     scans: RateLimiter,
+    checks: RateLimiter,
 }
 
 impl Shield {
-    /// Seconds of every period, as in wrangler.toml.
+    /// Seconds of a period, as in wrangler.toml.
     pub const PERIOD: u64 = 60;
+    /// The same for checks.
+    pub const PERIOD_OF_CHECKS: u64 = 10;
 
     /// # Errors
     /// The runtime's, when a binding is missing.
@@ -24,6 +27,7 @@ impl Shield {
             site: env.rate_limiter("SHIELD_SITE")?,
             account: env.rate_limiter("SHIELD_ACCOUNT")?,
             scans: env.rate_limiter("SHIELD_SCANS")?,
+            checks: env.rate_limiter("SHIELD_CHECKS")?,
         })
     }
 
@@ -45,6 +49,11 @@ impl Shield {
     /// Whether one more request for scans of this account is let through: a large list comes in a hundred.
     pub async fn admits_scans(&self, account: &str) -> bool {
         admits(&self.scans, account).await
+    }
+
+    /// Whether one more check of this account is let through.
+    pub async fn admits_check(&self, account: &str) -> bool {
+        admits(&self.checks, account).await
     }
 }
 

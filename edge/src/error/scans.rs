@@ -1,9 +1,8 @@
 //! What can be wrong with a scan.
 
 use axum::http::StatusCode;
-use chrono::{DateTime, SecondsFormat, Utc};
 
-use super::{Error, LimitName};
+use super::Error;
 
 impl Error {
     pub fn no_such_scan() -> Self {
@@ -42,15 +41,6 @@ impl Error {
         let detail =
             format!("This account has {most} scans. Delete old ones, or wait until they are gone.");
         Self::account(StatusCode::CONFLICT, "too_many_scans", detail)
-    }
-
-    /// The daily scans and the credits are used up.
-    pub fn scans_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
-        let error = format!(
-            "The daily scan limit is reached and no scan credits are left. It resets at {}.",
-            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
-        );
-        Self::limit(LimitName::Scan, error, resets_at, None).after(retry_after)
     }
 
     pub fn no_such_part(parts: u32) -> Self {

@@ -1,8 +1,8 @@
 // The shipped Worker, untouched, behind bindings that a test counts, delays and fails. Only edge.mjs
 // loads this, and only for a test that asks for it.
 //
-// POST /v1/__shim {faults: [{part, statements, skip, times, delayMs, error, late, swallow}], reset} answers the
-// counts so far, the URLs that the cache was asked to keep, the messages sent to the queue, and the mails
+// POST /v1/__shim {faults: [{part, statements, skip, times, delayMs, error, late, swallow}], reset, busyMs} answers
+// the counts so far, the URLs that the cache was asked to keep, the messages sent to the queue, and the mails
 // handed over with their headers, which miniflare does not show. `part` is
 // d1, kv, cache or queue; `statements` names what a round trip to D1 does, one verb and table for each of its
 // statements ("update accounts"), in any order; none: every round trip. The fault passes over `skip` calls
@@ -169,6 +169,8 @@ export default class extends WorkerEntrypoint {
       const answer = Response.json(counts);
       if (told.reset) counts = none();
       if (told.faults) faults = told.faults;
+      const until = Date.now() + (told.busyMs ?? 0);
+      while (Date.now() < until);
       return answer;
     }
     return this.worker().fetch(request);

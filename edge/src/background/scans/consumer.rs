@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use rcpt_shared::Tenant;
 use serde::Serialize;
 
 use super::{
@@ -23,7 +24,7 @@ use crate::{
         meter::{Expenses, Meter, metered},
         origin_batch::Outcome,
     },
-    credentials::random,
+    credentials::{address_hash, random},
     error::Error,
     store::scans,
 };
@@ -123,7 +124,9 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
     let details = found.details != 0;
     let addresses: Vec<_> = asked.iter().map(|waiting| waiting.address.clone()).collect();
     let urgent = message.misses >= PATIENT_MISSES;
-    let outcomes = app.origins.probe_batch(&addresses, details, id, urgent).await?;
+    let tenant = address_hash::of_tenant(&app.config.address_secrets, message.place.account);
+    let tenant = Tenant { name: &tenant, paying: found.paying != 0 };
+    let outcomes = app.origins.probe_batch(&addresses, details, id, tenant, urgent).await?;
     let now = clock::now();
     let retries = &app.config.scan_retries;
     let (kept, gains) = round::keep(&asked, &outcomes, retries, details, now);

@@ -12,6 +12,7 @@ use crate::{
 pub struct Round {
     pub handed: u8,
     pub details: u8,
+    pub paying: u8,
     pub results: Option<String>,
     pub followed: Option<u8>,
 }
@@ -34,7 +35,7 @@ impl Place<'_> {
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` account.
 const BEGIN: &str = "
-    SELECT s.handed, s.details, r.results, r.followed
+    SELECT s.handed, s.details, a.plan <> 'free' AS paying, r.results, r.followed
     FROM scans s JOIN accounts a ON a.id = s.account_id AND a.state = 'confirmed'
     LEFT JOIN scan_results r
       ON r.scan_id = s.id AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4

@@ -1,0 +1,95 @@
+//! The 429 of checks and scans: which limit was reached, and when there is room again.
+
+use axum::http::StatusCode;
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Body, Challenge, Error};
+
+/// A 429: an allowance is used up, too many checks are in flight, or too many were sent in a short time.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LimitError {
+    pub detail: LimitDetail,
+    /// `too_many_in_flight` or `throttled`; absent when an allowance is used up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub code: Option<&'static str>,
+}
+
+/// `detail` of a 429 of the allowances.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LimitDetail {
+    /// Names the limit and the reset time.
+    pub error: String,
+    pub limit: LimitName,
+    pub resets_at: DateTime<Utc>,
+}
+
+/// Which limit was reached.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub enum LimitName {
+    #[serde(rename = "scan")]
+    Scan,
+    #[serde(rename = "email check")]
+    EmailCheck,
+}
+
+impl Error {
+    /// The daily allowance and the welcome checks are used up.
+    pub fn email_checks_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
+        let error = format!(
+            "The daily email check limit is reached and no welcome checks are left. It resets at {}.",
+            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
+        );
+        Self::limit(LimitName::EmailCheck, error, resets_at, None).after(retry_after)
+    }
+
+    /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
+    /// counted.
+    pub fn too_many_in_flight(now: u64) -> Self {
+        let error = "Too many email checks of this account are in flight. Wait for one to end";
+        Self::for_a_while(error, "too_many_in_flight", now, 1)
+    }
+
+    /// More checks of the account within some seconds than any plan has a use for; `now` in unix seconds.
+    /// Nothing is counted.
+    pub fn too_many_checks(now: u64, seconds: u64) -> Self {
+        let error = "Too many email checks of this account in a short time. Slow down";
+        Self::for_a_while(error, "throttled", now, seconds)
+    }
+
+    fn for_a_while(error: &str, code: &'static str, now: u64, seconds: u64) -> Self {
+        let end = i64::try_from(now.saturating_add(seconds)).unwrap_or_default();
+        let resets_at = DateTime::from_timestamp(end, 0).unwrap_or(DateTime::<Utc>::MAX_UTC);
+        let at = resets_at.to_rfc3339_opts(SecondsFormat::Secs, true);
+        let error = format!("{error}; try again at {at}.");
+        Self::limit(LimitName::EmailCheck, error, resets_at, Some(code)).after(seconds)
+    }
+
+    /// The daily scans and the credits are used up.
+    pub fn scans_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
+        let error = format!(
+            "The daily scan limit is reached and no scan credits are left. It resets at {}.",
+            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
+        );
+        Self::limit(LimitName::Scan, error, resets_at, None).after(retry_after)
+    }
+
+    fn limit(
+        limit: LimitName,
+        error: String,
+        resets_at: DateTime<Utc>,
+        code: Option<&'static str>,
+    ) -> Self {
+        let detail = LimitDetail { error, limit, resets_at };
+        Self {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            body: Body::Limit(LimitError { detail, code }),
+            retry_after: None,
+            challenge: Challenge::Either,
+            cause: None,
+            outcome: code.unwrap_or("used_up"),
+        }
+    }
+}
