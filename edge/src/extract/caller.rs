@@ -64,18 +64,6 @@ pub async fn shield(app: &App, account: AccountId) -> Result<(), Error> {
     }
 }
 
-/// As [`shield`], for scans.
-///
-/// # Errors
-/// [`Error::throttled`].
-pub async fn shield_scans(app: &App, account: AccountId) -> Result<(), Error> {
-    if app.shield.admits_scans(&account.to_string()).await {
-        Ok(())
-    } else {
-        Err(Error::throttled(Shield::PERIOD))
-    }
-}
-
 impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = Error;
 

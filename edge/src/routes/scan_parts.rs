@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
-use serde::Deserialize;
+use axum::{Json, extract::State};
 use utoipa::ToSchema;
 
-use super::scans::{Scan, found};
+use super::scans::{NewScanRequest, Scan, found};
 use crate::{
     app::App,
     background::scans::{
@@ -21,7 +17,7 @@ use crate::{
     cf::clock,
     credentials::{proof::Caller, random, sealed::part_macs},
     error::{Error, PlainError},
-    extract::{caller::shield_scans, json_body::JsonList},
+    extract::{json_body::JsonList, scan_call::ScanCall},
     store::scans::{self, Part, PartState},
 };
 use rcpt_shared::Status;
@@ -29,8 +25,9 @@ use rcpt_shared::Status;
 /// Addresses of one body.
 pub const MOST_AT_ONCE: usize = PART as usize;
 
-/// Body of `PUT /scans/{id}/parts/{n}`.
-#[derive(Deserialize, ToSchema)]
+/// Body of `PUT /scans/{id}/parts/{n}`. Read as that of a new scan is, of which it is a part too.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the body")]
 pub struct PartRequest {
     /// Positions `1000 n` to `1000 n + 999` of the list; in the last part what is left.
     addresses: Vec<String>,
@@ -60,16 +57,15 @@ pub struct PartRequest {
 )]
 pub async fn put(
     State(app): State<Arc<App>>,
-    caller: Caller,
-    Path((id, number)): Path<(String, String)>,
-    JsonList(request): JsonList<PartRequest>,
+    call: ScanCall,
+    JsonList(request): JsonList<NewScanRequest>,
 ) -> Result<Json<Scan>, Error> {
-    shield_scans(&app, caller.account).await?;
+    let addresses = request.addresses.as_deref().unwrap_or_default();
     // One that is no number is beyond every scan.
-    let number = number.parse().unwrap_or(u32::MAX);
-    let sending = Sending { scan: &id, number, addresses: &request.addresses };
-    let scan = receive(&app, caller, sending).await?;
-    Ok(Json(Scan::new(scan, clock::now())))
+    let number = call.part.parse().unwrap_or(u32::MAX);
+    let sending = Sending { scan: &call.id, number, addresses };
+    let scan = receive(&app, call.caller, sending).await?;
+    Ok(Json(Scan::new(scan, call.now)))
 }
 
 /// A part as the client sent it.
@@ -144,7 +140,7 @@ pub async fn receive(
         place: *place,
         status: Status::InvalidFormat,
         due: None,
-        evidence: None,
+        evidence: String::new(),
     };
     let malformed = u32::try_from(slots.malformed.len()).unwrap_or(u32::MAX);
     let results = to_text(&slots.malformed.iter().map(kept).collect::<Vec<_>>());

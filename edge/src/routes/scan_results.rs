@@ -3,30 +3,28 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use axum::{
-    Json,
-    extract::{Path, RawQuery, State},
-    http::{HeaderMap, HeaderValue, header},
+    extract::State,
+    http::{HeaderValue, header},
     response::{IntoResponse as _, Response},
 };
 use rcpt_shared::Status;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::scans::{found, query};
+use super::scans::found;
 use crate::{
     app::App,
     background::scans::{
         PART,
-        results::{Evidence, Kept, latest},
+        results::{COLUMNS, Cell, Evidence, Kept, latest},
     },
-    credentials::proof::Caller,
     error::{Error, PlainError},
-    extract::caller::shield_scans,
+    extract::scan_call::ScanCall,
     store::scans::{self, Row, Scan},
 };
 
 /// The result of one position.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub struct ScanResult {
     /// Position in the list, from 0.
     pub position: u32,
@@ -38,12 +36,45 @@ pub struct ScanResult {
 }
 
 /// A page of results.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub struct ScanResults {
     /// By position. Positions without a final verdict are left out while the scan is under way.
     pub results: Vec<ScanResult>,
     /// What `after` is for the next page; null when this is the last.
     pub next: Option<u32>,
+}
+
+/// What is told of one position.
+struct Told {
+    position: u32,
+    status: Status,
+    evidence: String,
+}
+
+impl Told {
+    /// An object of JSON. Written by hand, since it is made of cells and of the names of their columns.
+    fn write(&self, to: &mut String) {
+        let quoted =
+            if matches!(self.status, Status::Accepted | Status::Refused) { "" } else { "\"" };
+        let (position, status) = (self.position, self.status.as_str());
+        // Writing into a text does not fail.
+        let _ = write!(to, "{{\"position\":{position},\"status\":{quoted}{status}{quoted}");
+        let cells = self.evidence.split(',').filter(|_| !self.evidence.is_empty());
+        for ((name, kind), cell) in COLUMNS.iter().zip(cells) {
+            let _ = match kind {
+                _ if cell.is_empty() => write!(to, ",\"{name}\":null"),
+                Cell::Text => write!(to, ",\"{name}\":\"{cell}\""),
+                Cell::Bare => write!(to, ",\"{name}\":{cell}"),
+            };
+        }
+        to.push('}');
+    }
+}
+
+/// What is answered: the results, and from where the next page goes on.
+struct Page {
+    results: Vec<Told>,
+    next: Option<u32>,
 }
 
 /// Results of a page, unless told otherwise, and at most.
@@ -60,15 +91,14 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(text: Option<&str>) -> Result<Self, Error> {
-        let after = query(text, "after").map(str::parse::<u32>).transpose();
+    fn read(call: &ScanCall) -> Result<Self, Error> {
+        let after = call.query("after").map(str::parse::<u32>).transpose();
         let after = after.map_err(|_| Error::invalid_query("after is a position of the list."))?;
-        let limit = query(text, "limit").map_or(Some(PAGE), |limit| limit.parse().ok());
-        let limit = limit.filter(|limit| (1..=MOST_PER_PAGE).contains(limit));
+        let limit = call.limit(PAGE, MOST_PER_PAGE);
         let limit =
             limit.ok_or_else(|| Error::invalid_query("limit is a number from 1 to 10000."))?;
         let named = |name: &str| Status::ALL.into_iter().find(|status| status.as_str() == name);
-        let status = match query(text, "status") {
+        let status = match call.query("status") {
             None => None,
             Some(name) => Some(
                 named(name)
@@ -81,17 +111,17 @@ impl Asked {
 }
 
 /// What is told of a position: a final verdict; when the scan's time is over, the last one; and that there is none.
-fn told(kept: Option<Kept>, state: &str) -> Option<(Status, Option<Box<Evidence>>)> {
+fn told(kept: Option<Kept>, state: &str) -> Option<(Status, String)> {
     let is_over = matches!(state, "completed" | "expired");
     match kept {
         Some(kept) if kept.due.is_none() || is_over => Some((kept.status, kept.evidence)),
-        None if is_over => Some((Status::FatalException, None)),
+        None if is_over => Some((Status::FatalException, String::new())),
         _ => None,
     }
 }
 
 /// One page of what is asked for, from the rows of the parts `first` to `last`.
-fn page(scan: &Scan, rows: &[Row], asked: &Asked, last: u32) -> ScanResults {
+fn page(scan: &Scan, rows: &[Row], asked: &Asked, last: u32) -> Page {
     let mut results = Vec::new();
     for part in asked.first / PART..=last {
         let of_part = rows.iter().filter(|row| row.part == part);
@@ -103,15 +133,15 @@ fn page(scan: &Scan, rows: &[Row], asked: &Asked, last: u32) -> ScanResults {
             if asked.status.is_some_and(|wanted| wanted != status) {
                 continue;
             }
-            results.push(ScanResult { position, status, evidence });
+            results.push(Told { position, status, evidence });
             if results.len() == asked.limit {
                 let next = (position + 1 < scan.total).then_some(position);
-                return ScanResults { results, next };
+                return Page { results, next };
             }
         }
     }
     let end = (last + 1).saturating_mul(PART);
-    ScanResults { results, next: (end < scan.total).then(|| end - 1) }
+    Page { results, next: (end < scan.total).then(|| end - 1) }
 }
 
 /// Read the results of a scan
@@ -139,101 +169,71 @@ fn page(scan: &Scan, rows: &[Row], asked: &Asked, last: u32) -> ScanResults {
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]
-pub async fn read(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    RawQuery(text): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, Error> {
-    shield_scans(&app, caller.account).await?;
-    let asked = Asked::read(text.as_deref())?;
+pub async fn read(State(app): State<Arc<App>>, call: ScanCall) -> Result<Response, Error> {
+    let asked = Asked::read(&call)?;
     let first = asked.first / PART;
     // As many parts as may be needed, if all of their positions have a result that is wanted.
     let wanted = u32::try_from(asked.limit).unwrap_or(PART).div_ceil(PART).saturating_add(1);
     let parts = if asked.status.is_some() { MOST_PARTS } else { wanted.min(MOST_PARTS) };
     let last = first.saturating_add(parts - 1);
-    let read = scans::results(&app.database, caller, &id, (first, last)).await?;
-    let (scan, rows) = found(read, caller)?;
+    let read = scans::results(&app.database, call.caller, &call.id, (first, last)).await?;
+    let (scan, rows) = found(read, call.caller)?;
     let last = last.min(scan.total.div_ceil(PART).saturating_sub(1));
     let page = page(&scan, &rows, &asked, last);
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let accept = accept.unwrap_or_default();
-    if accept.contains("text/csv") {
-        let csv = csv(&page.results, scan.details != 0);
-        Ok(as_text("text/csv; charset=utf-8", csv, &id, &asked, page.next))
-    } else if accept.contains("application/x-ndjson") {
-        let lines = page.results.iter().filter_map(|result| serde_json::to_string(result).ok());
-        let text = lines.map(|line| line + "\n").collect();
-        Ok(as_text("application/x-ndjson", text, &id, &asked, page.next))
+    let (kind, text) = if call.accept.contains("text/csv") {
+        ("text/csv; charset=utf-8", csv(&page.results, scan.details != 0))
+    } else if call.accept.contains("application/x-ndjson") {
+        ("application/x-ndjson", lines(&page.results, "\n") + "\n")
     } else {
-        Ok(Json(page).into_response())
-    }
-}
-
-fn as_text(
-    kind: &'static str,
-    text: String,
-    id: &str,
-    asked: &Asked,
-    next: Option<u32>,
-) -> Response {
+        let next = page.next.map_or("null".to_owned(), |next| next.to_string());
+        let results = lines(&page.results, ",");
+        ("application/json", format!("{{\"results\":[{results}],\"next\":{next}}}"))
+    };
     let mut response = ([(header::CONTENT_TYPE, kind)], text).into_response();
-    if let Some(after) = next {
-        let limit = asked.limit;
-        let status = asked.status.map(|status| format!("&status={}", status.as_str()));
-        let status = status.unwrap_or_default();
-        let link =
-            format!("</v1/scans/{id}/results?after={after}&limit={limit}{status}>; rel=\"next\"");
-        if let Ok(link) = HeaderValue::from_str(&link) {
-            response.headers_mut().insert(header::LINK, link);
-        }
+    if let Some(link) = page.next.and_then(|after| link(&call.id, &asked, after)) {
+        response.headers_mut().insert(header::LINK, link);
     }
-    response
+    Ok(response)
 }
 
-const COLUMNS: &str = ",verdict,confidence,reason,operator,smtp_code,enhanced_code,stage,catch_all,\
-                       disposable,role_account,free_provider,retry_after,tls";
-
-/// RFC 4180, in the order of the columns; no value needs quotes.
-fn csv(results: &[ScanResult], details: bool) -> String {
-    let columns = if details { COLUMNS } else { "" };
-    let mut text = format!("position,status{columns}\r\n");
-    for result in results {
-        // Writing into a text does not fail.
-        let _ = write!(text, "{},{}", result.position, result.status.as_str());
-        if details {
-            text += &cells(result.evidence.as_deref());
+fn lines(results: &[Told], between: &str) -> String {
+    let mut text = String::new();
+    for (nth, told) in results.iter().enumerate() {
+        if nth > 0 {
+            text += between;
         }
-        text += "\r\n";
+        told.write(&mut text);
     }
     text
 }
 
-fn cells(evidence: Option<&Evidence>) -> String {
-    let Some(e) = evidence else { return ",".repeat(COLUMNS.matches(',').count()) };
-    let or_nothing = |value: Option<String>| value.unwrap_or_default();
-    [
-        word(&e.verdict),
-        word(&e.confidence),
-        word(&e.reason),
-        e.operator.clone().unwrap_or_default(),
-        or_nothing(e.smtp_code.map(|code| code.to_string())),
-        or_nothing(e.enhanced_code.clone()),
-        word(&e.stage),
-        word(&e.catch_all),
-        e.disposable.to_string(),
-        e.role_account.to_string(),
-        e.free_provider.to_string(),
-        or_nothing(e.retry_after.map(|seconds| seconds.to_string())),
-        or_nothing(e.tls.map(|tls| tls.to_string())),
-    ]
-    .iter()
-    .fold(String::new(), |cells, cell| cells + "," + cell)
+/// RFC 8288.
+fn link(id: &str, asked: &Asked, after: u32) -> Option<HeaderValue> {
+    let limit = asked.limit;
+    let status = asked.status.map(|status| format!("&status={}", status.as_str()));
+    let status = status.unwrap_or_default();
+    let link =
+        format!("</v1/scans/{id}/results?after={after}&limit={limit}{status}>; rel=\"next\"");
+    HeaderValue::from_str(&link).ok()
 }
 
-/// The name of an enumeration's value, as in JSON.
-fn word(value: &impl Serialize) -> String {
-    let text = serde_json::to_string(value).unwrap_or_default();
-    text.trim_matches('"').to_owned()
+/// RFC 4180; no value needs quotes.
+fn csv(results: &[Told], details: bool) -> String {
+    let mut text = "position,status".to_owned();
+    for (name, _) in COLUMNS.iter().filter(|_| details) {
+        text += ",";
+        text += name;
+    }
+    text += "\r\n";
+    let nothing = ",".repeat(COLUMNS.len() - 1);
+    for told in results {
+        // Writing into a text does not fail.
+        let _ = write!(text, "{},{}", told.position, told.status.as_str());
+        if details {
+            text += ",";
+            text += if told.evidence.is_empty() { &nothing } else { &told.evidence };
+        }
+        text += "\r\n";
+    }
+    text
 }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use axum::{
     Json,
-    extract::{Path, RawQuery, State},
+    extract::State,
     http::{HeaderName, StatusCode, header},
-    response::IntoResponse,
 };
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -18,7 +17,7 @@ use crate::{
     cf::{clock, log},
     credentials::{proof::Caller, random},
     error::{Error, LimitError, PlainError},
-    extract::{caller::shield_scans, json_body::JsonList},
+    extract::{json_body::JsonList, scan_call::ScanCall},
     quota::{Day, seconds_to_reset},
     store::scans::{self, Found, NewScan, Refusal},
 };
@@ -130,7 +129,7 @@ pub(super) fn found<T>(found: Found<T>, caller: Caller) -> Result<T, Error> {
 pub struct NewScanRequest {
     /// 1 to 1,000 addresses, one for each position. Larger lists are sent in parts.
     #[schema(nullable = false)]
-    addresses: Option<Vec<String>>,
+    pub(super) addresses: Option<Vec<String>>,
     /// How many positions the list has, when its parts follow.
     #[schema(nullable = false)]
     total: Option<u32>,
@@ -189,12 +188,11 @@ fn new_id(now_ms: u64) -> Result<String, Error> {
 )]
 pub async fn create(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    ScanCall { caller, now, .. }: ScanCall,
     JsonList(request): JsonList<NewScanRequest>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Scan>), Error> {
-    shield_scans(&app, caller.account).await?;
     let total = request.total()?;
-    let (now, id) = (clock::now(), new_id(clock::now_ms())?);
+    let id = new_id(clock::now_ms())?;
     let scan = NewScan { id: &id, name: request.name()?, total, details: request.details };
     let made = scans::create(&app.database, caller, &scan, now).await?;
     let mut scan = made.map_err(|refusal| refused(&refusal, caller, now))?;
@@ -227,12 +225,6 @@ fn refused(refusal: &Refusal, caller: Caller, now: u64) -> Error {
     }
 }
 
-/// The value of a member of the query string; none of ours needs escapes.
-pub(super) fn query<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
-    let pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
-}
-
 /// A page of scans.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ScanPage {
@@ -263,23 +255,16 @@ const MOST_PER_PAGE: u32 = 100;
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]
-pub async fn list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    RawQuery(text): RawQuery,
-) -> Result<Json<ScanPage>, Error> {
-    shield_scans(&app, caller.account).await?;
-    let limit = query(text.as_deref(), "limit").map_or(Some(PAGE), |limit| limit.parse().ok());
-    let limit = limit.filter(|limit| (1..=MOST_PER_PAGE).contains(limit));
+pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<ScanPage>, Error> {
+    let limit = call.limit(PAGE, MOST_PER_PAGE);
     let limit = limit.ok_or_else(|| Error::invalid_query("limit is a number from 1 to 100."))?;
     // Greater than every id.
-    let before = query(text.as_deref(), "before").unwrap_or("scan_~");
-    let scans = scans::list(&app.database, caller, before, limit).await?;
-    let scans = scans.ok_or_else(|| caller.proof.refused())?;
+    let before = call.query("before").unwrap_or("scan_~");
+    let scans = scans::list(&app.database, call.caller, before, limit).await?;
+    let scans = scans.ok_or_else(|| call.caller.proof.refused())?;
     let is_full = u32::try_from(scans.len()).is_ok_and(|length| length == limit);
     let next = scans.last().filter(|_| is_full).map(|scan| scan.id.clone());
-    let now = clock::now();
-    let scans = scans.into_iter().map(|scan| Scan::new(scan, now)).collect();
+    let scans = scans.into_iter().map(|scan| Scan::new(scan, call.now)).collect();
     Ok(Json(ScanPage { scans, next }))
 }
 
@@ -297,12 +282,10 @@ pub async fn list(
 )]
 pub async fn show(
     State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    ScanCall { caller, now, id, .. }: ScanCall,
 ) -> Result<Json<Scan>, Error> {
-    shield_scans(&app, caller.account).await?;
     let scan = found(scans::show(&app.database, caller, &id).await?, caller)?;
-    Ok(Json(Scan::new(scan, clock::now())))
+    Ok(Json(Scan::new(scan, now)))
 }
 
 /// Cancel a scan
@@ -322,11 +305,8 @@ pub async fn show(
 )]
 pub async fn cancel(
     State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    ScanCall { caller, now, id, .. }: ScanCall,
 ) -> Result<Json<Scan>, Error> {
-    shield_scans(&app, caller.account).await?;
-    let now = clock::now();
     let ending = random::identifier()?;
     let scan = scans::cancel(&app.database, caller, &id, &ending, now).await?;
     Ok(Json(Scan::new(found(scan, caller)?, now)))
@@ -348,12 +328,10 @@ pub async fn cancel(
 )]
 pub async fn delete(
     State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> Result<impl IntoResponse, Error> {
-    shield_scans(&app, caller.account).await?;
+    ScanCall { caller, now, id, .. }: ScanCall,
+) -> Result<StatusCode, Error> {
     let ending = random::identifier()?;
-    let gone = scans::delete(&app.database, caller, &id, &ending, clock::now()).await?;
+    let gone = scans::delete(&app.database, caller, &id, &ending, now).await?;
     found(gone, caller)?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,4 +1,5 @@
-//! The allowance of scans is exact: at the same time, at midnight, and when a unit is given back.
+//! The allowance of scans is exact: at the same time, at midnight, and when a unit is given back
+//! (docs/trust.md, S7).
 
 use rcpt_tests::{
     Account, Edge,

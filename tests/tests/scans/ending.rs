@@ -1,4 +1,5 @@
-//! What is lost is said: whatever a scan's time was not enough for has a verdict that says so.
+//! What is lost is said: whatever a scan's time was not enough for has a verdict that says so
+//! (docs/trust.md, S8).
 
 use rcpt_tests::{Stack, service::shim::Fault};
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Every position is answered once and rightly, whatever fails meanwhile; and what that costs.
+//! Every position is answered once and rightly, whatever fails meanwhile; and what that costs
+//! (docs/trust.md, S1 and S4).
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Greylisting is resolved: a scan asks again when the server says that it is time.
+//! Greylisting is resolved: a scan asks again when the server says that it is time
+//! (docs/trust.md, S3).
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What a client may send by mistake or on purpose: a clear error, and nothing half done.
+//! What a client may send by mistake or on purpose: a clear error, and nothing half done
+//! (docs/trust.md, S9).
 
 use rcpt_tests::{Account, Edge, people::send};
 use reqwest::Method;

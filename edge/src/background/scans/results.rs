@@ -15,13 +15,39 @@ pub struct Kept {
     /// When it is asked again, unix seconds; absent where the verdict is final.
     #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
     pub due: Option<u64>,
-    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<Box<Evidence>>,
+    /// The cells of [`COLUMNS`], comma-separated; empty without details.
+    #[serde(rename = "e", default, skip_serializing_if = "String::is_empty")]
+    pub evidence: String,
 }
+
+/// What a cell is in JSON; an empty one is null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cell {
+    Text,
+    /// A number or a boolean.
+    Bare,
+}
+
+/// What is kept of a verdict beside its status, in the order in which it is kept and told.
+pub const COLUMNS: [(&str, Cell); 13] = [
+    ("verdict", Cell::Text),
+    ("confidence", Cell::Text),
+    ("reason", Cell::Text),
+    ("operator", Cell::Text),
+    ("smtp_code", Cell::Bare),
+    ("enhanced_code", Cell::Text),
+    ("stage", Cell::Text),
+    ("catch_all", Cell::Text),
+    ("disposable", Cell::Bare),
+    ("role_account", Cell::Bare),
+    ("free_provider", Cell::Bare),
+    ("retry_after", Cell::Bare),
+    ("tls", Cell::Bare),
+];
 
 /// The evidence behind a verdict of a scan; present when the scan was made with `details`. A field is null when
 /// there is nothing to tell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[schema(as = ScanEvidence)]
 pub struct Evidence {
     /// `deliverable`, `undeliverable`, `risky` or `unknown`.
@@ -57,26 +83,38 @@ pub struct Evidence {
     pub tls: Option<bool>,
 }
 
-impl Evidence {
-    pub fn of(verdict: &Verdict) -> Self {
-        let details = verdict.details.as_deref();
-        let traits = details.map(|details| details.traits.clone()).unwrap_or_default();
-        Self {
-            verdict: details.map_or(Deliverability::Unknown, |details| details.verdict),
-            confidence: details.map_or(Confidence::None, |details| details.confidence),
-            reason: verdict.reason,
-            operator: details.and_then(|details| details.operator.clone()),
-            smtp_code: verdict.smtp_code,
-            enhanced_code: verdict.enhanced_code.clone().filter(|code| is_code(code)),
-            stage: verdict.stage,
-            catch_all: details.map_or(CatchAll::Unknown, |details| details.catch_all),
-            disposable: traits.disposable,
-            role_account: traits.role_account,
-            free_provider: traits.free_provider,
-            retry_after: verdict.retry_after,
-            tls: details.and_then(|details| details.tls),
-        }
-    }
+/// The cells of a verdict.
+pub fn evidence(verdict: &Verdict) -> String {
+    let details = verdict.details.as_deref();
+    let traits = details.map(|details| details.traits.clone()).unwrap_or_default();
+    let text = |value: Option<String>| value.filter(|text| is_plain(text)).unwrap_or_default();
+    let cells: [String; COLUMNS.len()] = [
+        word(&details.map_or(Deliverability::Unknown, |details| details.verdict)),
+        word(&details.map_or(Confidence::None, |details| details.confidence)),
+        verdict.reason.as_str().to_owned(),
+        text(details.and_then(|details| details.operator.clone())),
+        text(verdict.smtp_code.map(|code| code.to_string())),
+        verdict.enhanced_code.clone().filter(|code| is_code(code)).unwrap_or_default(),
+        word(&verdict.stage),
+        word(&details.map_or(CatchAll::Unknown, |details| details.catch_all)),
+        traits.disposable.to_string(),
+        traits.role_account.to_string(),
+        traits.free_provider.to_string(),
+        text(verdict.retry_after.map(|seconds| seconds.to_string())),
+        text(details.and_then(|details| details.tls).map(|tls| tls.to_string())),
+    ];
+    cells.join(",")
+}
+
+/// The name of an enumeration's value, as in JSON.
+fn word(value: &impl Serialize) -> String {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    text.trim_matches('"').to_owned()
+}
+
+/// A name of ours: no comma that would be a cell's end, and nothing that JSON escapes.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
 /// Digits and points: nothing else that a server says is kept.
@@ -126,7 +164,7 @@ pub fn latest<'a>(rows: impl Iterator<Item = &'a str>, places: usize) -> Vec<Opt
 mod tests {
     use rcpt_shared::{Details, Reason, Stage, Status, Traits, Verdict};
 
-    use super::{Counts, Evidence, Kept, from_text, latest, to_text};
+    use super::{COLUMNS, Counts, Kept, evidence, from_text, latest, to_text};
 
     #[test]
     fn nothing_of_a_verdict_that_could_name_the_address_is_kept() {
@@ -137,20 +175,17 @@ mod tests {
             Traits { suggested_domain: Some("marker.example".into()), ..Traits::default() };
         let details = Details::new(Some("no marker@marker.example here".into()), Some(true));
         verdict.details = Some(Box::new(Details { traits, ..details }));
-        let kept = Kept {
-            place: 1,
-            status: verdict.status,
-            due: None,
-            evidence: Some(Box::new(Evidence::of(&verdict))),
-        };
+        let kept =
+            Kept { place: 1, status: verdict.status, due: None, evidence: evidence(&verdict) };
         let text = to_text(&[kept.clone()]);
         assert!(!text.contains("marker"), "{text}");
+        assert_eq!(kept.evidence.split(',').count(), COLUMNS.len());
         assert_eq!(from_text(&text), [kept]);
     }
 
     #[test]
     fn the_last_round_says_what_holds() {
-        let kept = |place, status, due| Kept { place, status, due, evidence: None };
+        let kept = |place, status, due| Kept { place, status, due, evidence: String::new() };
         let first =
             to_text(&[kept(0, Status::BlockedByProvider, Some(9)), kept(2, Status::Refused, None)]);
         let second = to_text(&[kept(0, Status::Accepted, None), kept(7, Status::Accepted, None)]);

@@ -5,7 +5,7 @@ use rcpt_shared::{Reason, Status, Verdict};
 
 use super::{
     message::Waiting,
-    results::{Counts, Evidence, Kept},
+    results::{Counts, Kept, evidence},
 };
 use crate::{cf::origin_batch::Outcome, config::RetryTimes};
 
@@ -73,7 +73,7 @@ pub fn keep(
         if due.is_none() && waiting.tries > 0 {
             gains.waited += places;
         }
-        let evidence = details.then(|| Box::new(Evidence::of(verdict)));
+        let evidence = if details { evidence(verdict) } else { String::new() };
         kept.extend(waiting.places.iter().map(|place| Kept {
             place: *place,
             status: verdict.status,
