@@ -6,6 +6,3 @@ pub mod dev;
 pub mod load;
 pub mod log_scan;
 pub mod serve;
-mod wasm;
-
-pub use wasm::wasm_bytes;
