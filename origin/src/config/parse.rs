@@ -46,6 +46,15 @@ pub(super) fn reverse_path(text: &str) -> Option<String> {
     (!address.needs_smtputf8()).then(|| address.normal().to_owned())
 }
 
+/// An address to write to, or none.
+pub(super) fn contact(text: &str) -> Option<String> {
+    if text.is_empty() {
+        Some(String::new())
+    } else {
+        reverse_path(text).filter(|it| !it.is_empty())
+    }
+}
+
 pub(super) fn nameservers(text: &str) -> Option<Vec<SocketAddr>> {
     let configured: Vec<_> = items(text)
         .map(|item| {
