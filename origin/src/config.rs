@@ -13,7 +13,7 @@ mod variables;
 
 use std::{net::IpAddr, path::Path};
 
-pub use certificate::Certificate;
+pub use certificate::{Certificate, Files};
 pub use families::Families;
 pub use mistake::{Mistake, Mistakes};
 pub use opt_outs::OptOuts;

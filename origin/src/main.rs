@@ -69,6 +69,9 @@ async fn run(
     let speaks_tls = config.certificate.is_some();
     let mut passed = Passed::from_service_manager();
     let state = State::new(config)?;
+    // Before anybody can know that we run: a signal without its handler would end us.
+    let reloading = reload::on_hangup(path, state.clone(), level)?;
+    let (signals, stopping) = (serve::signals()?, state.clone());
     let listener = passed.listener("listen", address).await?;
     tokio::spawn(state.port_check.clone().watch());
     // The port may have been 0.
@@ -91,9 +94,8 @@ async fn run(
         tracing::info!(address = %listener.local_addr()?, "listening for neighbours");
         tokio::spawn(axum::serve(listener, page).into_future());
     }
-    tokio::spawn(reload::on_hangup(path, state.clone(), level)?);
+    tokio::spawn(reloading);
     tokio::spawn(supervisor::keep_alive());
-    let (signals, stopping) = (serve::signals()?, state.clone());
     supervisor::ready();
     let shutdown = async move {
         signals.await;

@@ -1,7 +1,7 @@
 //! SIGHUP: the configuration is read again, and what can change while we serve is changed. Files of a
 //! certificate that change do the same.
 
-use std::{fs, io, os::unix::fs::MetadataExt as _, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -9,7 +9,7 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{Config, State, state::probes_of_one_tenant, telemetry::log::Level};
+use crate::{Config, State, config::Files, state::probes_of_one_tenant, telemetry::log::Level};
 
 /// Settings that are changed by a reload; any other needs a restart.
 const RELOADED: [&str; 15] = [
@@ -46,17 +46,21 @@ pub fn on_hangup(
     let mut hangups = signal(SignalKind::hangup())?;
     let mut running = Config::clone(&state.prober.config());
     Ok(async move {
-        let mut seen = Seen::of(&running);
+        let mut files = files_of(&running);
         loop {
             tokio::select! {
                 signalled = hangups.recv() => if signalled.is_none() { return },
-                () = seen.change() => tracing::info!("the certificate's files have changed"),
+                () = change(&files) => tracing::info!("the certificate's files have changed"),
             }
-            // Before they are read: what changes afterwards is seen as a change.
-            let now = Seen::of(&running);
+            // Before they are read: what changes afterwards is a change. After a mistake they are looked at again
+            // when they have changed again.
+            files = files.now();
             match Config::read(path.as_deref(), &|name| std::env::var(name).ok()) {
                 Ok(config) => match apply(&running, &config, &state, &level) {
-                    Ok(()) => running = config,
+                    Ok(()) => {
+                        files = files_of(&config);
+                        running = config;
+                    }
                     Err(mistake) => tracing::error!("configuration not reloaded: {mistake}"),
                 },
                 Err(mistakes) => {
@@ -65,11 +69,12 @@ pub fn on_hangup(
                     }
                 }
             }
-            // After a mistake too: it is named once, and looked at again when the files have changed again.
-            let later = Seen::of(&running);
-            seen = if later.paths == now.paths { now } else { later };
         }
     })
+}
+
+fn files_of(config: &Config) -> Files {
+    config.certificate.as_ref().map(|certificate| certificate.files.clone()).unwrap_or_default()
 }
 
 fn apply(
@@ -86,7 +91,7 @@ fn apply(
     resize(state, |state| &state.permits, before, after);
     resize(state, |state| &state.batch_permits, before.div_ceil(2), after.div_ceil(2));
     state.tenants.set_share(probes_of_one_tenant(after, read));
-    state.certificate.store(read.certificate.clone().map(|certificate| certificate.0));
+    state.certificate.store(read.certificate.clone().map(|certificate| certificate.tls));
     state.prober.reload(reloaded(&state.prober.config(), read));
     let differing = running.differing(read);
     let restart: Vec<_> = differing.iter().filter(|name| !RELOADED.contains(name)).collect();
@@ -126,46 +131,17 @@ fn reloaded(in_force: &Config, read: &Config) -> Config {
     }
 }
 
-/// The certificate's files as they were.
-struct Seen {
-    paths: Vec<String>,
-    marks: Vec<Option<Mark>>,
-}
-
-/// Length, inode and time of a file's last change, seconds and nanoseconds.
-type Mark = (u64, u64, i64, i64);
-
-impl Seen {
-    fn of(config: &Config) -> Self {
-        let paths: Vec<_> = [&config.tls_cert, &config.tls_key]
-            .into_iter()
-            .filter(|path| !path.is_empty())
-            .cloned()
-            .collect();
-        let marks = Self::look(&paths);
-        Self { paths, marks }
-    }
-
-    /// Completes when a file is another one, or has other content, and has stayed so for a moment: the two
-    /// are written one after the other.
-    async fn change(&self) {
-        let mut last = self.marks.clone();
-        loop {
-            sleep(LOOK).await;
-            let marks = Self::look(&self.paths);
-            if marks == last && marks != self.marks {
-                return;
-            }
-            last = marks;
+/// Completes when one of the files is another, or has other content, and all have stayed so for a moment: a
+/// certificate and its key are written one after the other.
+async fn change(before: &Files) {
+    let mut last = before.clone();
+    loop {
+        sleep(LOOK).await;
+        let now = last.now();
+        if now == last && now != *before {
+            return;
         }
-    }
-
-    fn look(paths: &[String]) -> Vec<Option<Mark>> {
-        let mark = |path: &String| {
-            let file = fs::metadata(path).ok()?;
-            Some((file.len(), file.ino(), file.mtime(), file.mtime_nsec()))
-        };
-        paths.iter().map(mark).collect()
+        last = now;
     }
 }
 

@@ -87,7 +87,7 @@ impl State {
         let port_check = PortCheck::new(config.port_check.clone(), dialer, identity);
         let tenants = Tenants::new(probes_of_one_tenant(config.max_probes, &config), usize::MAX);
         let batches = Tenants::new(MAX_BATCHES, MAX_BATCHES);
-        let certificate = config.certificate.clone().map(|certificate| certificate.0);
+        let certificate = config.certificate.clone().map(|certificate| certificate.tls);
         let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, port_check.clone());
         let vitals = Vitals::new(prober.dns().metrics());
         Ok(Arc::new(Self {

@@ -1,7 +1,7 @@
 //! The certificate of our own listener, read with the configuration so that a mistake in it is one of the
 //! configuration's.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, fs, os::unix::fs::MetadataExt as _, sync::Arc};
 
 use tokio_rustls::rustls::{
     self, ServerConfig,
@@ -13,7 +13,34 @@ use super::Mistake;
 
 /// What TLS is spoken with.
 #[derive(Clone)]
-pub struct Certificate(pub Arc<ServerConfig>);
+pub struct Certificate {
+    pub tls: Arc<ServerConfig>,
+    /// As they were before they were read.
+    pub files: Files,
+}
+
+/// Files, and the marks by which a change of them is seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Files(Vec<(String, Option<Mark>)>);
+
+/// Length, inode and time of a file's last change, seconds and nanoseconds.
+type Mark = (u64, u64, i64, i64);
+
+impl Files {
+    fn at<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
+        let mark = |path: &str| {
+            let file = fs::metadata(path).ok()?;
+            Some((file.len(), file.ino(), file.mtime(), file.mtime_nsec()))
+        };
+        Self(paths.into_iter().map(|path| (path.to_owned(), mark(path))).collect())
+    }
+
+    /// The same files, as they are now.
+    #[must_use]
+    pub fn now(&self) -> Self {
+        Self::at(self.0.iter().map(|(path, _)| path.as_str()))
+    }
+}
 
 impl Certificate {
     /// The certificate chain and its key, each a PEM file. `None` where neither is given.
@@ -27,6 +54,7 @@ impl Certificate {
             (_, "") => return Err(Mistake::new("tls_key", "missing, although tls_cert is set")),
             _ => {}
         }
+        let files = Files::at([cert, key]);
         let wrong =
             |name, path, error: &dyn fmt::Display| Mistake::new(name, &format!("{path}: {error}"));
         let chain: Vec<_> = CertificateDer::pem_file_iter(cert)
@@ -43,7 +71,7 @@ impl Certificate {
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret))
             .map_err(|error| wrong("tls_key", key, &error))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Some(Self(Arc::new(config))))
+        Ok(Some(Self { tls: Arc::new(config), files }))
     }
 }
 

@@ -27,8 +27,8 @@ impl OptOuts {
         for item in parse::items(text) {
             if let Some(name) = item.strip_prefix(MAIL_HOST) {
                 opt_outs.hosts.insert(parse::host_name(name)?);
-            } else if let Some(networks) = parse::networks(item) {
-                opt_outs.networks.extend(networks);
+            } else if let Some(network) = parse::network(item) {
+                opt_outs.networks.push(network);
             } else {
                 opt_outs.domains.insert(parse::host_name(item)?);
             }

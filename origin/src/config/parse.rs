@@ -82,9 +82,11 @@ pub(super) fn port(text: &str) -> Option<u16> {
 
 /// Bare addresses are networks of one.
 pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
-    items(text)
-        .map(|item| item.parse().or_else(|_| item.parse::<IpAddr>().map(IpNet::from)).ok())
-        .collect()
+    items(text).map(network).collect()
+}
+
+pub(super) fn network(text: &str) -> Option<IpNet> {
+    text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok()
 }
 
 pub(super) fn milliseconds(text: &str) -> Option<Duration> {
