@@ -12,7 +12,7 @@ async fn greylisted_mailboxes_of_a_real_server_come_out_true_or_false() {
     let postfix = Postfix::start(Duration::from_secs(2)).await.expect("Postfix");
     let stack = Stack::builder()
         .origin_env("RCPT_ROUTES", postfix.routes())
-        .edge_var("SCAN_RETRY_SECONDS", "4,4,4")
+        .edge_var("SCAN_RETRY_SECONDS", "1,1,1")
         .start()
         .await;
     let ann = stack.edge.account().await;

@@ -12,7 +12,8 @@ use crate::{cf::origin_batch::Outcome, config::RetryTimes};
 /// Seconds that an address waits which nobody was asked about, and the most of it.
 const LEAST_WAIT: u64 = 30;
 const MOST_WAIT: u64 = 900;
-/// A server's own wish is followed up to four hours.
+/// A server's own wish is followed up to so many times our own delay, and four hours.
+const WISH_TO_OWN: u64 = 12;
 const MOST_WISH: u64 = 4 * 60 * 60;
 
 /// What may be answered otherwise later.
@@ -36,7 +37,9 @@ fn due(times: &RetryTimes, verdict: &Verdict, tries: u8, now: u64) -> Option<u64
     let own = times.after(tries)?;
     let wish = verdict.retry_after.map(u64::from);
     // A server that says "in a second" is not asked every second.
-    let wait = wish.map_or(own, |wish| wish.clamp(times.least().min(60), MOST_WISH));
+    let least = times.least().min(60);
+    let most = own.saturating_mul(WISH_TO_OWN).clamp(least, MOST_WISH);
+    let wait = wish.map_or(own, |wish| wish.clamp(least, most));
     Some(now.saturating_add(wait))
 }
 
@@ -183,11 +186,14 @@ mod tests {
     #[test]
     fn a_servers_wish_is_followed_within_bounds() {
         let times = RetryTimes::default();
-        for (wish, wait) in [(1, 60), (120, 120), (1_000_000, 4 * 3600)] {
+        for (wish, wait) in [(1, 60), (120, 120), (1_000_000, 3600)] {
             let outcome = told(Status::BlockedByProvider, Reason::RateLimited, Some(wish));
             let (kept, _) = keep(&[waiting("a", &[0], 0)], &[outcome], &times, false, NOW);
             assert_eq!(kept[0].due, Some(NOW + wait), "{wish}");
         }
+        let outcome = told(Status::BlockedByProvider, Reason::Greylisted, Some(1_000_000));
+        let (kept, _) = keep(&[waiting("a", &[0], 2)], &[outcome], &times, false, NOW);
+        assert_eq!(kept[0].due, Some(NOW + 4 * 3600), "the third time");
         let outcome = told(Status::BlockedByProvider, Reason::Blocked, Some(60));
         let (kept, _) = keep(&[waiting("a", &[0], 0)], &[outcome], &times, false, NOW);
         assert_eq!(kept[0].due, None, "a block does not pass in an hour");
