@@ -131,7 +131,9 @@ async function check(request, env, cost) {
   const verdict = await timed(cost, "cache", cached(env, normal));
   const now = Math.floor(Date.now() / 1000);
   if (!verdict || verdict.expires_at <= now) return answer(404, { detail: "not cached" });
-  const statement = env.DB.prepare(CHARGE);
+  // The id begins with the number of the account's database.
+  const number = Number.parseInt(identity.account.slice(0, 2), 16);
+  const statement = (number === 0 ? env.DB : env[`DB_${number}`]).prepare(CHARGE);
   const day = Math.floor(now / 86_400);
   const bound = statement.bind(identity.account, identity.version, day, now);
   const row = await timed(cost, "d1", bound.first());

@@ -40,6 +40,8 @@ pub async fn run() -> Result<Vec<Figure>> {
     let mut figures = comparison().await?;
     figures.push(fresh_overhead().await?);
     figures.extend(round_trips().await?);
+    figures.extend(super::costs().await?);
+    figures.push(super::scaling().await?);
     figures.push(Figure { name: "wasm_gzip_bytes", ..wasm_size()? });
     figures.push(isolate_start().await?);
     figures.extend(load_figures().await?);

@@ -200,7 +200,7 @@ impl Check {
         let verdict = match app.in_flight.join(&joined, ask).await {
             Ok(verdict) => verdict,
             Err(error) => {
-                ledger::release(&app.database, lease).await?;
+                ledger::release(app.databases.of(lease.account())?, lease).await?;
                 return Err(error);
             }
         };
@@ -227,7 +227,7 @@ async fn charge(app: &App, caller: Caller) -> Result<(), Error> {
     let now = clock::now();
     known(app, caller, now)?;
     let name = random::identifier()?;
-    let charged = ledger::charge(&app.database, caller, &name, now).await?;
+    let charged = ledger::charge(app.databases.of(caller.account)?, caller, &name, now).await?;
     charged.map_err(|refusal| refused(app, refusal, caller, now))
 }
 
@@ -235,7 +235,9 @@ async fn lease(app: &App, caller: Caller) -> Result<Lease, Error> {
     let now = clock::now();
     known(app, caller, now)?;
     let id = random::identifier()?;
-    let lease = ledger::lease(&app.database, caller, id, now, app.config.lease_ttl).await?;
+    let lease =
+        ledger::lease(app.databases.of(caller.account)?, caller, id, now, app.config.lease_ttl)
+            .await?;
     lease.map_err(|refusal| refused(app, refusal, caller, now))
 }
 
@@ -265,9 +267,9 @@ fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
 /// Ends the lease before the answer leaves: an answer that was given is an answer that was charged.
 async fn settle(app: &App, lease: Lease, status: Status) -> Result<(), Error> {
     if !status.counts() {
-        return ledger::release(&app.database, lease).await;
+        return ledger::release(app.databases.of(lease.account())?, lease).await;
     }
-    if ledger::charge_lease(&app.database, lease, clock::now).await? {
+    if ledger::charge_lease(app.databases.of(lease.account())?, lease, clock::now).await? {
         Ok(())
     } else {
         Err(Error::upstream("the lease expired before the verdict came"))

@@ -91,6 +91,7 @@ pub struct Builder {
     inspector: Option<u16>,
     beside: Vec<(PathBuf, u16)>,
     variants: Vec<(BTreeMap<String, String>, u16)>,
+    databases: Option<usize>,
     port: u16,
 }
 
@@ -146,6 +147,12 @@ impl Builder {
         self
     }
 
+    /// With so many databases, in place of those of wrangler.toml.
+    pub fn databases(mut self, count: usize) -> Self {
+        self.databases = Some(count);
+        self
+    }
+
     /// Whether mails can be handed over.
     pub fn mailless(mut self, mailless: bool) -> Self {
         self.mailless = mailless;
@@ -183,6 +190,7 @@ impl Builder {
             "inspector": self.inspector,
             "beside": beside,
             "variants": variants,
+            "databases": self.databases,
         });
         let file = folder.join("settings.json");
         fs::write(&file, settings.to_string())?;
@@ -251,6 +259,7 @@ impl Edge {
             inspector: None,
             beside: Vec::new(),
             variants: Vec::new(),
+            databases: None,
             port,
         }
     }
@@ -268,7 +277,8 @@ impl Edge {
         Mailbox::of_log(self.process.log_path())
     }
 
-    /// Runs one statement on its D1 and returns the rows, each an object; `params` fill the `?`s.
+    /// Runs one statement on each of its databases and returns the rows of all, each an object; `params` fill the
+    /// `?`s.
     ///
     /// # Panics
     /// D1 refuses the statement.
@@ -281,8 +291,21 @@ impl Edge {
     /// # Errors
     /// D1 refuses the statement.
     pub async fn try_sql(&self, sql: &str, params: &[Value]) -> Result<Vec<Value>> {
+        self.query("/sql", sql, params).await
+    }
+
+    /// As [`Edge::sql`], on the database of this number alone.
+    ///
+    /// # Panics
+    /// D1 refuses the statement.
+    pub async fn sql_in(&self, database: u8, sql: &str, params: &[Value]) -> Vec<Value> {
+        let rows = self.query(&format!("/sql?database={database}"), sql, params).await;
+        rows.unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
+    async fn query(&self, path: &str, sql: &str, params: &[Value]) -> Result<Vec<Value>> {
         let body = json!({ "sql": sql, "params": params }).to_string();
-        let reply = self.client.post(format!("{}/sql", self.control)).body(body).send().await?;
+        let reply = self.client.post(format!("{}{path}", self.control)).body(body).send().await?;
         let (status, text) = (reply.status(), reply.text().await?);
         ensure!(status.is_success(), "{sql}: {text}");
         serde_json::from_str(&text).with_context(|| text.clone())

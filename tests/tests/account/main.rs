@@ -7,6 +7,7 @@ mod admin_actions;
 mod answers;
 mod bad_input;
 mod confirmation;
+mod databases;
 mod deletion;
 mod enumeration;
 mod housekeeping;
