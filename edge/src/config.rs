@@ -4,7 +4,7 @@ mod homes;
 
 use std::net::IpAddr;
 
-use rcpt_shared::{KeyRing, Status};
+use rcpt_shared::{CacheTimes, KeyRing};
 
 pub use self::homes::{Homes, binding, count_databases};
 use crate::throttle::Rule;
@@ -32,6 +32,7 @@ pub struct Config {
     pub lease_ttl: u64,
     /// Milliseconds to wait for a verdict, over all origins together.
     pub upstream_budget_ms: u64,
+    /// How long a verdict is given again, from the cache and by an origin.
     pub cache: CacheTimes,
     pub throttle: Throttle,
 }
@@ -51,32 +52,6 @@ pub struct Throttle {
     pub all_registration_mails: Rule,
     /// Reset links over all, to confirmed accounts.
     pub all_reset_mails: Rule,
-}
-
-/// How long a verdict is served from the cache, in seconds.
-#[derive(Debug)]
-pub struct CacheTimes {
-    /// `true` and `false`.
-    pub decided: u64,
-    /// `domain_not_found` and `no_mx_records`.
-    pub no_mail: u64,
-    /// The other strings.
-    pub undecided: u64,
-}
-
-impl CacheTimes {
-    /// Seconds for which this status may be served again; none for a failure of ours.
-    pub const fn of(&self, status: Status) -> Option<u64> {
-        match status {
-            Status::Accepted | Status::Refused => Some(self.decided),
-            Status::DomainNotFound | Status::NoMxRecords => Some(self.no_mail),
-            Status::SmtpConnectError | Status::SmtpTimeout | Status::BlockedByProvider => {
-                Some(self.undecided)
-            }
-            // The format is checked before the cache is asked.
-            Status::FatalException | Status::InvalidFormat => None,
-        }
-    }
 }
 
 impl Config {

@@ -17,6 +17,7 @@ use crate::{
     probe::Prober,
     smtp::{Dialer, HeloIdentity, Tls},
     telemetry::{metrics::Metrics, port_check::PortCheck, vitals::Vitals},
+    verdict_memory::VerdictMemory,
 };
 
 /// What the handlers share.
@@ -32,6 +33,7 @@ pub struct State {
     pub tenants: Tenants,
     pub batches: Tenants,
     pub port_check: Arc<PortCheck>,
+    pub verdicts: VerdictMemory,
     /// True when the process is to end: batches ask about no further address.
     pub stopping: watch::Sender<bool>,
 }
@@ -94,6 +96,7 @@ impl State {
             tenants,
             batches,
             port_check,
+            verdicts: VerdictMemory::default(),
             stopping: watch::Sender::new(false),
         }))
     }

@@ -204,13 +204,14 @@ impl Check {
                 return Err(error);
             }
         };
-        let status = verdict.status;
+        let (status, seen_before) = (verdict.status, verdict.seen_before);
+        let verdict = Verdict { seen_before: None, ..verdict };
         settle(app, lease, status).await?;
         let verdict = self.details.then_some(verdict);
         let domain = self.address.domain();
         let kept = |expires_at| CachedVerdict::new(status, expires_at, verdict.as_ref(), domain);
-        remember(app, &context.deferred, self.key.clone(), status, kept).await;
-        Ok(self.result(status, verdict, false))
+        remember(app, &context.deferred, self.key.clone(), status, seen_before, kept).await;
+        Ok(self.result(status, verdict, seen_before.is_some()))
     }
 
     fn result(&self, status: Status, verdict: Option<Verdict>, cached: bool) -> ValidationResult {
@@ -276,17 +277,27 @@ async fn settle(app: &App, lease: Lease, status: Status) -> Result<(), Error> {
     }
 }
 
+/// Keeps a verdict where it was asked for; and everywhere, which is paid for, when it was asked for before,
+/// perhaps from elsewhere. It ends when the first one does.
 async fn remember(
     app: &Arc<App>,
     deferred: &Deferred,
     key: String,
     status: Status,
+    seen_before: Option<u64>,
     kept: impl FnOnce(u64) -> CachedVerdict,
 ) {
     let now = clock::now();
-    let Some(ttl) = app.config.cache.of(status).filter(|ttl| *ttl > 0) else { return };
+    let ttl = app.config.cache.of(status).unwrap_or_default();
+    let ttl = ttl.saturating_sub(seen_before.unwrap_or_default());
+    if ttl == 0 {
+        return;
+    }
     let verdict = kept(now.saturating_add(ttl));
     app.verdicts.put_here(&key, &verdict, now).await;
+    if seen_before.is_none() {
+        return;
+    }
     let app = Arc::clone(app);
     deferred.after_response(async move { app.verdicts.put_everywhere(&key, &verdict, now).await });
 }

@@ -67,7 +67,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
         verdicts: VerdictCache::new(env, &config.portal_url).map_err(missing)?,
         in_flight: InFlight::new(config.upstream_budget_ms),
         refusals: Refusals::default(),
-        origins: Origins::new(&config.origins, &config.ticket_secrets),
+        origins: Origins::new(&config.origins, &config.ticket_secrets, config.cache),
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
         shield: Shield::new(env).map_err(missing)?,
         readiness: Recent::default(),

@@ -34,7 +34,7 @@ async fn each_kind_of_check_costs_what_the_architecture_says() {
         d1_rows_written: 3,
         d1_rows_read: 0,
         kv_reads: 1,
-        kv_writes: 1,
+        kv_writes: 0,
         cache_reads: 1,
         cache_writes: 1,
     };
@@ -46,13 +46,14 @@ async fn each_kind_of_check_costs_what_the_architecture_says() {
     let cached = Counts { cache_reads: 1, ..one };
     expect("a@cost.example", 200, cached, "cached: one statement").await;
     expect("no address", 200, one, "invalid format").await;
-    let failed =
-        Counts { kv_writes: 0, cache_writes: 0, d1_statements: 2, d1_rows_written: 2, ..fresh };
+    let seen = Counts { kv_writes: 1, ..fresh };
+    expect("seen@cost.example", 200, seen, "asked about before: from now on in KV").await;
+    let failed = Counts { cache_writes: 0, d1_statements: 2, d1_rows_written: 2, ..fresh };
     expect("broken@cost.example", 502, failed, "no origin: lease; end the lease").await;
 
     edge.fail(&[Fault { part: "cache", times: 1, error: "away", ..Fault::default() }]).await;
     let elsewhere = Counts { cache_reads: 1, kv_reads: 1, ..one };
-    expect("a@cost.example", 200, elsewhere, "known in another data centre").await;
+    expect("seen@cost.example", 200, elsewhere, "known in another data centre").await;
 
     assert_eq!(account.quota().await.status, 200);
     settled(&edge, Counts { d1_rows_written: 0, ..one }, "the report").await;
