@@ -165,10 +165,13 @@ async fn cut_off<T>(
         for late in [false, true] {
             let what = format!("cut off at {skip} of {trips}, {late}");
             let prepared = prepare().await;
-            let first = Fault { skip, times: 1, late, ..down(None) };
-            // Another one counts the trips after it by itself.
-            let after = Fault { skip: skip + u32::from(late), ..down(None) };
-            edge.fail(if late { &[first, after] } else { &[after] }).await;
+            // The first of a list that has not struck yet is the one that counts.
+            let faults = if late {
+                vec![Fault { skip, times: 1, late, ..down(None) }, down(None)]
+            } else {
+                vec![Fault { skip, ..down(None) }]
+            };
+            edge.fail(&faults).await;
             let status = operation(&prepared).await;
             edge.fail(&[]).await;
             then(prepared, status, &what).await;
