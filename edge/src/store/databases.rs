@@ -29,6 +29,7 @@ impl Databases {
     ///
     /// # Errors
     /// [`Error::unavailable`] when it is not bound any more.
+    #[inline(never)]
     pub fn of(&self, account: AccountId) -> Result<&Database, Error> {
         let number = account.database();
         let database = self.numbered(number);
@@ -53,6 +54,7 @@ impl Databases {
 
     /// Where an address without an account is looked for. Always the same for one address, and spread like
     /// accounts are: how long the look takes tells nothing. A new database takes over its share only.
+    #[inline(never)]
     pub fn pretended(&self, hash: &AccountHash) -> &Database {
         let numbers: Vec<u8> = self.in_turn(0).map(|(number, _)| number).collect();
         self.numbered(chosen(&numbers, hash)).unwrap_or(&self.first)

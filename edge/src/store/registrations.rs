@@ -118,18 +118,18 @@ pub async fn register(
             // That database may be down for long, and the next try may lead to another one.
             let _ = addresses::forget_claim(directory, hash, account).await;
         }
-        match found? {
+        let (account_there, taken) = match found? {
             Found::Done(change) => return Ok(Registered { account, change }),
             Found::Nothing { tombstone: left } => {
                 buried = newer(tombstone, left);
-                let ids = [account, registration.id];
-                addresses::replace(directory, hash, ids, false, buried.as_ref(), now).await?;
+                (registration.id, None)
             }
-            Found::Lost { account: lost, email } => {
-                let ids = [account, lost];
-                addresses::replace(directory, hash, ids, true, None, now).await?;
-                return Ok(Registered { account: lost, change: Change::Taken { email } });
-            }
+            Found::Lost { account, email } => (account, Some(Change::Taken { email })),
+        };
+        let (ids, is_confirmed) = ([account, account_there], taken.is_some());
+        addresses::replace(directory, hash, ids, is_confirmed, buried.as_ref(), now).await?;
+        if let Some(change) = taken {
+            return Ok(Registered { account: account_there, change });
         }
     }
     Err(Error::unavailable("an address was registered many times at once"))
