@@ -55,6 +55,12 @@ impl<'a> Challenge<'a> {
             None => self.use_totp(app, sealed, code, now).await?,
         };
         if !accepted {
+            store::two_factor::count_wrong_code(
+                app.databases.of(self.account.id)?,
+                self.account.id,
+            )
+            .await?;
+            notices::soon(app, &context.deferred, self.account.id);
             return Err(Error::totp_invalid(self.status));
         }
         store::throttle::succeeded(directory, &[&self.key], &[]).await

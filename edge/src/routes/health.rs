@@ -31,7 +31,7 @@ pub struct Health {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Readiness {
     pub status: Condition,
-    /// Up while all databases are.
+    // Up while all databases are.
     pub database: Condition,
     /// Up while at least one origin is.
     pub origins: Condition,

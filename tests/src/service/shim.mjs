@@ -2,11 +2,11 @@
 // loads this, and only for a test that asks for it.
 //
 // POST /v1/__shim {faults: [{part, database, statements, skip, times, delayMs, error, late}], reset,
-// statementsPerSecond} answers the counts so far, the URLs that the cache was asked to keep, and the mails handed over with their headers,
-// which miniflare does not show. `part` is
-// d1, kv or cache; `database` the number of one database, null: any; `statements` names what a round trip to D1 does, one verb and table for each of its
-// statements ("update accounts"), in any order; none: every round trip. The fault passes over `skip` calls
-// strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does.
+// statementsPerSecond, busyMs} answers the counts so far, the URLs that the cache was asked to keep, and the
+// mails handed over with their headers,
+// which miniflare does not show. `part` is d1, kv or cache; `database` the number of one database, null: any;
+// `statements` names what a round trip to D1 does, one verb and table for each of its statements ("update
+// accounts"), in any order; none: every round trip. The fault passes over `skip` calls and strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does.
 // `statementsPerSecond` is what each database does at most, one after another, as a far busier one would.
 // The header `continent` of a request stands for what Cloudflare says of its client.
 import { WorkerEntrypoint } from "cloudflare:workers";
@@ -193,6 +193,8 @@ export default class extends WorkerEntrypoint {
       if (told.reset) counts = none();
       if (told.faults) faults = told.faults;
       if (told.statementsPerSecond !== undefined) pace = told.statementsPerSecond;
+      const until = Date.now() + (told.busyMs ?? 0);
+      while (Date.now() < until);
       return answer;
     }
     const { VERDICTS, MAIL } = this.env;

@@ -11,6 +11,7 @@ mod databases;
 mod deletion;
 mod enumeration;
 mod housekeeping;
+mod mail_domains;
 mod mail_failure;
 mod malformed;
 mod notices;
