@@ -15,7 +15,7 @@ CREATE TABLE addresses (
   account_id   TEXT    NOT NULL,
   -- Set before the account is confirmed: until then nothing was handed out for the id.
   confirmed    INTEGER NOT NULL DEFAULT 0 CHECK (confirmed IN (0, 1)),
-  -- The last registration, in unix seconds.
+  -- When it was entered, in unix seconds.
   claimed_at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

@@ -97,9 +97,7 @@ struct Claimed {
 
 const CLAIM: &str = "
     INSERT INTO addresses (address_hash, account_id, claimed_at) VALUES (?1, ?2, ?3)
-    ON CONFLICT (address_hash) DO UPDATE SET claimed_at = max(claimed_at, excluded.claimed_at)
-    WHERE confirmed = 0
-    RETURNING account_id, confirmed";
+    ON CONFLICT (address_hash) DO NOTHING";
 const CLAIMED: &str = "SELECT account_id, confirmed FROM addresses WHERE address_hash = ?1";
 
 /// Finds the account of an address, or enters the one offered.

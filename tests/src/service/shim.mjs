@@ -197,6 +197,14 @@ export default class extends WorkerEntrypoint {
       while (Date.now() < until);
       return answer;
     }
+    const continent = request.headers.get("continent");
+    const sent = continent ? new Request(request, { cf: { continent } }) : request;
+    return this.worker().fetch(sent);
+  }
+  scheduled(controller) {
+    return this.worker().scheduled(controller);
+  }
+  worker() {
     const { VERDICTS, MAIL } = this.env;
     shimmed ??= {
       ...this.env,
@@ -204,8 +212,6 @@ export default class extends WorkerEntrypoint {
       VERDICTS: new KvNamespace(VERDICTS),
       MAIL: new SendEmail(MAIL),
     };
-    const continent = request.headers.get("continent");
-    const sent = continent ? new Request(request, { cf: { continent } }) : request;
-    return new Worker(this.ctx, shimmed).fetch(sent);
+    return new Worker(this.ctx, shimmed);
   }
 }
