@@ -18,7 +18,7 @@
 //   inspector  port of the runtime's inspector, the Worker with its functions' names
 //              (target/edge-with-names.wasm); null: none
 //   beside     further Workers in the same runtime with the same bindings and storage: a list of
-//              {script, port}, path and port of each
+//              {script, port, vars}, path, port and further vars of each
 //   databases  how many databases it has; null: those of wrangler.toml
 //   variants   the Worker itself once more, with other vars, as while a deployment spreads: a list of
 //              {port, vars}, vars over those above
@@ -163,15 +163,15 @@ function shim(entry) {
   return { type: "ESModule", path: path.join(path.dirname(entry), "shim.mjs"), contents };
 }
 
-function beside({ script, port }) {
+function beside({ script, port, vars }, index) {
   return {
-    name: path.basename(script, ".mjs"),
+    name: `${path.basename(script, ".mjs")}-${index}`,
     modules: true,
     script: readFileSync(script, "utf8"),
     compatibilityDate: bindings.compatibilityDate,
     d1Databases,
     kvNamespaces: bindings.kvNamespaces,
-    bindings: { ...bindings.bindings, ...settings.vars },
+    bindings: { ...bindings.bindings, ...settings.vars, ...vars },
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],
   };
 }

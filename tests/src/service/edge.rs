@@ -90,7 +90,7 @@ pub struct Builder {
     mailless: bool,
     shimmed: bool,
     inspector: Option<u16>,
-    beside: Vec<(PathBuf, u16)>,
+    beside: Vec<(PathBuf, u16, Vec<(String, String)>)>,
     variants: Vec<(BTreeMap<String, String>, u16)>,
     databases: Option<usize>,
     port: u16,
@@ -139,10 +139,11 @@ impl Builder {
         self
     }
 
-    /// With a further Worker in the same runtime, its script's path and a port of its own; it has the same
-    /// bindings and storage.
-    pub fn beside(mut self, script: PathBuf, port: u16) -> Self {
-        self.beside.push((script, port));
+    /// With a further Worker in the same runtime, its script's path, a port of its own and further vars; it has
+    /// the same bindings and storage.
+    pub fn beside(mut self, script: PathBuf, port: u16, vars: &[(&str, &str)]) -> Self {
+        let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.beside.push((script, port, vars.collect()));
         self
     }
 
@@ -178,9 +179,11 @@ impl Builder {
     async fn start_in(self, folder: &Path) -> Result<Edge> {
         let wrangler = tokio::task::spawn_blocking(|| build().and_then(|()| wrangler())).await??;
         let [direct, control] = [port::free(), port::free()];
-        let beside = self.beside.iter();
-        let beside: Vec<_> =
-            beside.map(|(script, port)| json!({ "script": script, "port": port })).collect();
+        let beside = self.beside.iter().map(|(script, port, vars)| {
+            let vars: BTreeMap<_, _> = vars.iter().cloned().collect();
+            json!({ "script": script, "port": port, "vars": vars })
+        });
+        let beside: Vec<_> = beside.collect();
         let variants = self.variants.iter();
         let variants: Vec<_> =
             variants.map(|(vars, port)| json!({ "vars": vars, "port": port })).collect();
