@@ -6,8 +6,10 @@ use std::{
     sync::Arc,
 };
 
+use arc_swap::ArcSwapOption;
 use rcpt_shared::{Stage, Verdict};
 use tokio::sync::{Semaphore, watch};
+use tokio_rustls::rustls::ServerConfig;
 
 use crate::{
     config::Config,
@@ -34,6 +36,8 @@ pub struct State {
     pub batches: Tenants,
     pub port_check: Arc<PortCheck>,
     pub verdicts: VerdictMemory,
+    /// What `listen` speaks TLS with, if it does.
+    pub certificate: ArcSwapOption<ServerConfig>,
     /// True when the process is to end: batches ask about no further address.
     pub stopping: watch::Sender<bool>,
 }
@@ -85,6 +89,7 @@ impl State {
         let port_check = PortCheck::new(config.port_check.clone(), dialer, identity);
         let tenants = Tenants::new(probes_of_one_tenant(config.max_probes, &config), usize::MAX);
         let batches = Tenants::new(MAX_BATCHES, MAX_BATCHES);
+        let certificate = config.certificate.clone().map(|certificate| certificate.tls);
         let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, port_check.clone());
         let vitals = Vitals::new(prober.dns().metrics());
         Ok(Arc::new(Self {
@@ -97,6 +102,7 @@ impl State {
             batches,
             port_check,
             verdicts: VerdictMemory::default(),
+            certificate: ArcSwapOption::new(certificate),
             stopping: watch::Sender::new(false),
         }))
     }
