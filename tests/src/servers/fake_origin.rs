@@ -44,6 +44,8 @@ pub enum Conduct {
     Bytes(&'static str),
     /// Nothing, until the other side leaves.
     Silence,
+    /// The same, after this time.
+    Late(Status, Duration),
     /// Nothing until the test calls [`FakeOrigin::release`] for the address.
     Hold,
 }
@@ -217,6 +219,10 @@ async fn converse(
     let answer = match conduct {
         Conduct::Verdict(status) => http(200, &verdict(status, None)?),
         Conduct::Seen(status) => http(200, &verdict(status, Some(0))?),
+        Conduct::Late(status, after) => {
+            sleep(after).await;
+            http(200, &verdict(status, None)?)
+        }
         Conduct::Answer(status, body) => http(status, body),
         Conduct::Bytes(bytes) => bytes.to_owned(),
         Conduct::Silence | Conduct::Hold => {
