@@ -104,6 +104,7 @@ impl Prober {
             max_waiting: config.max_probes.div_ceil(2),
             tenant_share: config.tenant_share,
             sources: client.identities().iter().map(|one| Arc::from(one.label())).collect(),
+            since: client.identities().iter().map(HeloIdentity::since).collect(),
         };
         let pool = Pool::new(settings, quit_now);
         let resolver = Resolver { dns, guard, smtp_port: config.smtp_port };
@@ -128,6 +129,13 @@ impl Prober {
         self.pool.status()
     }
 
+    /// The source address that `address` is asked about from, as it is shown.
+    pub fn source(&self, address: &Address, mx_host: Option<&str>) -> Arc<str> {
+        let domain = address.domain();
+        let identity = self.client.identity_of(domain);
+        self.pool.source_of(mx_host.unwrap_or(domain), identity)
+    }
+
     /// Asks whether `address` can receive mail. A single check takes no longer than the budget.
     pub async fn probe(self: &Arc<Self>, address: &Address, asking: &Asking) -> Verdict {
         let started = Instant::now();
@@ -146,7 +154,8 @@ impl Prober {
         let row = host.and_then(|host| operators.of_host(host)).and_then(|id| operators.get(id));
         let operator = row.map(|row| &*row.name);
         let catch_all = verdict.details.as_ref().map_or(CatchAll::Unknown, |it| it.catch_all);
-        let assessment = assess(&verdict, catch_all, operator);
+        let informative = row.and_then(|row| row.informative);
+        let assessment = assess(&verdict, catch_all, informative);
         verdict.reason = assessment.reason;
         if asking.details {
             let given = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
@@ -276,6 +285,7 @@ impl Prober {
         match self.only_host(question).ask(&server.host, found, progress).await {
             Attempt::Settled(verdict)
             | Attempt::NextHost(verdict)
+            | Attempt::AskEqual(verdict)
             | Attempt::AskAgain(verdict, _) => verdict,
         }
     }
@@ -299,7 +309,9 @@ impl Prober {
             };
             progress.mx_host = Some(exchange.clone());
             match host_probe.ask(exchange, Found::InDns, progress).await {
-                Attempt::Settled(verdict) | Attempt::AskAgain(verdict, _) => return verdict,
+                Attempt::Settled(verdict)
+                | Attempt::AskEqual(verdict)
+                | Attempt::AskAgain(verdict, _) => return verdict,
                 Attempt::NextHost(failure) => best.add(failure),
             }
         }
@@ -311,7 +323,9 @@ impl Prober {
     async fn ask_implicit(&self, question: Question<'_>, progress: &mut Progress) -> Verdict {
         let host = question.address.domain();
         match self.only_host(question).ask(host, Found::InDns, progress).await {
-            Attempt::Settled(verdict) | Attempt::AskAgain(verdict, _) => verdict,
+            Attempt::Settled(verdict)
+            | Attempt::AskEqual(verdict)
+            | Attempt::AskAgain(verdict, _) => verdict,
             Attempt::NextHost(failure) if failure.reason == Reason::DnsFailure => dns_failure(),
             Attempt::NextHost(failure)
                 if failure.stage <= Stage::Connect
