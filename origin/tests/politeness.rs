@@ -165,7 +165,7 @@ async fn a_421_in_a_session_that_has_served_before_is_taken_note_of() {
     })
     .await;
     let mut environment = environment(&server, nameserver().await);
-    environment.push(("RCPT_BUDGET_MS", "3000".to_owned()));
+    environment.push(("RCPT_BUDGET_MS", "6000".to_owned()));
     let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let origin = origin(&environment);
     assert_eq!(verdict(&origin, "u@d.org").await.reason, Reason::NoSuchMailbox);

@@ -39,7 +39,7 @@ impl<S: Send + 'static> Pool<S> {
         if request.is_route {
             return (identity, None);
         }
-        let named = self.settings.operators.of_host(request.host);
+        let named = self.settings().operators.of_host(request.host);
         if let Some(operator) = named {
             for address in request.addresses.iter().map(SocketAddr::ip) {
                 if !self.behind.contains_key(&address) {
@@ -50,7 +50,7 @@ impl<S: Send + 'static> Pool<S> {
         let Some(operator) = named.or_else(|| self.behind_all(request.addresses)) else {
             return (identity, None);
         };
-        (self.lock().moved(operator, identity, self.settings.sources.len()), Some(operator))
+        (self.lock().moved(operator, identity, self.settings().sources.len()), Some(operator))
     }
 
     /// The operator that all of these addresses belong to. One address of an operator among others does
@@ -109,7 +109,7 @@ impl<S: Send + 'static> Pool<S> {
         let Some(site) = state.sites.get_mut(site) else { return Ok(()) };
         let refusals = &mut site.meter(meter).refusals;
         let share = match request.tenant {
-            Some(_) => self.settings.share(refusals.per_hour()),
+            Some(_) => self.settings().share(refusals.per_hour()),
             None => refusals.per_hour(),
         };
         match refusals.must_wait(party, share, request.class, Instant::now()) {
@@ -127,7 +127,7 @@ impl<S: Send + 'static> Pool<S> {
         let (Class::Batch, SiteKey::Operator(operator, identity)) = (request.class, site) else {
             return Ok(());
         };
-        let Some(since) = self.settings.since.get(*identity).copied().flatten() else {
+        let Some(since) = self.settings().since.get(*identity).copied().flatten() else {
             return Ok(());
         };
         let passed = self.lock().warm_up.pass(*operator, *identity, since, unix_now());
