@@ -1,6 +1,7 @@
-//! What happens without a request: the emails of the scheduled handler (notices, and confirmation links that an
-//! operator has asked for), and the scans.
+//! What happens without a request or after its answer: notices, confirmation links that an operator has asked for,
+//! what the directory is told of deletions, and the scans.
 
+pub mod deletions;
 pub mod notices;
 pub mod requested;
 pub mod scans;

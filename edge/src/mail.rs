@@ -215,7 +215,7 @@ impl Notice {
             ),
             Self::WrongCodes => (
                 "Wrong two-factor codes were entered",
-                "Ten two-factor codes in a row were wrong for your rcpt account. Whoever entered them \
+                "Ten two-factor codes in a row were wrong for your rcpt account. Anyone who enters them \
                  knows its password or reads this mailbox. Two-factor authentication has kept them out.",
             ),
         };
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_link_stands_alone_on_its_line_and_is_built_from_the_portal_address() {
-        let token = MailedToken::from_random([1; 32]);
+        let token = MailedToken::new(0, [1; 31]);
         for (mail, link) in [
             (confirm("ann@example.org", PORTAL, &token), token.confirmation_link(PORTAL)),
             (reset("ann@example.org", PORTAL, &token), token.reset_link(PORTAL)),

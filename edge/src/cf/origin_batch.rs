@@ -113,7 +113,7 @@ impl Origins {
             Ticket::issue_for(self.tickets(), request_id, body.as_bytes(), now, Some(tenant));
         let ticket = ticket.map_err(|error| Error::internal(format!("ticket: {error}")))?;
         let path = "/v1/probe/batch";
-        let request = origin::request(url, path, &ticket, &body)
+        let request = origin::request(url, path, &ticket, None, &body)
             .map_err(|error| Error::internal(format!("batch request: {error}")))?;
         let asking = async move {
             let signal = origin::timeout(PATIENCE_MS);

@@ -99,7 +99,7 @@ pub async fn receive(
     // 1
     let part = Part { scan, number, positions, macs: &macs };
     let since = now.saturating_sub(LIFETIME);
-    let state = scans::begin_part(&app.database, caller, &part, since).await?;
+    let state = scans::begin_part(app.databases.of(caller.account)?, caller, &part, since).await?;
     let PartState { scan: known, part: written } = found(state, caller)?;
     let parts = known.total.div_ceil(PART);
     if number >= parts {
@@ -146,7 +146,7 @@ pub async fn receive(
     let results = to_text(&slots.malformed.iter().map(kept).collect::<Vec<_>>());
     let (ending, now) = (random::identifier()?, clock::now());
     let counted = scans::finish_part(
-        &app.database,
+        app.databases.of(caller.account)?,
         scan,
         number,
         positions,

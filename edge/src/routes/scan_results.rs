@@ -176,7 +176,13 @@ pub async fn read(State(app): State<Arc<App>>, call: ScanCall) -> Result<Respons
     let wanted = u32::try_from(asked.limit).unwrap_or(PART).div_ceil(PART).saturating_add(1);
     let parts = if asked.status.is_some() { MOST_PARTS } else { wanted.min(MOST_PARTS) };
     let last = first.saturating_add(parts - 1);
-    let read = scans::results(&app.database, call.caller, &call.id, (first, last)).await?;
+    let read = scans::results(
+        app.databases.of(call.caller.account)?,
+        call.caller,
+        &call.id,
+        (first, last),
+    )
+    .await?;
     let (scan, rows) = found(read, call.caller)?;
     let last = last.min(scan.total.div_ceil(PART).saturating_sub(1));
     let page = page(&scan, &rows, &asked, last);

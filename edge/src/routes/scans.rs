@@ -194,7 +194,7 @@ pub async fn create(
     let total = request.total()?;
     let id = new_id(clock::now_ms())?;
     let scan = NewScan { id: &id, name: request.name()?, total, details: request.details };
-    let made = scans::create(&app.database, caller, &scan, now).await?;
+    let made = scans::create(app.databases.of(caller.account)?, caller, &scan, now).await?;
     let mut scan = made.map_err(|refusal| refused(&refusal, caller, now))?;
     if let Some(addresses) = &request.addresses {
         let sending = Sending { scan: &id, number: 0, addresses };
@@ -203,7 +203,14 @@ pub async fn create(
             Err(error) => {
                 // The client does not know the scan's id: it must not hold a place, nor the unit.
                 let ending = random::identifier()?;
-                let gone = scans::delete(&app.database, caller, &id, &ending, clock::now()).await;
+                let gone = scans::delete(
+                    app.databases.of(caller.account)?,
+                    caller,
+                    &id,
+                    &ending,
+                    clock::now(),
+                )
+                .await;
                 if let Err(error) = gone {
                     log::failure("removing a scan that could not start", &error);
                 }
@@ -260,7 +267,8 @@ pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<Sc
     let limit = limit.ok_or_else(|| Error::invalid_query("limit is a number from 1 to 100."))?;
     // Greater than every id.
     let before = call.query("before").unwrap_or("scan_~");
-    let scans = scans::list(&app.database, call.caller, before, limit).await?;
+    let scans =
+        scans::list(app.databases.of(call.caller.account)?, call.caller, before, limit).await?;
     let scans = scans.ok_or_else(|| call.caller.proof.refused())?;
     let is_full = u32::try_from(scans.len()).is_ok_and(|length| length == limit);
     let next = scans.last().filter(|_| is_full).map(|scan| scan.id.clone());
@@ -284,7 +292,7 @@ pub async fn show(
     State(app): State<Arc<App>>,
     ScanCall { caller, now, id, .. }: ScanCall,
 ) -> Result<Json<Scan>, Error> {
-    let scan = found(scans::show(&app.database, caller, &id).await?, caller)?;
+    let scan = found(scans::show(app.databases.of(caller.account)?, caller, &id).await?, caller)?;
     Ok(Json(Scan::new(scan, now)))
 }
 
@@ -308,7 +316,7 @@ pub async fn cancel(
     ScanCall { caller, now, id, .. }: ScanCall,
 ) -> Result<Json<Scan>, Error> {
     let ending = random::identifier()?;
-    let scan = scans::cancel(&app.database, caller, &id, &ending, now).await?;
+    let scan = scans::cancel(app.databases.of(caller.account)?, caller, &id, &ending, now).await?;
     Ok(Json(Scan::new(found(scan, caller)?, now)))
 }
 
@@ -331,7 +339,7 @@ pub async fn delete(
     ScanCall { caller, now, id, .. }: ScanCall,
 ) -> Result<StatusCode, Error> {
     let ending = random::identifier()?;
-    let gone = scans::delete(&app.database, caller, &id, &ending, now).await?;
+    let gone = scans::delete(app.databases.of(caller.account)?, caller, &id, &ending, now).await?;
     found(gone, caller)?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -17,7 +17,7 @@ const [, , file, target] = process.argv;
 const config = unstable_readConfig({ config: file });
 const { workerOptions, main } = unstable_getMiniflareWorkerOptions(file);
 const { modulesRules: _, ...options } = workerOptions;
-const { database_name, binding, migrations_dir } = config.d1_databases[0];
+const { migrations_dir } = config.d1_databases[0];
 
 const folder = path.resolve(path.dirname(file), migrations_dir ?? "migrations");
 const names = readdirSync(folder).filter((name) => name.endsWith(".sql")).sort();
@@ -27,7 +27,7 @@ const migrations = names.map((name) => ({
 }));
 
 const { name, triggers } = config;
-const database = { name: database_name, binding };
+const databases = config.d1_databases.map(({ binding }) => binding);
 const queue = config.queues.consumers[0].queue;
-const all = { name, main, cron: triggers.crons[0], database, migrations, queue, options };
+const all = { name, main, cron: triggers.crons[0], databases, migrations, queue, options };
 writeFileSync(target, JSON.stringify(all));

@@ -31,6 +31,6 @@ async fn greylisted_mailboxes_of_a_real_server_come_out_true_or_false() {
     for (n, result) in all.iter().enumerate() {
         assert_eq!(result["status"], n % 3 != 1, "{}: {result}", list[n]);
     }
-    let rows = stack.edge.sql("SELECT max(round) AS rounds FROM scan_results", &[]).await;
-    assert!(rows[0]["rounds"].as_u64().unwrap() >= 1, "nothing was asked again");
+    let again = stack.edge.sql("SELECT slot FROM scan_results WHERE round > 0", &[]).await;
+    assert!(!again.is_empty(), "nothing was asked again");
 }

@@ -7,7 +7,6 @@ use super::{
     results::{Counts, latest},
 };
 use crate::{
-    app::App,
     cf::{clock, database::Database, log},
     credentials::random,
     error::Error,
@@ -17,14 +16,14 @@ use crate::{
 /// Parts that are read at once: their results are some megabytes at most.
 const PARTS_AT_ONCE: u32 = 10;
 
-/// Closes what is overdue. One that fails is tried again with the next run.
+/// Closes what is overdue in a database. One that fails is tried again with the next run.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the database fails.
-pub async fn run(app: &App) -> Result<(), Error> {
+pub async fn run(database: &Database) -> Result<(), Error> {
     let now = clock::now();
-    for scan in scans::overdue(&app.database, now.saturating_sub(LIFETIME)).await? {
-        if let Err(error) = close(&app.database, &scan, now).await {
+    for scan in scans::overdue(database, now.saturating_sub(LIFETIME)).await? {
+        if let Err(error) = close(database, &scan, now).await {
             log::failure("closing of a scan", &error);
         }
     }

@@ -99,7 +99,8 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
     // 2
     let account = message.place.account.to_string();
     let place = stored(&account, &message.place);
-    let Some(found) = scans::begin_round(&app.database, place).await? else {
+    let Some(found) = scans::begin_round(app.databases.of(message.place.account)?, place).await?
+    else {
         return Ok(("not wanted", summary));
     };
     let Ok(waiting) = message.open(&app.config.scan_secrets) else {
@@ -113,7 +114,9 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
         return Ok(("done before", summary));
     }
     // 3
-    if found.handed == 0 && !scans::hand_over(&app.database, place.scan).await? {
+    if found.handed == 0
+        && !scans::hand_over(app.databases.of(message.place.account)?, place.scan).await?
+    {
         return Ok(("not wanted", summary));
     }
     let asked = round::due_now(&waiting, now);
@@ -143,7 +146,10 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
         waited: gains.waited,
     };
     let text = results::to_text(&kept);
-    let Some(written) = scans::record(&app.database, place, &text, &delta, id, now).await? else {
+    let Some(written) =
+        scans::record(app.databases.of(message.place.account)?, place, &text, &delta, id, now)
+            .await?
+    else {
         return Ok(("not wanted", summary));
     };
     // 4
@@ -182,6 +188,7 @@ async fn follow(
     app.scan_queue.send(vec![follower.outgoing(delay)?]).await?;
     // Without it, a message that is delivered twice would be followed twice.
     let account = message.place.account.to_string();
-    scans::set_followed(&app.database, stored(&account, &message.place)).await?;
+    scans::set_followed(app.databases.of(message.place.account)?, stored(&account, &message.place))
+        .await?;
     Ok(next.len())
 }
