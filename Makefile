@@ -51,17 +51,18 @@ dev: worker ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-
 # Those that keep the cores busy take turns (`process::turn`).
 export RUST_TEST_THREADS ?= 4
 export RCPT_ORIGIN_BIN ?= $(CURDIR)/target/debug/origin
+export RCPT_COMMAND_BIN ?= $(CURDIR)/target/debug/rcpt
 
 # All targets each time: alone, one would need its crates with other features, and compile them again.
 CARGO_TEST := cargo test --locked --workspace
 # The folders of end-to-end tests, each a part that ONLY may name.
-PARTS := account edge ledger origin harness programs
+PARTS := account edge ledger origin clients harness programs
 # Tests that need no Worker, no mail server and no browser.
-UNIT := --lib --bins $(patsubst origin/tests/%.rs,--test %,$(wildcard origin/tests/*.rs))
+UNIT := --lib --bins --test command $(patsubst origin/tests/%.rs,--test %,$(wildcard origin/tests/*.rs))
 
 .PHONY: test
 ifeq ($(ONLY),)
-test: setup worker ## every test; ONLY=unit, account, edge, ledger, origin, harness, programs, portal, or a test's name
+test: setup worker ## every test; ONLY=unit, account, edge, ledger, origin, clients, harness, programs, portal, or a test's name
 	$(CARGO_TEST) --no-fail-fast
 	npm run --silent test:portal
 	@# Last: it reads what all of them have logged.
