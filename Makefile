@@ -132,8 +132,20 @@ admin: ## operator actions on accounts: make admin ARGS="[--remote] show ann@exa
 	@tools/admin $(ARGS)
 
 .PHONY: openapi
-openapi: ## write edge/openapi.json from the handlers' types
+openapi: ## write edge/openapi.json from the handlers' types, and what the clients have of it
 	WRITE_OPENAPI=1 cargo test --locked --quiet --package rcpt-edge openapi
+	@tools/install npm python
+	tools/clients generate
+
+.PHONY: clients
+clients: ## rcpt with its completions and manual pages, the npm package and the wheel, in target/clients
+	@tools/install npm python
+	cargo build --locked --profile origin --package rcpt-client
+	tools/clients pack target/clients
+	install -D target/origin/rcpt target/clients/rcpt
+	target/clients/rcpt manual target/clients/man
+	@mkdir -p target/clients/completions
+	for shell in bash zsh fish; do target/clients/rcpt completions $$shell > target/clients/completions/rcpt.$$shell; done
 
 .PHONY: deploy
 ifdef DRY_RUN

@@ -3,12 +3,13 @@
 use rcpt_tests::{
     Account, CommandLine,
     people::command::{Ran, ran},
+    process::folder,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::stack;
+use crate::{packages, stack};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,7 +25,7 @@ struct Case {
     /// What is answered over HTTP.
     status: u16,
     /// Members that the answer must have, with these values.
-    #[serde(default)]
+    #[serde(default = "nothing")]
     body: Value,
     /// Words of the error's message.
     #[serde(default)]
@@ -51,6 +52,10 @@ enum Who {
     Wrong,
     /// An account that has used up everything.
     Spent,
+}
+
+fn nothing() -> Value {
+    json!({})
 }
 
 /// The cases, with `{client}` in place: nobody is answered from another's cache.
@@ -90,7 +95,7 @@ fn contains(actual: &Value, expected: &Value) -> bool {
         Value::Object(members) => {
             members.iter().all(|(name, value)| actual.get(name).is_some_and(|a| contains(a, value)))
         }
-        value => actual == value,
+        expected => actual == expected,
     }
 }
 
@@ -142,9 +147,48 @@ async fn the_command_passes_the_table() {
         }
         let ran = command.run(&arguments, "").await;
         assert_eq!(ran.code, case.exit, "{}: {ran:?}", case.it);
-        let body = ran.lines().into_iter().next().unwrap_or_default();
+        let body = ran.lines().into_iter().next().unwrap_or_else(nothing);
         assert!(contains(&body, &case.body), "{}: {body}", case.it);
         let told = format!("{}{}", body["error"], ran.said);
         assert!(told.contains(&case.message), "{}: {told}", case.it);
     }
+}
+
+/// Holds a program that takes cases as lines of JSON to the table.
+async fn passes(client: &str, mut driver: Command) {
+    let callers = Callers::new().await;
+    let cases = cases(client);
+    let lines = cases.iter().map(|case| {
+        let operation = if case.r#do == Operation::Check { "check" } else { "quota" };
+        let api_key = callers.key(case.r#as);
+        let line = json!({
+            "url": callers.url, "api_key": api_key, "do": operation, "email": case.email,
+            "details": case.details,
+        });
+        format!("{line}\n")
+    });
+    driver.current_dir(folder::repository().join("tests/tests/clients"));
+    let ran = ran(driver, &lines.collect::<String>()).await;
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    let answers = ran.lines();
+    assert_eq!(answers.len(), cases.len(), "{}", ran.said);
+    for (case, answer) in cases.iter().zip(&answers) {
+        let text = |name: &str| answer[name].as_str();
+        let status = answer["status"].as_u64().unwrap_or_default();
+        compare(case, status, &answer["body"], text("message").unwrap_or_default(), text("code"));
+    }
+}
+
+#[tokio::test]
+async fn the_typescript_client_passes_the_table() {
+    let mut driver = Command::new("node");
+    driver.arg("driver.mjs").arg(&packages::installed().await.typescript);
+    passes("typescript", driver).await;
+}
+
+#[tokio::test]
+async fn the_python_client_passes_the_table() {
+    let mut driver = Command::new(packages::python());
+    driver.arg("driver.py").env("PYTHONPATH", &packages::installed().await.python);
+    passes("python", driver).await;
 }

@@ -65,7 +65,8 @@ async fn a_list_is_answered_in_its_order_and_each_address_counted_once() {
 async fn the_allowance_ends_a_list_and_what_was_answered_is_there() {
     let edge = &stack().await.edge;
     let account = edge.account().await;
-    edge.set(&account.email, "day = 99999, daily_charged = 90, welcome_left = 0").await;
+    let ten_left = "day = unixepoch() / 86400, daily_charged = 90, welcome_left = 0";
+    edge.set(&account.email, ten_left).await;
     let command = CommandLine::new(&edge.url).with_key(&account.api_key);
     let list: Vec<_> = (0..60).map(|n| format!("accepts+spend{n}@sandbox.test")).collect();
     let ran = command.run(&["check", "-", "--no-details"], &list.join("\n")).await;

@@ -2,6 +2,7 @@
 
 mod cases;
 mod command;
+mod packages;
 
 use rcpt_tests::Stack;
 use tokio::sync::OnceCell;
