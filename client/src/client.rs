@@ -125,24 +125,39 @@ fn checked(url: &str) -> Result<String, Error> {
 
 /// One call, as it goes on the wire.
 #[derive(Debug, Clone)]
-struct Call<'a> {
+pub(crate) struct Call<'a> {
     method: Method,
     /// Below `/v1`.
     path: &'a str,
     body: Option<Value>,
     bearer: Option<&'a SecretString>,
+    /// The `Idempotency-Key`, in place of a fresh one.
+    key: Option<&'a str>,
     /// Whether it may be made again when nobody knows whether it has arrived.
     repeatable: bool,
 }
 
 impl<'a> Call<'a> {
-    const fn get(path: &'a str) -> Self {
-        Self { method: Method::GET, path, body: None, bearer: None, repeatable: true }
+    const fn new(method: Method, path: &'a str, body: Option<Value>) -> Self {
+        Self { method, path, body, bearer: None, key: None, repeatable: true }
     }
 
-    const fn post(path: &'a str, body: Value) -> Self {
-        let body = Some(body);
-        Self { method: Method::POST, path, body, bearer: None, repeatable: true }
+    pub(crate) const fn get(path: &'a str) -> Self {
+        Self::new(Method::GET, path, None)
+    }
+
+    pub(crate) const fn post(path: &'a str, body: Value) -> Self {
+        Self::new(Method::POST, path, Some(body))
+    }
+
+    pub(crate) const fn put(path: &'a str, body: Value) -> Self {
+        Self::new(Method::PUT, path, Some(body))
+    }
+
+    /// Under this `Idempotency-Key`.
+    pub(crate) const fn under(mut self, key: &'a str) -> Self {
+        self.key = Some(key);
+        self
     }
 }
 
@@ -234,7 +249,7 @@ impl Client {
         self.reply(&call).map(drop)
     }
 
-    fn call<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T, Error> {
+    pub(crate) fn call<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T, Error> {
         let reply = self.reply(call)?;
         serde_json::from_slice(&reply.body).map_err(|error| {
             Error::Unintelligible(format!("{} doesn't answer as rcpt does ({error}).", self.url))
@@ -244,7 +259,8 @@ impl Client {
     /// Makes the call, again and again while that may help.
     fn reply(&self, call: &Call<'_>) -> Result<Reply, Error> {
         // One for all attempts: the service charges a key once.
-        let key = (call.method == Method::POST).then(idempotency_key);
+        let key = call.key.map(str::to_owned);
+        let key = key.or_else(|| (call.method == Method::POST).then(idempotency_key));
         let mut patience = Patience::new(self.patience);
         loop {
             let (error, asked) = match self.attempt(call, key.as_deref()) {
@@ -347,8 +363,9 @@ fn error_of(url: &str, reply: &Reply) -> Error {
     }
 }
 
-/// A fresh key: 24 letters and digits, 142 bits.
-fn idempotency_key() -> String {
+/// A fresh `Idempotency-Key`: 24 letters and digits, 142 bits.
+#[must_use]
+pub fn idempotency_key() -> String {
     Alphanumeric.sample_string(&mut rand::rng(), 24)
 }
 

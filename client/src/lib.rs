@@ -14,9 +14,11 @@ mod answers;
 mod client;
 mod error;
 mod retry;
+mod scans;
 
 pub use answers::{Allowance, Details, Quota, ScanAllowance, SignIn, Validation};
-pub use client::{Builder, Client};
+pub use client::{Builder, Client, idempotency_key};
 pub use error::Error;
-pub use rcpt_shared::{Confidence, Deliverability, Status};
+pub use rcpt_shared::{Address, Confidence, Deliverability, Status, reduce};
 pub use retry::Wait;
+pub use scans::{PART, Scan, ScanPage, ScanResult, ScanResults};

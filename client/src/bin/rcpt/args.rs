@@ -18,6 +18,7 @@ Exit codes:
   8    the input can't be read
   9    the input isn't UTF-8
   10   the output can't be written
+  11   the scan can't go on: its file has changed, another run goes on with it, or it's gone
   12   the service refuses the request
   141  whoever read the output has closed it
 
@@ -28,6 +29,7 @@ Environment:
 Examples:
   rcpt check ann@example.org
   rcpt check - < addresses.txt > verdicts.ndjson
+  rcpt scan customers.csv
   rcpt check --json ann@example.org | jq -r '.[0].details.reason'";
 
 /// Tells whether email addresses can receive mail.
@@ -55,6 +57,15 @@ pub struct Service {
 pub enum Command {
     /// Check addresses, one by one
     Check(Check),
+    /// Check the addresses of a file in the background, and write it again with their verdicts
+    Scan(Scan),
+    /// List your scans, newest first
+    Scans,
+    /// Print the results of a scan, one on each line
+    Results {
+        /// The scan, such as scan_0193…
+        id: String,
+    },
     /// Show your plan and what is left of it today
     Quota(Quota),
     /// Keep your API key on this machine, in a file that only you can read
@@ -95,6 +106,21 @@ pub enum Format {
     Json,
     /// One answer on each line
     Ndjson,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Scan {
+    /// A CSV file, or a list with one address on each line
+    pub file: PathBuf,
+    /// Where to write it with the verdicts [default: FILE.verdicts.csv]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Name or number of the column with the addresses [default: found by itself]
+    #[arg(long, value_name = "COLUMN")]
+    pub column: Option<String>,
+    /// Forget an earlier start of this scan, and overwrite the output
+    #[arg(long)]
+    pub restart: bool,
 }
 
 #[derive(Debug, Arguments)]

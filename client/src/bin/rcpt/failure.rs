@@ -29,6 +29,8 @@ pub enum Kind {
     Input = 8,
     Encoding = 9,
     Output = 10,
+    /// A scan can't go on where it was left.
+    Journal = 11,
     Refused = 12,
     /// Whoever read the output has closed it, as `head` does: 128 and SIGPIPE, and no sentence.
     Closed = 141,

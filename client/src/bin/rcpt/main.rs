@@ -8,6 +8,8 @@ mod input;
 mod output;
 mod papers;
 mod quota;
+mod scan;
+mod scans;
 mod sign_in;
 
 use std::process::ExitCode;
@@ -19,6 +21,9 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let ended = match args.command {
         Command::Check(check) => check::run(&args.service, &check),
+        Command::Scan(scan) => scan::run(&args.service, &scan),
+        Command::Scans => scans::list(&args.service),
+        Command::Results { id } => scans::results(&args.service, &id),
         Command::Quota(quota) => quota::run(&args.service, &quota),
         Command::SignIn(sign_in) => sign_in::run(&args.service, &sign_in),
         Command::SignOut => sign_in::forget(),
