@@ -154,9 +154,11 @@ impl<'a> Call<'a> {
         Self::new(Method::PUT, path, Some(body))
     }
 
-    /// Under this `Idempotency-Key`.
-    pub(crate) const fn under(mut self, key: &'a str) -> Self {
+    /// Under this `Idempotency-Key`, and not again when nobody knows whether it has arrived: the caller
+    /// looks first.
+    pub(crate) const fn once(mut self, key: &'a str) -> Self {
         self.key = Some(key);
+        self.repeatable = false;
         self
     }
 }
@@ -258,7 +260,7 @@ impl Client {
 
     /// Makes the call, again and again while that may help.
     fn reply(&self, call: &Call<'_>) -> Result<Reply, Error> {
-        // One for all attempts: the service charges a key once.
+        // One for all attempts, so that they can be told to be one.
         let key = call.key.map(str::to_owned);
         let key = key.or_else(|| (call.method == Method::POST).then(idempotency_key));
         let mut patience = Patience::new(self.patience);

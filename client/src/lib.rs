@@ -7,8 +7,8 @@
 //! # Ok::<(), rcpt_client::Error>(())
 //! ```
 //!
-//! Calls block. A call that fails for the moment (502, 503, 429, no connection) is made again by itself,
-//! under the same `Idempotency-Key`, for as long as [`Builder::patience`] allows.
+//! Calls block. A call that fails for the moment (502, 503, 429, no connection) is made again by itself
+//! for as long as [`Builder::patience`] allows.
 
 mod answers;
 mod client;

@@ -68,11 +68,10 @@ pub struct ScanResults {
 }
 
 impl Client {
-    /// Starts a scan of `total` addresses, whose parts follow. Called again with the same
-    /// `idempotency_key` within a day, it is the same scan.
+    /// Starts a scan of `total` addresses, whose parts follow.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// See [`Error`]. After [`Error::Network`] the scan may have been started: look for its name.
     pub fn create_scan(
         &self,
         total: usize,
@@ -80,7 +79,7 @@ impl Client {
         idempotency_key: &str,
     ) -> Result<Scan, Error> {
         let body = json!({ "total": total, "name": name, "details": true });
-        self.call(&Call::post("/scans", body).under(idempotency_key))
+        self.call(&Call::post("/scans", body).once(idempotency_key))
     }
 
     /// Sends part `number`, from 0. The same part again changes nothing.

@@ -1,6 +1,7 @@
 //! The command without the service: what it says and how it ends when something is wrong. With the
 //! service it is tested in `tests/tests/clients/`.
 
+mod scanning;
 mod stand_in;
 
 use std::{

@@ -15,7 +15,7 @@ const IN_PROGRESS = "idempotency_key_in_use";
 
 export function retrying({ patience = 30, timeout = 30 }: Retries): (request: Request) => Promise<Response> {
   return async (request) => {
-    // One for all attempts: the service charges a key once.
+    // One for all attempts, so that they can be told to be one.
     if (request.method === "POST" && !request.headers.has("Idempotency-Key"))
       request.headers.set("Idempotency-Key", crypto.randomUUID());
     let left = patience;

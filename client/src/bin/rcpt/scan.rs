@@ -113,16 +113,26 @@ fn scanned(client: &Client, list: &List, file: &Path, place: &Path) -> Result<Ve
     Ok(verdicts)
 }
 
-/// A new scan, or the one that a run before has started without learning its id.
+/// How often a scan is started anew when the connection breaks before its id is known.
+const STARTS: u32 = 5;
+
+/// A new scan, or the one of this journal that has been started by an attempt whose answer was lost.
 fn started(client: &Client, list: &List, file: &Path, journal: &Journal) -> Result<Scan, Failure> {
     let name = journal.name(file);
-    if journal.is_old {
-        let page = client.scans(None)?;
-        if let Some(scan) = page.scans.into_iter().find(|scan| scan.name == name) {
-            return Ok(scan);
+    let mut may_be_there = journal.is_old;
+    for attempt in 1.. {
+        if may_be_there {
+            let page = client.scans(None)?;
+            if let Some(scan) = page.scans.into_iter().find(|scan| scan.name == name) {
+                return Ok(scan);
+            }
+        }
+        match client.create_scan(list.addresses.len(), &name, &journal.key) {
+            Err(Error::Network { .. }) if attempt < STARTS => may_be_there = true,
+            other => return Ok(other?),
         }
     }
-    Ok(client.create_scan(list.addresses.len(), &name, &journal.key)?)
+    Err(Failure::new(Kind::Network, "The scan can't be started."))
 }
 
 /// Waits until every position has its verdict.

@@ -22,7 +22,7 @@ class Retrying(httpx.BaseTransport):
         self._transport = httpx.HTTPTransport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        # One for all attempts: the service charges a key once.
+        # One for all attempts, so that they can be told to be one.
         if request.method == "POST" and "Idempotency-Key" not in request.headers:
             request.headers["Idempotency-Key"] = str(uuid.uuid4())
         left = self._patience
