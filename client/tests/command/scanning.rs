@@ -72,7 +72,7 @@ impl Service {
                 self.scan()
             }
             ("PUT", part) => {
-                let number = part.trim_start_matches("/scan_1/parts/").parse().unwrap();
+                let number: usize = part.trim_start_matches("/scan_1/parts/").parse().unwrap();
                 let addresses: Vec<String> =
                     serde_json::from_value(body["addresses"].clone()).unwrap();
                 let expected = (self.total() - number * 1_000).min(1_000);
