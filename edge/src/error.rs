@@ -1,6 +1,7 @@
 //! The one error type: what the caller is told, and what the log is told beside it.
 
 mod challenge;
+mod limits;
 
 use std::borrow::Cow;
 
@@ -9,11 +10,11 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use challenge::Challenge;
+pub use limits::LimitError;
 
 /// What went wrong, as the caller is told. The detail of a failure of ours goes to the
 /// log where it happens, never in here.
@@ -75,39 +76,10 @@ pub struct ValidationError {
     pub detail: ValidationDetail,
 }
 
-/// A 429: an allowance is used up, or too many checks are in flight.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LimitError {
-    pub detail: LimitDetail,
-    /// `too_many_in_flight`; absent when an allowance is used up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub code: Option<&'static str>,
-}
-
 /// `detail` of a 400 or 401 of email validation.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ValidationDetail {
     pub error: Cow<'static, str>,
-}
-
-/// `detail` of a 429 of the allowances.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LimitDetail {
-    /// Names the limit and the reset time.
-    pub error: String,
-    pub limit: LimitName,
-    pub resets_at: DateTime<Utc>,
-}
-
-/// Which limit was reached.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-pub enum LimitName {
-    #[serde(rename = "scan")]
-    #[expect(dead_code, reason = "part of the described interface; scans are not built yet")]
-    Scan,
-    #[serde(rename = "email check")]
-    EmailCheck,
 }
 
 impl Error {
@@ -252,6 +224,19 @@ impl Error {
         Self::account(StatusCode::TOO_MANY_REQUESTS, "throttled", detail).after(seconds)
     }
 
+    /// DNS has no such domain; told to everybody alike, before it is looked up who has an account.
+    pub fn no_such_domain(domain: &str) -> Self {
+        let detail =
+            format!("The domain {domain} doesn't exist. Check the spelling of your email.");
+        Self::account(StatusCode::BAD_REQUEST, "undeliverable_email", detail)
+    }
+
+    /// The domain says in DNS that it gets no email.
+    pub fn domain_without_mail(domain: &str) -> Self {
+        let detail = format!("The domain {domain} doesn't accept email. Use another address.");
+        Self::account(StatusCode::BAD_REQUEST, "undeliverable_email", detail)
+    }
+
     pub fn not_found() -> Self {
         Self::plain(StatusCode::NOT_FOUND, None, "There is nothing at this path.".into())
     }
@@ -259,40 +244,6 @@ impl Error {
     pub fn method_not_allowed() -> Self {
         let detail = "This path does not take this method; the Allow header names those it takes.";
         Self::plain(StatusCode::METHOD_NOT_ALLOWED, None, detail.into())
-    }
-
-    /// The daily allowance and the welcome checks are used up.
-    pub fn email_checks_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
-        let error = format!(
-            "The daily email check limit is reached and no welcome checks are left. It resets at {}.",
-            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
-        );
-        Self::limit(error, resets_at, None).after(retry_after)
-    }
-
-    /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
-    /// counted.
-    pub fn too_many_in_flight(now: u64) -> Self {
-        let next_second = i64::try_from(now.saturating_add(1)).unwrap_or_default();
-        let resets_at =
-            DateTime::from_timestamp(next_second, 0).unwrap_or(DateTime::<Utc>::MAX_UTC);
-        let error = format!(
-            "Too many email checks of this account are in flight. Wait for one to end; try again at {}.",
-            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
-        );
-        Self::limit(error, resets_at, Some("too_many_in_flight")).after(1)
-    }
-
-    fn limit(error: String, resets_at: DateTime<Utc>, code: Option<&'static str>) -> Self {
-        let detail = LimitDetail { error, limit: LimitName::EmailCheck, resets_at };
-        Self {
-            status: StatusCode::TOO_MANY_REQUESTS,
-            body: Body::Limit(LimitError { detail, code }),
-            retry_after: None,
-            challenge: Challenge::Either,
-            cause: None,
-            outcome: code.unwrap_or("used_up"),
-        }
     }
 
     // --- what went wrong on our side

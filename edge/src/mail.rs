@@ -172,6 +172,7 @@ pub enum Notice {
     TwoFactorOff,
     RecoveryCodeUsed,
     KeyReplaced,
+    WrongCodes,
 }
 
 impl Notice {
@@ -183,6 +184,7 @@ impl Notice {
             Self::TwoFactorOff => "two_factor_off",
             Self::RecoveryCodeUsed => "recovery_code_used",
             Self::KeyReplaced => "key_replaced",
+            Self::WrongCodes => "wrong_codes",
         }
     }
 
@@ -210,6 +212,11 @@ impl Notice {
             Self::KeyReplaced => (
                 "Your API key was replaced",
                 "The API key of your rcpt account was replaced. The old one no longer works.",
+            ),
+            Self::WrongCodes => (
+                "Wrong two-factor codes were entered",
+                "Ten two-factor codes in a row were wrong for your rcpt account. Whoever entered them \
+                 knows its password or reads this mailbox. Two-factor authentication has kept them out.",
             ),
         };
         Mail::new(subject).text(text).unless_you(portal_url)
@@ -256,6 +263,7 @@ mod tests {
             Notice::TwoFactorOff,
             Notice::RecoveryCodeUsed,
             Notice::KeyReplaced,
+            Notice::WrongCodes,
         ] {
             let read: Notice = serde_json::from_value(json!(notice.as_str())).unwrap();
             assert_eq!(read, notice);

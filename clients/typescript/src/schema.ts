@@ -522,9 +522,9 @@ export interface components {
             /** Format: date-time */
             resets_at: string;
         };
-        /** @description A 429: an allowance is used up, or too many checks are in flight. */
+        /** @description A 429: an allowance is used up, too many checks are in flight, or too many were sent in a short time. */
         LimitError: {
-            /** @description `too_many_in_flight`; absent when an allowance is used up. */
+            /** @description `too_many_in_flight` or `throttled`; absent when an allowance is used up. */
             code?: string;
             detail: components["schemas"]["LimitDetail"];
         };
@@ -698,7 +698,7 @@ export interface operations {
                     "application/json": components["schemas"]["ResetMailed"];
                 };
             };
-            /** @description Not an email address */
+            /** @description Not an email address, or a domain that doesn't exist or accepts no email (`code: undeliverable_email`) */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -926,7 +926,7 @@ export interface operations {
                     "application/json": components["schemas"]["RegistrationResult"];
                 };
             };
-            /** @description Not an email address, or a password that breaks a rule */
+            /** @description Not an email address, a domain that doesn't exist or accepts no email (`code: undeliverable_email`), or a password that breaks a rule */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2020,7 +2020,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Daily allowance and welcome checks are used up, or too many checks are in flight (`code: too_many_in_flight`) */
+            /** @description Daily allowance and welcome checks are used up, too many checks are in flight (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`) */
             429: {
                 headers: {
                     /** @description Seconds after which to try again */

@@ -9,7 +9,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use rcpt_shared::{Address, ReduceError, Status, Verdict, reduce};
+use rcpt_shared::{Address, ReduceError, Status, Tenant, Verdict, reduce};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::{
@@ -19,7 +19,7 @@ use utoipa::{
 
 use crate::{
     app::App,
-    cf::{clock, deferred::Deferred, verdict_cache::CachedVerdict},
+    cf::{clock, deferred::Deferred, shield::Shield, verdict_cache::CachedVerdict},
     credentials::{address_hash, proof::Caller, random},
     error::{Error, LimitError, Outcome, PlainError, ValidationError},
     extract::{json_body::JsonBody, request::RequestContext},
@@ -116,7 +116,7 @@ impl CheckRequest {
         (status = 200, description = "The verdict, including when the address cannot receive mail", body = ValidationResult),
         (status = 400, description = "`email` is missing, empty or cannot be reduced, or the body is not JSON", body = ValidationError),
         (status = 401, description = "The key is missing, wrong, replaced or deactivated", body = ValidationError),
-        (status = 429, description = "Daily allowance and welcome checks are used up, or too many checks are in flight (`code: too_many_in_flight`)", body = LimitError),
+        (status = 429, description = "Daily allowance and welcome checks are used up, too many checks are in flight (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`)", body = LimitError),
         (status = 502, description = "The validation component did not respond; not counted", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
@@ -130,6 +130,7 @@ pub async fn check(
     let caller = caller.map_err(Error::of_validation)?;
     let JsonBody(body) = body.map_err(Error::of_validation)?;
     let request = CheckRequest::from_json(&body).map_err(Error::of_validation)?;
+    admit(&app, caller).await?;
     let Ok(address) = Address::parse(&request.email) else {
         charge(&app, caller).await?;
         return Ok(ValidationResult::of_no_address(request.email));
@@ -177,7 +178,8 @@ impl Check {
     ) -> Result<ValidationResult, Error> {
         let lease = lease(&app, caller).await?;
         let deferred = context.deferred.clone();
-        let work = async move { self.ask_and_settle(&app, lease, &context).await };
+        let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+        let work = async move { self.ask_and_settle(&app, lease, &tenant, &context).await };
         deferred
             .outliving(work)
             .await
@@ -190,12 +192,14 @@ impl Check {
         self,
         app: &Arc<App>,
         lease: Lease,
+        tenant: &str,
         context: &RequestContext,
     ) -> Result<ValidationResult, Error> {
         // A check that wants details cannot be served by one that does not.
         let joined = if self.details { format!("{}+details", self.key) } else { self.key.clone() };
+        let tenant = Tenant { name: tenant, paying: lease.is_paying };
         let ask = async |deadline| {
-            app.origins.probe(&self.address, self.details, &context.id, deadline).await
+            app.origins.probe(&self.address, self.details, &context.id, tenant, deadline).await
         };
         let verdict = match app.in_flight.join(&joined, ask).await {
             Ok(verdict) => verdict,
@@ -225,7 +229,6 @@ impl Check {
 
 async fn charge(app: &App, caller: Caller) -> Result<(), Error> {
     let now = clock::now();
-    known(app, caller, now)?;
     let name = random::identifier()?;
     let charged = ledger::charge(&app.database, caller, &name, now).await?;
     charged.map_err(|refusal| refused(app, refusal, caller, now))
@@ -233,18 +236,22 @@ async fn charge(app: &App, caller: Caller) -> Result<(), Error> {
 
 async fn lease(app: &App, caller: Caller) -> Result<Lease, Error> {
     let now = clock::now();
-    known(app, caller, now)?;
     let id = random::identifier()?;
     let lease = ledger::lease(&app.database, caller, id, now, app.config.lease_ttl).await?;
     lease.map_err(|refusal| refused(app, refusal, caller, now))
 }
 
-/// Answers what is known already, without the database.
-fn known(app: &App, caller: Caller, now: u64) -> Result<(), Error> {
-    match app.refusals.known(caller, now) {
-        Some(refusal) => Err(error_of(refusal, caller, now)),
-        None => Ok(()),
+/// Turns away, without any storage, a caller who is known to be refused, and an account that asks at a rate
+/// that would be everybody's trouble.
+async fn admit(app: &App, caller: Caller) -> Result<(), Error> {
+    let now = clock::now();
+    if let Some(refusal) = app.refusals.known(caller, now) {
+        return Err(error_of(refusal, caller, now));
     }
+    if !app.shield.admits_check(&caller.account.to_string()).await {
+        return Err(Error::too_many_checks(now, Shield::PERIOD_OF_CHECKS));
+    }
+    Ok(())
 }
 
 fn refused(app: &App, refusal: Refusal, caller: Caller, now: u64) -> Error {

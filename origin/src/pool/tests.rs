@@ -20,6 +20,7 @@ use super::{
 };
 
 mod neighbours;
+mod reload;
 
 const BUDGET: Duration = Duration::from_secs(10);
 const GOOGLE: &str = "aspmx.l.google.com";
@@ -81,6 +82,8 @@ struct Want {
     addresses: Vec<SocketAddr>,
     domain: String,
     tenant: Option<&'static str>,
+    /// Which of the tenant's; it is one itself where nothing else is said.
+    account: Option<&'static str>,
     class: Class,
     is_route: bool,
     more_hosts: bool,
@@ -92,6 +95,7 @@ fn at(host: &str, address: &str) -> Want {
         addresses: vec![SocketAddr::new(address.parse().unwrap(), 25)],
         domain: format!("domain-of-{host}"),
         tenant: None,
+        account: None,
         class: Class::Interactive,
         is_route: false,
         more_hosts: false,
@@ -109,6 +113,7 @@ impl Want {
             addresses: &self.addresses,
             domain: &self.domain,
             tenant: self.tenant,
+            account: self.account.or(self.tenant),
             class: self.class,
             is_route: self.is_route,
             admitted: false,
@@ -259,6 +264,7 @@ async fn a_second_family_is_tried_only_where_there_is_room() {
         addresses: &want.addresses,
         domain: &want.domain,
         tenant: None,
+        account: None,
         class: Class::Interactive,
         is_route: false,
         admitted: true,

@@ -59,6 +59,24 @@ export function suite(world) {
     await reader.reads("This link doesn’t work");
   });
 
+  for (const [path, fields, button] of [
+    ["/register", { Password: PASSWORD }, "Create account"],
+    ["/forgot", {}, "Send reset link"],
+  ]) {
+    world.test(`${path}: a domain that gets no email is told at the address`, async (reader) => {
+      const detail = "The domain exmaple.org doesn't exist. Check the spelling of your email.";
+      await reader.page.route("**/v1/auth/*", (route) =>
+        route.fulfill({ status: 400, json: { detail, code: "undeliverable_email" } }),
+      );
+      await reader.open(path);
+      await reader.fill({ "Email address": "ann@exmaple.org", ...fields });
+      await reader.press(button);
+      await reader.sees(detail);
+      assert.match(await reader.description("Email address"), /exmaple\.org doesn't exist/);
+      await reader.accessible(`${path}, a domain without email`);
+    });
+  }
+
   world.test("opening a confirmation link confirms nothing", async (reader) => {
     const email = world.newEmail();
     await reader.stack.api("POST", "/v1/auth/register", { body: { email, password: PASSWORD } });

@@ -18,11 +18,11 @@ T = TypeVar("T", bound="LimitError")
 
 @_attrs_define
 class LimitError:
-    """A 429: an allowance is used up, or too many checks are in flight.
+    """A 429: an allowance is used up, too many checks are in flight, or too many were sent in a short time.
 
     Attributes:
         detail (LimitDetail): `detail` of a 429 of the allowances.
-        code (str | Unset): `too_many_in_flight`; absent when an allowance is used up.
+        code (str | Unset): `too_many_in_flight` or `throttled`; absent when an allowance is used up.
     """
 
     detail: LimitDetail
