@@ -30,6 +30,8 @@ struct Service {
     /// Requests that are carried out, and whose answers are lost.
     lost: usize,
     requests: usize,
+    /// How many requests are answered; those beyond wait until there is no such number.
+    held_after: Option<usize>,
     state: Option<&'static str>,
 }
 
@@ -137,7 +139,16 @@ impl World {
     fn new(text: &str) -> Self {
         let service = Arc::<Mutex<Service>>::default();
         let answering = Arc::clone(&service);
-        let stand_in = StandIn::start(move |_, asked| answering.lock().unwrap().answer(asked));
+        let stand_in = StandIn::start(move |_, asked| {
+            loop {
+                let mut service = answering.lock().unwrap();
+                if service.held_after.is_none_or(|most| service.requests < most) {
+                    return service.answer(asked);
+                }
+                drop(service);
+                sleep(Duration::from_millis(1));
+            }
+        });
         let home = home();
         let file = home.path().join("list.csv");
         fs::write(&file, text).unwrap();
@@ -219,25 +230,28 @@ fn a_list_survives_five_kills_and_two_cuts_and_each_row_is_there_once() {
     // How many requests a run makes when nothing happens: the start, the parts, three looks, the results.
     let whole = 2 * rows / 1_000 + 4;
     let mut most = 0;
-    for kill in 0..5 {
-        let before = world.requests();
+    // Before the scan's id is known, while it is sent, while it runs, and in the results.
+    for (kill, requests) in [1, whole / 8, whole / 8, whole / 6, whole / 2].into_iter().enumerate()
+    {
+        let until = world.requests() + requests;
+        let mut service = world.service.lock().unwrap();
+        service.held_after = Some(until);
+        service.cut = if kill % 2 == 1 { 2 } else { 0 };
+        drop(service);
         let mut child = world.start();
-        // One after another: before the scan is made, while it is sent, while it runs, and in the results.
-        let until = before + [1, whole / 8, whole / 8, whole / 6, whole / 8][kill];
-        if kill % 2 == 1 {
-            world.service.lock().unwrap().cut = 2;
-        }
-        while world.requests() < until && child.try_wait().unwrap().is_none() {
+        while world.requests() < until {
             most = most.max(peak(&child));
+            assert!(child.try_wait().unwrap().is_none(), "kill {kill} came too late");
             sleep(Duration::from_millis(1));
         }
-        assert!(child.try_wait().unwrap().is_none(), "kill {kill} came too late");
+        // What it has sent and nobody has read yet arrives after its end.
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!world.output().exists() && world.journal().exists());
         let journal = fs::read_to_string(world.journal()).unwrap();
         assert!(!journal.contains("list.example"), "the journal holds an address");
     }
+    world.service.lock().unwrap().held_after = None;
     let mut child = world.start();
     let ended = loop {
         most = most.max(peak(&child));

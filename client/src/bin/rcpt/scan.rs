@@ -83,7 +83,8 @@ fn scanned(client: &Client, list: &List, file: &Path, place: &Path) -> Result<Ve
     journal.write(place)?;
     let scan = match &journal.scan {
         Some(id) => client.scan(id).map_err(|error| gone(error, &journal))?,
-        None => started(client, list, file, &journal)?,
+        None => started(client, list, file, &journal)
+            .map_err(|failure| failure.and("The same command goes on."))?,
     };
     journal.scan = Some(scan.id.clone());
     journal.write(place)?;

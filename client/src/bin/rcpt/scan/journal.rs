@@ -39,7 +39,14 @@ impl Journal {
     pub fn read(place: &Path) -> Result<Option<Self>, Failure> {
         let text = match fs::read(place) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(None);
+            }
             Err(error) => {
                 let message = format!("{} can't be read: {error}.", place.display());
                 return Err(Failure::new(Kind::Journal, message));
