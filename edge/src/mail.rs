@@ -215,7 +215,7 @@ impl Notice {
             ),
             Self::WrongCodes => (
                 "Wrong two-factor codes were entered",
-                "Ten two-factor codes in a row were wrong for your rcpt account. Whoever entered them \
+                "Ten two-factor codes in a row were wrong for your rcpt account. Anyone who enters them \
                  knows its password or reads this mailbox. Two-factor authentication has kept them out.",
             ),
         };
