@@ -27,6 +27,6 @@ with tempfile.TemporaryDirectory() as scratch:
     tools = Path(sys.executable).parent
     command = [tools / "openapi-python-client", "generate", "--path", reduced, "--config", config]
     command += ["--meta", "none", "--output-path", folder, "--overwrite", "--fail-on-warning"]
-    ended = subprocess.run(command, capture_output=True, text=True, env={"PATH": f"{tools}:/usr/bin:/bin"})
+    ended = subprocess.run(command, capture_output=True, text=True, env={"PATH": f"{tools}:/usr/bin:/bin", "RUFF_NO_CACHE": "true"})
     if ended.returncode != 0:
         sys.exit(ended.stdout + ended.stderr)
