@@ -172,7 +172,10 @@ async fn lines(mut stream: ByteStream) -> Vec<(usize, Outcome)> {
         while let Some(length) = rest.iter().skip(start).position(|byte| *byte == b'\n') {
             let line = rest.get(start..start + length).unwrap_or_default();
             start += length + 1;
-            let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
+            // As text, like the answer about one address: reading bytes would be the same code once more.
+            let line =
+                std::str::from_utf8(line).ok().and_then(|line| serde_json::from_str(line).ok());
+            let Some(line): Option<Line> = line else { continue };
             let Some(index) = line.index else { return lines };
             let not_asked = line.not_asked_retry_after;
             let not_asked = not_asked.map(|after| Outcome::NotAsked(after.max(RETRY_AFTER)));

@@ -75,9 +75,9 @@ impl Message {
         misses: u32,
         waiting: &[Waiting],
     ) -> Result<Self, Error> {
-        let text = serde_json::to_vec(waiting)
+        let text = serde_json::to_string(waiting)
             .map_err(|_| Error::internal("the addresses of a message do not serialise"))?;
-        let sealed = sealed::seal(keys, &place.about(), &text, random::bytes()?)
+        let sealed = sealed::seal(keys, &place.about(), text.as_bytes(), random::bytes()?)
             .map_err(|_| Error::internal("a message cannot be sealed"))?;
         Ok(Self { place, misses, sealed })
     }
@@ -88,7 +88,8 @@ impl Message {
     /// [`SealError`] when it belongs elsewhere or its secret is gone.
     pub fn open(&self, keys: &KeyRing) -> Result<Vec<Waiting>, SealError> {
         let text = sealed::open(keys, &self.place.about(), &self.sealed)?;
-        serde_json::from_slice(&text).map_err(|_| SealError)
+        let text = std::str::from_utf8(&text).map_err(|_| SealError)?;
+        serde_json::from_str(text).map_err(|_| SealError)
     }
 
     /// The message as it is sent, delivered after `delay` seconds.
