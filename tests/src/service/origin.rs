@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, bail};
 use rcpt_shared::{KeyRing, Reason, Stage, Status, Ticket, Verdict};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::json;
@@ -38,14 +38,7 @@ fn build() -> Result<PathBuf> {
     if let Some(given) = std::env::var_os("RCPT_ORIGIN_BIN") {
         return Ok(given.into());
     }
-    let output = nested_build::command("cargo")
-        .args(["build", "--quiet", "--package", "rcpt-origin", "--bin", "origin"])
-        .current_dir(folder::repository())
-        .output()
-        .context("running cargo")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "origin does not build:\n{errors}");
-    Ok(folder::target().join("debug/origin"))
+    nested_build::binary("rcpt-origin", "origin")
 }
 
 /// What an origin is started with.
