@@ -192,7 +192,7 @@ deploy: build ## migrate, then deploy the Worker (DRY_RUN=1: show what would be)
 	npx wrangler deploy --dry-run --outdir target/dry-run
 else
 deploy: build
-	npx wrangler d1 migrations apply DB --remote
+	tools/migrate --remote
 	npx wrangler deploy
 endif
 

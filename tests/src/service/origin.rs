@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use rcpt_shared::{KeyRing, Reason, Stage, Status, Ticket, Verdict};
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::json;
 
 use super::{clock, secret};
@@ -222,13 +222,16 @@ impl Origin {
     /// # Errors
     /// The connection fails.
     pub async fn post_to(&self, path: &str, body: &str, ticket: &str) -> reqwest::Result<Response> {
+        self.request(path, body, ticket).send().await
+    }
+
+    /// The same, to change before it is sent.
+    pub fn request(&self, path: &str, body: &str, ticket: &str) -> RequestBuilder {
         self.client
             .post(format!("{}{path}", self.url))
             .bearer_auth(ticket)
             .header("content-type", "application/json")
             .body(body.to_owned())
-            .send()
-            .await
     }
 
     /// `GET path`.
