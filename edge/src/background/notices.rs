@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     account::AccountId,
     app::App,
-    cf::{clock, deferred::Deferred, log},
+    cf::{clock, database::Database, deferred::Deferred, log},
     error::Error,
     store,
 };
@@ -14,23 +14,38 @@ use crate::{
 pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId) {
     let app = Arc::clone(app);
     deferred.after_response(async move {
-        if let Err(error) = send(&app, Some(account)).await {
+        let sent = match app.databases.of(account) {
+            Ok(database) => send(&app, database, Some(account), MOST_AT_ONCE).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = sent {
             log::failure("notices", &error);
         }
     });
 }
 
-/// Mails what is due, of one account or of all. A mail that cannot be handed over stays due.
+/// Mails of one run, over all databases: the platform gives a scheduled event 30 s.
+pub const MOST_AT_ONCE: u64 = 50;
+
+/// Mails what is due, of one account or of all of a database, so many at most. A mail that cannot be handed over
+/// stays due. Returns how many were tried.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the database fails.
-pub async fn send(app: &App, account: Option<AccountId>) -> Result<(), Error> {
-    for notice in store::notices::claim(&app.database, account, clock::now()).await? {
+pub async fn send(
+    app: &App,
+    database: &Database,
+    account: Option<AccountId>,
+    most: u64,
+) -> Result<u64, Error> {
+    let due = store::notices::claim(database, account, most, clock::now()).await?;
+    let tried = due.len() as u64;
+    for notice in due {
         let mail = notice.kind.mail(&app.config.portal_url);
         match app.mailer.send(mail.to(&notice.email)).await {
-            Ok(()) => store::notices::sent(&app.database, &notice, clock::now()).await?,
+            Ok(()) => store::notices::sent(database, &notice, clock::now()).await?,
             Err(error) => log::failure("notice", &error),
         }
     }
-    Ok(())
+    Ok(tried)
 }
