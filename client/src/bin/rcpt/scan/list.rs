@@ -281,7 +281,10 @@ mod tests {
         let list = List::read(file.path(), None).unwrap();
         assert_eq!(list.addresses, ["ann@A.example", "Ann@a.example"]);
         let mut subjects = Vec::new();
-        let each = |_: &_, subject| Ok(subjects.extend(subject));
+        let each = |_: &_, subject| {
+            subjects.extend(subject);
+            Ok(())
+        };
         list.rows(file.path(), each).unwrap();
         let ann = || Subject::Position(0);
         let rest = [Subject::Empty, Subject::Malformed, Subject::Position(1)];
