@@ -20,8 +20,10 @@ mod passwords;
 mod profile;
 mod quota;
 mod registration;
+mod session_list;
 mod sessions;
 mod two_factor;
+mod usage;
 mod validate_email;
 
 /// Makes the router of all handlers and, for tests, the list of their descriptions. The second is not in
@@ -49,6 +51,8 @@ operations! {
     sessions::login,
     sessions::sign_out,
     sessions::sign_out_everywhere,
+    session_list::list,
+    session_list::end,
     passwords::forgot,
     passwords::reset,
     passwords::change,
@@ -61,6 +65,7 @@ operations! {
     account::show,
     account::delete,
     quota::report,
+    usage::report,
     health::live,
     health::ready,
     health::openapi,

@@ -23,3 +23,4 @@ pub mod rekeying;
 pub mod sessions;
 pub mod throttle;
 pub mod two_factor;
+pub mod usage_days;

@@ -7,14 +7,16 @@ use crate::{
     app::App,
     cf::{clock, deferred::Deferred, log},
     error::Error,
+    mail::Deed,
     store,
 };
 
 /// Mails the notices of an account once the answer has left. The scheduled run makes up for a failure.
-pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId) {
+pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, deed: Deed) {
     let app = Arc::clone(app);
     deferred.after_response(async move {
-        if let Err(error) = send(&app, Some(account)).await {
+        let noted = store::notices::note(&app.database, account, &deed).await;
+        if let Err(error) = noted.and(send(&app, Some(account)).await) {
             log::failure("notices", &error);
         }
     });
@@ -26,7 +28,8 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId) {
 /// [`Error::unavailable`] when the database fails.
 pub async fn send(app: &App, account: Option<AccountId>) -> Result<(), Error> {
     for notice in store::notices::claim(&app.database, account, clock::now()).await? {
-        let mail = notice.kind.mail(&app.config.portal_url);
+        let deed = notice.last_deed();
+        let mail = notice.kind.mail(&app.config.portal_url, &notice.display_name, deed.as_ref());
         match app.mailer.send(mail.to(&notice.email)).await {
             Ok(()) => store::notices::sent(&app.database, &notice, clock::now()).await?,
             Err(error) => log::failure("notice", &error),

@@ -8,7 +8,6 @@ use secrecy::{ExposeSecret, SecretString};
 use super::request::RequestContext;
 use crate::{
     app::App,
-    background::notices,
     cf::clock,
     credentials::{random, recovery_code::RecoveryCode, totp::TotpSecret},
     error::Error,
@@ -86,7 +85,7 @@ impl<'a> Challenge<'a> {
         let id = self.account.id;
         let used = store::two_factor::use_recovery_code(&app.database, id, &code.hash(id)).await?;
         if used {
-            notices::soon(app, &context.deferred, id);
+            context.notify(app, id);
         }
         Ok(used)
     }

@@ -37,6 +37,8 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   path: P,
   caller: Caller,
   body?: BodyOf<paths[P][M]>,
+  /** What stands in braces in the path. */
+  params: Record<string, string> = {},
 ): Promise<ResultOf<paths[P][M]>> {
   const token = caller === "session" ? session.current()?.token : undefined;
   if (caller === "session" && token === undefined) throw sessionOver();
@@ -45,7 +47,7 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   if (typeof caller === "object") headers["X-API-Key"] = caller.apiKey;
   if (body !== undefined) headers["Content-Type"] = "application/json";
 
-  const { response, json } = await exchange(path, {
+  const { response, json } = await exchange(filled(path, params), {
     method: method.toUpperCase(),
     headers,
     body: body === undefined ? null : JSON.stringify(body),
@@ -57,6 +59,10 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   if (response.ok) return json as ResultOf<paths[P][M]>;
   if (response.status === 401 && token !== undefined) throw sessionOver();
   throw problemOf(response, json);
+}
+
+function filled(path: string, params: Record<string, string>): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
 }
 
 /** Ends a session on the service, without waiting for it: in this browser it is over already. */

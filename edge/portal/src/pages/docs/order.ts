@@ -9,6 +9,8 @@ const OPERATIONS = [
   "register",
   "verifyEmail",
   "login",
+  "listSessions",
+  "endSession",
   "signOut",
   "signOutEverywhere",
   "forgotPassword",
@@ -33,6 +35,7 @@ const FIELDS = [
   "verdict",
   "confidence",
   "reason",
+  "problem",
   "mx_host",
   "operator",
   "smtp_code",
@@ -53,6 +56,9 @@ const FIELDS = [
   "daily_allowance",
   "used_today",
   "left_today",
+  "id",
+  "current",
+  "date",
 ];
 
 type Tagged = [tag: string, endpoints: Endpoint[]];
