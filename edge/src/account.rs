@@ -69,6 +69,11 @@ impl AccountAddress {
         self.0.as_given()
     }
 
+    /// Its domain, in A-labels.
+    pub fn domain(&self) -> &str {
+        self.0.domain()
+    }
+
     /// The address and its parts, none of which makes a password.
     pub fn parts(&self) -> [&str; 3] {
         [self.0.normal(), self.0.local_part(), self.0.domain()]

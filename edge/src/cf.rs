@@ -6,6 +6,7 @@ pub mod database;
 pub mod deferred;
 pub mod in_flight;
 pub mod log;
+pub mod mail_domain;
 pub mod mailer;
 pub mod meter;
 pub mod origin;

@@ -13,6 +13,8 @@ pub struct Config {
     pub origins: Vec<String>,
     /// Where the portal is; confirmation links start with it. Without a trailing slash.
     pub portal_url: String,
+    /// The resolver that knows whether a domain gets mail; `None`: mails are sent without a look.
+    pub dns_url: Option<String>,
     /// Sender of every mail.
     pub mail_from: String,
     pub session_secrets: KeyRing,
@@ -90,6 +92,7 @@ impl Config {
         let origins = read.origins("ORIGINS");
         let portal_url = read.url("PORTAL_URL");
         let mail_from = read.text("MAIL_FROM");
+        let dns_url = read.resolver("DNS_URL", "https://cloudflare-dns.com/dns-query");
         let session_ttl = read.number("SESSION_TTL_SECONDS", 12 * HOUR, 60, 30 * DAY);
         let lease_ttl = read.number("LEASE_TTL_SECONDS", 30, 15, 300);
         let upstream_budget_ms = read.number("UPSTREAM_BUDGET_MS", 12_000, 100, 60_000);
@@ -106,6 +109,7 @@ impl Config {
             Some(Self {
                 origins,
                 portal_url,
+                dns_url,
                 mail_from,
                 session_secrets: session_secrets?,
                 api_key_secrets: api_key_secrets?,
@@ -173,7 +177,15 @@ impl Reader<'_> {
         urls.map(|url| self.origin(name, url)).collect()
     }
 
-    /// What goes to an origin is an address and a ticket: encrypted, but on this machine.
+    /// `off`: none.
+    fn resolver(&mut self, name: &str, default: &str) -> Option<String> {
+        let text = (self.value)(name).unwrap_or_else(|| default.to_owned());
+        let text = text.trim();
+        (text != "off").then(|| self.origin(name, text))
+    }
+
+    /// What goes to an origin is an address and a ticket, and to a resolver a domain: encrypted, but on this
+    /// machine.
     fn origin(&mut self, name: &str, url: &str) -> String {
         if url.strip_prefix("http://").is_some_and(|rest| !is_loopback(rest)) {
             self.mistakes.push(format!("{name}: expected https, http only on this machine"));

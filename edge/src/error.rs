@@ -2,6 +2,7 @@
 
 mod body;
 mod challenge;
+mod limits;
 
 use std::borrow::Cow;
 
@@ -10,11 +11,11 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use chrono::{DateTime, SecondsFormat, Utc};
 
-use body::{Body, LimitDetail, LimitName, TOO_MANY_IN_FLIGHT, ValidationDetail};
-pub use body::{LimitError, PlainError, ValidationError};
+use body::{Body, ValidationDetail};
+pub use body::{PlainError, ValidationError};
 use challenge::Challenge;
+pub use limits::LimitError;
 
 /// What went wrong, as the caller is told. The detail of a failure of ours goes to the
 /// log where it happens, never in here.
@@ -198,6 +199,19 @@ impl Error {
         Self::account(StatusCode::NOT_FOUND, "no_such_session", detail)
     }
 
+    /// DNS has no such domain; told to everybody alike, before it is looked up who has an account.
+    pub fn no_such_domain(domain: &str) -> Self {
+        let detail =
+            format!("The domain {domain} doesn't exist. Check the spelling of your email.");
+        Self::account(StatusCode::BAD_REQUEST, "undeliverable_email", detail)
+    }
+
+    /// The domain says in DNS that it gets no email.
+    pub fn domain_without_mail(domain: &str) -> Self {
+        let detail = format!("The domain {domain} doesn't accept email. Use another address.");
+        Self::account(StatusCode::BAD_REQUEST, "undeliverable_email", detail)
+    }
+
     pub fn not_found() -> Self {
         Self::plain(StatusCode::NOT_FOUND, None, "There is nothing at this path.".into())
     }
@@ -205,41 +219,6 @@ impl Error {
     pub fn method_not_allowed() -> Self {
         let detail = "Method not allowed. See the Allow header.";
         Self::plain(StatusCode::METHOD_NOT_ALLOWED, None, detail.into())
-    }
-
-    /// The daily allowance and the welcome checks are used up.
-    pub fn email_checks_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
-        let error = format!(
-            "The daily email check limit has been reached and no welcome checks are left. It \
-             resets at {}.",
-            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
-        );
-        Self::limit(error, resets_at, None).after(retry_after)
-    }
-
-    /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
-    /// counted.
-    pub fn too_many_in_flight(now: u64) -> Self {
-        let next_second = i64::try_from(now.saturating_add(1)).unwrap_or_default();
-        let resets_at =
-            DateTime::from_timestamp(next_second, 0).unwrap_or(DateTime::<Utc>::MAX_UTC);
-        let error = format!(
-            "Too many email checks of this account are running. Wait for one to end, or try again at {}.",
-            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
-        );
-        Self::limit(error, resets_at, Some(TOO_MANY_IN_FLIGHT)).after(1)
-    }
-
-    fn limit(error: String, resets_at: DateTime<Utc>, code: Option<&'static str>) -> Self {
-        let detail = LimitDetail { error, limit: LimitName::EmailCheck, resets_at };
-        Self {
-            status: StatusCode::TOO_MANY_REQUESTS,
-            body: Body::Limit(LimitError { detail, code }),
-            retry_after: None,
-            challenge: Challenge::Either,
-            cause: None,
-            outcome: code.unwrap_or("used_up"),
-        }
     }
 
     // --- what went wrong on our side

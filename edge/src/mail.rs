@@ -189,6 +189,7 @@ pub enum Notice {
     RecoveryCodeUsed,
     KeyReplaced,
     RecoveryCodesReplaced,
+    WrongCodes,
 }
 
 impl Notice {
@@ -201,6 +202,7 @@ impl Notice {
             Self::RecoveryCodeUsed => "recovery_code_used",
             Self::KeyReplaced => "key_replaced",
             Self::RecoveryCodesReplaced => "recovery_codes_replaced",
+            Self::WrongCodes => "wrong_codes",
         }
     }
 
@@ -234,6 +236,11 @@ impl Notice {
                 "Your recovery codes have been replaced",
                 "The recovery codes of your rcpt account have been replaced. The old ones have stopped \
                  working.",
+            ),
+            Self::WrongCodes => (
+                "Wrong two-factor codes were entered",
+                "Ten two-factor codes in a row were wrong for your rcpt account. The person who entered \
+                 them knows its password or reads this mailbox. Two-factor authentication has kept them out.",
             ),
         };
         let mail = Mail::new(subject, portal_url, name).text(text);
@@ -287,6 +294,7 @@ mod tests {
             Notice::RecoveryCodeUsed,
             Notice::KeyReplaced,
             Notice::RecoveryCodesReplaced,
+            Notice::WrongCodes,
         ] {
             let read: Notice = serde_json::from_value(json!(notice.as_str())).unwrap();
             assert_eq!(read, notice);

@@ -1,9 +1,11 @@
 //! The servers that the service talks to: Debian's mail and name servers, our own mail servers that
 //! follow a script, and an origin that fails as it is told.
 
+mod bare_http;
 mod certificate;
 mod chroot;
 mod exim;
+mod fake_dns;
 mod fake_origin;
 pub mod hostile;
 mod nsd;
@@ -15,6 +17,7 @@ pub mod sendmail;
 mod smtp_server;
 
 pub use exim::Exim;
+pub use fake_dns::{Dns, FakeDns};
 pub use fake_origin::{Conduct, FakeOrigin};
 pub use nsd::Nsd;
 pub use opensmtpd::OpenSmtpd;

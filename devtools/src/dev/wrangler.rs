@@ -35,6 +35,8 @@ pub(super) async fn start(settings: &Settings) -> Result<Process> {
     command.args(["--show-interactive-dev-session=false"]);
     command.arg(format!("--var=ORIGINS:http://127.0.0.1:{}", settings.origin_port));
     command.arg(format!("--var=PORTAL_URL:{edge_url}"));
+    // No mail leaves this machine, and made-up domains may register.
+    command.arg("--var=DNS_URL:off");
     let mut process = Process::spawn("edge", &command, &settings.folder)?;
     let (client, health) = (Client::new(), format!("{edge_url}/v1/health"));
     process

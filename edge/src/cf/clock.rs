@@ -22,11 +22,16 @@ pub fn now() -> u64 {
 
 /// What `work` comes to within the time, if it does.
 pub async fn within<T>(duration: Duration, work: impl Future<Output = T>) -> Option<T> {
+    before(sleep(duration), work).await
+}
+
+/// What `work` comes to before `end`, if it does.
+pub async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
-    let mut timer = pin!(sleep(duration));
+    let mut end = pin!(end);
     poll_fn(|context| match work.as_mut().poll(context) {
         Poll::Ready(done) => Poll::Ready(Some(done)),
-        Poll::Pending => timer.as_mut().poll(context).map(|()| None),
+        Poll::Pending => end.as_mut().poll(context).map(|()| None),
     })
     .await
 }

@@ -17,6 +17,13 @@ use crate::error::Error;
 
 /// Milliseconds between two looks at a health check that another request does.
 const LOOK_MS: u64 = 50;
+/// Silence is measured in slices of so many milliseconds, each by a timer of its own.
+const SLICE_MS: u64 = 100;
+/// A timer that is later than this was held up by our own isolate, in which other requests run: an answer
+/// may wait there too, so that slice is no silence.
+const LATE_MS: u64 = 50;
+/// Milliseconds after which a health check gives up, whatever it has learnt.
+const CHECK_MS: u32 = 10_000;
 /// The share of the budget that is kept for each further origin: 1.5 s of 12 s. An origin's own budget
 /// of 10 s fits into what is left.
 const SHARE_OF_THE_NEXT: u64 = 8;
@@ -90,32 +97,49 @@ impl Origins {
         loop {
             let answer = clock::within(Duration::from_millis(wait), asked.as_mut()).await;
             if let Some(answer) = answer {
-                if answer.is_ok() {
-                    self.health.answered(origin, clock::now_ms());
-                }
-                return answer;
+                return self.heard(origin, answer);
             }
             wait = match self.health.next(origin, clock::now_ms()) {
                 Next::Wait => SLOW_MS,
                 Next::Look => LOOK_MS,
                 Next::Leave => return Err("hung".to_owned()),
-                // The verdict may come meanwhile; it is then found by the next look.
+                // A verdict that comes meanwhile ends it.
                 Next::Check => {
-                    self.check_health(origin).await;
+                    let checked = self.check_health(origin);
+                    if let Some(answer) = clock::before(checked, asked.as_mut()).await {
+                        return self.heard(origin, answer);
+                    }
                     0
                 }
             };
         }
     }
 
+    /// Notes a verdict as a sign of life.
+    fn heard(&self, origin: &str, answer: Result<Verdict, String>) -> Result<Verdict, String> {
+        if answer.is_ok() {
+            self.health.answered(origin, clock::now_ms());
+        }
+        answer
+    }
+
     /// Asks an origin for its health. Any answer will do: whether the origin can work is its own to say.
     /// A connection that fails is not silence either; the probe's own fails with it.
     async fn check_health(&self, origin: &str) {
-        let silence = Duration::from_millis(SILENT_MS);
-        match clock::within(silence, is_alive(origin, SILENT_MS as u32 * 2)).await {
-            Some(_) => self.health.answered(origin, clock::now_ms()),
-            None => self.health.silent(origin, clock::now_ms()),
+        let mut alive = pin!(is_alive(origin, CHECK_MS));
+        let mut silent_ms = 0;
+        while silent_ms < SILENT_MS {
+            let started = clock::now_ms();
+            self.health.checks(origin, started);
+            let slice = Duration::from_millis(SLICE_MS);
+            if clock::within(slice, alive.as_mut()).await.is_some() {
+                return self.health.answered(origin, clock::now_ms());
+            }
+            if clock::now_ms().saturating_sub(started) <= SLICE_MS + LATE_MS {
+                silent_ms += SLICE_MS;
+            }
         }
+        self.health.silent(origin, clock::now_ms());
     }
 
     /// Whether at least one origin answers its health check within `timeout_ms`.

@@ -4,6 +4,8 @@
 //! All requests of an isolate share what one of them found out. They share plain data, because a future
 //! that one request started must not be awaited by another. A request that ends in the middle of a check
 //! leaves it without a result; after [`LOST_MS`] another request starts anew.
+//!
+//! An isolate that is busy hears late. Only time in which its own timers were on time is silence.
 
 use std::{
     collections::HashMap,
@@ -16,8 +18,8 @@ pub const SLOW_MS: u64 = 2_000;
 pub const SILENT_MS: u64 = 1_000;
 /// Milliseconds for which a hung origin is asked last.
 const SKIPPED_MS: u64 = 30_000;
-/// A check that should have ended after [`SILENT_MS`] has lost its request.
-const LOST_MS: u64 = SILENT_MS + 500;
+/// A check that has not been heard of for so long has lost its request.
+const LOST_MS: u64 = 1_500;
 
 /// What is known of each origin, by its URL.
 #[derive(Debug, Default)]
@@ -27,7 +29,7 @@ pub struct OriginHealth(Mutex<HashMap<String, Known>>);
 #[derive(Debug, Default, Clone, Copy)]
 struct Known {
     answered_at: u64,
-    checked_since: u64,
+    checked_at: u64,
     skipped_until: u64,
 }
 
@@ -58,11 +60,18 @@ impl OriginHealth {
             Next::Leave
         } else if known.answered_at > 0 && now < known.answered_at.saturating_add(SLOW_MS) {
             Next::Wait
-        } else if known.checked_since > 0 && now < known.checked_since.saturating_add(LOST_MS) {
+        } else if known.checked_at > 0 && now < known.checked_at.saturating_add(LOST_MS) {
             Next::Look
         } else {
-            known.checked_since = now;
+            known.checked_at = now;
             Next::Check
+        }
+    }
+
+    /// A request is asking for the origin's health.
+    pub fn checks(&self, origin: &str, now: u64) {
+        if let Some(known) = self.lock().get_mut(origin) {
+            known.checked_at = now;
         }
     }
 
@@ -107,6 +116,8 @@ mod tests {
         assert_eq!(health.next(ORIGIN, NOW), Next::Check);
         assert_eq!(health.next(ORIGIN, NOW + LOST_MS - 1), Next::Look);
         assert_eq!(health.next(ORIGIN, NOW + LOST_MS), Next::Check);
+        health.checks(ORIGIN, NOW + LOST_MS + 1_000);
+        assert_eq!(health.next(ORIGIN, NOW + 2 * LOST_MS), Next::Look, "it goes on");
     }
 
     #[test]

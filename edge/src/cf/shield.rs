@@ -9,11 +9,14 @@ pub struct Shield {
     network: RateLimiter,
     site: RateLimiter,
     account: RateLimiter,
+    checks: RateLimiter,
 }
 
 impl Shield {
-    /// Seconds of every period, as in wrangler.toml.
+    /// Seconds of a period, as in wrangler.toml.
     pub const PERIOD: u64 = 60;
+    /// The same for checks.
+    pub const PERIOD_OF_CHECKS: u64 = 10;
 
     /// # Errors
     /// The runtime's, when a binding is missing.
@@ -22,6 +25,7 @@ impl Shield {
             network: env.rate_limiter("SHIELD")?,
             site: env.rate_limiter("SHIELD_SITE")?,
             account: env.rate_limiter("SHIELD_ACCOUNT")?,
+            checks: env.rate_limiter("SHIELD_CHECKS")?,
         })
     }
 
@@ -38,6 +42,11 @@ impl Shield {
     /// Whether one more request on behalf of this account is let through.
     pub async fn admits_account(&self, account: &str) -> bool {
         admits(&self.account, account).await
+    }
+
+    /// Whether one more check of this account is let through.
+    pub async fn admits_check(&self, account: &str) -> bool {
+        admits(&self.checks, account).await
     }
 }
 

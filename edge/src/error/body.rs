@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::{
     ToSchema,
     openapi::{Object, Schema, Type},
 };
+
+use super::limits::LimitError;
 
 /// The three shapes.
 #[derive(Debug, Serialize)]
@@ -34,44 +35,17 @@ pub struct ValidationError {
     pub detail: ValidationDetail,
 }
 
-/// A 429: an allowance is used up, or too many checks are in flight.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LimitError {
-    pub detail: LimitDetail,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = limit_code_schema)]
-    pub code: Option<&'static str>,
-}
-
 /// `detail` of a 400 or 401 of email validation.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ValidationDetail {
     pub error: Cow<'static, str>,
 }
 
-/// `detail` of a 429 of the allowances.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LimitDetail {
-    /// Names the limit and the reset time.
-    pub error: String,
-    pub limit: LimitName,
-    pub resets_at: DateTime<Utc>,
-}
-
-/// Which limit was reached.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-pub enum LimitName {
-    #[serde(rename = "scan")]
-    #[expect(dead_code, reason = "part of the described interface; scans are not built yet")]
-    Scan,
-    #[serde(rename = "email check")]
-    EmailCheck,
-}
-
 /// Every `code` of a [`PlainError`].
-const CODES: [&str; 21] = [
+const CODES: [&str; 22] = [
     "invalid_body",
     "invalid_email",
+    "undeliverable_email",
     "invalid_password",
     "invalid_display_name",
     "invalid_token",
@@ -103,17 +77,6 @@ fn code_schema() -> Schema {
         .build()
         .into()
 }
-
-fn limit_code_schema() -> Schema {
-    Object::builder()
-        .schema_type(Type::String)
-        .description(Some("Absent when an allowance is used up."))
-        .enum_values(Some([TOO_MANY_IN_FLIGHT]))
-        .build()
-        .into()
-}
-
-pub(super) const TOO_MANY_IN_FLIGHT: &str = "too_many_in_flight";
 
 #[cfg(test)]
 mod tests {

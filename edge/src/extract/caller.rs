@@ -52,8 +52,7 @@ fn identify(config: &Config, headers: &HeaderMap, now: u64) -> Result<Caller, Er
     session(config, headers, now).ok_or_else(Error::missing_api_key)?.map(Caller::from)
 }
 
-/// Shields the storage from an account that asks too often. Checks have their own limits, which cost
-/// no round trip either (`store/refusals.rs`).
+/// Shields the storage from an account that asks too often. Checks have a shield of their own.
 ///
 /// # Errors
 /// [`Error::throttled`].

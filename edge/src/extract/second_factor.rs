@@ -53,6 +53,8 @@ impl<'a> Challenge<'a> {
             None => self.use_totp(app, sealed, code, now).await?,
         };
         if !accepted {
+            store::two_factor::count_wrong_code(&app.database, self.account.id).await?;
+            context.notify(app, self.account.id);
             return Err(Error::totp_invalid(self.status));
         }
         store::throttle::succeeded(&app.database, &[&self.key], &[]).await

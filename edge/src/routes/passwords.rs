@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    registration::{account_address, check_new_password},
+    registration::{account_address, check_domain, check_new_password},
     sessions::{SessionCredentials, new_session},
 };
 use crate::{
@@ -52,7 +52,7 @@ pub struct ResetMailed {
     request_body = Forgotten,
     responses(
         (status = 200, description = "The same response whether or not the address has an account", body = ResetMailed),
-        (status = 400, description = "Not an email address", body = PlainError),
+        (status = 400, description = "Not an email address, or a domain that doesn't exist or accepts no email (`code: undeliverable_email`)", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
@@ -66,6 +66,7 @@ pub async fn forgot(
     JsonBody(body): JsonBody<Forgotten>,
 ) -> Result<Json<ResetMailed>, Error> {
     let address = account_address(&body.email)?;
+    check_domain(&app, &address).await?;
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
     let keys = [(Key::reset_mail(address_hash.as_str()), app.config.throttle.reset_mail)];
     let now = clock::now();

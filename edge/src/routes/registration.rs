@@ -12,7 +12,7 @@ use super::sessions::{SessionCredentials, new_session};
 use crate::{
     account::{AccountAddress, AccountId},
     app::App,
-    cf::clock,
+    cf::{clock, mail_domain::MailDomain},
     credentials::{
         address_hash::AccountHash,
         mailed_token::{CONFIRMATION_TTL, MailedToken, TokenHash},
@@ -56,7 +56,7 @@ pub struct RegistrationResult {
     request_body = Credentials,
     responses(
         (status = 201, description = "An email has been sent. The same response when the address has an account", body = RegistrationResult),
-        (status = 400, description = "Not an email address, or the password breaks a rule", body = PlainError),
+        (status = 400, description = "Not an email address, or a domain that doesn't exist or accepts no email (`code: undeliverable_email`). Or the password breaks a rule", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
@@ -68,6 +68,7 @@ pub async fn register(
 ) -> Result<(StatusCode, Json<RegistrationResult>), Error> {
     let address = account_address(&body.email)?;
     password::check_rules(&body.password, &address).map_err(Error::invalid_password)?;
+    check_domain(&app, &address).await?;
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
     let password_hash = password::hash(&body.password, random::bytes()?)?;
     if may_mail(&app, &client, address_hash.as_str()).await? {
@@ -146,6 +147,21 @@ pub fn account_address(email: &str) -> Result<AccountAddress, Error> {
     AccountAddress::parse(email).map_err(|_| {
         Error::invalid_email(format!("This isn't an email address. {}", malformed::explain(email)))
     })
+}
+
+/// Refuses an address whose domain gets no mail, as DNS says and nothing else: no mail server's word holds a
+/// link back. It is the same for everybody, and asked before it is known who has an account.
+///
+/// # Errors
+/// [`Error::no_such_domain`] or [`Error::domain_without_mail`].
+pub async fn check_domain(app: &App, address: &AccountAddress) -> Result<(), Error> {
+    let Some(url) = &app.config.dns_url else { return Ok(()) };
+    let domain = address.domain();
+    match MailDomain::look_up(url, domain).await {
+        MailDomain::Fine => Ok(()),
+        MailDomain::Missing => Err(Error::no_such_domain(domain)),
+        MailDomain::NullMx => Err(Error::domain_without_mail(domain)),
+    }
 }
 
 /// Body of `POST /auth/verify-email`.

@@ -19,7 +19,7 @@ use utoipa::{
 
 use crate::{
     app::App,
-    cf::{clock, deferred::Deferred, verdict_cache::CachedVerdict},
+    cf::{clock, deferred::Deferred, shield::Shield, verdict_cache::CachedVerdict},
     credentials::{address_hash, proof::Caller, random},
     error::{Error, LimitError, Outcome, PlainError, ValidationError},
     extract::{json_body::JsonBody, request::RequestContext},
@@ -123,7 +123,7 @@ impl CheckRequest {
         (status = 200, description = "The verdict, also when the address can't receive mail", body = ValidationResult),
         (status = 400, description = "`email` is missing, empty or not a single address, or the body is malformed", body = ValidationError),
         (status = 401, description = "The API key or session is missing or no longer valid", body = ValidationError),
-        (status = 429, description = "No checks are left, or too many are running (`code: too_many_in_flight`)", body = LimitError),
+        (status = 429, description = "No checks are left, too many are running (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`)", body = LimitError),
         (status = 502, description = "The check couldn't be completed and wasn't counted", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
@@ -137,6 +137,7 @@ pub async fn check(
     let caller = caller.map_err(Error::of_validation)?;
     let JsonBody(body) = body.map_err(Error::of_validation)?;
     let request = CheckRequest::from_json(&body).map_err(Error::of_validation)?;
+    admit(&app, caller).await?;
     let Ok(address) = Address::parse(&request.email) else {
         charge(&app, caller).await?;
         return Ok(ValidationResult::of_no_address(request.email, request.details));
@@ -232,7 +233,6 @@ impl Check {
 
 async fn charge(app: &App, caller: Caller) -> Result<(), Error> {
     let now = clock::now();
-    known(app, caller, now)?;
     let name = random::identifier()?;
     let charged = ledger::charge(&app.database, caller, &name, now).await?;
     charged.map_err(|refusal| refused(app, refusal, caller, now))
@@ -240,18 +240,22 @@ async fn charge(app: &App, caller: Caller) -> Result<(), Error> {
 
 async fn lease(app: &App, caller: Caller) -> Result<Lease, Error> {
     let now = clock::now();
-    known(app, caller, now)?;
     let id = random::identifier()?;
     let lease = ledger::lease(&app.database, caller, id, now, app.config.lease_ttl).await?;
     lease.map_err(|refusal| refused(app, refusal, caller, now))
 }
 
-/// Answers what is known already, without the database.
-fn known(app: &App, caller: Caller, now: u64) -> Result<(), Error> {
-    match app.refusals.known(caller, now) {
-        Some(refusal) => Err(error_of(refusal, caller, now)),
-        None => Ok(()),
+/// Turns away, without any storage, a caller who is known to be refused, and an account that asks at a rate
+/// that would be everybody's trouble.
+async fn admit(app: &App, caller: Caller) -> Result<(), Error> {
+    let now = clock::now();
+    if let Some(refusal) = app.refusals.known(caller, now) {
+        return Err(error_of(refusal, caller, now));
     }
+    if !app.shield.admits_check(&caller.account.to_string()).await {
+        return Err(Error::too_many_checks(now, Shield::PERIOD_OF_CHECKS));
+    }
+    Ok(())
 }
 
 fn refused(app: &App, refusal: Refusal, caller: Caller, now: u64) -> Error {

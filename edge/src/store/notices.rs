@@ -10,7 +10,15 @@ use crate::{
 };
 
 /// Seconds between two mails of one kind to one account: what happens meanwhile is told in one.
-const PAUSE: u64 = 60 * 60;
+const fn pause(kind: Notice) -> u64 {
+    const HOUR: u64 = 60 * 60;
+    match kind {
+        // Whoever causes it is not the owner, and may go on for weeks.
+        Notice::WrongCodes => 24 * HOUR,
+        _ => HOUR,
+    }
+}
+
 /// Seconds to the first retry; each further one waits twice as long.
 const FIRST_RETRY: u64 = 5 * 60;
 /// A mailbox that refuses for longer than the platform suppresses it: about two weeks.
@@ -112,7 +120,7 @@ pub async fn sent(database: &Database, notice: &Due, now: u64) -> Result<(), Err
         (&account).into(),
         notice.kind.as_str().into(),
         notice.deeds.into(),
-        now.saturating_add(PAUSE).into(),
+        now.saturating_add(pause(notice.kind)).into(),
     ];
     database.run((SENT, params)).await
 }

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
 };
 
-/// Accounts of one statement, and statements of a kind in one run: 50,000 accounts an hour.
+/// Accounts of one statement, and statements of a kind in one run: 50,000 accounts, every five minutes.
 const ROWS: u64 = 500;
 const ROUNDS: usize = 100;
 

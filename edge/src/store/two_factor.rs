@@ -7,7 +7,7 @@ use crate::{
 
 // The condition makes a step acceptable once, and never after a later one (RFC 6238 §5.2).
 const ACCEPT_STEP: &str = "
-    UPDATE accounts SET totp_last_step = ?2
+    UPDATE accounts SET totp_last_step = ?2, wrong_codes = 0
     WHERE id = ?1 AND totp_last_step < ?2 AND totp_secret IS NOT NULL
     RETURNING id";
 
@@ -19,6 +19,18 @@ pub async fn accept_step(
 ) -> Result<bool, Error> {
     let account = account.to_string();
     database.any((ACCEPT_STEP, vec![(&account).into(), step.into()])).await
+}
+
+// Every tenth: a person who mistypes is not told of.
+const MANY_WRONG: &str = notice!("wrong_codes", "id = ?1 AND wrong_codes % 10 = 9");
+
+const WRONG: &str = "UPDATE accounts SET wrong_codes = wrong_codes + 1 WHERE id = ?1";
+
+/// Counts a wrong code; every tenth in a row leaves a notice to the owner.
+pub async fn count_wrong_code(database: &Database, account: AccountId) -> Result<(), Error> {
+    let account = account.to_string();
+    let params = vec![(&account).into()];
+    database.batch(&[(MANY_WRONG, params.clone()), (WRONG, params)]).await.map(drop)
 }
 
 const RECOVERY_CODE_USED: &str = notice!(

@@ -59,6 +59,19 @@ export function suite(world) {
     await reader.reads("This link doesn’t work");
   });
 
+  world.test("an address whose domain gets no email is told at its field", async (reader) => {
+    const detail = "The domain gmial.example doesn't exist. Check the spelling of your email.";
+    await reader.page.route("**/v1/auth/register", (route) =>
+      route.fulfill({ status: 400, json: { detail, code: "undeliverable_email" } }),
+    );
+    await reader.open("/register");
+    await reader.fill({ "Email address": "ann@gmial.example", Password: PASSWORD });
+    await reader.press("Create account");
+    await reader.sees(detail);
+    assert.ok((await reader.description("Email address")).includes(detail));
+    await reader.accessible("undeliverable address");
+  });
+
   world.test("opening a confirmation link confirms nothing", async (reader) => {
     const email = world.newEmail();
     await reader.stack.api("POST", "/v1/auth/register", { body: { email, password: PASSWORD } });

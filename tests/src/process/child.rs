@@ -240,19 +240,18 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.terminate();
         let patience = self.grace + Duration::from_secs(2);
-        let mut waited = Duration::ZERO;
-        while self.exited().is_none() && waited < patience {
-            thread::sleep(POLL);
-            waited += POLL;
-        }
+        wait_at_most(patience, || self.exited().is_some());
         self.signal_group(Signal::SIGKILL);
         // A killed process runs on until the kernel comes to it. A zombie has ended.
-        let deadline = std::time::Instant::now() + patience;
-        while self.find_member(|_, state| state != "Z").is_some()
-            && std::time::Instant::now() < deadline
-        {
-            thread::sleep(POLL);
-        }
+        wait_at_most(patience, || self.find_member(|_, state| state != "Z").is_none());
         let _ = self.leash.try_wait();
+    }
+}
+
+fn wait_at_most(patience: Duration, mut is_over: impl FnMut() -> bool) {
+    let mut waited = Duration::ZERO;
+    while !is_over() && waited < patience {
+        thread::sleep(POLL);
+        waited += POLL;
     }
 }

@@ -15,13 +15,14 @@ use anyhow::{Context as _, Result, ensure};
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 use serde_json::Value;
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::AsyncWriteExt as _,
     net::{TcpListener, TcpStream},
     sync::watch,
     task::JoinHandle,
     time::{Instant, sleep},
 };
 
+use super::bare_http::{http, read_request};
 use crate::{
     people::{Account, Reply},
     process::{port, runtime},
@@ -224,44 +225,4 @@ async fn converse(
 
 fn verdict(status: Status) -> Result<String> {
     Ok(serde_json::to_string(&Verdict::new(status, Reason::Accepted, Stage::Rcpt))?)
-}
-
-fn http(status: u16, body: &str) -> String {
-    format!(
-        "HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
-         Connection: close\r\n\r\n{body}",
-        body.len()
-    )
-}
-
-struct Request {
-    head: String,
-    body: String,
-}
-
-impl Request {
-    fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            key.eq_ignore_ascii_case(name).then(|| value.trim())
-        })
-    }
-}
-
-async fn read_request(stream: &mut TcpStream) -> Result<Request> {
-    let mut bytes = Vec::new();
-    let end = loop {
-        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
-            break end;
-        }
-        ensure!(stream.read_buf(&mut bytes).await? > 0, "the request ended early");
-    };
-    let mut body = bytes.split_off(end + 4);
-    let mut request = Request { head: String::from_utf8(bytes)?, body: String::new() };
-    let length = request.header("content-length").unwrap_or("0").parse()?;
-    while body.len() < length {
-        ensure!(stream.read_buf(&mut body).await? > 0, "the body ended early");
-    }
-    request.body = String::from_utf8(body)?;
-    Ok(request)
 }

@@ -11,6 +11,7 @@
 //   state      folder of D1, KV and the Cache API, as wrangler's --persist-to; kept across restarts
 //   vars       vars and secrets, over those of wrangler.toml
 //   shielded   false: the rate limit bindings let everything through
+//   shields    limits of single rate limit bindings, by name
 //   mailless   true: no mail can be handed over
 //   shimmed    true: the Worker's bindings are counted and fail as shim.mjs is told
 //   inspector  port of the runtime's inspector, the Worker with its functions' names
@@ -31,10 +32,11 @@ const config = JSON.parse(readFileSync(settings.wrangler, "utf8"));
 const { main, options: bindings } = config;
 
 const UNLIMITED = 1_000_000_000;
+const limitOf = (name, limit) => settings.shields[name] ?? (settings.shielded ? limit : UNLIMITED);
 const ratelimits = Object.fromEntries(
   Object.entries(bindings.ratelimits ?? {}).map(([name, limit]) => [
     name,
-    settings.shielded ? limit : { ...limit, simple: { ...limit.simple, limit: UNLIMITED } },
+    { ...limit, simple: { ...limit.simple, limit: limitOf(name, limit.simple.limit) } },
   ]),
 );
 

@@ -86,6 +86,7 @@ fn node(program: &str) -> Command {
 pub struct Builder {
     vars: BTreeMap<String, String>,
     shielded: bool,
+    shields: BTreeMap<String, u32>,
     mailless: bool,
     shimmed: bool,
     inspector: Option<u16>,
@@ -111,6 +112,12 @@ impl Builder {
     pub fn throttled(mut self) -> Self {
         self.shielded = true;
         self.with_waits()
+    }
+
+    /// With the rate limit binding of this name, and so many requests in its period.
+    pub fn shield(mut self, name: &str, limit: u32) -> Self {
+        self.shields.insert(name.to_owned(), limit);
+        self
     }
 
     /// With the Worker's own waits between attempts, but without the rate limits before them.
@@ -178,6 +185,7 @@ impl Builder {
             "state": folder.join("state"),
             "vars": self.vars,
             "shielded": self.shielded,
+            "shields": self.shields,
             "mailless": self.mailless,
             "shimmed": self.shimmed,
             "inspector": self.inspector,
@@ -236,6 +244,7 @@ impl Edge {
             ("ORIGINS".to_owned(), "http://127.0.0.1:1".to_owned()),
             ("PORTAL_URL".to_owned(), format!("http://127.0.0.1:{port}")),
             ("MAIL_FROM".to_owned(), "rcpt@rcpt-tests.net".to_owned()),
+            ("DNS_URL".to_owned(), "off".to_owned()),
         ]);
         for name in FREE_ATTEMPTS {
             vars.insert(name.to_owned(), "1000000000".to_owned());
@@ -246,6 +255,7 @@ impl Edge {
         Builder {
             vars,
             shielded: false,
+            shields: BTreeMap::new(),
             mailless: false,
             shimmed: false,
             inspector: None,

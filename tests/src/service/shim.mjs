@@ -1,7 +1,7 @@
 // The shipped Worker, untouched, behind bindings that a test counts, delays and fails. Only edge.mjs
 // loads this, and only for a test that asks for it.
 //
-// POST /v1/__shim {faults: [{part, statements, skip, times, delayMs, error, late}], reset} answers the
+// POST /v1/__shim {faults: [{part, statements, skip, times, delayMs, error, late}], reset, busyMs} answers the
 // counts so far, the URLs that the cache was asked to keep, and the mails handed over with their headers,
 // which miniflare does not show. `part` is
 // d1, kv or cache; `statements` names what a round trip to D1 does, one verb and table for each of its
@@ -149,6 +149,8 @@ export default class extends WorkerEntrypoint {
       const answer = Response.json(counts);
       if (told.reset) counts = none();
       if (told.faults) faults = told.faults;
+      const until = Date.now() + (told.busyMs ?? 0);
+      while (Date.now() < until);
       return answer;
     }
     const { DB, VERDICTS, MAIL } = this.env;

@@ -1,6 +1,8 @@
 //! The bindings of a Worker that was started with [`super::edge::Builder::shimmed`]: what they were
 //! asked, and how they fail (`shim.mjs`).
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -59,6 +61,11 @@ impl Edge {
     /// From now on the bindings fail like this; nothing: they work again.
     pub async fn fail(&self, faults: &[Fault]) {
         self.shim(&json!({ "faults": faults })).await;
+    }
+
+    /// Keeps the isolate busy for so long: nothing else runs in it meanwhile. Returns when it is over.
+    pub async fn keep_busy(&self, time: Duration) {
+        self.shim(&json!({ "busyMs": time.as_millis() })).await;
     }
 
     /// Below `/v1`: every other path is the static assets'.

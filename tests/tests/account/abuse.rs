@@ -70,6 +70,33 @@ async fn an_account_that_asks_without_end_is_turned_away_before_the_database() {
 }
 
 #[tokio::test]
+async fn checks_at_an_absurd_rate_are_turned_away_before_the_database_and_count_nothing() {
+    const LIMIT: u32 = 30;
+    const TRIES: usize = 200;
+    let _turn = turn().await;
+    let edge = Edge::builder().shield("SHIELD_CHECKS", LIMIT).shimmed().start().await.unwrap();
+    let (busy, other) = (edge.account().await, edge.account().await);
+    edge.set(&busy.email, "plan = 'unlimited'").await;
+    edge.counts().await;
+    let flood = (0..TRIES).map(|_| busy.anonymous.check_request(&busy.api_key, "no address"));
+    let started = tokio::time::Instant::now();
+    let replies = send_all(flood, 20).await;
+    let periods = started.elapsed().as_secs() / 10 + 2;
+    let checked = replies.iter().filter(|reply| reply.status == 200).count() as u64;
+    assert!((1..=u64::from(LIMIT) * periods).contains(&checked), "{checked}");
+    assert_eq!(edge.counts().await.d1_trips, checked, "a charge each, and nothing else");
+    assert_eq!(edge.row(&busy.email, "daily_charged").await["daily_charged"], json!(checked));
+    for refused in replies.iter().filter(|reply| reply.status != 200) {
+        assert_eq!((refused.status, &refused.body["code"]), (429, &json!("throttled")));
+        assert_eq!(refused.body["detail"]["limit"], "email check");
+        assert_eq!(refused.header("retry-after"), "10");
+        let resets_at = refused.body["detail"]["resets_at"].as_str().unwrap();
+        assert!(refused.body["detail"]["error"].as_str().unwrap().contains(resets_at));
+    }
+    assert_eq!(other.check("no address").await.status, 200, "another account");
+}
+
+#[tokio::test]
 async fn readiness_is_looked_at_once_however_often_it_is_asked_for() {
     let edge = Edge::builder().shimmed().start().await.unwrap();
     let anonymous = edge.anonymous();

@@ -10,6 +10,7 @@ mod confirmation;
 mod deletion;
 mod enumeration;
 mod housekeeping;
+mod mail_domains;
 mod mail_failure;
 mod malformed;
 mod notices;

@@ -101,6 +101,39 @@ async fn a_notice_says_when_and_from_where_also_when_it_is_late() {
 }
 
 #[tokio::test]
+async fn ten_wrong_codes_are_told_of_once_a_day_however_slowly_and_long_they_are_entered() {
+    const SUBJECT: &str = "Wrong two-factor codes were entered";
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    let (authenticator, _) = account.enable_two_factor().await;
+    let wrong = async |times| {
+        for _ in 0..times {
+            let login = edge.anonymous().login_with_code(&account.email, PASSWORD, "000000").await;
+            login.assert_error(401, "totp_invalid", "a wrong code");
+        }
+    };
+    let told = async || {
+        edge.run_scheduled().await;
+        subjects(&edge, &account.email).iter().filter(|subject| *subject == SUBJECT).count()
+    };
+    wrong(9).await;
+    let code = edge.fresh_code(&account, &authenticator).await;
+    let login = edge.anonymous().login_with_code(&account.email, PASSWORD, &code).await;
+    assert_eq!(login.status, 200);
+    wrong(9).await;
+    assert_eq!(told().await, 0, "a right one came between");
+    wrong(1).await;
+    edge.mailbox().wait_for_nth_mail(&account.email, 3).await.unwrap();
+    assert_eq!(told().await, 1);
+    // An hour and more later, and a day.
+    wrong(20).await;
+    edge.sql("UPDATE notices SET due_at = due_at - 7200", &[]).await;
+    assert_eq!(told().await, 1, "the others wait");
+    edge.sql("UPDATE notices SET due_at = due_at - 80000", &[]).await;
+    assert_eq!(told().await, 2);
+}
+
+#[tokio::test]
 async fn a_deed_that_does_not_happen_is_not_told_of() {
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rcpt_shared::Status;
-use rcpt_tests::{Account, Conduct, Edge, FakeOrigin};
+use rcpt_tests::{Account, Conduct, Edge, FakeOrigin, process::turn};
 use serde_json::json;
 use tokio::{
     task::JoinSet,
@@ -94,6 +94,51 @@ async fn a_slow_mail_server_does_not_make_an_origin_look_hung() {
         let asked = tarpit.probes_of(address) + other.probes_of(address);
         assert_eq!(asked, 1, "{address} stayed where it was");
     }
+}
+
+#[tokio::test]
+async fn a_busy_worker_s_own_delay_is_not_an_origin_s_silence() {
+    const STALL: Duration = Duration::from_millis(1_500);
+    let _turn = turn().await;
+    let held_at_first = || {
+        FakeOrigin::start(|address| match address.split_once('@') {
+            Some(("starved", _)) => Conduct::Hold,
+            _ => Conduct::Verdict(Status::Accepted),
+        })
+    };
+    let (one, other) = (held_at_first(), held_at_first());
+    let edge = Edge::builder().origins(&[&one.url, &other.url]).shimmed().start().await.unwrap();
+    let account = edge.account().await;
+    let held = addresses("starved");
+    let checks = tokio::spawn({
+        let (account, held) = (account.clone(), held.clone());
+        async move { check_all(&account, held).await }
+    });
+    for address in &held {
+        while one.probes_of(address) + other.probes_of(address) == 0 {
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+    // Across the time when both are asked for their health, and answer at once.
+    for _ in 0..3 {
+        edge.keep_busy(STALL).await;
+    }
+    while one.health_checks() == 0 || other.health_checks() == 0 {
+        assert!(!checks.is_finished(), "the checks ended without a verdict");
+        sleep(Duration::from_millis(10)).await;
+    }
+    for address in &held {
+        one.release(address, Conduct::Verdict(Status::Accepted));
+        other.release(address, Conduct::Verdict(Status::Accepted));
+    }
+    checks.await.unwrap();
+    for address in &held {
+        assert_eq!(one.probes_of(address) + other.probes_of(address), 1, "{address} has moved");
+    }
+    let asked = (one.probes().len(), other.probes().len());
+    check_all(&account, addresses("after")).await;
+    let asked_again = (one.probes().len() - asked.0, other.probes().len() - asked.1);
+    assert_eq!(asked_again, asked, "neither comes last");
 }
 
 #[tokio::test]

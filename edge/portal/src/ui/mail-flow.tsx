@@ -33,6 +33,9 @@ interface MailFlowProps {
   children?: (mistakes: Mistakes, submission: Submission) => ComponentChildren;
 }
 
+/** Codes of problems with the address itself. */
+const ABOUT_EMAIL = ["invalid_email", "undeliverable_email"];
+
 export function MailFlow(props: MailFlowProps) {
   const { title, lead, email, onEmail, emailHint, suggestion, check, shownAtField = [], children } = props;
   const [mistakes, setMistakes] = useState<Mistakes>({});
@@ -57,7 +60,7 @@ export function MailFlow(props: MailFlowProps) {
         submission={submission}
         check={check}
         onMistakes={setMistakes}
-        shownAtField={["invalid_email", ...shownAtField]}
+        shownAtField={[...ABOUT_EMAIL, ...shownAtField]}
         label={props.label}
         busyLabel={props.busyLabel}
       >
@@ -80,7 +83,7 @@ export function MailFlow(props: MailFlowProps) {
               </p>
             )
           }
-          mistake={mistakes.email ?? submission.told(["invalid_email"])}
+          mistake={mistakes.email ?? submission.told(ABOUT_EMAIL)}
         />
         {children?.(mistakes, submission)}
       </Form>

@@ -1,0 +1,115 @@
+//! Whether a domain can get mail at all, as far as DNS says: asked over HTTPS, in JSON as Cloudflare's and
+//! Google's public resolvers speak it. The Worker asks, and no origin: an account can be made while every
+//! origin is down, and no origin works for strangers.
+//!
+//! Only the domain leaves us. A resolver that fails or is slow says nothing, and nobody is kept out.
+
+use serde::Deserialize;
+use worker::{
+    AbortSignal, Fetch, Headers, Method, Request, RequestInit, send::IntoSendFuture as _, web_sys,
+};
+
+use super::log;
+
+/// Milliseconds. A registration takes about 40 of hashing, and a healthy resolver some tens.
+const PATIENCE_MS: u32 = 1_000;
+/// RFC 8484 and the resolvers' JSON: the type of MX records, and the code of NXDOMAIN.
+const MX: u16 = 15;
+const NXDOMAIN: u8 = 3;
+
+/// What DNS says of a domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailDomain {
+    /// It may get mail, or nobody knows.
+    Fine,
+    /// There is no such domain.
+    Missing,
+    /// It says that it gets none (RFC 7505).
+    NullMx,
+}
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(rename = "Status")]
+    status: u8,
+    #[serde(rename = "Answer", default)]
+    answer: Vec<Record>,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    #[serde(rename = "type")]
+    kind: u16,
+    /// Of an MX record: preference and host.
+    data: String,
+}
+
+impl MailDomain {
+    /// Asks the resolver at `url`. `domain` in A-labels.
+    pub async fn look_up(url: &str, domain: &str) -> Self {
+        match ask(url, domain).into_send().await {
+            Some(document) => Self::of(&document),
+            None => {
+                log::failure("dns", &"the resolver did not answer");
+                Self::Fine
+            }
+        }
+    }
+
+    fn of(document: &Document) -> Self {
+        let mut hosts = document.answer.iter().filter(|record| record.kind == MX);
+        match document.status {
+            NXDOMAIN => Self::Missing,
+            // With any other record beside it, it is a mistake, and mail may pass.
+            0 => match (hosts.next(), hosts.next()) {
+                (Some(only), None) if only.data.split_whitespace().nth(1) == Some(".") => {
+                    Self::NullMx
+                }
+                _ => Self::Fine,
+            },
+            _ => Self::Fine,
+        }
+    }
+}
+
+async fn ask(url: &str, domain: &str) -> Option<Document> {
+    let headers = Headers::new();
+    headers.set("Accept", "application/dns-json").ok()?;
+    let mut init = RequestInit::new();
+    init.with_method(Method::Get).with_headers(headers);
+    // A domain in A-labels has no character that a URL would read otherwise.
+    let request = Request::new_with_init(&format!("{url}?name={domain}&type=MX"), &init).ok()?;
+    let end = AbortSignal::from(web_sys::AbortSignal::timeout_with_u32(PATIENCE_MS));
+    let mut response = Fetch::Request(request).send_with_signal(&end).await.ok()?;
+    if response.status_code() != 200 {
+        return None;
+    }
+    serde_json::from_str(&response.text().await.ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Document, MailDomain};
+
+    fn read(document: &str) -> MailDomain {
+        MailDomain::of(&serde_json::from_str::<Document>(document).unwrap())
+    }
+
+    #[test]
+    fn only_nxdomain_and_a_lone_null_mx_say_that_no_mail_arrives() {
+        for (document, expected) in [
+            (r#"{"Status":3}"#, MailDomain::Missing),
+            (r#"{"Status":0}"#, MailDomain::Fine),
+            (r#"{"Status":2}"#, MailDomain::Fine),
+            (r#"{"Status":0,"Answer":[{"type":15,"data":"0 ."}]}"#, MailDomain::NullMx),
+            (r#"{"Status":0,"Answer":[{"type":15,"data":"10 mx.example."}]}"#, MailDomain::Fine),
+            (
+                r#"{"Status":0,"Answer":[{"type":15,"data":"0 ."},{"type":15,"data":"1 mx.example."}]}"#,
+                MailDomain::Fine,
+            ),
+            (r#"{"Status":0,"Answer":[{"type":16,"data":"0 ."}]}"#, MailDomain::Fine),
+        ] {
+            assert_eq!(read(document), expected, "{document}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The 429 of email checks: which limit was reached, and when there is room again.
+
+use axum::http::StatusCode;
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::Serialize;
+use utoipa::{
+    ToSchema,
+    openapi::{Object, Schema, Type},
+};
+
+use super::{Body, Challenge, Error};
+
+/// A 429: an allowance is used up, too many checks are in flight, or too many were sent in a short time.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LimitError {
+    pub detail: LimitDetail,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = code_schema)]
+    pub code: Option<&'static str>,
+}
+
+/// `detail` of a 429 of the allowances.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LimitDetail {
+    /// Names the limit and the reset time.
+    pub error: String,
+    pub limit: LimitName,
+    pub resets_at: DateTime<Utc>,
+}
+
+/// Which limit was reached.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub enum LimitName {
+    #[serde(rename = "scan")]
+    #[expect(dead_code, reason = "part of the described interface; scans are not built yet")]
+    Scan,
+    #[serde(rename = "email check")]
+    EmailCheck,
+}
+
+/// Every `code` of a [`LimitError`].
+const CODES: [&str; 2] = [TOO_MANY_IN_FLIGHT, THROTTLED];
+const TOO_MANY_IN_FLIGHT: &str = "too_many_in_flight";
+const THROTTLED: &str = "throttled";
+
+fn code_schema() -> Schema {
+    Object::builder()
+        .schema_type(Type::String)
+        .description(Some("Absent when an allowance is used up."))
+        .enum_values(Some(CODES))
+        .build()
+        .into()
+}
+
+impl Error {
+    /// The daily allowance and the welcome checks are used up.
+    pub fn email_checks_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
+        let error = format!(
+            "The daily email check limit has been reached and no welcome checks are left. It \
+             resets at {}.",
+            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
+        );
+        Self::limit(error, resets_at, None).after(retry_after)
+    }
+
+    /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
+    /// counted.
+    pub fn too_many_in_flight(now: u64) -> Self {
+        let error = "Too many email checks of this account are running. Wait for one to end";
+        Self::for_a_while(error, TOO_MANY_IN_FLIGHT, now, 1)
+    }
+
+    /// More checks of the account within some seconds than any plan has a use for; `now` in unix seconds.
+    /// Nothing is counted.
+    pub fn too_many_checks(now: u64, seconds: u64) -> Self {
+        let error = "Too many email checks of this account in a short time. Slow down";
+        Self::for_a_while(error, THROTTLED, now, seconds)
+    }
+
+    fn for_a_while(error: &str, code: &'static str, now: u64, seconds: u64) -> Self {
+        let end = i64::try_from(now.saturating_add(seconds)).unwrap_or_default();
+        let resets_at = DateTime::from_timestamp(end, 0).unwrap_or(DateTime::<Utc>::MAX_UTC);
+        let at = resets_at.to_rfc3339_opts(SecondsFormat::Secs, true);
+        Self::limit(format!("{error}, and try again at {at}."), resets_at, Some(code))
+            .after(seconds)
+    }
+
+    fn limit(error: String, resets_at: DateTime<Utc>, code: Option<&'static str>) -> Self {
+        let detail = LimitDetail { error, limit: LimitName::EmailCheck, resets_at };
+        Self {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            body: Body::Limit(LimitError { detail, code }),
+            retry_after: None,
+            challenge: Challenge::Either,
+            cause: None,
+            outcome: code.unwrap_or("used_up"),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A resolver that is asked over HTTPS (in the clear here) and answers as a test tells it.
+
+use std::{
+    net::Ipv4Addr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::Result;
+use tokio::{
+    io::AsyncWriteExt as _,
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
+
+use super::bare_http::{http, read_request};
+use crate::process::{port, runtime};
+
+/// What the resolver does about a domain.
+#[derive(Debug, Clone, Copy)]
+pub enum Dns {
+    /// 200 with this document.
+    Document(&'static str),
+    /// This HTTP status, without a document.
+    Status(u16),
+    /// Nothing, until the other side leaves.
+    Silence,
+}
+
+/// A running resolver; dropping it closes its port.
+#[derive(Debug)]
+pub struct FakeDns {
+    /// What the Worker's `DNS_URL` is set to.
+    pub url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    task: JoinHandle<()>,
+}
+
+impl FakeDns {
+    /// Listens on a free port and asks `rule` about the target of each request, query and all.
+    ///
+    /// # Panics
+    /// The port cannot be listened on.
+    pub fn start(rule: impl Fn(&str) -> Dns + Send + Sync + 'static) -> Self {
+        let port = port::free();
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
+        listener.set_nonblocking(true).expect("a nonblocking listener");
+        let asked = Arc::default();
+        let world = Arc::new((rule, Arc::clone(&asked)));
+        let task = runtime::spawn(async move {
+            let listener = TcpListener::from_std(listener).expect("a nonblocking listener");
+            loop {
+                let Ok((stream, _)) = listener.accept().await else { continue };
+                let world = Arc::clone(&world);
+                // An error is the client's leaving.
+                tokio::spawn(async move { converse(stream, &world.0, &world.1).await.ok() });
+            }
+        });
+        Self { url: format!("http://127.0.0.1:{port}/dns-query"), asked, task }
+    }
+
+    /// The targets of all requests so far.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for FakeDns {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn converse(
+    mut stream: TcpStream,
+    rule: &(impl Fn(&str) -> Dns + Sync),
+    asked: &Mutex<Vec<String>>,
+) -> Result<()> {
+    let request = read_request(&mut stream).await?;
+    let target = request.head.split(' ').nth(1).unwrap_or_default();
+    asked.lock().unwrap_or_else(PoisonError::into_inner).push(target.to_owned());
+    let answer = match rule(target) {
+        Dns::Document(document) => http(200, document),
+        Dns::Status(status) => http(status, ""),
+        Dns::Silence => {
+            tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
+            return Ok(());
+        }
+    };
+    stream.write_all(answer.as_bytes()).await?;
+    Ok(stream.shutdown().await?)
+}
