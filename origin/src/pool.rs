@@ -67,7 +67,7 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// How long a domain's and an address's last refusal is remembered.
 const DOMAIN_MEMORY: Duration = Duration::from_secs(600);
 const ADDRESS_MEMORY: Duration = Duration::from_secs(300);
-/// A domain or tenant, by a keyed hash: neither is kept by name.
+/// A domain, tenant or account, by a keyed hash: none is kept by name.
 type Key = u64;
 
 /// `S` is the session, so that the rules can be tested without one.
@@ -183,6 +183,7 @@ impl<S: Send + 'static> Pool<S> {
     fn party(&self, request: &Request<'_>) -> Party {
         Party {
             tenant: self.keys.hash_one(request.tenant),
+            account: self.keys.hash_one(request.account),
             domain: self.keys.hash_one(request.domain),
             is_consumer: self.settings.operators.is_consumer_domain(request.domain),
         }

@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::pin, time::Duration};
 
-use rcpt_shared::{Address, KeyRing, ProbeRequest, Ticket, Verdict};
+use rcpt_shared::{Address, KeyRing, ProbeRequest, Tenant, Ticket, Verdict};
 use worker::{
     AbortSignal, Fetch, Headers, Method, Request, RequestInit, send::IntoSendFuture as _, web_sys,
 };
@@ -43,7 +43,7 @@ impl Origins {
     }
 
     /// Asks the origins in their order for this domain until one gives a verdict or the deadline
-    /// (milliseconds of the Worker's clock) is over. Origins that were found hung a short while ago
+    /// (milliseconds of the Worker's clock) is over. `tenant` is on whose behalf. Origins that were found hung a short while ago
     /// come last.
     ///
     /// # Errors
@@ -54,14 +54,16 @@ impl Origins {
         address: &Address,
         details: bool,
         request_id: &str,
+        tenant: Tenant<'_>,
         deadline: u64,
     ) -> Result<Verdict, Error> {
         let body = serde_json::to_string(&ProbeRequest { address: address.clone(), details })
             .map_err(|error| Error::internal(format!("probe request: {error}")))?;
-        let ticket = Ticket::issue(&self.tickets, request_id, body.as_bytes(), clock::now())
-            .map_err(|error| Error::internal(format!("ticket: {error}")))?;
         // The clock moves with I/O, which is all that happens here.
-        let now = clock::now_ms();
+        let (now_s, now) = (clock::now(), clock::now_ms());
+        let ticket =
+            Ticket::issue_for(&self.tickets, request_id, body.as_bytes(), now_s, Some(tenant))
+                .map_err(|error| Error::internal(format!("ticket: {error}")))?;
         let mut failures = Vec::new();
         let order = rendezvous::in_order(&self.urls, address.domain()).into_iter();
         let (skipped, order): (Vec<_>, Vec<_>) =

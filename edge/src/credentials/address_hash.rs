@@ -1,12 +1,12 @@
-//! Keyed hashes of addresses. A plain hash of an address can be undone by trying addresses; without
-//! the secret these cannot.
+//! Keyed hashes of addresses and accounts. A plain hash of an address can be undone by trying
+//! addresses; without the secret these cannot.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::{Address, KeyRing};
 use sha2::Sha256;
 
 use super::mailed_token::TokenHash;
-use crate::account::AccountAddress;
+use crate::account::{AccountAddress, AccountId};
 
 /// What an account is found by: a hash of its address, under the secret that signs and, while there are
 /// two, under the other one too. Each is `kid.` and 64 hexadecimal digits, so that a range of the index
@@ -54,6 +54,17 @@ pub fn of_network(secrets: &KeyRing, network: &str) -> String {
     keyed(secrets.signing_mac(), "network", network)
 }
 
+/// Characters of a tenant: 128 bits are enough to tell accounts apart.
+const TENANT_DIGITS: usize = 32;
+
+/// The name under which an origin counts what an account asks: it tells accounts apart and nothing of
+/// them. It changes once, when a new secret comes first in the ring; the origins then count from zero.
+pub fn of_tenant(secrets: &KeyRing, account: AccountId) -> String {
+    let mut name = keyed(secrets.signing_mac(), "tenant", &account.to_string());
+    name.truncate(TENANT_DIGITS);
+    name
+}
+
 #[inline(never)]
 fn keyed(mut mac: Hmac<Sha256>, purpose: &str, address: &str) -> String {
     mac.update(purpose.as_bytes());
@@ -64,8 +75,8 @@ fn keyed(mut mac: Hmac<Sha256>, purpose: &str, address: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{AccountHash, of_checked};
-    use crate::account::AccountAddress;
+    use super::{AccountHash, of_checked, of_tenant};
+    use crate::account::{AccountAddress, AccountId};
     use rcpt_shared::{Address, KeyRing};
 
     fn secret(letter: &str) -> KeyRing {
@@ -87,6 +98,17 @@ mod tests {
         let account = AccountHash::of(&secret("w"), &AccountAddress::parse(address).unwrap());
         assert_ne!(format!("k.{}", checked("w")), account.as_str());
         assert_ne!(checked("w"), checked("0"));
+    }
+
+    #[test]
+    fn a_tenant_is_as_tools_admin_computes_it() {
+        let tenant =
+            |ring: &str, id| of_tenant(&KeyRing::parse(ring).unwrap(), AccountId::from_u64(id));
+        let (old, new) = (format!("old:{}", "w".repeat(43)), format!("new:{}", "0".repeat(43)));
+        assert_eq!(tenant(&old, 0x1a), "342bdc6676c3ee744b41bd34143d64c1");
+        assert_ne!(tenant(&old, 0x1a), tenant(&old, 0x1b));
+        assert_eq!(tenant(&old, 1), tenant(&format!("{old},{new}"), 1));
+        assert_ne!(tenant(&old, 1), tenant(&new, 1));
     }
 
     #[test]

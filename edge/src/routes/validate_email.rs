@@ -9,7 +9,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use rcpt_shared::{Address, ReduceError, Status, Verdict, reduce};
+use rcpt_shared::{Address, ReduceError, Status, Tenant, Verdict, reduce};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::{
@@ -185,7 +185,8 @@ impl Check {
     ) -> Result<ValidationResult, Error> {
         let lease = lease(&app, caller).await?;
         let deferred = context.deferred.clone();
-        let work = async move { self.ask_and_settle(&app, lease, &context).await };
+        let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+        let work = async move { self.ask_and_settle(&app, lease, &tenant, &context).await };
         deferred
             .outliving(work)
             .await
@@ -198,12 +199,14 @@ impl Check {
         self,
         app: &Arc<App>,
         lease: Lease,
+        tenant: &str,
         context: &RequestContext,
     ) -> Result<ValidationResult, Error> {
         // A check that wants details cannot be served by one that does not.
         let joined = if self.details { format!("{}+details", self.key) } else { self.key.clone() };
+        let tenant = Tenant { name: tenant, paying: lease.is_paying };
         let ask = async |deadline| {
-            app.origins.probe(&self.address, self.details, &context.id, deadline).await
+            app.origins.probe(&self.address, self.details, &context.id, tenant, deadline).await
         };
         let verdict = match app.in_flight.join(&joined, ask).await {
             Ok(verdict) => verdict,

@@ -62,7 +62,8 @@ const LEASE: &str = with_room!(
      FROM room
      WHERE (room.daily OR room.welcome) AND room.max_in_flight >
        (SELECT count(*) FROM leases l WHERE l.account_id = room.id AND l.expires_at > ?5)
-     RETURNING account_id AS id"
+     RETURNING
+       (SELECT a.plan <> 'free' FROM accounts a WHERE a.id = leases.account_id) AS paying"
 );
 
 /// `?1` account, `?2` the name of a charge.
@@ -179,6 +180,14 @@ pub struct Lease {
     id: String,
     /// Unix seconds.
     expires_at: u64,
+    /// The account's plan is another than the free one.
+    pub is_paying: bool,
+}
+
+/// What a lease that was taken says of its account.
+#[derive(Deserialize)]
+struct Taken {
+    paying: u8,
 }
 
 /// Authorises and charges one cached answer, in one statement. Only a refusal costs a second one, to
@@ -221,8 +230,8 @@ pub async fn lease(
     let expires_at = now.saturating_add(ttl);
     let params = texts.params(caller, now);
     let lease = [params.clone(), vec![(&id).into(), expires_at.into()]].concat();
-    if database.any((LEASE, lease)).await? {
-        return Ok(Ok(Lease { id, expires_at }));
+    if let Some(Taken { paying }) = database.first((LEASE, lease)).await? {
+        return Ok(Ok(Lease { id, expires_at, is_paying: paying != 0 }));
     }
     refusal(database, params).await.map(Err)
 }

@@ -100,8 +100,7 @@ async fn drive(
     _entry: Entry,
 ) {
     let until = Instant::now() + WITHIN.saturating_sub(state.prober.config().budget);
-    let tenant = admitted.counted_as.clone();
-    let asking = Asking { details, tenant, batch_until: Some(until) };
+    let asking = admitted.asking(details, Some(until));
     let batch = Arc::new(Batch { state, admitted, asking, until });
     let count = addresses.len();
     let mut unanswered: Vec<bool> = vec![true; count];

@@ -50,7 +50,7 @@ pub(super) async fn probe(
     };
     // 4
     let in_flight = state.metrics.start();
-    let asking = Asking { details, tenant: admitted.counted_as.clone(), batch_until: None };
+    let asking = admitted.asking(details, None);
     let verdict = state.prober.probe(&address, &asking).await;
     drop(in_flight);
     // 5
@@ -69,9 +69,17 @@ pub(super) struct Admitted {
     /// To log it under.
     pub id: RequestId,
     /// The tenant's own name, for the log.
-    pub tenant: Option<String>,
+    pub tenant: Option<Arc<str>>,
     /// The name that the tenant is counted under.
     pub counted_as: Option<Arc<str>>,
+}
+
+impl Admitted {
+    /// How what it asks for is wanted.
+    pub(super) fn asking(&self, details: bool, batch_until: Option<Instant>) -> Asking {
+        let (tenant, account) = (self.counted_as.clone(), self.tenant.clone());
+        Asking { details, tenant, account, batch_until }
+    }
 }
 
 pub(super) async fn admitted(
@@ -89,7 +97,7 @@ pub(super) async fn admitted(
         return Err(Error::PortShut);
     }
     let counted_as = ticket.counted_as().map(Arc::from);
-    Ok(Admitted { body, id, tenant: ticket.tenant().map(ToOwned::to_owned), counted_as })
+    Ok(Admitted { body, id, tenant: ticket.tenant().map(Arc::from), counted_as })
 }
 
 fn bad_ticket(state: &State) -> Error {

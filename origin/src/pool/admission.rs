@@ -111,13 +111,13 @@ impl<S: Send + 'static> Pool<S> {
             Some(_) => self.settings.share(refusals.per_hour()),
             None => refusals.per_hour(),
         };
-        match refusals.must_wait(party.tenant, share, request.class, Instant::now()) {
+        match refusals.must_wait(party, share, request.class, Instant::now()) {
             Some(after) => Err(Refused { after, cause: Cause::Refusals }),
             None => Ok(()),
         }
     }
 
-    /// When a tenant whose domains have cost others their sessions may ask about one more.
+    /// When an account whose domains have cost others their sessions may ask about one more.
     pub(super) fn pass_debts(
         &self,
         request: &Request<'_>,
@@ -135,7 +135,7 @@ impl<S: Send + 'static> Pool<S> {
             return Ok(now);
         }
         let latest = request.deadline.checked_sub(DIALOGUE).unwrap_or(now).max(now);
-        let at = meter.debts.pass(party.tenant, now, latest);
+        let at = meter.debts.pass(party.account, now, latest);
         if at <= latest {
             Ok(at)
         } else {

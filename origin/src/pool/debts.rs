@@ -1,6 +1,7 @@
-//! Sessions that were closed on us at RCPT, by the tenant that asked. A domain that closes the connection
-//! costs its neighbours a session. One tenant may bring many such domains, so while it is in debt, those
-//! of its domains that were not answered lately come one at a time, and the others as before.
+//! Sessions that were closed on us at RCPT, by the account that asked. A domain that closes the
+//! connection costs its neighbours a session. One account may bring many such domains, so while it is in
+//! debt, those of its domains that were not answered lately come one at a time, and the others as before.
+//! Free accounts are one tenant elsewhere; here each has its own debts, or one would hold up all.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -8,7 +9,7 @@ use tokio::time::Instant;
 
 use super::Key;
 
-/// From one unproven domain of a tenant in debt to the next.
+/// From one unproven domain of an account in debt to the next.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How long a debt lasts after the last session that was closed.
 const LASTS: Duration = Duration::from_secs(60);
@@ -27,20 +28,20 @@ struct Debt {
 }
 
 impl Debts {
-    pub(super) fn closed(&mut self, tenant: Key, now: Instant) {
+    pub(super) fn closed(&mut self, account: Key, now: Instant) {
         self.0.retain(|_, debt| debt.until > now);
-        if self.0.len() >= MAX_DEBTORS && !self.0.contains_key(&tenant) {
+        if self.0.len() >= MAX_DEBTORS && !self.0.contains_key(&account) {
             return;
         }
-        let debt = self.0.entry(tenant).or_insert(Debt { closed: 0, next: now, until: now });
+        let debt = self.0.entry(account).or_insert(Debt { closed: 0, next: now, until: now });
         debt.closed += 1;
         debt.until = now + LASTS;
     }
 
-    /// When an unproven domain of the tenant may be asked about. That moment is reserved, if it comes
+    /// When an unproven domain of the account may be asked about. That moment is reserved, if it comes
     /// by `latest`.
-    pub(super) fn pass(&mut self, tenant: Key, now: Instant, latest: Instant) -> Instant {
-        match self.0.get_mut(&tenant) {
+    pub(super) fn pass(&mut self, account: Key, now: Instant, latest: Instant) -> Instant {
+        match self.0.get_mut(&account) {
             Some(debt) if debt.until > now && debt.closed >= CLOSED => {
                 let at = debt.next.max(now);
                 if at <= latest {
@@ -62,7 +63,7 @@ mod tests {
     use super::{Debts, LASTS};
 
     #[tokio::test(start_paused = true)]
-    async fn a_tenant_that_costs_sessions_comes_once_a_second_for_a_minute() {
+    async fn an_account_that_costs_sessions_comes_once_a_second_for_a_minute() {
         let (mut debts, now) = (Debts::default(), Instant::now());
         debts.closed(1, now);
         let latest = now + Duration::from_secs(2);

@@ -22,6 +22,8 @@ pub enum Acquired<S: Send + 'static> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Party {
     pub tenant: Key,
+    /// Which of the tenant's, where it is many.
+    pub account: Key,
     pub domain: Key,
     /// The domain has mailboxes for everybody, so no recipient there speaks for it.
     pub is_consumer: bool,

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Class, Key};
+use super::{Class, Key, permit::Party};
 
 /// Refusals are counted in slices of this length, over an hour.
 const SLICE: Duration = Duration::from_secs(300);
@@ -41,10 +41,16 @@ impl Recipients {
     }
 }
 
-/// Refused recipients of the last hour, by tenant.
+/// Of a tenant's share of refused recipients, what each of its accounts has for itself: a twentieth.
+const ACCOUNTS: usize = 20;
+
+/// Tenant and account.
+type Who = (Key, Key);
+
+/// Refused recipients of the last hour, by tenant and account.
 pub(super) struct Refusals {
     per_hour: usize,
-    slices: VecDeque<(Instant, Vec<(Key, usize)>)>,
+    slices: VecDeque<(Instant, Vec<(Who, usize)>)>,
 }
 
 impl Refusals {
@@ -52,34 +58,38 @@ impl Refusals {
         Self { per_hour, slices: VecDeque::new() }
     }
 
-    /// How long the tenant must wait before it asks again, if it must. What one tenant has spent never
-    /// stops another's single check.
+    /// How long the party must wait before it asks again, if it must. What one tenant has spent never
+    /// stops another's single check. Neither does what one account of a tenant of many has: an account
+    /// that has spent little goes on until the tenant has spent the whole hour's number.
     pub(super) fn must_wait(
         &mut self,
-        tenant: Key,
+        Party { tenant, account, .. }: Party,
         share: usize,
         class: Class,
         now: Instant,
     ) -> Option<Duration> {
         self.forget(now);
-        let own = self.count_of(|other| other == tenant);
-        let all = self.count_of(|_| true);
-        let spent =
-            own >= share.min(self.per_hour) || (class == Class::Batch && all >= self.per_hour);
+        let of_tenant = self.count_of(|other| other.0 == tenant);
+        let own = self.count_of(|other| other == (tenant, account));
+        let share = share.min(self.per_hour);
+        let has_little = own < (share / ACCOUNTS).max(1) && of_tenant < self.per_hour;
+        let spent = (of_tenant >= share && !has_little)
+            || (class == Class::Batch && self.total() >= self.per_hour);
         let oldest = self.slices.front().filter(|_| spent)?.0;
         Some((oldest + SLICE * SLICES).saturating_duration_since(now))
     }
 
-    pub(super) fn count(&mut self, tenant: Key, now: Instant) {
+    pub(super) fn count(&mut self, Party { tenant, account, .. }: Party, now: Instant) {
         self.forget(now);
+        let who = (tenant, account);
         let current =
             |(start, _): &&mut (Instant, _)| now.saturating_duration_since(*start) < SLICE;
         match self.slices.back_mut().filter(current) {
-            Some((_, counts)) => match counts.iter_mut().find(|(other, _)| *other == tenant) {
+            Some((_, counts)) => match counts.iter_mut().find(|(other, _)| *other == who) {
                 Some((_, count)) => *count += 1,
-                None => counts.push((tenant, 1)),
+                None => counts.push((who, 1)),
             },
-            None => self.slices.push_back((now, vec![(tenant, 1)])),
+            None => self.slices.push_back((now, vec![(who, 1)])),
         }
     }
 
@@ -92,9 +102,9 @@ impl Refusals {
         self.per_hour
     }
 
-    fn count_of(&self, counts: impl Fn(Key) -> bool) -> usize {
-        let all = self.slices.iter().flat_map(|(_, tenants)| tenants);
-        all.filter(|(tenant, _)| counts(*tenant)).map(|(_, count)| count).sum()
+    fn count_of(&self, counts: impl Fn(Who) -> bool) -> usize {
+        let all = self.slices.iter().flat_map(|(_, parties)| parties);
+        all.filter(|(who, _)| counts(*who)).map(|(_, count)| count).sum()
     }
 
     fn forget(&mut self, now: Instant) {
@@ -118,7 +128,15 @@ mod tests {
     use tokio::time::Instant;
 
     use super::{Recipients, Refusals};
-    use crate::pool::Class;
+    use crate::pool::{Class, permit::Party};
+
+    fn account(tenant: u64, account: u64) -> Party {
+        Party { tenant, account, domain: 0, is_consumer: false }
+    }
+
+    fn tenant(name: u64) -> Party {
+        account(name, name)
+    }
 
     #[tokio::test(start_paused = true)]
     async fn recipients_come_at_their_rate_after_a_burst() {
@@ -138,17 +156,41 @@ mod tests {
     async fn refusals_stop_batches_and_the_tenant_that_spends_them() {
         let (mut refusals, now) = (Refusals::new(100), Instant::now());
         for _ in 0..50 {
-            refusals.count(1, now);
+            refusals.count(tenant(1), now);
         }
-        assert!(refusals.must_wait(1, 50, Class::Interactive, now).is_some(), "its share is spent");
-        assert!(refusals.must_wait(2, 50, Class::Batch, now).is_none());
-        for tenant in 10..60 {
-            refusals.count(tenant, now);
+        let mut waits = |who, class, now| refusals.must_wait(tenant(who), 50, class, now).is_some();
+        assert!(waits(1, Class::Interactive, now), "its share is spent");
+        assert!(!waits(2, Class::Batch, now));
+        for name in 10..60 {
+            refusals.count(tenant(name), now);
         }
-        assert!(refusals.must_wait(2, 50, Class::Batch, now).is_some(), "all is spent");
-        assert!(refusals.must_wait(2, 50, Class::Interactive, now).is_none());
+        let mut waits = |who, class, now| refusals.must_wait(tenant(who), 50, class, now).is_some();
+        assert!(waits(2, Class::Batch, now), "all is spent");
+        assert!(!waits(2, Class::Interactive, now));
         let later = now + Duration::from_secs(3_600);
-        assert!(refusals.must_wait(1, 50, Class::Batch, later).is_none());
+        assert!(!waits(1, Class::Batch, later));
         assert!(refusals.is_over(later));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_account_does_not_spend_the_share_of_the_others_that_are_one_tenant_with_it() {
+        let (mut refusals, now) = (Refusals::new(100), Instant::now());
+        let waits = |refusals: &mut Refusals, name| {
+            refusals.must_wait(account(1, name), 50, Class::Interactive, now).is_some()
+        };
+        for _ in 0..50 {
+            assert!(!waits(&mut refusals, 7));
+            refusals.count(account(1, 7), now);
+        }
+        assert!(waits(&mut refusals, 7), "the one that has spent it");
+        for name in 10..35 {
+            for _ in 0..2 {
+                assert!(!waits(&mut refusals, name), "{name}");
+                refusals.count(account(1, name), now);
+            }
+            assert!(waits(&mut refusals, name), "its twentieth is spent");
+        }
+        assert!(waits(&mut refusals, 99), "many accounts have no more than the hour's number");
+        assert!(refusals.must_wait(tenant(2), 50, Class::Interactive, now).is_none());
     }
 }

@@ -22,7 +22,7 @@ impl<S: Send + 'static> Pool<S> {
             return;
         }
         let now = Instant::now();
-        let Party { tenant, domain, is_consumer } = permit.party;
+        let Party { tenant, account, domain, is_consumer } = permit.party;
         let mut state = self.lock();
         let State { sites, domains, addresses, .. } = &mut *state;
         let Some(site) = sites.get_mut(&permit.site) else { return };
@@ -37,7 +37,7 @@ impl<S: Send + 'static> Pool<S> {
                 if refused {
                     meter.totals.refused += 1;
                     self.others.refused.fetch_add(others, Ordering::Relaxed);
-                    meter.refusals.count(tenant, now);
+                    meter.refusals.count(permit.party, now);
                 }
                 meter.rate.answered(tenant, domain, now)
             }
@@ -57,7 +57,7 @@ impl<S: Send + 'static> Pool<S> {
                     (false, false) => domains.doubted(domain, hint, now),
                 }
                 if closing && !before_rcpt {
-                    meter.debts.closed(tenant, now);
+                    meter.debts.closed(account, now);
                 }
                 match (refusal.about_our_address, before_rcpt, permit.address) {
                     (false, ..) => None,

@@ -24,6 +24,8 @@ pub struct Request<'a> {
     pub domain: &'a str,
     /// Who asks us; `None` where the edge does not tell, which no share of tenants then limits.
     pub tenant: Option<&'a str>,
+    /// Which account of the tenant; all free ones are one tenant.
+    pub account: Option<&'a str>,
     pub class: Class,
     /// A configured route is trusted to bear whatever it is asked.
     pub is_route: bool,

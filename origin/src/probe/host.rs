@@ -117,6 +117,7 @@ impl HostProbe<'_> {
                 addresses: &addresses,
                 domain: conversation.recipient.domain(),
                 tenant: self.question.tenant,
+                account: self.question.account,
                 class: self.question.class,
                 is_route: route.is_some(),
                 admitted: progress.admitted,

@@ -56,6 +56,8 @@ pub struct Asking {
     pub details: bool,
     /// Who asks; see [`crate::pool::Request::tenant`].
     pub tenant: Option<Arc<str>>,
+    /// See [`crate::pool::Request::account`].
+    pub account: Option<Arc<str>>,
     /// One of a list, which is to end by then; its budget begins when it has a session.
     pub batch_until: Option<Instant>,
 }
@@ -72,6 +74,7 @@ pub(super) struct Question<'a> {
     pub address: &'a Address,
     pub details: bool,
     pub tenant: Option<&'a str>,
+    pub account: Option<&'a str>,
     pub class: Class,
     /// Until when it is worth waiting for a session.
     pub deadline: Instant,
@@ -165,6 +168,7 @@ impl Prober {
             address,
             details: asking.details,
             tenant: asking.tenant.as_deref(),
+            account: asking.account.as_deref(),
             class: asking.class(),
             deadline,
         };

@@ -1,8 +1,8 @@
 //! `tools/admin`, on the local D1, while the Worker is running on it.
 
-use std::process::Command;
+use std::{process::Command, sync::LazyLock};
 
-use rcpt_tests::{Account, Edge, people::PASSWORD, process::folder};
+use rcpt_tests::{Account, Edge, FakeOrigin, people::PASSWORD, process::folder};
 use tokio::sync::{Mutex, OnceCell};
 
 /// Held by each test: a Worker that reads while another process writes is refused by the local database.
@@ -10,13 +10,25 @@ pub static TURN: Mutex<()> = Mutex::const_new(());
 
 pub async fn edge() -> &'static Edge {
     static EDGE: OnceCell<Edge> = OnceCell::const_new();
-    EDGE.get_or_init(async || Edge::builder().start().await.unwrap()).await
+    let start = async || Edge::builder().origins(&[&origin().url]).start().await.unwrap();
+    EDGE.get_or_init(start).await
+}
+
+pub fn origin() -> &'static FakeOrigin {
+    static ORIGIN: LazyLock<FakeOrigin> = LazyLock::new(FakeOrigin::by_name);
+    &ORIGIN
 }
 
 /// Exit code, standard output, standard error.
 pub async fn admin(words: &[&str]) -> (i32, String, String) {
+    admin_with(&[], words).await
+}
+
+/// As [`admin`], with more in its environment.
+pub async fn admin_with(environment: &[(&str, &str)], words: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(folder::repository().join("tools/admin"));
     command.current_dir(folder::repository()).env("NO_COLOR", "1");
+    command.envs(environment.iter().copied());
     command.arg("--persist-to").arg(edge().await.state()).args(words);
     let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

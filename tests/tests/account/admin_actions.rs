@@ -1,9 +1,11 @@
 //! What operators do to accounts beyond changing a value, and the record that all of it leaves.
 
-use rcpt_tests::people::PASSWORD;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use rcpt_shared::Ticket;
+use rcpt_tests::{people::PASSWORD, service::clock};
 use serde_json::{Value, json};
 
-use super::admin::{TURN, admin, edge, shown};
+use super::admin::{TURN, admin, admin_with, edge, origin, shown};
 
 /// The actions on record, with everything but the time.
 async fn records(account_id: &str) -> Vec<Value> {
@@ -47,6 +49,43 @@ async fn every_action_leaves_a_record_that_outlives_the_account() {
     // Nothing names the address any more.
     for (table, rows) in edge().await.dump(&[]).await {
         assert!(!rows.to_string().contains(email), "{table}");
+    }
+}
+
+#[tokio::test]
+async fn the_tenant_of_an_origins_log_is_led_back_to_its_account() {
+    let _turn = TURN.lock().await;
+    let (ann, bob) = (edge().await.account().await, edge().await.account().await);
+    for account in [&ann, &bob] {
+        assert_eq!(account.check(&format!("{}-1", account.email)).await.status, 200);
+    }
+    let tickets = edge().await.key_ring("TICKET_SECRETS");
+    let tenants: Vec<_> = origin().probes()[..]
+        .iter()
+        .map(|probe| {
+            let body = probe.body.as_bytes();
+            let ticket = Ticket::check(&tickets, &probe.ticket, body, clock::now()).unwrap();
+            (probe.address.clone(), ticket.tenant().unwrap().to_owned())
+        })
+        .collect();
+    let tenant = |email: &str| {
+        let own = tenants.iter().find(|(address, _)| *address == format!("{email}-1"));
+        own.unwrap().1.clone()
+    };
+    let (of_ann, of_bob) = (tenant(&ann.email), tenant(&bob.email));
+    let ring = edge().await.key_ring("ADDRESS_SECRETS");
+    let (kid, secret) = ring.signing();
+    let secrets = format!("old:{},{kid}:{}", "A".repeat(43), URL_SAFE_NO_PAD.encode(secret));
+    let (code, output, errors) =
+        admin_with(&[("ADDRESS_SECRETS", &secrets)], &["tenant", &of_ann]).await;
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(output.contains(&ann.email) && !output.contains(&bob.email), "{output}");
+    for (ring, name, message) in [
+        (&*secrets, "me", "a tenant is 32 hexadecimal digits"),
+        ("k:AAAA", &of_bob, "no account is the tenant"),
+    ] {
+        let (code, _, errors) = admin_with(&[("ADDRESS_SECRETS", ring)], &["tenant", name]).await;
+        assert!(code == 2 && errors.contains(message), "{errors}");
     }
 }
 

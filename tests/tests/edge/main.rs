@@ -12,4 +12,5 @@ mod origin_faults;
 mod own_faults;
 mod privacy;
 mod schemathesis;
+mod tenants;
 mod validate_email;

@@ -176,6 +176,37 @@ async fn a_tenant_that_spends_the_refusals_stops_itself_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_free_account_holds_up_no_other() {
+    let pool = pool();
+    let free = |account, domain: &str| Want {
+        tenant: Some("free"),
+        account: Some(account),
+        ..google(domain)
+    };
+    for n in 0..4 {
+        free("one", &format!("closes{n}")).received(&pool, CLOSED).await;
+    }
+    let pass = async |name: &str| {
+        let started = Instant::now();
+        free("other", name).received(&pool, ANSWERED).await;
+        started.elapsed().as_secs()
+    };
+    let waits = [pass("a").await, pass("b").await, pass("c").await];
+    assert!(waits.iter().max() <= Some(&1), "the operator's own pause: {waits:?}");
+    let started = Instant::now();
+    free("one", "d").received(&pool, ANSWERED).await;
+    free("one", "e").received(&pool, ANSWERED).await;
+    assert!(started.elapsed() >= Duration::from_secs(1), "one unproven domain a second");
+    // All that the tenant may have refused.
+    for _ in 0..50 {
+        free("one", "dead").received(&pool, Signal::Answered { refused: true }).await;
+    }
+    let cause = |asked: Result<_, Refused>| asked.err().map(|refused| refused.cause);
+    assert_eq!(cause(free("one", "new").ask(&pool).await), Some(Cause::Refusals));
+    assert!(pass("another").await <= 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_host_that_borrows_one_address_of_an_operator_does_not_speak_for_it() {
     let pool = pool();
     google("good").received(&pool, ANSWERED).await;
