@@ -3,7 +3,7 @@
 
 use std::{future::pending, sync::Arc, time::Duration};
 
-use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Verdict};
+use rcpt_shared::{CatchAll, Details, Reason, Stage, Status, Verdict};
 use tokio::time::sleep;
 
 use super::{prober::Question, progress::Progress};
@@ -92,7 +92,14 @@ mod tests {
 
     fn about(address: &Address) -> Question<'_> {
         let deadline = Instant::now() + BUDGET;
-        Question { address, details: true, tenant: None, class: Class::Interactive, deadline }
+        Question {
+            address,
+            details: true,
+            tenant: None,
+            account: None,
+            class: Class::Interactive,
+            deadline,
+        }
     }
 
     /// The table of docs/sandbox.md: addresses and their statuses.

@@ -133,7 +133,7 @@ export function suite(world) {
     assert.deepEqual(await rowsOf("Reasons"), reason.enum);
     assert.deepEqual(await rowsOf("Stages"), stage.enum);
     const codes = [...PlainError.properties.code.enum, ...LimitError.properties.code.enum];
-    assert.deepEqual(await rowsOf("Error codes"), codes);
+    assert.deepEqual(await rowsOf("Error codes"), [...new Set(codes)]);
     for (const cell of await reader.page.locator("main tbody td").allInnerTexts())
       assert.ok(cell.length > 1, "each has a meaning");
   });

@@ -38,10 +38,10 @@ export function Stages({ document }: { document: Document }) {
 }
 
 export function ErrorCodes({ document }: { document: Document }) {
-  const names = [...namesOf(document, "PlainError", "code"), ...namesOf(document, "LimitError", "code")];
+  const codes = ["PlainError", "LimitError"].flatMap((schema) => namesOf(document, schema, "code"));
   return (
     <Table id="error-codes" title="Error codes" columns={["code", "Means"]}>
-      <Rows names={names} meanings={ERROR_CODES} />
+      <Rows names={[...new Set(codes)]} meanings={ERROR_CODES} />
     </Table>
   );
 }
