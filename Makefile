@@ -105,6 +105,44 @@ load: worker ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD
 	cargo build --locked --profile origin --package rcpt-origin
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-devtools --bin load
 
+TOOLS := $(shell . tools/versions && echo "$$RCPT_TOOLS")
+
+.PHONY: deb
+deb: ## the Debian package rcpt-origin, in target/dist
+	@tools/install package
+	@tools/package
+
+.PHONY: try-deb
+try-deb: deb ## lintian, the unit's exposure, origin under its restrictions; install, upgrade, purge in a Debian root (needs root)
+	@tools/install debian-root
+	tools/try-package
+
+.PHONY: release
+release: ## package, bill of materials, checksums, in target/dist
+	@tools/install package
+	@tools/release
+
+.PHONY: try-release
+try-release: ## two packages built in two folders are equal byte by byte
+	@tools/install package
+	tools/try-release
+
+.PHONY: alerts
+alerts: ## test the alerts with promtool
+	@tools/install promtool
+	$(TOOLS)/prometheus/usr/bin/promtool check rules dist/prometheus/alerts.yml
+	$(TOOLS)/prometheus/usr/bin/promtool test rules dist/prometheus/alerts.test.yml
+
+.PHONY: drill
+drill: worker ## three origins behind the edge under load, restarted, killed, hung, cut off (DRILL_RATE, DRILL_SECONDS)
+	cargo build --locked --profile origin --package rcpt-origin
+	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin cargo run --locked --quiet --package rcpt-devtools --bin drill
+
+# Of the last `make bench`.
+.PHONY: cost
+cost: ## what a month costs, from the figures of make bench and list prices
+	@tools/cost
+
 FUZZ_SECONDS ?= 600
 
 .PHONY: fuzz

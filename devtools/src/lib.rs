@@ -3,6 +3,7 @@
 
 pub mod bench;
 pub mod dev;
+pub mod drill;
 pub mod load;
 pub mod log_scan;
 pub mod serve;

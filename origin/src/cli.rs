@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Command as Program, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::config;
 
@@ -35,9 +35,14 @@ pub enum Command {
 }
 
 impl Cli {
+    /// The command line with every value of the configuration, as `--help` and the manual page show it.
+    pub fn documented() -> Program {
+        Self::command().after_help(config::reference())
+    }
+
     /// Reads the arguments of the process; prints and exits on `--help`, `--version` and mistakes.
     pub fn read() -> Self {
-        let matches = Self::command().after_help(config::reference()).get_matches();
+        let matches = Self::documented().get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 }

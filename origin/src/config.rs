@@ -1,8 +1,10 @@
 //! Configuration: one TOML file, every value also by environment variable, read once into types.
 
+mod certificate;
 mod contradictions;
 mod families;
 mod mistake;
+mod opt_outs;
 mod parse;
 mod routes;
 mod settings;
@@ -11,8 +13,10 @@ mod variables;
 
 use std::{net::IpAddr, path::Path};
 
+pub use certificate::{Certificate, Files};
 pub use families::Families;
 pub use mistake::{Mistake, Mistakes};
+pub use opt_outs::OptOuts;
 pub use routes::{Route, Routes, Server};
 pub use settings::{Config, reference};
 use values::Values;

@@ -15,7 +15,7 @@ pub use report::{Finding, Health, Report};
 
 /// Looks at everything: what is wrong with one thing keeps it from no other.
 pub async fn examine(state: &State) -> Report {
-    let config = state.prober.config();
+    let config = &*state.prober.config();
     let dns = state.prober.dns();
     let mut findings = network::source_addresses(config);
     let answering = network::nameservers(dns).await;

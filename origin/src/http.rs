@@ -3,10 +3,12 @@
 mod batch;
 mod error;
 mod health;
+mod neighbours;
 mod probe;
 mod request_id;
 pub mod serve;
 pub mod tenants;
+pub mod tls;
 
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ use axum::{
     routing::{get, post},
 };
 
-use crate::State;
+use crate::{Config, State};
 use error::Error;
 
 /// Octets of a probe's body. An address has at most 254, in JSON six times that.
@@ -39,6 +41,11 @@ pub fn build_public(state: Arc<State>) -> Router {
 /// What is for our own network.
 pub fn build_admin(state: Arc<State>) -> Router {
     finish(admin(), state)
+}
+
+/// The page for those whom we connect to.
+pub fn build_neighbours(config: &Config) -> Router {
+    neighbours::router(config)
 }
 
 fn public() -> Router<Arc<State>> {

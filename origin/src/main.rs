@@ -1,20 +1,24 @@
 //! Wires the service: command line → configuration → state → listener.
 
-use std::{env, future::IntoFuture as _, net::SocketAddr, path::PathBuf, process::ExitCode};
+use std::{env, future::IntoFuture as _, path::PathBuf, process::ExitCode};
 
+use axum::serve::ListenerExt as _;
 use rcpt_origin::{
     Config, State, build,
     cli::{Cli, Command},
     config::unknown_variables,
     doctor,
-    http::{self, serve},
-    reload, supervisor,
+    http::{
+        self, serve,
+        tls::{self, TlsListener},
+    },
+    reload,
+    supervisor::{self, Passed},
     telemetry::{
         log::{self, Level},
         status,
     },
 };
-use tokio::net::TcpListener;
 
 fn main() -> ExitCode {
     let cli = Cli::read();
@@ -60,15 +64,21 @@ async fn run(
     level: Level,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let (address, admin_address) = (config.listen, config.admin_listen);
-    let grace = config.shutdown_grace;
+    let (grace, neighbours) = (config.shutdown_grace, config.neighbour_listen);
+    let page = http::build_neighbours(&config);
+    let speaks_tls = config.certificate.is_some();
+    let mut passed = Passed::from_service_manager();
     let state = State::new(config)?;
-    let listener = bind("listen", address).await?;
+    // Before anybody can know that we run: a signal without its handler would end us.
+    let reloading = reload::on_hangup(path, state.clone(), level)?;
+    let (signals, stopping) = (serve::signals()?, state.clone());
+    let listener = passed.listener("listen", address).await?;
     tokio::spawn(state.port_check.clone().watch());
     // The port may have been 0.
-    tracing::info!(address = %listener.local_addr()?, "listening");
+    tracing::info!(address = %listener.local_addr()?, tls = speaks_tls, "listening");
     let router = match admin_address {
         Some(admin_address) => {
-            let listener = bind("admin_listen", admin_address).await?;
+            let listener = passed.listener("admin_listen", admin_address).await?;
             tracing::info!(address = %listener.local_addr()?, "listening for our own network");
             tokio::spawn(axum::serve(listener, http::build_admin(state.clone())).into_future());
             http::build_public(state.clone())
@@ -79,24 +89,29 @@ async fn run(
             http::build_public(state.clone())
         }
     };
-    tokio::spawn(reload::on_hangup(path, state.clone(), level)?);
+    if let Some(address) = neighbours {
+        let listener = passed.listener("neighbour_listen", address).await?;
+        tracing::info!(address = %listener.local_addr()?, "listening for neighbours");
+        tokio::spawn(axum::serve(listener, page).into_future());
+    }
+    tokio::spawn(reloading);
     tokio::spawn(supervisor::keep_alive());
-    let (signals, stopping) = (serve::signals()?, state.clone());
     supervisor::ready();
     let shutdown = async move {
         signals.await;
         supervisor::stopping();
         stopping.stopping.send_replace(true);
     };
-    serve::serve(listener, router, shutdown, grace).await?;
+    if speaks_tls {
+        let listener = TlsListener::new(listener, state.clone())?;
+        serve::serve(listener, router, shutdown, grace).await?;
+    } else {
+        let listener = listener.tap_io(|stream| tls::no_delay(stream));
+        serve::serve(listener, router, shutdown, grace).await?;
+    }
     state.prober.close().await;
     tracing::info!("stopped");
     Ok(())
-}
-
-async fn bind(setting: &str, address: SocketAddr) -> Result<TcpListener, String> {
-    let bound = TcpListener::bind(address).await;
-    bound.map_err(|error| format!("{setting}: cannot bind {address}: {error}"))
 }
 
 /// Prints the findings, and exits with what the worst of them says.

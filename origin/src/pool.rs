@@ -20,6 +20,7 @@ mod permit;
 mod quota;
 mod rate;
 mod receptions;
+mod reload;
 mod request;
 mod settings;
 mod site;
@@ -36,6 +37,7 @@ use std::{
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use moka::sync::Cache;
 use tokio::{
     sync::oneshot,
@@ -72,7 +74,7 @@ type Key = u64;
 
 /// `S` is the session, so that the rules can be tested without one.
 pub struct Pool<S> {
-    settings: Settings,
+    settings: ArcSwap<Settings>,
     close: fn(S),
     keys: RandomState,
     state: Mutex<State<S>>,
@@ -106,7 +108,7 @@ impl<S: Send + 'static> Pool<S> {
         };
         let behind = Cache::builder().max_capacity(MAX_ADDRESSES).time_to_live(ADDRESS_KEPT);
         Arc::new(Self {
-            settings,
+            settings: ArcSwap::from_pointee(settings),
             close,
             keys: RandomState::new(),
             state: Mutex::new(state),
@@ -115,6 +117,10 @@ impl<S: Send + 'static> Pool<S> {
             sweeping: Mutex::new(false),
             others: OtherTotals::default(),
         })
+    }
+
+    fn settings(&self) -> Arc<Settings> {
+        self.settings.load_full()
     }
 
     /// A session with the host, or leave to open one under `identity`; waits for its turn.
@@ -185,7 +191,7 @@ impl<S: Send + 'static> Pool<S> {
             tenant: self.keys.hash_one(request.tenant),
             account: self.keys.hash_one(request.account),
             domain: self.keys.hash_one(request.domain),
-            is_consumer: self.settings.operators.is_consumer_domain(request.domain),
+            is_consumer: self.settings().operators.is_consumer_domain(request.domain),
         }
     }
 
@@ -259,9 +265,9 @@ impl<S: Send + 'static> Pool<S> {
                 class: request.class,
                 answer,
             };
-            let most = self.settings.max_waiting;
+            let most = self.settings().max_waiting;
             let most_of_tenant =
-                if request.tenant.is_some() { self.settings.share(most) } else { usize::MAX };
+                if request.tenant.is_some() { self.settings().share(most) } else { usize::MAX };
             let party = (blank.party.tenant, blank.party.domain);
             site.wait(party, waiter, (most, most_of_tenant));
             Queued { answer: receiver, blank }
@@ -278,16 +284,9 @@ impl<S: Send + 'static> Pool<S> {
         operator: Option<OperatorId>,
     ) -> &'s mut Site<S> {
         state.sites.entry(key.clone()).or_insert_with(|| {
-            let max_idle = self.settings.max_idle;
-            match key {
-                SiteKey::Operator(..) => {
-                    Site::new(self.settings.operator_limits(operator), usize::MAX, max_idle)
-                }
-                SiteKey::Network(_) => {
-                    Site::new(self.settings.machine, self.settings.network_sessions, max_idle)
-                }
-                SiteKey::Route(_) => Site::new(Limits::NONE, usize::MAX, max_idle),
-            }
+            let settings = self.settings();
+            let (limits, sessions) = settings.limits_of(key, operator);
+            Site::new(limits, sessions, settings.max_idle)
         })
     }
 

@@ -1,18 +1,40 @@
-//! SIGHUP: the configuration is read again, and what can change while we serve is changed.
+//! SIGHUP: the configuration is read again, and what can change while we serve is changed. Files of a
+//! certificate that change do the same.
 
-use std::{io, path::PathBuf, sync::Arc};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Semaphore,
+    time::sleep,
 };
 
-use crate::{Config, State, state::probes_of_one_tenant, telemetry::log::Level};
+use crate::{Config, State, config::Files, state::probes_of_one_tenant, telemetry::log::Level};
 
 /// Settings that are changed by a reload; any other needs a restart.
-const RELOADED: [&str; 2] = ["log_level", "max_probes"];
+const RELOADED: [&str; 15] = [
+    "tls_cert",
+    "tls_key",
+    "routes",
+    "opt_outs",
+    "budget_ms",
+    "max_probes",
+    "operator_sessions",
+    "machine_sessions",
+    "network_sessions",
+    "session_interval_ms",
+    "recipients_per_minute",
+    "refused_per_hour",
+    "tenant_share_percent",
+    "operators_file",
+    "log_level",
+];
 
-/// Reads the configuration again on each SIGHUP, from where it came from. A mistake changes nothing.
+/// How often the files of the certificate are looked at.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Reads the configuration again on each SIGHUP, from where it came from, and when the certificate's files
+/// are others. A mistake changes nothing.
 ///
 /// # Errors
 /// [`io::Error`] when the handler cannot be installed.
@@ -22,14 +44,25 @@ pub fn on_hangup(
     level: Level,
 ) -> io::Result<impl Future<Output = ()> + Send + 'static> {
     let mut hangups = signal(SignalKind::hangup())?;
-    let mut running = state.prober.config().clone();
+    let mut running = Config::clone(&state.prober.config());
     Ok(async move {
-        while hangups.recv().await.is_some() {
+        let mut files = files_of(&running);
+        loop {
+            tokio::select! {
+                signalled = hangups.recv() => if signalled.is_none() { return },
+                () = change(&files) => tracing::info!("the certificate's files have changed"),
+            }
+            // Before they are read: what changes afterwards is a change. After a mistake they are looked at again
+            // when they have changed again.
+            files = files.now();
             match Config::read(path.as_deref(), &|name| std::env::var(name).ok()) {
-                Ok(config) => {
-                    apply(&running, &config, &state, &level);
-                    running = config;
-                }
+                Ok(config) => match apply(&running, &config, &state, &level) {
+                    Ok(()) => {
+                        files = files_of(&config);
+                        running = config;
+                    }
+                    Err(mistake) => tracing::error!("configuration not reloaded: {mistake}"),
+                },
                 Err(mistakes) => {
                     for mistake in &mistakes.0 {
                         tracing::error!("configuration not reloaded: {mistake}");
@@ -40,18 +73,75 @@ pub fn on_hangup(
     })
 }
 
-fn apply(running: &Config, config: &Config, state: &Arc<State>, level: &Level) {
-    level.set(config.log_level);
-    let (before, after) = (running.max_probes, config.max_probes);
+fn files_of(config: &Config) -> Files {
+    config.certificate.as_ref().map(|certificate| certificate.files.clone()).unwrap_or_default()
+}
+
+fn apply(
+    running: &Config,
+    read: &Config,
+    state: &Arc<State>,
+    level: &Level,
+) -> Result<(), &'static str> {
+    if running.certificate.is_some() != read.certificate.is_some() {
+        return Err("tls_cert: TLS is begun or ended by a restart alone");
+    }
+    level.set(read.log_level);
+    let (before, after) = (running.max_probes, read.max_probes);
     resize(state, |state| &state.permits, before, after);
     resize(state, |state| &state.batch_permits, before.div_ceil(2), after.div_ceil(2));
-    state.tenants.set_share(probes_of_one_tenant(after, state.prober.config()));
-    let differing = running.differing(config);
+    state.tenants.set_share(probes_of_one_tenant(after, read));
+    state.certificate.store(read.certificate.clone().map(|certificate| certificate.tls));
+    state.prober.reload(reloaded(&state.prober.config(), read));
+    let differing = running.differing(read);
     let restart: Vec<_> = differing.iter().filter(|name| !RELOADED.contains(name)).collect();
     if restart.is_empty() {
         tracing::info!("configuration reloaded");
     } else {
         tracing::warn!("configuration reloaded; these values need a restart: {restart:?}");
+    }
+    Ok(())
+}
+
+/// The configuration in force, with what a reload changes.
+fn reloaded(in_force: &Config, read: &Config) -> Config {
+    let operators = read.operators.as_ref().clone().numbered_as(&in_force.operators);
+    let read = read.clone();
+    Config {
+        tls_cert: read.tls_cert,
+        tls_key: read.tls_key,
+        certificate: read.certificate,
+        routes: read.routes,
+        opt_outs: read.opt_outs,
+        budget: read.budget,
+        max_probes: read.max_probes,
+        operator_sessions: read.operator_sessions,
+        machine_sessions: read.machine_sessions,
+        network_sessions: read.network_sessions,
+        session_interval: read.session_interval,
+        recipients_per_minute: read.recipients_per_minute,
+        refused_per_hour: read.refused_per_hour,
+        tenant_share: read.tenant_share,
+        operators_file: read.operators_file,
+        operators: Arc::new(operators),
+        log_level: read.log_level,
+        // Two secrets may have the same key id, so a difference is not always seen: they are always taken.
+        ticket_secrets: read.ticket_secrets,
+        ..in_force.clone()
+    }
+}
+
+/// Completes when one of the files is another, or has other content, and all have stayed so for a moment: a
+/// certificate and its key are written one after the other.
+async fn change(before: &Files) {
+    let mut last = before.clone();
+    loop {
+        sleep(LOOK).await;
+        let now = last.now();
+        if now == last && now != *before {
+            return;
+        }
+        last = now;
     }
 }
 
@@ -67,5 +157,59 @@ fn resize(state: &Arc<State>, of: fn(&State) -> &Semaphore, before: usize, after
                 permits.forget();
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, RELOADED, reloaded};
+
+    const REQUIRED: [(&str, &str); 4] = [
+        ("RCPT_HELO_NAME", "probe.example.com"),
+        ("RCPT_MAIL_FROM", "<>"),
+        ("RCPT_NAMESERVERS", "192.0.2.53"),
+        ("RCPT_TICKET_SECRETS", "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE"),
+    ];
+
+    fn config(text: &str) -> Config {
+        let given = |name: &str| REQUIRED.iter().find(|(key, _)| *key == name);
+        Config::parse(text, &|name| given(name).map(|(_, value)| (*value).to_owned())).unwrap()
+    }
+
+    #[test]
+    fn a_reload_changes_what_it_says_it_changes_and_nothing_else() {
+        let other = r#"
+            listen = "127.0.0.1:1"
+            admin_listen = "127.0.0.1:2"
+            smtp_port = 26
+            budget_ms = 9000
+            connect_timeout_ms = 3000
+            dns_timeout_ms = 1000
+            max_probes = 7
+            starttls = "always"
+            opt_outs = ["example.org"]
+            operator_sessions = 3
+            machine_sessions = 3
+            network_sessions = 9
+            session_interval_ms = 7
+            recipients_per_minute = 7
+            refused_per_hour = 7
+            tenant_share_percent = 7
+            session_recipients = 7
+            shutdown_grace_ms = 7
+            log_level = "warn"
+            [routes]
+            "a.test" = "no-mx"
+        "#;
+        let (before, read) = (config(""), config(other));
+        let after = reloaded(&before, &read);
+        let still_differing = after.differing(&read);
+        let was_changed = before.differing(&after);
+        assert_eq!(was_changed.len() + still_differing.len(), before.differing(&read).len());
+        assert!(was_changed.iter().all(|name| RELOADED.contains(name)), "{was_changed:?}");
+        assert!(!still_differing.iter().any(|name| RELOADED.contains(name)), "{still_differing:?}");
+        let files = ["tls_cert", "tls_key", "operators_file"];
+        let tried = |name: &&str| was_changed.contains(name) || files.contains(name);
+        assert!(RELOADED.iter().all(tried), "{was_changed:?}");
     }
 }

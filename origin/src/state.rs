@@ -6,8 +6,10 @@ use std::{
     sync::Arc,
 };
 
+use arc_swap::ArcSwapOption;
 use rcpt_shared::{Stage, Verdict};
 use tokio::sync::{Semaphore, watch};
+use tokio_rustls::rustls::ServerConfig;
 
 use crate::{
     config::Config,
@@ -32,6 +34,8 @@ pub struct State {
     pub tenants: Tenants,
     pub batches: Tenants,
     pub port_check: Arc<PortCheck>,
+    /// What `listen` speaks TLS with, if it does.
+    pub certificate: ArcSwapOption<ServerConfig>,
     /// True when the process is to end: batches ask about no further address.
     pub stopping: watch::Sender<bool>,
 }
@@ -83,6 +87,7 @@ impl State {
         let port_check = PortCheck::new(config.port_check.clone(), dialer, identity);
         let tenants = Tenants::new(probes_of_one_tenant(config.max_probes, &config), usize::MAX);
         let batches = Tenants::new(MAX_BATCHES, MAX_BATCHES);
+        let certificate = config.certificate.clone().map(|certificate| certificate.tls);
         let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, port_check.clone());
         let vitals = Vitals::new(prober.dns().metrics());
         Ok(Arc::new(Self {
@@ -94,6 +99,7 @@ impl State {
             tenants,
             batches,
             port_check,
+            certificate: ArcSwapOption::new(certificate),
             stopping: watch::Sender::new(false),
         }))
     }

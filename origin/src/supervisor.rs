@@ -1,10 +1,11 @@
-//! What the service manager is told (sd_notify(3)): that we serve, reload, end, and are alive. Without a
-//! service manager it is told to nobody.
+//! What the service manager is told (sd_notify(3)): that we serve, end, and are alive; and the sockets that
+//! it hands us (sd_listen_fds(3)). Without a service manager it is told to nobody.
 
-use std::time::Duration;
+use std::{env, net::SocketAddr, time::Duration};
 
+use listenfd::ListenFd;
 use sd_notify::NotifyState;
-use tokio::time::interval;
+use tokio::{net::TcpListener, time::interval};
 
 /// Requests are taken.
 pub fn ready() {
@@ -34,4 +35,44 @@ fn tell(states: &[NotifyState<'_>]) {
 
 fn watchdog() -> Option<Duration> {
     sd_notify::watchdog_enabled().filter(|period| !period.is_zero())
+}
+
+/// Sockets that the service manager listens on for us: ports below 1024 then need no capability, and a
+/// restart refuses no connection.
+pub struct Passed {
+    sockets: ListenFd,
+    names: Vec<String>,
+}
+
+impl Passed {
+    /// Those of the environment, each under the name of its setting (`FileDescriptorName=`).
+    pub fn from_service_manager() -> Self {
+        let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
+        let names = names.split(':').map(str::to_owned).collect();
+        Self { sockets: ListenFd::from_env(), names }
+    }
+
+    /// The socket that was handed over for `setting`, else one that is bound to `address`.
+    ///
+    /// # Errors
+    /// A sentence that names the setting.
+    pub async fn listener(
+        &mut self,
+        setting: &str,
+        address: SocketAddr,
+    ) -> Result<TcpListener, String> {
+        let position = self.names.iter().position(|name| name == setting);
+        let passed = position.map(|position| self.sockets.take_tcp_listener(position));
+        match passed.transpose() {
+            Ok(Some(Some(listener))) => listener
+                .set_nonblocking(true)
+                .and_then(|()| TcpListener::from_std(listener))
+                .map_err(|error| format!("{setting}: the socket of the service manager: {error}")),
+            Ok(_) => {
+                let bound = TcpListener::bind(address).await;
+                bound.map_err(|error| format!("{setting}: cannot bind {address}: {error}"))
+            }
+            Err(error) => Err(format!("{setting}: the socket of the service manager: {error}")),
+        }
+    }
 }

@@ -151,6 +151,37 @@ async fn metrics_are_not_served_to_the_world_unasked() {
 }
 
 #[tokio::test]
+async fn a_socket_of_the_service_manager_stands_in_for_the_setting_it_is_named_for() {
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    let configured = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let configured = configured.local_addr().unwrap().to_string();
+    // As systemd does: the socket is descriptor 3, and LISTEN_PID names who it is for.
+    let script = r#"LISTEN_PID=$$ exec "$0" 3<&0 </dev/null"#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_origin")]).env_clear().envs([
+        ("LISTEN_FDS", "1"),
+        ("LISTEN_FDNAMES", "neighbour_listen"),
+        ("RCPT_NEIGHBOUR_LISTEN", &configured),
+        ("RCPT_CONTACT", "abuse@example.com"),
+        ("RCPT_LISTEN", "127.0.0.1:0"),
+        ("RCPT_HELO_NAME", "probe.example.com"),
+        ("RCPT_MAIL_FROM", "<>"),
+        ("RCPT_TICKET_SECRETS", SECRETS),
+        ("RCPT_NAMESERVERS", "127.0.0.1:9"),
+    ]);
+    command.stdin(Stdio::from(std::os::fd::OwnedFd::from(socket)));
+    let mut child = command.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let log = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut origin = Origin { child, log, address: String::new() };
+    let edge = origin.line("listening").await["address"].as_str().unwrap().to_owned();
+    let page = origin.line("listening for neighbours").await;
+    assert_eq!(page["address"].as_str().unwrap(), address);
+    assert_eq!(status(&address, "/").await, 200);
+    assert_ne!(edge, address);
+}
+
+#[tokio::test]
 async fn an_admin_address_that_is_taken_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -158,6 +189,56 @@ async fn an_admin_address_that_is_taken_is_named() {
     assert_eq!(origin.child.wait().await.unwrap().code(), Some(1));
     let line = origin.log.next_line().await.unwrap().unwrap();
     assert!(line.starts_with(&format!("admin_listen: cannot bind {address}: ")), "{line}");
+}
+
+#[tokio::test]
+async fn a_reload_changes_routes_opt_outs_and_secrets_while_probes_are_in_progress() {
+    let folder = Folder::new("reload-routes");
+    let file = folder.file("origin.toml");
+    let server = MailServer::answering("220 mx", "", "550 5.1.1 no such user").await;
+    let write = |opt_outs: &str, domain: &str| {
+        let text =
+            format!("opt_outs = [{opt_outs}]\n[routes]\n{domain} = \"{}\"\n", server.address);
+        std::fs::write(&file, text).unwrap();
+    };
+    write("", "\"sandbox.test\"");
+    let mut origin = Origin::start(&[("RCPT_CONFIG", &file)]).await;
+    let ask = async |origin: &Origin, recipient: &str| {
+        let mut text = String::new();
+        origin.probe(recipient).await.read_to_string(&mut text).await.unwrap();
+        text
+    };
+    assert!(ask(&origin, "one@sandbox.test").await.contains("no_such_mailbox"));
+    write("\"sandbox.test\"", "\"other.test\"");
+    origin.signal("-HUP").await;
+    origin.line("configuration reloaded").await;
+    assert!(ask(&origin, "one@sandbox.test").await.contains("opted_out"));
+    assert!(ask(&origin, "one@other.test").await.contains("no_such_mailbox"));
+    // A mistake in a list, and the file gone: as before.
+    for wrong in [Some("opt_outs = [\"com\"]"), None] {
+        match wrong {
+            Some(text) => std::fs::write(&file, text).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        origin.signal("-HUP").await;
+        origin.line("configuration not reloaded").await;
+        assert!(ask(&origin, "one@sandbox.test").await.contains("opted_out"));
+        assert!(ask(&origin, "one@other.test").await.contains("no_such_mailbox"));
+    }
+}
+
+#[tokio::test]
+async fn the_page_for_neighbours_is_served_where_it_is_told_and_nothing_else_is_there() {
+    let environment =
+        [("RCPT_NEIGHBOUR_LISTEN", "127.0.0.1:0"), ("RCPT_CONTACT", "abuse@example.com")];
+    let mut origin = Origin::start(&environment).await;
+    let line = origin.line("listening for neighbours").await;
+    let page = line["address"].as_str().unwrap();
+    assert_eq!(status(page, "/").await, 200);
+    for path in ["/metrics", "/v1/probe", "/operators", "/health"] {
+        assert_eq!(status(page, path).await, 404, "{path}");
+    }
+    assert_eq!(status(&origin.address, "/").await, 404);
 }
 
 #[tokio::test]
@@ -194,7 +275,7 @@ async fn a_reload_changes_limits_and_log_level_and_a_mistake_changes_nothing() {
     std::fs::write(&operators, "[[operator]]\nname = \"acme\"\nmx = [\"in.acme.example\"]")
         .unwrap();
     origin.signal("-HUP").await;
-    origin.line(r#"these values need a restart: ["smtp_port", "operators_file"]"#).await;
+    origin.line(r#"these values need a restart: ["smtp_port"]"#).await;
     let _second = origin.probe("two@sandbox.test").await;
     is_held.recv().await.unwrap();
 

@@ -24,3 +24,6 @@ pub use probe::{
 pub use reason::Reason;
 pub use status::Status;
 pub use ticket::{Tenant, Ticket};
+
+/// The version of what passes between edge and origin (CHANGELOG.md): each side works with the one before it.
+pub const WIRE_FORMAT: u32 = 2;

@@ -21,6 +21,8 @@ pub enum Reason {
     ReverseDnsRequired,
     RelayDenied,
     Greylisted,
+    /// The owner of the domain or of its mail server asked us not to ask: no connection was made.
+    OptedOut,
     // The recipient's server could not be asked, or made no sense.
     ServerUnavailable,
     ProtocolError,
@@ -47,7 +49,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, for metric labels and for tests that must have seen each.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Accepted,
         Self::AcceptedCatchAll,
         Self::AcceptedByOperatorPolicy,
@@ -60,6 +62,7 @@ impl Reason {
         Self::ReverseDnsRequired,
         Self::RelayDenied,
         Self::Greylisted,
+        Self::OptedOut,
         Self::Unclear,
         Self::ServerUnavailable,
         Self::ProtocolError,
@@ -91,6 +94,7 @@ impl Reason {
             Self::ReverseDnsRequired => "reverse_dns_required",
             Self::RelayDenied => "relay_denied",
             Self::Greylisted => "greylisted",
+            Self::OptedOut => "opted_out",
             Self::Unclear => "unclear",
             Self::ServerUnavailable => "server_unavailable",
             Self::ProtocolError => "protocol_error",

@@ -16,6 +16,22 @@ impl Config {
                 mistakes.push(Mistake::new(name, &problem));
             }
         }
+        if self.neighbour_listen.is_some() && self.contact.is_empty() && self.mail_from.is_empty() {
+            let problem =
+                "missing; neighbour_listen needs an address to write to, and mail_from is <>";
+            mistakes.push(Mistake::new("contact", problem));
+        }
+        for server in &self.port_check {
+            let host = server.host.to_ascii_lowercase();
+            let is_address = |ip| self.opt_outs.include_address(ip);
+            if self.opt_outs.include_host(&host)
+                || self.opt_outs.include_domain(&host)
+                || host.parse().is_ok_and(is_address)
+            {
+                let problem = format!("{host} is one of opt_outs");
+                mistakes.push(Mistake::new("port_check", &problem));
+            }
+        }
         for source in &self.source_addresses {
             if !self.dialled().include(source.ip) {
                 let problem = format!("leaves out {} of source_addresses", source.ip);

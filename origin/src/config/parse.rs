@@ -46,6 +46,15 @@ pub(super) fn reverse_path(text: &str) -> Option<String> {
     (!address.needs_smtputf8()).then(|| address.normal().to_owned())
 }
 
+/// An address to write to, or none.
+pub(super) fn contact(text: &str) -> Option<String> {
+    if text.is_empty() {
+        Some(String::new())
+    } else {
+        reverse_path(text).filter(|it| !it.is_empty())
+    }
+}
+
 pub(super) fn nameservers(text: &str) -> Option<Vec<SocketAddr>> {
     let configured: Vec<_> = items(text)
         .map(|item| {
@@ -73,9 +82,11 @@ pub(super) fn port(text: &str) -> Option<u16> {
 
 /// Bare addresses are networks of one.
 pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
-    items(text)
-        .map(|item| item.parse().or_else(|_| item.parse::<IpAddr>().map(IpNet::from)).ok())
-        .collect()
+    items(text).map(network).collect()
+}
+
+pub(super) fn network(text: &str) -> Option<IpNet> {
+    text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok()
 }
 
 pub(super) fn milliseconds(text: &str) -> Option<Duration> {

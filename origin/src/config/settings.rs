@@ -8,7 +8,9 @@ use rcpt_shared::KeyRing;
 use strsim::osa_distance;
 use tracing::level_filters::LevelFilter;
 
-use super::{Families, Routes, Server, SourceAddress, StartTls, parse, values::Values};
+use super::{
+    Certificate, Families, OptOuts, Routes, Server, SourceAddress, StartTls, parse, values::Values,
+};
 use crate::pool::operators::Operators;
 
 /// One configurable value.
@@ -64,6 +66,8 @@ macro_rules! settings {
             $(#[doc = $about] pub $field: $type,)*
             /// The built-in operators with those of the file.
             pub operators: Arc<Operators>,
+            /// From the files of `tls_cert` and `tls_key`.
+            pub certificate: Option<Certificate>,
         }
 
         pub(super) const ALL: &[Setting] = &[
@@ -95,7 +99,8 @@ macro_rules! settings {
             pub(super) fn from_values(values: &mut Values<'_>) -> Option<Self> {
                 $(let $field: Option<$type> = values.read($name, $parse);)*
                 let operators = values.read_operators("operators_file");
-                Some(Self { $($field: $field?,)* operators: operators? })
+                let certificate = values.read_certificate("tls_cert", "tls_key");
+                Some(Self { $($field: $field?,)* operators: operators?, certificate: certificate? })
             }
         }
     };
@@ -108,6 +113,18 @@ settings! {
     admin_listen: Option<SocketAddr> = "admin_listen", Single, Some(""), parse::address_or_none,
         "ip:port, or nothing",
         "Address of the listener for /metrics, /ready and the rest that is for us; empty serves them on listen if that is a loopback address, else nowhere";
+    neighbour_listen: Option<SocketAddr> = "neighbour_listen", Single, Some(""), parse::address_or_none,
+        "ip:port, or nothing",
+        "Address of the listener for the page that tells mail servers' owners who connects to them; it should be port 80 of the HELO name";
+    contact: String = "contact", Single, Some(""), parse::contact,
+        "an email address that people read, or nothing",
+        "Whom the page at neighbour_listen says to write to; empty takes mail_from";
+    tls_cert: String = "tls_cert", Single, Some(""), parse::from_str,
+        "the path of a PEM file",
+        "Certificate chain of listen, which then speaks TLS; read again on SIGHUP and when the file changes";
+    tls_key: String = "tls_key", Single, Some(""), parse::from_str,
+        "the path of a PEM file",
+        "Key of the certificate";
     helo_name: String = "helo_name", Single, None, parse::host_name,
         "a fully qualified domain name, such as probe1.example.com",
         "Name given in EHLO; its address record and the reverse record of the source address should agree";
@@ -123,6 +140,9 @@ settings! {
     routes: Routes = "routes", Table, Some(""), Routes::parse,
         "suffix = \"host:port\" or \"no-mx\", each suffix a domain name given once",
         "Domains whose mail server is fixed, subdomains included; the most specific suffix wins";
+    opt_outs: OptOuts = "opt_outs", List, Some(""), OptOuts::parse,
+        "a list of domains (example.org), mail hosts (mx:example.org) and networks (192.0.2.0/24)",
+        "Who asked not to be asked, subdomains included: no connection is made there";
     allow_networks: Vec<IpNet> = "allow_networks", List, Some(""), parse::networks,
         "a list of networks in CIDR notation, such as 10.1.0.0/16",
         "Networks that may be dialled although they are not public unicast";

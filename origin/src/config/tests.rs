@@ -120,7 +120,10 @@ fn the_example_shows_every_value_with_its_default() {
             assert_eq!(text, Some(default), "{}", setting.name);
         }
     }
-    parse(&uncommented, &REQUIRED).unwrap();
+    // There is no such certificate here.
+    let mut environment = REQUIRED.to_vec();
+    environment.extend([("RCPT_TLS_CERT", ""), ("RCPT_TLS_KEY", "")]);
+    parse(&uncommented, &environment).unwrap();
 }
 
 #[test]
@@ -192,9 +195,14 @@ fn names_every_mistake_at_once() {
         nameservers = ["192.0.2.1", 53]
         source_addresses = ["here"]
         budget_ms = -1
+        tls_cert = ["cert.pem"]
+        tls_key = 1.5
     "#;
     let environment = [
         ("RCPT_ADMIN_LISTEN", "8789"),
+        ("RCPT_NEIGHBOUR_LISTEN", "80"),
+        ("RCPT_CONTACT", "nobody"),
+        ("RCPT_OPT_OUTS", "com"),
         ("RCPT_SMTP_PORT", "0"),
         ("RCPT_MAIL_FROM", "nobody"),
         ("RCPT_ALLOW_NETWORKS", "10.0.0.0/33"),

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 use toml::{Table, Value};
 
 use super::{
-    Mistake, Mistakes,
+    Certificate, Mistake, Mistakes,
     settings::{self, Form, Setting},
 };
 use crate::pool::operators::Operators;
@@ -102,6 +102,27 @@ impl<'a> Values<'a> {
             Ok(operators) => Some(Arc::new(operators)),
             Err(mistakes) => {
                 self.mistakes.0.extend(mistakes);
+                None
+            }
+        }
+    }
+
+    /// The certificate in the files that these settings lead to.
+    pub(super) fn read_certificate(
+        &mut self,
+        cert: &str,
+        key: &str,
+    ) -> Option<Option<Certificate>> {
+        let path = |name: &str| {
+            let setting = settings::ALL.iter().find(|setting| setting.name == name)?;
+            // Of the wrong form: the setting's own mistake says so.
+            if let Given::Text(path) = self.text(setting) { Some(path) } else { None }
+        };
+        let (cert, key) = (path(cert)?, path(key)?);
+        match Certificate::read(&cert, &key) {
+            Ok(certificate) => Some(certificate),
+            Err(mistake) => {
+                self.mistakes.0.push(mistake);
                 None
             }
         }

@@ -23,7 +23,8 @@ const SPF: &str = "spf";
 /// Everything about `mail_from`; `ours` are the addresses that we connect from.
 pub(super) async fn mail_from(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
     let dns = state.prober.dns();
-    let sender = state.prober.config().mail_from.as_str();
+    let config = state.prober.config();
+    let sender = config.mail_from.as_str();
     let Some((_, domain)) = sender.rsplit_once('@') else {
         let advice = "Many servers refuse bounces to mailboxes that send none, and a probe looks like \
                       one: set `mail_from` to an address whose domain takes mail.";

@@ -89,9 +89,9 @@ pub(super) async fn admitted(
 ) -> Result<Admitted, Error> {
     let token = bearer(request.headers()).ok_or_else(|| bad_ticket(state))?.to_owned();
     let body = read(&mut request).await?;
-    let secrets = &state.prober.config().ticket_secrets;
+    let secrets = state.prober.config().ticket_secrets.clone();
     let ticket =
-        Ticket::check(secrets, &token, &body, clock::unix_now()).map_err(|_| bad_ticket(state))?;
+        Ticket::check(&secrets, &token, &body, clock::unix_now()).map_err(|_| bad_ticket(state))?;
     let id = RequestId::parse(&ticket.jti).unwrap_or(given_id);
     if state.port_check.is_known_shut() {
         return Err(Error::PortShut);

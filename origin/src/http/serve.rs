@@ -1,10 +1,9 @@
 //! The HTTP listener and its end.
 
-use std::{future::Future, io, time::Duration};
+use std::{fmt::Debug, future::Future, io, time::Duration};
 
-use axum::{Router, serve::ListenerExt as _};
+use axum::{Router, serve::Listener};
 use tokio::{
-    net::TcpListener,
     signal::unix::{SignalKind, signal},
     sync::oneshot,
     time::sleep,
@@ -15,17 +14,13 @@ use tokio::{
 ///
 /// # Errors
 /// [`io::Error`] of the listener.
-pub async fn serve(
-    listener: TcpListener,
+pub async fn serve<L: Listener<Addr: Debug>>(
+    listener: L,
     router: Router,
     shutdown: impl Future<Output = ()> + Send + 'static,
     grace: Duration,
 ) -> io::Result<()> {
     let (stopping, stopped) = oneshot::channel();
-    let listener = listener.tap_io(|stream| {
-        // Answers are small: do not hold them back for more. A socket that refuses is merely slower.
-        let _ = stream.set_nodelay(true);
-    });
     let server = axum::serve(listener, router).with_graceful_shutdown(async move {
         shutdown.await;
         // Err: the server ended first.

@@ -38,7 +38,7 @@ impl<S: Send + 'static> Pool<S> {
         if request.is_route {
             return (identity, None);
         }
-        let named = self.settings.operators.of_host(request.host);
+        let named = self.settings().operators.of_host(request.host);
         if let Some(operator) = named {
             for address in request.addresses.iter().map(SocketAddr::ip) {
                 if !self.behind.contains_key(&address) {
@@ -49,7 +49,7 @@ impl<S: Send + 'static> Pool<S> {
         let Some(operator) = named.or_else(|| self.behind_all(request.addresses)) else {
             return (identity, None);
         };
-        (self.lock().moved(operator, identity, self.settings.sources.len()), Some(operator))
+        (self.lock().moved(operator, identity, self.settings().sources.len()), Some(operator))
     }
 
     /// The operator that all of these addresses belong to. One address of an operator among others does
@@ -108,7 +108,7 @@ impl<S: Send + 'static> Pool<S> {
         let Some(site) = state.sites.get_mut(site) else { return Ok(()) };
         let refusals = &mut site.meter(meter).refusals;
         let share = match request.tenant {
-            Some(_) => self.settings.share(refusals.per_hour()),
+            Some(_) => self.settings().share(refusals.per_hour()),
             None => refusals.per_hour(),
         };
         match refusals.must_wait(party, share, request.class, Instant::now()) {

@@ -73,6 +73,14 @@ impl Meter {
         }
     }
 
+    pub(super) fn set_limits(&mut self, limits: Limits) {
+        self.sessions = limits.sessions;
+        self.rate.set_base(limits.interval);
+        self.recipients.set_rate(limits.recipients_per_minute);
+        self.refusals.set_most(limits.refused_per_hour);
+        self.is_limited = limits != Limits::NONE;
+    }
+
     pub(super) fn recipient_not_before(&self, now: Instant) -> Option<Instant> {
         if self.is_limited { self.recipients.not_before(now) } else { None }
     }

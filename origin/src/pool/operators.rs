@@ -64,6 +64,24 @@ impl Operators {
         Self::index(rows)
     }
 
+    /// The same table, its rows numbered as in `before`: what the pool has learnt of an operator is kept by
+    /// its number. Nothing leads to a row that is in `before` alone.
+    #[must_use]
+    pub fn numbered_as(self, before: &Self) -> Self {
+        let mut rows = self.rows.clone();
+        let mut numbered: Vec<_> = before
+            .rows
+            .iter()
+            .map(|known| match rows.iter().position(|row| row.name == known.name) {
+                Some(position) => rows.remove(position),
+                None => Operator { name: known.name.clone(), ..Operator::default() },
+            })
+            .collect();
+        numbered.extend(rows);
+        // No name is claimed twice in another order either.
+        Self::index(numbered).unwrap_or(self)
+    }
+
     fn index(rows: Vec<Operator>) -> Result<Self, Vec<Mistake>> {
         let mut table = Self {
             rows: Vec::new(),

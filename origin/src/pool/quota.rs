@@ -29,6 +29,11 @@ impl Recipients {
         Self { interval, burst, due: None }
     }
 
+    /// What was counted at the old rate is paid off at it.
+    pub(super) fn set_rate(&mut self, per_minute: usize) {
+        *self = Self { due: self.due, ..Self::new(per_minute) };
+    }
+
     /// When the next may be asked about, if not now.
     pub(super) fn not_before(&self, now: Instant) -> Option<Instant> {
         let earliest = self.due?.checked_sub(self.burst)?;
@@ -56,6 +61,10 @@ pub(super) struct Refusals {
 impl Refusals {
     pub(super) const fn new(per_hour: usize) -> Self {
         Self { per_hour, slices: VecDeque::new() }
+    }
+
+    pub(super) const fn set_most(&mut self, per_hour: usize) {
+        self.per_hour = per_hour;
     }
 
     /// How long the party must wait before it asks again, if it must. What one tenant has spent never

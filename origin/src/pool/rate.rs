@@ -71,6 +71,11 @@ impl Rate {
         }
     }
 
+    /// A rate that was lowered stays lowered.
+    pub(super) const fn set_base(&mut self, base: Duration) {
+        self.base = base;
+    }
+
     /// From one new session to the next.
     pub(super) fn interval(&self) -> Duration {
         if self.level == 0 {

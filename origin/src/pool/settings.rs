@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{
     Limits,
     operators::{OperatorId, Operators},
+    site::SiteKey,
 };
 
 /// The rules of the pool.
@@ -28,8 +29,21 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The limits of a machine or operator, and of sessions at once with the whole site.
+    pub(super) fn limits_of(
+        &self,
+        site: &SiteKey,
+        operator: Option<OperatorId>,
+    ) -> (Limits, usize) {
+        match site {
+            SiteKey::Operator(..) => (self.operator_limits(operator), usize::MAX),
+            SiteKey::Network(_) => (self.machine, self.network_sessions),
+            SiteKey::Route(_) => (Limits::NONE, usize::MAX),
+        }
+    }
+
     /// The limits of an operator: those of its row, else the configured ones.
-    pub(super) fn operator_limits(&self, operator: Option<OperatorId>) -> Limits {
+    fn operator_limits(&self, operator: Option<OperatorId>) -> Limits {
         let default = self.operator;
         let Some(row) = operator.and_then(|id| self.operators.get(id)) else {
             return default;

@@ -101,6 +101,12 @@ impl<S> Site<S> {
         self.held.meter(key)
     }
 
+    /// What is counted stays counted.
+    pub(super) fn set_limits(&mut self, limits: Limits, sessions: usize) {
+        (self.held.limits, self.held.sessions) = (limits, sessions);
+        self.held.meters.values_mut().for_each(|meter| meter.set_limits(limits));
+    }
+
     pub(super) fn meters(&self) -> impl Iterator<Item = &Meter> {
         self.held.meters.values()
     }

@@ -65,8 +65,8 @@ impl<S: Send + 'static> Pool<S> {
         let mut other = SiteStatus {
             operator: OTHER.to_owned(),
             source: "all".to_owned(),
-            interval_ms: milliseconds(self.settings.machine.interval),
-            refused_per_hour: self.settings.machine.refused_per_hour,
+            interval_ms: milliseconds(self.settings().machine.interval),
+            refused_per_hour: self.settings().machine.refused_per_hour,
             ..SiteStatus::default()
         };
         for (key, site) in &mut state.sites {
@@ -115,12 +115,13 @@ impl<S: Send + 'static> Pool<S> {
     }
 
     fn operator_name(&self, operator: OperatorId) -> Arc<str> {
-        let row = self.settings.operators.get(operator);
+        let settings = self.settings();
+        let row = settings.operators.get(operator);
         row.map_or_else(|| Arc::from(OTHER), |row| row.name.clone())
     }
 
     fn source(&self, identity: usize) -> Arc<str> {
-        self.settings.sources.get(identity).cloned().unwrap_or_default()
+        self.settings().sources.get(identity).cloned().unwrap_or_default()
     }
 
     pub(super) fn log_change(

@@ -20,6 +20,7 @@ use super::{
 };
 
 mod neighbours;
+mod reload;
 
 const BUDGET: Duration = Duration::from_secs(10);
 const GOOGLE: &str = "aspmx.l.google.com";

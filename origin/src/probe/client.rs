@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use futures_util::FutureExt as _;
 use rcpt_shared::{Address, CatchAll, Stage};
 use tokio::{net::TcpStream, time::Instant};
@@ -39,7 +40,7 @@ pub(super) struct Client {
     session_recipients: usize,
     dialer: Dialer,
     tls: Tls,
-    operators: Arc<Operators>,
+    operators: ArcSwap<Operators>,
     port_check: Arc<PortCheck>,
     pub(super) memory: HostMemory,
     /// Control recipients that are being asked about, by domain and host.
@@ -85,11 +86,15 @@ impl Client {
             session_recipients: config.session_recipients,
             dialer,
             tls,
-            operators: config.operators.clone(),
+            operators: ArcSwap::new(config.operators.clone()),
             port_check,
             memory: HostMemory::default(),
             controls: SingleFlight::default(),
         })
+    }
+
+    pub(super) fn set_operators(&self, operators: Arc<Operators>) {
+        self.operators.store(operators);
     }
 
     pub(super) const fn dialer(&self) -> &Dialer {
@@ -124,7 +129,8 @@ impl Client {
 
     /// Whether what the host says at RCPT tells whether the mailbox exists.
     pub(super) fn is_informative(&self, host: &str) -> bool {
-        let row = self.operators.of_host(host).and_then(|id| self.operators.get(id));
+        let operators = self.operators.load();
+        let row = operators.of_host(host).and_then(|id| operators.get(id));
         row.is_none_or(crate::pool::operators::Operator::is_informative)
     }
 

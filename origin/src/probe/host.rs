@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 use tokio::{
     net::TcpStream,
@@ -17,11 +18,12 @@ use super::{
     best_failure::BestFailure,
     client::{Client, HostSession},
     conversation::{Conversation, HostPermit, Resumed},
-    prober::{Question, dns_failure},
+    prober::{Question, dns_failure, opted_out},
     progress::Progress,
     resolver::{DnsFailed, Found, Resolver},
 };
 use crate::{
+    config::Config,
     pool::{Acquired, Pool, Refused, Request},
     smtp::Unconnected,
     verdict,
@@ -42,6 +44,7 @@ pub(super) struct HostProbe<'a> {
     pub resolver: &'a Resolver,
     pub client: &'a Arc<Client>,
     pub pool: &'a Arc<Pool<HostSession>>,
+    pub config: &'a ArcSwap<Config>,
     pub question: Question<'a>,
     /// Hosts to ask after this one, and whether one of them is as good as this.
     pub more_hosts: usize,
@@ -73,6 +76,9 @@ impl HostProbe<'_> {
             Ok(found) => found,
             Err(DnsFailed) => return Attempt::NextHost(named(dns_failure())),
         };
+        if found == Found::InDns && self.opted_out(&addresses) {
+            return Attempt::Settled(named(opted_out()));
+        }
         let addresses: Vec<_> = addresses.into_iter().filter(reached).collect();
         if addresses.is_empty() {
             // It has addresses, of a family that is not dialled from here.
@@ -93,6 +99,12 @@ impl HostProbe<'_> {
             Attempt::AskAgain(verdict, _) if self.has_equal => Attempt::NextHost(named(verdict)),
             Attempt::AskAgain(verdict, _) => Attempt::Settled(named(verdict)),
         }
+    }
+
+    /// Whether one of the machines is not to be connected to.
+    fn opted_out(self, addresses: &[SocketAddr]) -> bool {
+        let config = self.config.load();
+        addresses.iter().any(|address| config.opt_outs.include_address(address.ip()))
     }
 
     /// Asks at one address after the other, until there is a verdict.

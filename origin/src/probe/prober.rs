@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use arc_swap::ArcSwap;
 use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Verdict};
 use tokio::time::{Instant, timeout_at};
 
@@ -41,7 +42,7 @@ const MAX_AT_ONCE: usize = 8;
 
 /// What all probes share.
 pub struct Prober {
-    config: Config,
+    config: ArcSwap<Config>,
     resolver: Resolver,
     client: Arc<Client>,
     pool: Arc<Pool<HostSession>>,
@@ -90,29 +91,22 @@ impl Prober {
         port_check: Arc<PortCheck>,
     ) -> Arc<Self> {
         let client = Client::new(&config, dialer, tls, port_check);
-        let limits = |sessions| Limits {
-            sessions,
-            interval: config.session_interval,
-            recipients_per_minute: config.recipients_per_minute,
-            refused_per_hour: config.refused_per_hour,
-        };
-        let settings = Settings {
-            operators: config.operators.clone(),
-            operator: limits(config.operator_sessions),
-            machine: limits(config.machine_sessions),
-            network_sessions: config.network_sessions,
-            max_idle: MAX_IDLE,
-            max_waiting: config.max_probes.div_ceil(2),
-            tenant_share: config.tenant_share,
-            sources: client.identities().iter().map(|one| Arc::from(one.label())).collect(),
-        };
-        let pool = Pool::new(settings, quit_now);
+        let pool = Pool::new(pool_settings(&config, &client), quit_now);
         let resolver = Resolver { dns, guard, smtp_port: config.smtp_port };
+        let config = ArcSwap::from_pointee(config);
         Arc::new(Self { config, resolver, client, pool, flights: SingleFlight::default() })
     }
 
-    pub const fn config(&self) -> &Config {
-        &self.config
+    /// As it is now; a reload may replace it.
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
+    }
+
+    /// Asks by this configuration from now on; of what needs a restart it says the same as the one before.
+    pub fn reload(&self, config: Config) {
+        self.client.set_operators(config.operators.clone());
+        self.pool.set_settings(pool_settings(&config, &self.client));
+        self.config.store(Arc::new(config));
     }
 
     pub const fn dns(&self) -> &Dns {
@@ -143,7 +137,7 @@ impl Prober {
         });
         let mut verdict = flight.await;
         let host = verdict.mx_host.as_deref();
-        let operators = &self.config.operators;
+        let operators = self.config().operators.clone();
         let row = host.and_then(|host| operators.of_host(host)).and_then(|id| operators.get(id));
         let operator = row.map(|row| &*row.name);
         let catch_all = verdict.details.as_ref().map_or(CatchAll::Unknown, |it| it.catch_all);
@@ -161,7 +155,7 @@ impl Prober {
     }
 
     async fn ask_within_budget(&self, address: &Address, asking: &Asking) -> Verdict {
-        let budget = self.config.budget;
+        let budget = self.config().budget;
         let started = Instant::now();
         let deadline = asking.batch_until.unwrap_or(started + budget);
         let question = Question {
@@ -197,7 +191,7 @@ impl Prober {
         }
         // A server that was left less than half the time is not to blame for it.
         let (waited, resolving) = (progress.waiting.total(), progress.dns.total());
-        let half = self.config.budget / 2;
+        let half = self.config().budget / 2;
         let (status, reason) = if progress.waiting.is_running() || waited >= half {
             (Status::FatalException, Reason::OurLimit)
         } else if progress.dns.is_running() || waited + resolving >= half {
@@ -216,7 +210,11 @@ impl Prober {
     /// them may be asked about at once.
     pub async fn plan(&self, address: &Address) -> (String, usize) {
         let domain = address.domain();
-        match self.config.routes.of(domain) {
+        let config = self.config();
+        if config.opt_outs.include_domain(domain) {
+            return (String::new(), MAX_AT_ONCE);
+        }
+        match config.routes.of(domain) {
             Some(Route::Server(Server { host, port })) => {
                 return (format!("{host}:{port}"), MAX_AT_ONCE);
             }
@@ -230,15 +228,13 @@ impl Prober {
             Err(_) => None,
         };
         let Some(host) = host else { return (String::new(), MAX_AT_ONCE) };
-        if let Some(row) =
-            self.config.operators.of_host(host).and_then(|id| self.config.operators.get(id))
-        {
-            let sessions = row.sessions.unwrap_or(self.config.operator_sessions);
+        if let Some(row) = config.operators.of_host(host).and_then(|id| config.operators.get(id)) {
+            let sessions = row.sessions.unwrap_or(config.operator_sessions);
             return (row.name.to_string(), sessions.min(MAX_AT_ONCE));
         }
         let addresses = self.resolver.addresses(host, Found::InDns).await.unwrap_or_default();
         let machine = addresses.first().map(|address| address.ip().to_string());
-        (machine.unwrap_or_default(), self.config.machine_sessions.min(MAX_AT_ONCE))
+        (machine.unwrap_or_default(), config.machine_sessions.min(MAX_AT_ONCE))
     }
 
     /// Says QUIT in every idle session.
@@ -250,7 +246,11 @@ impl Prober {
 
     async fn ask_domain(&self, question: Question<'_>, progress: &mut Progress) -> Verdict {
         let domain = question.address.domain();
-        match self.config.routes.of(domain) {
+        let config = self.config();
+        if config.opt_outs.include_domain(domain) {
+            return opted_out();
+        }
+        match config.routes.of(domain) {
             Some(Route::Server(server)) => {
                 return self.ask_route(server, question, progress).await;
             }
@@ -262,6 +262,13 @@ impl Prober {
         }
         let resolving = progress.dns.clone();
         match resolving.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await {
+            // A backup of one who opted out would say less than its owner's server, and is no way around.
+            Ok(MailHosts::Explicit(hosts))
+                if hosts.iter().any(|mx| config.opt_outs.include_host(&mx.exchange)) =>
+            {
+                opted_out()
+            }
+            Ok(MailHosts::Implicit) if config.opt_outs.include_host(domain) => opted_out(),
             Ok(MailHosts::Explicit(hosts)) => self.ask_hosts(hosts, question, progress).await,
             Ok(MailHosts::Implicit) => self.ask_implicit(question, progress).await,
             Err(reason) => no_mail_hosts(reason),
@@ -327,11 +334,12 @@ impl Prober {
         }
     }
 
-    const fn only_host<'a>(&'a self, question: Question<'a>) -> HostProbe<'a> {
+    fn only_host<'a>(&'a self, question: Question<'a>) -> HostProbe<'a> {
         HostProbe {
             resolver: &self.resolver,
             client: &self.client,
             pool: &self.pool,
+            config: &self.config,
             question,
             more_hosts: 0,
             has_equal: false,
@@ -374,6 +382,30 @@ fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
         }
         NoMailHosts::NullMx => Verdict::new(Status::NoMxRecords, Reason::NullMx, Stage::Dns),
         NoMailHosts::DnsFailure => dns_failure(),
+    }
+}
+
+/// Nobody was asked, and no connection was made.
+pub(super) fn opted_out() -> Verdict {
+    Verdict::new(Status::BlockedByProvider, Reason::OptedOut, Stage::Dns)
+}
+
+fn pool_settings(config: &Config, client: &Client) -> Settings {
+    let limits = |sessions| Limits {
+        sessions,
+        interval: config.session_interval,
+        recipients_per_minute: config.recipients_per_minute,
+        refused_per_hour: config.refused_per_hour,
+    };
+    Settings {
+        operators: config.operators.clone(),
+        operator: limits(config.operator_sessions),
+        machine: limits(config.machine_sessions),
+        network_sessions: config.network_sessions,
+        max_idle: MAX_IDLE,
+        max_waiting: config.max_probes.div_ceil(2),
+        tenant_share: config.tenant_share,
+        sources: client.identities().iter().map(|one| Arc::from(one.label())).collect(),
     }
 }
 

@@ -62,6 +62,7 @@ impl World {
             .origin_env("RCPT_NAMESERVERS", nsd.address().to_string())
             .origin_env("RCPT_SMTP_PORT", smtp_port.to_string())
             .origin_env("RCPT_BUDGET_MS", "4000")
+            .origin_env("RCPT_OPT_OUTS", "reclusive.rcpt-tests.net")
             .start()
             .await;
         Self { stack, _nsd: nsd, _opensmtpd: opensmtpd, _servers: [scripted, weary, yahoo] }
@@ -184,6 +185,7 @@ fn cases() -> Vec<(&'static str, Value, Told)> {
         ("x@down.sandbox.test", error.clone(), unanswered("connection_failed", "connect", local, None)),
         ("known@tls-only.opensmtpd.test", error.clone(), unanswered("tls_failed", "start_tls", local, Some(false))),
         ("timeout@sandbox.test", json!("smtp_timeout"), unanswered("timeout", "rcpt", local, None)),
+        ("known@reclusive.rcpt-tests.net", blocked.clone(), unanswered("opted_out", "dns", None, None)),
         ("x@gone.rcpt-tests.net", json!("domain_not_found"), unanswered("domain_not_found", "dns", None, None)),
         ("x@null.rcpt-tests.net", json!("no_mx_records"), unanswered("null_mx", "dns", None, None)),
         ("x@bare.rcpt-tests.net", json!("no_mx_records"), unanswered("no_mx", "dns", None, None)),

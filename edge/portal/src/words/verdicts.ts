@@ -95,6 +95,7 @@ export const REASONS: Readonly<Record<Details["reason"], string>> = {
   reverse_dns_required: "The server wants our network’s name to be set up differently.",
   relay_denied: "The server says it isn’t in charge of this domain.",
   greylisted: "The server puts off every first contact and asks us to try again later (greylisting).",
+  opted_out: "The domain’s owner asked us not to check its addresses, so we didn’t connect to its server.",
   unclear: "We couldn’t tell from the server’s reply whether it meant the mailbox.",
   server_unavailable: "The server reported a temporary failure of its own.",
   protocol_error: "The server’s replies made no sense as SMTP.",

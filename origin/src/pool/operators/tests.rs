@@ -5,6 +5,27 @@ use std::time::Duration;
 use super::Operators;
 
 #[test]
+fn a_new_table_keeps_the_numbers_of_the_one_before() {
+    let table = |text: &str| Operators::with(text).unwrap();
+    let row =
+        |name: &str| format!("[[operator]]\nname = \"{name}\"\nmx = [\"in.{name}.example\"]\n");
+    let before = table(&(row("first") + &row("second")));
+    let number = |table: &Operators, name: &str| table.of_host(&format!("in.{name}.example"));
+    let after = table(&(row("third") + &row("second"))).numbered_as(&before);
+    assert_eq!(number(&after, "second"), number(&before, "second"));
+    let google = "gmail-smtp-in.l.google.com";
+    assert_eq!(after.of_host(google), before.of_host(google));
+    assert_eq!(number(&after, "first"), None, "it is no operator any more");
+    assert_eq!(number(&after, "third"), Some(before.rows().len()));
+    // It comes back as what it was.
+    let again = table(&(row("second") + &row("third") + &row("first"))).numbered_as(&after);
+    for name in ["first", "second"] {
+        assert_eq!(number(&again, name), number(&before, name), "{name}");
+    }
+    assert_eq!(number(&again, "third"), number(&after, "third"));
+}
+
+#[test]
 fn hosts_of_one_operator_are_one() {
     let table = Operators::with("").unwrap();
     for (host, operator) in [

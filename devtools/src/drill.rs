@@ -1,0 +1,255 @@
+//! What a restart, a crash, a hang and a shut port of an origin cost: three origins behind a real edge, under load.
+
+use std::{collections::BTreeMap, fmt::Write as _, process::Command, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result, ensure};
+use rcpt_tests::{
+    Account, Edge, Origin, Sandbox,
+    service::{clock::today, secret},
+};
+use reqwest::Client;
+use serde_json::{Value, json};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, interval, sleep},
+};
+
+/// Edge's domains are spread over origins by name: enough of them for every origin to have its third.
+const DOMAINS: usize = 120;
+const MAILBOXES: [&str; 4] = ["accepts", "accepts", "rejects", "full"];
+/// From SIGTERM to the end: the grace, and what the machine needs.
+const END: Duration = Duration::from_secs(30);
+/// The longest that the edge takes for an answer, and more.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long each row lasts, and how many checks are sent in a second.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    pub seconds: u64,
+    pub rate: u32,
+}
+
+/// What happened while something was done to origins.
+#[derive(Debug)]
+pub struct Row {
+    pub name: &'static str,
+    /// It is something that an operator does on purpose.
+    pub is_orderly: bool,
+    /// Answers by status; 0 is none.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Verdicts that count by docs/interface.md, and what the account was charged.
+    pub counted: i64,
+    pub charged: i64,
+    /// In order.
+    milliseconds: Vec<u128>,
+}
+
+impl Row {
+    /// Of all checks, those that were not answered 200.
+    pub fn failed_share(&self) -> f64 {
+        let all: u64 = self.statuses.values().sum();
+        let fine = self.statuses.get(&200).copied().unwrap_or_default();
+        (all - fine) as f64 / all.max(1) as f64
+    }
+
+    fn percentile(&self, percent: usize) -> u128 {
+        let last = self.milliseconds.len().saturating_sub(1);
+        self.milliseconds.get(last * percent / 100).copied().unwrap_or_default()
+    }
+}
+
+/// What is done to the origins while checks come.
+#[derive(Clone, Copy)]
+enum Event {
+    Nothing,
+    Restart,
+    Kill,
+    Hang,
+    ShutPort,
+}
+
+const ROWS: [(&str, bool, Event); 5] = [
+    ("nothing", true, Event::Nothing),
+    ("each restarted (SIGTERM)", true, Event::Restart),
+    ("each killed (SIGKILL)", false, Event::Kill),
+    ("one hung (SIGSTOP)", false, Event::Hang),
+    ("one with port 25 shut", false, Event::ShutPort),
+];
+
+/// Runs every row, one after the other.
+///
+/// # Errors
+/// A part does not start, or does not come back.
+pub async fn run(plan: Plan) -> Result<Vec<Row>> {
+    let sandbox = Sandbox::start()?;
+    let tickets = secret::key_ring()?;
+    let mut origins = Vec::new();
+    for _ in 0..3 {
+        let builder = Origin::builder().routes(&sandbox.routes()).ticket_secrets(&tickets);
+        origins.push(builder.start().await?);
+    }
+    let urls: Vec<_> = origins.iter().map(|origin| origin.url.as_str()).collect();
+    let edge = Edge::builder().origins(&urls).var("TICKET_SECRETS", &tickets);
+    let edge = edge.start().await?;
+    let account = Arc::new(edge.account().await);
+    edge.set(&account.email, "plan = 'unlimited'").await;
+    let mut rows = Vec::new();
+    for (number, (name, is_orderly, event)) in ROWS.into_iter().enumerate() {
+        println!("drill: {name}");
+        // The count of a day ends with the day.
+        today().await;
+        let before = account.email_checks().await.used_today;
+        let load = tokio::spawn(load(
+            plan,
+            number,
+            format!("{}/v1/validate_email", edge.url),
+            account.clone(),
+        ));
+        disturb(event, &mut origins, plan, &tickets).await?;
+        let mut row = load.await??;
+        (row.name, row.is_orderly) = (name, is_orderly);
+        row.charged = charged(&account, before, row.counted).await;
+        rows.push(row);
+        // What the edge remembers of an origin that failed is over before the next row.
+        sleep(Duration::from_secs(5)).await;
+    }
+    Ok(rows)
+}
+
+/// What was charged since `before`, once it is what is due, or after a while: settling may be in the background.
+async fn charged(account: &Account, before: i64, due: i64) -> i64 {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let charged = account.email_checks().await.used_today - before;
+        if charged == due || Instant::now() > deadline {
+            // What comes later would be wrong too.
+            sleep(Duration::from_secs(1)).await;
+            return account.email_checks().await.used_today - before;
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+}
+
+async fn disturb(event: Event, origins: &mut [Origin], plan: Plan, tickets: &str) -> Result<()> {
+    let all = Duration::from_secs(plan.seconds);
+    match event {
+        Event::Nothing => {}
+        Event::Restart => {
+            for origin in origins {
+                sleep(all / 5).await;
+                origin.process.terminate();
+                origin.process.wait_for_end(END).await?;
+                origin.restart().await?;
+            }
+        }
+        Event::Kill => {
+            for origin in origins {
+                sleep(all / 5).await;
+                origin.restart().await?;
+            }
+        }
+        Event::Hang => {
+            let origin = origins.first().context("no origin")?;
+            sleep(all / 5).await;
+            signal(origin, "-STOP")?;
+            sleep(all / 2).await;
+            signal(origin, "-CONT")?;
+        }
+        Event::ShutPort => {
+            // As where every SYN to port 25 is refused: the servers of port_check, and all others.
+            let origin = origins.first_mut().context("no origin")?;
+            let port = origin.url.rsplit_once(':').context("no port")?.1.parse()?;
+            origin.kill();
+            *origin = Origin::builder()
+                .port(port)
+                .ticket_secrets(tickets)
+                .routes("sandbox.test=127.0.0.1:1")
+                .env("RCPT_PORT_CHECK", "127.0.0.1:1")
+                .start()
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+fn signal(origin: &Origin, signal: &str) -> Result<()> {
+    let id = origin.process.member("origin").context("no process called origin")?;
+    let status = Command::new("kill").args([signal, &id.to_string()]).status()?;
+    ensure!(status.success(), "kill {signal} {id}");
+    Ok(())
+}
+
+/// Sends checks at an even rate, whatever becomes of the ones before.
+async fn load(plan: Plan, number: usize, url: String, account: Arc<Account>) -> Result<Row> {
+    // workerd closes connections that are idle for longer.
+    let client =
+        Client::builder().timeout(PATIENCE).pool_idle_timeout(Duration::from_secs(2)).build()?;
+    let mut ticks = interval(Duration::from_secs(1) / plan.rate);
+    let mut checks = JoinSet::new();
+    for n in 0..plan.seconds * u64::from(plan.rate) {
+        ticks.tick().await;
+        let mailbox = MAILBOXES[n as usize % MAILBOXES.len()];
+        let email = format!("{mailbox}+drill-{number}-{n}@d{}.sandbox.test", n as usize % DOMAINS);
+        let request = client.post(&url).header("x-api-key", &account.api_key);
+        let request = request.json(&json!({ "email": email }));
+        checks.spawn(async move {
+            let started = Instant::now();
+            let answer = match request.send().await {
+                Ok(reply) => {
+                    let status = reply.status().as_u16();
+                    // An answer that breaks off is none.
+                    reply.json::<Value>().await.map(|body| (status, body)).ok()
+                }
+                Err(_) => None,
+            };
+            (answer, started.elapsed().as_millis())
+        });
+    }
+    let mut row = Row {
+        name: "",
+        is_orderly: false,
+        statuses: BTreeMap::new(),
+        counted: 0,
+        charged: 0,
+        milliseconds: Vec::new(),
+    };
+    for (answer, took) in checks.join_all().await {
+        let status = answer.as_ref().map_or(0, |(status, _)| *status);
+        *row.statuses.entry(status).or_default() += 1;
+        row.milliseconds.push(took);
+        let counts = answer
+            .is_some_and(|(status, body)| status == 200 && body["status"] != "fatal_exception");
+        row.counted += i64::from(counts);
+    }
+    row.milliseconds.sort_unstable();
+    Ok(row)
+}
+
+/// The rows, as Markdown.
+pub fn table(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "| what happened | checks | not 200 | share | p50 ms | p99 ms | longest ms | counted | charged | wrong |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for row in rows {
+        let all: u64 = row.statuses.values().sum();
+        let other =
+            |(status, count): (&u16, &u64)| (*status != 200).then(|| format!("{count} × {status}"));
+        let failed: Vec<_> = row.statuses.iter().filter_map(other).collect();
+        let failed = if failed.is_empty() { "–".to_owned() } else { failed.join(", ") };
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| {} | {all} | {failed} | {:.2} % | {} | {} | {} | {} | {} | {} |",
+            row.name,
+            row.failed_share() * 100.0,
+            row.percentile(50),
+            row.percentile(99),
+            row.percentile(100),
+            row.counted,
+            row.charged,
+            (row.charged - row.counted).abs(),
+        );
+    }
+    text
+}

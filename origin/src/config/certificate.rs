@@ -1,0 +1,83 @@
+//! The certificate of our own listener, read with the configuration so that a mistake in it is one of the
+//! configuration's.
+
+use std::{fmt, fs, os::unix::fs::MetadataExt as _, sync::Arc};
+
+use tokio_rustls::rustls::{
+    self, ServerConfig,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    version::{TLS12, TLS13},
+};
+
+use super::Mistake;
+
+/// What TLS is spoken with.
+#[derive(Clone)]
+pub struct Certificate {
+    pub tls: Arc<ServerConfig>,
+    /// As they were before they were read.
+    pub files: Files,
+}
+
+/// Files, and the marks by which a change of them is seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Files(Vec<(String, Option<Mark>)>);
+
+/// Length, inode and time of a file's last change, seconds and nanoseconds.
+type Mark = (u64, u64, i64, i64);
+
+impl Files {
+    fn at<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
+        let mark = |path: &str| {
+            let file = fs::metadata(path).ok()?;
+            Some((file.len(), file.ino(), file.mtime(), file.mtime_nsec()))
+        };
+        Self(paths.into_iter().map(|path| (path.to_owned(), mark(path))).collect())
+    }
+
+    /// The same files, as they are now.
+    #[must_use]
+    pub fn now(&self) -> Self {
+        Self::at(self.0.iter().map(|(path, _)| path.as_str()))
+    }
+}
+
+impl Certificate {
+    /// The certificate chain and its key, each a PEM file. `None` where neither is given.
+    ///
+    /// # Errors
+    /// The [`Mistake`]: a file that cannot be read, or two that do not belong together.
+    pub(super) fn read(cert: &str, key: &str) -> Result<Option<Self>, Mistake> {
+        match (cert, key) {
+            ("", "") => return Ok(None),
+            ("", _) => return Err(Mistake::new("tls_cert", "missing, although tls_key is set")),
+            (_, "") => return Err(Mistake::new("tls_key", "missing, although tls_cert is set")),
+            _ => {}
+        }
+        let files = Files::at([cert, key]);
+        let wrong =
+            |name, path, error: &dyn fmt::Display| Mistake::new(name, &format!("{path}: {error}"));
+        let chain: Vec<_> = CertificateDer::pem_file_iter(cert)
+            .and_then(Iterator::collect)
+            .map_err(|error| wrong("tls_cert", cert, &error))?;
+        if chain.is_empty() {
+            return Err(wrong("tls_cert", cert, &"no certificate in it"));
+        }
+        let secret =
+            PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("tls_key", key, &error))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&TLS13, &TLS12])
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret))
+            .map_err(|error| wrong("tls_key", key, &error))?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Some(Self { tls: Arc::new(config), files }))
+    }
+}
+
+/// Nothing of the key.
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Certificate")
+    }
+}

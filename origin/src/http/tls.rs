@@ -1,0 +1,94 @@
+//! The listener that speaks TLS. Each handshake is made with the certificate of its moment, so that another one
+//! costs no connection.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::serve::Listener;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, mpsc},
+    task::JoinHandle,
+    time::timeout,
+};
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+use crate::State;
+
+/// For a handshake: two round trips, and the signature.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Handshakes at once; further connections wait in the kernel's queue.
+const MAX_HANDSHAKES: usize = 256;
+
+/// Accepts connections, and yields those whose handshake is done.
+pub struct TlsListener {
+    address: SocketAddr,
+    ready: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
+    accepting: JoinHandle<()>,
+}
+
+impl TlsListener {
+    /// Speaks TLS on `listener`, with [`State::certificate`].
+    ///
+    /// # Errors
+    /// [`io::Error`]: the listener has no address.
+    pub fn new(listener: TcpListener, state: Arc<State>) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let (done, ready) = mpsc::channel(MAX_HANDSHAKES);
+        let accepting = tokio::spawn(accept(listener, state, done));
+        Ok(Self { address, ready, accepting })
+    }
+}
+
+impl Listener for TlsListener {
+    type Io = TlsStream<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        match self.ready.recv().await {
+            Some(ready) => ready,
+            // The task that sends has panicked: the service manager's watchdog is not told, and clients see
+            // nobody listen.
+            None => std::future::pending().await,
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        Ok(self.address)
+    }
+}
+
+impl Drop for TlsListener {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept(
+    mut listener: TcpListener,
+    state: Arc<State>,
+    done: mpsc::Sender<(TlsStream<TcpStream>, SocketAddr)>,
+) {
+    let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
+    loop {
+        // Err: it is never closed.
+        let Ok(permit) = handshakes.clone().acquire_owned().await else { return };
+        // Through the trait: what goes wrong with one connection ends no other.
+        let (stream, peer) = Listener::accept(&mut listener).await;
+        let Some(config) = state.certificate.load_full() else { return };
+        let done = done.clone();
+        tokio::spawn(async move {
+            no_delay(&stream);
+            let handshake = TlsAcceptor::from(config).accept(stream);
+            if let Ok(Ok(stream)) = timeout(HANDSHAKE, handshake).await {
+                drop(permit);
+                // Err: the listener has gone.
+                let _ = done.send((stream, peer)).await;
+            }
+        });
+    }
+}
+
+/// Answers are small: they are not held back for more. A socket that refuses is merely slower.
+pub fn no_delay(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+}

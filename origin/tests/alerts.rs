@@ -1,0 +1,102 @@
+//! The alerts and the dashboard in `dist/` speak of metrics, labels and paragraphs that there are.
+
+mod harness;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use axum::{
+    body::{Body, to_bytes},
+    http::Request,
+};
+use harness::{
+    send, verdict,
+    world::{Settings, World},
+};
+use rcpt_shared::{Reason, Status};
+use serde_json::Value;
+
+const ALERTS: &str = include_str!("../../dist/prometheus/alerts.yml");
+const DASHBOARD: &str = include_str!("../../dist/grafana/rcpt.json");
+const OPERATING: &str = include_str!("../../docs/operating.md");
+
+/// Labels that Prometheus adds.
+const OF_PROMETHEUS: [&str; 2] = ["instance", "job"];
+
+/// The series at `/metrics` of an origin that has worked: name → labels.
+async fn exposed() -> BTreeMap<String, BTreeSet<String>> {
+    let settings = Settings { own_hosts: false, delay: Duration::ZERO };
+    let (_world, origin) = World::start(settings, &[]).await;
+    verdict(&origin, "known@example.org").await;
+    let request = Request::get("/metrics").body(Body::empty()).unwrap();
+    let body = to_bytes(send(&origin, request).await.into_body(), 1_000_000).await.unwrap();
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    let mut series = BTreeMap::<_, BTreeSet<_>>::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, labels) = line.split_once(['{', ' ']).unwrap();
+        let labels = labels.rsplit_once('}').map_or("", |(labels, _)| labels);
+        let names = labels.split(',').filter_map(|label| Some(label.split_once('=')?.0.to_owned()));
+        series.entry(name.to_owned()).or_default().extend(names);
+    }
+    series
+}
+
+/// The metrics in `text` that are ours, with what follows each.
+fn used(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices("rcpt_origin_").chain(text.match_indices("process_start")).map(
+        move |(at, _)| {
+            let rest = &text[at..];
+            rest.split_at(rest.find(|c| !is_part(c)).unwrap_or(rest.len()))
+        },
+    )
+}
+
+#[tokio::test]
+async fn every_metric_and_label_of_alerts_and_dashboard_is_exposed() {
+    let series = exposed().await;
+    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+    let mut texts: Vec<_> = targets.map(|target| target["expr"].as_str().unwrap()).collect();
+    texts.extend([ALERTS, dashboard["templating"]["list"][1]["query"].as_str().unwrap()]);
+    let mut count = 0;
+    for (name, rest) in texts.into_iter().flat_map(used) {
+        let labels = series.get(name).unwrap_or_else(|| panic!("{name} is not at /metrics"));
+        let selector = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+        for part in selector.map_or("", |(selector, _)| selector).split(", ") {
+            let Some((label, value)) = part.split_once(['=', '~']) else { continue };
+            let known = labels.contains(label) || OF_PROMETHEUS.contains(&label);
+            assert!(known, "{name} has no label {label}");
+            let value = value.trim_matches(['=', '~', '"']);
+            match label {
+                "status" => assert!(Status::ALL.iter().any(|it| it.as_str() == value), "{value}"),
+                "reason" => assert!(Reason::ALL.iter().any(|it| it.as_str() == value), "{value}"),
+                _ => {}
+            }
+        }
+        count += 1;
+    }
+    assert!(count > 30, "only {count} uses were found");
+}
+
+#[test]
+fn every_alert_has_its_paragraph() {
+    let names: Vec<_> =
+        ALERTS.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    let links: Vec<_> = ALERTS
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("runbook: docs/operating.md#"))
+        .collect();
+    assert_eq!(links, names.iter().map(|name| name.to_lowercase()).collect::<Vec<_>>());
+    for name in names {
+        let heading = format!("### {name}\n\n");
+        let (_, paragraph) = OPERATING.split_once(&heading).unwrap_or_else(|| panic!("no {name}"));
+        assert!(
+            paragraph.lines().next().is_some_and(|line| line.len() > 40),
+            "{name} says nothing"
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! Those who asked not to be asked: no connection is made, under whichever name they are reached.
+
+mod harness;
+
+use std::sync::atomic::Ordering;
+
+use harness::{
+    batch, verdict,
+    world::{Settings, World},
+};
+use rcpt_shared::{BatchLine, Reason, Stage, Status};
+
+const SETTINGS: fn() -> Settings =
+    || Settings { own_hosts: false, delay: std::time::Duration::ZERO };
+
+#[tokio::test]
+async fn no_connection_is_made_to_those_who_opted_out() {
+    let out = "Out.org, mx:google.com, 127.0.2.0/24";
+    let (world, origin) = World::start(SETTINGS(), &[("RCPT_OPT_OUTS", out)]).await;
+    let addresses = [
+        "known@out.org",
+        "known@OUT.org",
+        "known@a.b.out.org",
+        // At Google, whose hosts opted out.
+        "known@elsewhere.org",
+        // At a host whose machine opted out.
+        "known@a.named.org",
+    ];
+    for address in addresses {
+        let verdict = verdict(&origin, address).await;
+        let told = (verdict.status, verdict.reason, verdict.smtp_code);
+        assert_eq!(told, (Status::BlockedByProvider, Reason::OptedOut, None), "{address}");
+        assert_eq!(verdict.stage, Stage::Dns);
+    }
+    let addresses = addresses.map(str::to_owned);
+    let lines = batch(&origin, &addresses, Some("tenant")).await;
+    let opted_out = |line: &&BatchLine| matches!(line, BatchLine::Answer(answer) if answer.verdict.reason == Reason::OptedOut);
+    assert_eq!(lines.iter().filter(opted_out).count(), addresses.len(), "{lines:?}");
+    assert_eq!(world.most_open.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn everybody_else_is_asked() {
+    let out = "out.org, mx:mail.example.org, mx:elsewhere.org, 127.0.2.0/24";
+    let (world, origin) = World::start(SETTINGS(), &[("RCPT_OPT_OUTS", out)]).await;
+    for address in ["known@elsewhere.org", "known@notout.org", "known@out.org.example.net"] {
+        assert_eq!(verdict(&origin, address).await.status, Status::Accepted, "{address}");
+    }
+    assert!(world.most_open.load(Ordering::Relaxed) > 0);
+}
