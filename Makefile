@@ -89,7 +89,8 @@ unit: ## the tests that need no Worker, no mail server and no browser; nothing i
 .PHONY: proof
 proof: setup worker ## the long proofs, which `make test` runs in a short form
 	PROOF=1 $(CARGO_TEST) --no-fail-fast -- --nocapture \
-		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly
+		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly \
+		every_sequence_is_answered_alike beside_an_abuser leavers:: replaced_alone secret_is_replaced
 
 .PHONY: bench
 bench: worker ## measured figures as a table, and as target/bench/*.json

@@ -7,6 +7,3 @@ pub mod drill;
 pub mod load;
 pub mod log_scan;
 pub mod serve;
-mod wasm;
-
-pub use wasm::wasm_bytes;

@@ -8,7 +8,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
-use rcpt_tests::{Account, Stack, process::rss};
+use rcpt_tests::{Account, Stack, process::rss, service::wasm_bytes};
 use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::{
@@ -20,7 +20,7 @@ use tokio::{
 use report::{Answer, Sample};
 pub use report::{Percentiles, Report};
 
-use crate::{bench::drive::Subject, wasm_bytes};
+use crate::bench::drive::Subject;
 
 /// What is sent.
 #[derive(Debug, Clone, Copy)]

@@ -10,8 +10,10 @@ pub mod origin;
 pub mod secret;
 pub mod shim;
 pub mod stack;
+mod wasm;
 
 pub use edge::Edge;
 pub use mailbox::{Mail, Mailbox};
 pub use origin::Origin;
 pub use stack::Stack;
+pub use wasm::wasm_bytes;

@@ -3,11 +3,10 @@
 use std::{fs, time::Duration};
 
 use anyhow::{Context as _, Result};
-use rcpt_tests::{Account, Edge, people::PASSWORD, process::rss};
+use rcpt_tests::{Account, Edge, people::PASSWORD, process::rss, service::wasm_bytes};
 use tokio::time::Instant;
 
 use super::{Figure, expect, quantile, time};
-use crate::wasm_bytes;
 
 /// Interleaved calls of each kind (docs/trust.md, A1), and sign-ins.
 const CALLS: usize = 200;

@@ -10,7 +10,8 @@ use super::{Settings, say};
 
 /// `wrangler dev` looks for the network before it starts, and goes on without.
 const START: Duration = Duration::from_secs(120);
-const MIGRATE: Duration = Duration::from_secs(60);
+const D1: Duration = Duration::from_secs(60);
+const UNTHROTTLE: &str = "DELETE FROM throttles";
 
 /// Migrates the local D1, then serves the Worker.
 pub(super) async fn start(settings: &Settings) -> Result<Process> {
@@ -19,12 +20,9 @@ pub(super) async fn start(settings: &Settings) -> Result<Process> {
     fs::create_dir_all(&temporary)?;
 
     say("migrating the local D1");
-    let mut migrate = wrangler(&temporary);
-    migrate.args(["d1", "migrations", "apply", "DB", "--local", "--persist-to"]);
-    migrate.arg(&settings.state);
-    let mut migrating = Process::spawn("migrations", &migrate, &settings.folder)?;
-    let status = migrating.wait_for_end(MIGRATE).await?;
-    ensure!(status.success(), "{}", migrating.last_lines());
+    d1(settings, &temporary, "migrations", &["migrations", "apply", "DB"]).await?;
+    // A developer who was throttled starts anew: it is their own machine.
+    d1(settings, &temporary, "throttles", &["execute", "DB", "--command", UNTHROTTLE]).await?;
 
     say("starting wrangler dev");
     let edge_url = settings.edge_url();
@@ -46,6 +44,16 @@ pub(super) async fn start(settings: &Settings) -> Result<Process> {
         .await
         .context("wrangler dev did not start")?;
     Ok(process)
+}
+
+/// `wrangler d1` on the local database.
+async fn d1(settings: &Settings, temporary: &Path, name: &str, words: &[&str]) -> Result<()> {
+    let mut command = wrangler(temporary);
+    command.arg("d1").args(words).args(["--local", "--persist-to"]).arg(&settings.state);
+    let mut process = Process::spawn(name, &command, &settings.folder)?;
+    let status = process.wait_for_end(D1).await?;
+    ensure!(status.success(), "{}", process.last_lines());
+    Ok(())
 }
 
 fn wrangler(temporary: &Path) -> Command {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use rcpt_tests::{
-    Process,
+    Anonymous, Process,
     process::{folder, port},
     service::{edge, origin},
 };
@@ -92,6 +92,19 @@ fn printed<'a>(log: &'a str, start: &str) -> &'a str {
         .unwrap_or_else(|| panic!("no line with {start} in:\n{log}"))
 }
 
+/// Guesses at the developer's password until this machine has to wait, by wrong ones at other addresses too.
+async fn throttle(url: &str) {
+    let anonymous = Anonymous::new(url);
+    for email in ["dev@rcpt.example", "other@rcpt.example"] {
+        let deadline = Instant::now() + START;
+        while anonymous.login(email, "not-the-password").await.status != 429 {
+            assert!(Instant::now() < deadline, "never throttled");
+        }
+    }
+    let reply = anonymous.login("dev@rcpt.example", "rcpt-local-development").await;
+    assert_eq!(reply.status, 429, "{}", reply.body);
+}
+
 #[tokio::test]
 async fn the_printed_line_gives_a_verdict_and_nothing_is_left_behind() {
     let world = World::new().await;
@@ -113,6 +126,8 @@ async fn the_printed_line_gives_a_verdict_and_nothing_is_left_behind() {
     assert!(link.contains("/verify?token="), "{mail}");
     assert!(log.contains(link), "the link is not printed: {log}");
 
+    throttle(printed(&log, "edge").split_whitespace().nth(1).unwrap()).await;
+
     assert!(world.processes().len() > 3, "{:?}", world.processes());
     dev.terminate();
     let status = dev.wait_for_end(STOP).await.unwrap();
@@ -120,7 +135,7 @@ async fn the_printed_line_gives_a_verdict_and_nothing_is_left_behind() {
     drop(dev);
     assert_eq!(world.left_behind().await, []);
 
-    // The second time the account is there already, and has the same key.
+    // The second time the account is there already, has the same key, and waits for nothing.
     let mut again = world.start().await;
     assert_eq!(printed(&again.log(), "API key"), printed(&log, "API key"));
 

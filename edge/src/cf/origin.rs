@@ -85,6 +85,9 @@ impl Origins {
                 Err(failure) => failures.push(format!("origin {index}: {failure}")),
             }
         }
+        if failures.is_empty() {
+            failures.push("no time was left to ask".to_owned());
+        }
         Err(Error::upstream(failures.join("; ")))
     }
 

@@ -59,18 +59,23 @@ export function suite(world) {
     await reader.reads("This link doesn’t work");
   });
 
-  world.test("an address whose domain gets no email is told at its field", async (reader) => {
-    const detail = "The domain gmial.example doesn't exist. Check the spelling of your email.";
-    await reader.page.route("**/v1/auth/register", (route) =>
-      route.fulfill({ status: 400, json: { detail, code: "undeliverable_email" } }),
-    );
-    await reader.open("/register");
-    await reader.fill({ "Email address": "ann@gmial.example", Password: PASSWORD });
-    await reader.press("Create account");
-    await reader.sees(detail);
-    assert.ok((await reader.description("Email address")).includes(detail));
-    await reader.accessible("undeliverable address");
-  });
+  for (const [path, fields, button] of [
+    ["/register", { Password: PASSWORD }, "Create account"],
+    ["/forgot", {}, "Send reset link"],
+  ]) {
+    world.test(`${path}: a domain that gets no email is told at the address`, async (reader) => {
+      const detail = "The domain exmaple.org doesn't exist. Check the spelling of your email.";
+      await reader.page.route("**/v1/auth/*", (route) =>
+        route.fulfill({ status: 400, json: { detail, code: "undeliverable_email" } }),
+      );
+      await reader.open(path);
+      await reader.fill({ "Email address": "ann@exmaple.org", ...fields });
+      await reader.press(button);
+      await reader.sees(detail);
+      assert.match(await reader.description("Email address"), /exmaple\.org doesn't exist/);
+      await reader.accessible(`${path}, a domain without email`);
+    });
+  }
 
   world.test("opening a confirmation link confirms nothing", async (reader) => {
     const email = world.newEmail();

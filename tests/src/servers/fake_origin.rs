@@ -42,6 +42,8 @@ pub enum Conduct {
     Bytes(&'static str),
     /// Nothing, until the other side leaves.
     Silence,
+    /// The same, after this time.
+    Late(Status, Duration),
     /// Nothing until the test calls [`FakeOrigin::release`] for the address.
     Hold,
 }
@@ -212,6 +214,10 @@ async fn converse(
     }
     let answer = match conduct {
         Conduct::Verdict(status) => http(200, &verdict(status)?),
+        Conduct::Late(status, after) => {
+            sleep(after).await;
+            http(200, &verdict(status)?)
+        }
         Conduct::Answer(status, body) => http(status, body),
         Conduct::Bytes(bytes) => bytes.to_owned(),
         Conduct::Silence | Conduct::Hold => {

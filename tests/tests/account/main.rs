@@ -6,6 +6,7 @@ mod admin;
 mod admin_actions;
 mod answers;
 mod bad_input;
+mod beside_abuse;
 mod confirmation;
 mod deletion;
 mod enumeration;

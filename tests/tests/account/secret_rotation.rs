@@ -1,6 +1,6 @@
 //! Every secret can be replaced without losing anything (docs/trust.md, B6). While a deployment spreads,
 //! two versions of the configuration serve the same accounts; here each pair of neighbours does so at the
-//! same time, with all five secrets replaced at once.
+//! same time, with all five secrets replaced at once and with one of them.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use rcpt_shared::{KeyRing, Status, Ticket};
 use rcpt_tests::{
     Account, Anonymous, Conduct, Edge, FakeOrigin, Reply,
     people::{PASSWORD, send},
+    proof,
     service::{clock, secret},
 };
 use reqwest::{Method, RequestBuilder};
@@ -16,8 +17,10 @@ use tokio::time::interval;
 
 /// 50 a second.
 const PACE: Duration = Duration::from_millis(20);
-/// Requests of one step: two seconds of load. `make proof` may take minutes.
-const REQUESTS: usize = 100;
+/// Requests of one step: two seconds of load, and six in `make proof`.
+fn requests() -> usize {
+    proof::count(100, 300)
+}
 
 /// The Workers of the rotation, in order, and what each of them has: before it, the new secret second, the
 /// new secret first, the old one gone.
@@ -28,17 +31,20 @@ struct World {
     origin: FakeOrigin,
     /// What an origin has meanwhile: both.
     tickets: KeyRing,
+    /// The names of the secrets that are replaced.
+    replaced: &'static [&'static str],
 }
 
 impl World {
-    async fn start() -> Self {
+    async fn start(replaced: &'static [&'static str]) -> Self {
         let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
         let named = |kid| secret::key_ring().unwrap().replacen("dev1", kid, 1);
         let secrets = secret::EDGE.map(|name| (name, named("old"), named("new")));
         let stage = |stage: &str| {
             secrets.each_ref().map(|(name, old, new)| {
                 let rings = stage.split(',').map(|kid| if kid == "old" { old } else { new });
-                (*name, rings.map(String::as_str).collect::<Vec<_>>().join(","))
+                let rings: Vec<_> = rings.map(String::as_str).collect();
+                (*name, if replaced.contains(name) { rings.join(",") } else { old.clone() })
             })
         };
         let [before, joined, swapped, after] = STAGES.map(stage);
@@ -49,7 +55,7 @@ impl World {
         let edge = edge.variant(&joined).variant(&swapped).variant(&after);
         let tickets = secrets.iter().find(|(name, ..)| *name == "TICKET_SECRETS").unwrap();
         let tickets = KeyRing::parse(&format!("{},{}", tickets.1, tickets.2)).unwrap();
-        Self { edge: edge.start().await.unwrap(), origin, tickets }
+        Self { edge: edge.start().await.unwrap(), origin, tickets, replaced }
     }
 
     /// A caller of the Worker of a stage.
@@ -69,7 +75,7 @@ impl World {
     async fn load(&self, stages: [usize; 2], people: &[Account]) {
         let mut pace = interval(PACE);
         let mut tasks = Vec::new();
-        for n in 0..REQUESTS {
+        for n in 0..requests() {
             pace.tick().await;
             let person = &people[n / 2 % people.len()];
             let stage = stages[n % 2];
@@ -83,7 +89,8 @@ impl World {
                 failures.push(format!("request {n}: {status} {body}"));
             }
         }
-        println!("stages {stages:?}: {REQUESTS} requests, {} failures", failures.len());
+        let (replaced, requests, failed) = (self.replaced, requests(), failures.len());
+        println!("{replaced:?}, stages {stages:?}: {requests} requests, {failed} failures");
         assert!(failures.is_empty(), "{failures:#?}");
     }
 
@@ -99,6 +106,11 @@ impl World {
         }
     }
 
+    /// The secret under which something is once it has been touched.
+    fn newest(&self, secret: &str) -> &'static str {
+        if self.replaced.contains(&secret) { "new" } else { "old" }
+    }
+
     async fn kid(&self, email: &str, column: &str) -> String {
         let kid = format!("substr({column}, 1, instr({column}, '.') - 1) AS kid");
         let row = self.edge.row(email, &kid).await;
@@ -108,7 +120,27 @@ impl World {
 
 #[tokio::test]
 async fn every_secret_is_replaced_under_load_and_nothing_is_lost() {
-    let world = World::start().await;
+    replace_under_load(&secret::EDGE).await;
+}
+
+/// Alone, each; all five in `make proof`.
+#[tokio::test]
+async fn a_secret_is_replaced_alone_under_load_and_nothing_is_lost() {
+    let each: [&'static [&'static str]; 5] = [
+        &["ADDRESS_SECRETS"],
+        &["SESSION_SECRETS"],
+        &["API_KEY_SECRETS"],
+        &["TICKET_SECRETS"],
+        &["TOTP_SECRETS"],
+    ];
+    assert!(secret::EDGE.iter().all(|name| each.iter().any(|one| **one == [*name])));
+    for replaced in &each[..proof::count(1, each.len())] {
+        replace_under_load(replaced).await;
+    }
+}
+
+async fn replace_under_load(replaced: &'static [&'static str]) {
+    let world = World::start(replaced).await;
     let edge = &world.edge;
     let mut old = Vec::new();
     for _ in 0..2 {
@@ -132,15 +164,16 @@ async fn every_secret_is_replaced_under_load_and_nothing_is_lost() {
     let code = edge.fresh_code(&with_totp, &authenticator).await;
     let reply = world.at(2).login_with_code(&with_totp.email, PASSWORD, &code).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    for column in ["address_hash", "totp_secret"] {
-        assert_eq!(world.kid(&with_totp.email, column).await, "new", "{column}");
+    for (column, secret) in [("address_hash", "ADDRESS_SECRETS"), ("totp_secret", "TOTP_SECRETS")] {
+        assert_eq!(world.kid(&with_totp.email, column).await, world.newest(secret), "{column}");
         assert_eq!(world.kid(&dormant.email, column).await, "old", "{column}");
     }
     // The cron does it for all others.
     edge.run_scheduled_of(1).await;
     let left = "SELECT email FROM accounts
-        WHERE address_hash NOT LIKE 'new.%' OR totp_secret NOT LIKE 'new.%'";
-    assert_eq!(edge.sql(left, &[]).await, [] as [Value; 0]);
+        WHERE address_hash NOT LIKE ?1 || '.%' OR totp_secret NOT LIKE ?2 || '.%'";
+    let newest = ["ADDRESS_SECRETS", "TOTP_SECRETS"].map(|name| world.newest(name).into());
+    assert_eq!(edge.sql(left, &newest).await, [] as [Value; 0]);
 
     let new = both.split_off(old.len());
     world.load([2, 3], &new).await;
@@ -159,7 +192,7 @@ async fn every_secret_is_replaced_under_load_and_nothing_is_lost() {
     assert_eq!(edge.sql(count, &[unconfirmed.into()]).await, [json!({ "n": 1 })]);
 
     let probes = world.origin.probes();
-    assert!(probes.len() > REQUESTS / 2, "{}", probes.len());
+    assert!(probes.len() > requests() / 2, "{}", probes.len());
     for probe in probes {
         Ticket::check(&world.tickets, &probe.ticket, probe.body.as_bytes(), clock::now()).unwrap();
     }
@@ -167,7 +200,7 @@ async fn every_secret_is_replaced_under_load_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn while_two_secrets_are_live_a_registration_finds_the_account_under_either() {
-    let world = World::start().await;
+    let world = World::start(&secret::EDGE).await;
     let account = world.edge.account().await;
     for stage in [2, 1, 2] {
         let anonymous = world.at(stage);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rcpt_tests::{Edge, Reply, service::shim::Counts};
+use rcpt_tests::{Edge, Reply, proof, service::shim::Counts};
 
 const GUESS: &str = "copper-meadow-58-lattice";
 
@@ -67,8 +67,7 @@ fn sequences(length: usize) -> Vec<Vec<Call>> {
 async fn every_sequence_is_answered_alike_for_members_and_strangers() {
     let edge = Edge::builder().shimmed().start().await.unwrap();
     let member = edge.account().await.email;
-    let longest = if std::env::var_os("PROOF").is_some() { 3 } else { 2 };
-    let all: Vec<_> = (1..=longest).flat_map(sequences).collect();
+    let all: Vec<_> = (1..=proof::count(2, 3)).flat_map(sequences).collect();
     for sequence in &all {
         let stranger = edge.new_email();
         let answers = play(&edge, &stranger, sequence).await;

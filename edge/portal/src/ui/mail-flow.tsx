@@ -33,8 +33,8 @@ interface MailFlowProps {
   children?: (mistakes: Mistakes, submission: Submission) => ComponentChildren;
 }
 
-/** Codes of problems with the address itself. */
-const ABOUT_EMAIL = ["invalid_email", "undeliverable_email"];
+/** Codes of what can be wrong with the address itself. */
+const ADDRESS_PROBLEMS = ["invalid_email", "undeliverable_email"];
 
 export function MailFlow(props: MailFlowProps) {
   const { title, lead, email, onEmail, emailHint, suggestion, check, shownAtField = [], children } = props;
@@ -60,7 +60,7 @@ export function MailFlow(props: MailFlowProps) {
         submission={submission}
         check={check}
         onMistakes={setMistakes}
-        shownAtField={[...ABOUT_EMAIL, ...shownAtField]}
+        shownAtField={[...ADDRESS_PROBLEMS, ...shownAtField]}
         label={props.label}
         busyLabel={props.busyLabel}
       >
@@ -83,7 +83,7 @@ export function MailFlow(props: MailFlowProps) {
               </p>
             )
           }
-          mistake={mistakes.email ?? submission.told(ABOUT_EMAIL)}
+          mistake={mistakes.email ?? submission.told(ADDRESS_PROBLEMS)}
         />
         {children?.(mistakes, submission)}
       </Form>

@@ -15,7 +15,6 @@ export function tell(problem: Problem): string {
       if (cause.code === "too_many_in_flight")
         return "Too many of your checks are running right now. Try again when one has finished.";
       if (cause.code === "throttled") return `Too many checks in a short time. Try again ${when(problem)}.`;
-      if (cause.code === "throttled") return `Too many checks in a short time. Try again ${when(problem)}.`;
       return `You’ve used all your ${cause.limit.limit}s for today. Your allowance resets at ${clockTimes(cause.limit.resets_at)}.`;
     case "refused":
       return REFUSALS[cause.code ?? ""]?.(problem) ?? unexpected(cause.status, cause.detail, problem);

@@ -6,8 +6,9 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use rcpt_tests::Edge;
 use serde_json::Value;
+
+use super::Edge;
 
 /// More than a line of the log.
 const TAIL: u64 = 64 * 1024;

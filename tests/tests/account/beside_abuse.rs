@@ -1,0 +1,185 @@
+//! One abuser beside another account's twenty checks a second: the others fail in nothing, and D1 hears
+//! little of it (docs/trust.md, B2). In `make proof`, which has the machine for itself, the abuser sends 500
+//! requests a second, and the others' times are compared with those beside as many junk keys.
+
+use std::{sync::Arc, time::Duration};
+
+use rcpt_shared::Status;
+use rcpt_tests::{
+    Account, Conduct, Edge, FakeOrigin,
+    people::{PASSWORD, send},
+    process::turn,
+    proof,
+};
+use reqwest::{Method, RequestBuilder};
+use serde_json::json;
+use tokio::{
+    sync::Semaphore,
+    task::{JoinHandle, JoinSet},
+    time::{Instant, interval},
+};
+
+const ABUSE: Duration = Duration::from_millis(2);
+const CHECKS: Duration = Duration::from_millis(50);
+/// Requests of the abuser on their way, so that a busy machine is not merely flooded.
+fn at_once() -> usize {
+    proof::count(8, 200)
+}
+
+/// Statements a second. A shield lets a minute's requests through at once, so over a minute.
+const STATEMENTS: f64 = 50.0;
+
+type Abuse = Arc<dyn Fn(usize) -> RequestBuilder + Send + Sync>;
+
+struct World {
+    edge: Edge,
+    _origin: FakeOrigin,
+    other: Account,
+}
+
+/// What the others met during one abuse.
+struct Met {
+    p99: f64,
+    statements: u64,
+}
+
+impl World {
+    async fn start() -> Self {
+        let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+        let edge = Edge::builder().origins(&[&origin.url]).throttled().shimmed();
+        let edge = edge.start().await.unwrap();
+        let other = edge.account().await;
+        edge.set(&other.email, "plan = 'unlimited'").await;
+        Self { edge, _origin: origin, other }
+    }
+
+    /// From one network, and from a network of its own each, all of one site.
+    fn anonymous(
+        &self,
+        path: &'static str,
+        body: impl Fn(usize) -> Option<serde_json::Value> + Send + Sync + 'static,
+        is_site: bool,
+    ) -> Abuse {
+        let anonymous = self.edge.anonymous();
+        Arc::new(move |n| {
+            let network = if is_site { n % 65_536 } else { 0 };
+            let request = match body(n) {
+                Some(body) => anonymous.request(Method::POST, path).json(&body),
+                None => anonymous.request(Method::GET, path),
+            };
+            request.header("cf-connecting-ip", format!("2001:db8:7:{network:x}::1"))
+        })
+    }
+
+    fn keyed(&self, api_key: String) -> Abuse {
+        let anonymous = self.edge.anonymous();
+        Arc::new(move |_| anonymous.check_request(&api_key, "no address"))
+    }
+
+    async fn abuses(&self) -> Vec<(String, Abuse)> {
+        let mut all: Vec<(String, Abuse)> = Vec::new();
+        for (is_site, from) in [(true, "a site"), (false, "a network")] {
+            let token =
+                self.anonymous("/auth/verify-email", |_| Some(json!({ "token": "junk" })), is_site);
+            let register =
+                |n| Some(json!({ "email": format!("a{n}@abuse.example"), "password": PASSWORD }));
+            let sign_in =
+                |n| Some(json!({ "email": format!("b{n}@abuse.example"), "password": PASSWORD }));
+            all.push((format!("junk tokens from {from}"), token));
+            all.push((
+                format!("readiness from {from}"),
+                self.anonymous("/health/ready", |_| None, is_site),
+            ));
+            all.push((
+                format!("registrations from {from}"),
+                self.anonymous("/auth/register", register, is_site),
+            ));
+            all.push((
+                format!("sign-ins from {from}"),
+                self.anonymous("/auth/login", sign_in, is_site),
+            ));
+        }
+        let used_up = self.edge.account().await;
+        let today = "day = unixepoch() / 86400, daily_charged = 100, welcome_left = 0";
+        self.edge.set(&used_up.email, today).await;
+        all.push(("a used-up key".to_owned(), self.keyed(used_up.api_key)));
+        let replaced = self.edge.account().await;
+        assert_eq!(replaced.rotate_api_key().await.status, 200);
+        all.push(("a replaced key".to_owned(), self.keyed(replaced.api_key)));
+        let (rotates, looks) = (self.edge.account().await, self.edge.account().await);
+        let rotate =
+            move |_| rotates.request(Method::POST, "/auth/rotate-api-key").json(&json!({}));
+        all.push(("rotations".to_owned(), Arc::new(rotate)));
+        all.push(("/me".to_owned(), Arc::new(move |_| looks.request(Method::GET, "/me"))));
+        all
+    }
+
+    /// The others' checks beside the abuse, half of them fresh.
+    async fn beside(&self, name: &str, abuse: &Abuse, seconds: usize) -> Met {
+        self.edge.counts().await;
+        let abuser = start(Arc::clone(abuse));
+        let mut pace = interval(CHECKS);
+        let mut checks = JoinSet::new();
+        for n in 0..seconds * 20 {
+            pace.tick().await;
+            let (account, fresh) = (self.other.clone(), n % 2 == 0);
+            let address = if fresh { format!("{name}-{n}") } else { "known".to_owned() };
+            let address = format!("{}@other.example", address.replace([' ', '/'], "-"));
+            checks.spawn(async move {
+                let started = Instant::now();
+                let reply = account.check(&address).await;
+                assert_eq!(reply.status, 200, "{}", reply.body);
+                started.elapsed().as_secs_f64() * 1000.0
+            });
+        }
+        let mut times = checks.join_all().await;
+        abuser.abort();
+        times.sort_by(f64::total_cmp);
+        let statements = self.edge.counts().await.d1_statements;
+        Met { p99: times[times.len() * 99 / 100], statements }
+    }
+}
+
+/// Abuses at its rate until it is aborted.
+fn start(abuse: Abuse) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let (mut pace, at_once) = (interval(ABUSE), Arc::new(Semaphore::new(at_once())));
+        let mut requests = JoinSet::new();
+        for n in 0.. {
+            pace.tick().await;
+            let Ok(permit) = Arc::clone(&at_once).acquire_owned().await else { return };
+            let request = abuse(n);
+            requests.spawn(async move {
+                send(request).await;
+                drop(permit);
+            });
+            while requests.try_join_next().is_some() {}
+        }
+    })
+}
+
+#[tokio::test]
+async fn beside_an_abuser_the_others_fail_in_nothing_and_d1_hears_little() {
+    let _turn = turn().await;
+    let world = World::start().await;
+    let seconds = proof::count(2, 30);
+    let junk = world.keyed("rcpt_live_junk".to_owned());
+    let mut slow = Vec::new();
+    for (name, abuse) in world.abuses().await.iter().take(proof::count(2, 12)) {
+        let alone = world.beside(&format!("junk before {name}"), &junk, seconds).await;
+        let beside = world.beside(name, abuse, seconds).await;
+        // The same number of the others' checks, so the rest is the abuser's.
+        let caused = beside.statements.saturating_sub(alone.statements) as f64;
+        let (ratio, a_second) = (beside.p99 / alone.p99, caused / seconds.max(60) as f64);
+        println!(
+            "{name}: p99 {:.0} ms, beside junk keys {:.0} ms, ratio {ratio:.2}; {a_second:.1} statements/s",
+            beside.p99, alone.p99
+        );
+        assert!(a_second <= STATEMENTS, "{name}: {a_second} statements a second");
+        if ratio > 1.5 {
+            slow.push(format!("{name}: {ratio:.2}"));
+        }
+    }
+    // Without `PROOF` the machine does other things beside.
+    assert!(proof::count(0, 1) == 0 || slow.is_empty(), "{slow:?}");
+}
