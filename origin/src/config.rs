@@ -37,6 +37,8 @@ pub struct SourceAddress {
     pub ip: IpAddr,
     /// `None`: [`Config::helo_name`].
     pub helo_name: Option<String>,
+    /// Unix time since which mail servers see it. `None`: for long.
+    pub since: Option<u64>,
 }
 
 impl Config {

@@ -25,6 +25,7 @@ mod request;
 mod settings;
 mod site;
 mod status;
+mod warm_up;
 
 use std::{
     collections::HashMap,
@@ -55,6 +56,7 @@ pub use request::{Cause, Class, Refusal, Refused, Request, Signal};
 pub use settings::Settings;
 use site::{Assigned, MeterKey, Site, SiteKey, Waiter, Want};
 pub use status::{SiteStatus, Status};
+use warm_up::WarmUp;
 
 /// Idle sessions kept in all, and with one site.
 const MAX_IDLE: usize = 1_024;
@@ -91,6 +93,7 @@ struct State<S> {
     addresses: Gates<IpAddr>,
     /// Source addresses that an operator's domains have moved from: to which, and when.
     moves: HashMap<(OperatorId, usize), (usize, Instant)>,
+    warm_up: WarmUp,
 }
 
 impl Refused {
@@ -105,6 +108,7 @@ impl<S: Send + 'static> Pool<S> {
             domains: Gates::new(DOMAIN_MEMORY),
             addresses: Gates::new(ADDRESS_MEMORY),
             moves: HashMap::new(),
+            warm_up: WarmUp::default(),
         };
         let behind = Cache::builder().max_capacity(MAX_ADDRESSES).time_to_live(ADDRESS_KEPT);
         Arc::new(Self {
@@ -138,6 +142,7 @@ impl<S: Send + 'static> Pool<S> {
         sleep_until(passage).await;
         let (site, meter) = self.site_of(request, operator, identity);
         self.check_refusals(request, party, &site, meter)?;
+        self.check_warm_up(request, &site)?;
         sleep_until(self.pass_debts(request, party, &site, meter)?).await;
         if let Some(acquired) = self.idle_session(request, party, identity, &site, meter) {
             return Ok(acquired);

@@ -8,6 +8,7 @@ mod control;
 mod conversation;
 mod host;
 mod host_memory;
+mod limits;
 mod prober;
 mod progress;
 mod redact;

@@ -20,7 +20,7 @@ mod text;
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 
 use crate::smtp::{Broken, Reply};
-pub use assessment::{Assessment, assess, rcpt_is_informative};
+pub use assessment::{Assessment, assess};
 pub use encryption::demands_tls;
 use evidence::Evidence;
 pub use reception::{Reception, Scope};

@@ -41,6 +41,11 @@ const ZONE: &[(&str, RecordType, &str)] = &[
     ("silent-first.org.", RecordType::MX, "10 mx5.org."),
     ("silent-first.org.", RecordType::MX, "20 mx2.org."),
     ("mx5.org.", RecordType::A, "127.0.0.5"),
+    ("equal.org.", RecordType::MX, "10 mx6.org."),
+    ("equal.org.", RecordType::MX, "10 mx7.org."),
+    ("equal.org.", RecordType::MX, "20 mx2.org."),
+    ("mx6.org.", RecordType::A, "127.0.0.6"),
+    ("mx7.org.", RecordType::A, "127.0.0.7"),
     ("null.org.", RecordType::MX, "0 ."),
     ("null.org.", RecordType::A, "127.0.0.2"),
     ("mixed.org.", RecordType::MX, "0 ."),
@@ -165,6 +170,8 @@ impl Internet {
             ("127.0.0.3", "220 mx", "550 5.1.1 no"),
             ("127.0.0.4", "421 4.3.2 not today", ""),
             ("127.0.0.5", SILENT, ""),
+            ("127.0.0.6", "220 mx", "451 4.3.0 Temporary lookup failure"),
+            ("127.0.0.7", "220 mx", "451 4.3.5 Out of order"),
         ] {
             let listener = TcpListener::bind((ip, port)).await.unwrap();
             port = listener.local_addr().unwrap().port();
@@ -283,6 +290,17 @@ async fn a_silent_first_host_leaves_time_for_the_second() {
     assert_eq!(internet.connected(), [5, 2]);
     internet.ask("silent-first.org").await;
     assert_eq!(internet.connected(), [2], "and for a while it comes last");
+}
+
+#[tokio::test]
+async fn a_host_out_of_order_sends_us_to_its_equal_and_to_no_backup() {
+    let internet = Internet::start().await;
+    let told = internet.ask("equal.org").await;
+    assert_eq!(told.stage, Stage::Rcpt, "{told:?}");
+    assert_ne!(told.status, Status::Accepted, "{told:?}");
+    let mut connected = internet.connected();
+    connected.sort_unstable();
+    assert_eq!(connected, [6, 7]);
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use hickory_resolver::proto::{
 };
 use rcpt_shared::{BatchLine, Reason, Status};
 use tokio::{
-    io::{AsyncWriteExt as _, BufReader},
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::UdpSocket,
     task::JoinSet,
 };
@@ -136,6 +136,45 @@ async fn after_a_421_a_machine_is_connected_to_once_in_ten_seconds() {
     let passed = 2 + started.elapsed().as_secs() / 10;
     let connections = connections.load(Ordering::Relaxed) as u64;
     assert!(connections <= passed, "{connections} in {:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn a_421_in_a_session_that_has_served_before_is_taken_note_of() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = connections.clone();
+    let server = MailServer::serving(move |stream, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async move {
+            let mut stream = BufReader::new(stream);
+            let _ = stream.write_all(b"220 mx\r\n").await;
+            let (mut line, mut mails) = (String::new(), 0);
+            while stream.read_line(&mut line).await.is_ok_and(|length| length > 0) {
+                mails += usize::from(line.starts_with("MAIL"));
+                let answer = match line.get(..4) {
+                    Some("MAIL") if mails > 1 => "421 4.7.0 too many messages from your IP",
+                    Some("RCPT") => "550 5.1.1 no such user here",
+                    _ => "250 ok",
+                };
+                let _ = stream.write_all(format!("{answer}\r\n").as_bytes()).await;
+                if answer.starts_with("421") {
+                    return;
+                }
+                line.clear();
+            }
+        }
+    })
+    .await;
+    let mut environment = environment(&server, nameserver().await);
+    environment.push(("RCPT_BUDGET_MS", "6000".to_owned()));
+    let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    let origin = origin(&environment);
+    assert_eq!(verdict(&origin, "u@d.org").await.reason, Reason::NoSuchMailbox);
+    // The second is refused where the first was asked about; another session is not opened at once.
+    for address in ["v@d.org", "w@other.org"] {
+        let told = verdict(&origin, address).await;
+        assert_eq!((told.status, told.reason), (Status::FatalException, Reason::OurLimit));
+    }
+    assert_eq!(connections.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]

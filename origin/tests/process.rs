@@ -174,6 +174,7 @@ async fn the_log_names_the_request_and_never_the_address() {
         ("status", "false"),
         ("reason", "no_such_mailbox"),
         ("stage", "rcpt"),
+        ("source", "probe.example.com"),
     ] {
         assert_eq!(probe[key], value);
     }

@@ -105,14 +105,35 @@ pub(super) fn recipients(text: &str) -> Option<usize> {
 
 pub(super) fn source_addresses(text: &str) -> Option<Vec<SourceAddress>> {
     items(text)
-        .map(|item| match item.split_once('=') {
-            Some((ip, name)) => Some(SourceAddress {
-                ip: from_str(ip.trim())?,
-                helo_name: Some(host_name(name.trim())?),
-            }),
-            None => Some(SourceAddress { ip: from_str(item)?, helo_name: None }),
+        .map(|item| {
+            let (item, since) = match item.split_once('@') {
+                Some((item, date)) => (item, Some(midnight(date.trim())?)),
+                None => (item, None),
+            };
+            let (ip, name) = match item.split_once('=') {
+                Some((ip, name)) => (ip, Some(host_name(name.trim())?)),
+                None => (item, None),
+            };
+            Some(SourceAddress { ip: from_str(ip.trim())?, helo_name: name, since })
         })
         .collect()
+}
+
+/// Unix time of 00:00 UTC of a date such as 2026-11-01.
+fn midnight(text: &str) -> Option<u64> {
+    let moment: toml::value::Datetime = text.parse().ok()?;
+    let date = moment.date.filter(|_| moment.time.is_none())?;
+    // Years begin in March, so that a leap day is the last of its year.
+    let (year, month) = match u64::from(date.month) {
+        month @ 1..=2 => (u64::from(date.year).checked_sub(1)?, month + 9),
+        month => (u64::from(date.year), month - 3),
+    };
+    let days = year * 365 + year / 4 - year / 100
+        + year / 400
+        + (month * 153 + 2) / 5
+        + u64::from(date.day - 1);
+    // From 0000-03-01 to 1970-01-01.
+    days.checked_sub(719_468).map(|days| days * 24 * 3_600)
 }
 
 /// `host:port`, an IPv6 host in brackets.
@@ -161,4 +182,29 @@ pub(super) fn log_level(text: &str) -> Option<LevelFilter> {
     // The type's own parser also takes numbers.
     let named = text.bytes().all(|b| b.is_ascii_lowercase());
     from_str(text).filter(|_| named && !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::source_addresses;
+
+    #[test]
+    fn a_source_address_may_have_a_name_and_a_date() {
+        let since = |text| source_addresses(text).map(|all| all[0].since);
+        for (text, time) in [
+            ("192.0.2.1@1970-01-01", 0),
+            ("192.0.2.1@2000-02-29", 951_782_400),
+            ("192.0.2.1@2000-03-01", 951_868_800),
+            ("2001:db8::1 @ 2026-11-22", 1_795_305_600),
+            ("192.0.2.1=probe.example.com@2027-01-01", 1_798_761_600),
+        ] {
+            assert_eq!(since(text), Some(Some(time)), "{text}");
+        }
+        assert_eq!(since("192.0.2.1"), Some(None));
+        for bad in
+            ["192.0.2.1@", "192.0.2.1@yesterday", "192.0.2.1@2026-02-30", "192.0.2.1@1969-12-31"]
+        {
+            assert_eq!(source_addresses(bad), None, "{bad}");
+        }
+    }
 }

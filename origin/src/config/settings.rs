@@ -163,8 +163,8 @@ settings! {
         "Encrypt when the server demands it, or whenever it offers to";
     source_addresses: Vec<SourceAddress> =
         "source_addresses", List, Some(""), parse::source_addresses,
-        "a list of ip or ip=helo.name",
-        "Local addresses to connect from, each domain's always the same, each with its HELO name if it is not helo_name; empty leaves it to the system";
+        "a list of ip or ip=helo.name, each with @YYYY-MM-DD behind it if it is new",
+        "Local addresses to connect from, each domain's always the same, each with its HELO name if it is not helo_name, and the day it was taken into use, from which batches warm up; empty leaves it to the system";
     families: Option<Families> = "families", List, Some(""), Families::parse,
         "a list of ipv4 and ipv6",
         "Families by which mail servers are dialled; empty takes those of source_addresses, or both";

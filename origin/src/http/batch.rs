@@ -227,7 +227,7 @@ impl Batch {
         if state.blames_port(&verdict).await {
             return Err(RETRY_AFTER);
         }
-        record(state, &self.admitted, &verdict, started.elapsed());
+        record(state, &self.admitted, address, &verdict, started.elapsed());
         let ours = (verdict.status, verdict.reason) == (Status::FatalException, Reason::OurLimit);
         if ours { Err(verdict.retry_after.unwrap_or(RETRY_AFTER)) } else { Ok(verdict) }
     }

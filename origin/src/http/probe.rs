@@ -9,7 +9,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header::AUTHORIZATION},
     response::{IntoResponse as _, Response},
 };
-use rcpt_shared::{ProbeRequest, Ticket, Verdict};
+use rcpt_shared::{Address, ProbeRequest, Stage, Ticket, Verdict};
 use tokio::time::{Instant, timeout};
 
 use super::{Error, request_id::RequestId};
@@ -57,7 +57,7 @@ pub(super) async fn probe(
     if state.blames_port(&verdict).await {
         return Err(Error::PortShut);
     }
-    record(&state, &admitted, &verdict, started.elapsed());
+    record(&state, &admitted, &address, &verdict, started.elapsed());
     let mut response = Json(verdict).into_response();
     admitted.id.write(response.headers_mut());
     Ok(response)
@@ -129,11 +129,21 @@ fn unreadable(rejection: &BytesRejection) -> Error {
 }
 
 /// The log line and the counters. Neither knows the address, its domain or the host's name.
-pub(super) fn record(state: &State, admitted: &Admitted, verdict: &Verdict, took: Duration) {
+pub(super) fn record(
+    state: &State,
+    admitted: &Admitted,
+    address: &Address,
+    verdict: &Verdict,
+    took: Duration,
+) {
+    let prober = &state.prober;
     let operator = match verdict.mx_host.as_deref() {
-        Some(host) => state.prober.config().operators.label(host),
+        Some(host) => prober.config().operators.label(host),
         None => Arc::from("none"),
     };
+    // Asked from where; of an address that ended with DNS, from nowhere.
+    let is_asked = verdict.stage > Stage::Dns;
+    let source = is_asked.then(|| prober.source(address, verdict.mx_host.as_deref()));
     state.metrics.finished(verdict, &operator, took);
     tracing::info!(
         request_id = admitted.id.as_str(),
@@ -142,6 +152,7 @@ pub(super) fn record(state: &State, admitted: &Admitted, verdict: &Verdict, took
         reason = verdict.reason.as_str(),
         stage = stage_name(verdict.stage),
         operator = &*operator,
+        source = source.as_deref(),
         smtp_code = verdict.smtp_code,
         duration_ms = milliseconds(took),
         "probe"

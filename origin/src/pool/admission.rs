@@ -14,6 +14,7 @@ use super::{
     permit::Party,
     site::{MeterKey, SiteKey},
 };
+use crate::clock::unix_now;
 
 /// What a dialogue takes that is worth beginning.
 const DIALOGUE: Duration = Duration::from_secs(1);
@@ -115,6 +116,22 @@ impl<S: Send + 'static> Pool<S> {
             Some(after) => Err(Refused { after, cause: Cause::Refusals }),
             None => Ok(()),
         }
+    }
+
+    /// A batch waits for a source address that is new to the operator.
+    pub(super) fn check_warm_up(
+        &self,
+        request: &Request<'_>,
+        site: &SiteKey,
+    ) -> Result<(), Refused> {
+        let (Class::Batch, SiteKey::Operator(operator, identity)) = (request.class, site) else {
+            return Ok(());
+        };
+        let Some(since) = self.settings().since.get(*identity).copied().flatten() else {
+            return Ok(());
+        };
+        let passed = self.lock().warm_up.pass(*operator, *identity, since, unix_now());
+        passed.map_err(|after| Refused { after, cause: Cause::WarmUp })
     }
 
     /// When an account whose domains have cost others their sessions may ask about one more.

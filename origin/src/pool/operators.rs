@@ -21,18 +21,12 @@ pub struct Operator {
     /// Suffixes of mail hosts in whole labels; `*` is one label.
     mx: Vec<String>,
     consumer: Vec<String>,
-    /// `None` is true: what it says at RCPT tells whether the mailbox exists.
-    informative: Option<bool>,
+    /// Whether what it says at RCPT tells if the mailbox exists, where that is known.
+    pub informative: Option<bool>,
     pub sessions: Option<usize>,
     pub session_interval: Option<Duration>,
     pub recipients_per_minute: Option<usize>,
     pub refused_per_hour: Option<usize>,
-}
-
-impl Operator {
-    pub fn is_informative(&self) -> bool {
-        self.informative.unwrap_or(true)
-    }
 }
 
 /// The number of an operator in its table.

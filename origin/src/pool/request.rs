@@ -53,6 +53,8 @@ pub enum Cause {
     Address,
     /// As many refused recipients as may be in an hour.
     Refusals,
+    /// Our address is new to the operator.
+    WarmUp,
     /// Too many wait already.
     Crowded,
 }

@@ -26,6 +26,8 @@ pub struct Settings {
     pub tenant_share: f64,
     /// Our source addresses, as they are shown.
     pub sources: Vec<Arc<str>>,
+    /// Unix time since which mail servers see each of them; `None`: for long.
+    pub since: Vec<Option<u64>>,
 }
 
 impl Settings {

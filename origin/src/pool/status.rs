@@ -124,6 +124,15 @@ impl<S: Send + 'static> Pool<S> {
         self.settings().sources.get(identity).cloned().unwrap_or_default()
     }
 
+    /// The source address that `host` is asked from where `identity` is the domain's own.
+    pub fn source_of(&self, host: &str, identity: usize) -> Arc<str> {
+        let settings = self.settings();
+        let operator = settings.operators.of_host(host);
+        let identities = settings.sources.len();
+        let moved = operator.map(|operator| self.lock().moved(operator, identity, identities));
+        self.source(moved.unwrap_or(identity))
+    }
+
     pub(super) fn log_change(
         &self,
         change: Change,

@@ -58,6 +58,11 @@ fn banned(before_rcpt: bool) -> Signal<'static> {
 }
 
 fn pool_of(sources: usize) -> Arc<Pool<u32>> {
+    pool_since(sources, Vec::new())
+}
+
+/// As [`pool_of`], with the Unix time since which each source address is in use.
+fn pool_since(sources: usize, since: Vec<Option<u64>>) -> Arc<Pool<u32>> {
     let settings = Settings {
         operators: Arc::new(Operators::with(OPERATORS).unwrap()),
         operator: LIMITS,
@@ -67,6 +72,7 @@ fn pool_of(sources: usize) -> Arc<Pool<u32>> {
         max_waiting: 1_000,
         tenant_share: 0.5,
         sources: (0..sources).map(|n| Arc::from(format!("source {n}"))).collect(),
+        since,
     };
     Pool::new(settings, drop)
 }

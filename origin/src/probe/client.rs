@@ -123,15 +123,17 @@ impl Client {
         usize::try_from(hasher.finish() % count).unwrap_or_default()
     }
 
-    pub(super) fn helo_name(&self) -> &str {
-        &self.unbound.helo_name
+    /// Every name that we go by.
+    pub(super) fn helo_names(&self) -> impl Iterator<Item = &str> {
+        let all = self.identities.iter().chain([&self.unbound]);
+        all.map(|identity| identity.helo_name.as_str())
     }
 
-    /// Whether what the host says at RCPT tells whether the mailbox exists.
+    /// Whether what the host says at RCPT may tell if the mailbox exists.
     pub(super) fn is_informative(&self, host: &str) -> bool {
         let operators = self.operators.load();
         let row = operators.of_host(host).and_then(|id| operators.get(id));
-        row.is_none_or(crate::pool::operators::Operator::is_informative)
+        row.and_then(|row| row.informative) != Some(false)
     }
 
     pub(super) fn is_reusable(&self, session: &HostSession) -> bool {

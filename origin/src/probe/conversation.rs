@@ -133,7 +133,7 @@ impl Conversation<'_> {
 
     fn note(&self, permit: &HostPermit, finding: Finding, stage: Stage, reply: &Reply) {
         let words = if finding.status == Status::BlockedByProvider {
-            redact_for_log(reply.text(), self.recipient, self.client.helo_name())
+            redact_for_log(reply.text(), self.recipient, self.client.helo_names())
         } else {
             String::new()
         };
@@ -231,6 +231,7 @@ impl Conversation<'_> {
         let verdict = self.detailed(finding.at(stage, Some(reply)), Some(reply), tls);
         match ready_after(reply) {
             Some(moment) => Attempt::AskAgain(verdict, moment),
+            None if is_out_of_order(reply) => Attempt::AskEqual(verdict),
             None => Attempt::Settled(verdict),
         }
     }
@@ -254,8 +255,8 @@ impl Conversation<'_> {
         if !self.details {
             return verdict;
         }
-        let helo_name = self.client.helo_name();
-        let text = reply.map(|reply| redact(reply.text(), self.recipient, helo_name));
+        let names = self.client.helo_names();
+        let text = reply.map(|reply| redact(reply.text(), self.recipient, names));
         let details = Details::new(text, Some(tls));
         Verdict { details: Some(Box::new(details)), ..verdict }
     }
@@ -292,6 +293,12 @@ fn ready_after(reply: &Reply) -> Option<Duration> {
     } else {
         (enhanced == Some((3, 2))).then_some(NOT_READY)
     }
+}
+
+/// 4.3.x: the mail system of this host fails at the moment (RFC 3463 §3.4). Another one may not.
+fn is_out_of_order(reply: &Reply) -> bool {
+    let subject = reply.enhanced.map(|code| code.subject);
+    reply.is_transient() && reply.code != 421 && subject == Some(3)
 }
 
 /// What the pool is to know of a reply. Greylisting and relaying are rules for one recipient or domain,

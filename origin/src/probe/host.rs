@@ -96,8 +96,12 @@ impl HostProbe<'_> {
         match self.ask_at(conversation, addresses, identity, found, progress).await {
             Attempt::Settled(verdict) => Attempt::Settled(named(verdict)),
             Attempt::NextHost(failure) => Attempt::NextHost(named(failure)),
-            Attempt::AskAgain(verdict, _) if self.has_equal => Attempt::NextHost(named(verdict)),
-            Attempt::AskAgain(verdict, _) => Attempt::Settled(named(verdict)),
+            Attempt::AskAgain(verdict, _) | Attempt::AskEqual(verdict) if self.has_equal => {
+                Attempt::NextHost(named(verdict))
+            }
+            Attempt::AskAgain(verdict, _) | Attempt::AskEqual(verdict) => {
+                Attempt::Settled(named(verdict))
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use super::{
     best_failure::BestFailure,
     client::{Client, HostSession, quit_now},
     host::HostProbe,
+    limits::pool_settings,
     progress::Progress,
     resolver::{Found, Resolver},
     sandbox,
@@ -21,16 +22,12 @@ use crate::{
     config::{Config, Route, Server},
     dns::{Dns, Mx},
     mx::{self, MailHosts, NoMailHosts, guard::Guard},
-    pool::{Class, Limits, Pool, Settings},
+    pool::{Class, Pool},
     single_flight::SingleFlight,
     smtp::{Dialer, HeloIdentity, Tls},
     telemetry::port_check::PortCheck,
     verdict::assess,
 };
-
-/// How long a session lies idle: long enough for the next address of a list, short enough that servers
-/// do not mind (RFC 5321 §4.5.3.2.7 lets them wait five minutes).
-const MAX_IDLE: Duration = Duration::from_secs(30);
 
 /// The budget of an address of a list is looked at no more often.
 const TICK: Duration = Duration::from_millis(100);
@@ -123,6 +120,13 @@ impl Prober {
         self.pool.status()
     }
 
+    /// The source address that `address` is asked about from, as it is shown.
+    pub fn source(&self, address: &Address, mx_host: Option<&str>) -> Arc<str> {
+        let domain = address.domain();
+        let identity = self.client.identity_of(domain);
+        self.pool.source_of(mx_host.unwrap_or(domain), identity)
+    }
+
     /// Asks whether `address` can receive mail. A single check takes no longer than the budget.
     pub async fn probe(self: &Arc<Self>, address: &Address, asking: &Asking) -> Verdict {
         let started = Instant::now();
@@ -141,7 +145,8 @@ impl Prober {
         let row = host.and_then(|host| operators.of_host(host)).and_then(|id| operators.get(id));
         let operator = row.map(|row| &*row.name);
         let catch_all = verdict.details.as_ref().map_or(CatchAll::Unknown, |it| it.catch_all);
-        let assessment = assess(&verdict, catch_all, operator);
+        let informative = row.and_then(|row| row.informative);
+        let assessment = assess(&verdict, catch_all, informative);
         verdict.reason = assessment.reason;
         if asking.details {
             let given = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
@@ -287,6 +292,7 @@ impl Prober {
         match self.only_host(question).ask(&server.host, found, progress).await {
             Attempt::Settled(verdict)
             | Attempt::NextHost(verdict)
+            | Attempt::AskEqual(verdict)
             | Attempt::AskAgain(verdict, _) => verdict,
         }
     }
@@ -310,7 +316,9 @@ impl Prober {
             };
             progress.mx_host = Some(exchange.clone());
             match host_probe.ask(exchange, Found::InDns, progress).await {
-                Attempt::Settled(verdict) | Attempt::AskAgain(verdict, _) => return verdict,
+                Attempt::Settled(verdict)
+                | Attempt::AskEqual(verdict)
+                | Attempt::AskAgain(verdict, _) => return verdict,
                 Attempt::NextHost(failure) => best.add(failure),
             }
         }
@@ -322,7 +330,9 @@ impl Prober {
     async fn ask_implicit(&self, question: Question<'_>, progress: &mut Progress) -> Verdict {
         let host = question.address.domain();
         match self.only_host(question).ask(host, Found::InDns, progress).await {
-            Attempt::Settled(verdict) | Attempt::AskAgain(verdict, _) => verdict,
+            Attempt::Settled(verdict)
+            | Attempt::AskEqual(verdict)
+            | Attempt::AskAgain(verdict, _) => verdict,
             Attempt::NextHost(failure) if failure.reason == Reason::DnsFailure => dns_failure(),
             Attempt::NextHost(failure)
                 if failure.stage <= Stage::Connect
@@ -388,25 +398,6 @@ fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
 /// Nobody was asked, and no connection was made.
 pub(super) fn opted_out() -> Verdict {
     Verdict::new(Status::BlockedByProvider, Reason::OptedOut, Stage::Dns)
-}
-
-fn pool_settings(config: &Config, client: &Client) -> Settings {
-    let limits = |sessions| Limits {
-        sessions,
-        interval: config.session_interval,
-        recipients_per_minute: config.recipients_per_minute,
-        refused_per_hour: config.refused_per_hour,
-    };
-    Settings {
-        operators: config.operators.clone(),
-        operator: limits(config.operator_sessions),
-        machine: limits(config.machine_sessions),
-        network_sessions: config.network_sessions,
-        max_idle: MAX_IDLE,
-        max_waiting: config.max_probes.div_ceil(2),
-        tenant_share: config.tenant_share,
-        sources: client.identities().iter().map(|one| Arc::from(one.label())).collect(),
-    }
 }
 
 pub(super) fn dns_failure() -> Verdict {

@@ -11,11 +11,15 @@ const ADDRESS: &str = "[address]";
 const IP: &str = "[ip]";
 
 /// `text` as one line of at most 512 characters, without what identifies someone: email addresses,
-/// the checked local part, our HELO name and every IP address. Behind a NAT we do not know which of
+/// the checked local part, each of our HELO names and every IP address. Behind a NAT we do not know which of
 /// them is ours, and the server's own is of no use to the customer.
-pub(super) fn redact(text: &str, recipient: &Address, helo_name: &str) -> String {
+pub(super) fn redact<'a>(
+    text: &str,
+    recipient: &Address,
+    helo_names: impl IntoIterator<Item = &'a str>,
+) -> String {
     let local_part = recipient.local_part().to_lowercase();
-    let helo_name = helo_name.to_lowercase();
+    let helo_names: Vec<_> = helo_names.into_iter().map(str::to_lowercase).collect();
     let mut shown = String::with_capacity(text.len().min(MAX_CHARS));
     let whole = text.to_lowercase();
     // A quoted local part may hold spaces, which the words below would cut through.
@@ -31,7 +35,7 @@ pub(super) fn redact(text: &str, recipient: &Address, helo_name: &str) -> String
         let named = |part: &str| !part.is_empty() && lower.contains(part);
         if word.contains('@') || names_local_part(&lower, &local_part) {
             shown.push_str(ADDRESS);
-        } else if named(&helo_name) {
+        } else if helo_names.iter().any(|name| named(name)) {
             shown.push_str("[us]");
         } else {
             push_without_ips(&mut shown, word);
@@ -47,9 +51,13 @@ pub(super) fn redact(text: &str, recipient: &Address, helo_name: &str) -> String
 }
 
 /// As [`redact`], without the recipient's domain too, and shorter: for logs and for the operator's eyes.
-pub(super) fn redact_for_log(text: &str, recipient: &Address, helo_name: &str) -> String {
+pub(super) fn redact_for_log<'a>(
+    text: &str,
+    recipient: &Address,
+    helo_names: impl IntoIterator<Item = &'a str>,
+) -> String {
     let domain = recipient.domain();
-    let redacted = redact(text, recipient, helo_name);
+    let redacted = redact(text, recipient, helo_names);
     let words = redacted
         .split(' ')
         .map(|word| if word.to_lowercase().contains(domain) { "[domain]" } else { word });
@@ -125,7 +133,7 @@ mod tests {
             ("probe.example.com[192.0.2.1] is bad", "[us] is bad"),
             ("5 bad feeds at 10:30", "5 bad feeds at 10:30"),
         ] {
-            assert_eq!(redact(text, &recipient, "probe.example.com"), told);
+            assert_eq!(redact(text, &recipient, ["probe.example.com"]), told);
         }
         let plain = Address::parse("full@example.org").unwrap();
         for (text, told) in [
@@ -134,28 +142,37 @@ mod tests {
             ("User (full) is fully 'full'", "User [address] is fully [address]"),
             ("see http://x.example/?r=full%40example.org", "see [address]"),
         ] {
-            assert_eq!(redact(text, &plain, "probe.example.com"), told);
+            assert_eq!(redact(text, &plain, ["probe.example.com"]), told);
         }
         let short = Address::parse("a1@example.org").unwrap();
-        let told = redact("a1 and ba1 and a12: <a1>", &short, "probe.example.com");
+        let told = redact("a1 and ba1 and a12: <a1>", &short, ["probe.example.com"]);
         assert_eq!(told, "[address] and ba1 and a12: [address]");
         let quoted = Address::parse("\"ann smith\"@example.org").unwrap();
-        let told = redact("user \"ann smith\" is unknown", &quoted, "probe.example.com");
+        let told = redact("user \"ann smith\" is unknown", &quoted, ["probe.example.com"]);
         assert!(!told.contains("smith"), "{told}");
+    }
+
+    #[test]
+    fn each_of_our_names_is_hidden() {
+        let recipient = Address::parse("ann@example.org").unwrap();
+        let names = ["probe1.example.com", "probe2.example.com"];
+        let text = "Helo PROBE2.example.com[192.0.2.2] does not match probe1.example.com.";
+        assert_eq!(redact(text, &recipient, names), "Helo [us] does not match [us]");
+        assert_eq!(redact_for_log(text, &recipient, names), "Helo [us] does not match [us]");
     }
 
     #[test]
     fn for_the_log_the_domain_is_hidden_too() {
         let recipient = Address::parse("ann@example.org").unwrap();
         let told =
-            redact_for_log("IP not in whitelist for example.org", &recipient, "x.example.com");
+            redact_for_log("IP not in whitelist for example.org", &recipient, ["x.example.com"]);
         assert_eq!(told, "IP not in whitelist for [domain]");
     }
 
     #[test]
     fn it_is_one_line_of_at_most_512_characters() {
         let recipient = Address::parse("someone@example.org").unwrap();
-        let told = redact(&"ä\n".repeat(2_000), &recipient, "probe.example.com");
+        let told = redact(&"ä\n".repeat(2_000), &recipient, ["probe.example.com"]);
         assert_eq!(told.chars().count(), MAX_CHARS);
         assert!(!told.contains('\n'));
     }

@@ -145,23 +145,22 @@ async fn connect(
     let mut connecting = pin!(socket.connect(address));
     // What our own system objects to, it says at once. Later the same errors are words of routers on the
     // way (ICMP), as good as silence.
-    match connecting.as_mut().now_or_never() {
-        Some(Ok(stream)) => return Ok(stream),
-        Some(Err(error)) => return Err(objection(&error)),
-        None => {}
+    if let Some(connected) = connecting.as_mut().now_or_never() {
+        return connected.map_err(|error| whose(error.kind(), true));
     }
     match timeout(within, connecting).await {
-        Ok(Ok(stream)) => Ok(stream),
-        // Linux reports an exhausted port range only now.
-        Ok(Err(error)) if error.kind() == io::ErrorKind::AddrNotAvailable => Err(Failed::NoSocket),
-        Ok(Err(_)) | Err(_) => Err(Failed::Theirs),
+        Ok(connected) => connected.map_err(|error| whose(error.kind(), false)),
+        Err(_) => Err(Failed::Theirs),
     }
 }
 
-/// What an error means that our own system gave instead of sending anything.
-fn objection(error: &io::Error) -> Failed {
-    match error.kind() {
-        io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied => Failed::NoWay,
+/// Whose failure an error is, which our own system gave `at_once`, instead of sending anything, or later.
+fn whose(error: io::ErrorKind, at_once: bool) -> Failed {
+    match error {
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied if at_once => {
+            Failed::NoWay
+        }
+        // Linux reports an exhausted port range late.
         io::ErrorKind::AddrNotAvailable => Failed::NoSocket,
         // The loopback refuses at once.
         _ => Failed::Theirs,

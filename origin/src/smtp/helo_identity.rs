@@ -11,6 +11,8 @@ pub struct HeloIdentity {
     v4: Option<IpAddr>,
     v6: Option<IpAddr>,
     families: Families,
+    /// Unix time since which mail servers see its newest address.
+    since: Option<u64>,
 }
 
 impl HeloIdentity {
@@ -30,10 +32,10 @@ impl HeloIdentity {
                 identity.helo_name == name && taken.is_none()
             };
             match identities.iter_mut().find(lacks_family) {
-                Some(identity) => *identity.family(source.ip) = Some(source.ip),
+                Some(identity) => identity.take(source),
                 None => {
                     let mut identity = Self::unbound(name);
-                    *identity.family(source.ip) = Some(source.ip);
+                    identity.take(source);
                     identities.push(identity);
                 }
             }
@@ -49,7 +51,14 @@ impl HeloIdentity {
 
     /// The name alone: the system chooses the addresses.
     pub fn unbound(helo_name: &str) -> Self {
-        Self { helo_name: helo_name.to_owned(), v4: None, v6: None, families: Families::BOTH }
+        let helo_name = helo_name.to_owned();
+        Self { helo_name, v4: None, v6: None, families: Families::BOTH, since: None }
+    }
+
+    fn take(&mut self, source: &SourceAddress) {
+        let address = if source.ip.is_ipv4() { &mut self.v4 } else { &mut self.v6 };
+        *address = Some(source.ip);
+        self.since = self.since.max(source.since);
     }
 
     const fn own_families(&self) -> Families {
@@ -57,10 +66,6 @@ impl HeloIdentity {
             (None, None) => Families::BOTH,
             (v4, v6) => Families { ipv4: v4.is_some(), ipv6: v6.is_some() },
         }
-    }
-
-    const fn family(&mut self, ip: IpAddr) -> &mut Option<IpAddr> {
-        if ip.is_ipv4() { &mut self.v4 } else { &mut self.v6 }
     }
 
     /// The address to connect from.
@@ -71,6 +76,11 @@ impl HeloIdentity {
     /// Whether it may connect to `ip` at all.
     pub const fn reaches(&self, ip: IpAddr) -> bool {
         self.families.include(ip)
+    }
+
+    /// Unix time since which mail servers see its newest address; `None`: for long.
+    pub const fn since(&self) -> Option<u64> {
+        self.since
     }
 
     /// How it is shown: by its addresses, or by its name.
@@ -95,6 +105,7 @@ mod tests {
             .map(|(ip, name)| SourceAddress {
                 ip: ip.parse().unwrap(),
                 helo_name: name.map(ToOwned::to_owned),
+                since: None,
             })
             .collect();
         HeloIdentity::all("one.example", &sources, None)
@@ -108,7 +119,8 @@ mod tests {
 
     #[test]
     fn a_family_without_a_source_address_is_not_connected_to() {
-        let source = |ip: &str| SourceAddress { ip: ip.parse().unwrap(), helo_name: None };
+        let source =
+            |ip: &str| SourceAddress { ip: ip.parse().unwrap(), helo_name: None, since: None };
         let identity = |ips: &[&str]| {
             let sources: Vec<_> = ips.iter().map(|ip| source(ip)).collect();
             HeloIdentity::all("one.example", &sources, None).remove(0)
@@ -147,7 +159,8 @@ mod tests {
 
     #[test]
     fn a_name_without_an_address_of_a_family_does_not_dial_it_unless_that_is_said() {
-        let source = SourceAddress { ip: "192.0.2.1".parse().unwrap(), helo_name: None };
+        let source =
+            SourceAddress { ip: "192.0.2.1".parse().unwrap(), helo_name: None, since: None };
         let sources = std::slice::from_ref(&source);
         let dials = |sources: &[SourceAddress], families, peer: &str| {
             let identity = HeloIdentity::all("one.example", sources, families).remove(0);

@@ -1,5 +1,7 @@
 //! One dialogue with a mail server: greeting, encryption, envelopes, farewell (RFC 5321 §3).
 
+mod farewell;
+
 use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
 
 use rcpt_shared::{Address, Stage};
@@ -31,9 +33,6 @@ pub struct Session<S> {
 /// Refused recipients in one session. Postfix delays each reply by a second after ten errors
 /// (`smtpd_soft_error_limit`), other servers after fewer, and more of them look like a directory harvest.
 const MAX_REFUSED: usize = 3;
-
-/// How long a server has for the replies that it still owes. It holds a socket of ours meanwhile.
-const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How a session begins (RFC 5321 §3.2): a server that does not know EHLO is asked with HELO, and
 /// offers nothing.
@@ -364,29 +363,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             };
             self.parser.fed(came).map_err(garbage)?;
         }
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {
-    /// Says QUIT and does not wait: nothing the server does now changes the verdict. Replies that are still
-    /// to come are read in the background before the connection is closed: to close it over them would
-    /// reset it, and the reset may overtake QUIT.
-    pub async fn quit(mut self) {
-        let unread = self.outstanding > 0;
-        if !self.quitting {
-            let sending = self.send(Stage::Rcpt, [&Command::Quit]);
-            // Polled once: six octets fit the socket's buffer, or the server has stopped reading.
-            if !matches!(timeout(Duration::ZERO, sending).await, Ok(Ok(()))) {
-                return;
-            }
-        }
-        if unread {
-            tokio::spawn(timeout(FAREWELL, self.part()));
-        }
-    }
-
-    async fn part(mut self) {
-        while self.outstanding > 0 && self.reply(Stage::Rcpt).await.is_ok() {}
     }
 }
 

@@ -1,7 +1,7 @@
 //! What servers write in the languages of their users, one file for each: add a word there, or a file here.
 //!
-//! A refusal is about the recipient where a word for a mailbox stands near a word for its absence. Neither
-//! alone says anything: `not found` may be our PTR record.
+//! A refusal is about the recipient where a word for a mailbox stands near a word for its absence, and
+//! not near one for a machine. Neither alone says anything: `not found` may be our PTR record.
 
 mod chinese;
 mod dutch;
@@ -15,6 +15,7 @@ mod polish;
 mod portuguese;
 mod russian;
 mod spanish;
+mod things;
 mod turkish;
 
 use std::{ops::Range, sync::LazyLock};
@@ -138,7 +139,9 @@ pub(super) fn meanings(words: &str) -> u32 {
         let near = |noun: Sense| {
             let nouns =
                 found.iter().filter(|(other, sense, _)| other == language && *sense == noun);
-            nouns.map(|(.., place)| place).any(|place| are_near(words, place, range))
+            nouns.map(|(.., place)| place).any(|place| {
+                are_near(words, place, range) && !things::stand_between(words, place, range)
+            })
         };
         let alone = *state == Sense::Full && is_all(words, range);
         if alone || near(Sense::Recipient) || is_what_was_rejected(words, range) {

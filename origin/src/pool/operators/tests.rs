@@ -69,8 +69,10 @@ fn machines_of_an_operators_customers_are_not_the_operators() {
 fn what_is_known_of_an_operator() {
     let table = Operators::with("").unwrap();
     let row = |host| table.of_host(host).and_then(|id| table.get(id)).unwrap();
-    assert!(!row("mta5.am0.yahoodns.net").is_informative());
-    assert!(row("aspmx.l.google.com").is_informative());
+    assert_eq!(row("mta5.am0.yahoodns.net").informative, Some(false));
+    assert_eq!(row("aspmx.l.google.com").informative, Some(true));
+    // What a gateway knows is up to each of its customers.
+    assert_eq!(row("us-smtp-inbound-1.mimecast.com").informative, None);
     assert!(table.is_consumer_domain("gmail.com") && !table.is_consumer_domain("example.org"));
 }
 
@@ -95,7 +97,7 @@ fn a_file_adds_operators_and_changes_their_limits() {
     assert_eq!(row("aspmx.l.google.com").sessions, Some(9));
     assert_eq!(row("aspmx.l.google.com").refused_per_hour, Some(1_000), "as it was");
     let acme = row("a.in.eu.acme.example");
-    assert_eq!((acme.is_informative(), acme.session_interval), (false, Some(Duration::ZERO)));
+    assert_eq!((acme.informative, acme.session_interval), (Some(false), Some(Duration::ZERO)));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{ANSWERED, BUDGET, CLOSED, Want, at, banned, google, pool, pool_of};
-use crate::pool::{Cause, Class, Pool, Refusal, Refused, Signal};
+use super::{ANSWERED, BUDGET, CLOSED, Want, at, banned, google, pool, pool_of, pool_since};
+use crate::pool::{Acquired, Cause, Class, Pool, Refusal, Refused, Signal};
 
 #[tokio::test(start_paused = true)]
 async fn a_domain_that_refuses_us_is_asked_once_in_ten_seconds_and_its_neighbours_as_before() {
@@ -216,4 +216,31 @@ async fn a_host_that_borrows_one_address_of_an_operator_does_not_speak_for_it() 
         borrower.received(&pool, banned(true)).await;
     }
     assert_eq!(pool.status().operators[0].interval_ms, 1_000, "Google's rate is as it was");
+}
+
+#[tokio::test(start_paused = true)]
+async fn batches_wait_for_a_new_source_address_and_single_checks_do_not() {
+    let batch = |n: usize| Want { class: Class::Batch, ..google(&format!("d{n}")) };
+    let refused = async |pool: &Arc<Pool<u32>>, want: Want| match want.ask(pool).await {
+        Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) => {
+            permit.note(ANSWERED);
+            permit.keep(0);
+            None
+        }
+        Err(refused) => Some(refused.cause),
+    };
+    let pool = pool_since(1, vec![Some(crate::clock::unix_now())]);
+    let mut causes = Vec::new();
+    for n in 0..4 {
+        causes.push(refused(&pool, batch(n)).await);
+    }
+    assert_eq!(causes.last(), Some(&Some(Cause::WarmUp)), "{causes:?}");
+    assert_eq!(causes.first(), Some(&None));
+    for n in 0..10 {
+        assert_eq!(refused(&pool, google(&format!("single{n}"))).await, None);
+    }
+    let known = pool_since(1, vec![Some(0)]);
+    for n in 0..10 {
+        assert_eq!(refused(&known, batch(n)).await, None, "{n}");
+    }
 }

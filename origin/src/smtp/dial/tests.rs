@@ -7,7 +7,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Dialer, Unconnected};
+use super::{Dialer, Failed, Unconnected, whose};
 use crate::{
     config::{Families, SourceAddress},
     smtp::HeloIdentity,
@@ -32,7 +32,7 @@ fn dialer() -> Dialer {
 
 fn from(source: Option<&str>) -> HeloIdentity {
     let source = source
-        .map(|ip| SourceAddress { ip: ip.parse().unwrap(), helo_name: None })
+        .map(|ip| SourceAddress { ip: ip.parse().unwrap(), helo_name: None, since: None })
         .into_iter()
         .collect::<Vec<_>>();
     HeloIdentity::all("probe.example.com", &source, None).remove(0)
@@ -131,4 +131,20 @@ async fn a_family_that_is_switched_off_is_not_dialled() {
     let identity = HeloIdentity::all("probe.example.com", &[], v6_only).remove(0);
     let failure = dialer().race(&identity, address, || None, PATIENCE).await.unwrap_err();
     assert_eq!(failure, Unconnected::Ours);
+}
+
+#[test]
+fn what_a_router_says_of_the_way_is_the_servers_failure_and_what_our_system_says_is_ours() {
+    use std::io::ErrorKind::{
+        AddrNotAvailable, ConnectionRefused, HostUnreachable, NetworkUnreachable, PermissionDenied,
+    };
+    for (error, at_once, later) in [
+        (NetworkUnreachable, Failed::NoWay, Failed::Theirs),
+        (PermissionDenied, Failed::NoWay, Failed::Theirs),
+        (HostUnreachable, Failed::Theirs, Failed::Theirs),
+        (ConnectionRefused, Failed::Theirs, Failed::Theirs),
+        (AddrNotAvailable, Failed::NoSocket, Failed::NoSocket),
+    ] {
+        assert_eq!((whose(error, true), whose(error, false)), (at_once, later), "{error:?}");
+    }
 }

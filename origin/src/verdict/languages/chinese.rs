@@ -74,6 +74,9 @@ pub(super) const CHINESE: Language = Language {
         "儲存空間",
     ],
     us: &[
+        "密码",
+        "密碼",
+        "口令",
         "频率",
         "頻率",
         "您的账户",

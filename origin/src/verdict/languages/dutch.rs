@@ -43,6 +43,7 @@ pub(super) const DUTCH: Language = Language {
     ],
     full: &["vol", "quotum", "quota overschreden", "opslagruimte", "schijfruimte"],
     us: &[
+        "wachtwoord*",
         "uw account",
         "uw mailbox",
         "uw postvak",

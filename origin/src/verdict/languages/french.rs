@@ -55,6 +55,8 @@ pub(super) const FRENCH: Language = Language {
     ],
     full: &["plein*", "saturé*", "quota", "espace disque", "espace de stockage"],
     us: &[
+        "mot de passe",
+        "identifiants",
         "compte d'envoi",
         "votre compte",
         "votre boîte",

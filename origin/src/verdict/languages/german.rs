@@ -77,6 +77,9 @@ pub(super) const GERMAN: Language = Language {
         "Speicher voll",
     ],
     us: &[
+        "Passwort*",
+        "Kennwort*",
+        "Zugangsdaten",
         "Ihr Konto",
         "Ihres Kontos",
         "Ihr Account",

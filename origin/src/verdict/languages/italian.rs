@@ -46,6 +46,8 @@ pub(super) const ITALIAN: Language = Language {
     ],
     full: &["pien*", "quota", "spazio esaurito", "spazio insufficiente", "spazio"],
     us: &[
+        "password",
+        "credenziali",
         "account di invio",
         "vostro account",
         "tuo account",

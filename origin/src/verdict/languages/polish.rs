@@ -46,6 +46,9 @@ pub(super) const POLISH: Language = Language {
     ],
     full: &["pełn*", "przepełnion*", "przekroczon*", "brak miejsca", "zapełnion*"],
     us: &[
+        "hasło",
+        "hasła",
+        "hasłem",
         "twoje konto",
         "twojego konta",
         "twoja skrzynka",

@@ -51,6 +51,8 @@ pub(super) const PORTUGUESE: Language = Language {
         "espaço",
     ],
     us: &[
+        "senha*",
+        "credenciais",
         "conta de envio",
         "sua conta",
         "sua caixa",

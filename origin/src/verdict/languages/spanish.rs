@@ -40,6 +40,8 @@ pub(super) const SPANISH: Language = Language {
     ],
     full: &["llen*", "cuota", "excedid*", "excedió", "sin espacio", "espacio"],
     us: &[
+        "contraseña*",
+        "credenciales",
         "cuenta de envío",
         "su cuenta",
         "tu cuenta",

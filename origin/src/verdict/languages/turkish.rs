@@ -33,6 +33,8 @@ pub(super) const TURKISH: Language = Language {
     ],
     full: &["dolu", "doldu", "kota", "kotası", "kotasını", "yer yok"],
     us: &[
+        "parola*",
+        "şifre*",
         "hesabınız*",
         "posta kutunuz*",
         "IP adres*",

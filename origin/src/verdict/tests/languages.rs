@@ -41,6 +41,7 @@ fn nine_of_ten_dead_mailboxes_are_a_false_in_any_language() {
         })
         .map(|(name, _, finding, reply)| format!("{name}: {} {finding:?}", reply.text()))
         .collect();
+    println!("{} of {count} dead mailboxes are told", count - missed.len());
     assert!(count >= 60, "{count} dead mailboxes");
     assert!(missed.len() * 10 <= count, "{} of {count}:\n{}", missed.len(), missed.join("\n"));
 }

@@ -1,0 +1,86 @@
+//! A new source address is shown to operators little by little: what many ask of it at once looks like an
+//! attack. Only batches wait for it; those who wait for one answer are few.
+
+use std::{collections::HashMap, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{operators::OperatorId, quota::Recipients};
+
+const DAY: u64 = 24 * 3_600;
+/// Recipients a minute on the first two days; every two days it is twice as many.
+const FIRST: usize = 2;
+const DOUBLES: u64 = 2 * DAY;
+/// By then it is 32,768 a minute, more than any operator is asked.
+const LASTS: u64 = 28 * DAY;
+
+/// Recipients a minute that a batch may ask about from an address that mail servers have seen since then;
+/// `None`: as many as always.
+fn per_minute(since: u64, now: u64) -> Option<usize> {
+    let age = now.saturating_sub(since);
+    (age < LASTS).then(|| FIRST << (age / DOUBLES))
+}
+
+/// What batches have asked of operators from new source addresses.
+#[derive(Default)]
+pub(super) struct WarmUp(HashMap<(OperatorId, usize), (usize, Recipients)>);
+
+impl WarmUp {
+    /// Counts one recipient of a batch; or says how long the batch must wait, if it must. `unix_now` and
+    /// `since` in Unix seconds.
+    pub(super) fn pass(
+        &mut self,
+        operator: OperatorId,
+        identity: usize,
+        since: u64,
+        unix_now: u64,
+    ) -> Result<(), Duration> {
+        let now = Instant::now();
+        let Some(rate) = per_minute(since, unix_now) else {
+            self.0.remove(&(operator, identity));
+            return Ok(());
+        };
+        let new = || (rate, Recipients::new(rate));
+        let (known, recipients) = self.0.entry((operator, identity)).or_insert_with(new);
+        if *known != rate {
+            (*known, *recipients) = new();
+        }
+        match recipients.not_before(now) {
+            Some(due) => Err(due.saturating_duration_since(now)),
+            None => {
+                recipients.count(now);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{Duration, advance};
+
+    use super::{DAY, WarmUp, per_minute};
+
+    #[test]
+    fn it_is_shown_twice_as_often_every_two_days() {
+        let on_day = |day: u64| per_minute(1_000, 1_000 + day * DAY);
+        assert_eq!([0, 1, 2, 4, 10, 27].map(on_day), [2, 2, 4, 8, 64, 16_384].map(Some));
+        assert_eq!(on_day(28), None);
+        assert_eq!(per_minute(1_000, 0), Some(2), "an address of tomorrow");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_from_a_new_address_waits_and_each_operator_has_its_own_count() {
+        let mut warm_up = WarmUp::default();
+        let mut passed = 0;
+        while warm_up.pass(1, 0, 0, 60).is_ok() {
+            passed += 1;
+        }
+        assert!((1..=2).contains(&passed), "{passed} at once");
+        assert!(warm_up.pass(2, 0, 0, 60).is_ok() && warm_up.pass(1, 1, 0, 60).is_ok());
+        advance(Duration::from_secs(30)).await;
+        assert!(warm_up.pass(1, 0, 0, 60).is_ok(), "two a minute");
+        assert!(warm_up.pass(1, 0, 0, 60).is_err());
+        assert!(warm_up.pass(1, 0, 0, 60 * DAY).is_ok(), "it is known by then");
+    }
+}

@@ -1,0 +1,34 @@
+//! The rules of the pool, as they are configured.
+
+use std::{sync::Arc, time::Duration};
+
+use super::client::Client;
+use crate::{
+    config::Config,
+    pool::{Limits, Settings},
+    smtp::HeloIdentity,
+};
+
+/// How long a session lies idle: long enough for the next address of a list, short enough that servers
+/// do not mind (RFC 5321 §4.5.3.2.7 lets them wait five minutes).
+const MAX_IDLE: Duration = Duration::from_secs(30);
+
+pub(super) fn pool_settings(config: &Config, client: &Client) -> Settings {
+    let limits = |sessions| Limits {
+        sessions,
+        interval: config.session_interval,
+        recipients_per_minute: config.recipients_per_minute,
+        refused_per_hour: config.refused_per_hour,
+    };
+    Settings {
+        operators: config.operators.clone(),
+        operator: limits(config.operator_sessions),
+        machine: limits(config.machine_sessions),
+        network_sessions: config.network_sessions,
+        max_idle: MAX_IDLE,
+        max_waiting: config.max_probes.div_ceil(2),
+        tenant_share: config.tenant_share,
+        sources: client.identities().iter().map(|one| Arc::from(one.label())).collect(),
+        since: client.identities().iter().map(HeloIdentity::since).collect(),
+    }
+}
