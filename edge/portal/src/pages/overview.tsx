@@ -53,9 +53,13 @@ export default function Overview() {
             </Loaded>
           </Card>
           <Card id="usage" title="Last 30 days">
-            <Loaded resource={usage} skeleton={["block"]} what="your checks by day">
-              {({ days }) => <UsageChart days={days} />}
-            </Loaded>
+            {usage.problem === undefined ? (
+              <Loaded resource={usage} skeleton={["block"]} what="your checks by day">
+                {({ days }) => <UsageChart days={days} />}
+              </Loaded>
+            ) : (
+              <p class="quiet">We couldn’t load your checks by day. Reload the page to try again.</p>
+            )}
           </Card>
           <Card id="next" title="Use it in your code">
             <p class="quiet">
