@@ -239,8 +239,8 @@ impl Notice {
             ),
             Self::WrongCodes => (
                 "Wrong two-factor codes were entered",
-                "Ten two-factor codes in a row were wrong for your rcpt account. The person who entered \
-                 them knows its password or reads this mailbox. Two-factor authentication has kept them out.",
+                "Ten two-factor codes in a row were wrong for your rcpt account. Anyone who enters them \
+                 knows its password or reads this mailbox. Two-factor authentication has kept them out.",
             ),
         };
         let mail = Mail::new(subject, portal_url, name).text(text);

@@ -13,7 +13,7 @@ use crate::{
 const fn pause(kind: Notice) -> u64 {
     const HOUR: u64 = 60 * 60;
     match kind {
-        // Whoever causes it is not the owner, and may go on for weeks.
+        // The one who causes it is not the owner, and may go on for weeks.
         Notice::WrongCodes => 24 * HOUR,
         _ => HOUR,
     }

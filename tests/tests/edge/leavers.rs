@@ -27,10 +27,11 @@ async fn on_plan(edge: &Edge, plan: &str) -> Account {
     account
 }
 
-/// Sends checks of these addresses at once; each client leaves after its time.
-async fn leave(edge: &Edge, checks: Vec<(Account, String, Duration)>) {
+/// Sends checks of these addresses, one in each `pace`; each client leaves after its time.
+async fn leave(edge: &Edge, pace: Duration, checks: Vec<(Account, String, Duration)>) {
     let mut leavers = JoinSet::new();
     for (account, address, after) in checks {
+        sleep(pace).await;
         let direct = edge.direct.clone();
         leavers.spawn(async move {
             let leaver = AbortingClient::check(&direct, &account, &address).await.unwrap();
@@ -80,7 +81,9 @@ async fn every_probe_that_reached_an_origin_is_charged_once_whenever_its_client_
         let of = n % accounts.len();
         (accounts[of].clone(), format!("left-{n}@of-{of}.example"), after)
     });
-    leave(&edge, checks.collect()).await;
+    // A hundred a second, held for seconds: hundreds at once, without a flood of connections, which would
+    // make the origin silent in earnest.
+    leave(&edge, Duration::from_millis(10), checks.collect()).await;
     wait_until_settled(&edge).await;
     let mut probes = 0;
     for (of, account) in accounts.iter().enumerate() {
@@ -105,7 +108,7 @@ async fn nobody_holds_more_of_an_origin_by_leaving() {
             let address = format!("greedy-{wave}-{n}@of-0.example");
             (account.clone(), address, Duration::from_millis(50))
         });
-        leave(&edge, checks.collect()).await;
+        leave(&edge, Duration::ZERO, checks.collect()).await;
     }
     let live = edge.leases(&account.email).await.len();
     let asked = probes_of(&origin, 0);
@@ -126,7 +129,7 @@ async fn clients_that_leave_leave_nothing_in_memory() {
             let address = format!("{name}-{n}@memory.example");
             (account.clone(), address, Duration::from_millis(60))
         });
-        leave(&edge, checks.collect()).await;
+        leave(&edge, Duration::ZERO, checks.collect()).await;
         wait_until_settled(&edge).await;
     };
     // Memory grows to what so many at once take.
