@@ -20,7 +20,7 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
     process::{Child, ChildStderr, Command},
     time::timeout,
 };
@@ -237,11 +237,16 @@ async fn http_2_is_spoken_to_those_who_ask_for_it_and_silence_holds_nobody_up() 
     let certificate = authority.issue();
     authority.put(&certificate);
     let origin = Origin::start(&authority, &server.route()).await;
-    // Those who connect and begin no handshake.
+    // One who connects again and again and begins no handshake.
     let mut silent = Vec::new();
-    for _ in 0..50 {
-        silent.push(TcpStream::connect(&origin.address).await.unwrap());
+    for _ in 0..300 {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+        silent.push(socket.connect(origin.address.parse().unwrap()).await.unwrap());
     }
+    let mut end = [0];
+    let last = timeout(PATIENCE, silent.last_mut().unwrap().read(&mut end)).await.unwrap();
+    assert!(matches!(last, Ok(0) | Err(_)), "one address has had its share");
     let stream = authority.connect(&origin.address, &[&TLS13], b"h2").await.unwrap();
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     let (mut sender, connection) =

@@ -1,7 +1,12 @@
 //! The listener that speaks TLS. Each handshake is made with the certificate of its moment, so that another one
 //! costs no connection.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::serve::Listener;
 use tokio::{
@@ -12,12 +17,17 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
+use super::tenants::Tenants;
 use crate::State;
 
 /// For a handshake: two round trips, and the signature.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Handshakes at once; further connections wait in the kernel's queue.
-const MAX_HANDSHAKES: usize = 256;
+const MAX_HANDSHAKES: usize = 4_096;
+/// And with one address, or one /64, whose further connections are closed: who begins none holds up nobody else.
+const MAX_OF_PEER: usize = 256;
+/// Connections that are ready and not yet served.
+const MAX_READY: usize = 256;
 
 /// Accepts connections, and yields those whose handshake is done.
 pub struct TlsListener {
@@ -33,7 +43,7 @@ impl TlsListener {
     /// [`io::Error`]: the listener has no address.
     pub fn new(listener: TcpListener, state: Arc<State>) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let (done, ready) = mpsc::channel(MAX_HANDSHAKES);
+        let (done, ready) = mpsc::channel(MAX_READY);
         let accepting = tokio::spawn(accept(listener, state, done));
         Ok(Self { address, ready, accepting })
     }
@@ -69,22 +79,32 @@ async fn accept(
     done: mpsc::Sender<(TlsStream<TcpStream>, SocketAddr)>,
 ) {
     let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
+    let peers = Tenants::new(MAX_OF_PEER, usize::MAX);
     loop {
         // Err: it is never closed.
         let Ok(permit) = handshakes.clone().acquire_owned().await else { return };
         // Through the trait: what goes wrong with one connection ends no other.
         let (stream, peer) = Listener::accept(&mut listener).await;
         let Some(config) = state.certificate.load_full() else { return };
+        let Some(entry) = peers.enter(Some(network(peer.ip()))) else { continue };
         let done = done.clone();
         tokio::spawn(async move {
             no_delay(&stream);
             let handshake = TlsAcceptor::from(config).accept(stream);
             if let Ok(Ok(stream)) = timeout(HANDSHAKE, handshake).await {
-                drop(permit);
+                drop((permit, entry));
                 // Err: the listener has gone.
                 let _ = done.send((stream, peer)).await;
             }
         });
+    }
+}
+
+/// The address, or the /64 that one peer has all of.
+fn network(ip: IpAddr) -> Arc<str> {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => Arc::from(ip.to_string()),
+        IpAddr::V6(ip) => Arc::from(format!("{:x}", ip.to_bits() >> 64)),
     }
 }
 
