@@ -51,17 +51,18 @@ dev: worker ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-
 # Those that keep the cores busy take turns (`process::turn`).
 export RUST_TEST_THREADS ?= 4
 export RCPT_ORIGIN_BIN ?= $(CURDIR)/target/debug/origin
+export RCPT_COMMAND_BIN ?= $(CURDIR)/target/debug/rcpt
 
 # All targets each time: alone, one would need its crates with other features, and compile them again.
 CARGO_TEST := cargo test --locked --workspace
 # The folders of end-to-end tests, each a part that ONLY may name.
-PARTS := account edge ledger origin harness programs
+PARTS := account edge ledger origin clients harness programs
 # Tests that need no Worker, no mail server and no browser.
-UNIT := --lib --bins $(patsubst origin/tests/%.rs,--test %,$(wildcard origin/tests/*.rs))
+UNIT := --lib --bins --test command $(patsubst origin/tests/%.rs,--test %,$(wildcard origin/tests/*.rs))
 
 .PHONY: test
 ifeq ($(ONLY),)
-test: setup worker ## every test; ONLY=unit, account, edge, ledger, origin, harness, programs, portal, or a test's name
+test: setup worker ## every test; ONLY=unit, account, edge, ledger, origin, clients, harness, programs, portal, or a test's name
 	$(CARGO_TEST) --no-fail-fast
 	npm run --silent test:portal
 	@# Last: it reads what all of them have logged.
@@ -89,7 +90,7 @@ unit: ## the tests that need no Worker, no mail server and no browser; nothing i
 .PHONY: proof
 proof: setup worker ## the long proofs, which `make test` runs in a short form
 	PROOF=1 $(CARGO_TEST) --no-fail-fast -- --nocapture \
-		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly \
+		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly five_kills \
 		every_sequence_is_answered_alike beside_an_abuser leavers:: replaced_alone secret_is_replaced
 
 .PHONY: bench
@@ -170,8 +171,20 @@ admin: ## operator actions on accounts: make admin ARGS="[--remote] show ann@exa
 	@tools/admin $(ARGS)
 
 .PHONY: openapi
-openapi: ## write edge/openapi.json from the handlers' types
+openapi: ## write edge/openapi.json from the handlers' types, and what the clients have of it
 	WRITE_OPENAPI=1 cargo test --locked --quiet --package rcpt-edge openapi
+	@tools/install npm python
+	tools/clients generate
+
+.PHONY: clients
+clients: ## rcpt with its completions and manual pages, the npm package and the wheel, in target/clients
+	@tools/install npm python
+	cargo build --locked --profile origin --package rcpt-client
+	tools/clients pack target/clients
+	install -D target/origin/rcpt target/clients/rcpt
+	target/clients/rcpt manual target/clients/man
+	@mkdir -p target/clients/completions
+	for shell in bash zsh fish; do target/clients/rcpt completions $$shell > target/clients/completions/rcpt.$$shell; done
 
 .PHONY: deploy
 ifdef DRY_RUN
@@ -179,7 +192,7 @@ deploy: build ## migrate, then deploy the Worker (DRY_RUN=1: show what would be)
 	npx wrangler deploy --dry-run --outdir target/dry-run
 else
 deploy: build
-	npx wrangler d1 migrations apply DB --remote
+	tools/migrate --remote
 	npx wrangler deploy
 endif
 

@@ -1,12 +1,14 @@
 //! What `make bench` measures, on this machine and under whatever else it does meanwhile.
 
 mod accounts;
+mod cost;
 pub(crate) mod drive;
 mod edge;
 mod tarpits;
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
+pub use cost::{costs, scaling};
 pub use edge::{comparison, profile};
 pub use tarpits::run as tarpits;
 
@@ -17,6 +19,19 @@ use tokio::time::Instant;
 
 /// Enough for a median and a 99th percentile that mean something, and over in a minute.
 const CHECKS: usize = 300;
+
+/// What checks cost and what more databases give, alone: each figure is printed.
+///
+/// # Errors
+/// As [`run`].
+pub async fn databases() -> Result<()> {
+    let mut figures = costs().await?;
+    figures.push(scaling().await?);
+    for Figure { name, value, unit, .. } in figures {
+        println!("{name:<40} {value:>8.3} {unit}");
+    }
+    Ok(())
+}
 
 /// A measured figure.
 #[derive(Debug, Clone, Serialize)]

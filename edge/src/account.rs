@@ -5,14 +5,26 @@ use std::fmt;
 use rcpt_shared::{Address, FormatError};
 use serde::{Deserialize, Deserializer, de};
 
-/// Identifies an account: 64 random bits, so that ids neither count accounts nor can be guessed.
-/// Stored and shown as 16 hexadecimal digits, since D1 takes no integer above 2^53.
+/// Identifies an account: the number of its database in 8 bits, and 56 random ones, so that ids neither
+/// count accounts nor can be guessed. Stored and shown as 16 hexadecimal digits, since D1 takes no integer
+/// above 2^53.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AccountId(u64);
 
 impl AccountId {
     pub const fn from_u64(id: u64) -> Self {
         Self(id)
+    }
+
+    /// A new account in the database of this number.
+    pub const fn new(database: u8, [a, b, c, d, e, f, g]: [u8; 7]) -> Self {
+        Self(u64::from_be_bytes([database, a, b, c, d, e, f, g]))
+    }
+
+    /// The number of the database that the account lives in, for good.
+    pub const fn database(self) -> u8 {
+        let [database, ..] = self.0.to_be_bytes();
+        database
     }
 
     pub const fn as_u64(self) -> u64 {
@@ -97,6 +109,12 @@ mod tests {
         for junk in ["", "ab", "+0000000000000ab", "00000000000000xx", "000000000000000ab"] {
             assert_eq!(AccountId::parse(junk), None, "{junk}");
         }
+    }
+
+    #[test]
+    fn an_id_begins_with_the_number_of_its_database() {
+        let id = AccountId::new(0xfe, [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!((id.to_string().as_str(), id.database()), ("fe01020304050607", 0xfe));
     }
 
     #[test]

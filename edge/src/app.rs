@@ -2,24 +2,24 @@
 
 use crate::{
     cf::{
-        database::Database, in_flight::InFlight, mailer::Mailer, origin::Origins, recent::Recent,
-        shield::Shield, verdict_cache::VerdictCache,
+        in_flight::InFlight, mailer::Mailer, origin::Origins, recent::Recent, shield::Shield,
+        verdict_cache::VerdictCache,
     },
     config::Config,
-    store::refusals::Refusals,
+    store::{databases::Databases, refusals::Refusals},
 };
 
 /// Built once per isolate, shared by all its requests.
 #[derive(Debug)]
 pub struct App {
     pub config: Config,
-    pub database: Database,
+    pub databases: Databases,
     pub verdicts: VerdictCache,
     pub in_flight: InFlight,
     pub refusals: Refusals,
     pub origins: Origins,
     pub mailer: Mailer,
     pub shield: Shield,
-    /// Whether the database and the origins answered lately.
+    /// Whether the databases and the origins answered lately.
     pub readiness: Recent<(bool, bool)>,
 }

@@ -1,9 +1,12 @@
 //! The Worker's configuration: vars and secrets, read once per isolate into types.
 
+mod homes;
+
 use std::net::IpAddr;
 
-use rcpt_shared::{KeyRing, Status};
+use rcpt_shared::{CacheTimes, KeyRing};
 
+pub use self::homes::{Homes, binding, count_databases};
 use crate::throttle::Rule;
 
 /// Everything that can be configured. Secrets hide themselves from `Debug`.
@@ -17,6 +20,7 @@ pub struct Config {
     pub dns_url: Option<String>,
     /// Sender of every mail.
     pub mail_from: String,
+    pub homes: Homes,
     pub session_secrets: KeyRing,
     pub api_key_secrets: KeyRing,
     pub ticket_secrets: KeyRing,
@@ -30,6 +34,7 @@ pub struct Config {
     pub lease_ttl: u64,
     /// Milliseconds to wait for a verdict, over all origins together.
     pub upstream_budget_ms: u64,
+    /// How long a verdict is given again, from the cache and by an origin.
     pub cache: CacheTimes,
     pub throttle: Throttle,
 }
@@ -51,38 +56,16 @@ pub struct Throttle {
     pub all_reset_mails: Rule,
 }
 
-/// How long a verdict is served from the cache, in seconds.
-#[derive(Debug)]
-pub struct CacheTimes {
-    /// `true` and `false`.
-    pub decided: u64,
-    /// `domain_not_found` and `no_mx_records`.
-    pub no_mail: u64,
-    /// The other strings.
-    pub undecided: u64,
-}
-
-impl CacheTimes {
-    /// Seconds for which this status may be served again; none for a failure of ours.
-    pub const fn of(&self, status: Status) -> Option<u64> {
-        match status {
-            Status::Accepted | Status::Refused => Some(self.decided),
-            Status::DomainNotFound | Status::NoMxRecords => Some(self.no_mail),
-            Status::SmtpConnectError | Status::SmtpTimeout | Status::BlockedByProvider => {
-                Some(self.undecided)
-            }
-            // The format is checked before the cache is asked.
-            Status::FatalException | Status::InvalidFormat => None,
-        }
-    }
-}
-
 impl Config {
-    /// Reads the configuration through `value`, which returns a var or secret by name.
+    /// Reads the configuration through `value`, which returns a var or secret by name, for a Worker with so
+    /// many databases.
     ///
     /// # Errors
     /// Every mistake at once, each naming its value. No part of a secret is shown.
-    pub fn read(value: impl Fn(&str) -> Option<String>) -> Result<Self, Vec<String>> {
+    pub fn read(
+        value: impl Fn(&str) -> Option<String>,
+        databases: usize,
+    ) -> Result<Self, Vec<String>> {
         let mut read = Reader { value: &value, mistakes: Vec::new() };
         let session_secrets = read.keys("SESSION_SECRETS");
         let api_key_secrets = read.keys("API_KEY_SECRETS");
@@ -92,6 +75,7 @@ impl Config {
         let origins = read.origins("ORIGINS");
         let portal_url = read.url("PORTAL_URL");
         let mail_from = read.text("MAIL_FROM");
+        let homes = read.homes("HOMES", databases);
         let dns_url = read.resolver("DNS_URL", "https://cloudflare-dns.com/dns-query");
         let session_ttl = read.number("SESSION_TTL_SECONDS", 12 * HOUR, 60, 30 * DAY);
         let lease_ttl = read.number("LEASE_TTL_SECONDS", 30, 15, 300);
@@ -111,6 +95,7 @@ impl Config {
                 portal_url,
                 dns_url,
                 mail_from,
+                homes: homes?,
                 session_secrets: session_secrets?,
                 api_key_secrets: api_key_secrets?,
                 ticket_secrets: ticket_secrets?,
@@ -200,6 +185,15 @@ impl Reader<'_> {
         }
     }
 
+    /// `None` after a mistake.
+    fn homes(&mut self, name: &str, databases: usize) -> Option<Homes> {
+        let text = (self.value)(name).unwrap_or_else(|| "*:0".to_owned());
+        let homes = Homes::parse(&text, databases);
+        let mistakes = homes.as_ref().err().into_iter().flatten();
+        self.mistakes.extend(mistakes.map(|mistake| format!("{name}: {mistake}")));
+        homes.ok()
+    }
+
     fn throttle(&mut self) -> Throttle {
         let mut rule = |attempts, burst, seconds, interval| Rule {
             burst: self.number(attempts, burst, 1, 1_000_000_000),
@@ -279,7 +273,7 @@ pub mod tests {
     }
 
     fn read(values: &HashMap<&'static str, String>) -> Result<Config, Vec<String>> {
-        Config::read(|name| values.get(name).cloned())
+        Config::read(|name| values.get(name).cloned(), 1)
     }
 
     /// A configuration for tests of other files.
@@ -304,11 +298,13 @@ pub mod tests {
         let mut values = values();
         values.remove("MAIL_FROM");
         values.insert("PORTAL_URL", "portal.example".into());
+        values.insert("HOMES", "*:1".into());
         values.insert("SESSION_SECRETS", "k1:short".into());
         values.insert("LEASE_TTL_SECONDS", "soon".into());
         let mistakes = read(&values).unwrap_err();
         let named: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
-        assert_eq!(named, ["SESSION_SECRETS", "PORTAL_URL", "MAIL_FROM", "LEASE_TTL_SECONDS"]);
+        let expected = ["SESSION_SECRETS", "PORTAL_URL", "MAIL_FROM", "HOMES", "LEASE_TTL_SECONDS"];
+        assert_eq!(named, expected);
     }
 
     #[test]

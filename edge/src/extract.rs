@@ -2,6 +2,7 @@
 
 pub mod caller;
 pub mod client_network;
+pub mod continent;
 pub mod device;
 pub mod json_body;
 pub mod member;

@@ -1,4 +1,5 @@
-//! The SQL, one file per table family. Every function is one round trip to D1 unless it says otherwise,
+//! The SQL, one file per table family. What belongs to an account is in the account's own database, which
+//! a function is given; `databases.rs` knows which. Every function is one round trip to D1 unless it says otherwise,
 //! and decides in the statement itself: what a statement read may be stale by the next. The errors of
 //! all of them are [`Error::unavailable`](crate::error::Error::unavailable), when the database fails;
 //! then nothing has changed.
@@ -12,6 +13,8 @@ macro_rules! in_session {
 }
 
 pub mod accounts;
+pub mod addresses;
+pub mod databases;
 pub mod housekeeping;
 pub mod ledger;
 pub mod mailed_tokens;

@@ -10,9 +10,10 @@ use worker::{
 };
 
 use crate::{
-    app::App,
-    background::{notices, requested},
+    background::{deletions, notices, requested},
     cf::{clock, log},
+    config::Config,
+    error::Error,
     store,
 };
 
@@ -22,24 +23,40 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
     http::response(isolate::serve(request, &env, context).await).await
 }
 
-/// Every five minutes: mails the notices and confirmations that are due, removes what has expired, and puts
-/// what a replaced secret has made under its successor. The runtime drops an error from here, so all of
-/// it logs its own.
+/// Every five minutes, one database after another, each time another one first: mails the notices and
+/// confirmations that are due, tells the directory of deletions, removes what has expired, and puts what a replaced
+/// secret has made under its successor. What fails is logged, since the runtime drops an error from here,
+/// and keeps nothing else from being done.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     let Ok(isolate) = isolate::of(&env) else { return };
-    if let Err(error) = notices::send(&isolate.app, None).await {
-        log::failure("notices", &error);
-    }
-    if let Err(error) = requested::send(&isolate.app).await {
-        log::failure("requested confirmations", &error);
-    }
-    for (table, error) in store::housekeeping::run(&isolate.app.database, clock::now()).await {
-        log::failure(&format!("housekeeping of {table}"), &error);
-    }
-    let App { database, config, .. } = &*isolate.app;
-    let failures = store::rekeying::run(database, &config.address_secrets, &config.totp_secrets);
-    for (column, error) in failures.await {
-        log::failure(&format!("rekeying of {column}"), &error);
+    let app = &*isolate.app;
+    let mut mails = notices::MOST_AT_ONCE;
+    for (number, database) in app.databases.in_turn(clock::now() / RUN) {
+        let failed = |what: &str, error: Error| {
+            log::failure(&format!("{what} in database {number}"), &error);
+        };
+        match notices::send(app, database, None, mails).await {
+            Ok(tried) => mails = mails.saturating_sub(tried),
+            Err(error) => failed("notices", error),
+        }
+        if let Err(error) = requested::send(app, database).await {
+            failed("requested confirmations", error);
+        }
+        if let Err(error) = deletions::tell_all(&app.databases, database).await {
+            failed("deletions", error);
+        }
+        for (table, error) in store::housekeeping::run(database, clock::now()).await {
+            failed(&format!("housekeeping of {table}"), error);
+        }
+        let Config { address_secrets, totp_secrets, .. } = &app.config;
+        let directory = app.databases.directory();
+        let rekeying = store::rekeying::run(directory, database, address_secrets, totp_secrets);
+        for (column, error) in rekeying.await {
+            failed(&format!("rekeying of {column}"), error);
+        }
     }
 }
+
+/// Seconds between two runs (wrangler.toml, `crons`).
+const RUN: u64 = 5 * 60;

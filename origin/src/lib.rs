@@ -27,6 +27,7 @@ pub mod state;
 pub mod supervisor;
 pub mod telemetry;
 pub mod verdict;
+pub mod verdict_memory;
 
 pub use config::Config;
 pub use http::build;

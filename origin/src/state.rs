@@ -19,6 +19,7 @@ use crate::{
     probe::Prober,
     smtp::{Dialer, HeloIdentity, Tls},
     telemetry::{metrics::Metrics, port_check::PortCheck, vitals::Vitals},
+    verdict_memory::VerdictMemory,
 };
 
 /// What the handlers share.
@@ -34,6 +35,7 @@ pub struct State {
     pub tenants: Tenants,
     pub batches: Tenants,
     pub port_check: Arc<PortCheck>,
+    pub verdicts: VerdictMemory,
     /// What `listen` speaks TLS with, if it does.
     pub certificate: ArcSwapOption<ServerConfig>,
     /// True when the process is to end: batches ask about no further address.
@@ -99,6 +101,7 @@ impl State {
             tenants,
             batches,
             port_check,
+            verdicts: VerdictMemory::default(),
             certificate: ArcSwapOption::new(certificate),
             stopping: watch::Sender::new(false),
         }))

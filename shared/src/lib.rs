@@ -18,8 +18,9 @@ pub use address::{Address, FormatError};
 pub use key_ring::KeyRing;
 pub use name_address::{ReduceError, reduce};
 pub use probe::{
-    BatchAnswer, BatchEnd, BatchLine, BatchRequest, CatchAll, Confidence, Deliverability, Details,
-    MAX_BATCH, NotAsked, ProbeRequest, Stage, Traits, Verdict,
+    BatchAnswer, BatchEnd, BatchLine, BatchRequest, CacheTimes, CatchAll, Confidence,
+    Deliverability, Details, MAX_BATCH, NotAsked, ProbeRequest, REMEMBER_HEADER, Stage, Traits,
+    Verdict,
 };
 pub use reason::Reason;
 pub use status::Status;

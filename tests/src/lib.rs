@@ -12,7 +12,7 @@ pub mod proof;
 pub mod servers;
 pub mod service;
 
-pub use people::{AbortingClient, Account, Anonymous, Authenticator, Reply};
+pub use people::{AbortingClient, Account, Anonymous, Authenticator, CommandLine, Reply};
 pub use process::Process;
 pub use servers::{
     Answer, Conduct, Dns, Exim, FakeDns, FakeOrigin, Nsd, OpenSmtpd, Postfix, Postgrey, Sandbox,

@@ -1,10 +1,11 @@
 //! Those who call the service: an anonymous caller, an account with its credentials and its authenticator
-//! app, and a client that aborts.
+//! app, a client that aborts, and somebody at a command line.
 
 mod aborting_client;
 mod account;
 mod anonymous;
 pub mod authenticator;
+pub mod command;
 mod reply;
 mod send;
 
@@ -12,5 +13,6 @@ pub use aborting_client::AbortingClient;
 pub use account::{Account, EmailChecks, PASSWORD};
 pub use anonymous::Anonymous;
 pub use authenticator::Authenticator;
+pub use command::CommandLine;
 pub use reply::Reply;
 pub use send::{send, send_all, send_at_once};

@@ -40,6 +40,8 @@ pub async fn run() -> Result<Vec<Figure>> {
     let mut figures = comparison().await?;
     figures.push(fresh_overhead().await?);
     figures.extend(round_trips().await?);
+    figures.extend(super::costs().await?);
+    figures.push(super::scaling().await?);
     figures.push(Figure { name: "wasm_gzip_bytes", ..wasm_size()? });
     figures.push(isolate_start().await?);
     figures.extend(load_figures().await?);
@@ -54,22 +56,27 @@ pub async fn run() -> Result<Vec<Figure>> {
 /// # Errors
 /// As [`run`].
 pub async fn comparison() -> Result<Vec<Figure>> {
-    let ports = [port::free(), port::free()];
-    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let ports = [port::free(), port::free(), port::free()];
+    // Remembered, so that it is in KV, where the JavaScript Workers find it.
+    let origin = FakeOrigin::start(|_| Conduct::Seen(Status::Accepted));
     let edge = beside(Edge::builder().origins(&[&origin.url]), ports).start().await?;
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'unlimited'").await;
     ensure!(account.check(ADDRESS).await.status == 200, "the address cannot be checked");
-    let [javascript, empty] = ports.map(|port| format!("http://127.0.0.1:{port}"));
+    let [javascript, fair, empty] = ports.map(|port| format!("http://127.0.0.1:{port}"));
     let check = |url: &str| check(&account, url);
-    wait_for_kv(&check(&javascript)?).await?;
+    for url in [&javascript, &fair] {
+        wait_for_kv(&check(url)?).await?;
+    }
     let workerd = edge.process.member("workerd").context("no workerd")?;
-    let [mut p50_js, mut p50_empty, mut rate, mut cpu] = [const { Vec::new() }; 4];
+    let [mut p50_js, mut p50_fair, mut p50_empty] = [const { Vec::new() }; 3];
+    let [mut rate, mut rate_fair, mut cpu] = [const { Vec::new() }; 3];
     let mut n = 0;
-    // All three without miniflare's own Workers in front.
+    // All of them without miniflare's own Workers in front.
     let mut subjects = [
         Subject::new(check(&edge.direct)?, workerd)?,
         Subject::new(check(&javascript)?, workerd)?,
+        Subject::new(check(&fair)?, workerd)?,
         Subject::new(check(&empty)?, workerd)?,
     ];
     println!("bench: {WARM_UP} cached checks to each Worker first, about 15 s");
@@ -78,37 +85,43 @@ pub async fn comparison() -> Result<Vec<Figure>> {
     }
     for (at_once, count) in LEVELS {
         subjects.iter_mut().for_each(Subject::reset);
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
+            // Another one is first each time.
+            subjects.rotate_left(round % 2);
             for subject in &mut subjects {
                 subject.drive(count, at_once).await?;
             }
+            subjects.rotate_right(round % 2);
         }
-        let [ours, theirs, floor] = &subjects;
-        println!(
-            "{at_once:>3} at a time: p50 {:.2} ms, JavaScript {:.2} ms, empty {:.2} ms; {:.0}/s, {:.0}/s, {:.0}/s; \
-             CPU {:.2} ms, {:.2} ms, {:.2} ms",
-            ours.p50(),
-            theirs.p50(),
-            floor.p50(),
-            ours.rate(),
-            theirs.rate(),
-            floor.rate(),
-            ours.cpu(),
-            theirs.cpu(),
-            floor.cpu(),
-        );
+        let [ours, theirs, fair, floor] = &subjects;
+        for (name, subject) in
+            [("ours", ours), ("JavaScript", theirs), ("the fair one", fair), ("empty", floor)]
+        {
+            let (p50, rate, cpu) = (subject.p50(), subject.rate(), subject.cpu());
+            println!(
+                "{at_once:>3} at a time, {name}: p50 {p50:.3} ms, {rate:.0}/s, CPU {cpu:.2} ms"
+            );
+        }
+        p50_fair.push(ours.p50() / fair.p50());
+        rate_fair.push(ours.rate() / fair.rate());
         p50_js.push(ours.p50() / theirs.p50());
         p50_empty.push(ours.p50() / floor.p50());
         rate.push(ours.rate() / theirs.rate());
         cpu.push(ours.cpu() / theirs.cpu());
         n += ours.count();
     }
+    // With one caller; with more, connections starve each other.
+    let one = |ratios: &[f64]| ratios.first().copied().unwrap_or_default();
+    let (one_p50, one_rate) = (one(&p50_fair), one(&rate_fair));
+    let alone = |name, value| Figure { name, value, unit: "ratio", n };
     // The middle one of the three levels.
     let figure = |name, mut ratios: Vec<f64>| {
         ratios.sort_by(f64::total_cmp);
         Figure { name, value: quantile(&ratios, 0.5), unit: "ratio", n }
     };
     Ok(vec![
+        alone("cached_p50_ratio_to_fair_js", one_p50),
+        alone("cached_rps_ratio_to_fair_js", one_rate),
         figure("cached_p50_ratio_to_js", p50_js),
         figure("cached_rps_ratio_to_js", rate),
         figure("cached_cpu_ratio_to_js", cpu),
@@ -121,9 +134,9 @@ pub async fn comparison() -> Result<Vec<Figure>> {
 /// # Errors
 /// As [`run`].
 pub async fn profile() -> Result<()> {
-    let ports = [port::free(), port::free()];
+    let ports = [port::free(), port::free(), port::free()];
     let inspector = port::free();
-    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let origin = FakeOrigin::start(|_| Conduct::Seen(Status::Accepted));
     let edge = Edge::builder().origins(&[&origin.url]).inspected(inspector);
     let edge = beside(edge, ports).start().await?;
     let account = edge.account().await;
@@ -132,7 +145,8 @@ pub async fn profile() -> Result<()> {
     let workerd = edge.process.member("workerd").context("no workerd")?;
     let javascript = format!("http://127.0.0.1:{}", ports[0]);
     wait_for_kv(&check(&account, &javascript)?).await?;
-    for (url, service) in [(&edge.direct, "core:user:rcpt"), (&javascript, "core:user:javascript")]
+    for (url, service) in
+        [(&edge.direct, "core:user:rcpt"), (&javascript, "core:user:javascript-0")]
     {
         let mut subject = Subject::new(check(&account, url)?, workerd)?;
         subject.drive(PROFILED / 4, 8).await?;
@@ -153,9 +167,10 @@ pub async fn profile() -> Result<()> {
     Ok(())
 }
 
-/// With the JavaScript Worker and the empty one in the same runtime.
-fn beside(edge: edge::Builder, [javascript, empty]: [u16; 2]) -> edge::Builder {
-    edge.beside(script("javascript"), javascript).beside(script("empty"), empty)
+/// With the JavaScript Workers and the empty one in the same runtime.
+fn beside(edge: edge::Builder, [javascript, fair, empty]: [u16; 3]) -> edge::Builder {
+    let edge = edge.beside(script("javascript"), javascript, &[]);
+    edge.beside(script("javascript"), fair, &[("FAIR", "1")]).beside(script("empty"), empty, &[])
 }
 
 fn script(name: &str) -> PathBuf {

@@ -1,4 +1,5 @@
 //! What `make bench` runs; `bench comparison` is the part beside the JavaScript Worker alone, and
+//! `bench databases` is rows, dollars and what more databases give;
 //! `bench profile` tells where a cached check's CPU time goes in either; `bench tarpits` is P3 of docs/trust.md alone.
 
 #[tokio::main]
@@ -9,8 +10,11 @@ async fn main() -> anyhow::Result<()> {
             println!("ratio {:.2}", rcpt_devtools::bench::tarpits().await?.value);
             Ok(())
         }
+        Some("databases") => rcpt_devtools::bench::databases().await,
         Some("profile") => rcpt_devtools::bench::profile().await,
         None => rcpt_devtools::bench::run().await,
-        Some(other) => anyhow::bail!("no part is called {other:?}: comparison, profile or tarpits"),
+        Some(other) => {
+            anyhow::bail!("no part is called {other:?}: comparison, databases, profile or tarpits")
+        }
     }
 }

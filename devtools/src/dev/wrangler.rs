@@ -10,18 +10,29 @@ use super::{Settings, say};
 
 /// `wrangler dev` looks for the network before it starts, and goes on without.
 const START: Duration = Duration::from_secs(120);
+const MIGRATE: Duration = Duration::from_secs(120);
 const D1: Duration = Duration::from_secs(60);
 const UNTHROTTLE: &str = "DELETE FROM throttles";
 
-/// Migrates the local D1, then serves the Worker.
+/// Migrates the local databases, then serves the Worker.
 pub(super) async fn start(settings: &Settings) -> Result<Process> {
     // Mails, and what else workerd keeps while it runs.
     let temporary = settings.folder.join("tmp");
     fs::create_dir_all(&temporary)?;
 
-    say("migrating the local D1");
-    d1(settings, &temporary, "migrations", &["migrations", "apply", "DB"]).await?;
-    // A developer who was throttled starts anew: it is their own machine.
+    say("migrating the local databases");
+    let mut migrate = node("tools/migrate", &temporary);
+    migrate.args(["--local", "--persist-to"]).arg(&settings.state);
+    let mut migrating = Process::spawn("migrations", &migrate, &settings.folder)?;
+    let status = migrating.wait_for_end(MIGRATE).await?;
+    let log = migrating.log();
+    ensure!(
+        !log.contains("accounts_of_before_cannot_be_carried_over"),
+        "{} has accounts of an older version, which cannot be carried over: remove that folder",
+        settings.state.display()
+    );
+    ensure!(status.success(), "{}", migrating.last_lines());
+    // A developer who was throttled starts anew: it is their own machine. All throttles are in the first database.
     d1(settings, &temporary, "throttles", &["execute", "DB", "--command", UNTHROTTLE]).await?;
 
     say("starting wrangler dev");
@@ -57,9 +68,14 @@ async fn d1(settings: &Settings, temporary: &Path, name: &str, words: &[&str]) -
 }
 
 fn wrangler(temporary: &Path) -> Command {
+    node("node_modules/wrangler/bin/wrangler.js", temporary)
+}
+
+/// A program of the repository that runs wrangler, or wrangler itself.
+fn node(program: &str, temporary: &Path) -> Command {
     let root = folder::repository();
     let mut command = Command::new("node");
-    command.arg(root.join("node_modules/wrangler/bin/wrangler.js")).current_dir(root);
+    command.arg(root.join(program)).current_dir(root);
     command.env("TMPDIR", temporary).env("NO_COLOR", "1").env("FORCE_COLOR", "0");
     // No questions, no statistics, no look for a newer version.
     command.env("CI", "1").env("WRANGLER_SEND_METRICS", "false");

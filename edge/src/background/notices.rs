@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     account::AccountId,
     app::App,
-    cf::{clock, deferred::Deferred, log},
+    cf::{clock, database::Database, deferred::Deferred, log},
     error::Error,
     mail::Deed,
     store,
@@ -15,25 +15,50 @@ use crate::{
 pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, deed: Deed) {
     let app = Arc::clone(app);
     deferred.after_response(async move {
-        let noted = store::notices::note(&app.database, account, &deed).await;
-        if let Err(error) = noted.and(send(&app, Some(account)).await) {
+        let sent = match app.databases.of(account) {
+            Ok(database) => tell(&app, database, account, &deed).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = sent {
             log::failure("notices", &error);
         }
     });
 }
 
-/// Mails what is due, of one account or of all. A mail that cannot be handed over stays due.
+/// Mails of one run, over all databases: the platform gives a scheduled event 30 s.
+pub const MOST_AT_ONCE: u64 = 50;
+
+/// Notes what was done, so that also a later mail can say when and from where, and mails what is due.
+async fn tell(
+    app: &App,
+    database: &Database,
+    account: AccountId,
+    deed: &Deed,
+) -> Result<u64, Error> {
+    store::notices::note(database, account, deed).await?;
+    send(app, database, Some(account), MOST_AT_ONCE).await
+}
+
+/// Mails what is due, of one account or of all of a database, so many at most. A mail that cannot be handed over
+/// stays due. Returns how many were tried.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the database fails.
-pub async fn send(app: &App, account: Option<AccountId>) -> Result<(), Error> {
-    for notice in store::notices::claim(&app.database, account, clock::now()).await? {
+pub async fn send(
+    app: &App,
+    database: &Database,
+    account: Option<AccountId>,
+    most: u64,
+) -> Result<u64, Error> {
+    let due = store::notices::claim(database, account, most, clock::now()).await?;
+    let tried = due.len() as u64;
+    for notice in due {
         let deed = notice.last_deed();
         let mail = notice.kind.mail(&app.config.portal_url, &notice.display_name, deed.as_ref());
         match app.mailer.send(mail.to(&notice.email)).await {
-            Ok(()) => store::notices::sent(&app.database, &notice, clock::now()).await?,
+            Ok(()) => store::notices::sent(database, &notice, clock::now()).await?,
             Err(error) => log::failure("notice", &error),
         }
     }
-    Ok(())
+    Ok(tried)
 }

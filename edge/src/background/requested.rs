@@ -2,7 +2,7 @@
 
 use crate::{
     app::App,
-    cf::{clock, log},
+    cf::{clock, database::Database, log},
     credentials::{
         mailed_token::{CONFIRMATION_TTL, MailedToken},
         random,
@@ -18,20 +18,20 @@ use crate::{
 /// Emails of one run; the others wait for the next.
 const MOST: u64 = 50;
 
-/// Emails a new link to each of the accounts. An email that cannot be handed over is logged, and the
+/// Emails a new link to each of a database's accounts for which one was asked. An email that cannot be handed over is logged, and the
 /// operator asks again.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the database fails.
-pub async fn send(app: &App) -> Result<(), Error> {
-    for account in registrations::take_requested(&app.database, MOST).await? {
-        let token = MailedToken::from_random(random::bytes()?);
+pub async fn send(app: &App, database: &Database) -> Result<(), Error> {
+    for account in registrations::take_requested(database, MOST).await? {
+        let token = MailedToken::new(account.id.database(), random::bytes()?);
         let stored = NewToken {
             purpose: Purpose::Confirm,
             hash: token.hash(),
             expires_at: clock::now().saturating_add(CONFIRMATION_TTL),
         };
-        registrations::renew_link(&app.database, &account.address_hash, &stored).await?;
+        registrations::renew_link(database, account.id, &stored).await?;
         let mail = mail::confirm(&account.email, &app.config.portal_url, &token);
         if let Err(error) = app.mailer.send(mail.to(&account.email)).await {
             log::failure("requested confirmation", &error);

@@ -28,6 +28,7 @@ thread_local! {
 pub struct Meter {
     d1: Gauge,
     d1_statements: AtomicU32,
+    d1_rows_written: AtomicU32,
     cache: Gauge,
     kv: Gauge,
     origin: Gauge,
@@ -54,6 +55,8 @@ pub enum Part {
 pub struct Expenses {
     pub d1_trips: u32,
     pub d1_statements: u32,
+    /// As D1 says and is paid: rows of indexes count.
+    pub d1_rows_written: u32,
     pub d1_ms: u32,
     pub cache_calls: u32,
     pub cache_ms: u32,
@@ -71,9 +74,11 @@ impl Meter {
         let (kv_calls, kv_ms) = of(&self.kv);
         let (origin_calls, origin_ms) = of(&self.origin);
         let d1_statements = self.d1_statements.load(Relaxed);
+        let d1_rows_written = self.d1_rows_written.load(Relaxed);
         Expenses {
             d1_trips,
             d1_statements,
+            d1_rows_written,
             d1_ms,
             cache_calls,
             cache_ms,
@@ -125,4 +130,11 @@ pub async fn timed<T>(part: Part, work: impl Future<Output = T>) -> T {
     let done = work.await;
     meter.add(part, clock::now_ms().saturating_sub(started));
     done
+}
+
+/// Puts rows that D1 has written on the meter of the request whose turn it is.
+pub fn count_rows_written(rows: impl FnOnce() -> u32) {
+    if let Some(meter) = current() {
+        meter.d1_rows_written.fetch_add(rows(), Relaxed);
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::{future::Future, pin::pin, time::Duration};
 
-use rcpt_shared::{Address, KeyRing, ProbeRequest, Tenant, Ticket, Verdict};
+use rcpt_shared::{
+    Address, CacheTimes, KeyRing, ProbeRequest, REMEMBER_HEADER, Tenant, Ticket, Verdict,
+};
 use worker::{
     AbortSignal, Fetch, Headers, Method, Request, RequestInit, send::IntoSendFuture as _, web_sys,
 };
@@ -33,13 +35,20 @@ const SHARE_OF_THE_NEXT: u64 = 8;
 pub struct Origins {
     urls: Vec<String>,
     tickets: KeyRing,
+    /// How long they may give a verdict again, as a header says it.
+    remember: String,
     health: OriginHealth,
 }
 
 impl Origins {
-    pub fn new(urls: &[String], tickets: &KeyRing) -> Self {
+    pub fn new(urls: &[String], tickets: &KeyRing, remember: CacheTimes) -> Self {
         let health = OriginHealth::default();
-        Self { urls: urls.to_vec(), tickets: tickets.clone(), health }
+        Self {
+            urls: urls.to_vec(),
+            tickets: tickets.clone(),
+            remember: remember.to_string(),
+            health,
+        }
     }
 
     /// Asks the origins in their order for this domain until one gives a verdict or the deadline
@@ -79,7 +88,7 @@ impl Origins {
             // At least a share of its own, however many come after it.
             let patience = left.saturating_sub(kept).max(left.min(share));
             let patience = u32::try_from(patience).unwrap_or(u32::MAX);
-            let asked = timed(Part::Origin, ask(origin, &ticket, &body, patience));
+            let asked = timed(Part::Origin, ask(origin, &ticket, &self.remember, &body, patience));
             match self.unless_hung(origin, asked).into_send().await {
                 Ok(verdict) => return Ok(verdict),
                 Err(failure) => failures.push(format!("origin {index}: {failure}")),
@@ -165,8 +174,14 @@ async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
 }
 
 /// One request to one origin. The error says what to log; the origin's own text stays out of it.
-async fn ask(origin: &str, ticket: &str, body: &str, timeout_ms: u32) -> Result<Verdict, String> {
-    let request = request(origin, ticket, body).map_err(|error| error.to_string())?;
+async fn ask(
+    origin: &str,
+    ticket: &str,
+    remember: &str,
+    body: &str,
+    timeout_ms: u32,
+) -> Result<Verdict, String> {
+    let request = request(origin, ticket, remember, body).map_err(|error| error.to_string())?;
     let mut response = Fetch::Request(request)
         .send_with_signal(&timeout(timeout_ms))
         .await
@@ -180,10 +195,11 @@ async fn ask(origin: &str, ticket: &str, body: &str, timeout_ms: u32) -> Result<
     }
 }
 
-fn request(origin: &str, ticket: &str, body: &str) -> worker::Result<Request> {
+fn request(origin: &str, ticket: &str, remember: &str, body: &str) -> worker::Result<Request> {
     let headers = Headers::new();
     headers.set("Authorization", &format!("Bearer {ticket}"))?;
     headers.set("Content-Type", "application/json")?;
+    headers.set(REMEMBER_HEADER, remember)?;
     let mut init = RequestInit::new();
     init.with_method(Method::Post).with_headers(headers).with_body(Some(body.into()));
     Request::new_with_init(&format!("{origin}/v1/probe"), &init)

@@ -1,4 +1,5 @@
-//! The token in a mailed link: 256 random bits for its owner, a SHA-256 for the database.
+//! The token in a mailed link: the number of the account's database and 248 random bits for its owner, a
+//! SHA-256 for the database.
 
 use std::fmt;
 
@@ -11,6 +12,9 @@ pub const CONFIRMATION_TTL: u64 = 24 * 60 * 60;
 /// Seconds a password reset link is valid.
 pub const RESET_TTL: u64 = 60 * 60;
 
+/// Random bytes of a token.
+pub const RANDOM_BYTES: usize = 31;
+
 /// The token as mailed. Never stored; hidden from `Debug`.
 pub struct MailedToken(String);
 
@@ -18,9 +22,17 @@ pub struct MailedToken(String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenHash(String);
 
+/// A token that came back: which database to ask, and for what.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PresentedToken {
+    pub database: u8,
+    pub hash: TokenHash,
+}
+
 impl MailedToken {
-    pub fn from_random(bytes: [u8; 32]) -> Self {
-        Self(URL_SAFE_NO_PAD.encode(bytes))
+    /// For an account in the database of this number.
+    pub fn new(database: u8, random: [u8; RANDOM_BYTES]) -> Self {
+        Self(URL_SAFE_NO_PAD.encode([&[database], random.as_slice()].concat()))
     }
 
     /// The confirmation link that carries it.
@@ -45,7 +57,7 @@ impl fmt::Debug for MailedToken {
 }
 
 impl TokenHash {
-    /// The hash of whatever was presented. A plain hash is enough: 256 random bits are not guessed.
+    /// The hash of whatever was presented. A plain hash is enough: 248 random bits are not guessed.
     #[inline(never)]
     pub fn of(presented: &str) -> Self {
         Self(hex::encode(Sha256::digest(presented)))
@@ -56,22 +68,45 @@ impl TokenHash {
     }
 }
 
+impl PresentedToken {
+    /// `None` for what is no token. Anybody can name any database in one: what it leads to is a look for a
+    /// hash that is not there.
+    #[inline(never)]
+    pub fn parse(presented: &str) -> Option<Self> {
+        let mut bytes = [0; RANDOM_BYTES + 1];
+        let length = URL_SAFE_NO_PAD.decode_slice(presented, &mut bytes).ok()?;
+        let [database, ..] = bytes;
+        (length == bytes.len()).then(|| Self { database, hash: TokenHash::of(presented) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{MailedToken, TokenHash};
+    use super::{MailedToken, PresentedToken, TokenHash};
 
     #[test]
     fn the_link_carries_the_token_and_the_hash_matches_what_comes_back() {
-        let token = MailedToken::from_random([0xfb; 32]);
+        let token = MailedToken::new(200, [0xfb; 31]);
         let link = token.confirmation_link("https://portal.example");
         let presented = link.strip_prefix("https://portal.example/verify?token=").unwrap();
         assert_eq!(presented.len(), 43);
         assert_eq!(TokenHash::of(presented), token.hash());
         assert_ne!(TokenHash::of(presented.split_at(42).0), token.hash());
+        let parsed = PresentedToken::parse(presented).unwrap();
+        assert_eq!(parsed, PresentedToken { database: 200, hash: token.hash() });
+    }
+
+    #[test]
+    fn what_is_no_token_does_not_parse() {
+        let long = "A".repeat(44);
+        for junk in ["", "x", "ä", "no token at all", &long, long.split_at(42).0] {
+            assert_eq!(PresentedToken::parse(junk), None, "{junk}");
+        }
+        assert_eq!(PresentedToken::parse(long.split_at(43).0).map(|token| token.database), Some(0));
     }
 
     #[test]
     fn hides_itself_from_debug() {
-        assert_eq!(format!("{:?}", MailedToken::from_random([1; 32])), "MailedToken(…)");
+        assert_eq!(format!("{:?}", MailedToken::new(0, [1; 31])), "MailedToken(…)");
     }
 }

@@ -55,7 +55,8 @@ impl ClientNetwork {
         let keys = [(self.0.clone(), throttle.network), (key.clone(), throttle.account)];
         let attempt = random::identifier()?;
         let admission =
-            store::throttle::admit(&app.database, &keys, &attempt, clock::now()).await?;
+            store::throttle::admit(app.databases.directory(), &keys, &attempt, clock::now())
+                .await?;
         admission.or_throttled()?;
         Ok(Attempt { network: self.0.clone(), key })
     }
@@ -75,6 +76,6 @@ impl Attempt {
     /// [`Error::unavailable`] when the database fails.
     pub async fn succeeded(&self, app: &App) -> Result<(), Error> {
         let network = (&self.network, app.config.throttle.network);
-        store::throttle::succeeded(&app.database, &[&self.key], &[network]).await
+        store::throttle::succeeded(app.databases.directory(), &[&self.key], &[network]).await
     }
 }

@@ -28,7 +28,7 @@ impl FromRequestParts<Arc<App>> for Member {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let session = Session::from_request_parts(parts, app).await?;
-        let account = accounts::by_session(&app.database, session).await?;
+        let account = accounts::by_session(app.databases.of(session.account)?, session).await?;
         Ok(Self { session, account: account.ok_or_else(Error::invalid_session)? })
     }
 }

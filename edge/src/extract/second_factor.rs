@@ -47,24 +47,34 @@ impl<'a> Challenge<'a> {
         let keys = [(self.key.clone(), app.config.throttle.account)];
         let now = clock::now();
         let attempt = random::identifier()?;
-        store::throttle::admit(&app.database, &keys, &attempt, now).await?.or_throttled()?;
+        let directory = app.databases.directory();
+        store::throttle::admit(directory, &keys, &attempt, now).await?.or_throttled()?;
         let accepted = match RecoveryCode::parse(code) {
             Some(recovery_code) => self.use_recovery_code(app, context, &recovery_code).await?,
             None => self.use_totp(app, sealed, code, now).await?,
         };
         if !accepted {
-            store::two_factor::count_wrong_code(&app.database, self.account.id).await?;
+            store::two_factor::count_wrong_code(
+                app.databases.of(self.account.id)?,
+                self.account.id,
+            )
+            .await?;
             context.notify(app, self.account.id);
             return Err(Error::totp_invalid(self.status));
         }
-        store::throttle::succeeded(&app.database, &[&self.key], &[]).await
+        store::throttle::succeeded(directory, &[&self.key], &[]).await
     }
 
     async fn use_totp(&self, app: &App, sealed: &str, code: &str, now: u64) -> Result<bool, Error> {
         let secret = TotpSecret::open(&app.config.totp_secrets, self.account.id, sealed)
             .map_err(|_| Error::internal("a TOTP secret does not open"))?;
         let Some(step) = secret.step_of(code, now) else { return Ok(false) };
-        let accepted = store::two_factor::accept_step(&app.database, self.account.id, step).await?;
+        let accepted = store::two_factor::accept_step(
+            app.databases.of(self.account.id)?,
+            self.account.id,
+            step,
+        )
+        .await?;
         if accepted && TotpSecret::is_outdated(&app.config.totp_secrets, sealed) {
             self.seal_anew(app, &secret, sealed).await?;
         }
@@ -75,7 +85,13 @@ impl<'a> Challenge<'a> {
         let fresh = secret
             .seal(&app.config.totp_secrets, self.account.id, random::bytes()?)
             .map_err(|_| Error::internal("a TOTP secret cannot be sealed"))?;
-        store::two_factor::reseal(&app.database, self.account.id, sealed, &fresh).await
+        store::two_factor::reseal(
+            app.databases.of(self.account.id)?,
+            self.account.id,
+            sealed,
+            &fresh,
+        )
+        .await
     }
 
     async fn use_recovery_code(
@@ -85,7 +101,8 @@ impl<'a> Challenge<'a> {
         code: &RecoveryCode,
     ) -> Result<bool, Error> {
         let id = self.account.id;
-        let used = store::two_factor::use_recovery_code(&app.database, id, &code.hash(id)).await?;
+        let used =
+            store::two_factor::use_recovery_code(app.databases.of(id)?, id, &code.hash(id)).await?;
         if used {
             context.notify(app, id);
         }

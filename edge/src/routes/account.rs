@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use crate::{
     app::App,
+    background::deletions,
     cf::{clock, log},
     error::{Error, PlainError},
     extract::{
@@ -90,12 +91,15 @@ pub async fn delete(
 ) -> Result<StatusCode, Error> {
     member.check_password(&app, &client, &body.password).await?;
     member.challenge().meet(&app, &context, body.totp_code.as_ref()).await?;
-    if accounts::delete(&app.database, member.session, clock::now()).await? {
-        tell(&app, &context, member);
-        Ok(StatusCode::NO_CONTENT)
-    } else {
-        Err(Error::invalid_session())
+    let database = app.databases.of(member.account.id)?;
+    let deleted = accounts::delete(database, member.session, clock::now()).await?;
+    let deleted = deleted.ok_or_else(Error::invalid_session)?;
+    tell(&app, &context, member);
+    // The account is gone. What fails from here on is made up for by the scheduled run.
+    if let Err(error) = deletions::tell(&app.databases, database, &[deleted]).await {
+        log::failure("the directory of a deletion", &error);
     }
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Emails the owner that the account is gone. Once: its address is kept nowhere to try again.

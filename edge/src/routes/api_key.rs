@@ -56,7 +56,8 @@ pub async fn rotate(
         return Err(Error::key_deactivated());
     }
     member.challenge().meet(&app, &context, body.totp_code.as_ref()).await?;
-    let version = accounts::rotate_key(&app.database, member.session).await?;
+    let version =
+        accounts::rotate_key(app.databases.of(member.account.id)?, member.session).await?;
     let version = version.ok_or_else(Error::invalid_session)?;
     context.notify(&app, member.account.id);
     let key = KeyIdentity { account: member.account.id, version };

@@ -8,6 +8,7 @@ use axum::{
     http::{StatusCode, header},
     response::IntoResponse,
 };
+use futures_util::future::join_all;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -30,6 +31,7 @@ pub struct Health {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Readiness {
     pub status: Condition,
+    // Up while all databases are.
     pub database: Condition,
     /// Up while at least one origin is.
     pub origins: Condition,
@@ -67,13 +69,14 @@ pub async fn live() -> Json<Health> {
         (status = 503, description = "Something is down", body = Readiness),
     ),
 )]
-// The Worker can do its job: the database and at least one origin answer.
+// The Worker can do its job: every database and at least one origin answer.
 pub async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Readiness>) {
     let known = app.readiness.get(clock::now_ms(), READINESS_MS);
     let (database, origins) = match known {
         Some(known) => known,
         None => {
-            let database = housekeeping::ping(&app.database).await.is_ok();
+            let pings = app.databases.in_turn(0).map(|(_, database)| housekeeping::ping(database));
+            let database = join_all(pings).await.iter().all(Result::is_ok);
             let origins = app.origins.is_any_alive(ORIGIN_TIMEOUT_MS).await;
             app.readiness.set(clock::now_ms(), (database, origins));
             (database, origins)

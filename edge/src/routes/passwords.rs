@@ -12,11 +12,12 @@ use super::{
     sessions::{SessionCredentials, new_session},
 };
 use crate::{
+    account::AccountId,
     app::App,
     cf::{clock, log},
     credentials::{
         address_hash::AccountHash,
-        mailed_token::{MailedToken, RESET_TTL, TokenHash},
+        mailed_token::{MailedToken, PresentedToken, RESET_TTL},
         password, random,
     },
     error::{Error, PlainError},
@@ -26,7 +27,7 @@ use crate::{
     },
     mail,
     store::{
-        accounts,
+        accounts, addresses,
         mailed_tokens::{self, NewToken, Purpose},
         passwords,
         throttle::{self, Admission},
@@ -70,7 +71,8 @@ pub async fn forgot(
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
     let keys = [(Key::reset_mail(address_hash.as_str()), app.config.throttle.reset_mail)];
     let now = clock::now();
-    let admission = throttle::admit(&app.database, &keys, &random::identifier()?, now).await?;
+    let admission =
+        throttle::admit(app.databases.directory(), &keys, &random::identifier()?, now).await?;
     if admission == Admission::Admitted {
         mail_reset_link(&app, address.as_given(), &address_hash, now).await?;
     }
@@ -85,13 +87,20 @@ async fn mail_reset_link(
     address_hash: &AccountHash,
     now: u64,
 ) -> Result<(), Error> {
-    let token = MailedToken::from_random(random::bytes()?);
+    let directory = app.databases.directory();
+    let named = addresses::find(directory, address_hash).await?;
+    let database = match named {
+        Some(account) => app.databases.of(account)?,
+        None => app.databases.pretended(address_hash),
+    };
+    let number = named.map(AccountId::database).unwrap_or_default();
+    let token = MailedToken::new(number, random::bytes()?);
     let stored = NewToken {
         purpose: Purpose::Reset,
         hash: token.hash(),
         expires_at: now.saturating_add(RESET_TTL),
     };
-    let previous = mailed_tokens::store_reset(&app.database, address_hash, &stored).await?;
+    let previous = mailed_tokens::store_reset(database, address_hash, named, &stored).await?;
     let portal_url = &app.config.portal_url;
     let throttle = &app.config.throttle;
     let (to, mail, budget) = match &previous {
@@ -107,7 +116,7 @@ async fn mail_reset_link(
         ),
     };
     let attempt = random::identifier()?;
-    let admission = throttle::admit(&app.database, &[budget], &attempt, now).await?;
+    let admission = throttle::admit(directory, &[budget], &attempt, now).await?;
     // Answered all the same: which budget is used up would tell whether there is an account.
     let sent = match admission {
         Admission::Admitted => app.mailer.send(mail.to(to)).await,
@@ -119,7 +128,7 @@ async fn mail_reset_link(
     if sent.is_err()
         && let Some(previous) = &previous
     {
-        mailed_tokens::take_back(&app.database, &stored.hash, previous).await?;
+        mailed_tokens::take_back(database, &stored.hash, previous).await?;
     }
     sent
 }
@@ -159,21 +168,24 @@ pub async fn reset(
     device: Device,
     JsonBody(body): JsonBody<Reset>,
 ) -> Result<Json<SessionCredentials>, Error> {
-    let token = TokenHash::of(body.token.expose_secret());
-    let account = accounts::by_reset_token(&app.database, &token, clock::now()).await?;
+    let token = PresentedToken::parse(body.token.expose_secret());
+    let token = token.ok_or_else(Error::invalid_reset_token)?;
+    let database = app.databases.numbered(token.database);
+    let (database, token) = (database.ok_or_else(Error::invalid_reset_token)?, token.hash);
+    let account = accounts::by_reset_token(database, &token, clock::now()).await?;
     let account = account.ok_or_else(Error::invalid_reset_token)?;
     check_new_password(&body.password, &account.email)?;
     let challenge = Challenge::new(&account, Key::reset(token.as_str()), StatusCode::UNAUTHORIZED);
     challenge.meet(&app, &context, body.totp_code.as_ref()).await?;
     let hash = password::hash(&body.password, random::bytes()?)?;
     let session = new_session(&app, account.id, device)?;
-    if !passwords::reset(&app.database, &token, &hash, &session, clock::now()).await? {
+    if !passwords::reset(database, &token, &hash, &session, clock::now()).await? {
         return Err(Error::invalid_reset_token());
     }
     context.notify(&app, account.id);
     let waits = [Key::sign_in(&account.address_hash), Key::code(account.id)];
     let [sign_in, code] = &waits;
-    throttle::succeeded(&app.database, &[sign_in, code], &[]).await?;
+    throttle::succeeded(app.databases.directory(), &[sign_in, code], &[]).await?;
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
@@ -215,7 +227,8 @@ pub async fn change(
     let Member { session, account } = member;
     let new = new_session(&app, account.id, device)?;
     let current = &account.password_hash;
-    if !passwords::change(&app.database, session, current, &hash, &new).await? {
+    let database = app.databases.of(account.id)?;
+    if !passwords::change(database, session, current, &hash, &new).await? {
         return Err(Error::invalid_session());
     }
     context.notify(&app, account.id);

@@ -42,7 +42,8 @@ pub async fn update(
     if !is_display_name(&body.display_name) {
         return Err(Error::invalid_display_name());
     }
-    let profile = accounts::rename(&app.database, session, &body.display_name).await?;
+    let profile =
+        accounts::rename(app.databases.of(session.account)?, session, &body.display_name).await?;
     profile.map(Json).ok_or_else(Error::invalid_session)
 }
 

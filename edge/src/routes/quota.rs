@@ -30,7 +30,7 @@ pub async fn report(
 ) -> Result<Json<QuotaReport>, Error> {
     shield(&app, caller.account).await?;
     let now = clock::now();
-    let usage = ledger::usage(&app.database, caller, now).await?;
+    let usage = ledger::usage(app.databases.of(caller.account)?, caller, now).await?;
     let usage = usage.ok_or_else(|| caller.proof.refused())?;
     Ok(Json(QuotaReport::new(usage, Day::of(now))))
 }

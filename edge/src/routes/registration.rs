@@ -10,20 +10,22 @@ use utoipa::ToSchema;
 
 use super::sessions::{SessionCredentials, new_session};
 use crate::{
-    account::{AccountAddress, AccountId},
+    account::AccountAddress,
     app::App,
     cf::{clock, mail_domain::MailDomain},
     credentials::{
         address_hash::AccountHash,
-        mailed_token::{CONFIRMATION_TTL, MailedToken, TokenHash},
+        mailed_token::{CONFIRMATION_TTL, PresentedToken},
         password, random,
     },
     error::{Error, PlainError},
-    extract::{client_network::ClientNetwork, device::Device, json_body::JsonBody},
+    extract::{
+        client_network::ClientNetwork, continent::Continent, device::Device, json_body::JsonBody,
+    },
     mail, store,
     store::{
-        mailed_tokens::{NewToken, Purpose},
-        registrations::{self, Registered, Registration},
+        addresses,
+        registrations::{self, Change, Registration},
         throttle::Admission,
     },
     throttle::Key,
@@ -64,6 +66,7 @@ pub struct RegistrationResult {
 pub async fn register(
     State(app): State<Arc<App>>,
     client: ClientNetwork,
+    continent: Continent,
     JsonBody(body): JsonBody<Credentials>,
 ) -> Result<(StatusCode, Json<RegistrationResult>), Error> {
     let address = account_address(&body.email)?;
@@ -72,7 +75,16 @@ pub async fn register(
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
     let password_hash = password::hash(&body.password, random::bytes()?)?;
     if may_mail(&app, &client, address_hash.as_str()).await? {
-        store_and_mail(&app, &address, address_hash, password_hash).await?;
+        let id = continent.new_account(&app, &address_hash)?;
+        let registration = Registration {
+            id,
+            address_hash,
+            email: address.as_given().to_owned(),
+            password_hash,
+            random: random::bytes()?,
+            expires_at: clock::now().saturating_add(CONFIRMATION_TTL),
+        };
+        store_and_mail(&app, registration).await?;
     }
     let result = RegistrationResult {
         email: address.as_given().to_owned(),
@@ -92,7 +104,9 @@ async fn may_mail(app: &App, client: &ClientNetwork, address_hash: &str) -> Resu
         (Key::all_registration_mails(), throttle.all_registration_mails),
     ];
     let now = clock::now();
-    match store::throttle::admit(&app.database, &keys, &random::identifier()?, now).await? {
+    match store::throttle::admit(app.databases.directory(), &keys, &random::identifier()?, now)
+        .await?
+    {
         Admission::Admitted => Ok(true),
         Admission::Wait { index: 0, seconds } => Err(Error::throttled(seconds)),
         Admission::Wait { index: 1, .. } => Ok(false),
@@ -102,37 +116,18 @@ async fn may_mail(app: &App, client: &ClientNetwork, address_hash: &str) -> Resu
     }
 }
 
-async fn store_and_mail(
-    app: &App,
-    address: &AccountAddress,
-    address_hash: AccountHash,
-    password_hash: String,
-) -> Result<(), Error> {
-    let now = clock::now();
-    let token = MailedToken::from_random(random::bytes()?);
-    let registration = Registration {
-        id: AccountId::from_u64(u64::from_be_bytes(random::bytes()?)),
-        address_hash,
-        email: address.as_given().to_owned(),
-        password_hash,
-        token: NewToken {
-            purpose: Purpose::Confirm,
-            hash: token.hash(),
-            expires_at: now.saturating_add(CONFIRMATION_TTL),
-        },
-    };
-    let registered = registrations::register(&app.database, &registration, now).await?;
+async fn store_and_mail(app: &App, registration: Registration) -> Result<(), Error> {
+    let registered = registrations::register(&app.databases, &registration, clock::now()).await?;
     let portal_url = &app.config.portal_url;
-    let typed = address.as_given();
-    let (recipient, mail) = match &registered {
-        Registered::Taken { email } => {
-            (email.as_str(), mail::already_registered(email, portal_url))
-        }
-        Registered::Again(_) => (typed, mail::confirm_again(typed, portal_url, &token)),
-        Registered::New => (typed, mail::confirm(typed, portal_url, &token)),
+    let typed = registration.email.as_str();
+    let token = registration.token(registered.account);
+    let (recipient, mail) = match &registered.change {
+        Change::Taken { email } => (email.as_str(), mail::already_registered(email, portal_url)),
+        Change::Again(_) => (typed, mail::confirm_again(typed, portal_url, &token)),
+        Change::New => (typed, mail::confirm(typed, portal_url, &token)),
     };
     if let Err(error) = app.mailer.send(mail.to(recipient)).await {
-        registrations::unregister(&app.database, &registration, registered).await?;
+        registrations::unregister(&app.databases, &registration, registered).await?;
         return Err(error);
     }
     Ok(())
@@ -193,31 +188,39 @@ pub async fn verify_email(
     device: Device,
     JsonBody(body): JsonBody<Confirmation>,
 ) -> Result<Json<SessionCredentials>, Error> {
-    let token = TokenHash::of(body.token.expose_secret());
+    let token = PresentedToken::parse(body.token.expose_secret());
+    let token = token.ok_or_else(Error::invalid_confirmation_token)?;
+    let database = app.databases.numbered(token.database);
+    let database = database.ok_or_else(Error::invalid_confirmation_token)?;
+    let waiting = registrations::waiting(database, &token.hash, clock::now()).await?;
+    let waiting = waiting.ok_or_else(Error::invalid_confirmation_token)?;
     let password_hash = match &body.password {
-        Some(password) => Some(new_password(&app, &token, password).await?),
+        Some(password) => {
+            check_new_password(password, &waiting.email)?;
+            Some(password::hash(password, random::bytes()?)?)
+        }
         None => None,
     };
+    let address_hash =
+        AccountHash::of(&app.config.address_secrets, &stored_address(&waiting.email)?);
+    let directory = app.databases.directory();
+    if !addresses::confirm(directory, &address_hash, waiting.id, clock::now()).await? {
+        return Err(Error::invalid_confirmation_token());
+    }
     let hash = password_hash.as_deref();
-    let confirmed = registrations::confirm(&app.database, &token, hash, clock::now()).await?;
+    let confirmed = registrations::confirm(database, &token.hash, hash, clock::now()).await?;
     let account = confirmed.ok_or_else(Error::invalid_confirmation_token)?;
     let session = new_session(&app, account.id, device)?;
     // An account that was closed or changed in the same moment has no session.
-    if !store::sessions::start(&app.database, &session, &account.password_hash).await? {
+    if !store::sessions::start(database, &session, &account.password_hash).await? {
         return Err(Error::invalid_confirmation_token());
     }
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
-async fn new_password(
-    app: &App,
-    token: &TokenHash,
-    password: &SecretString,
-) -> Result<String, Error> {
-    let email = registrations::address_of(&app.database, token, clock::now()).await?;
-    let email = email.ok_or_else(Error::invalid_confirmation_token)?;
-    check_new_password(password, &email)?;
-    password::hash(password, random::bytes()?)
+fn stored_address(email: &str) -> Result<AccountAddress, Error> {
+    AccountAddress::parse(email)
+        .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))
 }
 
 /// Checks a password for the account of a stored address.
@@ -226,7 +229,5 @@ async fn new_password(
 /// [`Error::invalid_password`] with the rule that it breaks.
 #[inline(never)]
 pub fn check_new_password(password: &SecretString, email: &str) -> Result<(), Error> {
-    let address = AccountAddress::parse(email)
-        .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
-    password::check_rules(password, &address).map_err(Error::invalid_password)
+    password::check_rules(password, &stored_address(email)?).map_err(Error::invalid_password)
 }

@@ -55,7 +55,7 @@ pub struct SignedIn {
     security(("Session" = [])),
 )]
 pub async fn list(State(app): State<Arc<App>>, session: Session) -> Result<Json<Sessions>, Error> {
-    let listed = sessions::list(&app.database, session, clock::now()).await?;
+    let listed = sessions::list(app.databases.of(session.account)?, session, clock::now()).await?;
     // The session that asks is one of them.
     if listed.is_empty() {
         return Err(Error::invalid_session());
@@ -102,7 +102,7 @@ pub async fn end(
 ) -> Result<StatusCode, Error> {
     // What is no name is looked up as that of no session: the caller comes first.
     let id = SessionId::parse(&id).unwrap_or(SessionId::from_random([0; 16]));
-    match sessions::end_one(&app.database, session, id).await? {
+    match sessions::end_one(app.databases.of(session.account)?, session, id).await? {
         Ended::Ended => Ok(StatusCode::NO_CONTENT),
         Ended::NoSuchSession => Err(Error::no_such_session()),
         Ended::Unauthorised => Err(Error::invalid_session()),

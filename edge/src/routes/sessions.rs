@@ -25,7 +25,7 @@ use crate::{
     store::{
         self,
         accounts::{self, Account},
-        passwords,
+        addresses, passwords,
         sessions::NewSession,
     },
     throttle::Key,
@@ -115,7 +115,12 @@ pub async fn login(
         Err(_) => AccountHash::of_no_address(&body.email),
     };
     let attempt = client.attempt(&app, Key::sign_in(address_hash.as_str())).await?;
-    let account = accounts::by_address(&app.database, &address_hash).await?;
+    let named = addresses::find(app.databases.directory(), &address_hash).await?;
+    let database = match named {
+        Some(account) => app.databases.of(account)?,
+        None => app.databases.pretended(&address_hash),
+    };
+    let account = accounts::of_address(database, &address_hash, named).await?;
     let is_right = match &account {
         Some(account) => password::verify(&body.password, &account.password_hash)?,
         None => password::verify_nothing(&body.password)?,
@@ -131,7 +136,7 @@ pub async fn login(
     let challenge = Challenge::new(&account, Key::code(account.id), StatusCode::UNAUTHORIZED);
     challenge.meet(&app, &context, body.totp_code.as_ref()).await?;
     let session = new_session(&app, account.id, device)?;
-    if !store::sessions::start(&app.database, &session, &account.password_hash).await? {
+    if !store::sessions::start(database, &session, &account.password_hash).await? {
         return Err(Error::invalid_credentials());
     }
     renew_hash(&app, &account, &body.password).await?;
@@ -143,7 +148,8 @@ async fn renew_hash(app: &App, account: &Account, password: &SecretString) -> Re
         return Ok(());
     }
     let fresh = password::hash(password, random::bytes()?)?;
-    passwords::rehash(&app.database, account.id, &account.password_hash, &fresh).await
+    let database = app.databases.of(account.id)?;
+    passwords::rehash(database, account.id, &account.password_hash, &fresh).await
 }
 
 /// Sign out
@@ -159,7 +165,7 @@ async fn renew_hash(app: &App, account: &Account, password: &SecretString) -> Re
     security(("Session" = [])),
 )]
 pub async fn sign_out(State(app): State<Arc<App>>, session: Session) -> Result<StatusCode, Error> {
-    ended(store::sessions::end(&app.database, session).await?)
+    ended(store::sessions::end(app.databases.of(session.account)?, session).await?)
 }
 
 /// Sign out everywhere
@@ -176,7 +182,7 @@ pub async fn sign_out_everywhere(
     State(app): State<Arc<App>>,
     session: Session,
 ) -> Result<StatusCode, Error> {
-    ended(store::sessions::end_all(&app.database, session).await?)
+    ended(store::sessions::end_all(app.databases.of(session.account)?, session).await?)
 }
 
 fn ended(ended: bool) -> Result<StatusCode, Error> {

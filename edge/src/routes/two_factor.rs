@@ -74,7 +74,7 @@ pub async fn set_up(
         secret: secret.to_base32(),
         otpauth_url: secret.otpauth_url(&member.account.email).map_err(unsealable)?,
     };
-    if two_factor::pend(&app.database, member.session, &sealed).await? {
+    if two_factor::pend(app.databases.of(member.account.id)?, member.session, &sealed).await? {
         Ok(Json(answer))
     } else {
         Err(Error::invalid_session())
@@ -122,18 +122,19 @@ pub async fn enable(
     let key = Key::code(account.id);
     let now = clock::now();
     let keys = [(key.clone(), app.config.throttle.account)];
-    throttle::admit(&app.database, &keys, &random::identifier()?, now).await?.or_throttled()?;
+    let directory = app.databases.directory();
+    throttle::admit(directory, &keys, &random::identifier()?, now).await?.or_throttled()?;
     let secret =
         TotpSecret::open(&app.config.totp_secrets, account.id, pending).map_err(unsealable)?;
     let step = secret.step_of(body.totp_code.expose_secret(), now);
     let step = step.ok_or_else(|| Error::totp_invalid(StatusCode::FORBIDDEN))?;
     let codes = RecoveryCode::set_from_random(random::bytes()?);
     let hashes = hashes(account.id, &codes);
-    if !two_factor::enable(&app.database, session, pending, step, &hashes).await? {
+    if !two_factor::enable(app.databases.of(account.id)?, session, pending, step, &hashes).await? {
         return Err(Error::totp_not_set_up());
     }
     context.notify(&app, account.id);
-    throttle::succeeded(&app.database, &[&key], &[]).await?;
+    throttle::succeeded(directory, &[&key], &[]).await?;
     Ok(shown(&codes))
 }
 
@@ -169,7 +170,7 @@ pub async fn disable(
     JsonBody(body): JsonBody<PasswordAndCode>,
 ) -> Result<StatusCode, Error> {
     check_both(&app, &context, &member, &client, &body).await?;
-    if two_factor::disable(&app.database, member.session).await? {
+    if two_factor::disable(app.databases.of(member.account.id)?, member.session).await? {
         context.notify(&app, member.account.id);
         Ok(StatusCode::NO_CONTENT)
     } else {
@@ -202,7 +203,13 @@ pub async fn recovery_codes(
     check_both(&app, &context, &member, &client, &body).await?;
     let codes = RecoveryCode::set_from_random(random::bytes()?);
     let hashes = hashes(member.account.id, &codes);
-    if two_factor::replace_recovery_codes(&app.database, member.session, &hashes).await? {
+    if two_factor::replace_recovery_codes(
+        app.databases.of(member.account.id)?,
+        member.session,
+        &hashes,
+    )
+    .await?
+    {
         context.notify(&app, member.account.id);
         Ok(shown(&codes))
     } else {

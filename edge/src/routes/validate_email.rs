@@ -211,17 +211,18 @@ impl Check {
         let verdict = match app.in_flight.join(&joined, ask).await {
             Ok(verdict) => verdict,
             Err(error) => {
-                ledger::release(&app.database, lease).await?;
+                ledger::release(app.databases.of(lease.account())?, lease).await?;
                 return Err(error);
             }
         };
-        let status = verdict.status;
+        let (status, seen_before) = (verdict.status, verdict.seen_before);
+        let verdict = Verdict { seen_before: None, ..verdict };
         settle(app, lease, status).await?;
         let verdict = self.details.then_some(verdict);
         let domain = self.address.domain();
         let kept = |expires_at| CachedVerdict::new(status, expires_at, verdict.as_ref(), domain);
-        remember(app, &context.deferred, self.key.clone(), status, kept).await;
-        Ok(self.result(status, verdict, false))
+        remember(app, &context.deferred, self.key.clone(), status, seen_before, kept).await;
+        Ok(self.result(status, verdict, seen_before.is_some()))
     }
 
     fn result(&self, status: Status, verdict: Option<Verdict>, cached: bool) -> ValidationResult {
@@ -237,14 +238,16 @@ impl Check {
 async fn charge(app: &App, caller: Caller) -> Result<(), Error> {
     let now = clock::now();
     let name = random::identifier()?;
-    let charged = ledger::charge(&app.database, caller, &name, now).await?;
+    let charged = ledger::charge(app.databases.of(caller.account)?, caller, &name, now).await?;
     charged.map_err(|refusal| refused(app, refusal, caller, now))
 }
 
 async fn lease(app: &App, caller: Caller) -> Result<Lease, Error> {
     let now = clock::now();
     let id = random::identifier()?;
-    let lease = ledger::lease(&app.database, caller, id, now, app.config.lease_ttl).await?;
+    let lease =
+        ledger::lease(app.databases.of(caller.account)?, caller, id, now, app.config.lease_ttl)
+            .await?;
     lease.map_err(|refusal| refused(app, refusal, caller, now))
 }
 
@@ -279,26 +282,36 @@ fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
 /// Ends the lease before the answer leaves: an answer that was given is an answer that was charged.
 async fn settle(app: &App, lease: Lease, status: Status) -> Result<(), Error> {
     if !status.counts() {
-        return ledger::release(&app.database, lease).await;
+        return ledger::release(app.databases.of(lease.account())?, lease).await;
     }
-    if ledger::charge_lease(&app.database, lease, clock::now).await? {
+    if ledger::charge_lease(app.databases.of(lease.account())?, lease, clock::now).await? {
         Ok(())
     } else {
         Err(Error::upstream("the lease expired before the verdict came"))
     }
 }
 
+/// Keeps a verdict where it was asked for; and everywhere, which is paid for, when it was asked for before,
+/// perhaps from elsewhere. It ends when the first one does.
 async fn remember(
     app: &Arc<App>,
     deferred: &Deferred,
     key: String,
     status: Status,
+    seen_before: Option<u64>,
     kept: impl FnOnce(u64) -> CachedVerdict,
 ) {
     let now = clock::now();
-    let Some(ttl) = app.config.cache.of(status).filter(|ttl| *ttl > 0) else { return };
+    let ttl = app.config.cache.of(status).unwrap_or_default();
+    let ttl = ttl.saturating_sub(seen_before.unwrap_or_default());
+    if ttl == 0 {
+        return;
+    }
     let verdict = kept(now.saturating_add(ttl));
     app.verdicts.put_here(&key, &verdict, now).await;
+    if seen_before.is_none() {
+        return;
+    }
     let app = Arc::clone(app);
     deferred.after_response(async move { app.verdicts.put_everywhere(&key, &verdict, now).await });
 }

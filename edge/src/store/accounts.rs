@@ -3,14 +3,13 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::notices::notice;
+use super::{addresses::Deleted, notices::notice};
 use crate::{
     account::{AccountId, AccountState},
     cf::database::{Database, Statement},
     credentials::{address_hash::AccountHash, mailed_token::TokenHash, session::Session},
     error::Error,
     quota::Day,
-    throttle::Key,
 };
 
 /// A row of `accounts`, but for the ledger.
@@ -61,13 +60,19 @@ pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
     })
 }
 
-const BY_ADDRESS: &str = account_where!("address_hash = ?1");
+const BY_ID: &str = account_where!("id = ?1");
 
-/// The account registered under this address.
-pub async fn by_address(database: &Database, hash: &AccountHash) -> Result<Option<Account>, Error> {
+/// The account that the directory names for an address. Where it names none, the same is done for nothing.
+pub async fn of_address(
+    database: &Database,
+    hash: &AccountHash,
+    named: Option<AccountId>,
+) -> Result<Option<Account>, Error> {
+    let id = named.map(|id| id.to_string()).unwrap_or_default();
     let mut statements = Vec::from_iter(rekey(hash));
-    statements.push((BY_ADDRESS, vec![hash.as_str().into()]));
-    database.batch(&statements).await?.first(statements.len() - 1)
+    let index = statements.len();
+    statements.push((BY_ID, vec![(&id).into()]));
+    database.batch(&statements).await?.first(index)
 }
 
 const BY_SESSION: &str = account_where!(in_session!());
@@ -142,8 +147,8 @@ pub async fn rename(
 /// Keeps what the account has used, leases included, under the hash of its address. `?3` today, `?4` now.
 /// Runs before [`DELETE`] and under its condition.
 const TOMBSTONE: &str = concat!(
-    "INSERT INTO tombstones (address_hash, day, used, welcome_left, expires_at)
-     SELECT address_hash, ?3,
+    "INSERT INTO tombstones (address_hash, account_id, day, used, welcome_left, expires_at)
+     SELECT address_hash, id, ?3,
        CASE WHEN day < ?3 THEN 0 ELSE daily_charged END
          + (SELECT count(*) FROM leases WHERE account_id = ?1 AND source = 'daily' AND day = ?3
             AND expires_at > ?4),
@@ -153,35 +158,57 @@ const TOMBSTONE: &str = concat!(
      FROM accounts WHERE ",
     in_session!(),
     " ON CONFLICT (address_hash) DO UPDATE SET
-       day = excluded.day, used = excluded.used, welcome_left = excluded.welcome_left,
+       account_id = excluded.account_id, day = excluded.day, used = excluded.used, welcome_left = excluded.welcome_left,
        expires_at = excluded.expires_at"
-);
-
-/// What was attempted within the account, `?3` and `?4`; what was attempted on its address stays.
-const FORGET_ATTEMPTS: &str = concat!(
-    "DELETE FROM throttles WHERE key IN (?3, ?4) AND EXISTS (SELECT 1 FROM accounts WHERE ",
-    in_session!(),
-    ")"
 );
 
 // The rows of other tables go with it: ON DELETE CASCADE.
 const DELETE: &str = concat!("DELETE FROM accounts WHERE ", in_session!(), " RETURNING id");
 
-/// Removes the account and every row that belongs to it, but for its tombstone; `false` when the session
-/// is over.
-pub async fn delete(database: &Database, session: Session, now: u64) -> Result<bool, Error> {
-    let keys = [Key::code(session.account), Key::password(session.account)];
-    let [code, password] = &keys;
+macro_rules! deleted {
+    ($condition:literal) => {
+        concat!(
+            "SELECT address_hash, account_id, day, used, welcome_left, expires_at
+             FROM tombstones WHERE ",
+            $condition
+        )
+    };
+}
+
+const DELETED: &str = deleted!("account_id = ?1");
+
+/// Removes the account and every row that belongs to it, but for its tombstone. Returns what the directory
+/// is to forget, `None` when the session is over.
+pub async fn delete(
+    database: &Database,
+    session: Session,
+    now: u64,
+) -> Result<Option<Deleted>, Error> {
     let (id, session) = session.texts();
     let today = Day::of(now).number().into();
-    let attempts =
-        vec![(&id).into(), (&session).into(), code.as_str().into(), password.as_str().into()];
     let rows = database
         .batch(&[
-            (FORGET_ATTEMPTS, attempts),
             (TOMBSTONE, vec![(&id).into(), (&session).into(), today, now.into()]),
             (DELETE, vec![(&id).into(), (&session).into()]),
+            (DELETED, vec![(&id).into()]),
         ])
         .await?;
-    rows.any(2)
+    if rows.any(1)? { rows.first(2) } else { Ok(None) }
+}
+
+const UNTOLD: &str = deleted!("account_id IS NOT NULL LIMIT 500");
+
+/// Deleted accounts that the directory has not been told of.
+pub async fn untold(database: &Database) -> Result<Vec<Deleted>, Error> {
+    database.batch(&[(UNTOLD, Vec::new())]).await?.all(0)
+}
+
+const TOLD: &str = "UPDATE tombstones SET account_id = NULL
+    WHERE account_id IN (SELECT value ->> 'account_id' FROM json_each(?1))";
+
+/// The directory has forgotten these accounts: nothing names them any more.
+pub async fn told(database: &Database, deleted: &[Deleted]) -> Result<(), Error> {
+    let deleted = serde_json::to_string(deleted)
+        .map_err(|error| Error::internal(format!("deleted: {error}")))?;
+    database.run((TOLD, vec![(&deleted).into()])).await
 }

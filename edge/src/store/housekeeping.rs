@@ -9,6 +9,8 @@ const MINUTE: u64 = 60;
 const DAY: u64 = 24 * 60 * MINUTE;
 /// Unconfirmed accounts are kept for a week: their links died after a day.
 const UNCONFIRMED: u64 = 7 * DAY;
+/// A day longer than the accounts that they name.
+const CLAIMED: u64 = UNCONFIRMED + DAY;
 /// A notice is tried for about two weeks.
 const NOTICES: u64 = 30 * DAY;
 
@@ -23,8 +25,15 @@ macro_rules! most_rows {
 const ROUNDS: usize = 5;
 const MOST_ROWS: usize = 1_000;
 
+// All leases are read for it: those that live are few, and an index would cost a row with every check.
 const LEASES: &str = concat!(
-    "DELETE FROM leases WHERE id IN (SELECT id FROM leases WHERE expires_at <= ?1",
+    "DELETE FROM leases WHERE (account_id, id) IN (
+       SELECT account_id, id FROM leases WHERE expires_at <= ?1",
+    most_rows!()
+);
+const CLAIMS: &str = concat!(
+    "DELETE FROM addresses WHERE address_hash IN (
+       SELECT address_hash FROM addresses WHERE confirmed = 0 AND claimed_at <= ?1",
     most_rows!()
 );
 const TOKENS: &str = concat!(
@@ -57,7 +66,7 @@ const STALE_ACCOUNTS: &str = concat!(
     most_rows!()
 );
 
-/// Removes what has expired by `now` (unix seconds): small statements, each by itself, so that one that
+/// Removes what has expired by `now` (unix seconds) from one database: small statements, each by itself, so that one that
 /// fails does not keep the others from running. Returns the failures, each with its table.
 pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
     let mut failures = Vec::new();
@@ -69,6 +78,7 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("tombstones", TOMBSTONES, now),
         ("notices", STALE_NOTICES, now.saturating_sub(NOTICES)),
         ("accounts", STALE_ACCOUNTS, now.saturating_sub(UNCONFIRMED)),
+        ("addresses", CLAIMS, now.saturating_sub(CLAIMED)),
     ] {
         if let Err(error) = remove(database, (sql, vec![until.into()])).await {
             failures.push((table, error));

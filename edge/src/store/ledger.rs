@@ -6,6 +6,7 @@
 //! whatever the concurrency, the sum never exceeds what is allowed.
 
 use crate::{
+    account::AccountId,
     cf::database::{Database, Param},
     credentials::proof::{Caller, Proof},
     error::Error,
@@ -112,7 +113,7 @@ impl Texts {
     }
 }
 
-/// `?1` lease, `?2` now. Charges the day the lease was taken on: the current day's counter, a new
+/// `?1` account, `?2` lease, `?3` now. Charges the day the lease was taken on: the current day's counter, a new
 /// day's first charge, or the day before's. An expired lease charges nothing.
 const CHARGE_LEASE: &str = "
     UPDATE accounts SET
@@ -134,10 +135,10 @@ const CHARGE_LEASE: &str = "
       welcome_left = welcome_left - (l.source = 'welcome'),
       day = max(accounts.day, l.day)
     FROM leases l
-    WHERE l.id = ?1 AND l.expires_at > ?2 AND accounts.id = l.account_id
+    WHERE l.account_id = ?1 AND l.id = ?2 AND l.expires_at > ?3 AND accounts.id = l.account_id
     RETURNING accounts.id";
 
-const END_LEASE: &str = "DELETE FROM leases WHERE id = ?1";
+const END_LEASE: &str = "DELETE FROM leases WHERE account_id = ?1 AND id = ?2";
 
 /// Why a unit could not be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +178,7 @@ impl Why {
 /// A unit held while an origin is asked.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lease {
+    account: AccountId,
     id: String,
     /// Unix seconds.
     expires_at: u64,
@@ -188,6 +190,13 @@ pub struct Lease {
 #[derive(Deserialize)]
 struct Taken {
     paying: u8,
+}
+
+impl Lease {
+    /// Whose unit it holds.
+    pub const fn account(&self) -> AccountId {
+        self.account
+    }
 }
 
 /// Authorises and charges one cached answer, in one statement. Only a refusal costs a second one, to
@@ -231,7 +240,7 @@ pub async fn lease(
     let params = texts.params(caller, now);
     let lease = [params.clone(), vec![(&id).into(), expires_at.into()]].concat();
     if let Some(Taken { paying }) = database.first((LEASE, lease)).await? {
-        return Ok(Ok(Lease { id, expires_at, is_paying: paying != 0 }));
+        return Ok(Ok(Lease { account: caller.account, id, expires_at, is_paying: paying != 0 }));
     }
     refusal(database, params).await.map(Err)
 }
@@ -264,12 +273,10 @@ pub async fn charge_lease(
 }
 
 async fn try_charge_lease(database: &Database, lease: &Lease, now: u64) -> Result<bool, Error> {
-    let rows = database
-        .batch(&[
-            (CHARGE_LEASE, vec![(&lease.id).into(), now.into()]),
-            (END_LEASE, vec![(&lease.id).into()]),
-        ])
-        .await?;
+    let account = lease.account.to_string();
+    let lease: [Param<'_>; 2] = [(&account).into(), (&lease.id).into()];
+    let charge = [lease.as_slice(), &[now.into()]].concat();
+    let rows = database.batch(&[(CHARGE_LEASE, charge), (END_LEASE, lease.to_vec())]).await?;
     rows.any(0)
 }
 
@@ -278,7 +285,8 @@ async fn try_charge_lease(database: &Database, lease: &Lease, now: u64) -> Resul
 /// # Errors
 /// When the database fails; the lease then expires by itself.
 pub async fn release(database: &Database, lease: Lease) -> Result<(), Error> {
-    database.run((END_LEASE, vec![(&lease.id).into()])).await
+    let account = lease.account.to_string();
+    database.run((END_LEASE, vec![(&account).into(), (&lease.id).into()])).await
 }
 
 /// What `GET /me/quota` reports; `None` when the caller is not authorised.

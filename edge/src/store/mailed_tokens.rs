@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::accounts;
 use crate::{
+    account::AccountId,
     cf::database::{Database, Statement},
     credentials::{address_hash::AccountHash, mailed_token::TokenHash},
     error::Error,
@@ -56,23 +57,23 @@ pub struct PreviousLink {
 const PREVIOUS: &str = "
     SELECT a.email, t.hash, t.expires_at FROM accounts a
     LEFT JOIN mailed_tokens t ON t.account_id = a.id AND t.purpose = ?2
-    WHERE a.address_hash = ?1 AND a.state = ?3";
+    WHERE a.id = ?1 AND a.state = ?3";
 
 const STORE: &str = "
     INSERT INTO mailed_tokens (hash, account_id, purpose, expires_at)
-    SELECT ?1, id, ?3, ?5 FROM accounts WHERE address_hash = ?2 AND state = ?4
+    SELECT ?1, id, ?3, ?5 FROM accounts WHERE id = ?2 AND state = ?4
     ON CONFLICT (account_id, purpose) DO UPDATE
       SET hash = excluded.hash, expires_at = excluded.expires_at";
 
-/// Reads the [`PreviousLink`]; no row where the address has no account in the right state.
-pub(super) fn previous(purpose: Purpose, address_hash: &str) -> Statement<'_> {
-    (PREVIOUS, vec![address_hash.into(), purpose.as_str().into(), purpose.state().into()])
+/// Reads the [`PreviousLink`]; no row where there is no such account in the right state.
+pub(super) fn previous(purpose: Purpose, account: &str) -> Statement<'_> {
+    (PREVIOUS, vec![account.into(), purpose.as_str().into(), purpose.state().into()])
 }
 
-pub(super) fn store<'a>(token: &'a NewToken, address_hash: &'a str) -> Statement<'a> {
+pub(super) fn store<'a>(token: &'a NewToken, account: &'a str) -> Statement<'a> {
     let params = vec![
         token.hash.as_str().into(),
-        address_hash.into(),
+        account.into(),
         token.purpose.as_str().into(),
         token.purpose.state().into(),
         token.expires_at.into(),
@@ -97,16 +98,18 @@ pub(super) fn restore<'a>(token: &'a TokenHash, previous: &'a PreviousLink) -> S
     }
 }
 
-/// Stores the token of a reset link; `None` when the address has no confirmed account.
+/// Stores the token of a reset link for the account that the directory names for an address; `None` when it
+/// names none or one that is not active. The same is done either way.
 pub async fn store_reset(
     database: &Database,
     address_hash: &AccountHash,
+    named: Option<AccountId>,
     token: &NewToken,
 ) -> Result<Option<PreviousLink>, Error> {
+    let account = named.map(|id| id.to_string()).unwrap_or_default();
     let mut statements = Vec::from_iter(accounts::rekey(address_hash));
     let first = statements.len();
-    let hash = address_hash.as_str();
-    statements.extend([previous(token.purpose, hash), store(token, hash)]);
+    statements.extend([previous(token.purpose, &account), store(token, &account)]);
     database.batch(&statements).await?.first(first)
 }
 

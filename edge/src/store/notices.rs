@@ -23,8 +23,6 @@ const fn pause(kind: Notice) -> u64 {
 const FIRST_RETRY: u64 = 5 * 60;
 /// A mailbox that refuses for longer than the platform suppresses it: about two weeks.
 const MOST_ATTEMPTS: u64 = 13;
-/// Mails of one run: the platform gives a scheduled event 30 s.
-const MOST_AT_ONCE: u64 = 50;
 
 /// Adds a notice to the account that the condition selects, if it does. Runs in the batch of its deed,
 /// before the deed and under the deed's condition.
@@ -91,21 +89,17 @@ const CLAIM: &str = "
       (SELECT email FROM accounts WHERE id = account_id) AS email,
       (SELECT display_name FROM accounts WHERE id = account_id) AS display_name";
 
-/// Claims the notices that are due, of one account or of all. Each comes back by itself, later and
+/// Claims the notices that are due, of one account or of all, so many at most. Each comes back by itself, later and
 /// later, until it is reported as sent.
 pub async fn claim(
     database: &Database,
     account: Option<AccountId>,
+    most: u64,
     now: u64,
 ) -> Result<Vec<Due>, Error> {
     let account = account.map(|id| id.to_string()).unwrap_or_default();
-    let params = vec![
-        now.into(),
-        (&account).into(),
-        FIRST_RETRY.into(),
-        MOST_ATTEMPTS.into(),
-        MOST_AT_ONCE.into(),
-    ];
+    let params =
+        vec![now.into(), (&account).into(), FIRST_RETRY.into(), MOST_ATTEMPTS.into(), most.into()];
     database.batch(&[(CLAIM, params)]).await?.all(0)
 }
 

@@ -1,31 +1,53 @@
 //! Registration and confirmation.
 
+use futures_util::future::join;
 use serde::Deserialize;
 
 use super::{
     accounts,
-    mailed_tokens::{self, NewToken, PreviousLink},
+    addresses::{self, Tombstone},
+    databases::Databases,
+    mailed_tokens::{self, NewToken, PreviousLink, Purpose},
 };
 use crate::{
     account::{AccountId, AccountState},
     cf::database::{Database, Statement},
-    credentials::{address_hash::AccountHash, mailed_token::TokenHash},
+    credentials::{
+        address_hash::AccountHash,
+        mailed_token::{self, MailedToken, TokenHash},
+    },
     error::Error,
 };
 
 /// A registration, ready to be stored.
 pub struct Registration {
-    /// For a new account; an account that is registered again before confirmation keeps its own.
+    /// For a new account; an address that has one keeps its own.
     pub id: AccountId,
     pub address_hash: AccountHash,
     pub email: String,
     pub password_hash: String,
-    pub token: NewToken,
+    pub random: [u8; mailed_token::RANDOM_BYTES],
+    /// When the link expires, in unix seconds.
+    pub expires_at: u64,
+}
+
+impl Registration {
+    /// The token that is mailed, for the account that it came to be.
+    pub fn token(&self, account: AccountId) -> MailedToken {
+        MailedToken::new(account.database(), self.random)
+    }
+}
+
+/// The account that a registration came to be.
+#[derive(Debug)]
+pub struct Registered {
+    pub account: AccountId,
+    pub change: Change,
 }
 
 /// What a registration changed, so that it can be taken back where its mail cannot be handed over.
 #[derive(Debug)]
-pub enum Registered {
+pub enum Change {
     /// A new account.
     New,
     /// An unconfirmed account got a new password and a new link.
@@ -50,88 +72,186 @@ struct PreviousAccount {
     state: AccountState,
 }
 
-const PREVIOUS: &str =
-    "SELECT id, email, password_hash, state FROM accounts WHERE address_hash = ?1";
+/// What a try came to.
+enum Found {
+    Done(Change),
+    /// The account that the directory names is not there.
+    Nothing {
+        tombstone: Option<Tombstone>,
+    },
+    /// The address has another account here that the directory has lost.
+    Lost {
+        account: AccountId,
+        email: String,
+    },
+}
 
-// What a deleted account of this address had used stays used.
-const REGISTER: &str = "
-    INSERT INTO accounts (id, address_hash, email, password_hash, created_at, day, daily_charged)
-    SELECT ?1, ?2, ?3, ?4, ?5, coalesce(t.day, 0), coalesce(t.used, 0)
-    FROM (SELECT 1) LEFT JOIN tombstones t ON t.address_hash = ?2 WHERE true
-    ON CONFLICT (address_hash) DO UPDATE
-      SET email = excluded.email, password_hash = excluded.password_hash
-      WHERE accounts.state = 'unconfirmed'";
+/// Registrations of one address at the same time may take its place in the directory in turns.
+const TRIES: usize = 3;
 
-/// Stores a registration: a new account, or a new password and link for an unconfirmed one, in one
-/// transaction.
+/// Stores a registration: a new account, or a new password and link for an unconfirmed one. Two round trips, one
+/// to the directory and one to the account's database; more only after a crash.
+///
+/// # Errors
+/// [`Error::unavailable`] when a database fails. The next registration works whatever was left undone.
 pub async fn register(
-    database: &Database,
+    databases: &Databases,
     registration: &Registration,
     now: u64,
 ) -> Result<Registered, Error> {
-    let id = registration.id.to_string();
-    let address_hash = registration.address_hash.as_str();
-    let account: Statement<'_> = (
+    let (directory, hash) = (databases.directory(), &registration.address_hash);
+    let mut buried: Option<Tombstone> = None;
+    for _ in 0..TRIES {
+        let claim = addresses::claim(directory, hash, registration.id, now).await?;
+        let account = claim.account;
+        let tombstone = newer(buried.take(), claim.tombstone);
+        // How long the answer takes tells nothing: two databases are asked at once, the one where the account
+        // is (or might be) and the one where it would be made.
+        let other = if account == registration.id {
+            databases.pretended(hash)
+        } else {
+            databases.of(registration.id)?
+        };
+        let there = store(databases, registration, account, &tombstone, !claim.confirmed, now);
+        let (found, ()) = join(there, look(other, hash)).await;
+        if found.is_err() && !claim.confirmed {
+            // That database may be down for long, and the next try may lead to another one.
+            let _ = addresses::forget_claim(directory, hash, account).await;
+        }
+        let (account_there, taken) = match found? {
+            Found::Done(change) => return Ok(Registered { account, change }),
+            Found::Nothing { tombstone: left } => {
+                buried = newer(tombstone, left);
+                (registration.id, None)
+            }
+            Found::Lost { account, email } => (account, Some(Change::Taken { email })),
+        };
+        let (ids, is_confirmed) = ([account, account_there], taken.is_some());
+        addresses::replace(directory, hash, ids, is_confirmed, buried.as_ref(), now).await?;
+        if let Some(change) = taken {
+            return Ok(Registered { account: account_there, change });
+        }
+    }
+    Err(Error::unavailable("an address was registered many times at once"))
+}
+
+fn newer(one: Option<Tombstone>, other: Option<Tombstone>) -> Option<Tombstone> {
+    one.into_iter().chain(other).max_by_key(|tombstone| tombstone.expires_at)
+}
+
+const LOOK: &str = "SELECT id FROM accounts WHERE address_hash = ?1";
+
+/// For nothing: takes as long as a look at this database takes.
+async fn look(database: &Database, hash: &AccountHash) {
+    let _ = database.any((LOOK, vec![hash.as_str().into()])).await;
+}
+
+// What a registration was cut off from, or the directory has lost before it was confirmed.
+const REMOVE_STRAY: &str =
+    "DELETE FROM accounts WHERE address_hash = ?2 AND id <> ?1 AND state = 'unconfirmed'";
+
+const PREVIOUS: &str =
+    "SELECT id, email, password_hash, state FROM accounts WHERE address_hash = ?1";
+
+// What a deleted account of this address had used stays used. `?6`: whether there may be a new account.
+const REGISTER: &str = "
+    INSERT INTO accounts (id, address_hash, email, password_hash, created_at, day, daily_charged)
+    SELECT ?1, ?2, ?3, ?4, ?5, coalesce(t.day, 0), coalesce(t.used, 0)
+    FROM (SELECT 1) LEFT JOIN tombstones t ON t.address_hash = ?2
+    WHERE ?6 = 1 OR EXISTS (SELECT 1 FROM accounts WHERE id = ?1)
+    ON CONFLICT (address_hash) DO UPDATE
+      SET email = excluded.email, password_hash = excluded.password_hash
+      WHERE accounts.state = 'unconfirmed' AND accounts.id = excluded.id";
+
+/// Stores it as this account, in one transaction.
+async fn store(
+    databases: &Databases,
+    registration: &Registration,
+    account: AccountId,
+    tombstone: &Option<Tombstone>,
+    may_be_new: bool,
+    now: u64,
+) -> Result<Found, Error> {
+    let (hash, id) = (&registration.address_hash, account.to_string());
+    let new: Statement<'_> = (
         REGISTER,
         vec![
             (&id).into(),
-            address_hash.into(),
+            hash.as_str().into(),
             (&registration.email).into(),
             (&registration.password_hash).into(),
             now.into(),
+            u64::from(may_be_new).into(),
         ],
     );
-    let token = &registration.token;
-    let mut statements = Vec::from_iter(accounts::rekey(&registration.address_hash));
+    let token = NewToken {
+        purpose: Purpose::Confirm,
+        hash: registration.token(account).hash(),
+        expires_at: registration.expires_at,
+    };
+    let mut statements = Vec::from_iter(accounts::rekey(hash));
+    statements.extend(tombstone.iter().map(|tombstone| addresses::bury(hash, tombstone)));
     let first = statements.len();
     statements.extend([
-        (PREVIOUS, vec![address_hash.into()]),
-        mailed_tokens::previous(token.purpose, address_hash),
-        account,
-        mailed_tokens::store(token, address_hash),
+        (REMOVE_STRAY, vec![(&id).into(), hash.as_str().into()]),
+        (PREVIOUS, vec![hash.as_str().into()]),
+        mailed_tokens::previous(token.purpose, &id),
+        addresses::tombstone(hash),
+        new,
+        mailed_tokens::store(&token, &id),
     ]);
-    let rows = database.batch(&statements).await?;
-    let previous = rows.first::<PreviousAccount>(first)?;
-    let link = rows.first::<PreviousLink>(first + 1)?;
+    let rows = databases.of(account)?.batch(&statements).await?;
+    let previous = rows.first::<PreviousAccount>(first + 1)?;
+    let link = rows.first::<PreviousLink>(first + 2)?;
     Ok(match (previous, link) {
-        (Some(account), Some(link)) if account.state == AccountState::Unconfirmed => {
-            Registered::Again(Box::new(Previous { account, link }))
+        (Some(previous), _) if previous.id != account => {
+            Found::Lost { account: previous.id, email: previous.email }
         }
-        (Some(account), _) => Registered::Taken { email: account.email },
-        (None, _) => Registered::New,
+        (Some(account), Some(link)) if account.state == AccountState::Unconfirmed => {
+            Found::Done(Change::Again(Box::new(Previous { account, link })))
+        }
+        (Some(account), _) => Found::Done(Change::Taken { email: account.email }),
+        (None, _) if may_be_new => Found::Done(Change::New),
+        (None, _) => Found::Nothing { tombstone: rows.first(first + 3)? },
     })
 }
 
 // Each only while the account is as this registration left it.
-const UNDO_NEW: &str =
-    "DELETE FROM accounts WHERE id = ?1 AND state = 'unconfirmed' AND password_hash = ?2";
+const UNDO_NEW: &str = "DELETE FROM accounts
+    WHERE id = ?1 AND state = 'unconfirmed' AND password_hash = ?2 RETURNING id";
 const UNDO_AGAIN: &str = "
     UPDATE accounts SET email = ?3, password_hash = ?4
     WHERE id = ?1 AND state = 'unconfirmed' AND password_hash = ?2";
 
 /// Takes a registration back whose mail could not be handed over.
 pub async fn unregister(
-    database: &Database,
+    databases: &Databases,
     registration: &Registration,
     registered: Registered,
 ) -> Result<(), Error> {
-    match registered {
-        Registered::Taken { .. } => Ok(()),
-        Registered::New => {
-            let id = registration.id.to_string();
+    let (account, id) = (registered.account, registered.account.to_string());
+    let database = databases.of(account)?;
+    match registered.change {
+        Change::Taken { .. } => Ok(()),
+        Change::New => {
             // The token goes with its account.
-            database.run((UNDO_NEW, vec![(&id).into(), (&registration.password_hash).into()])).await
+            let params = vec![(&id).into(), (&registration.password_hash).into()];
+            if database.any((UNDO_NEW, params)).await? {
+                let directory = databases.directory();
+                addresses::forget_claim(directory, &registration.address_hash, account).await?;
+            }
+            Ok(())
         }
-        Registered::Again(previous) => {
-            let id = previous.account.id.to_string();
-            let account = vec![
+        Change::Again(previous) => {
+            let params = vec![
                 (&id).into(),
                 (&registration.password_hash).into(),
                 (&previous.account.email).into(),
                 (&previous.account.password_hash).into(),
             ];
-            let token = mailed_tokens::restore(&registration.token.hash, &previous.link);
-            database.batch(&[(UNDO_AGAIN, account), token]).await.map(drop)
+            let token = registration.token(account).hash();
+            let token = mailed_tokens::restore(&token, &previous.link);
+            database.batch(&[(UNDO_AGAIN, params), token]).await.map(drop)
         }
     }
 }
@@ -139,7 +259,7 @@ pub async fn unregister(
 /// An unconfirmed account that is to get a new link.
 #[derive(Debug, Deserialize)]
 pub struct Waiting {
-    pub address_hash: String,
+    pub id: AccountId,
     pub email: String,
 }
 
@@ -147,7 +267,7 @@ pub struct Waiting {
 const TAKE_REQUESTED: &str = "
     UPDATE accounts SET confirmation_requested = 0
     WHERE id IN (SELECT id FROM accounts WHERE confirmation_requested = 1 LIMIT CAST(?1 AS INTEGER))
-    RETURNING address_hash, email";
+    RETURNING id, email";
 
 /// The accounts for which an operator has asked for a new link, each once.
 pub async fn take_requested(database: &Database, most: u64) -> Result<Vec<Waiting>, Error> {
@@ -157,10 +277,11 @@ pub async fn take_requested(database: &Database, most: u64) -> Result<Vec<Waitin
 /// Gives the account a new link; the one before is void.
 pub async fn renew_link(
     database: &Database,
-    address_hash: &str,
+    account: AccountId,
     token: &NewToken,
 ) -> Result<(), Error> {
-    database.run(mailed_tokens::store(token, address_hash)).await
+    let account = account.to_string();
+    database.run(mailed_tokens::store(token, &account)).await
 }
 
 /// An account that has just been confirmed.
@@ -188,8 +309,8 @@ const CONFIRM: &str = "
 
 const CONSUME: &str = "DELETE FROM mailed_tokens WHERE hash = ?1 AND purpose = 'confirm'";
 
-/// Confirms the account that this token was mailed to and consumes the token, in one transaction. A
-/// password hash becomes the account's. `None` for a token that is unknown, used, replaced or expired.
+/// Confirms the account that this token was mailed to and consumes the token, in one transaction; the directory
+/// has marked it before. A password hash becomes the account's. `None` for a token that is unknown, used, replaced or expired.
 pub async fn confirm(
     database: &Database,
     token: &TokenHash,
@@ -202,21 +323,15 @@ pub async fn confirm(
     rows.first(0)
 }
 
-const ADDRESS: &str = "
-    SELECT a.email FROM mailed_tokens t JOIN accounts a ON a.id = t.account_id
+const WAITING: &str = "
+    SELECT a.id, a.email FROM mailed_tokens t JOIN accounts a ON a.id = t.account_id
     WHERE t.hash = ?1 AND t.purpose = 'confirm' AND t.expires_at > ?2 AND a.state = 'unconfirmed'";
 
-#[derive(Deserialize)]
-struct Email {
-    email: String,
-}
-
-/// The address that a confirmation link was mailed to. The link is not consumed.
-pub async fn address_of(
+/// The account that a confirmation link was mailed to. The link is not consumed.
+pub async fn waiting(
     database: &Database,
     token: &TokenHash,
     now: u64,
-) -> Result<Option<String>, Error> {
-    let row = database.first::<Email>((ADDRESS, vec![token.as_str().into(), now.into()])).await?;
-    Ok(row.map(|row| row.email))
+) -> Result<Option<Waiting>, Error> {
+    database.first((WAITING, vec![token.as_str().into(), now.into()])).await
 }

@@ -4,6 +4,7 @@
 use rcpt_shared::KeyRing;
 use serde::{Deserialize, Serialize};
 
+use super::addresses;
 use crate::{
     account::{AccountAddress, AccountId},
     cf::database::Database,
@@ -19,23 +20,24 @@ const ROUNDS: usize = 100;
 ///
 /// Every hash but those under the secret that signs: an address is known, so its hash can be made again
 /// even where the old secret is lost.
-const OTHER_HASHES: &str = "SELECT id, email AS text FROM accounts
+const OTHER_HASHES: &str = "SELECT id, address_hash AS outdated, email AS text FROM accounts
     WHERE address_hash < ?1 OR address_hash >= ?2 LIMIT CAST(?3 AS INTEGER)";
 /// The seals under one secret: only a secret that is still there opens them.
-const SEALS: &str = "SELECT id, totp_secret AS text FROM accounts
+const SEALS: &str = "SELECT id, totp_secret AS outdated, totp_secret AS text FROM accounts
     WHERE totp_secret >= ?1 AND totp_secret < ?2 LIMIT CAST(?3 AS INTEGER)";
 
-/// `?1` a JSON array of what to change.
+/// `?1` a JSON array of [`Renewed`].
 const REKEY: &str = "UPDATE OR IGNORE accounts SET address_hash = j.value ->> 'fresh'
     FROM json_each(?1) j WHERE accounts.id = j.value ->> 'id'";
 const RESEAL: &str = "UPDATE accounts SET totp_secret = j.value ->> 'fresh'
     FROM json_each(?1) j
     WHERE accounts.id = j.value ->> 'id' AND totp_secret = j.value ->> 'outdated'";
 
-/// An account, and its address or its sealed secret.
+/// An account with what one secret has made of `text`: of its address the hash, of its sealed secret the seal.
 #[derive(Deserialize)]
 struct Outdated {
     id: AccountId,
+    outdated: String,
     text: String,
 }
 
@@ -46,9 +48,10 @@ struct Renewed {
     fresh: String,
 }
 
-/// Puts accounts' hashes and seals under the secrets that sign. Returns the failures, each with its
-/// column; the next run goes on.
+/// Puts the hashes and seals of one database's accounts under the secrets that sign. Returns the failures, each
+/// with its column; the next run goes on.
 pub async fn run(
+    directory: &Database,
     database: &Database,
     address_secrets: &KeyRing,
     totp_secrets: &KeyRing,
@@ -62,16 +65,18 @@ pub async fn run(
         secret.seal(totp_secrets, account.id, random::bytes().ok()?).ok()
     };
     let (signing, _) = address_secrets.signing();
-    let hashes = renew(database, signing, [OTHER_HASHES, REKEY], &hash).await;
+    let hashes = renew(Some(directory), database, signing, [OTHER_HASHES, REKEY], &hash).await;
     let seals = match totp_secrets.kids().nth(1) {
-        Some(other) => renew(database, other, [SEALS, RESEAL], &seal).await,
+        Some(other) => renew(None, database, other, [SEALS, RESEAL], &seal).await,
         None => Ok(()),
     };
     let done = [("address_hash", hashes), ("totp_secret", seals)];
     done.into_iter().filter_map(|(column, done)| Some((column, done.err()?))).collect()
 }
 
+/// What is to change in the directory too changes there first: what is cut off in between is found again.
 async fn renew(
+    directory: Option<&Database>,
     database: &Database,
     kid: &str,
     [find, change]: [&'static str; 2],
@@ -82,16 +87,22 @@ async fn renew(
     for _ in 0..ROUNDS {
         let params = vec![(&from).into(), (&to).into(), ROWS.into()];
         let outdated: Vec<Outdated> = database.batch(&[(find, params)]).await?.all(0)?;
+        if outdated.is_empty() {
+            break;
+        }
         let found = outdated.len() as u64;
         let renewed: Vec<_> = outdated
             .into_iter()
             .filter_map(|account| {
                 let fresh = fresh(&account)?;
-                Some(Renewed { id: account.id.to_string(), outdated: account.text, fresh })
+                Some(Renewed { id: account.id.to_string(), outdated: account.outdated, fresh })
             })
             .collect();
         let renewed = serde_json::to_string(&renewed)
             .map_err(|error| Error::internal(format!("renewed: {error}")))?;
+        if let Some(directory) = directory {
+            addresses::rehash(directory, &renewed).await?;
+        }
         database.run((change, vec![(&renewed).into()])).await?;
         if found < ROWS {
             break;

@@ -12,13 +12,15 @@ use axum::{
 };
 use serde::Serialize;
 use worker::{
-    js_sys::{JSON, Uint8Array, futures::JsFuture},
+    js_sys::{JSON, Reflect, Uint8Array, futures::JsFuture},
     send::IntoSendFuture as _,
-    wasm_bindgen::JsCast as _,
+    wasm_bindgen::{JsCast as _, JsValue},
     web_sys,
 };
 
-use crate::extract::{caller::API_KEY_HEADER, client_network, device, json_body::LIMIT};
+use crate::extract::{
+    caller::API_KEY_HEADER, client_network, continent::Continent, device, json_body::LIMIT,
+};
 
 /// A request whose body is in memory where it says that it fits, and a stream where it does not: what
 /// reads it stops at its limit.
@@ -40,7 +42,20 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     *request.method_mut() = Method::from_bytes(from.method().as_bytes()).unwrap_or_default();
     *request.uri_mut() = from.url().parse().unwrap_or_else(|_| Uri::from_static("/"));
     *request.headers_mut() = headers;
+    // Only who has no account yet needs a place for one.
+    if !request.headers().contains_key(API_KEY_HEADER)
+        && let Some(continent) = continent(&from)
+    {
+        request.extensions_mut().insert(continent);
+    }
     Ok(request)
+}
+
+/// What Cloudflare knows of the client's whereabouts is a property of the request, no header.
+fn continent(from: &web_sys::Request) -> Option<Continent> {
+    let cf = Reflect::get(from, &JsValue::from_str("cf")).ok()?;
+    let continent = Reflect::get(&cf, &JsValue::from_str("continent")).ok()?;
+    continent.as_string().map(Continent)
 }
 
 /// The headers of a request that anything in the edge reads; the router knows no others.

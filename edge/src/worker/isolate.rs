@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use tower_service::Service as _;
-use worker::{Context, Env};
+use worker::{Context, Env, js_sys::Object, wasm_bindgen::JsCast as _};
 
 use super::answer::{self, LogLine};
 use crate::{
@@ -28,12 +28,12 @@ use crate::{
         shield::Shield,
         verdict_cache::VerdictCache,
     },
-    config::Config,
+    config::{self, Config},
     credentials::random,
     error::{self, Error},
     extract::{device::Device, request::RequestContext},
     routes,
-    store::refusals::Refusals,
+    store::{databases::Databases, refusals::Refusals},
 };
 
 /// The application over this isolate's bindings, and its router.
@@ -54,15 +54,20 @@ pub fn of(env: &Env) -> Result<&'static Isolate, &'static [String]> {
 }
 
 fn build(env: &Env) -> Result<Isolate, Vec<String>> {
-    let config = Config::read(|name| env.var(name).ok().map(|value| value.to_string()))?;
     let missing = |error: worker::Error| vec![error.to_string()];
+    let databases = databases(env);
+    let count = databases.as_ref().map_or(MOST_DATABASES, Vec::len);
+    let config = Config::read(|name| env.var(name).ok().map(|value| value.to_string()), count);
+    let (databases, config) = both(databases, config)?;
+    let mut databases = databases.into_iter();
+    let first = databases.next().ok_or_else(|| vec!["DB: not bound".to_owned()])?;
     let cors = answer::cors(&config.portal_url);
     let app = Arc::new(App {
-        database: Database::new(env.d1("DB").map_err(missing)?),
+        databases: Databases::new(first, databases.collect()),
         verdicts: VerdictCache::new(env, &config.portal_url).map_err(missing)?,
         in_flight: InFlight::new(config.upstream_budget_ms),
         refusals: Refusals::default(),
-        origins: Origins::new(&config.origins, &config.ticket_secrets),
+        origins: Origins::new(&config.origins, &config.ticket_secrets, config.cache),
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
         shield: Shield::new(env).map_err(missing)?,
         readiness: Recent::default(),
@@ -70,6 +75,26 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     });
     let router = routes::router(Arc::clone(&app)).layer(cors).layer(map_response(name_route));
     Ok(Isolate { app, router })
+}
+
+/// Where it is not known how many there are, no number is said to be none of them.
+const MOST_DATABASES: usize = 256;
+
+/// The databases that are bound, by number.
+fn databases(env: &Env) -> Result<Vec<Database>, Vec<String>> {
+    let bindings = Object::keys(env.unchecked_ref::<Object>()).into_iter();
+    let bindings: Vec<String> = bindings.filter_map(|name| name.as_string()).collect();
+    let count = config::count_databases(&bindings)?;
+    let bound = (0..count).map(|number| env.d1(&config::binding(number)).map(Database::new));
+    bound.collect::<Result<_, _>>().map_err(|error| vec![error.to_string()])
+}
+
+/// Both, or the mistakes of both.
+fn both<A, B>(a: Result<A, Vec<String>>, b: Result<B, Vec<String>>) -> Result<(A, B), Vec<String>> {
+    match (a, b) {
+        (Ok(a), Ok(b)) => Ok((a, b)),
+        (a, b) => Err(a.err().into_iter().chain(b.err()).flatten().collect()),
+    }
 }
 
 /// In the log, in place of a path that a client made up.

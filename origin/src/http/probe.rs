@@ -9,7 +9,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header::AUTHORIZATION},
     response::{IntoResponse as _, Response},
 };
-use rcpt_shared::{Address, ProbeRequest, Stage, Ticket, Verdict};
+use rcpt_shared::{Address, CacheTimes, ProbeRequest, REMEMBER_HEADER, Stage, Ticket, Verdict};
 use tokio::time::{Instant, timeout};
 
 use super::{Error, request_id::RequestId};
@@ -26,7 +26,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// `POST /v1/probe {address, details?}`: 200 with a verdict for anything a remote server or DNS does.
 ///
 /// 1. the ticket, which is bound to the body: 401; and port 25 not known to be shut: 503
-/// 2. the body: 400, 413
+/// 2. the body: 400, 413; and a verdict that is remembered
 /// 3. a permit, and the tenant's share of them: 503 with `Retry-After`
 /// 4. the probe
 /// 5. a failure to connect is not believed while port 25 is shut outward: 503 with `Retry-After`
@@ -36,11 +36,20 @@ pub(super) async fn probe(
     request: Request,
 ) -> Result<Response, Error> {
     let started = Instant::now();
+    let remember = request.headers().get(REMEMBER_HEADER).and_then(|value| value.to_str().ok());
+    let remember = remember.and_then(CacheTimes::parse);
     // 1
     let admitted = admitted(&state, given_id, request).await?;
     // 2
     let ProbeRequest { address, details } =
         serde_json::from_slice(&admitted.body).map_err(|_| Error::Malformed)?;
+    if remember.is_some()
+        && let Some(verdict) = state.verdicts.recall(&address, details)
+    {
+        let (request_id, tenant) = (admitted.id.as_str(), admitted.tenant.as_deref());
+        tracing::info!(request_id, tenant, status = verdict.status.as_str(), "remembered");
+        return Ok(answer(&admitted, verdict));
+    }
     // 3
     let entry = state.tenants.enter(admitted.counted_as.clone());
     let (Some(_entry), Ok(_permit)) = (entry, state.permits.try_acquire()) else {
@@ -58,9 +67,16 @@ pub(super) async fn probe(
         return Err(Error::PortShut);
     }
     record(&state, &admitted, &address, &verdict, started.elapsed());
+    if let Some(times) = remember {
+        state.verdicts.remember(&address, details, &verdict, times);
+    }
+    Ok(answer(&admitted, verdict))
+}
+
+fn answer(admitted: &Admitted, verdict: Verdict) -> Response {
     let mut response = Json(verdict).into_response();
     admitted.id.write(response.headers_mut());
-    Ok(response)
+    response
 }
 
 /// A request with a good ticket.

@@ -1,8 +1,10 @@
 //! Commands that build something inside a test.
 
-use std::{env, process::Command, sync::OnceLock};
+use std::{env, path::PathBuf, process::Command, sync::OnceLock};
 
-use anyhow::{Error, Result};
+use anyhow::{Context as _, Error, Result, ensure};
+
+use super::folder;
 
 /// What is made once in a process, and its failure told each time.
 pub type Once<T> = OnceLock<Result<T, String>>;
@@ -28,4 +30,19 @@ pub fn command(program: &str) -> Command {
         }
     }
     command
+}
+
+/// The path of a binary of the workspace, which cargo builds now unless it is up to date.
+///
+/// # Errors
+/// It does not build.
+pub fn binary(package: &str, name: &str) -> Result<PathBuf> {
+    let output = command("cargo")
+        .args(["build", "--quiet", "--package", package, "--bin", name])
+        .current_dir(folder::repository())
+        .output()
+        .context("running cargo")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{name} does not build:\n{errors}");
+    Ok(folder::target().join("debug").join(name))
 }

@@ -36,6 +36,8 @@ const POLL: Duration = Duration::from_millis(10);
 pub enum Conduct {
     /// 200 with a whole verdict of this status.
     Verdict(Status),
+    /// The same, which it remembers from a moment ago.
+    Seen(Status),
     /// This HTTP status with this body.
     Answer(u16, &'static str),
     /// These bytes and the end of the connection, HTTP or not.
@@ -118,7 +120,8 @@ impl FakeOrigin {
     }
 
     /// An origin that does what an address begins with: `held` waits for its release, `broken` is answered
-    /// 500, of `fatal` nothing could be found out, and everything else is accepted.
+    /// 500, of `fatal` nothing could be found out, `seen` was asked about before, and everything else is
+    /// accepted.
     ///
     /// # Panics
     /// As [`FakeOrigin::start`].
@@ -127,6 +130,7 @@ impl FakeOrigin {
             Some("held") => Conduct::Hold,
             Some("broken") => Conduct::Answer(500, r#"{"detail":"broken"}"#),
             Some("fatal") => Conduct::Verdict(Status::FatalException),
+            Some("seen") => Conduct::Seen(Status::Accepted),
             _ => Conduct::Verdict(Status::Accepted),
         })
     }
@@ -213,10 +217,11 @@ async fn converse(
         conduct = all.get(address).cloned().context("released")?;
     }
     let answer = match conduct {
-        Conduct::Verdict(status) => http(200, &verdict(status)?),
+        Conduct::Verdict(status) => http(200, &verdict(status, None)?),
+        Conduct::Seen(status) => http(200, &verdict(status, Some(0))?),
         Conduct::Late(status, after) => {
             sleep(after).await;
-            http(200, &verdict(status)?)
+            http(200, &verdict(status, None)?)
         }
         Conduct::Answer(status, body) => http(status, body),
         Conduct::Bytes(bytes) => bytes.to_owned(),
@@ -229,6 +234,7 @@ async fn converse(
     Ok(stream.shutdown().await?)
 }
 
-fn verdict(status: Status) -> Result<String> {
-    Ok(serde_json::to_string(&Verdict::new(status, Reason::Accepted, Stage::Rcpt))?)
+fn verdict(status: Status, seen_before: Option<u64>) -> Result<String> {
+    let verdict = Verdict::new(status, Reason::Accepted, Stage::Rcpt);
+    Ok(serde_json::to_string(&Verdict { seen_before, ..verdict })?)
 }

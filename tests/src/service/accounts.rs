@@ -95,6 +95,24 @@ impl Edge {
         row.get("id").and_then(Value::as_str).expect("an id").to_owned()
     }
 
+    /// Runs one statement on the database of the account with this id alone.
+    ///
+    /// # Panics
+    /// D1 refuses, or it is no id.
+    pub async fn sql_of(&self, account: &str, sql: &str, params: &[Value]) -> Vec<Value> {
+        let number = account.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        self.sql_in(number.expect("an account's id"), sql, params).await
+    }
+
+    /// How many rows there are in all databases; `from` is what follows `FROM`.
+    ///
+    /// # Panics
+    /// D1 refuses.
+    pub async fn count(&self, from: &str) -> u64 {
+        let rows = self.sql(&format!("SELECT count(*) AS n FROM {from}"), &[]).await;
+        rows.iter().filter_map(|row| row.get("n").and_then(Value::as_u64)).sum()
+    }
+
     /// Leases of the account, live or expired: `day`, `source` and `expires_at` of each.
     ///
     /// # Panics
@@ -105,7 +123,7 @@ impl Edge {
         self.sql(sql, &[email.into()]).await
     }
 
-    /// Every table of D1 but these, each with all of its rows.
+    /// Every table of D1 but these, each with all of its rows in all databases.
     ///
     /// # Panics
     /// D1 refuses.
@@ -113,7 +131,7 @@ impl Edge {
         let tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'
             ORDER BY name";
         let mut dump = Vec::new();
-        for table in self.sql(tables, &[]).await {
+        for table in self.sql_in(0, tables, &[]).await {
             let name = table.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
             if !without.contains(&name.as_str()) {
                 let rows = self.sql(&format!("SELECT * FROM {name}"), &[]).await;

@@ -6,7 +6,8 @@
 //   direct     port of the Worker without miniflare's own in front: neither the one that goes on when a
 //              client leaves, nor the router of static assets
 //   control    port of the control channel: POST /sql {sql, params}, or a list of them to run as one
-//              transaction, answers the rows of the last; POST /scheduled runs the scheduled handler, or that
+//              transaction, answers the rows of the last, of all databases one after another, or of
+//              ?database=N alone; POST /scheduled runs the scheduled handler, or that
 //              of ?variant=N
 //   state      folder of D1, KV and the Cache API, as wrangler's --persist-to; kept across restarts
 //   vars       vars and secrets, over those of wrangler.toml
@@ -17,7 +18,8 @@
 //   inspector  port of the runtime's inspector, the Worker with its functions' names
 //              (target/edge-with-names.wasm); null: none
 //   beside     further Workers in the same runtime with the same bindings and storage: a list of
-//              {script, port}, path and port of each
+//              {script, port, vars}, path, port and further vars of each
+//   databases  how many databases it has; null: those of wrangler.toml
 //   variants   the Worker itself once more, with other vars, as while a deployment spreads: a list of
 //              {port, vars}, vars over those above
 //
@@ -42,14 +44,27 @@ const ratelimits = Object.fromEntries(
 
 // The control channel is a Worker too. Miniflare's own way to D1 from Node makes a synchronous call for
 // each `prepare` and `bind`, and now and then takes the late end of one call for that of the next.
-const CONTROL = `export default {
-  async fetch(request, { ${config.database.binding}: database, SCHEDULED: scheduled }) {
+const count = settings.databases ?? config.databases.length;
+const databases = Array.from({ length: count }, (_, number) => (number === 0 ? "DB" : `DB_${number}`));
+const d1Databases = Object.fromEntries(
+  databases.map((name) => [name, bindings.d1Databases[name] ?? `not-in-wrangler-toml-${name}`]),
+);
+
+const CONTROL = `const DATABASES = ${JSON.stringify(databases)};
+export default {
+  async fetch(request, env) {
     try {
-      if (new URL(request.url).pathname === "/scheduled") return scheduled.fetch(request);
+      const url = new URL(request.url);
+      if (url.pathname === "/scheduled") return env.SCHEDULED.fetch(request);
       const statements = [await request.json()].flat();
-      const bound = statements.map(({ sql, params }) => database.prepare(sql).bind(...(params ?? [])));
-      const results = await database.batch(bound);
-      return Response.json(results.at(-1).results);
+      const number = url.searchParams.get("database");
+      const rows = [];
+      for (const name of number === null ? DATABASES : [DATABASES[number]]) {
+        const database = env[name];
+        const bound = statements.map(({ sql, params }) => database.prepare(sql).bind(...(params ?? [])));
+        rows.push(...(await database.batch(bound)).at(-1).results);
+      }
+      return Response.json(rows);
     } catch (error) {
       return new Response(String(error), { status: 400 });
     }
@@ -75,6 +90,7 @@ const miniflare = new Miniflare({
   workers: [
     {
       ...bindings,
+      d1Databases,
       name: config.name,
       modules: settings.shimmed ? [shim(main), ...modulesBeside(main)] : modulesBeside(main),
       modulesRoot: path.dirname(main),
@@ -87,7 +103,7 @@ const miniflare = new Miniflare({
       modules: true,
       script: CONTROL,
       compatibilityDate: bindings.compatibilityDate,
-      d1Databases: bindings.d1Databases,
+      d1Databases,
       serviceBindings: { SCHEDULED: runScheduled },
       unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.control }],
     },
@@ -106,9 +122,9 @@ const miniflare = new Miniflare({
 });
 
 await miniflare.ready;
-await migrate();
+await Promise.all(databases.map((_, number) => migrate(number)));
 
-console.log(`ready ${config.database.name}`);
+console.log(`ready ${databases.length} databases`);
 
 for (const signal of ["SIGTERM", "SIGINT"]) {
   process.on(signal, async () => {
@@ -147,15 +163,15 @@ function shim(entry) {
   return { type: "ESModule", path: path.join(path.dirname(entry), "shim.mjs"), contents };
 }
 
-function beside({ script, port }) {
+function beside({ script, port, vars }, index) {
   return {
-    name: path.basename(script, ".mjs"),
+    name: `${path.basename(script, ".mjs")}-${index}`,
     modules: true,
     script: readFileSync(script, "utf8"),
     compatibilityDate: bindings.compatibilityDate,
-    d1Databases: bindings.d1Databases,
+    d1Databases,
     kvNamespaces: bindings.kvNamespaces,
-    bindings: { ...bindings.bindings, ...settings.vars },
+    bindings: { ...bindings.bindings, ...settings.vars, ...vars },
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],
   };
 }
@@ -165,6 +181,7 @@ function variant({ port, vars }, index) {
   const { assets: _, ...rest } = bindings;
   return {
     ...rest,
+    d1Databases,
     name: `variant-${index}`,
     modules: modulesBeside(main),
     modulesRoot: path.dirname(main),
@@ -176,22 +193,24 @@ function variant({ port, vars }, index) {
 }
 
 // As `wrangler d1 migrations apply`: files in order, each once, remembered in `d1_migrations`.
-async function migrate() {
-  await sql({ sql: "CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)" });
-  const rows = await sql({ sql: "SELECT name FROM d1_migrations" });
+async function migrate(database) {
+  await sql(database, { sql: "CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)" });
+  const rows = await sql(database, { sql: "SELECT name FROM d1_migrations" });
   const applied = new Set(rows.map((row) => row.name));
-  for (const { name, statements } of config.migrations.filter(({ name }) => !applied.has(name))) {
-    await sql([
-      ...statements.map((sql) => ({ sql })),
-      { sql: "INSERT INTO d1_migrations (name) VALUES (?)", params: [name] },
-    ]);
-  }
+  const missing = config.migrations.filter(({ name }) => !applied.has(name));
+  // All in one: a start of the Worker is for many tests most of their time.
+  const statements = missing.flatMap(({ name, statements }) => [
+    ...statements.map((sql) => ({ sql })),
+    { sql: "INSERT INTO d1_migrations (name) VALUES (?)", params: [name] },
+  ]);
+  if (statements.length > 0) await sql(database, statements);
 }
 
 // One statement, or several as one transaction; the rows of the last.
-async function sql(statements) {
+async function sql(database, statements) {
   const body = JSON.stringify(statements);
-  const reply = await fetch(`http://127.0.0.1:${settings.control}/sql`, { method: "POST", body });
+  const url = `http://127.0.0.1:${settings.control}/sql?database=${database}`;
+  const reply = await fetch(url, { method: "POST", body });
   if (!reply.ok) throw new Error(await reply.text());
   return reply.json();
 }

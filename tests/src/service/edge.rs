@@ -90,8 +90,9 @@ pub struct Builder {
     mailless: bool,
     shimmed: bool,
     inspector: Option<u16>,
-    beside: Vec<(PathBuf, u16)>,
+    beside: Vec<(PathBuf, u16, Vec<(String, String)>)>,
     variants: Vec<(BTreeMap<String, String>, u16)>,
+    databases: Option<usize>,
     port: u16,
 }
 
@@ -138,10 +139,11 @@ impl Builder {
         self
     }
 
-    /// With a further Worker in the same runtime, its script's path and a port of its own; it has the same
-    /// bindings and storage.
-    pub fn beside(mut self, script: PathBuf, port: u16) -> Self {
-        self.beside.push((script, port));
+    /// With a further Worker in the same runtime, its script's path, a port of its own and further vars; it has
+    /// the same bindings and storage.
+    pub fn beside(mut self, script: PathBuf, port: u16, vars: &[(&str, &str)]) -> Self {
+        let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.beside.push((script, port, vars.collect()));
         self
     }
 
@@ -150,6 +152,12 @@ impl Builder {
     pub fn variant(mut self, vars: &[(&str, String)]) -> Self {
         let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         self.variants.push((vars.collect(), port::free()));
+        self
+    }
+
+    /// With so many databases, in place of those of wrangler.toml.
+    pub fn databases(mut self, count: usize) -> Self {
+        self.databases = Some(count);
         self
     }
 
@@ -171,9 +179,11 @@ impl Builder {
     async fn start_in(self, folder: &Path) -> Result<Edge> {
         let wrangler = tokio::task::spawn_blocking(|| build().and_then(|()| wrangler())).await??;
         let [direct, control] = [port::free(), port::free()];
-        let beside = self.beside.iter();
-        let beside: Vec<_> =
-            beside.map(|(script, port)| json!({ "script": script, "port": port })).collect();
+        let beside = self.beside.iter().map(|(script, port, vars)| {
+            let vars: BTreeMap<_, _> = vars.iter().cloned().collect();
+            json!({ "script": script, "port": port, "vars": vars })
+        });
+        let beside: Vec<_> = beside.collect();
         let variants = self.variants.iter();
         let variants: Vec<_> =
             variants.map(|(vars, port)| json!({ "vars": vars, "port": port })).collect();
@@ -191,6 +201,7 @@ impl Builder {
             "inspector": self.inspector,
             "beside": beside,
             "variants": variants,
+            "databases": self.databases,
         });
         let file = folder.join("settings.json");
         fs::write(&file, settings.to_string())?;
@@ -261,6 +272,7 @@ impl Edge {
             inspector: None,
             beside: Vec::new(),
             variants: Vec::new(),
+            databases: None,
             port,
         }
     }
@@ -278,7 +290,8 @@ impl Edge {
         Mailbox::of_log(self.process.log_path())
     }
 
-    /// Runs one statement on its D1 and returns the rows, each an object; `params` fill the `?`s.
+    /// Runs one statement on each of its databases and returns the rows of all, each an object; `params` fill the
+    /// `?`s.
     ///
     /// # Panics
     /// D1 refuses the statement.
@@ -291,8 +304,21 @@ impl Edge {
     /// # Errors
     /// D1 refuses the statement.
     pub async fn try_sql(&self, sql: &str, params: &[Value]) -> Result<Vec<Value>> {
+        self.query("/sql", sql, params).await
+    }
+
+    /// As [`Edge::sql`], on the database of this number alone.
+    ///
+    /// # Panics
+    /// D1 refuses the statement.
+    pub async fn sql_in(&self, database: u8, sql: &str, params: &[Value]) -> Vec<Value> {
+        let rows = self.query(&format!("/sql?database={database}"), sql, params).await;
+        rows.unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
+    async fn query(&self, path: &str, sql: &str, params: &[Value]) -> Result<Vec<Value>> {
         let body = json!({ "sql": sql, "params": params }).to_string();
-        let reply = self.client.post(format!("{}/sql", self.control)).body(body).send().await?;
+        let reply = self.client.post(format!("{}{path}", self.control)).body(body).send().await?;
         let (status, text) = (reply.status(), reply.text().await?);
         ensure!(status.is_success(), "{sql}: {text}");
         serde_json::from_str(&text).with_context(|| text.clone())

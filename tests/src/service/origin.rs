@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, bail};
 use rcpt_shared::{KeyRing, Reason, Stage, Status, Ticket, Verdict};
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::json;
 
 use super::{clock, secret};
@@ -38,14 +38,7 @@ fn build() -> Result<PathBuf> {
     if let Some(given) = std::env::var_os("RCPT_ORIGIN_BIN") {
         return Ok(given.into());
     }
-    let output = nested_build::command("cargo")
-        .args(["build", "--quiet", "--package", "rcpt-origin", "--bin", "origin"])
-        .current_dir(folder::repository())
-        .output()
-        .context("running cargo")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "origin does not build:\n{errors}");
-    Ok(folder::target().join("debug/origin"))
+    nested_build::binary("rcpt-origin", "origin")
 }
 
 /// What an origin is started with.
@@ -229,13 +222,16 @@ impl Origin {
     /// # Errors
     /// The connection fails.
     pub async fn post_to(&self, path: &str, body: &str, ticket: &str) -> reqwest::Result<Response> {
+        self.request(path, body, ticket).send().await
+    }
+
+    /// The same, to change before it is sent.
+    pub fn request(&self, path: &str, body: &str, ticket: &str) -> RequestBuilder {
         self.client
             .post(format!("{}{path}", self.url))
             .bearer_auth(ticket)
             .header("content-type", "application/json")
             .body(body.to_owned())
-            .send()
-            .await
     }
 
     /// `GET path`.

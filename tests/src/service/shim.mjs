@@ -1,18 +1,23 @@
 // The shipped Worker, untouched, behind bindings that a test counts, delays and fails. Only edge.mjs
 // loads this, and only for a test that asks for it.
 //
-// POST /v1/__shim {faults: [{part, statements, skip, times, delayMs, error, late}], reset, busyMs} answers the
-// counts so far, the URLs that the cache was asked to keep, and the mails handed over with their headers,
-// which miniflare does not show. `part` is
-// d1, kv or cache; `statements` names what a round trip to D1 does, one verb and table for each of its
-// statements ("update accounts"), in any order; none: every round trip. The fault passes over `skip` calls
-// and strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does.
+// POST /v1/__shim {faults: [{part, database, statements, skip, times, delayMs, error, late}], reset,
+// statementsPerSecond, busyMs} answers the counts so far, the URLs that the cache was asked to keep, and the
+// mails handed over with their headers,
+// which miniflare does not show. `part` is d1, kv or cache; `database` the number of one database, null: any;
+// `statements` names what a round trip to D1 does, one verb and table for each of its statements ("update
+// accounts"), in any order; none: every round trip. The fault passes over `skip` calls and strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does.
+// `statementsPerSecond` is what each database does at most, one after another, as a far busier one would.
+// The header `continent` of a request stands for what Cloudflare says of its client.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import Worker from "./index.js";
 
 const none = () => ({
   d1_trips: 0,
   d1_statements: 0,
+  d1_rows_written: 0,
+  d1_rows_read: 0,
+  d1_trips_by_database: {},
   kv_reads: 0,
   kv_writes: 0,
   cache_reads: 0,
@@ -22,10 +27,25 @@ const none = () => ({
 });
 let counts = none();
 let faults = [];
+let pace = null;
+// When each database has done what it was asked so far, in ms.
+const done = new Map();
 
-async function through(part, statements, call) {
+async function paced(database, statements) {
+  if (!pace) return;
+  const begins = Math.max(Date.now(), done.get(database) ?? 0);
+  const ends = begins + (statements * 1000) / pace;
+  done.set(database, ends);
+  await scheduler.wait(ends - Date.now());
+}
+
+async function through(part, statements, call, database = null) {
   const fault = faults.find(
-    (fault) => fault.part === part && fault.times > 0 && concerns(fault.statements ?? [], statements),
+    (fault) =>
+      fault.part === part &&
+      fault.times > 0 &&
+      (fault.database ?? database) === database &&
+      concerns(fault.statements ?? [], statements),
   );
   const strikes = fault && (fault.skip ?? 0) === 0;
   if (strikes) fault.times -= 1;
@@ -55,17 +75,33 @@ function operation(sql) {
   return verb && `${VERBS[verb.toUpperCase()]} ${table}`;
 }
 
+function count(database, statements) {
+  counts.d1_trips += 1;
+  counts.d1_statements += statements;
+  counts.d1_trips_by_database[database] = (counts.d1_trips_by_database[database] ?? 0) + 1;
+}
+
+// What D1 is paid for. `first` says nothing of it, and the Worker does without.
+function counted(results) {
+  for (const { meta } of results) {
+    counts.d1_rows_written += meta.rows_written;
+    counts.d1_rows_read += meta.rows_read;
+  }
+  return results;
+}
+
 // The Worker knows its bindings by the names of their classes.
 class D1PreparedStatement {
-  constructor(real, sql) {
+  constructor(real, sql, database) {
     this.real = real;
     this.sql = sql;
+    this.database = database;
   }
   bind(...values) {
-    return new D1PreparedStatement(this.real.bind(...values), this.sql);
+    return new D1PreparedStatement(this.real.bind(...values), this.sql, this.database);
   }
-  first(...rest) {
-    return this.trip(() => this.real.first(...rest));
+  first() {
+    throw new Error("not counted");
   }
   run() {
     return this.trip(() => this.real.run());
@@ -73,25 +109,26 @@ class D1PreparedStatement {
   all() {
     return this.trip(() => this.real.all());
   }
-  trip(call) {
-    counts.d1_trips += 1;
-    counts.d1_statements += 1;
-    return through("d1", [this.sql], call);
+  async trip(call) {
+    count(this.database, 1);
+    await paced(this.database, 1);
+    return through("d1", [this.sql], async () => counted([await call()])[0], this.database);
   }
 }
 
 class D1Database {
-  constructor(real) {
+  constructor(real, number) {
     this.real = real;
+    this.number = number;
   }
   prepare(sql) {
-    return new D1PreparedStatement(this.real.prepare(sql), sql);
+    return new D1PreparedStatement(this.real.prepare(sql), sql, this.number);
   }
-  batch(statements) {
-    counts.d1_trips += 1;
-    counts.d1_statements += statements.length;
-    const call = () => this.real.batch(statements.map(({ real }) => real));
-    return through("d1", statements.map(({ sql }) => sql), call);
+  async batch(statements) {
+    count(this.number, statements.length);
+    const call = async () => counted(await this.real.batch(statements.map(({ real }) => real)));
+    await paced(this.number, statements.length);
+    return through("d1", statements.map(({ sql }) => sql), call, this.number);
   }
 }
 
@@ -140,6 +177,12 @@ Cache.prototype.put = function (...rest) {
   return through("cache", [], () => put.apply(this, rest));
 };
 
+function databases(env) {
+  const names = Object.keys(env).filter((name) => /^DB(_|$)/.test(name));
+  const number = (name) => Number(name.slice("DB_".length));
+  return Object.fromEntries(names.map((name) => [name, new D1Database(env[name], number(name))]));
+}
+
 let shimmed;
 
 export default class extends WorkerEntrypoint {
@@ -149,17 +192,26 @@ export default class extends WorkerEntrypoint {
       const answer = Response.json(counts);
       if (told.reset) counts = none();
       if (told.faults) faults = told.faults;
+      if (told.statementsPerSecond !== undefined) pace = told.statementsPerSecond;
       const until = Date.now() + (told.busyMs ?? 0);
       while (Date.now() < until);
       return answer;
     }
-    const { DB, VERDICTS, MAIL } = this.env;
+    const continent = request.headers.get("continent");
+    const sent = continent ? new Request(request, { cf: { continent } }) : request;
+    return this.worker().fetch(sent);
+  }
+  scheduled(controller) {
+    return this.worker().scheduled(controller);
+  }
+  worker() {
+    const { VERDICTS, MAIL } = this.env;
     shimmed ??= {
       ...this.env,
-      DB: new D1Database(DB),
+      ...databases(this.env),
       VERDICTS: new KvNamespace(VERDICTS),
       MAIL: new SendEmail(MAIL),
     };
-    return new Worker(this.ctx, shimmed).fetch(request);
+    return new Worker(this.ctx, shimmed);
   }
 }

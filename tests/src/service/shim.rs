@@ -13,6 +13,9 @@ use super::Edge;
 pub struct Counts {
     pub d1_trips: u64,
     pub d1_statements: u64,
+    /// As D1 says and is paid: rows of indexes count.
+    pub d1_rows_written: u64,
+    pub d1_rows_read: u64,
     pub kv_reads: u64,
     pub kv_writes: u64,
     pub cache_reads: u64,
@@ -25,6 +28,8 @@ pub struct Counts {
 pub struct Fault {
     /// `d1`, `kv` or `cache`.
     pub part: &'static str,
+    /// The number of the one database that it strikes; none: any.
+    pub database: Option<u8>,
     /// Strikes only round trips to D1 that do exactly this, a verb and a table for each statement in any
     /// order: `["update accounts", "delete leases"]`. Every one where it is empty.
     pub statements: &'static [&'static str],
@@ -46,6 +51,13 @@ impl Edge {
         serde_json::from_value(counts).expect("the counts")
     }
 
+    /// Round trips to the first three databases since the counts were last asked for.
+    pub async fn trips(&self) -> [u64; 3] {
+        let counts = self.shim(&json!({ "reset": true })).await;
+        let trips = &counts["d1_trips_by_database"];
+        ["0", "1", "2"].map(|number| trips[number].as_u64().unwrap_or_default())
+    }
+
     /// The mails handed over since [`Self::counts`] was last asked: `to`, `subject` and `headers` of each.
     pub async fn mails(&self) -> Vec<Value> {
         let counts = self.shim(&json!({})).await;
@@ -61,6 +73,11 @@ impl Edge {
     /// From now on the bindings fail like this; nothing: they work again.
     pub async fn fail(&self, faults: &[Fault]) {
         self.shim(&json!({ "faults": faults })).await;
+    }
+
+    /// From now on each database does so many statements a second at most; none: as many as it can.
+    pub async fn pace(&self, statements_per_second: Option<u32>) {
+        self.shim(&json!({ "statementsPerSecond": statements_per_second })).await;
     }
 
     /// Keeps the isolate busy for so long: nothing else runs in it meanwhile. Returns when it is over.

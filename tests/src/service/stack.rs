@@ -39,6 +39,12 @@ impl Builder {
         self
     }
 
+    /// With bindings of the edge that can be counted.
+    pub fn shimmed(mut self) -> Self {
+        self.edge = self.edge.shimmed();
+        self
+    }
+
     /// With the Worker's own waits between attempts.
     pub fn with_waits(mut self) -> Self {
         self.edge = self.edge.with_waits();

@@ -16,7 +16,7 @@ const [, , file, target] = process.argv;
 const config = unstable_readConfig({ config: file });
 const { workerOptions, main } = unstable_getMiniflareWorkerOptions(file);
 const { modulesRules: _, ...options } = workerOptions;
-const { database_name, binding, migrations_dir } = config.d1_databases[0];
+const { migrations_dir } = config.d1_databases[0];
 
 const folder = path.resolve(path.dirname(file), migrations_dir ?? "migrations");
 const names = readdirSync(folder).filter((name) => name.endsWith(".sql")).sort();
@@ -26,6 +26,6 @@ const migrations = names.map((name) => ({
 }));
 
 const { name, triggers } = config;
-const database = { name: database_name, binding };
-const all = { name, main, cron: triggers.crons[0], database, migrations, options };
+const databases = config.d1_databases.map(({ binding }) => binding);
+const all = { name, main, cron: triggers.crons[0], databases, migrations, options };
 writeFileSync(target, JSON.stringify(all));

@@ -108,7 +108,8 @@ async fn readiness_is_looked_at_once_however_often_it_is_asked_for() {
     }
     let looks = edge.counts().await.d1_trips;
     let periods = started.elapsed().as_secs() / 2 + 1;
-    assert!(looks <= periods, "{looks} looks in {:?}", started.elapsed());
+    // One for each database.
+    assert!(looks <= 3 * periods, "{looks} looks in {:?}", started.elapsed());
 }
 
 // --- throttles

@@ -117,6 +117,7 @@ async fn every_route_answers_every_caller_as_the_table_says() {
     edge.sql("CREATE TABLE saved AS SELECT * FROM accounts", &[]).await;
     // Replacing an account's row takes its sessions with it.
     edge.sql("CREATE TABLE saved_sessions AS SELECT * FROM sessions", &[]).await;
+    edge.sql("CREATE TABLE saved_addresses AS SELECT * FROM addresses", &[]).await;
     let before = edge.row(&account.email, "*").await;
     let mut wrong = Vec::new();
     for (method, path, expected) in TABLE {
@@ -144,6 +145,8 @@ async fn every_route_answers_every_caller_as_the_table_says() {
             edge.sql("INSERT OR REPLACE INTO accounts SELECT * FROM saved", &[]).await;
             let sessions = "INSERT OR REPLACE INTO sessions SELECT * FROM saved_sessions";
             edge.sql(sessions, &[]).await;
+            let addresses = "INSERT OR REPLACE INTO addresses SELECT * FROM saved_addresses";
+            edge.sql(addresses, &[]).await;
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

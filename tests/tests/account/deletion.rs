@@ -72,7 +72,7 @@ async fn deleting_removes_every_row_of_the_account() {
     let (_, codes) = account.enable_two_factor().await;
     let lease = "INSERT INTO leases (id, account_id, day, source, expires_at)
         VALUES ('a-lease', ?, 1, 'daily', 4000000000)";
-    edge.sql(lease, &[marks[0].as_str().into()]).await;
+    edge.sql_of(&marks[0], lease, &[marks[0].as_str().into()]).await;
     assert_eq!(anonymous.forgot_password(email).await.status, 200);
     assert_eq!(anonymous.register(email, PASSWORD).await.status, 201);
     assert_eq!(anonymous.login(email, "not-the-password").await.status, 401);
@@ -82,6 +82,7 @@ async fn deleting_removes_every_row_of_the_account() {
     let link = edge.mailbox().wait_for_nth_mail(email, 3).await.unwrap();
     let tables = [
         "accounts",
+        "addresses",
         "leases",
         "mailed_tokens",
         "notices",

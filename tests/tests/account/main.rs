@@ -8,6 +8,7 @@ mod answers;
 mod bad_input;
 mod beside_abuse;
 mod confirmation;
+mod databases;
 mod deletion;
 mod enumeration;
 mod housekeeping;

@@ -167,19 +167,16 @@ async fn housekeeping_goes_on_where_one_statement_fails_and_says_so() {
     let rows = "INSERT INTO leases (id, account_id, day, source, expires_at)
         VALUES ('expired', ?1, 1, 'daily', 1)";
     let account = edge.account().await;
-    edge.sql(rows, &[edge.id(&account.email).await.into()]).await;
+    let id = edge.id(&account.email).await;
+    edge.sql_of(&id, rows, &[id.as_str().into()]).await;
     let (unconfirmed, _) = edge.registered().await;
     edge.set(&unconfirmed, "created_at = 1").await;
     edge.sql("UPDATE mailed_tokens SET expires_at = 1", &[]).await;
     edge.sql("ALTER TABLE leases RENAME TO hidden", &[]).await;
     edge.run_scheduled().await;
     edge.sql("ALTER TABLE hidden RENAME TO leases", &[]).await;
-    let count = |table: &'static str| {
-        let (edge, sql) = (&edge, format!("SELECT count(*) AS n FROM {table}"));
-        async move { edge.sql(&sql, &[]).await[0]["n"].as_u64().unwrap() }
-    };
-    assert_eq!((count("leases").await, count("accounts").await), (1, 1));
+    assert_eq!((edge.count("leases").await, edge.count("accounts").await), (1, 1));
     assert!(edge.process.log().contains("housekeeping of leases"), "the failure is in the log");
     edge.run_scheduled().await;
-    assert_eq!(count("leases").await, 0);
+    assert_eq!(edge.count("leases").await, 0);
 }

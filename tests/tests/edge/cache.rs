@@ -1,6 +1,10 @@
 //! How long a verdict is served again, and from where (docs/architecture.md).
 
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    time::Duration,
+};
 
 use rcpt_shared::Status;
 use rcpt_tests::{Account, Conduct, Edge, FakeOrigin};
@@ -80,11 +84,22 @@ async fn a_verdict_whose_time_is_over_is_asked_for_again() {
 #[tokio::test]
 async fn a_verdict_is_found_in_kv_by_a_data_centre_that_has_not_seen_it_and_in_its_own_cache_first()
 {
-    let origin = origin();
+    // The second time it is asked, it has not forgotten the first.
+    let asked = AtomicUsize::new(0);
+    let origin = FakeOrigin::start(move |_| match asked.fetch_add(1, Relaxed) {
+        1 => Conduct::Seen(Status::Accepted),
+        _ => Conduct::Verdict(Status::Accepted),
+    });
     let mut edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
     let account = edge.account().await;
     let address = "everywhere@example.org";
     assert!(!is_cached(&account, address).await);
+    let cache = edge.state().join("v3/cache");
+    edge.process.kill();
+    fs::remove_dir_all(&cache).unwrap();
+    edge.restart().await.unwrap();
+    assert!(is_cached(&account, address).await, "the origin was asked again, and knew");
+    assert_eq!(origin.probes_of(address), 2);
     let state = edge.state().join("v3");
     // Both copies, then each of the two without the other: the kv copy is written after the answer.
     let blobs = |kind: &str| {
@@ -117,7 +132,7 @@ async fn a_verdict_is_found_in_kv_by_a_data_centre_that_has_not_seen_it_and_in_i
     fs::remove_dir_all(state.join("cache")).unwrap();
     edge.restart().await.unwrap();
     assert!(!is_cached(&account, address).await, "neither");
-    assert_eq!(origin.probes_of(address), 2);
+    assert_eq!(origin.probes_of(address), 3);
 }
 
 fn walk(folder: &std::path::Path) -> Vec<Vec<u8>> {

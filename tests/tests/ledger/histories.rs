@@ -80,14 +80,11 @@ async fn shortest(world: &World, mut history: Box<History>, first: String) -> (V
     shortest
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn random_steps_leave_every_invariant_whole() {
-    let _turn = turn().await;
-    let total = from_env("LEDGER_STEPS").map(|steps| steps.try_into().unwrap());
-    let total = total.unwrap_or_else(|| proof::count(1_000, 10_000));
+/// Plays histories of so many steps in all, and finds no fault.
+async fn assert_whole(world: World, total: usize) {
     let first_seed = from_env("LEDGER_SEED").unwrap_or_else(clock::now);
     println!("LEDGER_SEED={first_seed}");
-    let world = Arc::new(World::start().await.unwrap());
+    let world = Arc::new(world);
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     let started = Instant::now();
     let mut histories = JoinSet::new();
@@ -111,7 +108,25 @@ async fn random_steps_leave_every_invariant_whole() {
             panic!("LEDGER_SEED={seed}: {first}\nshortest: {steps:?}\n{fault}");
         }
     }
-    println!("{planned} steps, 0 violations, in {:?}", started.elapsed());
+    let lives = "SELECT DISTINCT substr(id, 1, 2) AS number FROM accounts";
+    let lives = world.edge.sql(lives, &[]).await.len();
+    println!("{planned} steps in {lives} databases, 0 violations, in {:?}", started.elapsed());
+    assert!(lives > 1, "the accounts are in one database");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_steps_leave_every_invariant_whole() {
+    let _turn = turn().await;
+    let total = from_env("LEDGER_STEPS").map(|steps| steps.try_into().unwrap());
+    let total = total.unwrap_or_else(|| proof::count(1_000, 10_000));
+    assert_whole(World::start().await.unwrap(), total).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_steps_beside_a_failing_database_leave_every_invariant_whole() {
+    let _turn = turn().await;
+    let world = World::with_a_failing_database().await.unwrap();
+    assert_whole(world, proof::count(300, 3_000)).await;
 }
 
 #[test]

@@ -34,8 +34,9 @@ impl World {
         let lease = format!("{id}-{source}-{day}-{expires_at}");
         let sql = "INSERT INTO leases (id, account_id, day, source, expires_at)
                    VALUES (?, ?, ?, ?, ?)";
-        let params = [lease.into(), id.into(), day.into(), source.into(), expires_at.into()];
-        self.edge.sql(sql, &params).await;
+        let account = id.as_str().into();
+        let params = [lease.into(), account, day.into(), source.into(), expires_at.into()];
+        self.edge.sql_of(&id, sql, &params).await;
     }
 }
 

@@ -203,3 +203,39 @@ async fn a_wrong_value_stops_the_start_and_is_named() {
     assert_ne!(code, 0, "{output}");
     assert!(output.to_ascii_uppercase().contains("BUDGET_MS"), "{output}");
 }
+
+#[tokio::test]
+async fn a_verdict_is_given_again_for_as_long_as_the_edge_says_and_never_unasked() {
+    let (sandbox, origin) = world(|origin| origin).await;
+    let ask = async |remember: Option<&str>| {
+        let mut request = origin.request("/v1/probe", BODY, &origin.ticket(BODY));
+        if let Some(times) = remember {
+            request = request.header("x-remember", times);
+        }
+        let response = request.send().await.expect("an answer");
+        assert_eq!(response.status(), 200);
+        let verdict: Value = response.json().await.expect("a verdict");
+        assert_eq!(verdict["status"], true);
+        verdict.get("seen_before").and_then(Value::as_u64)
+    };
+    let asked = || {
+        let lines = sandbox.server().sessions().concat();
+        lines.iter().filter(|line| line.contains("RCPT TO:<accepts@")).count()
+    };
+    assert_eq!(ask(None).await, None);
+    assert_eq!(ask(None).await, None, "without the header nothing is remembered");
+    let before = asked();
+    assert_eq!(ask(Some("2/0/0")).await, None, "what came before is not known either");
+    assert!(ask(Some("2/0/0")).await.is_some());
+    assert_eq!(asked(), before + 1, "the mail server was not asked again");
+    assert_eq!(ask(None).await, None, "who does not ask for it is not given it");
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+    while ask(Some("2/0/0")).await.is_some() {
+        assert!(tokio::time::Instant::now() < deadline, "it does not end");
+        sleep(Duration::from_millis(200)).await;
+    }
+    for wrong in ["0/0/0", "x", "999999999/1/1"] {
+        ask(Some(wrong)).await;
+    }
+    assert!(origin.process.log().contains("remembered"));
+}

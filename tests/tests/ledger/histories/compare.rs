@@ -117,7 +117,8 @@ impl Player<'_> {
                      (SELECT json_group_array(json_array(l.day, l.source, l.expires_at > ?))
                       FROM leases l WHERE l.account_id = accounts.id) AS leases
                    FROM accounts JOIN plans ON plans.name = accounts.plan WHERE accounts.id = ?";
-        let rows = self.world.edge.sql(sql, &[clock::now().into(), self.id_value()]).await;
+        let rows =
+            self.world.edge.sql_of(self.id(), sql, &[clock::now().into(), self.id_value()]).await;
         let row = rows.into_iter().next().context("no account")?;
         Ok(serde_json::from_value(row)?)
     }

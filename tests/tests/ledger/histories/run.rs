@@ -222,7 +222,10 @@ impl<'a> Player<'a> {
         let today = self.model.today;
         self.model.expire(|lease| lease.day < today);
         let end = "UPDATE leases SET expires_at = 1 WHERE day < ? AND account_id = ?";
-        self.world.edge.sql(end, &[(self.first_day + today).into(), self.id_value()]).await;
+        self.world
+            .edge
+            .sql_of(&self.id, end, &[(self.first_day + today).into(), self.id_value()])
+            .await;
         self.sql("UPDATE leases SET day = day - 1 WHERE account_id = ?").await?;
         let older = "UPDATE accounts SET day = max(day - 1, 0),
                      previous_day = max(previous_day - 1, 0) WHERE id = ?";
@@ -262,8 +265,12 @@ impl<'a> Player<'a> {
     }
 
     async fn sql(&self, sql: &str) -> Result<()> {
-        self.world.edge.sql(sql, &[self.id_value()]).await;
+        self.world.edge.sql_of(&self.id, sql, &[self.id_value()]).await;
         Ok(())
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     pub fn id_value(&self) -> Value {

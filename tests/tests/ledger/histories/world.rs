@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use rcpt_tests::{Edge, FakeOrigin};
+use rcpt_tests::{
+    Edge, FakeOrigin,
+    service::{edge, shim::Fault},
+};
 use reqwest::Client;
 
 use super::{run::Player, step::Step};
@@ -26,13 +29,30 @@ impl World {
     /// # Errors
     /// The edge does not start.
     pub async fn start() -> Result<Self> {
+        Self::start_with(|edge| edge).await
+    }
+
+    /// A world whose third database fails all the time, and in which nobody lives there.
+    ///
+    /// # Errors
+    /// The edge does not start.
+    pub async fn with_a_failing_database() -> Result<Self> {
+        let world = Self::start_with(|edge| edge.var("HOMES", "*:0,1").shimmed()).await?;
+        let error = "D1_ERROR: injected";
+        let times = u32::MAX;
+        let away = Fault { part: "d1", database: Some(2), times, error, ..Fault::default() };
+        world.edge.fail(&[away]).await;
+        Ok(world)
+    }
+
+    async fn start_with(change: impl FnOnce(edge::Builder) -> edge::Builder) -> Result<Self> {
         let origin = FakeOrigin::by_name();
         // Leases end when the history says so, however slow the machine is.
         let edge = Edge::builder()
             .origins(&[&origin.url])
             .var("LEASE_TTL_SECONDS", "300")
             .var("UPSTREAM_BUDGET_MS", "60000");
-        let edge = edge.start().await?;
+        let edge = change(edge).start().await?;
         // How many may be in flight is another question.
         for (name, daily) in PLANS {
             let sql =

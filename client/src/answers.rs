@@ -1,0 +1,97 @@
+//! What the API answers, as `edge/openapi.json` describes it. Members that this version does not know are
+//! kept in `further`, so that nothing is lost on the way through a program.
+
+use std::collections::BTreeMap;
+
+use rcpt_shared::{Confidence, Deliverability, Status};
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The verdict about one address.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Validation {
+    pub email: String,
+    pub status: Status,
+    /// Whether a recent identical check answered; `None` when the address is malformed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<bool>,
+    /// Why; when it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Details>,
+    #[serde(flatten)]
+    pub further: BTreeMap<String, Value>,
+}
+
+impl Validation {
+    /// One word for what to do with the address: from the details where they are there, else from the
+    /// status.
+    #[must_use]
+    pub fn verdict(&self) -> Deliverability {
+        match (&self.details, self.status) {
+            (Some(details), _) => details.verdict,
+            (None, Status::Accepted) => Deliverability::Deliverable,
+            (
+                None,
+                Status::Refused
+                | Status::InvalidFormat
+                | Status::DomainNotFound
+                | Status::NoMxRecords,
+            ) => Deliverability::Undeliverable,
+            (None, _) => Deliverability::Unknown,
+        }
+    }
+}
+
+/// The evidence behind a verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Details {
+    pub verdict: Deliverability,
+    pub confidence: Confidence,
+    /// A word such as `no_such_mailbox`. New ones may come.
+    pub reason: String,
+    #[serde(flatten)]
+    pub further: BTreeMap<String, Value>,
+}
+
+/// The plan and what is left of its allowances.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Quota {
+    pub plan: String,
+    pub unlimited: bool,
+    /// The next 00:00 UTC, as an ISO 8601 date-time.
+    pub resets_at: String,
+    pub email_checks: Allowance,
+    pub scans: ScanAllowance,
+    #[serde(flatten)]
+    pub further: BTreeMap<String, Value>,
+}
+
+/// The allowance of checks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Allowance {
+    pub daily_allowance: i64,
+    pub used_today: i64,
+    pub left_today: i64,
+    /// Taken once the daily allowance is used up.
+    pub welcome_left: i64,
+}
+
+/// The allowance of scans.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScanAllowance {
+    pub daily_allowance: i64,
+    pub used_today: i64,
+    pub left_today: i64,
+    /// They extend the allowance.
+    pub credits: i64,
+}
+
+/// What a sign-in gives.
+#[derive(Debug, Deserialize)]
+pub struct SignIn {
+    pub email: String,
+    pub api_key: SecretString,
+    /// Of the session, which ends with [`crate::Client::sign_out`] or by itself.
+    pub token: SecretString,
+}

@@ -1,0 +1,162 @@
+//! What the command line takes.
+
+use std::path::PathBuf;
+
+use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    every address can receive mail; or the command has done what it was asked to
+  1    at least one address can't receive mail
+  2    the command line is wrong
+  3    at least one verdict is unknown, and no address is undeliverable
+  4    no API key, a wrong one, or a sign-in that was refused
+  5    the allowance is used up, or there were too many requests
+  6    the service can't be reached
+  7    the service can't answer now, or what answers isn't the service
+  8    the input can't be read
+  9    the input isn't UTF-8
+  10   the output can't be written
+  11   the scan can't go on: its file has changed, another run goes on with it, or it's gone
+  12   the service refuses the request
+  141  whoever read the output has closed it
+
+Environment:
+  RCPT_API_KEY  the API key, in place of the one that `rcpt sign-in` keeps
+  RCPT_URL      the address of the service
+
+Examples:
+  rcpt check ann@example.org
+  rcpt check - < addresses.txt > verdicts.ndjson
+  rcpt scan customers.csv
+  rcpt check --json ann@example.org | jq -r '.[0].details.reason'";
+
+/// Tells whether email addresses can receive mail.
+#[derive(Debug, Parser)]
+#[command(name = "rcpt", version, max_term_width = 100, after_long_help = EXIT_CODES)]
+pub struct Args {
+    #[command(flatten)]
+    pub service: Service,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Where the service is, and how long to wait for it.
+#[derive(Debug, Arguments)]
+pub struct Service {
+    /// Address of the service [default: RCPT_URL, or where you've signed in]
+    #[arg(long, global = true, value_name = "URL")]
+    pub url: Option<String>,
+    /// How long one request may wait for the service to come back, in seconds
+    #[arg(long, global = true, value_name = "SECONDS")]
+    pub patience: Option<u64>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check addresses, one by one
+    Check(Check),
+    /// Check the addresses of a file in the background, and write it again with their verdicts
+    Scan(Scan),
+    /// List your scans, newest first
+    Scans,
+    /// Print the results of a scan, one on each line
+    Results {
+        /// The scan, such as scan_0193…
+        id: String,
+    },
+    /// Show your plan and what is left of it today
+    Quota(Quota),
+    /// Keep your API key on this machine, in a file that only you can read
+    SignIn(SignIn),
+    /// Remove the API key from this machine
+    SignOut,
+    /// Print the completions of a shell
+    Completions { shell: Shell },
+    /// Write the manual pages into a folder
+    #[command(hide = true)]
+    Manual { folder: PathBuf },
+}
+
+#[derive(Debug, Arguments)]
+pub struct Check {
+    /// Addresses; - reads them from standard input, one on each line
+    #[arg(required = true, value_name = "ADDRESS")]
+    pub addresses: Vec<String>,
+    /// How to write the verdicts [default: table on a terminal, ndjson elsewhere]
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub format: Option<Format>,
+    /// The same as --format json: one array
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Don't ask why: a little faster
+    #[arg(long)]
+    pub no_details: bool,
+    /// How many checks to run at the same time
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub at_once: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One row for each address
+    Table,
+    /// One array of all answers
+    Json,
+    /// One answer on each line
+    Ndjson,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Scan {
+    /// A CSV file, or a list with one address on each line
+    pub file: PathBuf,
+    /// Where to write it with the verdicts [default: FILE.verdicts.csv]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Name or number of the column with the addresses [default: found by itself]
+    #[arg(long, value_name = "COLUMN")]
+    pub column: Option<String>,
+    /// Forget an earlier start of this scan, and overwrite the output
+    #[arg(long)]
+    pub restart: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Quota {
+    /// Write the report as JSON, as it is elsewhere than on a terminal
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct SignIn {
+    /// Your account's email address; asked for if it isn't given
+    pub email: Option<String>,
+    /// Read an API key from standard input, in place of email and password
+    #[arg(long, conflicts_with = "email")]
+    pub key: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Args;
+
+    #[test]
+    fn the_command_line_is_consistent_and_every_option_is_explained() {
+        let mut command = Args::command();
+        command.build();
+        command.clone().debug_assert();
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            assert!(sub.get_about().is_some(), "{}", sub.get_name());
+            for argument in sub.get_arguments() {
+                let explained = argument.get_help().is_some();
+                let is_plain = ["shell", "folder"].contains(&argument.get_id().as_str());
+                assert!(explained || is_plain, "{} {}", sub.get_name(), argument.get_id());
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `rcpt check`: many addresses at the same time, their verdicts in the order of the input.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, IsTerminal as _},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, Receiver, RecvTimeoutError, SyncSender},
+    },
+    thread,
+    time::Duration,
+};
+
+use rcpt_client::{Client, Deliverability, Error};
+
+use crate::{
+    args::{Check, Format, Service},
+    credentials,
+    failure::{Ended, Failure},
+    input,
+    output::{Row, Rows},
+};
+
+/// Of an address in a table that was not there to be measured.
+const WIDTH: usize = 36;
+/// How often a worker without an address looks whether others have failed meanwhile.
+const LOOK: Duration = Duration::from_millis(50);
+
+type Answered = (usize, Result<Row, Failure>);
+
+pub fn run(service: &Service, args: &Check) -> Result<Ended, Failure> {
+    let client = credentials::client(service, 30)?;
+    let format = match (args.json, args.format) {
+        (true, _) => Format::Json,
+        (false, Some(format)) => format,
+        (false, None) if io::stdout().is_terminal() => Format::Table,
+        (false, None) => Format::Ndjson,
+    };
+    let longest = args.addresses.iter().map(|address| address.chars().count()).max();
+    let is_listed = !args.addresses.iter().any(|address| address == "-");
+    let width = longest.filter(|_| is_listed).unwrap_or(WIDTH);
+    // It leaves colours out where they are not wanted.
+    let mut rows = Rows::new(anstream::AutoStream::auto(io::stdout().lock()), format, width);
+    let ended = checked(&client, args, &mut rows);
+    // What was answered is whole, whatever came then.
+    let closed = rows.end();
+    ended.and_then(|ended| closed.map(|()| ended))
+}
+
+/// Reads, asks and writes at the same time.
+fn checked<W: io::Write>(
+    client: &Client,
+    args: &Check,
+    rows: &mut Rows<W>,
+) -> Result<Ended, Failure> {
+    let (questions, asked) = mpsc::sync_channel::<(usize, Result<String, Failure>)>(1);
+    let (answers, answered) = mpsc::sync_channel(usize::from(args.at_once));
+    let asked = Mutex::new(asked);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let stop = &stop;
+        // Not of the scope: it may be reading a terminal, and nobody waits for that.
+        let addresses = args.addresses.clone();
+        thread::spawn(move || read(&addresses, &questions));
+        for _ in 0..args.at_once {
+            let (asked, answers, client) = (&asked, answers.clone(), client.clone());
+            scope.spawn(move || ask(&client, !args.no_details, asked, &answers, stop));
+        }
+        drop(answers);
+        let ended = write(rows, &answered, stop);
+        // A worker that waits for room in the channel finds it closed.
+        drop(answered);
+        ended
+    })
+}
+
+fn read(addresses: &[String], questions: &SyncSender<(usize, Result<String, Failure>)>) {
+    for question in input::addresses(addresses).enumerate() {
+        if questions.send(question).is_err() {
+            return;
+        }
+    }
+}
+
+fn ask(
+    client: &Client,
+    details: bool,
+    asked: &Mutex<Receiver<(usize, Result<String, Failure>)>>,
+    answers: &SyncSender<Answered>,
+    stop: &AtomicBool,
+) {
+    while !stop.load(Ordering::Relaxed) {
+        let next = match asked.lock() {
+            Ok(asked) => asked.recv_timeout(LOOK),
+            Err(_) => return,
+        };
+        let (index, email) = match next {
+            Ok(question) => question,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        let row = email.and_then(|email| row(client, details, email));
+        if row.is_err() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        if answers.send((index, row)).is_err() {
+            return;
+        }
+    }
+}
+
+fn row(client: &Client, details: bool, email: String) -> Result<Row, Failure> {
+    let answer = if details { client.check_with_details(&email) } else { client.check(&email) };
+    match answer {
+        Ok(answer) => Ok(Row::Answer(Box::new(answer))),
+        Err(Error::Refused { status: 400 | 413, message, .. }) => {
+            Ok(Row::NoAddress { email, error: message })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Writes in the order of the input. After a failure no more is asked; what has been answered by then is
+/// written, since it is paid for.
+fn write<W: io::Write>(
+    rows: &mut Rows<W>,
+    answered: &Receiver<Answered>,
+    stop: &AtomicBool,
+) -> Result<Ended, Failure> {
+    let mut early = BTreeMap::new();
+    let (mut next, mut ended, mut failure) = (0, Ended::Good, None);
+    let mut put = |row: &Row, rows: &mut Rows<W>| {
+        ended = worse(ended, row.verdict());
+        let written = rows.write(row);
+        stop.fetch_or(written.is_err(), Ordering::Relaxed);
+        written
+    };
+    for (index, row) in answered {
+        match row {
+            Ok(row) => drop(early.insert(index, row)),
+            Err(first) => drop(failure.get_or_insert(first)),
+        }
+        while let Some(row) = early.remove(&next) {
+            put(&row, rows)?;
+            next += 1;
+        }
+    }
+    for row in early.values() {
+        put(row, rows)?;
+    }
+    match failure {
+        None => Ok(ended),
+        Some(failure) if rows.count() == 0 => Err(failure),
+        Some(failure) => {
+            let told = match rows.count() {
+                1 => "One address has been answered; the others haven't been.".to_owned(),
+                count => format!("{count} addresses have been answered; the others haven't been."),
+            };
+            Err(failure.and(&told))
+        }
+    }
+}
+
+/// What an exit code tells of many: undeliverable before unknown before deliverable.
+fn worse(so_far: Ended, verdict: Deliverability) -> Ended {
+    let this = match verdict {
+        Deliverability::Deliverable | Deliverability::Risky => Ended::Good,
+        Deliverability::Unknown => Ended::Unknown,
+        Deliverability::Undeliverable => Ended::Undeliverable,
+    };
+    match (so_far, this) {
+        (Ended::Undeliverable, _) | (_, Ended::Undeliverable) => Ended::Undeliverable,
+        (Ended::Unknown, _) | (_, Ended::Unknown) => Ended::Unknown,
+        _ => Ended::Good,
+    }
+}

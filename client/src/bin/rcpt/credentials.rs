@@ -1,0 +1,157 @@
+//! Whose allowance is taken, and of which service: options, environment, and the file that `rcpt sign-in`
+//! writes.
+
+use std::{
+    env, fs, io,
+    io::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use etcetera::{BaseStrategy as _, choose_base_strategy};
+use rcpt_client::{Builder, Client};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use crate::{
+    args::Service,
+    failure::{Failure, Kind},
+};
+
+/// Where a build's users find the service, if who built it has said so.
+const BUILT_IN: Option<&str> = option_env!("RCPT_DEFAULT_URL");
+
+/// What the file holds.
+#[derive(Deserialize)]
+struct Kept {
+    url: String,
+    api_key: SecretString,
+}
+
+/// As it is written: the one place where a key leaves its type.
+#[derive(Serialize)]
+struct Written<'a> {
+    url: &'a str,
+    api_key: &'a str,
+}
+
+/// A client with its key.
+pub fn client(service: &Service, patience: u64) -> Result<Client, Failure> {
+    let kept = kept()?;
+    let builder = builder(service, kept.as_ref(), patience)?;
+    if let Some(api_key) = variable("RCPT_API_KEY") {
+        return Ok(builder.api_key(api_key.into()).build()?);
+    }
+    let Some(kept) = kept else {
+        return Err(Failure::new(
+            Kind::Credentials,
+            "There's no API key on this machine yet. Run `rcpt sign-in`, or set RCPT_API_KEY.",
+        ));
+    };
+    let client = builder.api_key(kept.api_key).build()?;
+    // The key of one service is no other's business.
+    if client.url() == kept.url {
+        return Ok(client);
+    }
+    let message = format!(
+        "You've signed in at {}, not at {}. Run `rcpt sign-in --url {1}`, or set RCPT_API_KEY.",
+        kept.url,
+        client.url()
+    );
+    Err(Failure::new(Kind::Credentials, message))
+}
+
+/// A client that is to sign in.
+pub fn anonymous(service: &Service) -> Result<Client, Failure> {
+    Ok(builder(service, kept().ok().flatten().as_ref(), 30)?.build()?)
+}
+
+fn builder(service: &Service, kept: Option<&Kept>, patience: u64) -> Result<Builder, Failure> {
+    let url = service.url.clone().or_else(|| variable("RCPT_URL"));
+    let url = url.or_else(|| kept.map(|kept| kept.url.clone()));
+    let url = url.or_else(|| BUILT_IN.map(str::to_owned)).ok_or_else(|| {
+        let message = "Which service? Set its address with --url or RCPT_URL.";
+        Failure::new(Kind::CommandLine, message)
+    })?;
+    let patience = Duration::from_secs(service.patience.unwrap_or(patience));
+    Ok(Client::builder(&url).patience(patience).on_wait(|wait| {
+        let why = wait.why.trim_end_matches('.');
+        let seconds = wait.pause.as_secs_f64().ceil();
+        anstream::eprintln!("rcpt: {why}. Trying again in {seconds} s.");
+    }))
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+/// The file: `rcpt/credentials.json` where programs keep their settings.
+fn file() -> Result<PathBuf, Failure> {
+    let strategy = choose_base_strategy().map_err(|_| {
+        let message =
+            "Your home folder isn't known, so there's no place for the key. Set RCPT_API_KEY.";
+        Failure::new(Kind::Credentials, message)
+    })?;
+    Ok(strategy.config_dir().join("rcpt/credentials.json"))
+}
+
+fn kept() -> Result<Option<Kept>, Failure> {
+    let Ok(file) = file() else { return Ok(None) };
+    let text = match fs::read(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            let message = format!("{} can't be read: {error}.", file.display());
+            return Err(Failure::new(Kind::Credentials, message));
+        }
+    };
+    warn_if_open(&file);
+    let kept = serde_json::from_slice(&text).map_err(|_| {
+        let message = format!("{} isn't what `rcpt sign-in` writes. Run it again.", file.display());
+        Failure::new(Kind::Credentials, message)
+    })?;
+    Ok(Some(kept))
+}
+
+#[cfg(unix)]
+fn warn_if_open(file: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(file).map_or(0, |data| data.permissions().mode());
+    if mode & 0o077 != 0 {
+        let name = file.display();
+        anstream::eprintln!("rcpt: others can read {name}. Run: chmod 600 {name}");
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_if_open(_: &Path) {}
+
+/// Keeps a key, in place of any before it. The file is whole or not there, and only its owner's.
+pub fn keep(url: &str, api_key: &SecretString) -> Result<PathBuf, Failure> {
+    let file = file()?;
+    let write = || -> io::Result<()> {
+        let folder = file.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        // The library creates it with mode 0600.
+        let mut new = NamedTempFile::new_in(folder)?;
+        let written = Written { url, api_key: api_key.expose_secret() };
+        new.write_all(serde_json::to_string_pretty(&written)?.as_bytes())?;
+        new.write_all(b"\n")?;
+        new.as_file().sync_all()?;
+        new.persist(&file)?;
+        Ok(())
+    };
+    write().map_err(|error| Failure::of_output(file.display(), &error))?;
+    Ok(file)
+}
+
+/// Removes the key; whether there was one.
+pub fn forget() -> Result<bool, Failure> {
+    let file = file()?;
+    match fs::remove_file(&file) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Failure::of_output(file.display(), &error)),
+    }
+}

@@ -1,0 +1,113 @@
+//! How the command ends: a code for scripts, and a sentence that says what to do.
+
+use std::{fmt, io, process::ExitCode};
+
+use rcpt_client::Error;
+
+/// How the command ended where it did what it was asked to. The codes are listed in `rcpt --help`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ended {
+    Good = 0,
+    Unknown = 3,
+    Undeliverable = 1,
+}
+
+impl From<Ended> for ExitCode {
+    fn from(ended: Ended) -> Self {
+        Self::from(ended as u8)
+    }
+}
+
+/// What has kept the command from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    CommandLine = 2,
+    Credentials = 4,
+    UsedUp = 5,
+    Network = 6,
+    Service = 7,
+    Input = 8,
+    Encoding = 9,
+    Output = 10,
+    /// A scan can't go on where it was left.
+    Journal = 11,
+    Refused = 12,
+    /// Whoever read the output has closed it, as `head` does: 128 and SIGPIPE, and no sentence.
+    Closed = 141,
+}
+
+/// A code, and a sentence that says what to do.
+#[derive(Debug)]
+pub struct Failure {
+    pub kind: Kind,
+    message: String,
+}
+
+impl Failure {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// Something that was to be written could not be.
+    pub fn of_output(what: impl fmt::Display, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::new(Kind::Closed, ""),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::new(
+                Kind::Output,
+                format!(
+                    "{what} can't be written: the disk is full. Make room, and run the command again."
+                ),
+            ),
+            _ => Self::new(Kind::Output, format!("{what} can't be written: {error}.")),
+        }
+    }
+
+    /// Adds a sentence.
+    #[must_use]
+    pub fn and(mut self, sentence: &str) -> Self {
+        if self.kind != Kind::Closed {
+            self.message = format!("{} {sentence}", self.message);
+        }
+        self
+    }
+
+    /// Tells standard error, and returns the code.
+    pub fn report(&self) -> ExitCode {
+        if self.kind != Kind::Closed {
+            anstream::eprintln!("rcpt: {}", self.message);
+        }
+        ExitCode::from(self.kind as u8)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let (kind, message) = match &error {
+            Error::Address(_) => {
+                (Kind::CommandLine, format!("{error} Set it with --url or RCPT_URL."))
+            }
+            Error::Unauthorised { .. } => (
+                Kind::Credentials,
+                format!(
+                    "{error} Sign in again with `rcpt sign-in`, or set RCPT_API_KEY to the key that the \
+                     portal shows."
+                ),
+            ),
+            Error::TooMany { .. } => {
+                (Kind::UsedUp, format!("{error} `rcpt quota` shows what is left."))
+            }
+            Error::Refused { .. } => (Kind::Refused, error.to_string()),
+            Error::Unavailable { .. } => {
+                (Kind::Service, format!("{error} Nothing was counted. Try again in a minute."))
+            }
+            Error::Network { .. } => (
+                Kind::Network,
+                format!(
+                    "The service can't be reached: {error}. Check your connection and try again."
+                ),
+            ),
+            Error::Unintelligible(_) => (Kind::Service, error.to_string()),
+        };
+        Self::new(kind, message)
+    }
+}

@@ -1,0 +1,127 @@
+//! Addresses from the command line and from standard input, one on each line.
+
+use std::io::{self, BufRead, Read as _};
+
+use crate::failure::{Failure, Kind};
+
+/// No line with an address is longer; a longer one is no list of addresses.
+const LONGEST: u64 = 64 * 1024;
+
+/// The addresses of the arguments; `-` stands for those of standard input.
+pub fn addresses(arguments: &[String]) -> impl Iterator<Item = Result<String, Failure>> + '_ {
+    arguments.iter().flat_map(|argument| -> Box<dyn Iterator<Item = _>> {
+        match argument.as_str() {
+            "-" => Box::new(Lines { from: io::stdin().lock(), number: 0, ended: false }),
+            address => Box::new(std::iter::once(Ok(address.to_owned()))),
+        }
+    })
+}
+
+/// The lines that are not empty, without spaces around them.
+struct Lines<R> {
+    from: R,
+    number: usize,
+    ended: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// `None` at the end.
+    fn line(&mut self) -> Result<Option<String>, Failure> {
+        let mut bytes = Vec::new();
+        self.number += 1;
+        let read = self.from.by_ref().take(LONGEST).read_until(b'\n', &mut bytes);
+        let number = self.number;
+        match read {
+            Ok(0) => return Ok(None),
+            Ok(read) if read as u64 == LONGEST => {
+                let message = format!(
+                    "Line {number} of the input is longer than 64 KiB: not a list of addresses."
+                );
+                return Err(Failure::new(Kind::Input, message));
+            }
+            Ok(_) => {}
+            Err(error) => {
+                return Err(Failure::new(
+                    Kind::Input,
+                    format!("The input can't be read: {error}."),
+                ));
+            }
+        }
+        let text = if number == 1 {
+            bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)
+        } else {
+            &bytes
+        };
+        let text = std::str::from_utf8(text).map_err(|_| not_utf8("The input", number, &bytes))?;
+        if text.contains('\0') {
+            return Err(not_utf8("The input", number, &bytes));
+        }
+        Ok(Some(text.trim().to_owned()))
+    }
+}
+
+/// What to do about a text in another encoding: most come from Windows.
+pub fn not_utf8(what: &str, line: usize, bytes: &[u8]) -> Failure {
+    let is_wide =
+        bytes.contains(&0) || bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
+    let likely = if is_wide { "UTF-16" } else { "WINDOWS-1252" };
+    let message = format!(
+        "{what} isn't UTF-8 (line {line}). If it is {likely}, convert it and try again: iconv -f {likely} \
+         -t UTF-8 OLD > NEW"
+    );
+    Failure::new(Kind::Encoding, message)
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = Result<String, Failure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            match self.line() {
+                Ok(None) => self.ended = true,
+                Ok(Some(line)) if line.is_empty() => {}
+                Ok(Some(line)) => return Some(Ok(line)),
+                Err(failure) => {
+                    self.ended = true;
+                    return Some(Err(failure));
+                }
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Lines};
+
+    fn read(text: &[u8]) -> Vec<Result<String, Kind>> {
+        let lines = Lines { from: text, number: 0, ended: false };
+        lines.map(|line| line.map_err(|failure| failure.kind)).collect()
+    }
+
+    #[test]
+    fn lines_of_any_system_are_read_and_empty_ones_left_out() {
+        let expected = ["a@b.example", "c@d.example"].map(|line| Ok(line.to_owned()));
+        for text in ["a@b.example\nc@d.example", "\u{feff}a@b.example\r\n\r\n  c@d.example \r\n"] {
+            assert_eq!(read(text.as_bytes()), expected, "{text:?}");
+        }
+        assert!(read(b"").is_empty());
+    }
+
+    #[test]
+    fn other_encodings_are_named_and_what_came_before_is_kept() {
+        let ann = Ok("a@b.example".to_owned());
+        assert_eq!(
+            read(b"a@b.example\nj\xf6rg@b.example\nc@d.example"),
+            [ann, Err(Kind::Encoding)]
+        );
+        assert_eq!(read(b"\xff\xfea\0@\0b\0\n\0"), [Err(Kind::Encoding)]);
+        assert_eq!(read(b"a\0@\0b\0\n\0"), [Err(Kind::Encoding)], "UTF-16 without a mark");
+    }
+
+    #[test]
+    fn a_line_without_an_end_does_not_fill_the_memory() {
+        assert_eq!(read(&vec![b'a'; 1 << 20]), [Err(Kind::Input)]);
+    }
+}

@@ -1,0 +1,28 @@
+//! Completions and manual pages, made from the command line's own description.
+
+use std::{fs, io::Write as _, path::Path};
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use crate::{
+    args::Args,
+    failure::{Ended, Failure},
+    output::print,
+};
+
+pub fn completions(shell: Shell) -> Result<Ended, Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "rcpt", &mut text);
+    print(String::from_utf8_lossy(&text).trim_end())?;
+    Ok(Ended::Good)
+}
+
+/// `rcpt.1`, and one page for each command beside it.
+pub fn manual(folder: &Path) -> Result<Ended, Failure> {
+    let failed = |error| Failure::of_output(folder.display(), &error);
+    fs::create_dir_all(folder).map_err(failed)?;
+    clap_mangen::generate_to(Args::command(), folder).map_err(failed)?;
+    let _ = std::io::stderr().flush();
+    Ok(Ended::Good)
+}

@@ -1,0 +1,102 @@
+//! How far a scan has come, in a file that is whole or not there. It holds no address.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::Path,
+};
+
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use super::list::List;
+use crate::failure::{Failure, Kind};
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Journal {
+    /// SHA-256 of the file, in hexadecimal.
+    file: String,
+    column: usize,
+    url: String,
+    /// The `Idempotency-Key` under which the scan is made.
+    pub key: String,
+    /// The scan's id, once it is known.
+    pub scan: Option<String>,
+    /// Parts that the service has.
+    pub parts: usize,
+    /// Whether a run before this one has written it.
+    #[serde(skip)]
+    pub is_old: bool,
+}
+
+impl Journal {
+    pub fn new(list: &List, url: &str, key: String) -> Self {
+        let (file, column, url) = (list.digest.clone(), list.column, url.to_owned());
+        Self { file, column, url, key, scan: None, parts: 0, is_old: false }
+    }
+
+    /// What a run before has left.
+    pub fn read(place: &Path) -> Result<Option<Self>, Failure> {
+        let text = match fs::read(place) {
+            Ok(text) => text,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => {
+                let message = format!("{} can't be read: {error}.", place.display());
+                return Err(Failure::new(Kind::Journal, message));
+            }
+        };
+        let journal: Self = serde_json::from_slice(&text).map_err(|_| {
+            let message = format!("{} isn't a journal. Use --restart.", place.display());
+            Failure::new(Kind::Journal, message)
+        })?;
+        Ok(Some(Self { is_old: true, ..journal }))
+    }
+
+    /// The journal, if it is that of this list at this service.
+    pub fn of_same(self, list: &List, url: &str) -> Result<Self, Failure> {
+        let why = if self.url != url {
+            format!("This scan was started at {}.", self.url)
+        } else if self.file != list.digest || self.column != list.column {
+            "The file or its column isn't the one that this scan was started with.".to_owned()
+        } else {
+            return Ok(self);
+        };
+        let message = format!("{why} Go back to it, or start over with --restart.");
+        Err(Failure::new(Kind::Journal, message))
+    }
+
+    /// What the scan is called: the end of its key tells it from others of the same file.
+    pub fn name(&self, file: &Path) -> String {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let short: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
+        format!("{} #{}", short.trim(), self.key.get(..8).unwrap_or(&self.key))
+    }
+
+    pub fn write(&self, place: &Path) -> Result<(), Failure> {
+        let write = || -> io::Result<()> {
+            let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let mut new = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+            new.write_all(&serde_json::to_vec_pretty(self)?)?;
+            new.as_file().sync_all()?;
+            new.persist(place)?;
+            Ok(())
+        };
+        write().map_err(|error| Failure::of_output(place.display(), &error))
+    }
+}
+
+pub fn remove(place: &Path) -> Result<(), Failure> {
+    match fs::remove_file(place) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::of_output(place.display(), &error))
+        }
+        _ => Ok(()),
+    }
+}

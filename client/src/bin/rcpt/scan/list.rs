@@ -1,0 +1,316 @@
+//! The file: its column of addresses, each address once.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::{self, BufRead as _, BufReader, Read},
+    path::Path,
+};
+
+use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
+use rcpt_client::{Address, reduce};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    failure::{Failure, Kind},
+    input::not_utf8,
+};
+
+/// Rows that are looked at to find the column.
+const LOOKED_AT: usize = 100;
+/// A field that is larger is what follows a quote that was never closed.
+const LARGEST_FIELD: usize = 16 * 1024;
+const NAMES: [&str; 7] =
+    ["email", "e-mail", "e_mail", "mail", "email address", "e-mail address", "emailaddress"];
+
+/// A file as it was read.
+#[derive(Debug)]
+pub struct List {
+    /// Each well-formed address once, in the order in which they first come; an index is a position.
+    pub addresses: Vec<String>,
+    pub rows: usize,
+    /// SHA-256 of the file, in hexadecimal.
+    pub digest: String,
+    pub column: usize,
+    pub has_header: bool,
+    pub delimiter: u8,
+    /// From the normal form of an address to its position.
+    positions: HashMap<String, usize>,
+}
+
+/// What a row of the file is about.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Subject {
+    Position(usize),
+    /// Not an address: nobody has to be asked.
+    Malformed,
+    Empty,
+}
+
+/// Counts its bytes into a hash.
+struct Hashed<R> {
+    from: R,
+    hash: Sha256,
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        self.hash.update(buffer.get(..read).unwrap_or_default());
+        Ok(read)
+    }
+}
+
+impl List {
+    pub fn read(file: &Path, column: Option<&str>) -> Result<Self, Failure> {
+        let delimiter = delimiter(file)?;
+        let mut reader = open(file, delimiter)?;
+        let mut records = Vec::new();
+        let mut record = StringRecord::new();
+        while records.len() <= LOOKED_AT && next(&mut reader, &mut record, file)? {
+            records.push(record.clone());
+        }
+        let has_header =
+            records.first().is_some_and(|first| !first.iter().any(|f| f.contains('@')));
+        let column = found(&records, has_header, column, file)?;
+        let mut list = Self {
+            addresses: Vec::new(),
+            rows: 0,
+            digest: String::new(),
+            column,
+            has_header,
+            delimiter,
+            positions: HashMap::new(),
+        };
+        let mut seen = records.iter().skip(usize::from(has_header));
+        for record in &mut seen {
+            list.add(record);
+        }
+        while next(&mut reader, &mut record, file)? {
+            list.add(&record);
+        }
+        list.digest = hex::encode(reader.into_inner().hash.finalize());
+        Ok(list)
+    }
+
+    fn add(&mut self, record: &StringRecord) {
+        self.rows += 1;
+        let Some(address) = record.get(self.column).and_then(address) else { return };
+        let position = self.addresses.len();
+        if let std::collections::hash_map::Entry::Vacant(new) =
+            self.positions.entry(address.normal().to_owned())
+        {
+            new.insert(position);
+            self.addresses.push(address.as_given().to_owned());
+        }
+    }
+
+    /// Goes through the rows again, the header first if there is one.
+    ///
+    /// # Errors
+    /// `each` fails, or the file is not the one that was read.
+    pub fn rows(
+        &self,
+        file: &Path,
+        mut each: impl FnMut(&StringRecord, Option<Subject>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut reader = open(file, self.delimiter)?;
+        let mut record = StringRecord::new();
+        let mut is_header = self.has_header;
+        while next(&mut reader, &mut record, file)? {
+            let subject = (!is_header).then(|| self.subject(&record));
+            is_header = false;
+            each(&record, subject)?;
+        }
+        if hex::encode(reader.into_inner().hash.finalize()) == self.digest {
+            return Ok(());
+        }
+        let message = format!("{} has changed meanwhile. Put it back as it was.", file.display());
+        Err(Failure::new(Kind::Journal, message))
+    }
+
+    fn subject(&self, record: &StringRecord) -> Subject {
+        let field = record.get(self.column).unwrap_or_default();
+        match address(field).and_then(|address| self.positions.get(address.normal())) {
+            Some(position) => Subject::Position(*position),
+            None if field.trim().is_empty() => Subject::Empty,
+            None => Subject::Malformed,
+        }
+    }
+
+    pub fn in_words(&self) -> String {
+        let (addresses, rows) = (self.addresses.len(), self.rows);
+        if addresses == rows {
+            return format!("{addresses} addresses");
+        }
+        format!("{addresses} different addresses in {rows} rows")
+    }
+}
+
+fn address(field: &str) -> Option<Address> {
+    Address::parse(reduce(field).ok()?).ok()
+}
+
+pub fn unreadable(file: &Path, error: &io::Error) -> Failure {
+    let why = match error.kind() {
+        io::ErrorKind::NotFound => "there's no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "you aren't allowed to".to_owned(),
+        _ => error.to_string(),
+    };
+    Failure::new(Kind::Input, format!("{} can't be read: {why}.", file.display()))
+}
+
+/// Of the first line's comma, semicolon and tab, the one that is there most often.
+fn delimiter(file: &Path) -> Result<u8, Failure> {
+    let opened = File::open(file).map_err(|error| unreadable(file, &error))?;
+    let mut line = Vec::new();
+    let read = BufReader::new(opened).take(1 << 16).read_until(b'\n', &mut line);
+    read.map_err(|error| unreadable(file, &error))?;
+    if line.contains(&0) || line.starts_with(b"\xff\xfe") || line.starts_with(b"\xfe\xff") {
+        return Err(not_utf8(&file.display().to_string(), 1, &line));
+    }
+    let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
+    Ok([b'\t', b';', b','].into_iter().max_by_key(|delimiter| count(*delimiter)).unwrap_or(b','))
+}
+
+fn open(file: &Path, delimiter: u8) -> Result<Reader<Hashed<File>>, Failure> {
+    let from = File::open(file).map_err(|error| unreadable(file, &error))?;
+    let mut builder = ReaderBuilder::new();
+    builder.has_headers(false).delimiter(delimiter);
+    Ok(builder.from_reader(Hashed { from, hash: Sha256::new() }))
+}
+
+fn next(
+    reader: &mut Reader<Hashed<File>>,
+    record: &mut StringRecord,
+    file: &Path,
+) -> Result<bool, Failure> {
+    let name = file.display();
+    let read = reader.read_record(record).map_err(|error| match error.kind() {
+        ErrorKind::Io(error) => unreadable(file, error),
+        ErrorKind::Utf8 { pos, .. } => {
+            let line = pos.as_ref().map_or(0, csv::Position::line);
+            not_utf8(&name.to_string(), usize::try_from(line).unwrap_or(0), b"")
+        }
+        ErrorKind::UnequalLengths { pos, expected_len, len } => {
+            let line = pos.as_ref().map_or(0, csv::Position::line);
+            let message = format!(
+                "{name}, line {line}: {len} fields, where the first line has {expected_len}. Is a quote or \
+                 a delimiter missing?"
+            );
+            Failure::new(Kind::Input, message)
+        }
+        _ => Failure::new(Kind::Input, format!("{name} can't be read: {error}.")),
+    })?;
+    if record.iter().any(|field| field.len() > LARGEST_FIELD) {
+        let line = record.position().map_or(0, csv::Position::line);
+        let message = format!("{name}, line {line}: a field over 16 KiB. Is a quote missing?");
+        return Err(Failure::new(Kind::Input, message));
+    }
+    Ok(read)
+}
+
+/// The column with the addresses: the one that is named, or called so, or that has most of them.
+fn found(
+    records: &[StringRecord],
+    has_header: bool,
+    wanted: Option<&str>,
+    file: &Path,
+) -> Result<usize, Failure> {
+    let Some(first) = records.first() else {
+        return Err(Failure::new(Kind::Input, format!("{} is empty.", file.display())));
+    };
+    let named = |name: &str| {
+        let is_it = |field: &str| has_header && field.trim().eq_ignore_ascii_case(name);
+        first.iter().position(is_it)
+    };
+    if let Some(wanted) = wanted {
+        let number = wanted.parse().ok().and_then(|n: usize| n.checked_sub(1));
+        let number = number.filter(|column| *column < first.len());
+        return named(wanted).or(number).ok_or_else(|| {
+            let message = format!("{} has no column {wanted}.", file.display());
+            Failure::new(Kind::Input, message)
+        });
+    }
+    let rows = records.get(usize::from(has_header)..).unwrap_or_default();
+    let addresses = |column: usize| {
+        rows.iter().filter(|row| row.get(column).and_then(address).is_some()).count()
+    };
+    let by_name = NAMES.iter().find_map(|name| named(name)).filter(|c| addresses(*c) > 0);
+    let by_content = (0..first.len()).rev().max_by_key(|column| addresses(*column));
+    by_name.or(by_content.filter(|column| addresses(*column) > 0)).ok_or_else(|| {
+        let message = format!(
+            "{} has no column with addresses in its first rows. Name it with --column.",
+            file.display()
+        );
+        Failure::new(Kind::Input, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{Kind, List, Subject};
+
+    fn read(text: &[u8], column: Option<&str>) -> Result<List, Kind> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        List::read(file.path(), column).map_err(|failure| failure.kind)
+    }
+
+    #[test]
+    fn the_column_is_found_by_name_by_content_and_by_number() {
+        let named =
+            b"name;E-Mail;spare\nAnn;ann@a.example;x@y.example\nBob;bob@a.example;z@y.example\n";
+        assert_eq!(read(named, None).unwrap().addresses, ["ann@a.example", "bob@a.example"]);
+        assert_eq!(read(named, Some("spare")).unwrap().addresses, ["x@y.example", "z@y.example"]);
+        assert_eq!(read(named, Some("3")).unwrap().column, 2);
+        assert_eq!(read(named, Some("4")).unwrap_err(), Kind::Input);
+        let plain = read(b"\xef\xbb\xbfann@a.example\r\nbob@a.example\r\n", None).unwrap();
+        assert!(!plain.has_header && plain.addresses == ["ann@a.example", "bob@a.example"]);
+        let unnamed = read(b"who,where\nAnn,ann@a.example\n", None).unwrap();
+        assert_eq!((unnamed.column, unnamed.rows), (1, 1));
+    }
+
+    #[test]
+    fn an_address_is_asked_once_whatever_its_domain_looks_like() {
+        let text = "email\nann@A.example\nann@a.EXAMPLE\nAnn <ann@a.example>\n\"\"\nnobody\nAnn@a.example\n";
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        let list = List::read(file.path(), None).unwrap();
+        assert_eq!(list.addresses, ["ann@A.example", "Ann@a.example"]);
+        let mut subjects = Vec::new();
+        let each = |_: &_, subject| {
+            subjects.extend(subject);
+            Ok(())
+        };
+        list.rows(file.path(), each).unwrap();
+        let ann = || Subject::Position(0);
+        let rest = [Subject::Empty, Subject::Malformed, Subject::Position(1)];
+        assert_eq!(
+            subjects,
+            [[ann(), ann(), ann()], rest].into_iter().flatten().collect::<Vec<_>>()
+        );
+        fs::write(file.path(), text.replace("nobody", "nodoby")).unwrap();
+        assert_eq!(list.rows(file.path(), |_, _| Ok(())).unwrap_err().kind, Kind::Journal);
+    }
+
+    #[test]
+    fn broken_files_are_said_to_be_broken() {
+        let broken: [(&[u8], Kind); 6] = [
+            (b"", Kind::Input),
+            (b"a,b\n1,2\n", Kind::Input),
+            (b"name,email\nAnn,ann@a.example\nBob\n", Kind::Input),
+            (b"name,email\nJ\xf6rg,joerg@a.example\n", Kind::Encoding),
+            (b"\xff\xfee\0m\0", Kind::Encoding),
+            (
+                &[b"email\nann@a.example\n\"never closed".as_slice(), &[b'x'; 20_000]].concat(),
+                Kind::Input,
+            ),
+        ];
+        for (text, kind) in broken {
+            assert_eq!(read(text, None).unwrap_err(), kind, "{:?}", String::from_utf8_lossy(text));
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! The calls.
+
+use std::{fmt, net::Ipv4Addr, sync::Arc, thread, time::Duration};
+
+use rand::distr::{Alphanumeric, SampleString as _};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use ureq::{
+    Agent,
+    http::{Method, Request, Uri, header},
+};
+
+use crate::{
+    answers::{Quota, SignIn, Validation},
+    error::Error,
+    retry::{Patience, Wait},
+};
+
+/// The service answers a check within 12 seconds, or says that it cannot.
+const ATTEMPT: Duration = Duration::from_secs(30);
+const CONNECT: Duration = Duration::from_secs(10);
+/// More than any answer has: a page of results is 1,000 lines.
+const LARGEST: u64 = 4 << 20;
+const PATIENCE: Duration = Duration::from_secs(30);
+
+type OnWait = Arc<dyn Fn(&Wait) + Send + Sync>;
+
+/// Calls the API. Cheap to clone; clones share their connections.
+#[derive(Clone)]
+pub struct Client {
+    agent: Agent,
+    /// Without `/v1`, and without a slash at the end.
+    url: String,
+    api_key: Option<SecretString>,
+    patience: Duration,
+    on_wait: OnWait,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// How a [`Client`] is made.
+#[derive(Clone)]
+pub struct Builder {
+    url: String,
+    api_key: Option<SecretString>,
+    patience: Duration,
+    on_wait: OnWait,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// The key of the account whose allowance is taken.
+    #[must_use]
+    pub fn api_key(mut self, api_key: SecretString) -> Self {
+        self.api_key = Some(api_key);
+        self
+    }
+
+    /// How long one call may wait in all, between attempts; 30 seconds unless said otherwise.
+    #[must_use]
+    pub const fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Is told of each wait, before it.
+    #[must_use]
+    pub fn on_wait(mut self, on_wait: impl Fn(&Wait) + Send + Sync + 'static) -> Self {
+        self.on_wait = Arc::new(on_wait);
+        self
+    }
+
+    /// # Errors
+    /// [`Error::Address`]: the URL is none, or would send the key in the clear.
+    pub fn build(self) -> Result<Client, Error> {
+        let url = checked(&self.url)?;
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            // A redirection would carry the key to another host.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .timeout_global(Some(ATTEMPT))
+            .timeout_connect(Some(CONNECT))
+            .user_agent(concat!("rcpt-client/", env!("CARGO_PKG_VERSION")));
+        let agent = config.build().into();
+        let Self { api_key, patience, on_wait, .. } = self;
+        Ok(Client { agent, url, api_key, patience, on_wait })
+    }
+}
+
+/// The URL without a slash at the end. Only to this machine may a key go unencrypted.
+fn checked(url: &str) -> Result<String, Error> {
+    let wrong = |why: &str| Error::Address(format!("{url} can't be the service's address: {why}."));
+    let uri: Uri = url.parse().map_err(|_| wrong("it's not a URL"))?;
+    let host = uri.host().ok_or_else(|| wrong("it has no host name"))?;
+    let is_here = host == "localhost"
+        || host == "[::1]"
+        || host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback());
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(Error::Address(
+            "The service's address must not contain a user name or a password.".to_owned(),
+        ));
+    }
+    match uri.scheme_str() {
+        Some("https") => {}
+        Some("http") if is_here => {}
+        _ => return Err(wrong("it must start with https://")),
+    }
+    if uri.query().is_some() {
+        return Err(wrong("it has a query"));
+    }
+    let url = url.trim_end_matches('/');
+    Ok(url.strip_suffix("/v1").unwrap_or(url).to_owned())
+}
+
+/// One call, as it goes on the wire.
+#[derive(Debug, Clone)]
+pub(crate) struct Call<'a> {
+    method: Method,
+    /// Below `/v1`.
+    path: &'a str,
+    body: Option<Value>,
+    bearer: Option<&'a SecretString>,
+    /// The `Idempotency-Key`, in place of a fresh one.
+    key: Option<&'a str>,
+    /// Whether it may be made again when nobody knows whether it has arrived.
+    repeatable: bool,
+}
+
+impl<'a> Call<'a> {
+    const fn new(method: Method, path: &'a str, body: Option<Value>) -> Self {
+        Self { method, path, body, bearer: None, key: None, repeatable: true }
+    }
+
+    pub(crate) const fn get(path: &'a str) -> Self {
+        Self::new(Method::GET, path, None)
+    }
+
+    pub(crate) const fn post(path: &'a str, body: Value) -> Self {
+        Self::new(Method::POST, path, Some(body))
+    }
+
+    pub(crate) const fn put(path: &'a str, body: Value) -> Self {
+        Self::new(Method::PUT, path, Some(body))
+    }
+
+    /// Under this `Idempotency-Key`, and not again when nobody knows whether it has arrived: the caller
+    /// looks first.
+    pub(crate) const fn once(mut self, key: &'a str) -> Self {
+        self.key = Some(key);
+        self.repeatable = false;
+        self
+    }
+}
+
+/// An answer with status, body and the time that it asks to wait.
+struct Reply {
+    status: u16,
+    body: Vec<u8>,
+    after: Option<Duration>,
+}
+
+impl Client {
+    /// A client with this key and the usual patience.
+    ///
+    /// # Errors
+    /// [`Error::Address`]: the URL is none, or would send the key in the clear.
+    pub fn new(url: &str, api_key: &str) -> Result<Self, Error> {
+        Self::builder(url).api_key(api_key.into()).build()
+    }
+
+    /// A client of the service at `url`, with or without `/v1` at its end.
+    #[must_use]
+    pub fn builder(url: &str) -> Builder {
+        Builder {
+            url: url.to_owned(),
+            api_key: None,
+            patience: PATIENCE,
+            on_wait: Arc::new(|_| ()),
+        }
+    }
+
+    /// The service's address, without `/v1`.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Asks whether an address can receive mail.
+    ///
+    /// # Errors
+    /// No verdict: see [`Error`].
+    pub fn check(&self, email: &str) -> Result<Validation, Error> {
+        self.ask(json!({ "email": email }))
+    }
+
+    /// As [`Client::check`], and asks why.
+    ///
+    /// # Errors
+    /// No verdict: see [`Error`].
+    pub fn check_with_details(&self, email: &str) -> Result<Validation, Error> {
+        self.ask(json!({ "email": email, "details": true }))
+    }
+
+    fn ask(&self, body: Value) -> Result<Validation, Error> {
+        self.call(&Call::post("/validate_email", body))
+    }
+
+    /// The plan and what is left of its allowances.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn quota(&self) -> Result<Quota, Error> {
+        self.call(&Call::get("/me/quota"))
+    }
+
+    /// Signs in by password. `code` is needed when the service answers `totp_required`.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorised`] with its code, and others.
+    pub fn sign_in(
+        &self,
+        email: &str,
+        password: &SecretString,
+        code: Option<&str>,
+    ) -> Result<SignIn, Error> {
+        let mut body = json!({ "email": email, "password": password.expose_secret() });
+        if let (Some(code), Some(members)) = (code, body.as_object_mut()) {
+            members.insert("totp_code".to_owned(), code.into());
+        }
+        // A code works once: a second attempt with it would be told that it is wrong.
+        self.call(&Call { repeatable: code.is_none(), ..Call::post("/auth/login", body) })
+    }
+
+    /// Ends a session. The API key goes on working.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn sign_out(&self, token: &SecretString) -> Result<(), Error> {
+        let call = Call { bearer: Some(token), ..Call::post("/auth/sign-out", json!({})) };
+        self.reply(&call).map(drop)
+    }
+
+    pub(crate) fn call<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T, Error> {
+        let reply = self.reply(call)?;
+        serde_json::from_slice(&reply.body).map_err(|error| {
+            Error::Unintelligible(format!("{} doesn't answer as rcpt does ({error}).", self.url))
+        })
+    }
+
+    /// Makes the call, again and again while that may help.
+    fn reply(&self, call: &Call<'_>) -> Result<Reply, Error> {
+        // One for all attempts, so that they can be told to be one.
+        let key = call.key.map(str::to_owned);
+        let key = key.or_else(|| (call.method == Method::POST).then(idempotency_key));
+        let mut patience = Patience::new(self.patience);
+        loop {
+            let (error, asked) = match self.attempt(call, key.as_deref()) {
+                Ok(reply) if (200..300).contains(&reply.status) => return Ok(reply),
+                Ok(reply) => {
+                    let (again, after) = (is_momentary(&reply), reply.after);
+                    let error = error_of(&self.url, &reply);
+                    if !again {
+                        return Err(error);
+                    }
+                    (error, after)
+                }
+                Err(error) if call.repeatable => (error, None),
+                Err(error) => return Err(error),
+            };
+            let Some(mut wait) = patience.pause(asked, rand::random()) else {
+                return Err(error);
+            };
+            wait.why = error.to_string();
+            (self.on_wait)(&wait);
+            thread::sleep(wait.pause);
+        }
+    }
+
+    fn attempt(&self, call: &Call<'_>, key: Option<&str>) -> Result<Reply, Error> {
+        let uri = format!("{}/v1{}", self.url, call.path);
+        let mut request = Request::builder().method(&call.method).uri(uri);
+        match (call.bearer, &self.api_key) {
+            (Some(token), _) => {
+                let bearer = format!("Bearer {}", token.expose_secret());
+                request = request.header(header::AUTHORIZATION, bearer);
+            }
+            (None, Some(api_key)) => request = request.header("X-API-Key", api_key.expose_secret()),
+            (None, None) => {}
+        }
+        if let Some(key) = key {
+            request = request.header("Idempotency-Key", key);
+        }
+        let unusable = |_| Error::Unauthorised {
+            code: None,
+            message: "The API key has characters that no key has.".to_owned(),
+        };
+        let answer = match &call.body {
+            Some(body) => {
+                let request = request.header(header::CONTENT_TYPE, "application/json");
+                self.agent.run(request.body(body.to_string()).map_err(unusable)?)
+            }
+            None => self.agent.run(request.body(()).map_err(unusable)?),
+        };
+        let network = |error: ureq::Error| Error::Network { cause: in_words(&error) };
+        let mut answer = answer.map_err(network)?;
+        let after = answer.headers().get(header::RETRY_AFTER);
+        let after = after.and_then(|value| value.to_str().ok()?.parse().ok());
+        let status = answer.status().as_u16();
+        let body = answer.body_mut().with_config().limit(LARGEST).read_to_vec().map_err(network)?;
+        Ok(Reply { status, body, after: after.map(Duration::from_secs) })
+    }
+}
+
+/// 409 with this code: the first call with this `Idempotency-Key` is still under way.
+const IN_PROGRESS: &str = "idempotency_key_in_use";
+
+fn is_momentary(reply: &Reply) -> bool {
+    match reply.status {
+        429 | 502 | 503 | 504 => true,
+        409 => Told::of(&reply.body).is_some_and(|told| told.code.as_deref() == Some(IN_PROGRESS)),
+        _ => false,
+    }
+}
+
+/// What an error says for people and for programs, in any of its three shapes.
+struct Told {
+    message: String,
+    code: Option<String>,
+}
+
+impl Told {
+    fn of(body: &[u8]) -> Option<Self> {
+        let body: Value = serde_json::from_slice(body).ok()?;
+        let detail = body.get("detail")?;
+        let message = detail.as_str().or_else(|| detail.get("error")?.as_str())?.to_owned();
+        let code = body.get("code").and_then(Value::as_str).map(str::to_owned);
+        Some(Self { message, code })
+    }
+}
+
+fn error_of(url: &str, reply: &Reply) -> Error {
+    let (status, after) = (reply.status, reply.after);
+    match (status, Told::of(&reply.body)) {
+        (401, Some(Told { message, code })) => Error::Unauthorised { code, message },
+        (429, Some(Told { message, code })) => Error::TooMany { code, message, after },
+        (500.., Some(Told { message, .. })) => Error::Unavailable { status, message },
+        (400..500, Some(Told { message, code })) => Error::Refused { status, code, message },
+        (502..=504, None) => {
+            Error::Unavailable { status, message: format!("{url} answers with status {status}.") }
+        }
+        _ => Error::Unintelligible(format!(
+            "{url} answers with status {status}, and not as rcpt does. Is the address right?"
+        )),
+    }
+}
+
+/// A fresh `Idempotency-Key`: 24 letters and digits, 142 bits.
+#[must_use]
+pub fn idempotency_key() -> String {
+    Alphanumeric.sample_string(&mut rand::rng(), 24)
+}
+
+/// The cause of a failed connection, as a person would say it.
+fn in_words(error: &ureq::Error) -> String {
+    match error {
+        ureq::Error::HostNotFound => "the host name isn't known".to_owned(),
+        ureq::Error::Timeout(_) => "no answer in time".to_owned(),
+        ureq::Error::Io(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Client, Reply, error_of};
+    use crate::Error;
+
+    #[test]
+    fn a_key_goes_to_this_machine_or_encrypted_and_nowhere_else() {
+        let url = |url: &str| Client::new(url, "rcpt_live_x").map(|client| client.url().to_owned());
+        assert_eq!(url("https://rcpt.example.net/v1/").unwrap(), "https://rcpt.example.net");
+        assert_eq!(url("http://127.0.0.1:8787").unwrap(), "http://127.0.0.1:8787");
+        for wrong in [
+            "",
+            "rcpt.example.net",
+            "http://rcpt.example.net",
+            "http://127.0.0.1.example.net",
+            "ftp://127.0.0.1",
+            "https://ann:secret@rcpt.example.net",
+            "https://rcpt.example.net?x=1",
+        ] {
+            let error = url(wrong).unwrap_err();
+            assert!(matches!(error, Error::Address(_)), "{wrong}: {error}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_is_not_ours_is_no_verdict_and_no_refusal() {
+        let reply = |status, body: &str| Reply { status, body: body.into(), after: None };
+        let error = |status, body| error_of("https://rcpt.example.net", &reply(status, body));
+        for (status, body) in [(302, ""), (404, "<html>"), (401, "{}"), (500, "oops")] {
+            let error = error(status, body);
+            assert!(matches!(error, Error::Unintelligible(_)), "{status}: {error:?}");
+        }
+        let told = error(401, r#"{"detail":{"error":"Invalid API key."}}"#);
+        assert_eq!(told.to_string(), "Invalid API key.");
+    }
+}

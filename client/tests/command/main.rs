@@ -1,0 +1,296 @@
+//! The command without the service: what it says and how it ends when something is wrong. With the
+//! service it is tested in `tests/tests/clients/`.
+
+mod scanning;
+mod stand_in;
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+use stand_in::{Answer, StandIn};
+use tempfile::TempDir;
+
+/// What a run came to.
+struct Ran {
+    code: i32,
+    out: String,
+    said: String,
+}
+
+impl Ran {
+    /// Asserts the code, and a sentence without a trace of our insides.
+    fn fails(&self, code: i32, sentence: &str) {
+        assert_eq!(self.code, code, "{}", self.said);
+        assert!(self.said.contains(sentence), "{}", self.said);
+        for inside in ["panicked", "Error {", "os error 2)", "RUST_BACKTRACE", "src/"] {
+            assert!(!self.said.contains(inside), "{}", self.said);
+        }
+    }
+}
+
+fn command(home: &TempDir) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rcpt"));
+    command.env_clear().env("HOME", home.path()).stdin(Stdio::null());
+    command
+}
+
+fn run(command: &mut Command, input: &[u8]) -> Ran {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // It may end before it has read everything.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let ended = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran { code: ended.status.code().unwrap(), out: text(ended.stdout), said: text(ended.stderr) }
+}
+
+fn verdict(email: &str) -> String {
+    json!({ "email": email, "status": true, "cached": false }).to_string()
+}
+
+fn email(body: &str) -> String {
+    let body: Value = serde_json::from_str(body).unwrap();
+    body["email"].as_str().unwrap().to_owned()
+}
+
+const KEY: &str = "rcpt_live_secret";
+
+/// `rcpt` at a service, with a key.
+fn at(home: &TempDir, url: &str, arguments: &[&str]) -> Command {
+    let mut command = command(home);
+    command.env("RCPT_API_KEY", KEY).env("RCPT_URL", url).args(arguments);
+    command
+}
+
+fn home() -> TempDir {
+    TempDir::new().unwrap()
+}
+
+#[test]
+fn without_a_key_or_a_service_it_says_where_to_get_one() {
+    let home = home();
+    let check = ["check", "a@b.example"];
+    run(command(&home).args(check), b"").fails(2, "Set its address with --url or RCPT_URL");
+    let keyless = run(command(&home).args(check).env("RCPT_URL", "https://rcpt.example.net"), b"");
+    keyless.fails(4, "Run `rcpt sign-in`, or set RCPT_API_KEY");
+    let clear = run(&mut at(&home, "http://rcpt.example.net", &check), b"");
+    clear.fails(2, "it must start with https://");
+    run(&mut at(&home, "https://x.example", &["check"]), b"").fails(2, "<ADDRESS>");
+}
+
+#[test]
+fn no_network_is_said_after_the_patience_and_each_wait_is_told() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let home = home();
+    let ran = run(&mut at(&home, &url, &["check", "a@b.example", "--patience", "2"]), b"");
+    ran.fails(6, "The service can't be reached");
+    assert!(ran.said.contains("Trying again in 1 s"), "{}", ran.said);
+    assert_eq!(ran.out, "");
+}
+
+#[test]
+fn what_passes_is_tried_again_under_one_idempotency_key() {
+    let service = StandIn::start(|before, asked| -> Answer {
+        match before {
+            0 => (0, "", String::new()),
+            1 => (502, "retry-after: 1\r\n", json!({ "detail": "Upstream error." }).to_string()),
+            2 => {
+                let code = "idempotency_key_in_use";
+                (409, "", json!({ "detail": "Still under way.", "code": code }).to_string())
+            }
+            3 => (
+                429,
+                "retry-after: 0\r\n",
+                json!({ "detail": { "error": "Too many." } }).to_string(),
+            ),
+            _ => (200, "", verdict(&email(&asked.body))),
+        }
+    });
+    let home = home();
+    let ran = run(&mut at(&home, &service.url, &["check", "a@b.example"]), b"");
+    assert_eq!((ran.code, ran.out), (0, verdict_line("a@b.example")), "{}", ran.said);
+    let asked = service.asked();
+    assert_eq!(asked.len(), 5);
+    let keys: Vec<_> = asked.iter().map(|asked| asked.header("idempotency-key").unwrap()).collect();
+    assert!(keys.iter().all(|key| *key == keys[0] && key.len() >= 16), "{keys:?}");
+    assert!(asked.iter().all(|asked| asked.line == "POST /v1/validate_email HTTP/1.1"));
+}
+
+/// The line that an answer of [`verdict`] becomes.
+fn verdict_line(email: &str) -> String {
+    format!("{{\"email\":\"{email}\",\"status\":true,\"cached\":false}}\n")
+}
+
+#[test]
+fn what_does_not_pass_is_not_tried_again() {
+    for (status, headers, body, code, sentence) in [
+        (
+            401,
+            "",
+            json!({ "detail": { "error": "Invalid API key." } }),
+            4,
+            "Invalid API key. Sign in again",
+        ),
+        (
+            429,
+            "retry-after: 40000\r\n",
+            json!({ "detail": { "error": "Used up.", "limit": "email check" } }),
+            5,
+            "Used up. `rcpt quota`",
+        ),
+        (403, "", json!({ "detail": "No.", "code": "no" }), 12, "No."),
+        (302, "location: http://127.0.0.1:1/\r\n", json!({}), 7, "Is the address right?"),
+        (200, "", json!({ "hello": "world" }), 7, "doesn't answer as rcpt does"),
+    ] {
+        let text = body.to_string();
+        let service = StandIn::start(move |_, _| (status, headers, text.clone()));
+        let home = home();
+        let ran = run(&mut at(&home, &service.url, &["check", "a@b.example"]), b"");
+        ran.fails(code, sentence);
+        assert_eq!(service.asked().len(), 1, "{status}");
+    }
+}
+
+#[test]
+fn a_failure_in_the_middle_loses_no_answer_and_asks_no_more() {
+    let service = StandIn::start(|_, asked| match email(&asked.body).as_str() {
+        "stop@b.example" => {
+            (401, "", json!({ "detail": { "error": "Invalid API key." } }).to_string())
+        }
+        address => (200, "", verdict(address)),
+    });
+    let home = home();
+    let mut input: Vec<_> = (0..20).map(|n| format!("a{n}@b.example")).collect();
+    input.push("stop@b.example".to_owned());
+    input.extend((0..5_000).map(|n| format!("late{n}@b.example")));
+    let check = ["check", "-", "--json", "--at-once", "3"];
+    let ran = run(&mut at(&home, &service.url, &check), input.join("\n").as_bytes());
+    ran.fails(4, "addresses have been answered; the others haven't been.");
+    let rows: Vec<Value> = serde_json::from_str(&ran.out).expect("the array is whole");
+    let answered = service.asked().len() - 1;
+    assert_eq!(rows.len(), answered, "every answer that was paid for is there");
+    assert!((20..100).contains(&answered), "{answered}");
+    let emails: Vec<_> = rows.iter().take(20).map(|row| row["email"].as_str().unwrap()).collect();
+    assert_eq!(emails, input[..20], "in the order of the input");
+}
+
+#[test]
+fn a_failure_ends_it_while_the_input_stays_open() {
+    let service = StandIn::start(|_, _| {
+        (401, "", json!({ "detail": { "error": "Invalid API key." } }).to_string())
+    });
+    let home = home();
+    let mut command = at(&home, &service.url, &["check", "-"]);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"a@b.example\n").unwrap();
+    let ended = child.wait().unwrap();
+    assert_eq!(ended.code(), Some(4));
+    drop(input);
+}
+
+#[test]
+fn other_encodings_and_unreadable_lines_have_codes_and_advice_of_their_own() {
+    let service = StandIn::start(|_, asked| (200, "", verdict(&email(&asked.body))));
+    let home = home();
+    let check = ["check", "-"];
+    let ran = run(&mut at(&home, &service.url, &check), b"a@b.example\nj\xf6rg@b.example\n");
+    ran.fails(9, "iconv -f WINDOWS-1252 -t UTF-8");
+    assert_eq!(ran.out, verdict_line("a@b.example"), "what came before is answered");
+    let ran = run(&mut at(&home, &service.url, &check), b"\xff\xfea\0@\0b\0");
+    ran.fails(9, "iconv -f UTF-16 -t UTF-8");
+    let ran = run(&mut at(&home, &service.url, &check), &vec![b'a'; 200_000]);
+    ran.fails(8, "longer than 64 KiB");
+}
+
+#[test]
+fn a_full_disk_is_said_and_stops_the_spending() {
+    let service = StandIn::start(|_, asked| (200, "", verdict(&email(&asked.body))));
+    let home = home();
+    let input: Vec<_> = (0..2_000).map(|n| format!("a{n}@b.example")).collect();
+    let mut command = at(&home, &service.url, &["check", "-"]);
+    command.stdin(Stdio::piped()).stderr(Stdio::piped());
+    command.stdout(File::options().write(true).open("/dev/full").unwrap());
+    let mut child = command.spawn().unwrap();
+    let _ = child.stdin.take().unwrap().write_all(input.join("\n").as_bytes());
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    Ran { code: ended.status.code().unwrap(), out: String::new(), said }
+        .fails(10, "the disk is full");
+    assert!(service.asked().len() < 100, "{}", service.asked().len());
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let service = StandIn::start(|_, asked| (200, "", verdict(&email(&asked.body))));
+    let home = home();
+    let mut command = at(&home, &service.url, &["check", "a@b.example"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), &*ended.stderr), (Some(141), &b""[..]));
+}
+
+#[test]
+fn a_key_is_kept_for_its_owner_and_its_service_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let quota = || {
+        json!({ "plan": "free", "unlimited": false, "resets_at": "2026-11-23T00:00:00Z",
+            "email_checks": { "daily_allowance": 100, "used_today": 3, "left_today": 97, "welcome_left": 50 },
+            "scans": { "daily_allowance": 1, "used_today": 0, "left_today": 1, "credits": 0 } }).to_string()
+    };
+    let (service, other) = (
+        StandIn::start(move |_, _| (200, "", quota())),
+        StandIn::start(move |_, _| (200, "", quota())),
+    );
+    let home = home();
+    let sign_in = ["sign-in", "--key", "--url", &service.url];
+    let ran = run(command(&home).args(sign_in), format!("{KEY}\n").as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert!(!ran.said.contains(KEY) && ran.out.is_empty(), "{}", ran.said);
+    let file = home.path().join(".config/rcpt/credentials.json");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+
+    let ran = run(command(&home).args(["quota", "--json"]), b"");
+    assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap()["email_checks"]["left_today"], 97);
+    assert_eq!(service.asked().last().unwrap().header("x-api-key"), Some(KEY));
+
+    let ran = run(command(&home).args(["quota", "--url", &other.url]), b"");
+    ran.fails(4, "You've signed in at");
+    assert!(other.asked().is_empty(), "the key went to another service");
+
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let ran = run(command(&home).arg("quota"), b"");
+    assert!(ran.said.contains("others can read"), "{}", ran.said);
+
+    assert_eq!(run(command(&home).arg("sign-out"), b"").code, 0);
+    assert!(!file.exists());
+    run(command(&home).args(["quota", "--url", &service.url]), b"")
+        .fails(4, "no API key on this machine");
+}
+
+#[test]
+fn completions_and_manual_pages_tell_of_every_command() {
+    let home = home();
+    let completions = run(command(&home).args(["completions", "bash"]), b"");
+    assert!(
+        completions.out.contains("sign-in") && completions.out.contains("_rcpt"),
+        "{}",
+        completions.out
+    );
+    let folder = home.path().join("man");
+    assert_eq!(run(command(&home).arg("manual").arg(&folder), b"").code, 0);
+    let page = fs::read_to_string(folder.join("rcpt.1")).unwrap();
+    assert!(page.contains("RCPT_API_KEY") && page.contains("Exit codes:"), "{page}");
+    for sub in ["check", "quota", "sign\\-in"] {
+        assert!(page.contains(sub), "{sub}");
+        assert!(folder.join(format!("rcpt-{}.1", sub.replace('\\', ""))).exists(), "{sub}");
+    }
+}

@@ -1,0 +1,98 @@
+//! A service that answers what a test tells it to, and remembers what it was asked.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+/// What it was sent: the first line, the headers in lower case, and the body.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub line: String,
+    pub headers: Vec<String>,
+    pub body: String,
+}
+
+impl Asked {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find_map(|header| header.strip_prefix(name)?.strip_prefix(": "))
+    }
+}
+
+/// An answer: status, further headers, body. Status 0 closes the connection without one.
+pub type Answer = (u16, &'static str, String);
+
+pub struct StandIn {
+    pub url: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl StandIn {
+    /// `answer` is given how many requests came before, and the request.
+    pub fn start(answer: impl Fn(usize, &Asked) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::<Mutex<Vec<Asked>>>::default();
+        let (all, answer) = (Arc::clone(&asked), Arc::new(answer));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (all, answer) = (Arc::clone(&all), Arc::clone(&answer));
+                thread::spawn(move || serve(stream, &all, &*answer));
+            }
+        });
+        Self { url, asked }
+    }
+
+    pub fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn serve(stream: TcpStream, all: &Mutex<Vec<Asked>>, answer: &dyn Fn(usize, &Asked) -> Answer) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut writer = stream;
+    while let Some(asked) = read(&mut reader) {
+        let before = {
+            let mut all = all.lock().unwrap();
+            all.push(asked.clone());
+            all.len() - 1
+        };
+        let (status, headers, body) = answer(before, &asked);
+        if status == 0 {
+            return;
+        }
+        let head =
+            format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n{headers}\r\n", body.len());
+        if writer.write_all(format!("{head}{body}").as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn read(reader: &mut BufReader<TcpStream>) -> Option<Asked> {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim_end() {
+            "" => break,
+            line => lines.push(line.to_owned()),
+        }
+    }
+    let line = lines.remove(0);
+    let headers: Vec<_> = lines
+        .iter()
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| format!("{}: {value}", name.to_ascii_lowercase()))
+        .collect();
+    let mut asked = Asked { line, headers, body: String::new() };
+    let length = asked.header("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    asked.body = String::from_utf8(body).unwrap();
+    Some(asked)
+}

@@ -1,0 +1,38 @@
+"""Writes the generated part of the Python client into a folder: generate.py OPENAPI FOLDER.
+
+Words such as `reason` may get new values, which a client of today must let through. The generator would refuse
+a value that its document does not list, so it is given the document without those lists.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def without_lists(node):
+    if isinstance(node, dict):
+        return {name: without_lists(value) for name, value in node.items() if name != "enum" or not isinstance(value, list)}
+    if isinstance(node, list):
+        return [without_lists(value) for value in node]
+    return node
+
+
+document, folder = Path(sys.argv[1]), Path(sys.argv[2])
+with tempfile.TemporaryDirectory() as scratch:
+    reduced, config = Path(scratch, "openapi.json"), Path(scratch, "config.json")
+    reduced.write_text(json.dumps(without_lists(json.loads(document.read_text()))))
+    config.write_text(json.dumps({"package_name_override": "generated"}))
+    # The formatter takes the oldest Python that it writes for from here, wherever the folder is.
+    Path(scratch, "ruff.toml").write_text('target-version = "py310"\n')
+    generated = Path(scratch, "generated")
+    tools = Path(sys.executable).parent
+    command = [tools / "openapi-python-client", "generate", "--path", reduced, "--config", config]
+    command += ["--meta", "none", "--output-path", generated, "--overwrite", "--fail-on-warning"]
+    ended = subprocess.run(command, capture_output=True, text=True, env={"PATH": f"{tools}:/usr/bin:/bin", "RUFF_NO_CACHE": "true"})
+    if ended.returncode != 0:
+        sys.exit(ended.stdout + ended.stderr)
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(generated, folder)

@@ -1,0 +1,197 @@
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+
+from ... import errors
+from ...client import AuthenticatedClient, Client
+from ...models.credentials import Credentials
+from ...models.plain_error import PlainError
+from ...models.registration_result import RegistrationResult
+from ...types import Response
+
+
+def _get_kwargs(
+    *,
+    body: Credentials,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/auth/register",
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> PlainError | RegistrationResult | None:
+    if response.status_code == 201:
+        response_201 = RegistrationResult.from_dict(response.json())
+
+        return response_201
+
+    if response.status_code == 400:
+        response_400 = PlainError.from_dict(response.json())
+
+        return response_400
+
+    if response.status_code == 413:
+        response_413 = PlainError.from_dict(response.json())
+
+        return response_413
+
+    if response.status_code == 429:
+        response_429 = PlainError.from_dict(response.json())
+
+        return response_429
+
+    if response.status_code == 503:
+        response_503 = PlainError.from_dict(response.json())
+
+        return response_503
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[PlainError | RegistrationResult]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    body: Credentials,
+) -> Response[PlainError | RegistrationResult]:
+    """Register
+
+     Mails a confirmation link that works once, for 24 hours. Registering again before confirmation
+    replaces the password and the link, at most twice an hour; after that the answer is the same and
+    nothing changes.
+
+    Args:
+        body (Credentials): Body of `POST /auth/register`.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[PlainError | RegistrationResult]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    *,
+    client: AuthenticatedClient | Client,
+    body: Credentials,
+) -> PlainError | RegistrationResult | None:
+    """Register
+
+     Mails a confirmation link that works once, for 24 hours. Registering again before confirmation
+    replaces the password and the link, at most twice an hour; after that the answer is the same and
+    nothing changes.
+
+    Args:
+        body (Credentials): Body of `POST /auth/register`.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        PlainError | RegistrationResult
+    """
+
+    return sync_detailed(
+        client=client,
+        body=body,
+    ).parsed
+
+
+async def asyncio_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    body: Credentials,
+) -> Response[PlainError | RegistrationResult]:
+    """Register
+
+     Mails a confirmation link that works once, for 24 hours. Registering again before confirmation
+    replaces the password and the link, at most twice an hour; after that the answer is the same and
+    nothing changes.
+
+    Args:
+        body (Credentials): Body of `POST /auth/register`.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[PlainError | RegistrationResult]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    *,
+    client: AuthenticatedClient | Client,
+    body: Credentials,
+) -> PlainError | RegistrationResult | None:
+    """Register
+
+     Mails a confirmation link that works once, for 24 hours. Registering again before confirmation
+    replaces the password and the link, at most twice an hour; after that the answer is the same and
+    nothing changes.
+
+    Args:
+        body (Credentials): Body of `POST /auth/register`.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        PlainError | RegistrationResult
+    """
+
+    return (
+        await asyncio_detailed(
+            client=client,
+            body=body,
+        )
+    ).parsed

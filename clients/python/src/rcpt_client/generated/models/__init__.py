@@ -1,0 +1,73 @@
+"""Contains all the data models used in inputs/outputs"""
+
+from .account import Account
+from .change import Change
+from .check_request import CheckRequest
+from .confirmation import Confirmation
+from .credentials import Credentials
+from .deletion import Deletion
+from .details import Details
+from .document import Document
+from .email_check_allowance import EmailCheckAllowance
+from .enable import Enable
+from .forgotten import Forgotten
+from .health import Health
+from .limit_detail import LimitDetail
+from .limit_error import LimitError
+from .login import Login
+from .new_api_key import NewApiKey
+from .password_and_code import PasswordAndCode
+from .plain_error import PlainError
+from .profile import Profile
+from .quota_report import QuotaReport
+from .readiness import Readiness
+from .recovery_codes import RecoveryCodes
+from .registration_result import RegistrationResult
+from .reset import Reset
+from .reset_mailed import ResetMailed
+from .rotation import Rotation
+from .scan_allowance import ScanAllowance
+from .session_credentials import SessionCredentials
+from .set_up import SetUp
+from .settings import Settings
+from .totp_set_up import TotpSetUp
+from .validation_detail import ValidationDetail
+from .validation_error import ValidationError
+from .validation_result import ValidationResult
+
+__all__ = (
+    "Account",
+    "Change",
+    "CheckRequest",
+    "Confirmation",
+    "Credentials",
+    "Deletion",
+    "Details",
+    "Document",
+    "EmailCheckAllowance",
+    "Enable",
+    "Forgotten",
+    "Health",
+    "LimitDetail",
+    "LimitError",
+    "Login",
+    "NewApiKey",
+    "PasswordAndCode",
+    "PlainError",
+    "Profile",
+    "QuotaReport",
+    "Readiness",
+    "RecoveryCodes",
+    "RegistrationResult",
+    "Reset",
+    "ResetMailed",
+    "Rotation",
+    "ScanAllowance",
+    "SessionCredentials",
+    "SetUp",
+    "Settings",
+    "TotpSetUp",
+    "ValidationDetail",
+    "ValidationError",
+    "ValidationResult",
+)

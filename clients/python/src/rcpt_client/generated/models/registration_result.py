@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+from typing_extensions import Self
+
+T = TypeVar("T", bound="RegistrationResult")
+
+
+@_attrs_define
+class RegistrationResult:
+    """Answer of `POST /auth/register`.
+
+    Attributes:
+        email (str): The registered address.
+        message (str):
+        verification_required (bool):
+    """
+
+    email: str
+    message: str
+    verification_required: bool
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        email = self.email
+
+        message = self.message
+
+        verification_required = self.verification_required
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "email": email,
+                "message": message,
+                "verification_required": verification_required,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        email = d.pop("email")
+
+        message = d.pop("message")
+
+        verification_required = d.pop("verification_required")
+
+        registration_result = cls(
+            email=email,
+            message=message,
+            verification_required=verification_required,
+        )
+
+        registration_result.additional_properties = d
+        return registration_result
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

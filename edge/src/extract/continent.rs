@@ -1,0 +1,37 @@
+//! Where a client is, as far as it matters for where its account is made.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{extract::FromRequestParts, http::request::Parts};
+
+use crate::{
+    account::AccountId,
+    app::App,
+    credentials::{address_hash::AccountHash, random},
+    error::Error,
+    store::databases::chosen,
+};
+
+/// Two letters, as Cloudflare names the continent of a request; empty where it is not known. Put into a
+/// request's extensions by the roof.
+#[derive(Debug, Clone, Default)]
+pub struct Continent(pub String);
+
+impl<S: Sync> FromRequestParts<S> for Continent {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get().cloned().unwrap_or_default())
+    }
+}
+
+impl Continent {
+    /// A new account of this address, in one of the continent's databases.
+    ///
+    /// # Errors
+    /// [`Error::internal`] when there is no randomness.
+    pub fn new_account(&self, app: &Arc<App>, hash: &AccountHash) -> Result<AccountId, Error> {
+        let home = chosen(app.config.homes.of(&self.0), hash);
+        Ok(AccountId::new(home, random::bytes()?))
+    }
+}

@@ -1,0 +1,231 @@
+//! The directory: which account an address has, in the first database. It is asked where only the address
+//! is known, and never on the way of a check.
+//!
+//! No transaction spans two databases, and none has to. A registration writes here first and then the account, a
+//! deletion the account first and then here. What a crash in between leaves is a row that names no
+//! account: the next registration puts a new id in its place. An id for which a key may have been handed
+//! out, that is one marked as confirmed, is never used for a second account: its key is derived and would
+//! live again. Only what this row names can be confirmed and signed in to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    account::AccountId,
+    cf::database::{Database, Param, Statement},
+    credentials::address_hash::AccountHash,
+    error::Error,
+    throttle::Key,
+};
+
+// No-ops where two instances, one of which has not yet heard of a secret, have made two rows.
+const REKEY: [&str; 2] = [
+    "UPDATE OR IGNORE addresses SET address_hash = ?1 WHERE address_hash = ?2",
+    "UPDATE OR IGNORE tombstones SET address_hash = ?1 WHERE address_hash = ?2",
+];
+
+/// As [`super::accounts::rekey`], in the directory.
+fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
+    let others = hash.other().into_iter();
+    others.flat_map(|other| {
+        REKEY.map(|statement| (statement, vec![hash.as_str().into(), other.into()]))
+    })
+}
+
+#[derive(Deserialize)]
+struct Named {
+    account_id: AccountId,
+}
+
+const FIND: &str = "SELECT account_id FROM addresses WHERE address_hash = ?1 AND confirmed = 1";
+
+/// The confirmed account of an address. One that waits for confirmation is nobody's yet.
+pub async fn find(directory: &Database, hash: &AccountHash) -> Result<Option<AccountId>, Error> {
+    let mut statements = Vec::from_iter(rekey(hash));
+    let index = statements.len();
+    statements.push((FIND, vec![hash.as_str().into()]));
+    let row = directory.batch(&statements).await?.first::<Named>(index)?;
+    Ok(row.map(|row| row.account_id))
+}
+
+/// What a deleted account had used, to be remembered with its address.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Tombstone {
+    pub day: u64,
+    pub used: u64,
+    pub welcome_left: u64,
+    /// Unix seconds.
+    pub expires_at: u64,
+}
+
+const TOMBSTONE: &str =
+    "SELECT day, used, welcome_left, expires_at FROM tombstones WHERE address_hash = ?1";
+
+/// Reads the [`Tombstone`] that a database has of an address.
+pub(super) fn tombstone(hash: &AccountHash) -> Statement<'_> {
+    (TOMBSTONE, vec![hash.as_str().into()])
+}
+
+// The newer one counts: it was made of an account that had begun with the older one.
+const BURY: &str = "
+    INSERT INTO tombstones (address_hash, day, used, welcome_left, expires_at)
+    VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (address_hash) DO UPDATE SET day = excluded.day, used = excluded.used,
+      welcome_left = excluded.welcome_left, expires_at = excluded.expires_at
+    WHERE excluded.expires_at >= tombstones.expires_at";
+
+/// Remembers in a database what is remembered in another one.
+pub(super) fn bury<'a>(hash: &'a AccountHash, tombstone: &Tombstone) -> Statement<'a> {
+    let Tombstone { day, used, welcome_left, expires_at } = *tombstone;
+    let params: Vec<Param<'a>> =
+        vec![hash.as_str().into(), day.into(), used.into(), welcome_left.into(), expires_at.into()];
+    (BURY, params)
+}
+
+/// What the directory says of an address that is being registered.
+pub struct Claim {
+    /// The account to register: one that is there already, or the one offered.
+    pub account: AccountId,
+    pub confirmed: bool,
+    pub tombstone: Option<Tombstone>,
+}
+
+#[derive(Deserialize)]
+struct Claimed {
+    account_id: AccountId,
+    confirmed: u8,
+}
+
+const CLAIM: &str = "
+    INSERT INTO addresses (address_hash, account_id, claimed_at) VALUES (?1, ?2, ?3)
+    ON CONFLICT (address_hash) DO NOTHING";
+const CLAIMED: &str = "SELECT account_id, confirmed FROM addresses WHERE address_hash = ?1";
+
+/// Finds the account of an address, or enters the one offered.
+pub async fn claim(
+    directory: &Database,
+    hash: &AccountHash,
+    offered: AccountId,
+    now: u64,
+) -> Result<Claim, Error> {
+    let id = offered.to_string();
+    let mut statements = Vec::from_iter(rekey(hash));
+    let first = statements.len();
+    statements.extend([
+        (CLAIM, vec![hash.as_str().into(), (&id).into(), now.into()]),
+        (CLAIMED, vec![hash.as_str().into()]),
+        tombstone(hash),
+    ]);
+    let rows = directory.batch(&statements).await?;
+    let claimed = rows.first::<Claimed>(first + 1)?;
+    let Claimed { account_id, confirmed } =
+        claimed.ok_or_else(|| Error::internal("an address was neither claimed nor found"))?;
+    Ok(Claim { account: account_id, confirmed: confirmed != 0, tombstone: rows.first(first + 2)? })
+}
+
+const REPLACE: &str = "
+    UPDATE addresses SET account_id = ?3, confirmed = ?4, claimed_at = ?5
+    WHERE address_hash = ?1 AND account_id = ?2";
+
+/// Puts `to` in the place of an account that is not there. Nothing happens where another one has taken
+/// its place already.
+pub async fn replace(
+    directory: &Database,
+    hash: &AccountHash,
+    [from, to]: [AccountId; 2],
+    is_confirmed: bool,
+    tombstone: Option<&Tombstone>,
+    now: u64,
+) -> Result<(), Error> {
+    let [from, to] = [from, to].map(|id| id.to_string());
+    let confirmed = u64::from(is_confirmed);
+    let params: Vec<Param<'_>> =
+        vec![hash.as_str().into(), (&from).into(), (&to).into(), confirmed.into(), now.into()];
+    // In one transaction: where this is cut off, what was used is not forgotten.
+    let buried = tombstone.map(|tombstone| bury(hash, tombstone));
+    let statements = Vec::from_iter(buried.into_iter().chain([(REPLACE, params)]));
+    directory.batch(&statements).await.map(drop)
+}
+
+const CONFIRM: &str = "
+    INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at) VALUES (?1, ?2, 1, ?3)
+    ON CONFLICT (address_hash) DO UPDATE SET confirmed = 1 WHERE account_id = excluded.account_id
+    RETURNING account_id";
+
+/// Marks the account as confirmed before it is; `false` when the address has another one by now.
+pub async fn confirm(
+    directory: &Database,
+    hash: &AccountHash,
+    account: AccountId,
+    now: u64,
+) -> Result<bool, Error> {
+    let account = account.to_string();
+    let mut statements = Vec::from_iter(rekey(hash));
+    let index = statements.len();
+    statements.push((CONFIRM, vec![hash.as_str().into(), (&account).into(), now.into()]));
+    directory.batch(&statements).await?.any(index)
+}
+
+const FORGET_CLAIM: &str =
+    "DELETE FROM addresses WHERE address_hash = ?1 AND account_id = ?2 AND confirmed = 0";
+
+/// Takes back a claim whose account was not made.
+pub async fn forget_claim(
+    directory: &Database,
+    hash: &AccountHash,
+    account: AccountId,
+) -> Result<(), Error> {
+    let account = account.to_string();
+    directory.run((FORGET_CLAIM, vec![hash.as_str().into(), (&account).into()])).await
+}
+
+/// `?1` a JSON array of account ids with the hash that they had and the one that they get.
+const REHASH: &str = "UPDATE OR IGNORE addresses SET address_hash = j.value ->> 'fresh'
+    FROM json_each(?1) j
+    WHERE address_hash = j.value ->> 'outdated' AND account_id = j.value ->> 'id'";
+
+/// Puts accounts under other hashes: `renewed` is a JSON array of objects with `id`, `outdated` and `fresh`.
+pub(super) async fn rehash(directory: &Database, renewed: &str) -> Result<(), Error> {
+    directory.run((REHASH, vec![renewed.into()])).await
+}
+
+/// A deleted account that the directory is to forget. Its hash is the one that was stored with it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Deleted {
+    pub address_hash: String,
+    pub account_id: String,
+    #[serde(flatten)]
+    pub tombstone: Tombstone,
+}
+
+/// `?1` a JSON array of [`Deleted`].
+const FORGET: &str = "
+    DELETE FROM addresses WHERE (address_hash, account_id) IN (
+      SELECT value ->> 'address_hash', value ->> 'account_id' FROM json_each(?1))";
+const REMEMBER: &str = "
+    INSERT INTO tombstones (address_hash, day, used, welcome_left, expires_at)
+    SELECT value ->> 'address_hash', value ->> 'day', value ->> 'used', value ->> 'welcome_left',
+      value ->> 'expires_at'
+    FROM json_each(?1) WHERE true
+    ON CONFLICT (address_hash) DO UPDATE SET day = excluded.day, used = excluded.used,
+      welcome_left = excluded.welcome_left, expires_at = excluded.expires_at
+    WHERE excluded.expires_at >= tombstones.expires_at";
+/// `?1` a JSON array of throttle keys.
+const FORGET_ATTEMPTS: &str =
+    "DELETE FROM throttles WHERE key IN (SELECT value FROM json_each(?1))";
+
+/// Forgets deleted accounts, and what was attempted within them; what was attempted on their addresses
+/// and what they had used stays.
+pub async fn forget(directory: &Database, deleted: &[Deleted]) -> Result<(), Error> {
+    let ids = deleted.iter().filter_map(|account| AccountId::parse(&account.account_id));
+    let keys = ids.flat_map(|id| [Key::code(id), Key::password(id)]);
+    let keys: Vec<String> = keys.map(|key| key.as_str().to_owned()).collect();
+    let [deleted, keys] = [serde_json::to_string(deleted), serde_json::to_string(&keys)]
+        .map(|json| json.map_err(|error| Error::internal(format!("deleted: {error}"))));
+    let (deleted, keys) = (deleted?, keys?);
+    let statements: [Statement<'_>; 3] = [
+        (REMEMBER, vec![(&deleted).into()]),
+        (FORGET, vec![(&deleted).into()]),
+        (FORGET_ATTEMPTS, vec![(&keys).into()]),
+    ];
+    directory.batch(&statements).await.map(drop)
+}

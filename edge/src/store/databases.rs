@@ -1,0 +1,88 @@
+//! The databases. Each account lives in one of them for good, whose number its id begins with; the first
+//! one holds besides what is known by address alone: the directory and the throttles.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    account::AccountId, cf::database::Database, credentials::address_hash::AccountHash,
+    error::Error,
+};
+
+/// All of them, by number: 0 is the binding `DB`, 1 is `DB_1`.
+#[derive(Debug)]
+pub struct Databases {
+    first: Database,
+    others: Vec<Database>,
+}
+
+impl Databases {
+    pub const fn new(first: Database, others: Vec<Database>) -> Self {
+        Self { first, others }
+    }
+
+    /// The one with the directory and the throttles.
+    pub const fn directory(&self) -> &Database {
+        &self.first
+    }
+
+    /// The one that an account lives in.
+    ///
+    /// # Errors
+    /// [`Error::unavailable`] when it is not bound any more.
+    #[inline(never)]
+    pub fn of(&self, account: AccountId) -> Result<&Database, Error> {
+        let number = account.database();
+        let database = self.numbered(number);
+        database.ok_or_else(|| Error::unavailable(format!("database {number} is not bound")))
+    }
+
+    pub fn numbered(&self, number: u8) -> Option<&Database> {
+        match number.checked_sub(1) {
+            None => Some(&self.first),
+            Some(index) => self.others.get(usize::from(index)),
+        }
+    }
+
+    /// Each with its number, the first one in turn by `turn`: where time ends before all had theirs,
+    /// it is not always the same ones that wait.
+    pub fn in_turn(&self, turn: u64) -> impl Iterator<Item = (u8, &Database)> {
+        let all = || (0..=u8::MAX).zip(std::iter::once(&self.first).chain(&self.others));
+        let count = self.others.len().saturating_add(1);
+        let first = usize::try_from(turn % count as u64).unwrap_or_default();
+        all().cycle().skip(first).take(count)
+    }
+
+    /// Where an address without an account is looked for. Always the same for one address, and spread like
+    /// accounts are: how long the look takes tells nothing. A new database takes over its share only.
+    #[inline(never)]
+    pub fn pretended(&self, hash: &AccountHash) -> &Database {
+        let numbers: Vec<u8> = self.in_turn(0).map(|(number, _)| number).collect();
+        self.numbered(chosen(&numbers, hash)).unwrap_or(&self.first)
+    }
+}
+
+/// One of these numbers for an address: the same one each time, and another one only for as many
+/// addresses as a new number takes over (rendezvous hashing). The hash is keyed, so nobody else can tell.
+pub fn chosen(numbers: &[u8], hash: &AccountHash) -> u8 {
+    let weight = |number: u8| Sha256::new().chain_update([number]).chain_update(hash.as_str());
+    let heaviest = numbers.iter().copied().max_by_key(|number| weight(*number).finalize());
+    heaviest.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chosen;
+    use crate::credentials::address_hash::AccountHash;
+
+    #[test]
+    fn addresses_are_spread_evenly_and_a_new_number_takes_its_share_only() {
+        let mut counts = [0; 4];
+        for n in 0..4_000 {
+            let hash = AccountHash::of_no_address(&format!("address {n}"));
+            let (before, after) = (chosen(&[0, 1, 2], &hash), chosen(&[0, 1, 2, 3], &hash));
+            assert!(after == before || after == 3, "{before} → {after}");
+            counts[usize::from(after)] += 1;
+        }
+        assert!(counts.iter().all(|count| (850..1_150).contains(count)), "{counts:?}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Verdicts of a while ago: an address that is asked about again within its cache time is answered without
+//! its mail server. All checks of a domain come to one origin, so it is the one that knows.
+//!
+//! In memory alone, by a MAC under a key of this process, bounded in entries and in time.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use moka::{Expiry, sync::Cache};
+use rcpt_shared::{Address, CacheTimes, Verdict};
+use sha2::Sha256;
+
+/// A verdict with details is about 600 bytes: 30 MB.
+const MAX_ENTRIES: u64 = 50_000;
+
+type Key = [u8; 32];
+
+#[derive(Clone)]
+struct Kept {
+    verdict: Arc<Verdict>,
+    reached: Instant,
+    ttl: Duration,
+}
+
+/// Each entry ends by itself when its verdict's cache time is over.
+struct Ending;
+
+impl Expiry<Key, Kept> for Ending {
+    fn expire_after_create(&self, _: &Key, kept: &Kept, _: Instant) -> Option<Duration> {
+        Some(kept.ttl)
+    }
+
+    fn expire_after_update(
+        &self,
+        _: &Key,
+        kept: &Kept,
+        _: Instant,
+        _: Option<Duration>,
+    ) -> Option<Duration> {
+        Some(kept.ttl)
+    }
+}
+
+/// The verdicts that may be given again.
+pub struct VerdictMemory {
+    mac: Hmac<Sha256>,
+    kept: Cache<Key, Kept>,
+}
+
+impl Default for VerdictMemory {
+    fn default() -> Self {
+        let mac = Hmac::new(&rand::random::<[u8; 64]>().into());
+        let kept = Cache::builder().max_capacity(MAX_ENTRIES).expire_after(Ending).build();
+        Self { mac, kept }
+    }
+}
+
+impl VerdictMemory {
+    /// What was asked for with details has an entry of its own.
+    fn key(&self, address: &Address, details: bool) -> Key {
+        let mut mac = self.mac.clone();
+        mac.update(&[u8::from(details)]);
+        mac.update(address.normal().as_bytes());
+        mac.finalize().into_bytes().into()
+    }
+
+    /// The verdict about this address, if it may still be given.
+    pub fn recall(&self, address: &Address, details: bool) -> Option<Verdict> {
+        let kept = self.kept.get(&self.key(address, details))?;
+        let mut verdict = Verdict::clone(&kept.verdict);
+        verdict.seen_before = Some(kept.reached.elapsed().as_secs());
+        Some(verdict)
+    }
+
+    /// Remembers a verdict for its cache time; one that has none is forgotten at once.
+    pub fn remember(&self, address: &Address, details: bool, verdict: &Verdict, times: CacheTimes) {
+        let ttl = Duration::from_secs(times.of(verdict.status).unwrap_or_default());
+        if !ttl.is_zero() {
+            let kept = Kept { verdict: Arc::new(verdict.clone()), reached: Instant::now(), ttl };
+            self.kept.insert(self.key(address, details), kept);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use rcpt_shared::{Address, CacheTimes, Reason, Stage, Status, Verdict};
+
+    use super::{MAX_ENTRIES, VerdictMemory};
+
+    const TIMES: CacheTimes = CacheTimes { decided: 1, no_mail: 3_600, undecided: 0 };
+
+    fn address(text: &str) -> Address {
+        Address::parse(text).unwrap()
+    }
+
+    fn verdict(status: Status) -> Verdict {
+        Verdict::new(status, Reason::Accepted, Stage::Rcpt)
+    }
+
+    #[test]
+    fn a_verdict_is_recalled_for_the_same_address_and_kind_until_its_time_is_over() {
+        let memory = VerdictMemory::default();
+        let (asked, accepted) = (address("Ann@EXAMPLE.org"), verdict(Status::Accepted));
+        memory.remember(&asked, false, &accepted, TIMES);
+        let again = memory.recall(&address("Ann@example.org"), false).unwrap();
+        assert_eq!(again.seen_before, Some(0));
+        assert_eq!(Verdict { seen_before: None, ..again }, accepted);
+        assert_eq!(memory.recall(&asked, true), None, "details were not asked for");
+        assert_eq!(memory.recall(&address("ann@example.org"), false), None);
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while memory.recall(&asked, false).is_some() {
+            assert!(Instant::now() < deadline, "it does not end");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    #[test]
+    fn what_has_no_cache_time_is_not_remembered() {
+        let memory = VerdictMemory::default();
+        for status in [Status::FatalException, Status::SmtpTimeout] {
+            memory.remember(&address("a@example.org"), false, &verdict(status), TIMES);
+            assert_eq!(memory.recall(&address("a@example.org"), false), None, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let memory = VerdictMemory::default();
+        for n in 0..2 * MAX_ENTRIES {
+            let asked = address(&format!("{n}@example.org"));
+            memory.remember(&asked, false, &verdict(Status::NoMxRecords), TIMES);
+        }
+        memory.kept.run_pending_tasks();
+        assert!(memory.kept.entry_count() <= MAX_ENTRIES, "{}", memory.kept.entry_count());
+    }
+}

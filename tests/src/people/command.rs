@@ -1,0 +1,116 @@
+//! Somebody at a command line: `rcpt` with a home folder of its own.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use anyhow::Result;
+use serde_json::Value;
+use tokio::{io::AsyncWriteExt as _, process::Command};
+
+use crate::process::{
+    folder,
+    nested_build::{self, Once, once},
+};
+
+/// The path of `rcpt`: `RCPT_COMMAND_BIN`, or what cargo builds now.
+///
+/// # Errors
+/// It does not build.
+pub fn binary() -> Result<PathBuf> {
+    static BINARY: Once<PathBuf> = Once::new();
+    once(&BINARY, || match std::env::var_os("RCPT_COMMAND_BIN") {
+        Some(given) => Ok(given.into()),
+        None => nested_build::binary("rcpt-client", "rcpt"),
+    })
+}
+
+/// What a run of a program came to.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub said: String,
+}
+
+impl Ran {
+    /// The lines of the output, each as JSON.
+    ///
+    /// # Panics
+    /// One is not JSON.
+    pub fn lines(&self) -> Vec<Value> {
+        let lines = self.out.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// A home folder, and a service that the commands in it call.
+#[derive(Debug)]
+pub struct CommandLine {
+    home: PathBuf,
+    url: String,
+    api_key: Option<String>,
+}
+
+impl CommandLine {
+    /// At the service of this URL, without a key.
+    ///
+    /// # Panics
+    /// The folder cannot be made.
+    pub fn new(url: &str) -> Self {
+        let home = folder::scratch("home").expect("a folder");
+        Self { home, url: url.to_owned(), api_key: None }
+    }
+
+    /// With a key in the environment.
+    #[must_use]
+    pub fn with_key(mut self, api_key: &str) -> Self {
+        self.api_key = Some(api_key.to_owned());
+        self
+    }
+
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// `rcpt` with these arguments, to change before it is run.
+    ///
+    /// # Panics
+    /// It does not build.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary().unwrap_or_else(|error| panic!("{error:#}")));
+        command.env_clear().env("HOME", &self.home).env("RCPT_URL", &self.url);
+        if let Some(api_key) = &self.api_key {
+            command.env("RCPT_API_KEY", api_key);
+        }
+        command.args(arguments).current_dir(&self.home).kill_on_drop(true);
+        command
+    }
+
+    /// Runs `rcpt` to its end with this standard input.
+    ///
+    /// # Panics
+    /// It cannot be started, or a signal ends it.
+    pub async fn run(&self, arguments: &[&str], input: &str) -> Ran {
+        ran(self.command(arguments), input).await
+    }
+}
+
+/// Runs a program to its end with this standard input.
+///
+/// # Panics
+/// It cannot be started, or a signal ends it.
+pub async fn ran(mut command: Command, input: &str) -> Ran {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    let input = input.to_owned();
+    // Beside its output, which would fill its pipe meanwhile. It may end before it has read everything.
+    let write = tokio::spawn(async move { stdin.write_all(input.as_bytes()).await });
+    let ended = child.wait_with_output().await.expect("the program ends");
+    let _ = write.await;
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    let code = ended.status.code().expect("no signal");
+    Ran { code, out: text(ended.stdout), said: text(ended.stderr) }
+}

@@ -1,0 +1,341 @@
+//! Accounts over several databases (docs/scale.md): where they are made, what a failing database does and does
+//! not do, and that nothing is lost between two of them, wherever it is cut off.
+
+use rcpt_shared::Status;
+use rcpt_tests::{
+    Account, Conduct, Edge, FakeOrigin,
+    people::{PASSWORD, send},
+    service::shim::Fault,
+};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// From each continent into another database.
+const HOMES: &str = "EU:1 NA:2 *:0";
+const CONTINENTS: [&str; 3] = ["AF", "EU", "NA"];
+
+/// Every round trip to this database fails, or to any.
+fn down(database: Option<u8>) -> Fault {
+    Fault { part: "d1", database, times: 1_000_000, error: "away", ..Fault::default() }
+}
+
+async fn edge_with(origin: &FakeOrigin) -> Edge {
+    let edge = Edge::builder().origins(&[&origin.url]).var("HOMES", HOMES);
+    edge.shimmed().start().await.unwrap()
+}
+
+/// Registers from a continent; status of the answer.
+async fn register_from(edge: &Edge, continent: &str, email: &str) -> u16 {
+    let body = json!({ "email": email, "password": PASSWORD });
+    let request = edge.anonymous().request(Method::POST, "/auth/register").json(&body);
+    send(request.header("continent", continent)).await.status
+}
+
+async fn account_from(edge: &Edge, continent: &str) -> Account {
+    let email = edge.new_email();
+    assert_eq!(register_from(edge, continent, &email).await, 201);
+    confirmed(edge, &email, 1).await
+}
+
+/// Confirms by the link in the nth mail to an address.
+async fn confirmed(edge: &Edge, email: &str, nth: usize) -> Account {
+    let mail = edge.mailbox().wait_for_nth_mail(email, nth).await.unwrap();
+    let reply = edge.anonymous().verify_email(mail.token().unwrap()).await;
+    Account::from_credentials(&edge.anonymous(), PASSWORD, &reply)
+}
+
+/// The ids of an address' accounts that are confirmed, and the id that the directory names.
+async fn ids(edge: &Edge, email: &str) -> (Vec<Value>, Vec<Value>) {
+    let accounts = "SELECT id, address_hash FROM accounts WHERE email = ? AND state = 'confirmed'";
+    let accounts = edge.sql(accounts, &[email.into()]).await;
+    let named = "SELECT account_id FROM addresses WHERE address_hash = ? AND confirmed = 1";
+    let hash = accounts.first().map(|row| row["address_hash"].clone()).unwrap_or_default();
+    let named = edge.sql(named, &[hash]).await;
+    let of = |rows: Vec<Value>, name: &str| rows.iter().map(|row| row[name].clone()).collect();
+    (of(accounts, "id"), of(named, "account_id"))
+}
+
+/// One account, and the directory names it.
+async fn assert_reachable_once(edge: &Edge, email: &str, what: &str) {
+    let (accounts, named) = ids(edge, email).await;
+    assert_eq!((accounts.len(), &accounts), (1, &named), "{what}");
+}
+
+#[tokio::test]
+async fn one_database_down_is_its_accounts_trouble_only() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = edge_with(&origin).await;
+    let mut accounts = Vec::new();
+    for (number, continent) in CONTINENTS.into_iter().enumerate() {
+        let account = account_from(&edge, continent).await;
+        let id = edge.id(&account.email).await;
+        assert_eq!(id.get(..2), Some(format!("{number:02x}").as_str()), "{continent}");
+        assert_eq!(account.check("known@databases.example").await.status, 200);
+        accounts.push(account);
+    }
+    for broken in 0..3_u8 {
+        edge.fail(&[down(Some(broken))]).await;
+        for (number, account) in accounts.iter().enumerate() {
+            let own = number == usize::from(broken);
+            let expected = if own { 503 } else { 200 };
+            let what = format!("database {number} while {broken} is down");
+            assert_eq!(account.check("known@databases.example").await.status, expected, "{what}");
+            let fresh = format!("fresh-{broken}-{number}@databases.example");
+            assert_eq!(account.check(&fresh).await.status, expected, "{what}");
+            assert_eq!(account.get("/me").await.status, expected, "{what}");
+            // Signing in needs the directory too.
+            let reply = account.anonymous.login(&account.email, PASSWORD).await;
+            let expected = if own || broken == 0 { 503 } else { 200 };
+            assert_eq!(reply.status, expected, "{what}: {}", reply.body);
+        }
+        let ready = edge.anonymous().get("/health/ready").await;
+        assert_eq!((ready.status, ready.text("database")), (503, "down"), "{broken}");
+    }
+    edge.fail(&[]).await;
+    for account in &accounts {
+        // One before, one of each kind while another database was down, none while its own was.
+        assert_eq!(account.email_checks().await.used_today, 5);
+    }
+}
+
+#[tokio::test]
+async fn a_check_asks_the_database_of_its_account_and_no_other() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = edge_with(&origin).await;
+    for (number, continent) in CONTINENTS.into_iter().enumerate() {
+        let account = account_from(&edge, continent).await;
+        edge.trips().await;
+        assert_eq!(account.check(&format!("x-{number}@asks.example")).await.status, 200);
+        assert_eq!(account.check(&format!("x-{number}@asks.example")).await.status, 200);
+        let mut expected = [0; 3];
+        expected[number] = 3;
+        assert_eq!(edge.trips().await, expected, "two for the fresh one, one for the cached one");
+    }
+}
+
+/// What a stranger could measure: how many round trips to which databases.
+#[tokio::test]
+async fn an_unknown_address_asks_as_many_databases_as_a_member_s() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = edge_with(&origin).await;
+    let account = account_from(&edge, "NA").await;
+    edge.trips().await;
+    let anonymous = edge.anonymous();
+    let mut pretended = [0; 3];
+    for n in 0..12 {
+        let unknown = format!("unknown-{n}@rcpt-tests.net");
+        let mut each = Vec::new();
+        for _ in 0..2 {
+            anonymous.login(&unknown, "not-the-password").await;
+            let trips = edge.trips().await;
+            assert_eq!((trips.iter().sum::<u64>(), trips[0] >= 2), (3, true), "{trips:?}");
+            each.push(trips);
+        }
+        assert_eq!(each[0], each[1], "always the same one");
+        // Registered from afar, but not confirmed: nothing changes.
+        assert_eq!(register_from(&edge, "EU", &unknown).await, 201);
+        let trips = edge.trips().await;
+        assert_eq!(trips.iter().sum::<u64>(), 4, "{trips:?}");
+        anonymous.login(&unknown, "not-the-password").await;
+        assert_eq!(edge.trips().await, each[0], "after a registration");
+        (0..3).for_each(|number| pretended[number] += each[0][number]);
+    }
+    assert!(pretended[1] > 0 && pretended[2] > 0 && pretended[0] > 24, "spread: {pretended:?}");
+    anonymous.login(&account.email, "not-the-password").await;
+    assert_eq!(edge.trips().await, [2, 0, 1], "a member's");
+    assert_eq!(register_from(&edge, "EU", &account.email).await, 201);
+    assert_eq!(edge.trips().await, [2, 1, 1], "a member's: theirs, and where a new one would be");
+}
+
+/// Cuts an operation off at each of its round trips, before or after its effect: from there on nothing reaches
+/// a database. The fault is repaired before `then`.
+async fn cut_off<T>(
+    edge: &Edge,
+    prepare: impl AsyncFn() -> T,
+    operation: impl AsyncFn(&T) -> u16,
+    then: impl AsyncFn(T, u16, &str),
+) {
+    let whole = prepare().await;
+    edge.counts().await;
+    let status = operation(&whole).await;
+    assert!(status < 300, "{status}");
+    let trips = u32::try_from(edge.counts().await.d1_trips).unwrap();
+    assert!(trips >= 3, "{trips}");
+    for skip in 0..trips {
+        for late in [false, true] {
+            let what = format!("cut off at {skip} of {trips}, {late}");
+            let prepared = prepare().await;
+            // The first of a list that has not struck yet is the one that counts.
+            let faults = if late {
+                vec![Fault { skip, times: 1, late, ..down(None) }, down(None)]
+            } else {
+                vec![Fault { skip, ..down(None) }]
+            };
+            edge.fail(&faults).await;
+            let status = operation(&prepared).await;
+            edge.fail(&[]).await;
+            then(prepared, status, &what).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_registration_cut_off_anywhere_is_made_good_by_the_next() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = edge_with(&origin).await;
+    let register = async |email: &String| register_from(&edge, "EU", email).await;
+    cut_off(
+        &edge,
+        async || edge.new_email(),
+        register,
+        async |email, status, what| {
+            assert!([503, 201].contains(&status), "{what}: {status}");
+            if status == 201 {
+                edge.mailbox().wait_for_mail(&email).await.unwrap();
+            }
+            let nth = edge.mailbox().mails_to(&email).len() + 1;
+            // The next one comes from elsewhere.
+            assert_eq!(register_from(&edge, "NA", &email).await, 201, "{what}");
+            let account = confirmed(&edge, &email, nth).await;
+            assert_eq!(account.check("x@registration.example").await.status, 200, "{what}");
+            assert_eq!(account.anonymous.login(&email, PASSWORD).await.status, 200, "{what}");
+            assert_reachable_once(&edge, &email, what).await;
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_confirmation_cut_off_anywhere_is_made_good_by_the_link_or_a_new_one() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = edge_with(&origin).await;
+    let registered = async || {
+        let email = edge.new_email();
+        assert_eq!(register_from(&edge, "EU", &email).await, 201);
+        let mail = edge.mailbox().wait_for_mail(&email).await.unwrap();
+        (email, mail.token().unwrap().to_owned())
+    };
+    let verify =
+        async |(_, token): &(String, String)| edge.anonymous().verify_email(token).await.status;
+    cut_off(&edge, registered, verify, async |(email, token), status, what| {
+        assert_eq!(status, 503, "{what}");
+        let anonymous = edge.anonymous();
+        // Once confirmed, the link is used up, and its owner signs in.
+        let status = anonymous.verify_email(&token).await.status;
+        assert!([200, 400].contains(&status), "{what}: {status}");
+        assert_eq!(anonymous.login(&email, PASSWORD).await.status, 200, "{what}");
+        assert_reachable_once(&edge, &email, what).await;
+    })
+    .await;
+    // Cut off between directory and account, its link is lost: registering again gives another one.
+    let (email, token) = registered().await;
+    edge.fail(&[Fault { skip: 2, ..down(None) }]).await;
+    assert_eq!(edge.anonymous().verify_email(&token).await.status, 503);
+    edge.fail(&[]).await;
+    assert_eq!(register_from(&edge, "NA", &email).await, 201);
+    confirmed(&edge, &email, 2).await;
+    assert_reachable_once(&edge, &email, "a second link").await;
+}
+
+#[tokio::test]
+async fn a_deletion_cut_off_anywhere_is_made_good_and_no_id_is_used_again() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = edge_with(&origin).await;
+    let used = async || {
+        let account = account_from(&edge, "EU").await;
+        assert_eq!(account.check("no address").await.status, 200);
+        account
+    };
+    let delete = async |account: &Account| {
+        account.delete("/me", &json!({ "password": PASSWORD })).await.status
+    };
+    // Whether the scheduled run comes before the next registration.
+    let turn = std::cell::Cell::new(false);
+    cut_off(&edge, used, delete, async |account, status, what| {
+        assert!([503, 204].contains(&status), "{what}: {status}");
+        let email = &account.email;
+        if account.get("/me").await.status == 200 {
+            assert_eq!(delete(&account).await, 204, "{what}");
+        }
+        turn.set(!turn.get());
+        if turn.get() {
+            edge.run_scheduled().await;
+            assert_eq!(edge.count("tombstones WHERE account_id IS NOT NULL").await, 0, "{what}");
+            let confirmed_accounts = edge.count("accounts WHERE state = 'confirmed'").await;
+            assert_eq!(edge.count("addresses WHERE confirmed = 1").await, confirmed_accounts);
+        }
+        let nth = edge.mailbox().mails_to(email).len() + 1;
+        assert_eq!(register_from(&edge, "NA", email).await, 201, "{what}");
+        let fresh = confirmed(&edge, email, nth).await;
+        assert_reachable_once(&edge, email, what).await;
+        assert_eq!(account.quota().await.status, 401, "{what}: the old key stays dead");
+        let checks = fresh.email_checks().await;
+        assert_eq!(checks.used_today, 1, "{what}: what was used stays used");
+        let id = edge.id(email).await;
+        assert_eq!(id.get(..2), Some("02"), "{what}: where its owner is now");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_account_that_the_directory_has_lost_is_found_where_its_address_is_registered_again() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = edge_with(&origin).await;
+    let account = account_from(&edge, "EU").await;
+    edge.sql("DELETE FROM addresses", &[]).await;
+    assert_eq!(account.check("x@lost.example").await.status, 200, "its key works on");
+    assert_eq!(account.anonymous.login(&account.email, PASSWORD).await.status, 401);
+    assert_eq!(register_from(&edge, "EU", &account.email).await, 201);
+    let mail = edge.mailbox().wait_for_nth_mail(&account.email, 2).await.unwrap();
+    assert_eq!(mail.subject, "You already have an account");
+    assert_eq!(account.anonymous.login(&account.email, PASSWORD).await.status, 200);
+    assert_reachable_once(&edge, &account.email, "found again").await;
+}
+
+#[tokio::test]
+async fn a_database_is_added_to_a_running_service() {
+    let mut edge = Edge::builder().databases(2).var("HOMES", "*:0,1").start().await.unwrap();
+    let before = [edge.account().await, edge.account().await, edge.account().await];
+    // First it is bound, then it takes accounts: while the second deployment spreads, every Worker knows it.
+    let bound = |builder: rcpt_tests::service::edge::Builder| {
+        builder.databases(3).variant(&[("HOMES", "*:2".to_owned())])
+    };
+    edge.restart_with(bound).await.unwrap();
+    let new = rcpt_tests::Anonymous::new(&edge.variants[0]);
+    let email = edge.new_email();
+    assert_eq!(new.register(&email, PASSWORD).await.status, 201);
+    assert_eq!(edge.id(&email).await.get(..2), Some("02"));
+    let account = confirmed(&edge, &email, 1).await;
+    for (account, anonymous) in
+        before.iter().chain([&account]).zip([&new, &edge.anonymous()].into_iter().cycle())
+    {
+        assert_eq!(account.quota().await.status, 200);
+        assert_eq!(anonymous.login(&account.email, PASSWORD).await.status, 200);
+        assert_eq!(anonymous.register(&account.email, PASSWORD).await.status, 201);
+        assert_reachable_once(&edge, &account.email, "an account of before").await;
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_bound_is_a_failure_of_ours_and_no_dead_key() {
+    let mut edge = Edge::builder().var("HOMES", "*:2").start().await.unwrap();
+    let account = edge.account().await;
+    edge.restart_with(|builder| builder.databases(2).var("HOMES", "*:0")).await.unwrap();
+    account.quota().await.assert_error(503, "unavailable", "its key");
+    account.get("/me").await.assert_error(503, "unavailable", "its session");
+    assert!(edge.process.log().contains("database 2 is not bound"));
+    edge.restart_with(|builder| builder.databases(3)).await.unwrap();
+    assert_eq!(account.quota().await.status, 200);
+}
+
+#[tokio::test]
+async fn wrong_homes_are_named_and_every_request_is_503_until_they_are_mended() {
+    let mut edge = Edge::builder().var("HOMES", "EU:0 *:3").start().await.unwrap();
+    for path in ["/health", "/me/quota", "/nothing"] {
+        assert_eq!(edge.anonymous().get(path).await.status, 503, "{path}");
+    }
+    let log = edge.process.log();
+    assert!(log.contains("HOMES: *:3: the databases bound have the numbers 0 to 2"), "{log}");
+    edge.restart_with(|builder| builder.var("HOMES", "EU:0 *:2")).await.unwrap();
+    assert_eq!(edge.anonymous().get("/health").await.status, 200);
+}

@@ -1,0 +1,194 @@
+//! One table of cases (`cases.json`), which every client passes: what curl is answered, they are answered.
+
+use rcpt_tests::{
+    Account, CommandLine,
+    people::command::{Ran, ran},
+    process::folder,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::{packages, stack};
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    it: String,
+    r#do: Operation,
+    #[serde(default)]
+    email: String,
+    #[serde(default)]
+    details: bool,
+    #[serde(default)]
+    r#as: Who,
+    /// What is answered over HTTP.
+    status: u16,
+    /// Members that the answer must have, with these values.
+    #[serde(default = "nothing")]
+    body: Value,
+    /// Words of the error's message.
+    #[serde(default)]
+    message: String,
+    code: Option<String>,
+    /// How `rcpt` ends.
+    exit: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Operation {
+    Check,
+    Quota,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Who {
+    /// An account of the client's own.
+    #[default]
+    Owner,
+    /// Nobody: a key that no account has.
+    Wrong,
+    /// An account that has used up everything.
+    Spent,
+}
+
+fn nothing() -> Value {
+    json!({})
+}
+
+/// The cases, with `{client}` in place: nobody is answered from another's cache.
+fn cases(client: &str) -> Vec<Case> {
+    let text = include_str!("cases.json").replace("{client}", client);
+    serde_json::from_str(&text).expect("cases")
+}
+
+/// A client's accounts.
+struct Callers {
+    url: String,
+    owner: Account,
+    spent: Account,
+}
+
+impl Callers {
+    async fn new() -> Self {
+        let edge = &stack().await.edge;
+        let (owner, spent) = (edge.account().await, edge.account().await);
+        let used_up = "day = 99999, daily_charged = 100, welcome_left = 0";
+        edge.set(&spent.email, used_up).await;
+        Self { url: edge.url.clone(), owner, spent }
+    }
+
+    fn key(&self, who: Who) -> &str {
+        match who {
+            Who::Owner => &self.owner.api_key,
+            Who::Wrong => "rcpt_live_wrong",
+            Who::Spent => &self.spent.api_key,
+        }
+    }
+}
+
+/// Whether `actual` has every member of `expected`, at any depth.
+fn contains(actual: &Value, expected: &Value) -> bool {
+    match expected {
+        Value::Object(members) => {
+            members.iter().all(|(name, value)| actual.get(name).is_some_and(|a| contains(a, value)))
+        }
+        expected => actual == expected,
+    }
+}
+
+/// Holds an answer, as an HTTP client has it, to its case.
+fn compare(case: &Case, status: u64, body: &Value, message: &str, code: Option<&str>) {
+    let it = &case.it;
+    assert_eq!(status, u64::from(case.status), "{it}: {body} {message}");
+    assert!(contains(body, &case.body), "{it}: {body}");
+    assert!(message.contains(&case.message), "{it}: {message}");
+    if case.code.is_some() {
+        assert_eq!(code, case.code.as_deref(), "{it}");
+    }
+}
+
+#[tokio::test]
+async fn curl_passes_the_table() {
+    let callers = Callers::new().await;
+    for case in cases("curl") {
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--write-out", "\n%{http_code}", "--header"]);
+        curl.arg(format!("X-API-Key: {}", callers.key(case.r#as)));
+        if case.r#do == Operation::Check {
+            let body = json!({ "email": case.email, "details": case.details }).to_string();
+            curl.args(["--header", "Content-Type: application/json", "--data", &body]);
+            curl.arg(format!("{}/v1/validate_email", callers.url));
+        } else {
+            curl.arg(format!("{}/v1/me/quota", callers.url));
+        }
+        let Ran { out, .. } = ran(curl, "").await;
+        let (body, status) = out.rsplit_once('\n').expect("a status");
+        let body: Value = serde_json::from_str(body).expect("JSON");
+        let detail = &body["detail"];
+        let message = detail.as_str().or(detail["error"].as_str()).unwrap_or_default();
+        compare(&case, status.parse().unwrap(), &body, message, body["code"].as_str());
+    }
+}
+
+#[tokio::test]
+async fn the_command_passes_the_table() {
+    let callers = Callers::new().await;
+    for case in cases("rcpt") {
+        let command = CommandLine::new(&callers.url).with_key(callers.key(case.r#as));
+        let mut arguments = match case.r#do {
+            Operation::Check => vec!["check", &case.email],
+            Operation::Quota => vec!["quota"],
+        };
+        if case.r#do == Operation::Check && !case.details {
+            arguments.push("--no-details");
+        }
+        let ran = command.run(&arguments, "").await;
+        assert_eq!(ran.code, case.exit, "{}: {ran:?}", case.it);
+        let body = ran.lines().into_iter().next().unwrap_or_else(nothing);
+        assert!(contains(&body, &case.body), "{}: {body}", case.it);
+        let told = format!("{}{}", body["error"], ran.said);
+        assert!(told.contains(&case.message), "{}: {told}", case.it);
+    }
+}
+
+/// Holds a program that takes cases as lines of JSON to the table.
+async fn passes(client: &str, mut driver: Command) {
+    let callers = Callers::new().await;
+    let cases = cases(client);
+    let lines = cases.iter().map(|case| {
+        let operation = if case.r#do == Operation::Check { "check" } else { "quota" };
+        let api_key = callers.key(case.r#as);
+        let line = json!({
+            "url": callers.url, "api_key": api_key, "do": operation, "email": case.email,
+            "details": case.details,
+        });
+        format!("{line}\n")
+    });
+    driver.current_dir(folder::repository().join("tests/tests/clients"));
+    let ran = ran(driver, &lines.collect::<String>()).await;
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    let answers = ran.lines();
+    assert_eq!(answers.len(), cases.len(), "{}", ran.said);
+    for (case, answer) in cases.iter().zip(&answers) {
+        let text = |name: &str| answer[name].as_str();
+        let status = answer["status"].as_u64().unwrap_or_default();
+        compare(case, status, &answer["body"], text("message").unwrap_or_default(), text("code"));
+    }
+}
+
+#[tokio::test]
+async fn the_typescript_client_passes_the_table() {
+    let mut driver = Command::new("node");
+    driver.arg("driver.mjs").arg(&packages::installed().await.typescript);
+    passes("typescript", driver).await;
+}
+
+#[tokio::test]
+async fn the_python_client_passes_the_table() {
+    let mut driver = Command::new(packages::python());
+    driver.arg("driver.py").env("PYTHONPATH", &packages::installed().await.python);
+    passes("python", driver).await;
+}

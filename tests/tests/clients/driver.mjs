@@ -1,0 +1,19 @@
+// The TypeScript client as its users have it: a case is a line of JSON on standard input, what came of it a line
+// on standard output. The first argument is the folder of the installed package.
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+
+const { Rcpt, RcptError } = await import(pathToFileURL(`${process.argv[2]}/dist/index.js`));
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { url, api_key: apiKey, do: operation, email, details } = JSON.parse(line);
+  const rcpt = new Rcpt({ url, apiKey });
+  try {
+    const body = operation === "quota" ? await rcpt.quota() : await rcpt.check(email, { details });
+    console.log(JSON.stringify({ status: 200, body }));
+  } catch (error) {
+    if (!(error instanceof RcptError)) throw error;
+    const { status, code, message } = error;
+    console.log(JSON.stringify({ status, code, message }));
+  }
+}

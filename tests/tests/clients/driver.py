@@ -1,0 +1,20 @@
+"""The Python client as its users have it: a case is a line of JSON on standard input, what came of it a line on
+standard output. PYTHONPATH is where the package is installed."""
+
+import json
+import sys
+
+from rcpt_client import Rcpt, RcptError
+
+for line in sys.stdin:
+    case = json.loads(line)
+    rcpt = Rcpt(case["url"], case["api_key"])
+    try:
+        if case["do"] == "quota":
+            body = rcpt.quota()
+        else:
+            body = rcpt.check(case["email"], details=case["details"])
+        print(json.dumps({"status": 200, "body": body.to_dict()}), flush=True)
+    except RcptError as error:
+        told = {"status": error.status, "code": error.code, "message": error.message}
+        print(json.dumps(told), flush=True)

@@ -1,0 +1,14 @@
+//! The clients end to end: the command `rcpt`, and one table of cases for all clients.
+
+mod cases;
+mod command;
+mod packages;
+
+use rcpt_tests::Stack;
+use tokio::sync::OnceCell;
+
+/// The service that most of these tests share.
+async fn stack() -> &'static Stack {
+    static STACK: OnceCell<Stack> = OnceCell::const_new();
+    STACK.get_or_init(Stack::start).await
+}

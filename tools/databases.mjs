@@ -1,0 +1,6 @@
+// The databases of wrangler.toml: their bindings, the one with the directory first.
+import { readFileSync } from "node:fs";
+
+const configuration = readFileSync(new URL("../wrangler.toml", import.meta.url), "utf8");
+
+export const DATABASES = [...configuration.matchAll(/^binding = "(DB(?:_\d+)?)"$/gm)].map(([, name]) => name);
