@@ -3,15 +3,13 @@
 //!
 //! In memory alone, by a MAC under a key of this process, bounded in entries and in time.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use moka::{Expiry, sync::Cache};
 use rcpt_shared::{Address, CacheTimes, Verdict};
 use sha2::Sha256;
+use tokio::time::Instant;
 
 /// A verdict with details is about 600 bytes: 30 MB.
 const MAX_ENTRIES: u64 = 50_000;
@@ -29,7 +27,7 @@ struct Kept {
 struct Ending;
 
 impl Expiry<Key, Kept> for Ending {
-    fn expire_after_create(&self, _: &Key, kept: &Kept, _: Instant) -> Option<Duration> {
+    fn expire_after_create(&self, _: &Key, kept: &Kept, _: std::time::Instant) -> Option<Duration> {
         Some(kept.ttl)
     }
 
@@ -37,7 +35,7 @@ impl Expiry<Key, Kept> for Ending {
         &self,
         _: &Key,
         kept: &Kept,
-        _: Instant,
+        _: std::time::Instant,
         _: Option<Duration>,
     ) -> Option<Duration> {
         Some(kept.ttl)
@@ -87,9 +85,10 @@ impl VerdictMemory {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use rcpt_shared::{Address, CacheTimes, Reason, Stage, Status, Verdict};
+    use tokio::time::Instant;
 
     use super::{MAX_ENTRIES, VerdictMemory};
 

@@ -81,6 +81,9 @@ fn node(program: &str) -> Command {
     command
 }
 
+/// A Worker beside ours: its script, its port, its vars.
+type Beside = (PathBuf, u16, Vec<(String, String)>);
+
 /// What a Worker is started with.
 #[derive(Debug, Clone)]
 pub struct Builder {
@@ -90,7 +93,7 @@ pub struct Builder {
     mailless: bool,
     shimmed: bool,
     inspector: Option<u16>,
-    beside: Vec<(PathBuf, u16, Vec<(String, String)>)>,
+    beside: Vec<Beside>,
     variants: Vec<(BTreeMap<String, String>, u16)>,
     databases: Option<usize>,
     port: u16,
