@@ -1,5 +1,6 @@
 //! The one error type: what the caller is told, and what the log is told beside it.
 
+mod body;
 mod challenge;
 mod limits;
 mod scans;
@@ -11,9 +12,9 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde::Serialize;
-use utoipa::ToSchema;
 
+use body::{Body, ValidationDetail};
+pub use body::{PlainError, ValidationError};
 use challenge::Challenge;
 pub use limits::LimitError;
 
@@ -50,37 +51,6 @@ pub fn outcome(response: &Response) -> Option<&'static str> {
 /// The cause that an error left for the log.
 pub fn cause(response: &Response) -> Option<&str> {
     response.extensions().get::<Cause>().map(|cause| cause.0.as_str())
-}
-
-/// The three shapes of an error's body (docs/interface.md, Errors).
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Body {
-    Plain(PlainError),
-    Validation(ValidationError),
-    Limit(LimitError),
-}
-
-/// Most errors: `detail` for people, `code` for programs.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct PlainError {
-    pub detail: Cow<'static, str>,
-    /// Stable; on the errors of account operations.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub code: Option<&'static str>,
-}
-
-/// A 400 or 401 of email validation.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ValidationError {
-    pub detail: ValidationDetail,
-}
-
-/// `detail` of a 400 or 401 of email validation.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ValidationDetail {
-    pub error: Cow<'static, str>,
 }
 
 impl Error {
@@ -130,7 +100,7 @@ impl Error {
 
     /// One text for unknown, used, replaced and expired links: the difference would tell a stranger something.
     pub fn invalid_confirmation_token() -> Self {
-        let detail = "This confirmation link is not valid. It may have been used, replaced by a newer \
+        let detail = "This confirmation link isn't valid. It may have been used, replaced by a newer \
                       one, or expired. Register again to get a new link.";
         Self::account(StatusCode::BAD_REQUEST, "invalid_token", detail)
     }
@@ -148,8 +118,8 @@ impl Error {
 
     /// An API key in the place of a session token.
     pub fn key_as_session() -> Self {
-        let detail = "This is an API key: send it in the X-API-Key header. Operations on the account \
-                      need a session token, which signing in gives.";
+        let detail = "This is an API key: send it in the X-API-Key header. Account endpoints need a \
+                      session token. You get one by signing in.";
         Self::account(StatusCode::UNAUTHORIZED, "invalid_session", detail)
     }
 
@@ -164,18 +134,17 @@ impl Error {
     }
 
     pub fn invalid_credentials() -> Self {
-        let detail =
-            "The email address or the password is wrong, or the address is not confirmed yet.";
+        let detail = "The email or password is wrong, or the address hasn't been confirmed yet.";
         Self::account(StatusCode::UNAUTHORIZED, "invalid_credentials", detail)
     }
 
     pub fn deactivated() -> Self {
-        Self::account(StatusCode::FORBIDDEN, "deactivated", "This account is deactivated.")
+        Self::account(StatusCode::FORBIDDEN, "deactivated", "This account has been deactivated.")
     }
 
     /// The operator has deactivated the API key; replacing it would not bring it back.
     pub fn key_deactivated() -> Self {
-        let detail = "The API key of this account is deactivated.";
+        let detail = "The API key of this account has been deactivated.";
         Self::account(StatusCode::FORBIDDEN, "key_deactivated", detail)
     }
 
@@ -186,34 +155,34 @@ impl Error {
 
     /// 401 where the code signs in, 403 within a session.
     pub fn totp_required(status: StatusCode) -> Self {
-        let detail = "Two-factor authentication is on: send a current code, or a recovery code, in \
+        let detail = "Two-factor authentication is on. Send a current code or a recovery code in \
                       totp_code.";
         Self::account(status, "totp_required", detail)
     }
 
     pub fn totp_invalid(status: StatusCode) -> Self {
-        let detail = "This code is not valid: it is wrong, too old, or was used before.";
+        let detail = "That code isn't right: it's wrong, too old or has been used.";
         Self::account(status, "totp_invalid", detail)
     }
 
     pub fn totp_already_on() -> Self {
-        let detail = "Two-factor authentication is on already. Turn it off first.";
+        let detail = "Two-factor authentication is already on. Turn it off first.";
         Self::account(StatusCode::CONFLICT, "totp_already_on", detail)
     }
 
     pub fn totp_not_on() -> Self {
-        let detail = "Two-factor authentication is not on.";
+        let detail = "Two-factor authentication isn't on.";
         Self::account(StatusCode::CONFLICT, "totp_not_on", detail)
     }
 
     /// There is no pending secret that the code could belong to.
     pub fn totp_not_set_up() -> Self {
-        let detail = "Set two-factor authentication up first.";
+        let detail = "Start two-factor setup first.";
         Self::account(StatusCode::CONFLICT, "totp_not_set_up", detail)
     }
 
     pub fn invalid_reset_token() -> Self {
-        let detail = "This link is not valid. It may have been used, replaced by a newer one, or \
+        let detail = "This link isn't valid. It may have been used, replaced by a newer one, or \
                       expired. Ask for a new one.";
         Self::account(StatusCode::BAD_REQUEST, "invalid_token", detail)
     }
@@ -223,6 +192,12 @@ impl Error {
     pub fn throttled(seconds: u64) -> Self {
         let detail = format!("Too many attempts. Try again in {seconds} seconds.");
         Self::account(StatusCode::TOO_MANY_REQUESTS, "throttled", detail).after(seconds)
+    }
+
+    /// The account has no such session, or not any more.
+    pub fn no_such_session() -> Self {
+        let detail = "There is no such session. It may have ended already.";
+        Self::account(StatusCode::NOT_FOUND, "no_such_session", detail)
     }
 
     /// DNS has no such domain; told to everybody alike, before it is looked up who has an account.
@@ -243,7 +218,7 @@ impl Error {
     }
 
     pub fn method_not_allowed() -> Self {
-        let detail = "This path does not take this method; the Allow header names those it takes.";
+        let detail = "Method not allowed. See the Allow header.";
         Self::plain(StatusCode::METHOD_NOT_ALLOWED, None, detail.into())
     }
 
@@ -251,7 +226,7 @@ impl Error {
 
     /// No origin gave a verdict; the check is not counted.
     pub fn upstream(cause: impl Into<String>) -> Self {
-        let detail = "Upstream error: the validation component did not respond. Retry later.";
+        let detail = "Upstream error: the check couldn't be completed and wasn't counted. Retry in 5 seconds.";
         let error = Self::plain(StatusCode::BAD_GATEWAY, None, detail.into());
         Self { outcome: "upstream", ..error.after(RETRY_UPSTREAM).because(cause) }
     }
@@ -263,7 +238,7 @@ impl Error {
 
     #[inline(never)]
     fn unavailable_because(cause: String) -> Self {
-        let detail = "The service is temporarily unavailable. Retry later.";
+        let detail = "The service is temporarily unavailable. Try again in 10 seconds.";
         Self::plain(StatusCode::SERVICE_UNAVAILABLE, Some("unavailable"), detail.into())
             .after(RETRY_UNAVAILABLE)
             .because(cause)

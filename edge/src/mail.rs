@@ -1,31 +1,41 @@
-//! The mails we send: plain, short, no tracking, no secret beyond the one link. Links start with the
-//! configured portal address and with nothing that came from a request.
+//! The emails we send: short, no tracking, no secret beyond the one link. Links start with the configured
+//! portal address and with nothing that came from a request.
 
+mod layout;
+
+use chrono::DateTime;
 use serde::Deserialize;
 
 use crate::{cf::mailer::Message, credentials::mailed_token::MailedToken};
 
-/// A mail without its envelope.
+/// An email without its envelope.
 #[derive(Debug)]
 pub struct Mail {
     subject: &'static str,
+    portal_url: String,
     paragraphs: Vec<Paragraph>,
 }
 
 #[derive(Debug)]
 enum Paragraph {
     Text(String),
-    /// Alone on its line.
-    Link(String),
+    /// The one thing to do.
+    Button {
+        label: &'static str,
+        link: String,
+    },
+    Facts(Vec<(&'static str, String)>),
 }
 
-/// Language of every mail (RFC 3282).
+/// Language of every email (RFC 3282).
 const LANGUAGE: &str = "en";
 
 impl Mail {
+    /// Begins with the reader's name, where that is known.
     #[inline(never)]
-    fn new(subject: &'static str) -> Self {
-        Self { subject, paragraphs: Vec::new() }.text("Hello,")
+    fn new(subject: &'static str, portal_url: &str, name: &str) -> Self {
+        let greeting = if name.is_empty() { "Hi,".into() } else { format!("Hi {name},") };
+        Self { subject, portal_url: portal_url.to_owned(), paragraphs: Vec::new() }.text(greeting)
     }
 
     fn text(self, text: impl Into<String>) -> Self {
@@ -38,21 +48,20 @@ impl Mail {
         self
     }
 
-    #[inline(never)]
-    fn link(mut self, link: String) -> Self {
-        self.paragraphs.push(Paragraph::Link(link));
-        self
+    fn button(self, label: &'static str, link: String) -> Self {
+        self.paragraph(Paragraph::Button { label, link })
     }
 
     /// What to do where somebody else did it: the same in every notice.
-    fn unless_you(self, portal_url: &str) -> Self {
+    fn unless_you(self) -> Self {
+        let link = format!("{}/forgot", self.portal_url);
         self.text(
-            "If this wasn't you, set a new password right away. That also ends every session:",
+            "If this wasn't you, set a new password right away. That also signs out every session.",
         )
-        .link(format!("{portal_url}/forgot"))
+        .button("Set a new password", link)
     }
 
-    /// The mail in its envelope.
+    /// The email in its envelope.
     pub fn to<'a>(&'a self, recipient: &'a str) -> Message<'a> {
         Message {
             to: recipient,
@@ -63,104 +72,111 @@ impl Mail {
         }
     }
 
-    /// `text/plain`.
     fn to_text(&self) -> String {
-        let paragraphs: Vec<_> = self
-            .paragraphs
-            .iter()
-            .map(|paragraph| match paragraph {
-                Paragraph::Text(text) | Paragraph::Link(text) => text.as_str(),
-            })
-            .collect();
-        paragraphs.join("\n\n") + "\n"
+        layout::text(&self.paragraphs, &self.portal_url)
     }
 
-    /// `text/html`: the same words, nothing loaded from anywhere.
     fn to_html(&self) -> String {
-        let escape = |text| html_escape::encode_double_quoted_attribute(text).into_owned();
-        let body: String = self
-            .paragraphs
-            .iter()
-            .map(|paragraph| match paragraph {
-                Paragraph::Text(text) => format!("<p>{}</p>\n", escape(text)),
-                Paragraph::Link(link) => {
-                    let link = escape(link);
-                    format!("<p><a href=\"{link}\">{link}</a></p>\n")
-                }
-            })
-            .collect();
-        format!(
-            "<!doctype html>\n<html lang=\"{LANGUAGE}\">\n<meta charset=\"utf-8\">\n\
-             <title>{}</title>\n<body>\n{body}</body>\n</html>\n",
-            self.subject
-        )
+        layout::html(self.subject, &self.paragraphs, &self.portal_url)
     }
 }
 
 /// "Confirm your address": carries the confirmation link.
 pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
-    Mail::new("Confirm your email address")
-        .text(format!(
-            "An rcpt account was registered for {recipient}. To confirm that the address is yours, \
-             open this link and press the button:"
-        ))
-        .link(token.confirmation_link(portal_url))
+    Mail::new("Confirm your email address", portal_url, "")
+        .text(format!("Someone, hopefully you, signed up for rcpt with {recipient}. Confirm that it's you:"))
+        .button("Confirm my address", token.confirmation_link(portal_url))
         .text(
-            "The link works once, for 24 hours. If you didn't register, ignore this email: without \
-             confirmation the account never becomes active.",
+            "This link expires in 24 hours and works once. If you didn't sign up, ignore this email: \
+             the account stays inactive unless you confirm it.",
         )
 }
 
 /// The same after a second registration. One of the two may be a stranger's, whose password the link
 /// must not confirm without a word.
 pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
-    Mail::new("Confirm your email address")
+    Mail::new("Confirm your email address", portal_url, "")
         .text(format!(
-            "An rcpt account was registered for {recipient} once more. Its password and this link \
-             replace the ones before. To confirm that the address is yours, open the link, choose \
-             your password and press the button:"
+            "Someone, hopefully you, signed up for rcpt with {recipient} once more. The password and \
+             this link replace the ones before. Confirm that it's you, and choose your password:"
         ))
-        .link(token.confirmation_link(portal_url))
-        .text("The link works once, for 24 hours. If you didn't register, ignore this email.")
+        .button("Confirm my address", token.confirmation_link(portal_url))
+        .text("This link expires in 24 hours and works once. If you didn't sign up, ignore this email.")
 }
 
 /// Sent instead of a confirmation when the address has an account already, so that the answer over
 /// HTTP need not tell.
 pub fn already_registered(recipient: &str, portal_url: &str) -> Mail {
-    Mail::new("You already have an account")
+    Mail::new("You already have an account", portal_url, "")
         .text(format!(
-            "Someone, perhaps you, tried to register {recipient}, which already has an rcpt \
-             account. Nothing was changed. You can sign in here:"
+            "Someone, perhaps you, tried to sign up with {recipient}, which already has an rcpt \
+             account. Nothing has changed. You can sign in here:"
         ))
-        .link(format!("{portal_url}/sign-in"))
+        .button("Sign in", format!("{portal_url}/sign-in"))
         .text("If it wasn't you, there's nothing to do.")
 }
 
 /// "Set a new password": carries the reset link.
 pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
-    Mail::new("Set a new password")
+    Mail::new("Set a new password", portal_url, "")
         .text(format!(
-            "Someone, perhaps you, asked for a new password for the rcpt account of {recipient}. To \
-             set one, open this link:"
+            "Someone, hopefully you, asked to reset the password of the rcpt account of {recipient}. \
+             Choose a new one here:"
         ))
-        .link(token.reset_link(portal_url))
+        .button("Set a new password", token.reset_link(portal_url))
         .text(
-            "The link works once, for one hour. If you didn't ask for it, ignore this email: your \
-             password stays as it is.",
+            "This link expires in one hour and works once. If you didn't ask for it, ignore this \
+             email: your password stays as it is.",
         )
 }
 
 /// Sent instead of a reset link when the address has no account, so that the answer over HTTP need
 /// not tell, and a person who used another address learns it.
 pub fn no_account(recipient: &str, portal_url: &str) -> Mail {
-    Mail::new("There is no account with this address")
+    Mail::new("There is no account with this address", portal_url, "")
         .text(format!(
-            "Someone, perhaps you, asked for a new password for {recipient}, but there is no \
+            "Someone, perhaps you, asked to reset the password for {recipient}, but there's no \
              confirmed rcpt account with this address. If you have one, it's under another address. \
-             You can register here:"
+             You can sign up here:"
         ))
-        .link(format!("{portal_url}/register"))
+        .button("Create an account", format!("{portal_url}/register"))
         .text("If it wasn't you, there's nothing to do.")
+}
+
+/// Sent when the account is gone, to the address that it had.
+pub fn deleted(name: &str, portal_url: &str, deed: &Deed) -> Mail {
+    Mail::new("Your account has been deleted", portal_url, name)
+        .text(
+            "Your rcpt account has been deleted, with its API key, its sessions and its settings. \
+             We don't keep your address.",
+        )
+        .paragraph(deed.facts())
+        .text("If this wasn't you, someone knew your password. Change it wherever else you use it.")
+        .button("Create a new account", format!("{portal_url}/register"))
+}
+
+/// When and from where something was done to an account.
+#[derive(Debug, Clone, Default)]
+pub struct Deed {
+    /// Unix seconds.
+    pub at: i64,
+    /// Such as "Firefox on Linux".
+    pub browser: String,
+    /// Two letters; empty where it is unknown.
+    pub country: String,
+}
+
+impl Deed {
+    fn facts(&self) -> Paragraph {
+        let time = DateTime::from_timestamp(self.at, 0);
+        let time = time.map(|time| time.format("%-d %B %Y, %H:%M UTC").to_string());
+        let rows = [
+            ("When", time.unwrap_or_default()),
+            ("Browser", self.browser.clone()),
+            ("Country", self.country.clone()),
+        ];
+        Paragraph::Facts(rows.into_iter().filter(|(_, value)| !value.is_empty()).collect())
+    }
 }
 
 /// What the owner of an account is told afterwards.
@@ -172,6 +188,7 @@ pub enum Notice {
     TwoFactorOff,
     RecoveryCodeUsed,
     KeyReplaced,
+    RecoveryCodesReplaced,
     WrongCodes,
 }
 
@@ -184,34 +201,41 @@ impl Notice {
             Self::TwoFactorOff => "two_factor_off",
             Self::RecoveryCodeUsed => "recovery_code_used",
             Self::KeyReplaced => "key_replaced",
+            Self::RecoveryCodesReplaced => "recovery_codes_replaced",
             Self::WrongCodes => "wrong_codes",
         }
     }
 
-    /// The mail that tells it. It may be an hour late and stand for several of its kind.
-    pub fn mail(self, portal_url: &str) -> Mail {
+    /// The email that tells it, to the account's owner by `name`. It may be an hour late and stand for several
+    /// of its kind; `last` is the last of them, where that is known.
+    pub fn mail(self, portal_url: &str, name: &str, last: Option<&Deed>) -> Mail {
         let (subject, text) = match self {
             Self::PasswordChanged => (
-                "Your password was changed",
-                "The password of your rcpt account was changed, and every session was ended. Your \
-                 API key still works; if somebody else may know it, replace it in the settings.",
+                "Your password has been changed",
+                "The password of your rcpt account has been changed, and every session has ended. Your \
+                 API key still works. If someone else may know it, replace it on the API key page.",
             ),
             Self::TwoFactorOn => (
                 "Two-factor authentication is on",
-                "Two-factor authentication was turned on for your rcpt account.",
+                "Two-factor authentication has been turned on for your rcpt account.",
             ),
             Self::TwoFactorOff => (
                 "Two-factor authentication is off",
-                "Two-factor authentication was turned off for your rcpt account.",
+                "Two-factor authentication has been turned off for your rcpt account.",
             ),
             Self::RecoveryCodeUsed => (
-                "A recovery code was used",
-                "A recovery code was used instead of an authenticator code for your rcpt account. \
-                 It won't work again; you can make new ones in the settings.",
+                "A recovery code has been used",
+                "A recovery code has been used instead of an authenticator code for your rcpt account. \
+                 It won't work again. You can make new ones in the settings.",
             ),
             Self::KeyReplaced => (
-                "Your API key was replaced",
-                "The API key of your rcpt account was replaced. The old one no longer works.",
+                "Your API key has been replaced",
+                "The API key of your rcpt account has been replaced. The old one has stopped working.",
+            ),
+            Self::RecoveryCodesReplaced => (
+                "Your recovery codes have been replaced",
+                "The recovery codes of your rcpt account have been replaced. The old ones have stopped \
+                 working.",
             ),
             Self::WrongCodes => (
                 "Wrong two-factor codes were entered",
@@ -219,7 +243,12 @@ impl Notice {
                  knows its password or reads this mailbox. Two-factor authentication has kept them out.",
             ),
         };
-        Mail::new(subject).text(text).unless_you(portal_url)
+        let mail = Mail::new(subject, portal_url, name).text(text);
+        let mail = match last {
+            Some(deed) => mail.paragraph(deed.facts()),
+            None => mail,
+        };
+        mail.unless_you()
     }
 }
 
@@ -227,7 +256,7 @@ impl Notice {
 mod tests {
     use serde_json::json;
 
-    use super::{Notice, already_registered, confirm, no_account, reset};
+    use super::{Deed, Notice, already_registered, confirm, deleted, no_account, reset};
     use crate::credentials::mailed_token::MailedToken;
 
     const PORTAL: &str = "https://portal.example";
@@ -249,7 +278,8 @@ mod tests {
         for mail in [
             already_registered("ann@example.org", PORTAL),
             no_account("ann@example.org", PORTAL),
-            Notice::KeyReplaced.mail(PORTAL),
+            Notice::KeyReplaced.mail(PORTAL, "Ann", None),
+            deleted("Ann", PORTAL, &Deed::default()),
         ] {
             assert!(!mail.to_text().contains("token"), "{}", mail.to_text());
         }
@@ -263,11 +293,36 @@ mod tests {
             Notice::TwoFactorOff,
             Notice::RecoveryCodeUsed,
             Notice::KeyReplaced,
+            Notice::RecoveryCodesReplaced,
             Notice::WrongCodes,
         ] {
             let read: Notice = serde_json::from_value(json!(notice.as_str())).unwrap();
             assert_eq!(read, notice);
         }
+    }
+
+    #[test]
+    fn a_notice_says_to_whom_when_and_from_where() {
+        let deed =
+            Deed { at: 1_795_219_199, browser: "Firefox on Linux".into(), country: "DE".into() };
+        let mail = Notice::KeyReplaced.mail(PORTAL, "Ann", Some(&deed));
+        let text = mail.to_text();
+        for said in [
+            "Hi Ann,",
+            "When: 20 November 2026, 23:59 UTC\nBrowser: Firefox on Linux\nCountry: DE",
+            "https://portal.example/forgot",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        assert!(mail.to_html().contains("<th>Browser</th><td>Firefox on Linux</td>"));
+        let unknown = Notice::KeyReplaced.mail(PORTAL, "", None).to_text();
+        assert!(unknown.starts_with("Hi,\n") && !unknown.contains("When"), "{unknown}");
+    }
+
+    #[test]
+    fn a_name_cannot_write_html() {
+        let html = Notice::TwoFactorOn.mail(PORTAL, "<b>Ann</b>", None).to_html();
+        assert!(html.contains("Hi &lt;b&gt;Ann") && !html.contains("<b>"), "{html}");
     }
 
     #[test]

@@ -23,8 +23,10 @@ mod registration;
 mod scan_parts;
 mod scan_results;
 mod scans;
+mod session_list;
 mod sessions;
 mod two_factor;
+mod usage;
 mod validate_email;
 
 /// Makes the router of all handlers and, for tests, the list of their descriptions. The second is not in
@@ -52,6 +54,8 @@ operations! {
     sessions::login,
     sessions::sign_out,
     sessions::sign_out_everywhere,
+    session_list::list,
+    session_list::end,
     passwords::forgot,
     passwords::reset,
     passwords::change,
@@ -71,6 +75,7 @@ operations! {
     scans::delete,
     scan_parts::put,
     scan_results::read,
+    usage::report,
     health::live,
     health::ready,
     health::openapi,

@@ -27,3 +27,4 @@ pub mod scans;
 pub mod sessions;
 pub mod throttle;
 pub mod two_factor;
+pub mod usage_days;

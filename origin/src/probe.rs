@@ -13,5 +13,6 @@ mod prober;
 mod progress;
 mod redact;
 mod resolver;
+mod sandbox;
 
 pub use prober::{Asking, Prober};

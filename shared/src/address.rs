@@ -6,9 +6,9 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// RFC 5321 §4.5.3.1.1, octets.
-const MAX_LOCAL_PART: usize = 64;
+pub(crate) const MAX_LOCAL_PART: usize = 64;
 /// RFC 5321 §4.5.3.1.3 allows a path of 256 octets, two of which are the angle brackets.
-const MAX_ADDRESS: usize = 254;
+pub(crate) const MAX_ADDRESS: usize = 254;
 
 /// The text is not an RFC 5321 mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

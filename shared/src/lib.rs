@@ -7,6 +7,7 @@
 pub mod address;
 pub mod jwt;
 pub mod key_ring;
+pub mod malformed;
 pub mod name_address;
 pub mod probe;
 pub mod reason;

@@ -9,13 +9,13 @@ pub enum ReduceError {
     Brackets,
 }
 
-/// Reduces `Name <address>` to the address. Any other text is returned without the spaces and tabs
-/// around it. Line breaks are not trimmed: they make the address invalid.
+/// Reduces `Name <address>` to the address. Any other text is returned without what surrounds it
+/// in files and on clipboards: blanks, line breaks, marks of no width. Within the address they make it invalid.
 ///
 /// # Errors
 /// [`ReduceError`] when nothing is left, or the brackets are unbalanced, empty or several.
 pub fn reduce(input: &str) -> Result<&str, ReduceError> {
-    let input = input.trim_matches(BLANKS);
+    let input = trimmed(input);
     if input.is_empty() {
         return Err(ReduceError::Empty);
     }
@@ -24,13 +24,16 @@ pub fn reduce(input: &str) -> Result<&str, ReduceError> {
         [(open, '<'), (close, '>')] if close + 1 == input.len() => input.get(open + 1..close),
         _ => None,
     };
-    match inner.map(|address| address.trim_matches(BLANKS)) {
+    match inner.map(trimmed) {
         Some("") | None => Err(ReduceError::Brackets),
         Some(address) => Ok(address),
     }
 }
 
-const BLANKS: [char; 2] = [' ', '\t'];
+fn trimmed(text: &str) -> &str {
+    // A byte order mark or a space of no width comes along unseen.
+    text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}'))
+}
 
 /// Byte positions of the angle brackets outside quoted strings. A quote that is never closed quotes
 /// nothing.
@@ -75,7 +78,10 @@ mod tests {
             (r#""odd<local"@example.org"#, r#""odd<local"@example.org"#),
             (r#"Ann "A <a@example.org>"#, "a@example.org"),
             ("no address at all", "no address at all"),
-            ("a@example.org\r\n", "a@example.org\r\n"),
+            ("a@example.org\r\n", "a@example.org"),
+            ("\u{feff}a@example.org\u{a0}", "a@example.org"),
+            ("\u{200b}Ann <a@example.org>\n", "a@example.org"),
+            ("a@exam\nple.org", "a@exam\nple.org"),
         ] {
             assert_eq!(reduce(input), Ok(address), "{input}");
         }
@@ -83,7 +89,7 @@ mod tests {
 
     #[test]
     fn does_not_guess_when_the_brackets_are_wrong() {
-        for input in ["", " ", "\t \t"] {
+        for input in ["", " ", "\t \t", "\r\n", "\u{feff}"] {
             assert_eq!(reduce(input), Err(ReduceError::Empty), "{input:?}");
         }
         for input in [

@@ -129,6 +129,20 @@ pub enum CatchAll {
     Unknown,
 }
 
+impl CatchAll {
+    pub const ALL: [Self; 3] = [Self::Yes, Self::No, Self::Unknown];
+
+    /// The wire form.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// How good the evidence for a verdict is (docs/verdicts.md).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -145,6 +159,21 @@ pub enum Confidence {
     None,
 }
 
+impl Confidence {
+    pub const ALL: [Self; 4] = [Self::High, Self::Medium, Self::Low, Self::None];
+
+    /// The wire form.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+            Self::None => "none",
+        }
+    }
+}
+
 /// What to do with an address, for those who want one word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -155,6 +184,21 @@ pub enum Deliverability {
     Risky,
     #[default]
     Unknown,
+}
+
+impl Deliverability {
+    pub const ALL: [Self; 4] = [Self::Deliverable, Self::Undeliverable, Self::Risky, Self::Unknown];
+
+    /// The wire form.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deliverable => "deliverable",
+            Self::Undeliverable => "undeliverable",
+            Self::Risky => "risky",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// What is known of an address without asking a server.
@@ -231,6 +275,32 @@ pub enum Stage {
     Rcpt,
 }
 
+impl Stage {
+    pub const ALL: [Self; 7] = [
+        Self::Dns,
+        Self::Connect,
+        Self::Banner,
+        Self::Ehlo,
+        Self::StartTls,
+        Self::Mail,
+        Self::Rcpt,
+    ];
+
+    /// The wire form.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Banner => "banner",
+            Self::Ehlo => "ehlo",
+            Self::StartTls => "start_tls",
+            Self::Mail => "mail",
+            Self::Rcpt => "rcpt",
+        }
+    }
+}
+
 /// Answer of `POST /v1/probe`: the status with the evidence for it.
 ///
 /// The server's own text is only in the [`Details`]: it may quote more than we can recognise.
@@ -284,6 +354,22 @@ mod tests {
         Deliverability, Details, NotAsked, ProbeRequest, Traits, Verdict,
     };
     use crate::{Reason, Stage, Status};
+
+    #[test]
+    fn the_names_are_the_wire_forms() {
+        for stage in Stage::ALL {
+            assert_eq!(serde_json::to_value(stage).unwrap(), stage.as_str());
+        }
+        for catch_all in CatchAll::ALL {
+            assert_eq!(serde_json::to_value(catch_all).unwrap(), catch_all.as_str());
+        }
+        for confidence in Confidence::ALL {
+            assert_eq!(serde_json::to_value(confidence).unwrap(), confidence.as_str());
+        }
+        for verdict in Deliverability::ALL {
+            assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.as_str());
+        }
+    }
 
     #[test]
     fn without_details_the_wire_is_as_if_there_were_none() {

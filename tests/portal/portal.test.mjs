@@ -2,10 +2,12 @@
 // Debian's chromium.
 import { after, before, describe } from "node:test";
 import * as apiKey from "./suites/api-key.mjs";
+import * as description from "./suites/description.mjs";
 import * as docs from "./suites/docs.mjs";
 import * as faults from "./suites/faults.mjs";
 import * as firstPage from "./suites/first-page.mjs";
 import * as keyboard from "./suites/keyboard.mjs";
+import * as mails from "./suites/mails.mjs";
 import * as overview from "./suites/overview.mjs";
 import * as pages from "./suites/pages.mjs";
 import * as registration from "./suites/registration.mjs";
@@ -30,10 +32,12 @@ describe("the portal", () => {
     apiKey,
     settings,
     twoFactor,
+    mails,
     docs,
     keyboard,
     faults,
     words,
+    description,
   ])
     suite(world);
 });

@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { openWindow } from "./browser.mjs";
 import { ROOT } from "./stack.mjs";
+import { allMails, showMail } from "./suites/mails.mjs";
 import { useUp } from "./suites/overview.mjs";
 import { PASSWORD, Reader, World } from "./world.mjs";
 
@@ -60,7 +61,7 @@ const PICTURES = {
     await reader.enter(account);
     await reader.page.route("**/v1/**", () => {});
     await reader.page.reload();
-    await reader.page.locator(".skeleton").waitFor();
+    await reader.page.locator(".skeleton").first().waitFor();
   },
   "api-key": (reader, { account }) => reader.enter(account, "/api-key"),
   "api-key-replace": async (reader, { account }) => {
@@ -122,6 +123,8 @@ const PICTURES = {
     await check(reader, "blocked@sandbox.test", "declined to answer");
     await check(reader, "rejects@sandbox.test", "No, it can’t receive mail");
   },
+  "mail-confirm": (reader, { mails }) => showMail(reader.page, reader.stack, mails[0].html),
+  "mail-deleted": (reader, { mails }) => showMail(reader.page, reader.stack, mails.at(-1).html),
   "not-found": (reader) => reader.open("/no/such/page"),
   unavailable: async (reader, { account }) => {
     await reader.enter(account);
@@ -155,6 +158,7 @@ try {
     world,
     account: await world.account("ann@example.org"),
     secured: await world.securedAccount(),
+    mails: names.some((name) => name.startsWith("mail-")) ? await allMails(world) : [],
   };
   for (const name of names) {
     for (const colorScheme of SCHEMES) {

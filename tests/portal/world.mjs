@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertAccessible, launch, openWindow } from "./browser.mjs";
-import { startStack } from "./stack.mjs";
+import { eventually, startStack } from "./stack.mjs";
 
 /** Satisfies every password rule. */
 export const PASSWORD = "violet-anchor-77-quarry";
@@ -116,7 +116,13 @@ export class Reader {
   async enter(account, path = "/overview") {
     await this.signIn(account, `/sign-in?next=${path}`);
     await this.arrivesAt(path);
-    await this.page.locator(".skeleton").waitFor({ state: "detached" });
+    await this.settles();
+  }
+
+  /** Everything that the page loads is there. */
+  async settles() {
+    const bones = this.page.locator(".skeleton");
+    await eventually("the page has loaded", async () => (await bones.count()) === 0, 20);
   }
 
   async arrivesAt(path) {

@@ -7,15 +7,16 @@ use crate::{
     app::App,
     cf::{clock, database::Database, deferred::Deferred, log},
     error::Error,
+    mail::Deed,
     store,
 };
 
 /// Mails the notices of an account once the answer has left. The scheduled run makes up for a failure.
-pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId) {
+pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, deed: Deed) {
     let app = Arc::clone(app);
     deferred.after_response(async move {
         let sent = match app.databases.of(account) {
-            Ok(database) => send(&app, database, Some(account), MOST_AT_ONCE).await,
+            Ok(database) => tell(&app, database, account, &deed).await,
             Err(error) => Err(error),
         };
         if let Err(error) = sent {
@@ -26,6 +27,17 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId) {
 
 /// Mails of one run, over all databases: the platform gives a scheduled event 30 s.
 pub const MOST_AT_ONCE: u64 = 50;
+
+/// Notes what was done, so that also a later mail can say when and from where, and mails what is due.
+async fn tell(
+    app: &App,
+    database: &Database,
+    account: AccountId,
+    deed: &Deed,
+) -> Result<u64, Error> {
+    store::notices::note(database, account, deed).await?;
+    send(app, database, Some(account), MOST_AT_ONCE).await
+}
 
 /// Mails what is due, of one account or of all of a database, so many at most. A mail that cannot be handed over
 /// stays due. Returns how many were tried.
@@ -41,7 +53,8 @@ pub async fn send(
     let due = store::notices::claim(database, account, most, clock::now()).await?;
     let tried = due.len() as u64;
     for notice in due {
-        let mail = notice.kind.mail(&app.config.portal_url);
+        let deed = notice.last_deed();
+        let mail = notice.kind.mail(&app.config.portal_url, &notice.display_name, deed.as_ref());
         match app.mailer.send(mail.to(&notice.email)).await {
             Ok(()) => store::notices::sent(database, &notice, clock::now()).await?,
             Err(error) => log::failure("notice", &error),

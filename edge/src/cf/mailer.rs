@@ -2,7 +2,7 @@
 
 use worker::{
     Env, SendEmail,
-    email::SendEmailBuilder,
+    email::{EmailAddress, SendEmailBuilder},
     js_sys::{JsString, Object, Reflect},
     send::IntoSendFuture as _,
 };
@@ -10,6 +10,9 @@ use worker::{
 use crate::error::Error;
 
 const BINDING: &str = "MAIL";
+
+/// The name that programs show in place of the address.
+const SENDER: &str = "rcpt";
 
 /// One mail in its envelope; the sender is the mailer's own.
 pub struct Message<'a> {
@@ -40,11 +43,14 @@ impl Mailer {
     /// # Errors
     /// [`Error::unavailable`] when it cannot be handed over.
     pub async fn send(&self, message: Message<'_>) -> Result<(), Error> {
-        let built = SendEmailBuilder::builder(&self.from, message.to, message.subject)
-            .text(&message.text)
-            .html(&message.html)
-            .headers(&headers(message.language))
-            .build();
+        let from = EmailAddress::new(SENDER, &self.from);
+        let to = message.to;
+        let built =
+            SendEmailBuilder::builder_with_email_address_and_str(&from, to, message.subject)
+                .text(&message.text)
+                .html(&message.html)
+                .headers(&headers(message.language))
+                .build();
         // The result is not looked at: locally it has no message id, and asking for one panics.
         async move { self.binding.send_with_builder(&built).await.map(drop) }
             .into_send()

@@ -16,19 +16,28 @@ const NONCE_BYTES: usize = 12;
 #[derive(Debug, PartialEq, Eq)]
 pub struct SealError;
 
+/// What is sealed; each has a key of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Purpose(pub &'static [u8]);
+
+/// The addresses of scans.
+pub const SCANS: Purpose = Purpose(b"rcpt scan seal");
+
 /// `kid.nonce||ciphertext`, AES-256-GCM. `about` is what the text belongs to: it opens with nothing else.
 ///
 /// # Errors
 /// [`SealError`], for a text of more than 64 GiB.
 pub fn seal(
     keys: &KeyRing,
+    purpose: Purpose,
     about: &str,
     text: &[u8],
     nonce: [u8; NONCE_BYTES],
 ) -> Result<String, SealError> {
     let (kid, secret) = keys.signing();
     let payload = Payload { msg: text, aad: about.as_bytes() };
-    let sealed = cipher(secret).encrypt(&Nonce::from(nonce), payload).map_err(|_| SealError)?;
+    let sealed =
+        cipher(secret, purpose).encrypt(&Nonce::from(nonce), payload).map_err(|_| SealError)?;
     Ok(format!("{kid}.{}", STANDARD_NO_PAD.encode([&nonce[..], &sealed].concat())))
 }
 
@@ -36,20 +45,25 @@ pub fn seal(
 ///
 /// # Errors
 /// [`SealError`].
-pub fn open(keys: &KeyRing, about: &str, sealed: &str) -> Result<Vec<u8>, SealError> {
+pub fn open(
+    keys: &KeyRing,
+    purpose: Purpose,
+    about: &str,
+    sealed: &str,
+) -> Result<Vec<u8>, SealError> {
     let (kid, sealed) = sealed.split_once('.').ok_or(SealError)?;
     let secret = keys.secret(kid).ok_or(SealError)?;
     let sealed = STANDARD_NO_PAD.decode(sealed).map_err(|_| SealError)?;
     let (nonce, sealed) = sealed.split_first_chunk::<NONCE_BYTES>().ok_or(SealError)?;
     let payload = Payload { msg: sealed, aad: about.as_bytes() };
-    cipher(secret).decrypt(&Nonce::from(*nonce), payload).map_err(|_| SealError)
+    cipher(secret, purpose).decrypt(&Nonce::from(*nonce), payload).map_err(|_| SealError)
 }
 
 /// The sealing key is derived, so that the ring's secrets may have any length.
-fn cipher(secret: &[u8]) -> Aes256Gcm {
+fn cipher(secret: &[u8], purpose: Purpose) -> Aes256Gcm {
     let mut derived = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(secret)
         .unwrap_or_else(|_| hmac::KeyInit::new(&Default::default()));
-    derived.update(b"rcpt scan seal");
+    derived.update(purpose.0);
     Aes256Gcm::new(&derived.finalize().into_bytes())
 }
 
@@ -70,7 +84,7 @@ pub fn part_macs(keys: &KeyRing, scan: &str, part: u32, addresses: &[String]) ->
 
 #[cfg(test)]
 mod tests {
-    use super::{SealError, open, part_macs, seal};
+    use super::{Purpose, SCANS, SealError, open, part_macs, seal};
     use rcpt_shared::KeyRing;
 
     fn keys(kid: &str, letter: &str) -> KeyRing {
@@ -79,25 +93,32 @@ mod tests {
 
     #[test]
     fn what_is_sealed_opens_for_what_it_is_about_and_under_its_key_only() {
-        let sealed = seal(&keys("a", "w"), "scan_1/0/0", b"ann@example.org", [9; 12]).unwrap();
+        let sealed =
+            seal(&keys("a", "w"), SCANS, "scan_1/0/0", b"ann@example.org", [9; 12]).unwrap();
         assert!(!sealed.contains("ann") && sealed.starts_with("a."), "{sealed}");
-        let opened = open(&keys("a", "w"), "scan_1/0/0", &sealed).unwrap();
+        let opened = open(&keys("a", "w"), SCANS, "scan_1/0/0", &sealed).unwrap();
         assert_eq!(opened, b"ann@example.org");
-        assert_eq!(open(&keys("a", "w"), "scan_1/0/1", &sealed), Err(SealError));
-        assert_eq!(open(&keys("a", "0"), "scan_1/0/0", &sealed), Err(SealError));
-        assert_eq!(open(&keys("b", "w"), "scan_1/0/0", &sealed), Err(SealError));
+        assert_eq!(open(&keys("a", "w"), SCANS, "scan_1/0/1", &sealed), Err(SealError));
+        assert_eq!(open(&keys("a", "0"), SCANS, "scan_1/0/0", &sealed), Err(SealError));
+        assert_eq!(open(&keys("b", "w"), SCANS, "scan_1/0/0", &sealed), Err(SealError));
+        let other = Purpose(b"another");
+        assert_eq!(open(&keys("a", "w"), other, "scan_1/0/0", &sealed), Err(SealError));
         for damaged in ["", "a.", "a.AAAA", sealed.trim_end_matches(char::is_alphanumeric)] {
-            assert_eq!(open(&keys("a", "w"), "scan_1/0/0", damaged), Err(SealError), "{damaged}");
+            assert_eq!(
+                open(&keys("a", "w"), SCANS, "scan_1/0/0", damaged),
+                Err(SealError),
+                "{damaged}"
+            );
         }
     }
 
     #[test]
     fn what_a_replaced_secret_has_sealed_opens_while_it_is_there() {
         let (old, new) = (format!("old:{}", "w".repeat(43)), format!("new:{}", "0".repeat(43)));
-        let sealed = seal(&KeyRing::parse(&old).unwrap(), "s", b"x", [1; 12]).unwrap();
+        let sealed = seal(&KeyRing::parse(&old).unwrap(), SCANS, "s", b"x", [1; 12]).unwrap();
         let both = KeyRing::parse(&format!("{new},{old}")).unwrap();
-        assert_eq!(open(&both, "s", &sealed).unwrap(), b"x");
-        assert_eq!(open(&KeyRing::parse(&new).unwrap(), "s", &sealed), Err(SealError));
+        assert_eq!(open(&both, SCANS, "s", &sealed).unwrap(), b"x");
+        assert_eq!(open(&KeyRing::parse(&new).unwrap(), SCANS, "s", &sealed), Err(SealError));
     }
 
     #[test]

@@ -21,7 +21,8 @@ impl SessionId {
         Self(u128::from_be_bytes(bytes))
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// Reads the 32 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
         let plain = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         plain.then(|| u128::from_str_radix(text, 16).ok().map(Self))?
     }

@@ -1,31 +1,23 @@
 //! Time-based one-time codes (RFC 6238): the secret, sealed, and which time step a code belongs to.
 
-use aes_gcm::{
-    Aes256Gcm, Nonce,
-    aead::{Aead as _, KeyInit as _, Payload},
-};
-use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
-use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
 use secrecy::{ExposeSecret as _, SecretBox};
-use sha2::Sha256;
 use totp_rs::{Builder, Secret, Totp};
 
+pub use super::sealed::SealError;
+use super::sealed::{self, Purpose};
 use crate::account::AccountId;
 
 /// 160 bits, as RFC 4226 §4 recommends.
 pub const SECRET_BYTES: usize = 20;
 const NONCE_BYTES: usize = 12;
+const TOTP: Purpose = Purpose(b"rcpt totp seal");
 /// Shown by authenticator apps.
 const ISSUER: &str = "rcpt";
 
 /// The secret shared with an authenticator. Hidden from `Debug`.
 #[derive(Debug)]
 pub struct TotpSecret(SecretBox<[u8; SECRET_BYTES]>);
-
-/// A sealed secret cannot be opened: it was sealed for another account or under a lost key.
-#[derive(Debug)]
-pub struct SealError;
 
 impl TotpSecret {
     pub fn from_random(bytes: [u8; SECRET_BYTES]) -> Self {
@@ -43,11 +35,7 @@ impl TotpSecret {
         account: AccountId,
         nonce: [u8; NONCE_BYTES],
     ) -> Result<String, SealError> {
-        let (kid, secret) = keys.signing();
-        let account = account.to_string();
-        let payload = Payload { msg: self.0.expose_secret(), aad: account.as_bytes() };
-        let sealed = cipher(secret).encrypt(&Nonce::from(nonce), payload).map_err(|_| SealError)?;
-        Ok(format!("{kid}.{}", STANDARD_NO_PAD.encode([&nonce[..], &sealed].concat())))
+        sealed::seal(keys, TOTP, &account.to_string(), self.0.expose_secret(), nonce)
     }
 
     /// Opens what [`Self::seal`] made.
@@ -55,13 +43,7 @@ impl TotpSecret {
     /// # Errors
     /// [`SealError`].
     pub fn open(keys: &KeyRing, account: AccountId, sealed: &str) -> Result<Self, SealError> {
-        let (kid, sealed) = sealed.split_once('.').ok_or(SealError)?;
-        let secret = keys.secret(kid).ok_or(SealError)?;
-        let sealed = STANDARD_NO_PAD.decode(sealed).map_err(|_| SealError)?;
-        let (nonce, sealed) = sealed.split_first_chunk::<NONCE_BYTES>().ok_or(SealError)?;
-        let account = account.to_string();
-        let payload = Payload { msg: sealed, aad: account.as_bytes() };
-        let bytes = cipher(secret).decrypt(&Nonce::from(*nonce), payload).map_err(|_| SealError)?;
+        let bytes = sealed::open(keys, TOTP, &account.to_string(), sealed)?;
         Ok(Self::from_random(bytes.try_into().map_err(|_| SealError)?))
     }
 
@@ -102,14 +84,6 @@ impl TotpSecret {
             .with_step_duration(30)
             .with_skew(1)
     }
-}
-
-/// The sealing key is derived, so that the ring's secrets may have any length.
-fn cipher(secret: &[u8]) -> Aes256Gcm {
-    let mut derived = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(secret)
-        .unwrap_or_else(|_| hmac::KeyInit::new(&Default::default()));
-    derived.update(b"rcpt totp seal");
-    Aes256Gcm::new(&derived.finalize().into_bytes())
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 use axum::http::StatusCode;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{
+    ToSchema,
+    openapi::{Object, Schema, Type},
+};
 
 use super::{Body, Challenge, Error};
 
@@ -11,9 +14,8 @@ use super::{Body, Challenge, Error};
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LimitError {
     pub detail: LimitDetail,
-    /// `too_many_in_flight` or `throttled`; absent when an allowance is used up.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[schema(schema_with = code_schema)]
     pub code: Option<&'static str>,
 }
 
@@ -35,11 +37,26 @@ pub enum LimitName {
     EmailCheck,
 }
 
+/// Every `code` of a [`LimitError`].
+const CODES: [&str; 2] = [TOO_MANY_IN_FLIGHT, THROTTLED];
+const TOO_MANY_IN_FLIGHT: &str = "too_many_in_flight";
+const THROTTLED: &str = "throttled";
+
+fn code_schema() -> Schema {
+    Object::builder()
+        .schema_type(Type::String)
+        .description(Some("Absent when an allowance is used up."))
+        .enum_values(Some(CODES))
+        .build()
+        .into()
+}
+
 impl Error {
     /// The daily allowance and the welcome checks are used up.
     pub fn email_checks_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
         let error = format!(
-            "The daily email check limit is reached and no welcome checks are left. It resets at {}.",
+            "The daily email check limit has been reached and no welcome checks are left. It \
+             resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
         Self::limit(LimitName::EmailCheck, error, resets_at, None).after(retry_after)
@@ -48,29 +65,29 @@ impl Error {
     /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
     /// counted.
     pub fn too_many_in_flight(now: u64) -> Self {
-        let error = "Too many email checks of this account are in flight. Wait for one to end";
-        Self::for_a_while(error, "too_many_in_flight", now, 1)
+        let error = "Too many email checks of this account are running. Wait for one to end";
+        Self::for_a_while(error, TOO_MANY_IN_FLIGHT, now, 1)
     }
 
     /// More checks of the account within some seconds than any plan has a use for; `now` in unix seconds.
     /// Nothing is counted.
     pub fn too_many_checks(now: u64, seconds: u64) -> Self {
         let error = "Too many email checks of this account in a short time. Slow down";
-        Self::for_a_while(error, "throttled", now, seconds)
+        Self::for_a_while(error, THROTTLED, now, seconds)
     }
 
     fn for_a_while(error: &str, code: &'static str, now: u64, seconds: u64) -> Self {
         let end = i64::try_from(now.saturating_add(seconds)).unwrap_or_default();
         let resets_at = DateTime::from_timestamp(end, 0).unwrap_or(DateTime::<Utc>::MAX_UTC);
         let at = resets_at.to_rfc3339_opts(SecondsFormat::Secs, true);
-        let error = format!("{error}; try again at {at}.");
+        let error = format!("{error}, and try again at {at}.");
         Self::limit(LimitName::EmailCheck, error, resets_at, Some(code)).after(seconds)
     }
 
     /// The daily scans and the credits are used up.
     pub fn scans_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
         let error = format!(
-            "The daily scan limit is reached and no scan credits are left. It resets at {}.",
+            "The daily scan limit has been reached and no scan credits are left. It resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
         Self::limit(LimitName::Scan, error, resets_at, None).after(retry_after)

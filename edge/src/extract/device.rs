@@ -10,6 +10,7 @@ use axum::{
 /// Set by Cloudflare: an ISO 3166 code.
 pub const COUNTRY_HEADER: &str = "cf-ipcountry";
 
+#[derive(Debug, Clone, Default)]
 pub struct Device {
     /// Such as "Firefox on Linux".
     pub browser: String,
@@ -21,14 +22,20 @@ impl<S: Sync> FromRequestParts<S> for Device {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(parts))
+    }
+}
+
+impl Device {
+    pub(super) fn of(parts: &Parts) -> Self {
         let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let agent = text(header::USER_AGENT.as_str()).unwrap_or_default();
         let country = text(COUNTRY_HEADER).unwrap_or_default();
         let is_code = country.len() == 2 && country.bytes().all(|byte| byte.is_ascii_uppercase());
-        Ok(Self {
+        Self {
             browser: browser_of(agent),
             country: if is_code { country.to_owned() } else { String::new() },
-        })
+        }
     }
 }
 

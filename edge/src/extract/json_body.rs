@@ -68,11 +68,21 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
         .map_err(|_| Error::invalid_body("The request body is not JSON."))?;
     serde_json::from_str(text).map_err(|error| {
         if error.is_data() {
-            Error::invalid_body(format!("The request body does not fit: {error}."))
+            Error::invalid_body(misfit(&error.to_string()))
         } else {
             Error::invalid_body("The request body is not JSON.")
         }
     })
+}
+
+/// A sentence of what serde says. Where a missing field was missed is the end of the body: left out.
+fn misfit(error: &str) -> String {
+    let said = match error.split_once(" at line ") {
+        Some((said, _)) if said.starts_with("missing field") => said,
+        _ => error,
+    };
+    let (first, rest) = said.split_at_checked(1).unwrap_or_default();
+    format!("{}{rest}.", first.to_ascii_uppercase())
 }
 
 #[cfg(test)]
@@ -100,7 +110,7 @@ mod tests {
             (b"\"a\"", "must be a JSON object"),
             (b"{", "is not JSON"),
             (b"{\"more\": \"\xff\"}", "is not JSON"),
-            (b"{\"email\": 1}", "does not fit"),
+            (b"{\"email\": 1}", "Invalid type: integer `1`, expected a string at line 1"),
         ] {
             let error = format!("{:?}", parse::<Body>(bytes).unwrap_err());
             assert!(error.contains(text) && error.contains("invalid_body"), "{error}");

@@ -8,7 +8,6 @@ use secrecy::{ExposeSecret, SecretString};
 use super::request::RequestContext;
 use crate::{
     app::App,
-    background::notices,
     cf::clock,
     credentials::{random, recovery_code::RecoveryCode, totp::TotpSecret},
     error::Error,
@@ -60,7 +59,7 @@ impl<'a> Challenge<'a> {
                 self.account.id,
             )
             .await?;
-            notices::soon(app, &context.deferred, self.account.id);
+            context.notify(app, self.account.id);
             return Err(Error::totp_invalid(self.status));
         }
         store::throttle::succeeded(directory, &[&self.key], &[]).await
@@ -105,7 +104,7 @@ impl<'a> Challenge<'a> {
         let used =
             store::two_factor::use_recovery_code(app.databases.of(id)?, id, &code.hash(id)).await?;
         if used {
-            notices::soon(app, &context.deferred, id);
+            context.notify(app, id);
         }
         Ok(used)
     }

@@ -16,10 +16,11 @@ use crate::{
     extract::{
         client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
     },
+    mail,
     store::accounts,
 };
 
-/// Answer of `GET /me`.
+/// Response of `GET /me`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Account {
     email: String,
@@ -33,12 +34,12 @@ pub struct Account {
     created_at: DateTime<Utc>,
 }
 
-/// The account
+/// Get the account
 #[utoipa::path(
     get, path = "/v1/me", tag = "Account", operation_id = "me",
     responses(
         (status = 200, description = "The account", body = Account),
-        (status = 401, description = "No valid session", body = PlainError),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
@@ -67,16 +68,16 @@ pub struct Deletion {
 
 /// Delete the account
 ///
-/// Removes everything that belongs to it and ends its key and sessions. What it has used is remembered
-/// for 30 days under a keyed hash of the address: registering again renews nothing.
+/// Removes everything that belongs to it, and ends its key and sessions. What it has used is kept for
+/// 30 days under a keyed hash of the address, so registering again renews nothing.
 #[utoipa::path(
     delete, path = "/v1/me", tag = "Account", operation_id = "deleteAccount",
     request_body = Deletion,
     responses(
-        (status = 204, description = "Deleted"),
-        (status = 400, description = "The body does not fit", body = PlainError),
-        (status = 401, description = "No valid session", body = PlainError),
-        (status = 403, description = "The password is wrong, or a two-factor code is missing or wrong", body = PlainError),
+        (status = 204, description = "The account has been deleted"),
+        (status = 400, description = "The body is malformed", body = PlainError),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
+        (status = 403, description = "The password is wrong, or the two-factor code is missing or wrong", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -93,9 +94,21 @@ pub async fn delete(
     let database = app.databases.of(member.account.id)?;
     let deleted = accounts::delete(database, member.session, clock::now()).await?;
     let deleted = deleted.ok_or_else(Error::invalid_session)?;
+    tell(&app, &context, member);
     // The account is gone. What fails from here on is made up for by the scheduled run.
     if let Err(error) = deletions::tell(&app.databases, database, &[deleted]).await {
         log::failure("the directory of a deletion", &error);
     }
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Emails the owner that the account is gone. Once: its address is kept nowhere to try again.
+fn tell(app: &Arc<App>, context: &RequestContext, Member { account, .. }: Member) {
+    let (app, deed) = (Arc::clone(app), context.deed());
+    context.deferred.after_response(async move {
+        let mail = mail::deleted(&account.display_name, &app.config.portal_url, &deed);
+        if let Err(error) = app.mailer.send(mail.to(&account.email)).await {
+            log::failure("deletion", &error);
+        }
+    });
 }

@@ -9,7 +9,6 @@ use utoipa::ToSchema;
 
 use crate::{
     app::App,
-    background::notices,
     credentials::api_key::{ApiKey, KeyIdentity},
     error::{Error, PlainError},
     extract::{json_body::JsonBody, member::Member, request::RequestContext},
@@ -19,12 +18,12 @@ use crate::{
 /// Body of `POST /auth/rotate-api-key`.
 #[derive(Deserialize, ToSchema)]
 pub struct Rotation {
-    /// Current code, when two-factor authentication is on.
+    /// Current code or recovery code, when two-factor authentication is on.
     #[schema(value_type = Option<String>)]
     totp_code: Option<SecretString>,
 }
 
-/// Answer of `POST /auth/rotate-api-key`.
+/// Response of `POST /auth/rotate-api-key`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct NewApiKey {
     api_key: String,
@@ -32,15 +31,15 @@ pub struct NewApiKey {
 
 /// Replace the API key
 ///
-/// The old key stops working at once.
+/// The old key stops working immediately.
 #[utoipa::path(
     post, path = "/v1/auth/rotate-api-key", tag = "Account", operation_id = "rotateApiKey",
     request_body = Rotation,
     responses(
         (status = 200, description = "The new key", body = NewApiKey),
-        (status = 400, description = "The body does not fit", body = PlainError),
-        (status = 401, description = "No valid session", body = PlainError),
-        (status = 403, description = "A two-factor code is missing or wrong, or the key is deactivated", body = PlainError),
+        (status = 400, description = "The body is malformed", body = PlainError),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
+        (status = 403, description = "The two-factor code is missing or wrong, or the key has been deactivated", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -60,7 +59,7 @@ pub async fn rotate(
     let version =
         accounts::rotate_key(app.databases.of(member.account.id)?, member.session).await?;
     let version = version.ok_or_else(Error::invalid_session)?;
-    notices::soon(&app, &context.deferred, member.account.id);
+    context.notify(&app, member.account.id);
     let key = KeyIdentity { account: member.account.id, version };
     Ok(Json(NewApiKey { api_key: ApiKey::derive(&app.config.api_key_secrets, key).into_text() }))
 }

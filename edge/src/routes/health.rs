@@ -21,13 +21,13 @@ const ORIGIN_TIMEOUT_MS: u32 = 2_000;
 /// than once in this time.
 const READINESS_MS: u64 = 2_000;
 
-/// Answer of `GET /health`.
+/// Response of `GET /health`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Health {
     pub status: Condition,
 }
 
-/// Answer of `GET /health/ready`: 200 when everything is up, 503 otherwise.
+/// Response of `GET /health/ready`: 200 when everything is up, 503 otherwise.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Readiness {
     pub status: Condition,
@@ -51,7 +51,7 @@ impl Condition {
     }
 }
 
-/// Liveness
+/// Health check
 #[utoipa::path(
     get, path = "/v1/health", tag = "Health", operation_id = "health",
     responses((status = 200, description = "The service runs", body = Health)),
@@ -61,7 +61,7 @@ pub async fn live() -> Json<Health> {
     Json(Health { status: Condition::Up })
 }
 
-/// Readiness
+/// Readiness check
 #[utoipa::path(
     get, path = "/v1/health/ready", tag = "Health", operation_id = "ready",
     responses(
@@ -99,7 +99,7 @@ struct Document {
     openapi: String,
 }
 
-/// This document
+/// Get this document
 #[utoipa::path(
     get, path = "/v1/openapi.json", tag = "Health", operation_id = "openapi",
     responses((status = 200, description = "An OpenAPI 3.1 document", body = Document)),

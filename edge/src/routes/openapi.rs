@@ -6,7 +6,7 @@ use utoipa::{
     PartialSchema, Path, ToSchema,
     openapi::{
         Components, Content, Header, HttpMethod, Info, License, Object, OpenApi, OpenApiBuilder,
-        Paths, Ref, RefOr, Required, Response, ResponseBuilder, Schema, Tag, Type,
+        Paths, Ref, RefOr, Required, Response, ResponseBuilder, Schema, Server, Tag, Type,
         path::Operation,
         security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
@@ -16,6 +16,15 @@ use super::descriptions;
 use crate::error::PlainError;
 
 const HEALTH: &str = "Health";
+
+const TAGS: [(&str, &str); 6] = [
+    ("Validation", "Check whether an address can receive mail."),
+    ("Scans", "Check a whole list in the background."),
+    ("Quota", "Your plan, and what is left of it."),
+    ("Account", "Sign up, sign in, and manage the account. The portal uses these."),
+    ("Two-factor", "Two-factor authentication for signing in."),
+    (HEALTH, "Whether the service works, and its description."),
+];
 
 /// One operation, as the attributes of its handler describe it.
 pub struct Description {
@@ -32,6 +41,8 @@ impl Description {
         let mut operation = P::operation();
         operation.tags = Some(P::tags().into_iter().map(str::to_owned).collect());
         // Lines of a doc comment are lines of its source, not of the text.
+        // None is needed where none is named: the document says so outright.
+        operation.security.get_or_insert_default();
         let text =
             |text: String| text.replace("\n\n", "\r").replace('\n', " ").replace('\r', "\n\n");
         operation.description = operation.description.map(text);
@@ -59,7 +70,7 @@ impl Description {
         }
         let is_health = self.operation.tags.iter().flatten().any(|tag| tag == HEALTH);
         if !is_health {
-            common.push(("503", "Temporarily unavailable; nothing was changed"));
+            common.push(("503", "Temporarily unavailable. Nothing has changed"));
         }
         let responses = &mut self.operation.responses.responses;
         for (status, description) in common {
@@ -109,16 +120,25 @@ fn document() -> OpenApi {
     }
     let mut info = Info::new("rcpt", "1.0");
     info.description = Some(
-        "Tells whether an email address can receive mail, and runs the accounts, keys and allowances \
-         around that question."
+        "Tells whether an email address can receive mail. Send your API key in `X-API-Key`. Every \
+         response has an `X-Request-Id`: quote it when you report a problem."
             .to_owned(),
     );
-    info.license = Some(License::new("MIT OR Apache-2.0"));
+    let mut license = License::new("MIT OR Apache-2.0");
+    license.identifier = Some("MIT OR Apache-2.0".to_owned());
+    info.license = Some(license);
+    let mut server = Server::new("/");
+    server.description = Some("The host that serves this document".to_owned());
     OpenApiBuilder::new()
         .info(info)
         .paths(paths)
         .components(Some(components))
-        .tags(Some(["Validation", "Scans", "Account", "Two-factor", "Quota", HEALTH].map(Tag::new)))
+        .servers(Some([server]))
+        .tags(Some(TAGS.map(|(name, description)| {
+            let mut tag = Tag::new(name);
+            tag.description = Some(description.to_owned());
+            tag
+        })))
         .build()
 }
 

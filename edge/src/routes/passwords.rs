@@ -14,7 +14,6 @@ use super::{
 use crate::{
     account::AccountId,
     app::App,
-    background::notices,
     cf::{clock, log},
     credentials::{
         address_hash::AccountHash,
@@ -42,18 +41,18 @@ pub struct Forgotten {
     email: String,
 }
 
-/// Answer of `POST /auth/forgot-password`.
+/// Response of `POST /auth/forgot-password`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ResetMailed {
     message: &'static str,
 }
 
-/// Ask for a reset link
+/// Request a password reset
 #[utoipa::path(
     post, path = "/v1/auth/forgot-password", tag = "Account", operation_id = "forgotPassword",
     request_body = Forgotten,
     responses(
-        (status = 200, description = "The same answer whether or not the address has an account", body = ResetMailed),
+        (status = 200, description = "The same response whether or not the address has an account", body = ResetMailed),
         (status = 400, description = "Not an email address, or a domain that doesn't exist or accepts no email (`code: undeliverable_email`)", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -77,8 +76,8 @@ pub async fn forgot(
     if admission == Admission::Admitted {
         mail_reset_link(&app, address.as_given(), &address_hash, now).await?;
     }
-    let message = "Check your email: if the address has an account, the mail has a link, valid for one \
-                   hour, to set a new password.";
+    let message = "Check your email: if the address has an account, a reset link is on its way. It \
+                   expires in one hour.";
     Ok(Json(ResetMailed { message }))
 }
 
@@ -137,7 +136,7 @@ async fn mail_reset_link(
 /// Body of `POST /auth/reset-password`.
 #[derive(Deserialize, ToSchema)]
 pub struct Reset {
-    /// The token from the mailed link.
+    /// The token from the emailed link.
     #[schema(value_type = String)]
     token: SecretString,
     #[schema(value_type = String, min_length = 8, max_length = 128)]
@@ -147,16 +146,16 @@ pub struct Reset {
     totp_code: Option<SecretString>,
 }
 
-/// Set a new password by link
+/// Reset the password
 ///
-/// Ends every session and signs in with a new one. Does not bypass two-factor authentication.
+/// Ends every session and signs in with a new one. Two-factor authentication stays on.
 #[utoipa::path(
     post, path = "/v1/auth/reset-password", tag = "Account", operation_id = "resetPassword",
     request_body = Reset,
     responses(
-        (status = 200, description = "Changed and signed in", body = SessionCredentials),
-        (status = 400, description = "Unknown, used, replaced or expired token, or a password that breaks a rule", body = PlainError),
-        (status = 401, description = "A two-factor code is missing or wrong; the link still works", body = PlainError),
+        (status = 200, description = "The password has been changed; signed in", body = SessionCredentials),
+        (status = 400, description = "The link is unknown, used, replaced or expired, or the password breaks a rule", body = PlainError),
+        (status = 401, description = "The two-factor code is missing or wrong; the link still works", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
@@ -183,7 +182,7 @@ pub async fn reset(
     if !passwords::reset(database, &token, &hash, &session, clock::now()).await? {
         return Err(Error::invalid_reset_token());
     }
-    notices::soon(&app, &context.deferred, account.id);
+    context.notify(&app, account.id);
     let waits = [Key::sign_in(&account.address_hash), Key::code(account.id)];
     let [sign_in, code] = &waits;
     throttle::succeeded(app.databases.directory(), &[sign_in, code], &[]).await?;
@@ -206,9 +205,9 @@ pub struct Change {
     put, path = "/v1/auth/password", tag = "Account", operation_id = "changePassword",
     request_body = Change,
     responses(
-        (status = 200, description = "Changed and signed in", body = SessionCredentials),
-        (status = 400, description = "A password that breaks a rule", body = PlainError),
-        (status = 401, description = "No valid session", body = PlainError),
+        (status = 200, description = "The password has been changed; signed in", body = SessionCredentials),
+        (status = 400, description = "The new password breaks a rule", body = PlainError),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 403, description = "The current password is wrong", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -232,6 +231,6 @@ pub async fn change(
     if !passwords::change(database, session, current, &hash, &new).await? {
         return Err(Error::invalid_session());
     }
-    notices::soon(&app, &context.deferred, account.id);
+    context.notify(&app, account.id);
     SessionCredentials::of(&app, &new, account.key_version, account.email)
 }

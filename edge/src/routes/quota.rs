@@ -14,12 +14,12 @@ use crate::{
     store::ledger,
 };
 
-/// Plan and allowances
+/// Get plan and allowances
 #[utoipa::path(
     get, path = "/v1/me/quota", tag = "Quota", operation_id = "quota",
     responses(
         (status = 200, description = "The report", body = QuotaReport),
-        (status = 401, description = "No valid key or session", body = PlainError),
+        (status = 401, description = "The API key or session is missing or no longer valid", body = PlainError),
         (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),

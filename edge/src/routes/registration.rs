@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State, http::StatusCode};
+use rcpt_shared::malformed;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -38,7 +39,7 @@ pub struct Credentials {
     password: SecretString,
 }
 
-/// Answer of `POST /auth/register`.
+/// Response of `POST /auth/register`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RegistrationResult {
     /// The registered address.
@@ -47,17 +48,17 @@ pub struct RegistrationResult {
     message: &'static str,
 }
 
-/// Register
+/// Create an account
 ///
-/// Mails a confirmation link that works once, for 24 hours. Registering again before confirmation
-/// replaces the password and the link, at most twice an hour; after that the answer is the same and
-/// nothing changes.
+/// Emails a confirmation link that works once, for 24 hours. Registering again before confirmation
+/// replaces the password and the link, at most twice an hour. After that nothing changes, and the
+/// response is the same.
 #[utoipa::path(
     post, path = "/v1/auth/register", tag = "Account", operation_id = "register",
     request_body = Credentials,
     responses(
-        (status = 201, description = "A mail was sent; the same answer where the address has an account", body = RegistrationResult),
-        (status = 400, description = "Not an email address, a domain that doesn't exist or accepts no email (`code: undeliverable_email`), or a password that breaks a rule", body = PlainError),
+        (status = 201, description = "An email has been sent. The same response when the address has an account", body = RegistrationResult),
+        (status = 400, description = "Not an email address, or a domain that doesn't exist or accepts no email (`code: undeliverable_email`). Or the password breaks a rule", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
@@ -138,8 +139,9 @@ async fn store_and_mail(app: &App, registration: Registration) -> Result<(), Err
 /// [`Error::invalid_email`] that says what is wrong with it.
 #[inline(never)]
 pub fn account_address(email: &str) -> Result<AccountAddress, Error> {
-    AccountAddress::parse(email)
-        .map_err(|error| Error::invalid_email(format!("This is not an email address: {error}.")))
+    AccountAddress::parse(email).map_err(|_| {
+        Error::invalid_email(format!("This isn't an email address. {}", malformed::explain(email)))
+    })
 }
 
 /// Refuses an address whose domain gets no mail, as DNS says and nothing else: no mail server's word holds a
@@ -160,7 +162,7 @@ pub async fn check_domain(app: &App, address: &AccountAddress) -> Result<(), Err
 /// Body of `POST /auth/verify-email`.
 #[derive(Deserialize, ToSchema)]
 pub struct Confirmation {
-    /// The token from the mailed link.
+    /// The token from the emailed link.
     #[schema(value_type = String)]
     token: SecretString,
     /// Becomes the account's password.
@@ -169,13 +171,13 @@ pub struct Confirmation {
     password: Option<SecretString>,
 }
 
-/// Confirm an address
+/// Confirm the email address
 #[utoipa::path(
     post, path = "/v1/auth/verify-email", tag = "Account", operation_id = "verifyEmail",
     request_body = Confirmation,
     responses(
-        (status = 200, description = "Confirmed and signed in", body = SessionCredentials),
-        (status = 400, description = "Unknown, used, replaced or expired token, or a password that breaks a rule; then the link still works", body = PlainError),
+        (status = 200, description = "The address has been confirmed; signed in", body = SessionCredentials),
+        (status = 400, description = "The link is unknown, used, replaced or expired. Or the password breaks a rule, and the link still works", body = PlainError),
         (status = 429, description = "Too many requests", body = PlainError),
     ),
 )]

@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse as _, Response},
 };
-use rcpt_shared::Status;
+use rcpt_shared::{CatchAll, Confidence, Deliverability, Reason, Stage, Status};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -16,14 +16,15 @@ use crate::{
     app::App,
     background::scans::{
         PART,
-        results::{COLUMNS, Cell, Evidence, Kept, latest},
+        results::{COLUMNS, Cell, Kept, latest},
     },
     error::{Error, PlainError},
     extract::scan_call::ScanCall,
     store::scans::{self, Row, Scan},
 };
 
-/// The result of one position.
+/// The result of one position. Beyond the status it has what the scan was made with `details` for; a member is null
+/// when there is nothing to tell.
 #[derive(Serialize, ToSchema)]
 pub struct ScanResult {
     /// Position in the list, from 0.
@@ -31,8 +32,37 @@ pub struct ScanResult {
     /// As in the answer of a single check.
     #[schema(schema_with = super::validate_email::status_schema)]
     pub status: Status,
-    #[serde(flatten)]
-    pub evidence: Option<Box<Evidence>>,
+    /// `deliverable`, `undeliverable`, `risky` or `unknown`.
+    #[schema(value_type = Option<String>, example = "undeliverable")]
+    pub verdict: Option<Deliverability>,
+    /// How much the evidence says about this mailbox: `high`, `medium`, `low` or `none`.
+    #[schema(value_type = Option<String>, example = "high")]
+    pub confidence: Option<Confidence>,
+    /// Why the verdict is what it is.
+    #[schema(value_type = Option<String>, example = "no_such_mailbox")]
+    pub reason: Option<Reason>,
+    /// Who runs the mail server, such as `google` or `microsoft`; null when it isn't a known operator.
+    pub operator: Option<String>,
+    /// The server's reply code.
+    pub smtp_code: Option<u16>,
+    /// Its enhanced status code (RFC 3463).
+    pub enhanced_code: Option<String>,
+    /// Where in the conversation the verdict was reached.
+    #[schema(value_type = Option<String>, example = "rcpt")]
+    pub stage: Option<Stage>,
+    /// Whether the domain takes mail for every recipient: `yes`, `no` or `unknown`.
+    #[schema(value_type = Option<String>, example = "no")]
+    pub catch_all: Option<CatchAll>,
+    /// Whether the domain hands out throw-away addresses.
+    pub disposable: Option<bool>,
+    /// Whether the local part names a function and not a person.
+    pub role_account: Option<bool>,
+    /// Whether everyone can get an address at the domain for free.
+    pub free_provider: Option<bool>,
+    /// Seconds after which asking again may give another answer.
+    pub retry_after: Option<u32>,
+    /// Whether the conversation was encrypted; null when there was none.
+    pub tls: Option<bool>,
 }
 
 /// A page of results.

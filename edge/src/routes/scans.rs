@@ -19,7 +19,7 @@ use crate::{
     error::{Error, LimitError, PlainError},
     extract::{json_body::JsonList, scan_call::ScanCall},
     quota::{Day, seconds_to_reset},
-    store::scans::{self, Found, NewScan, Refusal},
+    store::scans::{self, Deed, Found, NewScan, Refusal},
 };
 
 /// A list that is checked in the background.
@@ -124,17 +124,25 @@ pub(super) fn found<T>(found: Found<T>, caller: Caller) -> Result<T, Error> {
     }
 }
 
+async fn act(
+    app: &App,
+    caller: Caller,
+    id: &str,
+    deed: Deed,
+    now: u64,
+) -> Result<scans::Scan, Error> {
+    let (database, ending) = (app.databases.of(caller.account)?, random::identifier()?);
+    found(scans::act(database, caller, id, deed, &ending, now).await?, caller)
+}
+
 /// Body of `POST /scans`: the addresses, or how many will follow in parts.
 #[derive(Deserialize, ToSchema)]
 pub struct NewScanRequest {
     /// 1 to 1,000 addresses, one for each position. Larger lists are sent in parts.
-    #[schema(nullable = false)]
     pub(super) addresses: Option<Vec<String>>,
     /// How many positions the list has, when its parts follow.
-    #[schema(nullable = false)]
     total: Option<u32>,
     /// At most 100 characters.
-    #[schema(nullable = false)]
     name: Option<String>,
     /// Whether results are to have the evidence behind the verdict.
     #[serde(default)]
@@ -202,15 +210,7 @@ pub async fn create(
             Ok(received) => scan = received,
             Err(error) => {
                 // The client does not know the scan's id: it must not hold a place, nor the unit.
-                let ending = random::identifier()?;
-                let gone = scans::delete(
-                    app.databases.of(caller.account)?,
-                    caller,
-                    &id,
-                    &ending,
-                    clock::now(),
-                )
-                .await;
+                let gone = act(&app, caller, &id, Deed::Delete, clock::now()).await;
                 if let Err(error) = gone {
                     log::failure("removing a scan that could not start", &error);
                 }
@@ -292,7 +292,7 @@ pub async fn show(
     State(app): State<Arc<App>>,
     ScanCall { caller, now, id, .. }: ScanCall,
 ) -> Result<Json<Scan>, Error> {
-    let scan = found(scans::show(app.databases.of(caller.account)?, caller, &id).await?, caller)?;
+    let scan = act(&app, caller, &id, Deed::Show, now).await?;
     Ok(Json(Scan::new(scan, now)))
 }
 
@@ -315,9 +315,8 @@ pub async fn cancel(
     State(app): State<Arc<App>>,
     ScanCall { caller, now, id, .. }: ScanCall,
 ) -> Result<Json<Scan>, Error> {
-    let ending = random::identifier()?;
-    let scan = scans::cancel(app.databases.of(caller.account)?, caller, &id, &ending, now).await?;
-    Ok(Json(Scan::new(found(scan, caller)?, now)))
+    let scan = act(&app, caller, &id, Deed::Cancel, now).await?;
+    Ok(Json(Scan::new(scan, now)))
 }
 
 /// Delete a scan
@@ -338,8 +337,6 @@ pub async fn delete(
     State(app): State<Arc<App>>,
     ScanCall { caller, now, id, .. }: ScanCall,
 ) -> Result<StatusCode, Error> {
-    let ending = random::identifier()?;
-    let gone = scans::delete(app.databases.of(caller.account)?, caller, &id, &ending, now).await?;
-    found(gone, caller)?;
+    act(&app, caller, &id, Deed::Delete, now).await?;
     Ok(StatusCode::NO_CONTENT)
 }

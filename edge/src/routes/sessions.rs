@@ -31,10 +31,10 @@ use crate::{
     throttle::Key,
 };
 
-/// Answer of sign-in and confirmation.
+/// Response of sign-in and confirmation.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SessionCredentials {
-    /// JWT for a portal session.
+    /// Session token (a JWT). It expires after 12 hours.
     pub token: String,
     pub api_key: String,
     pub email: String,
@@ -95,9 +95,9 @@ pub struct Login {
     request_body = Login,
     responses(
         (status = 200, description = "Signed in", body = SessionCredentials),
-        (status = 400, description = "The body does not fit", body = PlainError),
-        (status = 401, description = "Wrong address or password, or an address that is not confirmed yet; after a right password, a two-factor code is missing or wrong", body = PlainError),
-        (status = 403, description = "The account is deactivated", body = PlainError),
+        (status = 400, description = "The body is malformed", body = PlainError),
+        (status = 401, description = "Wrong email or password, an unconfirmed address, or a missing or wrong two-factor code", body = PlainError),
+        (status = 403, description = "The account has been deactivated", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
@@ -154,12 +154,12 @@ async fn renew_hash(app: &App, account: &Account, password: &SecretString) -> Re
 
 /// Sign out
 ///
-/// Ends this session; its token stops working at once.
+/// Ends this session. Its token stops working immediately.
 #[utoipa::path(
     post, path = "/v1/auth/sign-out", tag = "Account", operation_id = "signOut",
     responses(
-        (status = 204, description = "The session is over"),
-        (status = 401, description = "No valid session", body = PlainError),
+        (status = 204, description = "The session has ended"),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
@@ -168,12 +168,12 @@ pub async fn sign_out(State(app): State<Arc<App>>, session: Session) -> Result<S
     ended(store::sessions::end(app.databases.of(session.account)?, session).await?)
 }
 
-/// End every session
+/// Sign out everywhere
 #[utoipa::path(
     post, path = "/v1/auth/sign-out-everywhere", tag = "Account", operation_id = "signOutEverywhere",
     responses(
-        (status = 204, description = "Every session is over, this one too"),
-        (status = 401, description = "No valid session", body = PlainError),
+        (status = 204, description = "Every session has ended, including this one"),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),

@@ -10,7 +10,6 @@ use utoipa::ToSchema;
 use crate::{
     account::AccountId,
     app::App,
-    background::notices,
     cf::clock,
     credentials::{
         random,
@@ -32,7 +31,7 @@ pub struct SetUp {
     password: SecretString,
 }
 
-/// Answer of `POST /auth/totp/setup`: shown once.
+/// Response of `POST /auth/totp/setup`: shown once.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TotpSetUp {
     /// Base32, for typing into an authenticator.
@@ -41,18 +40,18 @@ pub struct TotpSetUp {
     otpauth_url: String,
 }
 
-/// Make a secret
+/// Start two-factor setup
 ///
 /// Two-factor authentication stays off until `enable` is called with a valid code.
 #[utoipa::path(
     post, path = "/v1/auth/totp/setup", tag = "Two-factor", operation_id = "setUpTotp",
     request_body = SetUp,
     responses(
-        (status = 200, description = "Shown once", body = TotpSetUp),
-        (status = 400, description = "The body does not fit", body = PlainError),
-        (status = 401, description = "No valid session", body = PlainError),
+        (status = 200, description = "The secret, shown once", body = TotpSetUp),
+        (status = 400, description = "The body is malformed", body = PlainError),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 403, description = "The password is wrong", body = PlainError),
-        (status = 409, description = "Two-factor authentication is on already", body = PlainError),
+        (status = 409, description = "Two-factor authentication is already on", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -96,16 +95,16 @@ pub struct RecoveryCodes {
     recovery_codes: Vec<String>,
 }
 
-/// Turn on
+/// Enable two-factor
 #[utoipa::path(
     post, path = "/v1/auth/totp/enable", tag = "Two-factor", operation_id = "enableTotp",
     request_body = Enable,
     responses(
         (status = 200, description = "Ten recovery codes, shown once", body = RecoveryCodes),
-        (status = 400, description = "The body does not fit", body = PlainError),
-        (status = 401, description = "No valid session", body = PlainError),
+        (status = 400, description = "The body is malformed", body = PlainError),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 403, description = "The code is wrong", body = PlainError),
-        (status = 409, description = "On already, or not set up", body = PlainError),
+        (status = 409, description = "Already on, or setup hasn't been started", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -134,7 +133,7 @@ pub async fn enable(
     if !two_factor::enable(app.databases.of(account.id)?, session, pending, step, &hashes).await? {
         return Err(Error::totp_not_set_up());
     }
-    notices::soon(&app, &context.deferred, account.id);
+    context.notify(&app, account.id);
     throttle::succeeded(directory, &[&key], &[]).await?;
     Ok(shown(&codes))
 }
@@ -149,16 +148,16 @@ pub struct PasswordAndCode {
     totp_code: SecretString,
 }
 
-/// Turn off
+/// Disable two-factor
 #[utoipa::path(
     post, path = "/v1/auth/totp/disable", tag = "Two-factor", operation_id = "disableTotp",
     request_body = PasswordAndCode,
     responses(
-        (status = 204, description = "Off"),
-        (status = 400, description = "The body does not fit", body = PlainError),
-        (status = 401, description = "No valid session", body = PlainError),
+        (status = 204, description = "Two-factor authentication is off"),
+        (status = 400, description = "The body is malformed", body = PlainError),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 403, description = "The password or the code is wrong", body = PlainError),
-        (status = 409, description = "Two-factor authentication is not on", body = PlainError),
+        (status = 409, description = "Two-factor authentication isn't on", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -172,7 +171,7 @@ pub async fn disable(
 ) -> Result<StatusCode, Error> {
     check_both(&app, &context, &member, &client, &body).await?;
     if two_factor::disable(app.databases.of(member.account.id)?, member.session).await? {
-        notices::soon(&app, &context.deferred, member.account.id);
+        context.notify(&app, member.account.id);
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Error::totp_not_on())
@@ -185,11 +184,11 @@ pub async fn disable(
     operation_id = "replaceRecoveryCodes",
     request_body = PasswordAndCode,
     responses(
-        (status = 200, description = "Ten new codes, shown once; the old ones are void", body = RecoveryCodes),
-        (status = 400, description = "The body does not fit", body = PlainError),
-        (status = 401, description = "No valid session", body = PlainError),
+        (status = 200, description = "Ten new codes, shown once. The old ones have stopped working", body = RecoveryCodes),
+        (status = 400, description = "The body is malformed", body = PlainError),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 403, description = "The password or the code is wrong", body = PlainError),
-        (status = 409, description = "Two-factor authentication is not on", body = PlainError),
+        (status = 409, description = "Two-factor authentication isn't on", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -211,6 +210,7 @@ pub async fn recovery_codes(
     )
     .await?
     {
+        context.notify(&app, member.account.id);
         Ok(shown(&codes))
     } else {
         Err(Error::invalid_session())

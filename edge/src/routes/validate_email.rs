@@ -33,15 +33,13 @@ use details::Details;
 pub struct ValidationResult {
     /// The address that was checked.
     pub email: String,
-    /// `true`: the mail server accepts the address. `false`: it refuses it. A string: no verdict could
-    /// be reached.
     #[schema(schema_with = status_schema)]
     pub status: Status,
-    /// Whether a recent identical check answered; absent when the format check failed.
+    /// Whether this is the result of a recent identical check. Absent when `status` is `invalid_format`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub cached: Option<bool>,
-    /// The evidence; present when the request asked for it and the format check passed.
+    /// The evidence, when the request asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub details: Option<Details>,
@@ -53,7 +51,15 @@ pub(super) fn status_schema() -> Schema {
         Status::ALL.into_iter().map(Status::as_str).filter(|s| !matches!(*s, "true" | "false"));
     let boolean = Object::builder().schema_type(Type::Boolean).build();
     let string = Object::builder().schema_type(Type::String).enum_values(Some(strings)).build();
-    OneOf::builder().item(boolean).item(string).build().into()
+    OneOf::builder()
+        .item(boolean)
+        .item(string)
+        .description(Some(
+            "`true`: the mail server accepts the address. `false`: it refuses it. A string says why \
+             it can't be known. Compare it with `true`: a string counts as true in many languages.",
+        ))
+        .build()
+        .into()
 }
 
 /// Body of `POST /validate_email`.
@@ -61,7 +67,7 @@ pub(super) fn status_schema() -> Schema {
 pub struct CheckRequest {
     /// The address to check, bare or as `Name <address>`.
     pub email: String,
-    /// Whether the answer is to have the evidence behind the verdict.
+    /// Include the evidence behind the verdict.
     #[schema(required = false)]
     pub details: bool,
 }
@@ -76,8 +82,9 @@ impl IntoResponse for ValidationResult {
 }
 
 impl ValidationResult {
-    fn of_no_address(email: String) -> Self {
-        Self { email, status: Status::InvalidFormat, cached: None, details: None }
+    fn of_no_address(email: String, details: bool) -> Self {
+        let details = details.then(|| Details::of_no_address(&email));
+        Self { email, status: Status::InvalidFormat, cached: None, details }
     }
 }
 
@@ -107,17 +114,17 @@ impl CheckRequest {
 
 /// Check an address
 ///
-/// Looks up the MX records of the domain and asks the mail server. Takes up to about 10 seconds when
-/// the recipient's server is slow.
+/// Finds the mail server of the domain and asks whether it accepts the address. Nothing is sent. Takes
+/// up to about 10 seconds when the mail server is slow.
 #[utoipa::path(
     post, path = "/v1/validate_email", tag = "Validation", operation_id = "validateEmail",
     request_body = CheckRequest,
     responses(
-        (status = 200, description = "The verdict, including when the address cannot receive mail", body = ValidationResult),
-        (status = 400, description = "`email` is missing, empty or cannot be reduced, or the body is not JSON", body = ValidationError),
-        (status = 401, description = "The key is missing, wrong, replaced or deactivated", body = ValidationError),
-        (status = 429, description = "Daily allowance and welcome checks are used up, too many checks are in flight (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`)", body = LimitError),
-        (status = 502, description = "The validation component did not respond; not counted", body = PlainError),
+        (status = 200, description = "The verdict, also when the address can't receive mail", body = ValidationResult),
+        (status = 400, description = "`email` is missing, empty or not a single address, or the body is malformed", body = ValidationError),
+        (status = 401, description = "The API key or session is missing or no longer valid", body = ValidationError),
+        (status = 429, description = "No checks are left, too many are running (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`)", body = LimitError),
+        (status = 502, description = "The check couldn't be completed and wasn't counted", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]
@@ -133,7 +140,7 @@ pub async fn check(
     admit(&app, caller).await?;
     let Ok(address) = Address::parse(&request.email) else {
         charge(&app, caller).await?;
-        return Ok(ValidationResult::of_no_address(request.email));
+        return Ok(ValidationResult::of_no_address(request.email, request.details));
     };
     let check = Check {
         key: address_hash::of_checked(&app.config.address_secrets, &address),

@@ -2,7 +2,12 @@
 
 use serde::Deserialize;
 
-use crate::{account::AccountId, cf::database::Database, error::Error, mail::Notice};
+use crate::{
+    account::AccountId,
+    cf::database::Database,
+    error::Error,
+    mail::{Deed, Notice},
+};
 
 /// Seconds between two mails of one kind to one account: what happens meanwhile is told in one.
 const fn pause(kind: Notice) -> u64 {
@@ -41,6 +46,36 @@ pub struct Due {
     pub kind: Notice,
     pub deeds: u64,
     pub email: String,
+    pub display_name: String,
+    /// Of the last deed; older than that where `noted` is behind `deeds`.
+    happened_at: i64,
+    browser: String,
+    country: String,
+    noted: u64,
+}
+
+impl Due {
+    /// The last deed, where it was noted.
+    pub fn last_deed(&self) -> Option<Deed> {
+        (self.noted == self.deeds).then(|| Deed {
+            at: self.happened_at,
+            browser: self.browser.clone(),
+            country: self.country.clone(),
+        })
+    }
+}
+
+/// `?1` account, `?2` when, `?3` browser, `?4` country. A kind that has not happened anew keeps its own.
+const NOTE: &str = "
+    UPDATE notices SET happened_at = ?2, browser = ?3, country = ?4, noted = deeds
+    WHERE account_id = ?1 AND noted < deeds";
+
+/// Notes when and from where the account's notices were caused that were not noted yet.
+pub async fn note(database: &Database, account: AccountId, deed: &Deed) -> Result<(), Error> {
+    let account = account.to_string();
+    let at = u64::try_from(deed.at).unwrap_or_default();
+    let params = vec![(&account).into(), at.into(), (&deed.browser).into(), (&deed.country).into()];
+    database.run((NOTE, params)).await
 }
 
 /// `?1` now, `?2` the account or `''` for all, `?3` first retry, `?4` most attempts, `?5` most rows.
@@ -50,7 +85,9 @@ const CLAIM: &str = "
       SELECT account_id, kind FROM notices
       WHERE due_at <= ?1 AND deeds > told AND attempts < ?4 AND (?2 = '' OR account_id = ?2)
       ORDER BY due_at LIMIT ?5)
-    RETURNING account_id, kind, deeds, (SELECT email FROM accounts WHERE id = account_id) AS email";
+    RETURNING account_id, kind, deeds, happened_at, browser, country, noted,
+      (SELECT email FROM accounts WHERE id = account_id) AS email,
+      (SELECT display_name FROM accounts WHERE id = account_id) AS display_name";
 
 /// Claims the notices that are due, of one account or of all, so many at most. Each comes back by itself, later and
 /// later, until it is reported as sent.

@@ -197,19 +197,6 @@ fn params<'a>(texts: &'a Texts, caller: Caller) -> Vec<Param<'a>> {
     params
 }
 
-/// The scan.
-pub async fn show(database: &Database, caller: Caller, id: &str) -> Result<Found<Scan>, Error> {
-    let texts = Texts::of(caller);
-    let may = params(&texts, caller);
-    let own = [may.clone(), vec![id.into()]].concat();
-    let rows = database.batch(&[(AUTHORISED, may), (OWN, own)]).await?;
-    Ok(match rows.first(1)? {
-        Some(scan) => Found::Here(scan),
-        None if rows.any(0)? => Found::Nothing,
-        None => Found::Unauthorised,
-    })
-}
-
 /// `?4` before this id, `?5` at most so many.
 const LIST: &str = concat!(
     "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id < ?4 WHERE ",
@@ -255,48 +242,44 @@ const DELETE: &str = concat!(
     ")"
 );
 
-/// Ends a scan that is under way; one that has ended stays as it is.
-pub async fn cancel(
+/// What is done to a scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    Show,
+    /// Ends one that is under way; one that has ended stays as it is.
+    Cancel,
+    /// Removes it with its results; one that is under way is cancelled by it.
+    Delete,
+}
+
+/// Does it, and returns the scan as it is then, or was before it was deleted. `ending` names the cancelling.
+pub async fn act(
     database: &Database,
     caller: Caller,
     id: &str,
+    deed: Deed,
     ending: &str,
     now: u64,
 ) -> Result<Found<Scan>, Error> {
     let texts = Texts::of(caller);
     let may = params(&texts, caller);
     let own = [may.clone(), vec![id.into()]].concat();
-    let ends = [own.clone(), vec![now.into(), ending.into()]].concat();
-    let back: Statement<'_> = (GIVE_BACK, vec![id.into(), ending.into()]);
-    let rows = database.batch(&[(AUTHORISED, may), (CANCEL, ends), back, (OWN, own)]).await?;
-    Ok(match rows.first(3)? {
+    let mut statements: Vec<Statement<'_>> = vec![(AUTHORISED, may)];
+    if deed != Deed::Show {
+        let ends = [own.clone(), vec![now.into(), ending.into()]].concat();
+        statements.push((CANCEL, ends));
+        statements.push((GIVE_BACK, vec![id.into(), ending.into()]));
+    }
+    let read = statements.len();
+    statements.push((OWN, own.clone()));
+    if deed == Deed::Delete {
+        statements.push((DELETE, own));
+    }
+    let rows = database.batch(&statements).await?;
+    Ok(match rows.first(read)? {
         Some(scan) => Found::Here(scan),
         None if rows.any(0)? => Found::Nothing,
         None => Found::Unauthorised,
-    })
-}
-
-/// Removes a scan with its results; one that is under way is cancelled by it.
-pub async fn delete(
-    database: &Database,
-    caller: Caller,
-    id: &str,
-    ending: &str,
-    now: u64,
-) -> Result<Found<()>, Error> {
-    let texts = Texts::of(caller);
-    let may = params(&texts, caller);
-    let own = [may.clone(), vec![id.into()]].concat();
-    let ends = [own.clone(), vec![now.into(), ending.into()]].concat();
-    let back: Statement<'_> = (GIVE_BACK, vec![id.into(), ending.into()]);
-    let statements = [(AUTHORISED, may), (OWN, own.clone()), (CANCEL, ends), back, (DELETE, own)];
-    let rows = database.batch(&statements).await?;
-    Ok(if rows.any(1)? {
-        Found::Here(())
-    } else if rows.any(0)? {
-        Found::Nothing
-    } else {
-        Found::Unauthorised
     })
 }
 

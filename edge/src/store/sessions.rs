@@ -1,8 +1,10 @@
 //! Sessions: one row each, which every statement on a session's behalf reads.
 
+use serde::Deserialize;
+
 use crate::{
     cf::database::{Database, Param, Statement},
-    credentials::session::Session,
+    credentials::session::{Session, SessionId},
     error::Error,
 };
 
@@ -86,4 +88,68 @@ const END_ALL: &str = concat!(
 pub async fn end_all(database: &Database, session: Session) -> Result<bool, Error> {
     let (account, id) = session.texts();
     database.any((END_ALL, vec![(&account).into(), (&id).into()])).await
+}
+
+/// A session as its owner sees it.
+#[derive(Debug, Deserialize)]
+pub struct Listed {
+    pub id: String,
+    /// Unix seconds.
+    pub created_at: i64,
+    pub expires_at: i64,
+    pub browser: String,
+    /// Empty where it is unknown.
+    pub country: String,
+    pub current: u8,
+}
+
+/// `?3` now. An account that is signed in more often is a program that forgets to sign out.
+const LIST: &str = concat!(
+    "SELECT l.id, l.created_at, l.expires_at, l.browser, l.country, l.id = ?2 AS current
+     FROM sessions l WHERE l.account_id = ?1 AND l.expires_at > ?3
+       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    in_session!(),
+    ") ORDER BY current DESC, l.created_at DESC LIMIT 100"
+);
+
+/// The account's sessions, this one first; none when it is over.
+pub async fn list(database: &Database, session: Session, now: u64) -> Result<Vec<Listed>, Error> {
+    let (account, id) = session.texts();
+    let params = vec![(&account).into(), (&id).into(), now.into()];
+    database.batch(&[(LIST, params)]).await?.all(0)
+}
+
+/// How ending one session of several went.
+pub enum Ended {
+    Ended,
+    NoSuchSession,
+    /// The session that asks is over.
+    Unauthorised,
+}
+
+const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", in_session!());
+
+const END_ONE: &str = concat!(
+    "DELETE FROM sessions WHERE account_id = ?1 AND id = ?3
+       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    in_session!(),
+    ") RETURNING id"
+);
+
+/// Ends the session named `other`, which may be this one.
+pub async fn end_one(
+    database: &Database,
+    session: Session,
+    other: SessionId,
+) -> Result<Ended, Error> {
+    let (account, id) = session.texts();
+    let other = other.to_string();
+    let caller = vec![(&account).into(), (&id).into()];
+    let ended = (END_ONE, [caller.clone(), vec![(&other).into()]].concat());
+    let rows = database.batch(&[(IS_ALIVE, caller), ended]).await?;
+    Ok(match (rows.any(0)?, rows.any(1)?) {
+        (false, _) => Ended::Unauthorised,
+        (true, true) => Ended::Ended,
+        (true, false) => Ended::NoSuchSession,
+    })
 }

@@ -149,6 +149,9 @@ const ADD_RECOVERY_CODES: &str = concat!(
     ") RETURNING hash"
 );
 
+const CODES_REPLACED: &str =
+    notice!("recovery_codes_replaced", "totp_secret IS NOT NULL AND ", in_session!());
+
 /// Replaces the recovery codes; `false` when two-factor is off or the session is over.
 pub async fn replace_recovery_codes(
     database: &Database,
@@ -159,11 +162,12 @@ pub async fn replace_recovery_codes(
     let hashes = json(hashes)?;
     let rows = database
         .batch(&[
+            (CODES_REPLACED, vec![(&id).into(), (&session).into()]),
             (FORGET_RECOVERY_CODES, vec![(&id).into(), (&session).into()]),
             (ADD_RECOVERY_CODES, vec![(&id).into(), (&session).into(), (&hashes).into()]),
         ])
         .await?;
-    rows.any(1)
+    rows.any(2)
 }
 
 fn json(hashes: &[String]) -> Result<String, Error> {

@@ -32,7 +32,7 @@ use crate::{
     config::{self, Config},
     credentials::random,
     error::{self, Error},
-    extract::request::RequestContext,
+    extract::{device::Device, request::RequestContext},
     routes,
     store::{databases::Databases, refusals::Refusals},
 };
@@ -114,7 +114,11 @@ async fn name_route(path: Option<MatchedPath>, mut response: Response) -> Respon
 pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> Response {
     let request_id = random::identifier().unwrap_or_default();
     let deferred = Deferred::new(context);
-    request.extensions_mut().insert(RequestContext { id: request_id.clone(), deferred });
+    request.extensions_mut().insert(RequestContext {
+        id: request_id.clone(),
+        deferred,
+        device: Device::default(),
+    });
     let method = request.method().clone();
     let meter = Arc::new(Meter::default());
     let mut response = match of(env) {

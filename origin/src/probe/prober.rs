@@ -15,6 +15,7 @@ use super::{
     limits::pool_settings,
     progress::Progress,
     resolver::{Found, Resolver},
+    sandbox,
 };
 use crate::{
     clock::milliseconds,
@@ -260,6 +261,9 @@ impl Prober {
             }
             Some(Route::NoMx) => return no_mail_hosts(NoMailHosts::NullMx),
             None => {}
+        }
+        if let Some(verdict) = sandbox::ask(question, progress).await {
+            return verdict;
         }
         let resolving = progress.dns.clone();
         match resolving.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await {

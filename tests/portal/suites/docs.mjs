@@ -128,8 +128,14 @@ export function suite(world) {
       (await rowsOf("Statuses")).sort(),
       [true, false, ...words].map((status) => JSON.stringify(status)).sort(),
     );
-    assert.ok((await rowsOf("Reasons")).includes("greylisted"));
-    assert.ok((await rowsOf("Stages")).includes("rcpt"));
+    const { Details, PlainError, LimitError } = body.components.schemas;
+    const { reason, stage } = Details.properties;
+    assert.deepEqual(await rowsOf("Reasons"), reason.enum);
+    assert.deepEqual(await rowsOf("Stages"), stage.enum);
+    const codes = [...PlainError.properties.code.enum, ...LimitError.properties.code.enum];
+    assert.deepEqual(await rowsOf("Error codes"), [...new Set(codes)]);
+    for (const cell of await reader.page.locator("main tbody td").allInnerTexts())
+      assert.ok(cell.length > 1, "each has a meaning");
   });
 
   world.test("on a phone the reference folds", async (reader) => {

@@ -57,7 +57,10 @@ export function suite(world) {
       route.fulfill({
         status: 503,
         headers: { "Retry-After": "10" },
-        json: { detail: "The service is temporarily unavailable. Retry later.", code: "unavailable" },
+        json: {
+          detail: "The service is temporarily unavailable. Try again in 10 seconds.",
+          code: "unavailable",
+        },
       }),
     );
     const email = world.newEmail();

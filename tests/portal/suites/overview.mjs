@@ -129,6 +129,27 @@ export function suite(world) {
     );
   });
 
+  world.test("the checks of 30 days are a chart with its numbers in words", async (reader) => {
+    const account = await world.account();
+    await reader.enter(account);
+    await reader.sees("No checks in the last 30 days.");
+    await reader.accessible("no checks yet");
+    const today = Math.floor(Date.now() / 86_400_000);
+    await reader.stack.sql(
+      `INSERT INTO usage_days (account_id, day, checks, welcome_left)
+       SELECT id, ?, 41, 50 FROM accounts WHERE email = ?`,
+      today - 2,
+      account.email,
+    );
+    await checkAddress(reader, "accepts@sandbox.test");
+    const chart = reader.page.getByRole("region", { name: "Last 30 days" });
+    await chart.getByText("42 checks").waitFor();
+    const label = /^42 checks in the last 30 days, most on .+: 41$/;
+    await chart.getByRole("img", { name: label }).waitFor();
+    assert.equal(await chart.locator("rect").count(), 30);
+    await reader.accessible("checks by day");
+  });
+
   world.test("the allowances have numbers, and the reset time here and in UTC", async (reader) => {
     await reader.enter(await world.account());
     await reader.sees(/^0 of 100 used/);

@@ -155,7 +155,7 @@ export function suite(world) {
           await reader.page.setViewportSize({ width, height: 800 });
           await reader.open(path);
           await reader.reads(title);
-          await reader.page.locator(".skeleton").waitFor({ state: "detached" });
+          await reader.settles();
           await reader.accessible(`${path} ${width} ${colorScheme}`);
           await assertFits(reader.page, `${path} ${width}`);
         }

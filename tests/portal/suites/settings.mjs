@@ -1,5 +1,6 @@
 // Name, password, sessions and deletion.
 import assert from "node:assert/strict";
+import { eventually } from "../stack.mjs";
 import { PASSWORD } from "../world.mjs";
 
 const FRESH = "another-violet-anchor-12";
@@ -43,6 +44,30 @@ export function suite(world) {
     await reader.field("Name").waitFor();
     const body = { email: account.email, password: FRESH };
     assert.equal((await reader.stack.api("POST", "/v1/auth/login", { body })).status, 200);
+  });
+
+  world.test("every sign-in is listed with its browser, and each can be ended", async (reader) => {
+    const account = await world.account();
+    await reader.enter(account, "/settings");
+    const card = reader.page.getByRole("region", { name: "Sessions" });
+    await card.getByText("This browser").waitFor();
+    assert.equal(await card.getByRole("listitem").count(), 2);
+    await reader.accessible("sessions");
+    await card
+      .getByRole("listitem")
+      .filter({ hasNotText: "This browser" })
+      .getByRole("button", { name: /^Sign out/ })
+      .click();
+    await card.getByRole("listitem").nth(1).waitFor({ state: "detached" });
+    const headers = { Authorization: `Bearer ${account.token}` };
+    assert.equal((await reader.stack.api("GET", "/v1/me", { headers })).status, 401);
+    await card.getByRole("button", { name: "Sign out this browser" }).click();
+    await reader.reads("Sign in");
+    const left = "SELECT id FROM sessions WHERE account_id = (SELECT id FROM accounts WHERE email = ?)";
+    await eventually("the session has ended", async () => {
+      const rows = await reader.stack.sql(left, account.email);
+      return rows.length === 0;
+    });
   });
 
   world.test("signing out everywhere ends every session", async (reader) => {

@@ -41,12 +41,12 @@ export function suite() {
   });
 }
 
-function overlong(texts) {
+export function overlong(texts) {
   return texts.filter((text) => text.split(" ").length > LONGEST);
 }
 
 /** The words of a text that docs/words.md has others for. A mail server keeps its name. */
-function avoidedIn(text) {
+export function avoidedIn(text) {
   const plain = text.toLowerCase().replaceAll("’", "'");
   return AVOIDED.filter((word) => new RegExp(`\\b${word}\\b(?! servers?\\b)`).test(plain));
 }

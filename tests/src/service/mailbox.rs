@@ -77,6 +77,24 @@ impl Mailbox {
         self.wait_for_nth_mail(to, 1).await
     }
 
+    /// The `nth` mail to this address with this subject, counted from 1, waited for.
+    ///
+    /// # Errors
+    /// It does not come within ten seconds.
+    pub async fn wait_for_titled(&self, to: &str, subject: &str, nth: usize) -> Result<Mail> {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let mut titled = self.mails_to(to).into_iter().filter(|mail| mail.subject == subject);
+            if let Some(mail) = titled.nth(nth.saturating_sub(1)) {
+                return Ok(mail);
+            }
+            if Instant::now() > deadline {
+                bail!("{subject:?} to {to} did not come for the {nth}. time within {LIMIT:?}");
+            }
+            sleep(POLL).await;
+        }
+    }
+
     /// The `nth` mail to this address, counted from 1, waited for.
     ///
     /// # Errors

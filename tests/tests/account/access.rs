@@ -25,7 +25,7 @@ const CALLERS: [&str; 9] = [
 /// What each caller is answered. The bodies are the account's own: its password, its address. Another
 /// account that sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 28] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 31] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -44,6 +44,9 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 28] = [
     ("POST",   "/v1/auth/rotate-api-key",      [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("POST",   "/v1/auth/sign-out",            [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("POST",   "/v1/auth/sign-out-everywhere", [401, 401, 401,     401, 204,   204,   401, 401,    401]),
+    ("GET",    "/v1/me/usage",                 [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("GET",    "/v1/auth/sessions",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("DELETE", "/v1/auth/sessions/{id}",       [401, 401, 401,     401, 404,   404,   401, 401,    401]),
     ("POST",   "/v1/auth/totp/setup",          [401, 401, 401,     401, 200,   403,   401, 401,    401]),
     ("POST",   "/v1/auth/totp/enable",         [401, 401, 401,     401, 409,   409,   401, 401,    401]),
     ("POST",   "/v1/auth/totp/disable",        [401, 401, 401,     401, 409,   409,   401, 401,    401]),

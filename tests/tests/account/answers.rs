@@ -22,7 +22,7 @@ pub fn error(code: &str, detail: &str) -> Value {
 pub fn invalid_token() -> Value {
     error(
         "invalid_token",
-        "This confirmation link is not valid. It may have been used, replaced by a newer one, or \
+        "This confirmation link isn't valid. It may have been used, replaced by a newer one, or \
          expired. Register again to get a new link.",
     )
 }
@@ -30,7 +30,7 @@ pub fn invalid_token() -> Value {
 pub fn invalid_credentials() -> Value {
     error(
         "invalid_credentials",
-        "The email address or the password is wrong, or the address is not confirmed yet.",
+        "The email or password is wrong, or the address hasn't been confirmed yet.",
     )
 }
 

@@ -89,6 +89,7 @@ async fn deleting_removes_every_row_of_the_account() {
         "recovery_codes",
         "sessions",
         "throttles",
+        "usage_days",
     ];
     assert_eq!(tables_with(&marks).await, tables);
     let schema = "SELECT name FROM sqlite_master WHERE sql LIKE '%REFERENCES accounts%'";
@@ -109,6 +110,9 @@ async fn deleting_removes_every_row_of_the_account() {
     let reply = anonymous.reset_password(link.token().unwrap(), "copper-meadow-58-lattice").await;
     reply.assert_error(400, "invalid_token", "a link that was mailed before");
 
+    let farewell = "Your account has been deleted";
+    let told = edge.mailbox().wait_for_titled(email, farewell, 1).await.unwrap();
+    assert!(told.text.contains("When: ") && told.text.contains("Browser: "), "{}", told.text);
     let nth = edge.mailbox().mails_to(email).len() + 1;
     assert_eq!(anonymous.register(email, "copper-meadow-58-lattice").await.status, 201);
     let mail = edge.mailbox().wait_for_nth_mail(email, nth).await.unwrap();

@@ -101,8 +101,8 @@ async fn a_forgotten_password_is_answered_the_same_whatever_there_is_and_mails_o
     for ((name, email), subject) in addresses().await.into_iter().zip(subjects) {
         let mails = edge.mailbox().mails_to(&email).len();
         let reply = edge.anonymous().forgot_password(&email).await;
-        let message = "Check your email: if the address has an account, the mail has a link, valid for \
-                       one hour, to set a new password.";
+        let message = "Check your email: if the address has an account, a reset link is on its way. It \
+                       expires in one hour.";
         assert_eq!(reply.parts(), (200, &json!({ "message": message })), "{name}");
         let mail = edge.mailbox().wait_for_nth_mail(&email, mails + 1).await.unwrap();
         assert_eq!(mail.subject, subject, "{name}");

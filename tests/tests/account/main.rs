@@ -22,6 +22,7 @@ mod recovery_codes;
 mod registration;
 mod rotation;
 mod secret_rotation;
+mod session_list;
 mod sessions;
 mod sign_in;
 mod sign_out;
@@ -29,6 +30,7 @@ mod strangers;
 mod throttling;
 mod tombstones;
 mod two_factor;
+mod usage;
 mod walk;
 
 use rcpt_tests::Edge;

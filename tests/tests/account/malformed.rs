@@ -16,60 +16,48 @@ async fn a_body_of_another_shape_is_400_invalid_body_at_every_account_operation(
         send(edge.anonymous().request(Method::POST, path).body(body.to_vec())).await
     };
     const NOT_JSON: &str = "The request body is not JSON.";
-    let misfit = |detail: &str| format!("The request body does not fit: {detail}.");
-    let email = "`email` at line 1 column";
+    let misfit = |detail: &str| format!("{detail}.");
+    let email = "Missing field `email`";
     for (path, body, detail) in [
-        ("/auth/register", &b""[..], misfit(&format!("missing field {email} 2"))),
+        ("/auth/register", &b""[..], misfit(email)),
         ("/auth/register", b"email=a&password=b", NOT_JSON.to_owned()),
         ("/auth/register", b"{", NOT_JSON.to_owned()),
         ("/auth/register", b"{\"email\":\"\xff\"}", NOT_JSON.to_owned()),
-        (
-            "/auth/register",
-            b"{\"password\":\"violet-anchor-77\"}",
-            misfit(&format!("missing field {email} 31")),
-        ),
-        (
-            "/auth/register",
-            b"{\"email\":\"a@b.example\"}",
-            misfit("missing field `password` at line 1 column 23"),
-        ),
+        ("/auth/register", b"{\"password\":\"violet-anchor-77\"}", misfit(email)),
+        ("/auth/register", b"{\"email\":\"a@b.example\"}", misfit("Missing field `password`")),
         (
             "/auth/register",
             b"{\"email\":1,\"password\":\"x\"}",
-            misfit("invalid type: integer `1`, expected a string at line 1 column 10"),
+            misfit("Invalid type: integer `1`, expected a string at line 1 column 10"),
         ),
         (
             "/auth/register",
             b"{\"email\":\"a@b.example\",\"password\":null}",
-            misfit("invalid type: null, expected a string at line 1 column 38"),
+            misfit("Invalid type: null, expected a string at line 1 column 38"),
         ),
-        ("/auth/login", b"{}", misfit(&format!("missing field {email} 2"))),
-        (
-            "/auth/login",
-            b"{\"email\":\"a@b.example\"}",
-            misfit("missing field `password` at line 1 column 23"),
-        ),
+        ("/auth/login", b"{}", misfit(email)),
+        ("/auth/login", b"{\"email\":\"a@b.example\"}", misfit("Missing field `password`")),
         (
             "/auth/login",
             b"{\"email\":[],\"password\":\"x\"}",
-            misfit("invalid type: sequence, expected a string at line 1 column 9"),
+            misfit("Invalid type: sequence, expected a string at line 1 column 9"),
         ),
         (
             "/auth/login",
             b"{\"email\":\"a\",\"password\":{}}",
-            misfit("invalid type: map, expected a string at line 1 column 24"),
+            misfit("Invalid type: map, expected a string at line 1 column 24"),
         ),
-        ("/auth/verify-email", b"", misfit("missing field `token` at line 1 column 2")),
+        ("/auth/verify-email", b"", misfit("Missing field `token`")),
         ("/auth/verify-email", b"not json", NOT_JSON.to_owned()),
         (
             "/auth/verify-email",
             b"{\"token\":null}",
-            misfit("invalid type: null, expected a string at line 1 column 13"),
+            misfit("Invalid type: null, expected a string at line 1 column 13"),
         ),
         (
             "/auth/verify-email",
             b"{\"token\":7}",
-            misfit("invalid type: integer `7`, expected a string at line 1 column 10"),
+            misfit("Invalid type: integer `7`, expected a string at line 1 column 10"),
         ),
     ] {
         let reply = post(path, body).await;

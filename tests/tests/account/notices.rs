@@ -1,11 +1,15 @@
 //! No deed waits for a mail: notices are mailed afterwards, again where that fails, and many of a kind as
 //! one. Mails go to the account's own address. Housekeeping goes on where one statement fails.
 
-use rcpt_tests::{Edge, people::PASSWORD};
+use rcpt_tests::{
+    Edge,
+    people::{PASSWORD, send},
+};
+use reqwest::Method;
 use serde_json::json;
 
 const NEW: &str = "copper-meadow-58-lattice";
-const KEY: &str = "Your API key was replaced";
+const KEY: &str = "Your API key has been replaced";
 
 fn subjects(edge: &Edge, email: &str) -> Vec<String> {
     let mut all: Vec<_> =
@@ -46,8 +50,8 @@ async fn every_security_action_works_without_mail_and_is_told_of_later() {
     run_scheduled_later(&edge).await;
     edge.mailbox().wait_for_nth_mail(&protected.email, 2).await.unwrap();
     assert_eq!(subjects(&edge, &rotates.email), ["Two-factor authentication is on", KEY]);
-    assert_eq!(subjects(&edge, &resets.email), ["Your password was changed"]);
-    let of_protected = ["A recovery code was used", "Two-factor authentication is off"];
+    assert_eq!(subjects(&edge, &resets.email), ["Your password has been changed"]);
+    let of_protected = ["A recovery code has been used", "Two-factor authentication is off"];
     assert_eq!(subjects(&edge, &protected.email), of_protected);
     run_scheduled_later(&edge).await;
     assert_eq!(subjects(&edge, &protected.email).len(), 2, "told once");
@@ -68,6 +72,32 @@ async fn forty_rotations_are_told_of_in_two_mails() {
     edge.mailbox().wait_for_nth_mail(&account.email, 3).await.unwrap();
     run_scheduled_later(&edge).await;
     assert_eq!(told().await, 2);
+}
+
+#[tokio::test]
+async fn a_notice_says_when_and_from_where_also_when_it_is_late() {
+    const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+    let mut edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    let rename = json!({ "display_name": "Ann" });
+    assert_eq!(account.put("/auth/settings", &rename).await.status, 200);
+    let rotate = account.request(Method::POST, "/auth/rotate-api-key");
+    let from_firefox = rotate.header("user-agent", FIREFOX).header("cf-ipcountry", "DE");
+    assert_eq!(send(from_firefox).await.status, 200);
+    let told = edge.mailbox().wait_for_titled(&account.email, KEY, 1).await.unwrap();
+    let facts = "UTC\nBrowser: Firefox on Linux\nCountry: DE\n";
+    assert!(told.text.starts_with("Hi Ann,\n") && told.text.contains(facts), "{}", told.text);
+
+    let (_, codes) = account.enable_two_factor().await;
+    edge.restart_with(|builder| builder.mailless(true)).await.unwrap();
+    let body = json!({ "password": PASSWORD, "totp_code": codes[0] });
+    let replace = account.request(Method::POST, "/auth/totp/recovery-codes").json(&body);
+    assert_eq!(send(replace.header("user-agent", FIREFOX)).await.status, 200);
+    edge.restart_with(|builder| builder.mailless(false)).await.unwrap();
+    run_scheduled_later(&edge).await;
+    let replaced = "Your recovery codes have been replaced";
+    let told = edge.mailbox().wait_for_titled(&account.email, replaced, 1).await.unwrap();
+    assert!(told.text.contains("Browser: Firefox on Linux\n"), "{}", told.text);
 }
 
 #[tokio::test]

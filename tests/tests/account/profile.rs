@@ -24,8 +24,8 @@ fn invalid_session() -> Value {
 }
 
 fn key_as_session() -> Value {
-    let detail = "This is an API key: send it in the X-API-Key header. Operations on the account need \
-                  a session token, which signing in gives.";
+    let detail = "This is an API key: send it in the X-API-Key header. Account endpoints need a session \
+                  token. You get one by signing in.";
     error("invalid_session", detail)
 }
 
@@ -165,7 +165,7 @@ async fn a_code_is_not_needed_without_two_factor_authentication_and_must_be_a_st
         new_key(&rotate(body).await);
     }
     let version = edge().await.row(&account.email, "key_version").await;
-    let detail = "The request body does not fit: invalid type: integer `123456`, expected a string \
+    let detail = "Invalid type: integer `123456`, expected a string \
                   at line 1 column 19.";
     let reply = rotate(r#"{"totp_code":123456}"#).await;
     assert_eq!(reply.parts(), (400, &error("invalid_body", detail)));
@@ -217,22 +217,22 @@ async fn a_name_that_is_empty_too_long_or_has_control_characters_is_400_and_chan
 #[tokio::test]
 async fn a_settings_body_of_another_shape_is_400_invalid_body() {
     let account = edge().await.account().await;
-    let misfit = |detail: &str| format!("The request body does not fit: {detail}.");
+    let misfit = |detail: &str| format!("{detail}.");
     for (body, detail) in [
-        ("", misfit("missing field `display_name` at line 1 column 2")),
-        ("{}", misfit("missing field `display_name` at line 1 column 2")),
+        ("", misfit("Missing field `display_name`")),
+        ("{}", misfit("Missing field `display_name`")),
         ("{\"display_name\":", "The request body is not JSON.".to_owned()),
         (
             r#"{"display_name":null}"#,
-            misfit("invalid type: null, expected a string at line 1 column 20"),
+            misfit("Invalid type: null, expected a string at line 1 column 20"),
         ),
         (
             r#"{"display_name":7}"#,
-            misfit("invalid type: integer `7`, expected a string at line 1 column 17"),
+            misfit("Invalid type: integer `7`, expected a string at line 1 column 17"),
         ),
         (
             r#"{"display_name":["Ann"]}"#,
-            misfit("invalid type: sequence, expected a string at line 1 column 16"),
+            misfit("Invalid type: sequence, expected a string at line 1 column 16"),
         ),
     ] {
         let reply = send(account.request(Method::PUT, "/auth/settings").body(body)).await;

@@ -82,7 +82,7 @@ async fn a_deactivated_account_is_403_after_the_right_password() {
     let account = edge.account().await;
     edge.set(&account.email, "state = 'deactivated'").await;
     let reply = edge.anonymous().login(&account.email, PASSWORD).await;
-    assert_eq!(reply.parts(), (403, &error("deactivated", "This account is deactivated.")));
+    assert_eq!(reply.parts(), (403, &error("deactivated", "This account has been deactivated.")));
 }
 
 // --- bodies

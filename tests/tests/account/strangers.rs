@@ -82,5 +82,5 @@ async fn an_unconfirmed_account_signs_in_as_one_that_does_not_exist() {
     let (email, _) = edge.registered().await;
     let reply = edge.anonymous().login(&email, rcpt_tests::people::PASSWORD).await;
     reply.assert_error(401, "invalid_credentials", "with the right password");
-    assert!(reply.text("detail").contains("not confirmed yet"), "{}", reply.body);
+    assert!(reply.text("detail").contains("hasn't been confirmed yet"), "{}", reply.body);
 }

@@ -225,7 +225,7 @@ async fn a_recovery_code_works_once_however_it_is_typed_and_its_owner_is_told() 
         // The mail after the confirmation and the notice that two-factor is on; further uses are told of
         // an hour later.
         let mail = edge.mailbox().wait_for_nth_mail(email, 3).await.unwrap();
-        assert_eq!(mail.subject, "A recovery code was used");
+        assert_eq!(mail.subject, "A recovery code has been used");
         let reply = anonymous.login_with_code(email, PASSWORD, code).await;
         reply.assert_error(401, "totp_invalid", "a used recovery code");
     }

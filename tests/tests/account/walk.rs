@@ -58,15 +58,16 @@ async fn from_registration_to_deletion_every_step_works() {
     assert_eq!(anonymous.login(&email, password).await.status, 401);
 
     // The second recovery code within the hour is told of with the next mail of its kind, if there is one.
-    mailbox.wait_for_nth_mail(&email, 6).await.unwrap();
+    mailbox.wait_for_nth_mail(&email, 7).await.unwrap();
     let subjects: Vec<_> = mailbox.mails_to(&email).into_iter().map(|mail| mail.subject).collect();
     let expected = [
         "Confirm your email address",
         "Two-factor authentication is on",
-        "Your API key was replaced",
+        "Your API key has been replaced",
         "Set a new password",
-        "Your password was changed",
-        "A recovery code was used",
+        "Your password has been changed",
+        "A recovery code has been used",
+        "Your account has been deleted",
     ];
     assert_eq!(subjects, expected);
 }

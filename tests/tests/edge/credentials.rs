@@ -145,8 +145,8 @@ async fn without_a_key_the_answer_is_401_and_says_where_to_put_one() {
 #[tokio::test]
 async fn a_key_in_the_place_of_a_session_is_401_and_says_where_it_belongs() {
     let account = world().await.edge.account().await;
-    let key = "This is an API key: send it in the X-API-Key header. Operations on the account need a \
-               session token, which signing in gives.";
+    let key = "This is an API key: send it in the X-API-Key header. Account endpoints need a session \
+                  token. You get one by signing in.";
     for presented in [&account.api_key, "rcpt_live_junk"] {
         let authorization = bearer(presented);
         assert_refused_at_once(&[("Authorization", &authorization)], key, "a key as Bearer").await;

@@ -38,8 +38,15 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 21] = [
+const OPERATIONS: [(&str, &str, &str); 31] = [
     ("POST", "/validate_email", "POST"),
+    ("POST", "/scans", "POST,GET,HEAD"),
+    ("GET", "/scans", "POST,GET,HEAD"),
+    ("GET", "/scans/{id}", "GET,HEAD,DELETE"),
+    ("DELETE", "/scans/{id}", "GET,HEAD,DELETE"),
+    ("POST", "/scans/{id}/cancel", "POST"),
+    ("PUT", "/scans/{id}/parts/{n}", "PUT"),
+    ("GET", "/scans/{id}/results", "GET,HEAD"),
     ("POST", "/auth/register", "POST"),
     ("POST", "/auth/verify-email", "POST"),
     ("POST", "/auth/login", "POST"),
@@ -54,9 +61,12 @@ const OPERATIONS: [(&str, &str, &str); 21] = [
     ("PUT", "/auth/settings", "PUT"),
     ("POST", "/auth/sign-out", "POST"),
     ("POST", "/auth/sign-out-everywhere", "POST"),
+    ("GET", "/auth/sessions", "GET,HEAD"),
+    ("DELETE", "/auth/sessions/{id}", "DELETE"),
     ("GET", "/me", "GET,HEAD,DELETE"),
     ("DELETE", "/me", "GET,HEAD,DELETE"),
     ("GET", "/me/quota", "GET,HEAD"),
+    ("GET", "/me/usage", "GET,HEAD"),
     ("GET", "/health", "GET,HEAD"),
     ("GET", "/health/ready", "GET,HEAD"),
     ("GET", "/openapi.json", "GET,HEAD"),
@@ -177,7 +187,7 @@ async fn an_unknown_path_outside_the_api_is_404_too() {
 #[tokio::test]
 async fn a_known_path_with_another_method_is_405_and_names_those_it_takes() {
     let edge = edge().await;
-    let detail = "This path does not take this method; the Allow header names those it takes.";
+    let detail = "Method not allowed. See the Allow header.";
     for (_, path, allow) in OPERATIONS {
         for name in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             if allow.split(',').any(|allowed| allowed == name) {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 fn assert_unavailable(reply: &Reply, what: &str) {
-    let detail = "The service is temporarily unavailable. Retry later.";
+    let detail = "The service is temporarily unavailable. Try again in 10 seconds.";
     let expected = json!({ "detail": detail, "code": "unavailable" });
     assert_eq!(reply.parts(), (503, &expected), "{what}");
     assert_eq!(reply.header("retry-after"), "10", "{what}");

@@ -147,7 +147,6 @@ async fn what_is_not_an_address_is_invalid_format_without_cached_and_counts() {
         "accepts@[127.0.0.1]",
         "accepts@127.0.0.1",
         "accepts\r\n@sandbox.test",
-        "accepts@sandbox.test\r\n",
         "accepts@sandbox.test\r\nRCPT TO:evil@sandbox.test",
         "accepts\0@sandbox.test",
         "two words@sandbox.test",
@@ -163,6 +162,38 @@ async fn what_is_not_an_address_is_invalid_format_without_cached_and_counts() {
         assert_eq!(used(&account).await, i64::try_from(index).unwrap() + 1, "{given:?}");
     }
     assert_eq!(stack().await.edge.row(&account.email, "day").await, json!({ "day": day }));
+}
+
+#[tokio::test]
+async fn blanks_and_line_ends_around_an_address_are_no_mistake() {
+    let account = stack().await.edge.account().await;
+    for (index, given) in [
+        "accepts+blanks@sandbox.test\r\n",
+        "\naccepts+blanks@sandbox.test",
+        "\u{feff}accepts+blanks@sandbox.test\u{a0}",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let reply = account.check(given).await;
+        assert_eq!((reply.status, &reply.body["status"]), (200, &json!(true)), "{given:?}");
+        assert_eq!(reply.body["email"], "accepts+blanks@sandbox.test");
+        assert_eq!(used(&account).await, i64::try_from(index).unwrap() + 1);
+    }
+}
+
+#[tokio::test]
+async fn with_details_a_malformed_address_says_what_is_wrong_and_what_was_meant() {
+    let account = stack().await.edge.account().await;
+    let body = json!({ "email": "accepts@@sandbox.test", "details": true });
+    let reply = account.post("/validate_email", &body).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.body["status"], "invalid_format");
+    assert_eq!(reply.body.get("cached"), None);
+    let details = &reply.body["details"];
+    assert_eq!(details["problem"], "There are 2 @ signs in it, and an address has one.");
+    assert_eq!(details["suggestion"], "accepts@sandbox.test");
+    assert_eq!((&details["reason"], &details["stage"]), (&json!("malformed"), &json!("format")));
 }
 
 #[tokio::test]
@@ -272,7 +303,7 @@ async fn a_used_up_allowance_is_429_and_says_which_limit_and_until_when() {
     edge.set(&account.email, &exhausted).await;
     let resets_at = resets_at(day);
     let error = format!(
-        "The daily email check limit is reached and no welcome checks are left. It resets at \
+        "The daily email check limit has been reached and no welcome checks are left. It resets at \
          {resets_at}."
     );
     let expected =

@@ -48,7 +48,8 @@ fn ledger(day: u64, charged: u64, previous_day: u64, previous_charged: u64, welc
     })
 }
 
-const UPSTREAM: &str = "Upstream error: the validation component did not respond. Retry later.";
+const UPSTREAM: &str =
+    "Upstream error: the check couldn't be completed and wasn't counted. Retry in 5 seconds.";
 
 // --- Q1: never over, never under
 

@@ -28,6 +28,21 @@ async fn every_sandbox_address_gives_its_documented_verdict() {
 }
 
 #[tokio::test]
+async fn without_a_route_a_table_gives_the_verdicts_of_the_server() {
+    let origin = Origin::builder().start().await.expect("origin");
+    let origin = std::sync::Arc::new(origin);
+    let mut probes = JoinSet::new();
+    for case in sandbox::CASES {
+        let origin = origin.clone();
+        probes.spawn(async move { (case, origin.probe(case.address).await) });
+    }
+    for (case, verdict) in probes.join_all().await {
+        let expected = (case.status, case.reason);
+        assert_eq!((verdict.status, verdict.reason), expected, "{}", case.address);
+    }
+}
+
+#[tokio::test]
 async fn a_tag_makes_another_address_with_the_same_verdict() {
     let (_sandbox, origin) = world().await;
     for n in 0..3 {

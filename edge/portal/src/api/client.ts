@@ -30,14 +30,17 @@ export type Caller = "anyone" | "session" | { apiKey: string };
  * Calls one operation of the API, typed by its description.
  *
  * @throws {Problem} for anything but success. When the service no longer knows the session that was sent, the
- * session ends here. `at` is the path with its parameters filled in, for those that have any.
+ * session ends here.
  */
 export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   method: M,
   path: P,
   caller: Caller,
   body?: BodyOf<paths[P][M]>,
-  at: string = path,
+  /** What stands in braces in the path. */
+  params: Record<string, string> = {},
+  /** With its question mark, where there is one. */
+  query = "",
 ): Promise<ResultOf<paths[P][M]>> {
   const token = caller === "session" ? session.current()?.token : undefined;
   if (caller === "session" && token === undefined) throw sessionOver();
@@ -46,7 +49,7 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   if (typeof caller === "object") headers["X-API-Key"] = caller.apiKey;
   if (body !== undefined) headers["Content-Type"] = "application/json";
 
-  const { response, json } = await exchange(at, {
+  const { response, json } = await exchange(filled(path, params) + query, {
     method: method.toUpperCase(),
     headers,
     body: body === undefined ? null : JSON.stringify(body),
@@ -58,6 +61,10 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   if (response.ok) return json as ResultOf<paths[P][M]>;
   if (response.status === 401 && token !== undefined) throw sessionOver();
   throw problemOf(response, json);
+}
+
+function filled(path: string, params: Record<string, string>): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
 }
 
 /** Ends a session on the service, without waiting for it: in this browser it is over already. */

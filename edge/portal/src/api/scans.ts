@@ -9,23 +9,21 @@ export const PART = 1_000;
 /** Results of one page. */
 const PAGE = 5_000;
 
-const path = (id: string) => `/v1/scans/${encodeURIComponent(id)}`;
-
 export const list = (before?: string) =>
   call(
     "get",
     "/v1/scans",
     "session",
     undefined,
-    before === undefined ? "/v1/scans" : `/v1/scans?before=${before}`,
+    {},
+    before === undefined ? "" : `?before=${encodeURIComponent(before)}`,
   );
 
-export const show = (id: string) => call("get", "/v1/scans/{id}", "session", undefined, path(id));
+export const show = (id: string) => call("get", "/v1/scans/{id}", "session", undefined, { id });
 
-export const cancel = (id: string) =>
-  call("post", "/v1/scans/{id}/cancel", "session", undefined, `${path(id)}/cancel`);
+export const cancel = (id: string) => call("post", "/v1/scans/{id}/cancel", "session", undefined, { id });
 
-export const remove = (id: string) => call("delete", "/v1/scans/{id}", "session", undefined, path(id));
+export const remove = (id: string) => call("delete", "/v1/scans/{id}", "session", undefined, { id });
 
 /** Starts a scan and sends its list; `onSent` is told how many addresses are in. */
 export async function send(
@@ -42,7 +40,7 @@ export async function send(
       "/v1/scans/{id}/parts/{n}",
       "session",
       { addresses: of },
-      `${path(scan.id)}/parts/${part}`,
+      { id: scan.id, n: String(part) },
     );
     onSent(scan);
   }
@@ -55,8 +53,8 @@ export async function results(id: string): Promise<ScanResult[]> {
   let next: number | null | undefined;
   do {
     const after = next === undefined ? "" : `&after=${next}`;
-    const at = `${path(id)}/results?limit=${PAGE}${after}`;
-    const page = await call("get", "/v1/scans/{id}/results", "session", undefined, at);
+    const query = `?limit=${PAGE}${after}`;
+    const page = await call("get", "/v1/scans/{id}/results", "session", undefined, { id }, query);
     all.push(...page.results);
     next = page.next ?? null;
   } while (next !== null);

@@ -12,7 +12,7 @@ import { type Document, type Endpoint } from "./docs/document";
 import { type Chosen, EndpointSection } from "./docs/endpoint";
 import { inOrder } from "./docs/order";
 import { QuickStart } from "./docs/quick-start";
-import { Reasons, Stages, Statuses } from "./docs/tables";
+import { ErrorCodes, Reasons, Stages, Statuses } from "./docs/tables";
 
 export default function Docs() {
   const description = useResource(
@@ -60,8 +60,8 @@ function Reference({ document: description }: { document: Document }) {
         {tag === "Validation" && (
           <>
             <Statuses />
-            <Reasons />
-            <Stages />
+            <Reasons document={description} />
+            <Stages document={description} />
           </>
         )}
       </div>
@@ -85,7 +85,9 @@ function Reference({ document: description }: { document: Document }) {
           />
         )}
         {first.map((tagged) => section(tagged, wide))}
-        <Basics />
+        <Basics>
+          <ErrorCodes document={description} />
+        </Basics>
         {others.map((tagged) => section(tagged, false))}
       </div>
     </div>
@@ -129,6 +131,7 @@ function Contents({ first, others }: { first: Tagged; others: Tagged }) {
       {group("Basics", [
         ["authentication", "Authentication"],
         ["errors", "Errors"],
+        ["error-codes", "Error codes"],
         ["limits", "Limits"],
       ])}
       {others.map(([tag, endpoints]) => group(tag, linksOf(endpoints)))}

@@ -10,6 +10,7 @@ import css from "./overview.module.css";
 import { Allowances } from "./overview/allowances";
 import { CheckBox } from "./overview/check-box";
 import { CheckedList } from "./overview/checked-list";
+import { UsageChart } from "./overview/usage-chart";
 
 const GREETINGS: Record<Greeting, { title: string; text: string }> = {
   confirmed: {
@@ -25,6 +26,7 @@ const GREETINGS: Record<Greeting, { title: string; text: string }> = {
 export default function Overview() {
   const [greeting] = useState(takeGreeting);
   const quota = useResource(() => call("get", "/v1/me/quota", "session"));
+  const usage = useResource(() => call("get", "/v1/me/usage", "session"));
   return (
     <Page title="Overview">
       {greeting !== undefined && (
@@ -35,7 +37,12 @@ export default function Overview() {
       <div class={css.columns}>
         <div class={css.column}>
           <Card id="check" title="Check an address">
-            <CheckBox onCounted={() => void quota.reload()} />
+            <CheckBox
+              onCounted={() => {
+                void quota.reload();
+                void usage.reload();
+              }}
+            />
           </Card>
           <CheckedList />
         </div>
@@ -44,6 +51,15 @@ export default function Overview() {
             <Loaded resource={quota} skeleton={["line", "line", "line"]} what="your allowances">
               {(report) => <Allowances report={report} />}
             </Loaded>
+          </Card>
+          <Card id="usage" title="Last 30 days">
+            {usage.problem === undefined ? (
+              <Loaded resource={usage} skeleton={["block"]} what="your checks by day">
+                {({ days }) => <UsageChart days={days} />}
+              </Loaded>
+            ) : (
+              <p class="quiet">We couldn’t load your checks by day. Reload the page to try again.</p>
+            )}
           </Card>
           <Card id="next" title="Use it in your code">
             <p class="quiet">

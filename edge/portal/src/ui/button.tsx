@@ -9,6 +9,7 @@ export type ButtonKind = "primary" | "plain" | "danger" | "destroy" | "link";
 interface ButtonProps {
   type?: "button" | "submit";
   kind?: ButtonKind;
+  small?: boolean;
   busy?: boolean;
   busyLabel?: string;
   onClick?: () => void;
@@ -18,11 +19,20 @@ interface ButtonProps {
 
 /** While busy it keeps the focus and says so, instead of being disabled under the reader's hands. */
 export function Button(props: ButtonProps) {
-  const { type = "button", kind = "plain", busy = false, busyLabel, onClick, label, children } = props;
+  const {
+    type = "button",
+    kind = "plain",
+    small = false,
+    busy = false,
+    busyLabel,
+    onClick,
+    label,
+    children,
+  } = props;
   return (
     <button
       type={type}
-      class={clsx(css.button, css[kind])}
+      class={clsx(css.button, css[kind], small && css.small)}
       aria-disabled={busy ? "true" : undefined}
       aria-busy={busy ? "true" : undefined}
       aria-label={label}

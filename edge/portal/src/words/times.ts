@@ -29,6 +29,11 @@ export function day(iso: string): string {
   return new Intl.DateTimeFormat("en", { dateStyle: "long" }).format(new Date(iso));
 }
 
+/** Day and time where the reader is. */
+export function moment(iso: string): string {
+  return new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso));
+}
+
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

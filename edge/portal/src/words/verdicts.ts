@@ -18,7 +18,7 @@ export function explain(result: ValidationResult): Explanation {
     case false:
       return bad("No, it can’t receive mail", `The mail server of ${domain} refused this recipient.`);
     case "invalid_format":
-      return bad("This isn’t an email address", "No mail server was asked.");
+      return bad("This isn’t an email address", result.details?.problem ?? "No mail server was asked.");
     case "domain_not_found":
       return bad("The domain doesn’t exist", `There is no domain ${domain}.`);
     case "no_mx_records":
@@ -79,10 +79,10 @@ export const STATUSES: readonly StatusMeaning[] = [
 
 /** The reason behind a verdict. A reason that is new to us is shown as it is. */
 export function explainReason(reason: string): string {
-  return REASONS[reason] ?? `Reason: ${reason.replaceAll("_", " ")}.`;
+  return (REASONS as Readonly<Record<string, string>>)[reason] ?? `Reason: ${reason.replaceAll("_", " ")}.`;
 }
 
-export const REASONS: Readonly<Record<string, string>> = {
+export const REASONS: Readonly<Record<Details["reason"], string>> = {
   accepted: "The server said yes to this recipient.",
   accepted_catch_all: "The server said yes, and it also says yes to names we made up.",
   accepted_by_operator_policy: "The server said yes, as this provider does for every name.",
@@ -109,6 +109,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   no_usable_address: "The domain’s mail servers have no address that can be reached from the internet.",
   dns_failure: "The domain’s name servers gave no usable response.",
   our_limit: "We had no free connection to this server just now.",
+  malformed: "No mail server was asked.",
 };
 
 /** What the mail server replied: code, enhanced code and text. */
@@ -119,10 +120,11 @@ export function replyOf({ smtp_code, enhanced_code, smtp_text }: Details): strin
 
 /** What was going on when the verdict was reached. */
 export function explainStage(stage: string): string {
-  return STAGES[stage] ?? stage.replaceAll("_", " ");
+  return (STAGES as Readonly<Record<string, string>>)[stage] ?? stage.replaceAll("_", " ");
 }
 
-export const STAGES: Readonly<Record<string, string>> = {
+export const STAGES: Readonly<Record<Details["stage"], string>> = {
+  format: "Reading the address",
   dns: "Looking up the domain",
   connect: "Connecting",
   banner: "Waiting for the greeting",

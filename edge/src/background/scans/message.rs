@@ -8,7 +8,7 @@ use crate::{
     cf::queue::Outgoing,
     credentials::{
         random,
-        sealed::{self, SealError},
+        sealed::{self, SCANS, SealError},
     },
     error::Error,
 };
@@ -77,7 +77,7 @@ impl Message {
     ) -> Result<Self, Error> {
         let text = serde_json::to_string(waiting)
             .map_err(|_| Error::internal("the addresses of a message do not serialise"))?;
-        let sealed = sealed::seal(keys, &place.about(), text.as_bytes(), random::bytes()?)
+        let sealed = sealed::seal(keys, SCANS, &place.about(), text.as_bytes(), random::bytes()?)
             .map_err(|_| Error::internal("a message cannot be sealed"))?;
         Ok(Self { place, misses, sealed })
     }
@@ -87,7 +87,7 @@ impl Message {
     /// # Errors
     /// [`SealError`] when it belongs elsewhere or its secret is gone.
     pub fn open(&self, keys: &KeyRing) -> Result<Vec<Waiting>, SealError> {
-        let text = sealed::open(keys, &self.place.about(), &self.sealed)?;
+        let text = sealed::open(keys, SCANS, &self.place.about(), &self.sealed)?;
         let text = std::str::from_utf8(&text).map_err(|_| SealError)?;
         serde_json::from_str(text).map_err(|_| SealError)
     }

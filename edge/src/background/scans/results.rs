@@ -1,8 +1,7 @@
 //! Results as they are kept, by position: nothing of an address, a domain or a server's words.
 
-use rcpt_shared::{CatchAll, Confidence, Deliverability, Reason, Stage, Status, Verdict};
+use rcpt_shared::{CatchAll, Confidence, Deliverability, Status, Verdict};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 /// What is kept of one position.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,44 +43,6 @@ pub const COLUMNS: [(&str, Cell); 13] = [
     ("retry_after", Cell::Bare),
     ("tls", Cell::Bare),
 ];
-
-/// The evidence behind a verdict of a scan; present when the scan was made with `details`. A field is null when
-/// there is nothing to tell.
-#[derive(Serialize, ToSchema)]
-#[schema(as = ScanEvidence)]
-pub struct Evidence {
-    /// `deliverable`, `undeliverable`, `risky` or `unknown`.
-    #[schema(value_type = String, example = "undeliverable")]
-    pub verdict: Deliverability,
-    /// How much the evidence says about this mailbox: `high`, `medium`, `low` or `none`.
-    #[schema(value_type = String, example = "high")]
-    pub confidence: Confidence,
-    /// Why the verdict is what it is.
-    #[schema(value_type = String, example = "no_such_mailbox")]
-    pub reason: Reason,
-    /// Who runs the mail server, such as `google` or `microsoft`; null when it isn't a known operator.
-    pub operator: Option<String>,
-    /// The server's reply code.
-    pub smtp_code: Option<u16>,
-    /// Its enhanced status code (RFC 3463).
-    pub enhanced_code: Option<String>,
-    /// Where in the conversation the verdict was reached.
-    #[schema(value_type = String, example = "rcpt")]
-    pub stage: Stage,
-    /// Whether the domain takes mail for every recipient: `yes`, `no` or `unknown`.
-    #[schema(value_type = String, example = "no")]
-    pub catch_all: CatchAll,
-    /// Whether the domain hands out throw-away addresses.
-    pub disposable: bool,
-    /// Whether the local part names a function and not a person.
-    pub role_account: bool,
-    /// Whether everyone can get an address at the domain for free.
-    pub free_provider: bool,
-    /// Seconds after which asking again may give another answer.
-    pub retry_after: Option<u32>,
-    /// Whether the conversation was encrypted; null when there was none.
-    pub tls: Option<bool>,
-}
 
 /// The cells of a verdict.
 pub fn evidence(verdict: &Verdict) -> String {

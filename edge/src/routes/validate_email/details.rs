@@ -1,55 +1,131 @@
 //! The public evidence behind a verdict.
 
-use rcpt_shared::{Address, CatchAll, Confidence, Deliverability, Reason, Stage, Verdict};
-use serde::Serialize;
-use utoipa::ToSchema;
+use std::borrow::Cow;
 
-/// The evidence behind a verdict. A field is null when there is nothing to tell.
+use rcpt_shared::{
+    Address, CatchAll, Confidence, Deliverability, Reason, Stage, Verdict, malformed,
+};
+use serde::Serialize;
+use utoipa::{
+    ToSchema,
+    openapi::{Object, Schema, Type},
+};
+
+/// The reason of an input that is not an address.
+const MALFORMED: &str = "malformed";
+/// Where it is noticed: before anyone is asked.
+const FORMAT: &str = "format";
+
+/// The evidence behind a verdict. A field is null when there is nothing to say.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Details {
-    /// The verdict in one word: `deliverable`, `undeliverable`, `risky` (accepted, but so may be any
-    /// other address there) or `unknown`.
-    #[schema(value_type = String, example = "undeliverable")]
+    /// The verdict in one word.
+    #[schema(schema_with = verdict_schema)]
     pub verdict: Deliverability,
-    /// How much the evidence says about this mailbox: `high`, `medium`, `low` or `none`.
-    #[schema(value_type = String, example = "high")]
+    /// How much the evidence says about this mailbox.
+    #[schema(schema_with = confidence_schema)]
     pub confidence: Confidence,
     /// Why the verdict is what it is.
-    #[schema(value_type = String, example = "no_such_mailbox")]
-    pub reason: Reason,
-    /// Who runs the mail server, such as `google` or `microsoft`; null when it isn't a known operator.
+    #[schema(schema_with = reason_schema)]
+    pub reason: &'static str,
+    /// What is wrong with the address, in words, when the reason is `malformed`.
+    pub problem: Option<Cow<'static, str>>,
+    /// Who runs the mail server, such as `google` or `microsoft`. Null when it isn't a known operator.
     pub operator: Option<String>,
     /// The mail server that decided.
     pub mx_host: Option<String>,
-    /// Its reply code.
+    /// The SMTP reply code of the mail server.
     pub smtp_code: Option<u16>,
-    /// Its enhanced status code (RFC 3463).
+    /// The enhanced status code of the reply (RFC 3463), such as `5.1.1`.
     pub enhanced_code: Option<String>,
-    /// What it said, at most 512 characters, without addresses. Null in an answer from the cache.
+    /// The text of the reply, at most 512 characters, without addresses. Null in a cached result.
     pub smtp_text: Option<String>,
-    /// Where in the conversation the verdict was reached.
-    #[schema(value_type = String, example = "rcpt")]
-    pub stage: Stage,
-    /// Whether the domain takes mail for every recipient: `yes`, `no` or `unknown`.
-    #[schema(value_type = String, example = "no")]
+    /// Where the verdict was reached.
+    #[schema(schema_with = stage_schema)]
+    pub stage: &'static str,
+    /// Whether the domain accepts every recipient.
+    #[schema(schema_with = catch_all_schema)]
     pub catch_all: CatchAll,
-    /// Whether the domain hands out throw-away addresses.
+    /// Whether the domain offers disposable addresses.
     pub disposable: bool,
-    /// Whether the local part names a function and not a person.
+    /// Whether the address names a function, such as `info`, and not a person.
     pub role_account: bool,
-    /// Whether everyone can get an address at the domain for free.
+    /// Whether the domain is a free email provider.
     pub free_provider: bool,
-    /// The address that was probably meant, in place of one with a misspelt domain.
+    /// The address that was probably meant, when this one looks misspelled.
     pub suggestion: Option<String>,
-    /// Seconds after which asking again may give another answer.
+    /// Seconds after which another check may give a different result.
     pub retry_after: Option<u32>,
-    /// Whether the conversation was encrypted; null when there was none.
+    /// Whether the connection was encrypted. Null when there was none.
     pub tls: Option<bool>,
-    /// Milliseconds that the verdict took.
+    /// How long the verdict took, in milliseconds.
     pub duration_ms: u64,
 }
 
+/// A string that is one of these names.
+fn one_of(names: &[&str], description: &str, example: &str) -> Schema {
+    Object::builder()
+        .schema_type(Type::String)
+        .description(Some(description))
+        .enum_values(Some(names.iter().copied()))
+        .examples([example])
+        .build()
+        .into()
+}
+
+fn verdict_schema() -> Schema {
+    one_of(
+        &Deliverability::ALL.map(Deliverability::as_str),
+        "The verdict in one word. `risky` means accepted, but the server may accept every address.",
+        "undeliverable",
+    )
+}
+
+fn confidence_schema() -> Schema {
+    let names = Confidence::ALL.map(Confidence::as_str);
+    one_of(&names, "How much the evidence says about this mailbox.", "high")
+}
+
+fn reason_schema() -> Schema {
+    let names: Vec<_> = Reason::ALL.map(Reason::as_str).into_iter().chain([MALFORMED]).collect();
+    one_of(&names, "Why the verdict is what it is. New reasons may be added.", "no_such_mailbox")
+}
+
+fn stage_schema() -> Schema {
+    let names: Vec<_> = [FORMAT].into_iter().chain(Stage::ALL.map(Stage::as_str)).collect();
+    one_of(&names, "Where the verdict was reached. New stages may be added.", "rcpt")
+}
+
+fn catch_all_schema() -> Schema {
+    let names = CatchAll::ALL.map(CatchAll::as_str);
+    one_of(&names, "Whether the domain accepts every recipient.", "no")
+}
+
 impl Details {
+    /// What is wrong with a text that is not an address.
+    pub(super) fn of_no_address(text: &str) -> Self {
+        Self {
+            verdict: Deliverability::Undeliverable,
+            confidence: Confidence::High,
+            reason: MALFORMED,
+            problem: Some(malformed::explain(text).into()),
+            operator: None,
+            mx_host: None,
+            smtp_code: None,
+            enhanced_code: None,
+            smtp_text: None,
+            stage: FORMAT,
+            catch_all: CatchAll::Unknown,
+            disposable: false,
+            role_account: false,
+            free_provider: false,
+            suggestion: malformed::meant(text),
+            retry_after: None,
+            tls: None,
+            duration_ms: 0,
+        }
+    }
+
     /// What `verdict` shows of `address`. An origin of an earlier version sends no evidence: what it
     /// would have told is then unknown.
     pub(super) fn new(address: &Address, verdict: Verdict) -> Self {
@@ -59,12 +135,13 @@ impl Details {
         Self {
             verdict: evidence.as_ref().map_or(Deliverability::Unknown, |evidence| evidence.verdict),
             confidence: evidence.as_ref().map_or(Confidence::None, |evidence| evidence.confidence),
-            reason: verdict.reason,
+            reason: verdict.reason.as_str(),
+            problem: None,
             operator: evidence.as_ref().and_then(|evidence| evidence.operator.clone()),
             mx_host: verdict.mx_host,
             smtp_code: verdict.smtp_code,
             enhanced_code: verdict.enhanced_code,
-            stage: verdict.stage,
+            stage: verdict.stage.as_str(),
             catch_all: evidence.as_ref().map_or(CatchAll::Unknown, |evidence| evidence.catch_all),
             disposable: traits.disposable,
             role_account: traits.role_account,
@@ -103,12 +180,26 @@ mod tests {
             serde_json::to_value(Details::new(&address, verdict)).unwrap(),
             json!({
                 "verdict": "undeliverable", "confidence": "high", "operator": "google",
-                "reason": "no_such_mailbox", "mx_host": "mx.gmial.com", "smtp_code": 550,
+                "reason": "no_such_mailbox", "problem": null, "mx_host": "mx.gmial.com", "smtp_code": 550,
                 "enhanced_code": "5.1.1", "smtp_text": "no", "stage": "rcpt", "catch_all": "no",
                 "disposable": false, "role_account": false, "free_provider": false,
                 "suggestion": "Ann@gmail.com", "retry_after": null, "tls": true, "duration_ms": 12
             })
         );
+    }
+
+    #[test]
+    fn what_is_not_an_address_is_told_why_and_what_was_meant() {
+        let told = serde_json::to_value(Details::of_no_address("ann@@example.org")).unwrap();
+        for (field, value) in [
+            ("verdict", json!("undeliverable")),
+            ("reason", json!("malformed")),
+            ("stage", json!("format")),
+            ("problem", json!("There are 2 @ signs in it, and an address has one.")),
+            ("suggestion", json!("ann@example.org")),
+        ] {
+            assert_eq!(told[field], value, "{field}");
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
 // What holds for every operation, which no single one of them says.
+import type { ComponentChildren } from "preact";
 import { Code } from "../../ui/code";
 import css from "../docs.module.css";
 
@@ -10,7 +11,7 @@ const LIMIT_ERROR = `{
   }
 }`;
 
-export function Basics() {
+export function Basics({ children }: { children: ComponentChildren }) {
   return (
     <section class={css.tag} aria-labelledby="basics">
       <h2 id="basics">Basics</h2>
@@ -31,7 +32,7 @@ export function Basics() {
           <h3 id="errors">Errors</h3>
           <p>
             Every error has a <code>detail</code> for people: a text, or an object with the text in{" "}
-            <code>error</code>. Errors of account endpoints also have a stable <code>code</code> for programs.
+            <code>error</code>. Most also have a stable <a href="#error-codes">code</a> for programs.
           </p>
           <p>
             Every response has an <code>X-Request-Id</code>. Quote it if something is wrong on our side.
@@ -49,6 +50,7 @@ export function Basics() {
           <Code caption="Response 429: no checks left" text={LIMIT_ERROR} />
         </div>
       </div>
+      {children}
     </section>
   );
 }

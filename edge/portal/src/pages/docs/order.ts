@@ -16,6 +16,8 @@ const OPERATIONS = [
   "register",
   "verifyEmail",
   "login",
+  "listSessions",
+  "endSession",
   "signOut",
   "signOutEverywhere",
   "forgotPassword",
@@ -40,6 +42,7 @@ const FIELDS = [
   "verdict",
   "confidence",
   "reason",
+  "problem",
   "mx_host",
   "operator",
   "smtp_code",
@@ -60,6 +63,9 @@ const FIELDS = [
   "daily_allowance",
   "used_today",
   "left_today",
+  "id",
+  "current",
+  "date",
 ];
 
 type Tagged = [tag: string, endpoints: Endpoint[]];

@@ -26,6 +26,11 @@ const VALUES: Record<string, unknown> = {
   otpauth_url: "otpauth://totp/…",
   secret: "ABCD…",
   openapi: "3.1.0",
+  id: "0f3c5b6a1d2e4f708192a3b4c5d6e7f8",
+  browser: "Firefox on Linux",
+  country: "DE",
+  date: "2026-01-31",
+  "days.email_checks": 12,
 };
 
 /** One check as it really ends: the mailbox is not there. Of the sandbox, so that anyone can repeat it. */
@@ -36,6 +41,7 @@ const CHECK: Record<string, unknown> = {
   verdict: "undeliverable",
   confidence: "high",
   reason: "no_such_mailbox",
+  problem: null,
   mx_host: "mx.sandbox.test",
   operator: null,
   smtp_code: 550,

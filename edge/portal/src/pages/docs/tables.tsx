@@ -1,6 +1,8 @@
-// What each value of a verdict means: statuses, reasons and stages.
+// What each value of a verdict and each code of an error means. Which there are is read from the description.
 import type { ComponentChildren } from "preact";
+import { ERROR_CODES } from "../../words/error-codes";
 import { REASONS, STAGES, STATUSES } from "../../words/verdicts";
+import { type Document, resolve } from "./document";
 import css from "./tables.module.css";
 
 export function Statuses() {
@@ -19,34 +21,50 @@ export function Statuses() {
   );
 }
 
-export function Reasons() {
+export function Reasons({ document }: { document: Document }) {
   return (
     <Table id="reasons" title="Reasons" columns={["details.reason", "Means"]}>
-      {Object.entries(REASONS).map(([reason, means]) => (
-        <Row name={reason} means={means} />
-      ))}
+      <Rows names={namesOf(document, "Details", "reason")} meanings={REASONS} />
     </Table>
   );
 }
 
-export function Stages() {
+export function Stages({ document }: { document: Document }) {
   return (
     <Table id="stages" title="Stages" columns={["details.stage", "We were"]}>
-      {Object.entries(STAGES).map(([stage, means]) => (
-        <Row name={stage} means={means} />
-      ))}
+      <Rows names={namesOf(document, "Details", "stage")} meanings={STAGES} />
     </Table>
   );
 }
 
-function Row({ name, means }: { name: string; means: string }) {
+export function ErrorCodes({ document }: { document: Document }) {
+  const codes = ["PlainError", "LimitError"].flatMap((schema) => namesOf(document, schema, "code"));
   return (
-    <tr>
-      <th scope="row">
-        <code>{name}</code>
-      </th>
-      <td>{means}</td>
-    </tr>
+    <Table id="error-codes" title="Error codes" columns={["code", "Means"]}>
+      <Rows names={[...new Set(codes)]} meanings={ERROR_CODES} />
+    </Table>
+  );
+}
+
+/** The values that the description lists for a field. */
+function namesOf(document: Document, schema: string, field: string): string[] {
+  const { properties } = resolve(document, { $ref: schema });
+  const values = properties?.[field] === undefined ? [] : resolve(document, properties[field]).enum;
+  return (values ?? []).map(String);
+}
+
+function Rows({ names, meanings }: { names: string[]; meanings: Readonly<Record<string, string>> }) {
+  return (
+    <>
+      {names.map((name) => (
+        <tr>
+          <th scope="row">
+            <code>{name}</code>
+          </th>
+          <td>{meanings[name]}</td>
+        </tr>
+      ))}
+    </>
   );
 }
 

@@ -2,7 +2,6 @@
 import { useRef, useState } from "preact/hooks";
 import { call } from "../../api/client";
 import type { ValidationResult } from "../../api/details";
-import { isLocal } from "../../local";
 import { Spinner } from "../../ui/button";
 import { Field } from "../../ui/field";
 import { LineForm, type Mistakes, useSubmission } from "../../ui/form";
@@ -12,7 +11,7 @@ import css from "./check-box.module.css";
 import { remember } from "./checked";
 import { Verdict } from "../../ui/verdict";
 
-/** Of the local mail server, which gives each its own verdict. */
+/** Of the sandbox, which gives each its own verdict. */
 const SAMPLES = [
   "accepts@sandbox.test",
   "rejects@sandbox.test",
@@ -65,7 +64,7 @@ export function CheckBox({ onCounted }: { onCounted: () => void }) {
           />
         )}
       >
-        {isLocal() && <Samples onChosen={setEmail} />}
+        <Samples onChosen={setEmail} />
       </LineForm>
       <div aria-live="polite" aria-busy={busy}>
         {busy && (
@@ -93,7 +92,7 @@ function Samples({ onChosen }: { onChosen: (address: string) => void }) {
   return (
     <div class={css.samples}>
       <span class="quiet" id="samples">
-        Sandbox addresses of this local installation:
+        Or try a sandbox address. Each always gives the same verdict:
       </span>
       <ul aria-labelledby="samples">
         {SAMPLES.map((sample) => (

@@ -1,28 +1,44 @@
-// Ends every session of the account.
+// Where the account is signed in, and the end of any of it or of all.
 import { useState } from "preact/hooks";
-import { call } from "../../api/client";
+import { type Schemas, call, endSession } from "../../api/client";
 import * as session from "../../session";
 import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
 import { Dialog } from "../../ui/dialog";
 import { Form, useSubmission } from "../../ui/form";
+import { ProblemNotice } from "../../ui/notice";
+import { Loaded, useResource } from "../../ui/resource";
+import { moment } from "../../words/times";
+import css from "./sessions.module.css";
+
+type Listed = Schemas["SignedIn"];
 
 export function Sessions() {
   const [asking, setAsking] = useState(false);
+  const sessions = useResource(() => call("get", "/v1/auth/sessions", "session"));
   const submission = useSubmission(async () => {
     await call("post", "/v1/auth/sign-out-everywhere", "session");
     session.end("everywhere");
   });
   return (
     <Card id="sessions" title="Sessions" split>
-      <p>Signs you out in this browser and everywhere else. Your API key keeps working.</p>
+      <Loaded resource={sessions} skeleton={["line", "line"]} what="your sessions">
+        {({ sessions: listed }) => (
+          <ul class={css.list}>
+            {listed.map((one) => (
+              <Item key={one.id} listed={one} onEnded={sessions.reload} />
+            ))}
+          </ul>
+        )}
+      </Loaded>
+      <p class="quiet">Don’t know one of them? Sign it out, then change your password.</p>
       <Actions>
         <Button onClick={() => setAsking(true)}>Sign out everywhere…</Button>
       </Actions>
       {asking && (
         <Dialog title="Sign out everywhere?" onClose={() => setAsking(false)}>
-          <p>You’ll have to sign in again here, too.</p>
+          <p>You’ll have to sign in again here, too. Your API key keeps working.</p>
           <Form
             submission={submission}
             label="Sign out everywhere"
@@ -33,4 +49,47 @@ export function Sessions() {
       )}
     </Card>
   );
+}
+
+function Item({ listed, onEnded }: { listed: Listed; onEnded: () => Promise<void> }) {
+  const { id, browser, country, created_at, current } = listed;
+  const submission = useSubmission(async () => {
+    const token = session.current()?.token;
+    if (current) {
+      session.end("signed-out");
+      if (token !== undefined) endSession(token);
+      return;
+    }
+    await call("delete", "/v1/auth/sessions/{id}", "session", undefined, { id });
+    await onEnded();
+  });
+  const where = [browser, country == null ? undefined : nameOf(country)].filter((part) => part !== undefined);
+  return (
+    <li class={css.item}>
+      <span class={css.what}>
+        <span>
+          <strong>{where.join(", ")}</strong>
+          {current && <span class={css.here}>This browser</span>}
+        </span>
+        <span class="quiet">
+          Signed in <time dateTime={created_at}>{moment(created_at)}</time>
+        </span>
+      </span>
+      <Button
+        small
+        busy={submission.busy}
+        busyLabel="Signing out…"
+        label={`Sign out ${current ? "this browser" : where.join(", ")}`}
+        onClick={() => void submission.run()}
+      >
+        Sign out
+      </Button>
+      {submission.problem !== undefined && <ProblemNotice problem={submission.problem} />}
+    </li>
+  );
+}
+
+/** The country of an ISO 3166 code; codes that are none, such as that of Tor, stay as they are. */
+function nameOf(code: string): string {
+  return new Intl.DisplayNames(["en"], { type: "region", fallback: "code" }).of(code) ?? code;
 }

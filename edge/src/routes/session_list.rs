@@ -1,0 +1,110 @@
+//! The sessions of an account: seen by its owner, and ended one by one.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::StatusCode,
+};
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    app::App,
+    cf::clock,
+    credentials::session::{Session, SessionId},
+    error::{Error, PlainError},
+    store::sessions::{self, Ended, Listed},
+};
+
+/// The sessions of the account.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Sessions {
+    /// This session first, then the newest first; at most 100.
+    sessions: Vec<SignedIn>,
+}
+
+/// A browser or program that is signed in.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SignedIn {
+    /// Names the session when it is to be ended.
+    id: String,
+    /// When it signed in.
+    created_at: DateTime<Utc>,
+    expires_at: DateTime<Utc>,
+    /// Such as `Firefox on Linux`.
+    browser: String,
+    /// Two letters (ISO 3166), such as `DE`. Null when it isn't known.
+    country: Option<String>,
+    /// Whether it is the session of this request.
+    current: bool,
+}
+
+/// List sessions
+///
+/// Where the account is signed in.
+#[utoipa::path(
+    get, path = "/v1/auth/sessions", tag = "Account", operation_id = "listSessions",
+    responses(
+        (status = 200, description = "The sessions", body = Sessions),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn list(State(app): State<Arc<App>>, session: Session) -> Result<Json<Sessions>, Error> {
+    let listed = sessions::list(app.databases.of(session.account)?, session, clock::now()).await?;
+    // The session that asks is one of them.
+    if listed.is_empty() {
+        return Err(Error::invalid_session());
+    }
+    let sessions = listed.into_iter().map(SignedIn::of).collect::<Result<_, _>>()?;
+    Ok(Json(Sessions { sessions }))
+}
+
+impl SignedIn {
+    fn of(listed: Listed) -> Result<Self, Error> {
+        let time = |seconds| {
+            let time = DateTime::from_timestamp(seconds, 0);
+            time.ok_or_else(|| Error::internal("a session's time is out of range"))
+        };
+        Ok(Self {
+            created_at: time(listed.created_at)?,
+            expires_at: time(listed.expires_at)?,
+            id: listed.id,
+            browser: listed.browser,
+            country: Some(listed.country).filter(|country| !country.is_empty()),
+            current: listed.current != 0,
+        })
+    }
+}
+
+/// End a session
+///
+/// Signs out one browser or program. Its token stops working immediately.
+#[utoipa::path(
+    delete, path = "/v1/auth/sessions/{id}", tag = "Account", operation_id = "endSession",
+    params(("id" = String, Path, description = "The `id` from the list of sessions")),
+    responses(
+        (status = 204, description = "The session has ended"),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
+        (status = 404, description = "The account has no such session", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn end(
+    State(app): State<Arc<App>>,
+    session: Session,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Error> {
+    // What is no name is looked up as that of no session: the caller comes first.
+    let id = SessionId::parse(&id).unwrap_or(SessionId::from_random([0; 16]));
+    match sessions::end_one(app.databases.of(session.account)?, session, id).await? {
+        Ended::Ended => Ok(StatusCode::NO_CONTENT),
+        Ended::NoSuchSession => Err(Error::no_such_session()),
+        Ended::Unauthorised => Err(Error::invalid_session()),
+    }
+}

@@ -1,0 +1,42 @@
+//! What an account was charged, day by day. The rows are written by triggers of the database
+//! (`0040_usage_days.sql`), so that no charge needs a statement more.
+
+use serde::Deserialize;
+
+use crate::{cf::database::Database, credentials::session::Session, error::Error};
+
+/// One day of an account.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct UsageDay {
+    /// Days since 1970-01-01, UTC; 0 for before the first charge.
+    pub day: u64,
+    /// Charged to the daily allowance.
+    pub checks: i64,
+    /// Welcome checks left at its end.
+    pub welcome_left: i64,
+}
+
+/// The days before, and the one that is still in the account's own row. `?3` the first day wanted; one
+/// before it comes along.
+const OF_ACCOUNT: &str = concat!(
+    "SELECT day, checks, welcome_left FROM (
+       SELECT day, checks, welcome_left FROM usage_days
+       WHERE account_id = ?1 AND day >= coalesce(
+         (SELECT max(day) FROM usage_days WHERE account_id = ?1 AND day < ?3), 0)
+       UNION ALL SELECT day, daily_charged, welcome_left FROM accounts WHERE id = ?1)
+     WHERE EXISTS (SELECT 1 FROM accounts WHERE ",
+    in_session!(),
+    ") ORDER BY day"
+);
+
+/// The account's days from `first` on, and one before them, the oldest first; empty when the session is
+/// over.
+pub async fn of_account(
+    database: &Database,
+    session: Session,
+    first: u64,
+) -> Result<Vec<UsageDay>, Error> {
+    let (account, id) = session.texts();
+    let params = vec![(&account).into(), (&id).into(), first.into()];
+    database.batch(&[(OF_ACCOUNT, params)]).await?.all(0)
+}

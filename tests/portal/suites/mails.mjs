@@ -1,0 +1,70 @@
+// Emails as their readers see them: opened in the browser, wide and narrow, light and dark.
+import assert from "node:assert/strict";
+import { PASSWORD } from "../world.mjs";
+
+export function suite(world) {
+  world.test(
+    "every email is readable, loads nothing, and has one button for its one link",
+    async (reader) => {
+      for (const { subject, text, html, link } of await allMails(world)) {
+        await showMail(reader.page, reader.stack, html);
+        const heading = reader.page.getByRole("heading", { level: 1 });
+        assert.equal(await heading.innerText(), subject);
+        assert.equal(await reader.page.title(), subject);
+        const buttons = await reader.page
+          .locator("main a")
+          .evaluateAll((links) => links.map(({ href }) => href));
+        assert.deepEqual(buttons, [link], subject);
+        const shown = await reader.page.locator("main").innerText();
+        for (const paragraph of text.split("\n-- \n")[0].split("\n\n").slice(0, -1))
+          for (const line of paragraph.split("\n"))
+            assert.ok(shown.includes(line.replace(/^(When|Browser|Country): /, "")), `${subject}: ${line}`);
+        for (const colorScheme of ["light", "dark"]) {
+          for (const width of [320, 900]) {
+            await reader.page.emulateMedia({ colorScheme });
+            await reader.page.setViewportSize({ width, height: 700 });
+            const fits = await reader.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+            assert.ok(fits, `${subject} at ${width}`);
+            await reader.accessible(`${subject} ${width} ${colorScheme}`);
+          }
+        }
+      }
+    },
+  );
+}
+
+/** Shows the HTML of an email where its links and its policy do nothing. */
+export async function showMail(page, stack, html) {
+  const url = `${stack.url}/shown-mail`;
+  await page.unroute(url);
+  await page.route(url, (route) => route.fulfill({ contentType: "text/html; charset=utf-8", body: html }));
+  await page.goto(url);
+}
+
+/** One of each that an account can get without waiting. */
+export async function allMails(world) {
+  const { stack } = world;
+  const email = world.newEmail();
+  const post = (path, body) => stack.api("POST", `/v1/auth/${path}`, { body });
+  await post("register", { email, password: PASSWORD });
+  await post("register", { email, password: PASSWORD });
+  await post("forgot-password", { email });
+  const strangers = [await stack.mail(email, 1), await stack.mail(email, 2), await stack.mail(email, 3)];
+  const account = await world.securedAccount();
+  const headers = { Authorization: `Bearer ${account.token}` };
+  await post("register", { email: account.email, password: PASSWORD });
+  await post("forgot-password", { email: account.email });
+  const replace = { password: PASSWORD, totp_code: account.recoveryCodes[0] };
+  const replaced = await stack.api("POST", "/v1/auth/totp/recovery-codes", { headers, body: replace });
+  await stack.mail(account.email, 6);
+  const [code] = replaced.body.recovery_codes;
+  const remove = { password: PASSWORD, totp_code: code };
+  assert.equal((await stack.api("DELETE", "/v1/me", { headers, body: remove })).status, 204);
+  const owners = [];
+  // Confirmation, two-factor on, the two that were asked for, a code used, codes replaced, deletion.
+  for (let nth = 1; nth <= 7; nth++) owners.push(await stack.mail(account.email, nth));
+  const titles = owners.map(({ subject }) => subject);
+  for (const subject of ["Your recovery codes have been replaced", "Your account has been deleted"])
+    assert.ok(titles.includes(subject), titles.join());
+  return [...strangers, ...owners];
+}

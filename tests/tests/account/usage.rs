@@ -1,0 +1,83 @@
+//! Checks by day: exact, without a row for any single check, and gone with the account.
+
+use rcpt_tests::{Account, people::PASSWORD, service::clock::today};
+use serde_json::json;
+
+use super::edge;
+
+/// The checks of the last 30 days, today's first.
+async fn counts(account: &Account) -> Vec<i64> {
+    let reply = account.get("/me/usage").await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let days = reply.body["days"].as_array().unwrap();
+    assert_eq!(days.len(), 30);
+    days.iter().rev().map(|day| day["email_checks"].as_i64().unwrap()).collect()
+}
+
+async fn check(account: &Account, times: usize) {
+    for _ in 0..times {
+        assert_eq!(account.check("not an address").await.status, 200);
+    }
+}
+
+async fn rows(account: &Account) -> usize {
+    let rows = "SELECT day FROM usage_days WHERE account_id IN (SELECT id FROM accounts
+        WHERE email = ?1)";
+    edge().await.sql(rows, &[account.email.clone().into()]).await.len()
+}
+
+#[tokio::test]
+async fn each_day_has_its_number_and_a_check_writes_no_row() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    today().await;
+    check(&account, 2).await;
+    assert_eq!(counts(&account).await[..4], [2, 0, 0, 0]);
+    assert_eq!(rows(&account).await, 1, "the welcome checks that it began with");
+
+    edge.set(&account.email, "day = day - 3").await;
+    assert_eq!(counts(&account).await[..4], [0, 0, 0, 2], "the day that is not over for it yet");
+    check(&account, 3).await;
+    assert_eq!(counts(&account).await[..4], [3, 0, 0, 2]);
+    assert_eq!(rows(&account).await, 2, "one for the day that is over");
+
+    edge.set(&account.email, "day = day - 1").await;
+    check(&account, 1).await;
+    edge.set(&account.email, "previous_charged = previous_charged + 1").await;
+    assert_eq!(counts(&account).await[..4], [1, 4, 0, 2], "leased before midnight, charged after");
+
+    edge.set(&account.email, "daily_charged = 100").await;
+    check(&account, 2).await;
+    assert_eq!(counts(&account).await[..4], [102, 4, 0, 2], "welcome checks count");
+
+    let age = "UPDATE usage_days SET day = day - 40 WHERE day > 0 AND account_id = ?1";
+    edge.sql(age, &[edge.id(&account.email).await.into()]).await;
+    edge.set(&account.email, "day = day - 40, previous_day = previous_day - 40").await;
+    check(&account, 1).await;
+    let after_a_pause = counts(&account).await;
+    assert_eq!((after_a_pause[0], after_a_pause.iter().sum::<i64>()), (1, 1));
+    edge.set(&account.email, "daily_charged = 100").await;
+    check(&account, 1).await;
+    assert_eq!(counts(&account).await[0], 101, "one welcome check of today, none of before");
+}
+
+#[tokio::test]
+async fn rows_from_before_the_chart_go_and_a_deleted_account_leaves_none() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    today().await;
+    for _ in 0..4 {
+        check(&account, 1).await;
+        edge.set(&account.email, "day = day - 1").await;
+        // As if the rows were as old as that.
+        let age = "UPDATE usage_days SET day = day - 40 WHERE day > 0 AND account_id = ?1";
+        edge.sql(age, &[edge.id(&account.email).await.into()]).await;
+    }
+    check(&account, 1).await;
+    assert_eq!(rows(&account).await, 2, "the day before, and one to count welcome checks from");
+    let body = json!({ "password": PASSWORD });
+    let id = edge.id(&account.email).await;
+    assert_eq!(account.delete("/me", &body).await.status, 204);
+    let left = "SELECT day FROM usage_days WHERE account_id = ?1";
+    assert_eq!(edge.sql(left, &[id.into()]).await.len(), 0);
+}
