@@ -56,13 +56,13 @@ export RCPT_COMMAND_BIN ?= $(CURDIR)/target/debug/rcpt
 # All targets each time: alone, one would need its crates with other features, and compile them again.
 CARGO_TEST := cargo test --locked --workspace
 # The folders of end-to-end tests, each a part that ONLY may name.
-PARTS := account edge ledger origin clients harness programs
+PARTS := account edge ledger scans origin clients harness programs
 # Tests that need no Worker, no mail server and no browser.
 UNIT := --lib --bins --test command $(patsubst origin/tests/%.rs,--test %,$(wildcard origin/tests/*.rs))
 
 .PHONY: test
 ifeq ($(ONLY),)
-test: setup worker ## every test; ONLY=unit, account, edge, ledger, origin, clients, harness, programs, portal, or a test's name
+test: setup worker ## every test; ONLY=unit, account, edge, ledger, scans, origin, clients, harness, programs, portal, or a test's name
 	$(CARGO_TEST) --no-fail-fast
 	npm run --silent test:portal
 	@# Last: it reads what all of them have logged.
@@ -91,7 +91,7 @@ unit: ## the tests that need no Worker, no mail server and no browser; nothing i
 proof: setup worker ## the long proofs, which `make test` runs in a short form
 	PROOF=1 $(CARGO_TEST) --no-fail-fast -- --nocapture \
 		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly five_kills \
-		every_sequence_is_answered_alike beside_an_abuser leavers:: replaced_alone secret_is_replaced
+		every_sequence_is_answered_alike that_is_killed beside_an_abuser leavers:: replaced_alone secret_is_replaced
 
 .PHONY: bench
 bench: worker ## measured figures as a table, and as target/bench/*.json

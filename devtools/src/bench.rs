@@ -4,6 +4,7 @@ mod accounts;
 mod cost;
 pub(crate) mod drive;
 mod edge;
+mod scans;
 mod tarpits;
 
 use std::{fs, path::Path, process::Command, time::Duration};
@@ -44,7 +45,7 @@ pub struct Figure {
 }
 
 /// Measures everything, prints a table, and writes each figure to `target/bench/<name>.json`; those
-/// of accounts, together, to `target/bench/accounts.json`.
+/// of accounts and of scans, together, to `target/bench/accounts.json` and `target/bench/scans.json`.
 ///
 /// # Errors
 /// A part does not start, or a file cannot be written.
@@ -84,18 +85,20 @@ pub async fn run() -> Result<()> {
     figures.extend(edge::run().await?);
     drop(stack);
     let accounts = accounts::run().await?;
+    let scans = scans::run().await?;
 
     let folder = folder::target().join("bench");
     fs::create_dir_all(&folder)?;
     println!("{:<32} {:>12} {:<12} {:>6}", "figure", "value", "unit", "n");
-    for figure in figures.iter().chain(&accounts) {
+    for figure in figures.iter().chain(&accounts).chain(&scans) {
         let Figure { name, value, unit, n } = figure;
         println!("{name:<32} {value:>12.3} {unit:<12} {n:>6}");
     }
     for figure in &figures {
         write(&folder.join(format!("{}.json", figure.name)), figure)?;
     }
-    write(&folder.join("accounts.json"), &accounts)
+    write(&folder.join("accounts.json"), &accounts)?;
+    write(&folder.join("scans.json"), &scans)
 }
 
 fn write(file: &Path, figures: &impl Serialize) -> Result<()> {

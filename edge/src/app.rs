@@ -2,8 +2,8 @@
 
 use crate::{
     cf::{
-        in_flight::InFlight, mailer::Mailer, origin::Origins, recent::Recent, shield::Shield,
-        verdict_cache::VerdictCache,
+        in_flight::InFlight, mailer::Mailer, origin::Origins, queue::ScanQueue, recent::Recent,
+        shield::Shield, verdict_cache::VerdictCache,
     },
     config::Config,
     store::{databases::Databases, refusals::Refusals},
@@ -18,6 +18,7 @@ pub struct App {
     pub in_flight: InFlight,
     pub refusals: Refusals,
     pub origins: Origins,
+    pub scan_queue: ScanQueue,
     pub mailer: Mailer,
     pub shield: Shield,
     /// Whether the databases and the origins answered lately.

@@ -1,6 +1,7 @@
 //! What happens without a request or after its answer: notices, confirmation links that an operator has asked for,
-//! and what the directory is told of deletions.
+//! what the directory is told of deletions, and the scans.
 
 pub mod deletions;
 pub mod notices;
 pub mod requested;
+pub mod scans;

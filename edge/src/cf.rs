@@ -1,6 +1,7 @@
 //! The floor: the runtime's bindings behind plain types. Their futures are `Send`, so that the rooms
 //! above stay plain axum.
 
+pub mod at_once;
 pub mod clock;
 pub mod database;
 pub mod deferred;
@@ -10,7 +11,9 @@ pub mod mail_domain;
 pub mod mailer;
 pub mod meter;
 pub mod origin;
+pub mod origin_batch;
 mod origin_health;
+pub mod queue;
 pub mod recent;
 mod rendezvous;
 pub mod shield;

@@ -28,6 +28,10 @@ pub struct Config {
     pub address_secrets: KeyRing,
     /// Seal the secrets of authenticators.
     pub totp_secrets: KeyRing,
+    /// Seal the addresses of scans while they wait.
+    pub scan_secrets: KeyRing,
+    /// When a scan asks again.
+    pub scan_retries: RetryTimes,
     /// Seconds a portal session lives.
     pub session_ttl: u64,
     /// Seconds a lease on the allowance lives unless it is settled before.
@@ -72,6 +76,8 @@ impl Config {
         let ticket_secrets = read.keys("TICKET_SECRETS");
         let address_secrets = read.keys("ADDRESS_SECRETS");
         let totp_secrets = read.keys("TOTP_SECRETS");
+        let scan_secrets = read.keys("SCAN_SECRETS");
+        let scan_retries = read.retries("SCAN_RETRY_SECONDS");
         let origins = read.origins("ORIGINS");
         let portal_url = read.url("PORTAL_URL");
         let mail_from = read.text("MAIL_FROM");
@@ -101,6 +107,8 @@ impl Config {
                 ticket_secrets: ticket_secrets?,
                 address_secrets: address_secrets?,
                 totp_secrets: totp_secrets?,
+                scan_secrets: scan_secrets?,
+                scan_retries,
                 session_ttl,
                 lease_ttl,
                 upstream_budget_ms,
@@ -109,6 +117,33 @@ impl Config {
             })
         };
         config().filter(|_| mistakes.is_empty()).ok_or(mistakes)
+    }
+}
+
+/// Seconds after which a scan asks again about an address whose server might answer otherwise by then: after the
+/// first answer, the second, and so on.
+#[derive(Debug)]
+pub struct RetryTimes(Vec<u64>);
+
+impl Default for RetryTimes {
+    /// What servers that greylist ask for is five minutes; what is busy is so for minutes or for an hour.
+    fn default() -> Self {
+        Self(vec![5 * 60, 20 * 60, HOUR])
+    }
+}
+
+impl RetryTimes {
+    /// Asked at most so often in all.
+    const MOST: usize = 10;
+
+    /// Seconds to wait when a server has answered `tries` times; `None` when that was often enough.
+    pub fn after(&self, tries: u8) -> Option<u64> {
+        self.0.get(usize::from(tries).checked_sub(1)?).copied()
+    }
+
+    /// The shortest of them.
+    pub fn least(&self) -> u64 {
+        self.0.iter().min().copied().unwrap_or(HOUR)
     }
 }
 
@@ -182,6 +217,25 @@ impl Reader<'_> {
     fn check_budget(&mut self, name: &str, budget_ms: u64, lease_ttl: u64) {
         if budget_ms >= lease_ttl.saturating_mul(1000) {
             self.mistakes.push(format!("{name}: expected less than LEASE_TTL_SECONDS"));
+        }
+    }
+
+    #[inline(never)]
+    fn retries(&mut self, name: &str) -> RetryTimes {
+        let Some(text) = (self.value)(name) else { return RetryTimes::default() };
+        let times: Result<Vec<u64>, _> =
+            text.split(',').map(|part| part.trim().parse::<u64>()).collect();
+        match times {
+            Ok(times) if times.len() <= RetryTimes::MOST && times.iter().all(|t| *t <= DAY / 4) => {
+                RetryTimes(times)
+            }
+            _ => {
+                let most = RetryTimes::MOST;
+                let mistake =
+                    format!("{name}: expected at most {most} numbers of seconds, up to 21600");
+                self.mistakes.push(mistake);
+                RetryTimes::default()
+            }
         }
     }
 
@@ -263,6 +317,7 @@ pub mod tests {
             "TICKET_SECRETS",
             "ADDRESS_SECRETS",
             "TOTP_SECRETS",
+            "SCAN_SECRETS",
         ]
         .map(|name| (name, secret.clone()))
         .into();

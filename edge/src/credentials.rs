@@ -8,5 +8,6 @@ pub mod password;
 pub mod proof;
 pub mod random;
 pub mod recovery_code;
+pub mod sealed;
 pub mod session;
 pub mod totp;

@@ -3,6 +3,7 @@
 mod body;
 mod challenge;
 mod limits;
+mod scans;
 
 use std::borrow::Cow;
 

@@ -7,4 +7,5 @@ pub mod device;
 pub mod json_body;
 pub mod member;
 pub mod request;
+pub mod scan_call;
 pub mod second_factor;

@@ -51,6 +51,12 @@ pub struct Usage {
     /// Welcome checks left, live leases on them subtracted.
     pub welcome_left: i64,
     pub scan_credits: i64,
+    /// Scans charged to today's allowance.
+    pub scans_used: i64,
+    /// Addresses that a scan may have.
+    pub scan_size: i64,
+    pub total_scans: i64,
+    pub completed_scans: i64,
 }
 
 /// The plan and what is left of the allowances.
@@ -74,6 +80,8 @@ pub struct ScanAllowance {
     pub left_today: i64,
     /// Scan credits, which extend the allowance.
     pub credits: i64,
+    /// How many addresses one scan may have.
+    pub scan_size: i64,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -95,12 +103,12 @@ impl QuotaReport {
             plan: usage.plan,
             unlimited,
             resets_at: today.resets_at(),
-            // The scanning area is not built yet: its allowance, and nothing used.
             scans: ScanAllowance {
                 daily_allowance: daily_scans,
-                used_today: 0,
-                left_today: daily_scans,
+                used_today: usage.scans_used,
+                left_today: daily_scans.saturating_sub(usage.scans_used).max(0),
                 credits: usage.scan_credits,
+                scan_size: usage.scan_size,
             },
             email_checks: EmailCheckAllowance {
                 daily_allowance: daily_checks,
@@ -109,8 +117,8 @@ impl QuotaReport {
                 left_today: daily_checks.saturating_sub(usage.checks_used).max(0),
                 welcome_left: usage.welcome_left.max(0),
             },
-            total_scans: 0,
-            completed_scans: 0,
+            total_scans: usage.total_scans,
+            completed_scans: usage.completed_scans,
         }
     }
 }
@@ -140,6 +148,10 @@ mod tests {
             checks_used: 30,
             welcome_left: 50,
             scan_credits: 2,
+            scans_used: 1,
+            scan_size: 200,
+            total_scans: 5,
+            completed_scans: 4,
         }
     }
 
@@ -150,10 +162,11 @@ mod tests {
             serde_json::to_value(report).unwrap(),
             serde_json::json!({
                 "plan": "free", "unlimited": false, "resets_at": "2026-11-21T00:00:00Z",
-                "scans": {"daily_allowance": 1, "used_today": 0, "left_today": 1, "credits": 2},
+                "scans": {"daily_allowance": 1, "used_today": 1, "left_today": 0, "credits": 2,
+                    "scan_size": 200},
                 "email_checks":
                     {"daily_allowance": 100, "used_today": 30, "left_today": 70, "welcome_left": 50},
-                "total_scans": 0, "completed_scans": 0,
+                "total_scans": 5, "completed_scans": 4,
             })
         );
     }

@@ -20,6 +20,9 @@ mod passwords;
 mod profile;
 mod quota;
 mod registration;
+mod scan_parts;
+mod scan_results;
+mod scans;
 mod session_list;
 mod sessions;
 mod two_factor;
@@ -66,6 +69,13 @@ operations! {
     account::delete,
     quota::report,
     usage::report,
+    scans::create,
+    scans::list,
+    scans::show,
+    scans::cancel,
+    scans::delete,
+    scan_parts::put,
+    scan_results::read,
     health::live,
     health::ready,
     health::openapi,

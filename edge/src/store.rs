@@ -23,6 +23,7 @@ pub mod passwords;
 pub mod refusals;
 pub mod registrations;
 pub mod rekeying;
+pub mod scans;
 pub mod sessions;
 pub mod throttle;
 pub mod two_factor;

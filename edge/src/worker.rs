@@ -5,13 +5,20 @@ mod http;
 mod isolate;
 
 use worker::{
-    Context, Env, ScheduleContext, ScheduledEvent, event,
+    Context, Env, MessageBatch, MessageExt as _, QueueRetryOptionsBuilder, ScheduleContext,
+    ScheduledEvent, event,
     web_sys::{Request, Response},
 };
 
 use crate::{
-    background::{deletions, notices, requested},
-    cf::{clock, log},
+    background::{
+        deletions, notices, requested,
+        scans::{
+            closing,
+            consumer::{Done, consume},
+        },
+    },
+    cf::{at_once::join_all, clock, log},
     config::Config,
     error::Error,
     store,
@@ -46,6 +53,9 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
         if let Err(error) = deletions::tell_all(&app.databases, database).await {
             failed("deletions", error);
         }
+        if let Err(error) = closing::run(database).await {
+            failed("closing of scans", error);
+        }
         for (table, error) in store::housekeeping::run(database, clock::now()).await {
             failed(&format!("housekeeping of {table}"), error);
         }
@@ -60,3 +70,25 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
 
 /// Seconds between two runs (wrangler.toml, `crons`).
 const RUN: u64 = 5 * 60;
+
+/// Works on the messages of a batch, all at the same time: most of that is waiting for mail servers. An error
+/// from here would deliver the whole batch again.
+#[event(queue)]
+async fn queue(batch: MessageBatch<String>, env: Env, _context: Context) -> worker::Result<()> {
+    let Ok(isolate) = isolate::of(&env) else {
+        batch.retry_all();
+        return Ok(());
+    };
+    let messages = batch.raw_iter().map(async |message| {
+        let text = message.body().as_string();
+        match consume(&isolate.app, text.as_deref()).await {
+            Done::Acknowledge => message.ack(),
+            Done::Retry(after) => {
+                let options = QueueRetryOptionsBuilder::new().with_delay_seconds(after).build();
+                message.retry_with_options(&options);
+            }
+        }
+    });
+    join_all(messages).await;
+    Ok(())
+}

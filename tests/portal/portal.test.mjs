@@ -11,6 +11,7 @@ import * as mails from "./suites/mails.mjs";
 import * as overview from "./suites/overview.mjs";
 import * as pages from "./suites/pages.mjs";
 import * as registration from "./suites/registration.mjs";
+import * as scans from "./suites/scans.mjs";
 import * as settings from "./suites/settings.mjs";
 import * as signIn from "./suites/sign-in.mjs";
 import * as twoFactor from "./suites/two-factor.mjs";
@@ -27,6 +28,7 @@ describe("the portal", () => {
     registration,
     signIn,
     overview,
+    scans,
     apiKey,
     settings,
     twoFactor,

@@ -9,6 +9,7 @@ export type Content = { here: ComponentType } | { load: () => Promise<ComponentT
 
 const guest = () => import("./pages/guest");
 const member = () => import("./pages/member");
+const scans = () => import("./pages/scans");
 const docs = () => import("./pages/docs");
 
 export const CONTENTS: Record<PageName, Content> = {
@@ -20,6 +21,7 @@ export const CONTENTS: Record<PageName, Content> = {
   forgot: { load: async () => (await guest()).Forgot },
   reset: { load: async () => (await guest()).Reset },
   overview: { load: async () => (await member()).Overview },
+  scans: { load: async () => (await scans()).default },
   "api-key": { load: async () => (await member()).ApiKey },
   settings: { load: async () => (await member()).Settings },
   docs: { load: async () => (await docs()).default },

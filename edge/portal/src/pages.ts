@@ -11,7 +11,7 @@ interface Listed {
   title: string;
   access: Access;
   /** The file of `src/pages` that it comes with, which its document preloads. */
-  file: "home" | "privacy" | "guest" | "member" | "docs";
+  file: "home" | "privacy" | "guest" | "member" | "scans" | "docs";
   /** For search engines and link previews. Pages without one are not listed anywhere. */
   description: string | null;
 }
@@ -62,6 +62,7 @@ export const PAGES = [
   { ...ANYONE, path: "/reset", name: "reset", title: "Set a new password" },
   { ...ANYONE, path: "/deleted", name: "deleted", title: "Your account has been deleted" },
   { ...MEMBER, path: "/overview", name: "overview", title: "Overview" },
+  { ...MEMBER, path: "/scans", name: "scans", title: "Scans", file: "scans" },
   { ...MEMBER, path: "/api-key", name: "api-key", title: "API key" },
   { ...MEMBER, path: "/settings", name: "settings", title: "Settings" },
   { ...ANYONE, path: null, name: "not-found", title: "Page not found" },

@@ -32,6 +32,7 @@ pub struct Meter {
     cache: Gauge,
     kv: Gauge,
     origin: Gauge,
+    queue: Gauge,
 }
 
 #[derive(Debug, Default)]
@@ -48,6 +49,7 @@ pub enum Part {
     Cache,
     Kv,
     Origin,
+    Queue,
 }
 
 /// The expenses as the log line shows them: round trips, and milliseconds of the Worker's clock.
@@ -64,6 +66,15 @@ pub struct Expenses {
     pub kv_ms: u32,
     pub origin_calls: u32,
     pub origin_ms: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub queue_calls: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub queue_ms: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Meter {
@@ -73,6 +84,7 @@ impl Meter {
         let (cache_calls, cache_ms) = of(&self.cache);
         let (kv_calls, kv_ms) = of(&self.kv);
         let (origin_calls, origin_ms) = of(&self.origin);
+        let (queue_calls, queue_ms) = of(&self.queue);
         let d1_statements = self.d1_statements.load(Relaxed);
         let d1_rows_written = self.d1_rows_written.load(Relaxed);
         Expenses {
@@ -86,6 +98,8 @@ impl Meter {
             kv_ms,
             origin_calls,
             origin_ms,
+            queue_calls,
+            queue_ms,
         }
     }
 
@@ -99,6 +113,7 @@ impl Meter {
             Part::Cache => &self.cache,
             Part::Kv => &self.kv,
             Part::Origin => &self.origin,
+            Part::Queue => &self.queue,
         };
         gauge.calls.fetch_add(1, Relaxed);
         gauge.ms.fetch_add(u32::try_from(ms).unwrap_or(u32::MAX), Relaxed);

@@ -51,6 +51,14 @@ impl Origins {
         }
     }
 
+    pub(super) fn urls(&self) -> &[String] {
+        &self.urls
+    }
+
+    pub(super) const fn tickets(&self) -> &KeyRing {
+        &self.tickets
+    }
+
     /// Asks the origins in their order for this domain until one gives a verdict or the deadline
     /// (milliseconds of the Worker's clock) is over. `tenant` is on whose behalf. Origins that were found hung a short while ago
     /// come last.
@@ -181,7 +189,8 @@ async fn ask(
     body: &str,
     timeout_ms: u32,
 ) -> Result<Verdict, String> {
-    let request = request(origin, ticket, remember, body).map_err(|error| error.to_string())?;
+    let request = request(origin, "/v1/probe", ticket, Some(remember), body)
+        .map_err(|error| error.to_string())?;
     let mut response = Fetch::Request(request)
         .send_with_signal(&timeout(timeout_ms))
         .await
@@ -195,16 +204,24 @@ async fn ask(
     }
 }
 
-fn request(origin: &str, ticket: &str, remember: &str, body: &str) -> worker::Result<Request> {
+pub(super) fn request(
+    origin: &str,
+    path: &str,
+    ticket: &str,
+    remember: Option<&str>,
+    body: &str,
+) -> worker::Result<Request> {
     let headers = Headers::new();
     headers.set("Authorization", &format!("Bearer {ticket}"))?;
     headers.set("Content-Type", "application/json")?;
-    headers.set(REMEMBER_HEADER, remember)?;
+    if let Some(remember) = remember {
+        headers.set(REMEMBER_HEADER, remember)?;
+    }
     let mut init = RequestInit::new();
     init.with_method(Method::Post).with_headers(headers).with_body(Some(body.into()));
-    Request::new_with_init(&format!("{origin}/v1/probe"), &init)
+    Request::new_with_init(&format!("{origin}{path}"), &init)
 }
 
-fn timeout(milliseconds: u32) -> AbortSignal {
+pub(super) fn timeout(milliseconds: u32) -> AbortSignal {
     AbortSignal::from(web_sys::AbortSignal::timeout_with_u32(milliseconds))
 }

@@ -9,6 +9,7 @@ pub struct Shield {
     network: RateLimiter,
     site: RateLimiter,
     account: RateLimiter,
+    scans: RateLimiter,
     checks: RateLimiter,
 }
 
@@ -25,6 +26,7 @@ impl Shield {
             network: env.rate_limiter("SHIELD")?,
             site: env.rate_limiter("SHIELD_SITE")?,
             account: env.rate_limiter("SHIELD_ACCOUNT")?,
+            scans: env.rate_limiter("SHIELD_SCANS")?,
             checks: env.rate_limiter("SHIELD_CHECKS")?,
         })
     }
@@ -42,6 +44,11 @@ impl Shield {
     /// Whether one more request on behalf of this account is let through.
     pub async fn admits_account(&self, account: &str) -> bool {
         admits(&self.account, account).await
+    }
+
+    /// Whether one more request for scans of this account is let through: a large list comes in a hundred.
+    pub async fn admits_scans(&self, account: &str) -> bool {
+        admits(&self.scans, account).await
     }
 
     /// Whether one more check of this account is let through.

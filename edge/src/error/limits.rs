@@ -1,4 +1,4 @@
-//! The 429 of email checks: which limit was reached, and when there is room again.
+//! The 429 of checks and scans: which limit was reached, and when there is room again.
 
 use axum::http::StatusCode;
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -32,7 +32,6 @@ pub struct LimitDetail {
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub enum LimitName {
     #[serde(rename = "scan")]
-    #[expect(dead_code, reason = "part of the described interface; scans are not built yet")]
     Scan,
     #[serde(rename = "email check")]
     EmailCheck,
@@ -60,7 +59,7 @@ impl Error {
              resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
-        Self::limit(error, resets_at, None).after(retry_after)
+        Self::limit(LimitName::EmailCheck, error, resets_at, None).after(retry_after)
     }
 
     /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
@@ -81,12 +80,26 @@ impl Error {
         let end = i64::try_from(now.saturating_add(seconds)).unwrap_or_default();
         let resets_at = DateTime::from_timestamp(end, 0).unwrap_or(DateTime::<Utc>::MAX_UTC);
         let at = resets_at.to_rfc3339_opts(SecondsFormat::Secs, true);
-        Self::limit(format!("{error}, and try again at {at}."), resets_at, Some(code))
-            .after(seconds)
+        let error = format!("{error}, and try again at {at}.");
+        Self::limit(LimitName::EmailCheck, error, resets_at, Some(code)).after(seconds)
     }
 
-    fn limit(error: String, resets_at: DateTime<Utc>, code: Option<&'static str>) -> Self {
-        let detail = LimitDetail { error, limit: LimitName::EmailCheck, resets_at };
+    /// The daily scans and the credits are used up.
+    pub fn scans_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
+        let error = format!(
+            "The daily scan limit has been reached and no scan credits are left. It resets at {}.",
+            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
+        );
+        Self::limit(LimitName::Scan, error, resets_at, None).after(retry_after)
+    }
+
+    fn limit(
+        limit: LimitName,
+        error: String,
+        resets_at: DateTime<Utc>,
+        code: Option<&'static str>,
+    ) -> Self {
+        let detail = LimitDetail { error, limit, resets_at };
         Self {
             status: StatusCode::TOO_MANY_REQUESTS,
             body: Body::Limit(LimitError { detail, code }),

@@ -1,7 +1,7 @@
-//! Request bodies: JSON objects of at most 16 KiB.
+//! Request bodies: JSON objects of at most 16 KiB, and of lists of addresses at most 256 KiB.
 
 use axum::{
-    body::Bytes,
+    body::{Bytes, to_bytes},
     extract::{FromRequest, Request, rejection::BytesRejection},
     http::StatusCode,
 };
@@ -21,6 +21,24 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
         let bytes =
             Bytes::from_request(request, state).await.map_err(|rejection| too_large(&rejection))?;
+        parse(&bytes).map(Self)
+    }
+}
+
+/// Bytes of a body with a list of addresses: a thousand of them.
+pub const LIST_LIMIT: usize = 256 * 1024;
+
+/// As [`JsonBody`], of at most [`LIST_LIMIT`] bytes.
+pub struct JsonList<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonList<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
+        // The router's own limit is the smaller one.
+        let bytes = to_bytes(request.into_body(), LIST_LIMIT)
+            .await
+            .map_err(|_| Error::body_too_large(LIST_LIMIT))?;
         parse(&bytes).map(Self)
     }
 }

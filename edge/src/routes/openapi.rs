@@ -17,8 +17,9 @@ use crate::error::PlainError;
 
 const HEALTH: &str = "Health";
 
-const TAGS: [(&str, &str); 5] = [
+const TAGS: [(&str, &str); 6] = [
     ("Validation", "Check whether an address can receive mail."),
+    ("Scans", "Send a list of addresses, and come back to the verdicts."),
     ("Quota", "Your plan, and what is left of it."),
     ("Account", "Sign up, sign in, and manage the account. The portal uses these."),
     ("Two-factor", "Two-factor authentication for signing in."),
@@ -73,7 +74,8 @@ impl Description {
         }
         let responses = &mut self.operation.responses.responses;
         for (status, description) in common {
-            responses.insert(status.to_owned(), RefOr::T(plain_error(description)));
+            let usual = || RefOr::T(plain_error(description));
+            responses.entry(status.to_owned()).or_insert_with(usual);
         }
         for (status, response) in responses {
             let RefOr::T(response) = response else { continue };

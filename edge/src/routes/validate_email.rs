@@ -46,7 +46,7 @@ pub struct ValidationResult {
 }
 
 /// `true`, `false` or one of the seven strings.
-fn status_schema() -> Schema {
+pub(super) fn status_schema() -> Schema {
     let strings =
         Status::ALL.into_iter().map(Status::as_str).filter(|s| !matches!(*s, "true" | "false"));
     let boolean = Object::builder().schema_type(Type::Boolean).build();

@@ -147,18 +147,21 @@ pub async fn rename(
 /// Keeps what the account has used, leases included, under the hash of its address. `?3` today, `?4` now.
 /// Runs before [`DELETE`] and under its condition.
 const TOMBSTONE: &str = concat!(
-    "INSERT INTO tombstones (address_hash, account_id, day, used, welcome_left, expires_at)
+    "INSERT INTO tombstones
+       (address_hash, account_id, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, id, ?3,
        CASE WHEN day < ?3 THEN 0 ELSE daily_charged END
          + (SELECT count(*) FROM leases WHERE account_id = ?1 AND source = 'daily' AND day = ?3
             AND expires_at > ?4),
+       CASE WHEN scans_day < ?3 THEN 0 ELSE scans_charged END,
        max(0, welcome_left - (SELECT count(*) FROM leases WHERE account_id = ?1
          AND source = 'welcome' AND expires_at > ?4)),
        ?4 + 30 * 86400
      FROM accounts WHERE ",
     in_session!(),
     " ON CONFLICT (address_hash) DO UPDATE SET
-       account_id = excluded.account_id, day = excluded.day, used = excluded.used, welcome_left = excluded.welcome_left,
+       account_id = excluded.account_id, day = excluded.day, used = excluded.used,
+       scans_used = excluded.scans_used, welcome_left = excluded.welcome_left,
        expires_at = excluded.expires_at"
 );
 
@@ -168,7 +171,7 @@ const DELETE: &str = concat!("DELETE FROM accounts WHERE ", in_session!(), " RET
 macro_rules! deleted {
     ($condition:literal) => {
         concat!(
-            "SELECT address_hash, account_id, day, used, welcome_left, expires_at
+            "SELECT address_hash, account_id, day, used, scans_used, welcome_left, expires_at
              FROM tombstones WHERE ",
             $condition
         )

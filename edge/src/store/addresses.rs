@@ -52,13 +52,13 @@ pub async fn find(directory: &Database, hash: &AccountHash) -> Result<Option<Acc
 pub struct Tombstone {
     pub day: u64,
     pub used: u64,
+    pub scans_used: u64,
     pub welcome_left: u64,
     /// Unix seconds.
     pub expires_at: u64,
 }
 
-const TOMBSTONE: &str =
-    "SELECT day, used, welcome_left, expires_at FROM tombstones WHERE address_hash = ?1";
+const TOMBSTONE: &str = "SELECT day, used, scans_used, welcome_left, expires_at FROM tombstones WHERE address_hash = ?1";
 
 /// Reads the [`Tombstone`] that a database has of an address.
 pub(super) fn tombstone(hash: &AccountHash) -> Statement<'_> {
@@ -67,17 +67,17 @@ pub(super) fn tombstone(hash: &AccountHash) -> Statement<'_> {
 
 // The newer one counts: it was made of an account that had begun with the older one.
 const BURY: &str = "
-    INSERT INTO tombstones (address_hash, day, used, welcome_left, expires_at)
-    VALUES (?1, ?2, ?3, ?4, ?5)
+    INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
+    VALUES (?1, ?2, ?3, ?6, ?4, ?5)
     ON CONFLICT (address_hash) DO UPDATE SET day = excluded.day, used = excluded.used,
-      welcome_left = excluded.welcome_left, expires_at = excluded.expires_at
+      scans_used = excluded.scans_used, welcome_left = excluded.welcome_left, expires_at = excluded.expires_at
     WHERE excluded.expires_at >= tombstones.expires_at";
 
 /// Remembers in a database what is remembered in another one.
 pub(super) fn bury<'a>(hash: &'a AccountHash, tombstone: &Tombstone) -> Statement<'a> {
-    let Tombstone { day, used, welcome_left, expires_at } = *tombstone;
-    let params: Vec<Param<'a>> =
-        vec![hash.as_str().into(), day.into(), used.into(), welcome_left.into(), expires_at.into()];
+    let Tombstone { day, used, scans_used, welcome_left, expires_at } = *tombstone;
+    let numbers = [day, used, welcome_left, expires_at, scans_used].map(Param::from);
+    let params: Vec<Param<'a>> = [&[hash.as_str().into()][..], &numbers].concat();
     (BURY, params)
 }
 
@@ -202,12 +202,12 @@ const FORGET: &str = "
     DELETE FROM addresses WHERE (address_hash, account_id) IN (
       SELECT value ->> 'address_hash', value ->> 'account_id' FROM json_each(?1))";
 const REMEMBER: &str = "
-    INSERT INTO tombstones (address_hash, day, used, welcome_left, expires_at)
-    SELECT value ->> 'address_hash', value ->> 'day', value ->> 'used', value ->> 'welcome_left',
-      value ->> 'expires_at'
+    INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
+    SELECT value ->> 'address_hash', value ->> 'day', value ->> 'used', value ->> 'scans_used',
+      value ->> 'welcome_left', value ->> 'expires_at'
     FROM json_each(?1) WHERE true
     ON CONFLICT (address_hash) DO UPDATE SET day = excluded.day, used = excluded.used,
-      welcome_left = excluded.welcome_left, expires_at = excluded.expires_at
+      scans_used = excluded.scans_used, welcome_left = excluded.welcome_left, expires_at = excluded.expires_at
     WHERE excluded.expires_at >= tombstones.expires_at";
 /// `?1` a JSON array of throttle keys.
 const FORGET_ATTEMPTS: &str =

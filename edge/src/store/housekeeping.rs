@@ -13,6 +13,8 @@ const UNCONFIRMED: u64 = 7 * DAY;
 const CLAIMED: u64 = UNCONFIRMED + DAY;
 /// A notice is tried for about two weeks.
 const NOTICES: u64 = 30 * DAY;
+/// Results of scans, after their end.
+const RESULTS: u64 = 7 * DAY;
 
 /// Each removes at most this many rows at once, so that none of them runs into D1's limit of 30 s.
 macro_rules! most_rows {
@@ -59,6 +61,9 @@ const TOMBSTONES: &str = concat!(
        SELECT address_hash FROM tombstones WHERE expires_at <= ?1",
     most_rows!()
 );
+/// A scan of 100,000 positions has some five hundred rows of results, which go with it.
+const SCANS: &str = "DELETE FROM scans WHERE id IN (
+    SELECT id FROM scans WHERE ended_at IS NOT NULL AND ended_at <= ?1 LIMIT 20)";
 const STALE_ACCOUNTS: &str = concat!(
     "DELETE FROM accounts WHERE id IN (
        SELECT id FROM accounts WHERE state = 'unconfirmed' AND created_at <= ?1
@@ -77,6 +82,7 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("sessions", SESSIONS, now),
         ("tombstones", TOMBSTONES, now),
         ("notices", STALE_NOTICES, now.saturating_sub(NOTICES)),
+        ("scans", SCANS, now.saturating_sub(RESULTS)),
         ("accounts", STALE_ACCOUNTS, now.saturating_sub(UNCONFIRMED)),
         ("addresses", CLAIMS, now.saturating_sub(CLAIMED)),
     ] {

@@ -79,6 +79,8 @@ const WHY: &str = with_room!(
 
 const USAGE: &str = with_room!(
     "SELECT p.name AS plan, p.unlimited, p.daily_checks, p.daily_scans, a.scan_credits,
+       CASE WHEN a.scans_day < ?4 THEN 0 ELSE a.scans_charged END AS scans_used,
+       a.total_scans, a.completed_scans, p.scan_size,
        CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END
        + (SELECT count(*) FROM leases l WHERE l.account_id = a.id
           AND l.source = 'daily' AND l.day = ?4 AND l.expires_at > ?5) AS checks_used,
@@ -89,13 +91,13 @@ const USAGE: &str = with_room!(
 );
 
 /// The texts of a caller's parameters, for as long as their statement lives.
-struct Texts {
+pub(super) struct Texts {
     account: String,
     session: String,
 }
 
 impl Texts {
-    fn of(caller: Caller) -> Self {
+    pub(super) fn of(caller: Caller) -> Self {
         let session = match caller.proof {
             Proof::Key { .. } => String::new(),
             Proof::Session { id } => id.to_string(),
@@ -103,7 +105,7 @@ impl Texts {
         Self { account: caller.account.to_string(), session }
     }
 
-    fn params(&self, caller: Caller, now: u64) -> Vec<Param<'_>> {
+    pub(super) fn params(&self, caller: Caller, now: u64) -> Vec<Param<'_>> {
         let shown = match caller.proof {
             Proof::Key { version } => version.into(),
             Proof::Session { .. } => (&self.session).into(),

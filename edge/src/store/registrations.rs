@@ -155,8 +155,10 @@ const PREVIOUS: &str =
 
 // What a deleted account of this address had used stays used. `?6`: whether there may be a new account.
 const REGISTER: &str = "
-    INSERT INTO accounts (id, address_hash, email, password_hash, created_at, day, daily_charged)
-    SELECT ?1, ?2, ?3, ?4, ?5, coalesce(t.day, 0), coalesce(t.used, 0)
+    INSERT INTO accounts (id, address_hash, email, password_hash, created_at, day, daily_charged,
+      scans_day, scans_charged)
+    SELECT ?1, ?2, ?3, ?4, ?5, coalesce(t.day, 0), coalesce(t.used, 0), coalesce(t.day, 0),
+      coalesce(t.scans_used, 0)
     FROM (SELECT 1) LEFT JOIN tombstones t ON t.address_hash = ?2
     WHERE ?6 = 1 OR EXISTS (SELECT 1 FROM accounts WHERE id = ?1)
     ON CONFLICT (address_hash) DO UPDATE

@@ -39,7 +39,7 @@ pub fn cors(portal_url: &str) -> CorsLayer {
             header::CONTENT_TYPE,
             HeaderName::from_static(API_KEY_HEADER),
         ])
-        .expose_headers([REQUEST_ID, header::RETRY_AFTER])
+        .expose_headers([REQUEST_ID, header::RETRY_AFTER, header::LINK, header::LOCATION])
 }
 
 /// Scheme, host and port of a URL (RFC 6454 §4).

@@ -59,7 +59,7 @@ fn continent(from: &web_sys::Request) -> Option<Continent> {
 }
 
 /// The headers of a request that anything in the edge reads; the router knows no others.
-const READ: [HeaderName; 9] = [
+const READ: [HeaderName; 10] = [
     HeaderName::from_static(API_KEY_HEADER),
     header::AUTHORIZATION,
     header::CONTENT_LENGTH,
@@ -70,6 +70,8 @@ const READ: [HeaderName; 9] = [
     HeaderName::from_static(client_network::HEADER),
     HeaderName::from_static(device::COUNTRY_HEADER),
     header::USER_AGENT,
+    // Results of a scan come in three forms.
+    header::ACCEPT,
 ];
 
 fn headers(from: &web_sys::Headers) -> HeaderMap {

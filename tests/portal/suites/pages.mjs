@@ -20,7 +20,7 @@ const PUBLIC = [
   "/privacy",
   "/deleted",
 ];
-const MEMBERS = ["/overview", "/api-key", "/settings"];
+const MEMBERS = ["/overview", "/scans", "/api-key", "/settings"];
 
 export function suite(world) {
   world.test(

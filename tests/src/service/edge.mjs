@@ -7,8 +7,8 @@
 //              client leaves, nor the router of static assets
 //   control    port of the control channel: POST /sql {sql, params}, or a list of them to run as one
 //              transaction, answers the rows of the last, of all databases one after another, or of
-//              ?database=N alone; POST /scheduled runs the scheduled handler, or that
-//              of ?variant=N
+//              ?database=N alone; POST /scheduled runs the scheduled handler, or that of ?variant=N; POST
+//              /queue [text] hands these messages to the consumer, and answers what it told the queue of them
 //   state      folder of D1, KV and the Cache API, as wrangler's --persist-to; kept across restarts
 //   vars       vars and secrets, over those of wrangler.toml
 //   shielded   false: the rate limit bindings let everything through
@@ -55,7 +55,7 @@ export default {
   async fetch(request, env) {
     try {
       const url = new URL(request.url);
-      if (url.pathname === "/scheduled") return env.SCHEDULED.fetch(request);
+      if (["/scheduled", "/queue"].includes(url.pathname)) return env.SCHEDULED.fetch(request);
       const statements = [await request.json()].flat();
       const number = url.searchParams.get("database");
       const rows = [];
@@ -135,10 +135,18 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
 
 // A service binding would reach the router of the static assets, which has no such handler.
 async function runScheduled(request) {
+  if (new URL(request.url).pathname === "/queue") return deliver(await request.json());
   const variant = new URL(request.url).searchParams.get("variant");
   const worker = await miniflare.getWorker(variant ? `variant-${variant}` : config.name);
   const { outcome } = await worker.scheduled({ cron: config.cron });
   return new Response(outcome);
+}
+
+// Hands texts to the consumer as one batch of messages, whatever is in the queue.
+async function deliver(texts) {
+  const worker = await miniflare.getWorker(config.name);
+  const messages = texts.map((body, index) => ({ id: `${index}`, timestamp: new Date(), attempts: 1, body }));
+  return Response.json(await worker.queue(config.queue, messages));
 }
 
 // Every module worker-build wrote, the entry first.
@@ -178,7 +186,8 @@ function beside({ script, port, vars }, index) {
 
 function variant({ port, vars }, index) {
   // Its socket would lead through the router of static assets.
-  const { assets: _, ...rest } = bindings;
+  // A queue has one consumer.
+  const { assets: _, queueConsumers: __, ...rest } = bindings;
   return {
     ...rest,
     d1Databases,

@@ -366,6 +366,15 @@ impl Edge {
         self.schedule(&format!("/scheduled?variant={index}")).await;
     }
 
+    /// Hands these texts to the queue's consumer as one batch, at once; what it told the queue of them.
+    ///
+    /// # Panics
+    /// The consumer cannot be reached.
+    pub async fn deliver(&self, texts: &[Value]) -> Value {
+        let request = self.client.post(format!("{}/queue", self.control)).json(texts);
+        request.send().await.expect("edge.mjs").json().await.expect("the queue's outcome")
+    }
+
     async fn schedule(&self, path: &str) {
         let url = format!("{}{path}", self.control);
         let reply = self.client.post(url).send().await.expect("edge.mjs");

@@ -6,8 +6,14 @@ use anyhow::{Context as _, Result};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 /// The secrets of the edge, by the names of their vars; each is a key ring.
-pub const EDGE: [&str; 5] =
-    ["SESSION_SECRETS", "API_KEY_SECRETS", "TICKET_SECRETS", "ADDRESS_SECRETS", "TOTP_SECRETS"];
+pub const EDGE: [&str; 6] = [
+    "SESSION_SECRETS",
+    "API_KEY_SECRETS",
+    "TICKET_SECRETS",
+    "ADDRESS_SECRETS",
+    "TOTP_SECRETS",
+    "SCAN_SECRETS",
+];
 
 /// A fresh key ring of one 256-bit secret, in the configured form `kid:secret`.
 ///

@@ -1,12 +1,13 @@
 // The shipped Worker, untouched, behind bindings that a test counts, delays and fails. Only edge.mjs
 // loads this, and only for a test that asks for it.
 //
-// POST /v1/__shim {faults: [{part, database, statements, skip, times, delayMs, error, late}], reset,
-// statementsPerSecond, busyMs} answers the counts so far, the URLs that the cache was asked to keep, and the
-// mails handed over with their headers,
-// which miniflare does not show. `part` is d1, kv or cache; `database` the number of one database, null: any;
+// POST /v1/__shim {faults: [{part, database, statements, skip, times, delayMs, error, late, swallow}], reset,
+// statementsPerSecond, busyMs} answers the counts so far, the URLs that the cache was asked to keep, the
+// messages sent to the queue, and the mails handed over with their headers,
+// which miniflare does not show. `part` is d1, kv, cache or queue; `database` the number of one database, null: any;
 // `statements` names what a round trip to D1 does, one verb and table for each of its statements ("update
-// accounts"), in any order; none: every round trip. The fault passes over `skip` calls and strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does.
+// accounts"), in any order; none: every round trip. The fault passes over `skip` calls and strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does;
+// one with `swallow` is said to have had its effect, and has none.
 // `statementsPerSecond` is what each database does at most, one after another, as a far busier one would.
 // The header `continent` of a request stands for what Cloudflare says of its client.
 import { WorkerEntrypoint } from "cloudflare:workers";
@@ -22,6 +23,9 @@ const none = () => ({
   kv_writes: 0,
   cache_reads: 0,
   cache_writes: 0,
+  queue_sends: 0,
+  queue_messages: 0,
+  messages: [],
   cache_urls: [],
   mails: [],
 });
@@ -51,6 +55,7 @@ async function through(part, statements, call, database = null) {
   if (strikes) fault.times -= 1;
   else if (fault) fault.skip -= 1;
   if (strikes && fault.delayMs) await scheduler.wait(fault.delayMs);
+  if (strikes && fault.swallow) return undefined;
   if (strikes && fault.error && !fault.late) throw new Error(fault.error);
   const result = await call();
   if (strikes && fault.error) throw new Error(fault.error);
@@ -155,6 +160,21 @@ class KvNamespace {
   }
 }
 
+class WorkerQueue {
+  constructor(real) {
+    this.real = real;
+  }
+  sendBatch(messages, options) {
+    counts.queue_sends += 1;
+    counts.queue_messages += messages.length;
+    counts.messages.push(...messages.map(({ body }) => body));
+    return through("queue", [], () => this.real.sendBatch(messages, options));
+  }
+  send() {
+    throw new Error("not counted");
+  }
+}
+
 class SendEmail {
   constructor(real) {
     this.real = real;
@@ -201,16 +221,20 @@ export default class extends WorkerEntrypoint {
     const sent = continent ? new Request(request, { cf: { continent } }) : request;
     return this.worker().fetch(sent);
   }
+  queue(batch) {
+    return this.worker().queue(batch);
+  }
   scheduled(controller) {
     return this.worker().scheduled(controller);
   }
   worker() {
-    const { VERDICTS, MAIL } = this.env;
+    const { VERDICTS, MAIL, SCANS } = this.env;
     shimmed ??= {
       ...this.env,
       ...databases(this.env),
       VERDICTS: new KvNamespace(VERDICTS),
       MAIL: new SendEmail(MAIL),
+      SCANS: new WorkerQueue(SCANS),
     };
     return new Worker(this.ctx, shimmed);
   }

@@ -20,13 +20,16 @@ pub struct Counts {
     pub kv_writes: u64,
     pub cache_reads: u64,
     pub cache_writes: u64,
+    /// Calls that put messages into the queue, and how many those were.
+    pub queue_sends: u64,
+    pub queue_messages: u64,
 }
 
 /// What a binding does instead of answering.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fault {
-    /// `d1`, `kv` or `cache`.
+    /// `d1`, `kv`, `cache` or `queue`.
     pub part: &'static str,
     /// The number of the one database that it strikes; none: any.
     pub database: Option<u8>,
@@ -42,6 +45,8 @@ pub struct Fault {
     pub error: &'static str,
     /// Whether it fails only after it has done what it was asked.
     pub late: bool,
+    /// Whether it says that it has done what it was asked, and has not.
+    pub swallow: bool,
 }
 
 impl Edge {
@@ -68,6 +73,15 @@ impl Edge {
     pub async fn cache_urls(&self) -> Vec<Value> {
         let counts = self.shim(&json!({})).await;
         counts["cache_urls"].as_array().expect("the URLs").clone()
+    }
+
+    /// The texts that were put into the queue since [`Self::counts`] was last asked.
+    ///
+    /// # Panics
+    /// The Worker was started without its shim.
+    pub async fn queue_messages(&self) -> Vec<Value> {
+        let counts = self.shim(&json!({})).await;
+        counts["messages"].as_array().expect("the messages").clone()
     }
 
     /// From now on the bindings fail like this; nothing: they work again.

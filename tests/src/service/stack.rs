@@ -39,7 +39,7 @@ impl Builder {
         self
     }
 
-    /// With bindings of the edge that can be counted.
+    /// With bindings of the edge that can be counted and made to fail.
     pub fn shimmed(mut self) -> Self {
         self.edge = self.edge.shimmed();
         self

@@ -7,6 +7,7 @@
 //   cron        when its scheduled handler runs
 //   database    name of the D1 database, and its binding
 //   migrations  in order, {name, statements} of each
+//   queue       name of the queue that it consumes
 //   options     of the Worker, for miniflare
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -27,5 +28,6 @@ const migrations = names.map((name) => ({
 
 const { name, triggers } = config;
 const databases = config.d1_databases.map(({ binding }) => binding);
-const all = { name, main, cron: triggers.crons[0], databases, migrations, options };
+const queue = config.queues.consumers[0].queue;
+const all = { name, main, cron: triggers.crons[0], databases, migrations, queue, options };
 writeFileSync(target, JSON.stringify(all));

@@ -25,10 +25,17 @@ const CALLERS: [&str; 9] = [
 /// What each caller is answered. The bodies are the account's own: its password, its address. Another
 /// account that sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 24] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 31] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
+    ("POST",   "/v1/scans",                    [401, 401, 401,     201, 201,   201,   401, 401,    401]),
+    ("GET",    "/v1/scans",                    [401, 401, 401,     200, 200,   200,   401, 401,    401]),
+    ("GET",    "/v1/scans/{id}",               [401, 401, 401,     404, 404,   404,   401, 401,    401]),
+    ("DELETE", "/v1/scans/{id}",               [401, 401, 401,     404, 404,   404,   401, 401,    401]),
+    ("POST",   "/v1/scans/{id}/cancel",        [401, 401, 401,     404, 404,   404,   401, 401,    401]),
+    ("PUT",    "/v1/scans/{id}/parts/{n}",     [401, 401, 401,     404, 404,   404,   401, 401,    401]),
+    ("GET",    "/v1/scans/{id}/results",       [401, 401, 401,     404, 404,   404,   401, 401,    401]),
     ("GET",    "/v1/me/quota",                 [401, 401, 401,     200, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/me",                       [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("DELETE", "/v1/me",                       [401, 401, 401,     401, 204,   403,   401, 401,    401]),
@@ -58,8 +65,11 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 24] = [
 /// Every member that any operation takes.
 fn body(path: &str, account: &Account) -> Value {
     let email = if path == "/v1/validate_email" { "no address" } else { &account.email };
+    if path.starts_with("/v1/scans/") {
+        return json!({ "addresses": ["no address", "nor this"] });
+    }
     json!({
-        "email": email, "password": PASSWORD, "token": "unknown", "totp_code": "123456",
+        "total": 2, "email": email, "password": PASSWORD, "token": "unknown", "totp_code": "123456",
         "display_name": "Ann", "current_password": PASSWORD, "new_password": "copper-meadow-58-lattice",
     })
 }

@@ -52,6 +52,20 @@ async fn what_was_used_today_stays_used_and_welcome_checks_are_granted_once() {
 }
 
 #[tokio::test]
+async fn a_scan_that_was_used_today_stays_used() {
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    clock::today().await;
+    let body = json!({ "addresses": ["no address"] });
+    assert_eq!(account.post("/scans", &body).await.status, 201);
+    delete(&account).await;
+    let account = again(&edge, &account).await;
+    let scans = account.quota().await.body["scans"].clone();
+    assert_eq!((&scans["used_today"], &scans["left_today"]), (&json!(1), &json!(0)));
+    assert_eq!(account.post("/scans", &body).await.status, 429);
+}
+
+#[tokio::test]
 async fn a_check_in_progress_counts_as_used() {
     let origin = FakeOrigin::start(|_| Conduct::Hold);
     let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();

@@ -37,6 +37,7 @@ async fn each_kind_of_check_costs_what_the_architecture_says() {
         kv_writes: 0,
         cache_reads: 1,
         cache_writes: 1,
+        ..Counts::default()
     };
     let expect = async |address: &str, status: u16, counts: Counts, what: &str| {
         assert_eq!(account.check(address).await.status, status, "{what}");

@@ -36,7 +36,8 @@ async fn a_new_account_is_on_the_free_plan_with_everything_left() {
         "plan": "free",
         "unlimited": false,
         "resets_at": resets_at(day),
-        "scans": {"daily_allowance": 1, "used_today": 0, "left_today": 1, "credits": 0},
+        "scans": {"daily_allowance": 1, "used_today": 0, "left_today": 1, "credits": 0,
+            "scan_size": 200},
         "email_checks":
             {"daily_allowance": 100, "used_today": 0, "left_today": 100, "welcome_left": 50},
         "total_scans": 0,
@@ -56,7 +57,8 @@ async fn the_pro_plan_has_larger_allowances() {
         "plan": "pro",
         "unlimited": false,
         "resets_at": resets_at(day),
-        "scans": {"daily_allowance": 20, "used_today": 0, "left_today": 20, "credits": 7},
+        "scans": {"daily_allowance": 20, "used_today": 0, "left_today": 20, "credits": 7,
+            "scan_size": 10_000},
         "email_checks":
             {"daily_allowance": 5000, "used_today": 100, "left_today": 4900, "welcome_left": 50},
         "total_scans": 0,
@@ -79,7 +81,7 @@ async fn the_unlimited_plan_says_so_counts_and_never_touches_the_welcome_checks(
         "resets_at": resets_at(day),
         "scans": {
             "daily_allowance": 2_147_483_647, "used_today": 0, "left_today": 2_147_483_647,
-            "credits": 0
+            "credits": 0, "scan_size": 100_000
         },
         "email_checks": {
             "daily_allowance": 2_147_483_647, "used_today": 6003,

@@ -37,7 +37,7 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   path: P,
   caller: Caller,
   body?: BodyOf<paths[P][M]>,
-  /** What stands in braces in the path. */
+  /** What stands in braces in the path; the others are its query. */
   params: Record<string, string> = {},
 ): Promise<ResultOf<paths[P][M]>> {
   const token = caller === "session" ? session.current()?.token : undefined;
@@ -62,7 +62,12 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
 }
 
 function filled(path: string, params: Record<string, string>): string {
-  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+  const query = new URLSearchParams(params);
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    query.delete(name);
+    return encodeURIComponent(params[name] ?? "");
+  });
+  return query.size === 0 ? filled : `${filled}?${query}`;
 }
 
 /** Ends a session on the service, without waiting for it: in this browser it is over already. */

@@ -10,6 +10,7 @@ import css from "./shell.module.css";
 
 const MEMBER_LINKS = [
   ["/overview", "Overview"],
+  ["/scans", "Scans"],
   ["/api-key", "API key"],
   ["/settings", "Settings"],
   ["/docs", "Docs"],

@@ -2,10 +2,17 @@
 import { type Document, type Endpoint, byTag } from "./document";
 
 /** Tags that programs need; all others come after the basics, folded. */
-const FIRST = ["Validation", "Quota"];
+const FIRST = ["Validation", "Scans", "Quota"];
 
 /** As people do it, one after the other. */
 const OPERATIONS = [
+  "createScan",
+  "putScanPart",
+  "scan",
+  "scanResults",
+  "cancelScan",
+  "deleteScan",
+  "listScans",
   "register",
   "verifyEmail",
   "login",

@@ -5,6 +5,7 @@ from .change import Change
 from .check_request import CheckRequest
 from .confirmation import Confirmation
 from .credentials import Credentials
+from .day_of_usage import DayOfUsage
 from .deletion import Deletion
 from .details import Details
 from .document import Document
@@ -16,6 +17,8 @@ from .limit_detail import LimitDetail
 from .limit_error import LimitError
 from .login import Login
 from .new_api_key import NewApiKey
+from .new_scan_request import NewScanRequest
+from .part_request import PartRequest
 from .password_and_code import PasswordAndCode
 from .plain_error import PlainError
 from .profile import Profile
@@ -26,11 +29,20 @@ from .registration_result import RegistrationResult
 from .reset import Reset
 from .reset_mailed import ResetMailed
 from .rotation import Rotation
+from .scan import Scan
 from .scan_allowance import ScanAllowance
+from .scan_evidence import ScanEvidence
+from .scan_page import ScanPage
+from .scan_result import ScanResult
+from .scan_results import ScanResults
 from .session_credentials import SessionCredentials
+from .sessions import Sessions
 from .set_up import SetUp
 from .settings import Settings
+from .signed_in import SignedIn
+from .status_counts import StatusCounts
 from .totp_set_up import TotpSetUp
+from .usage import Usage
 from .validation_detail import ValidationDetail
 from .validation_error import ValidationError
 from .validation_result import ValidationResult
@@ -41,6 +53,7 @@ __all__ = (
     "CheckRequest",
     "Confirmation",
     "Credentials",
+    "DayOfUsage",
     "Deletion",
     "Details",
     "Document",
@@ -52,6 +65,8 @@ __all__ = (
     "LimitError",
     "Login",
     "NewApiKey",
+    "NewScanRequest",
+    "PartRequest",
     "PasswordAndCode",
     "PlainError",
     "Profile",
@@ -62,11 +77,20 @@ __all__ = (
     "Reset",
     "ResetMailed",
     "Rotation",
+    "Scan",
     "ScanAllowance",
+    "ScanEvidence",
+    "ScanPage",
+    "ScanResult",
+    "ScanResults",
     "SessionCredentials",
+    "Sessions",
     "SetUp",
     "Settings",
+    "SignedIn",
+    "StatusCounts",
     "TotpSetUp",
+    "Usage",
     "ValidationDetail",
     "ValidationError",
     "ValidationResult",

@@ -17,12 +17,14 @@ class ScanAllowance:
         credits_ (int): Scan credits, which extend the allowance.
         daily_allowance (int):
         left_today (int):
+        scan_size (int): How many addresses one scan may have.
         used_today (int):
     """
 
     credits_: int
     daily_allowance: int
     left_today: int
+    scan_size: int
     used_today: int
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -33,6 +35,8 @@ class ScanAllowance:
 
         left_today = self.left_today
 
+        scan_size = self.scan_size
+
         used_today = self.used_today
 
         field_dict: dict[str, Any] = {}
@@ -42,6 +46,7 @@ class ScanAllowance:
                 "credits": credits_,
                 "daily_allowance": daily_allowance,
                 "left_today": left_today,
+                "scan_size": scan_size,
                 "used_today": used_today,
             }
         )
@@ -57,12 +62,15 @@ class ScanAllowance:
 
         left_today = d.pop("left_today")
 
+        scan_size = d.pop("scan_size")
+
         used_today = d.pop("used_today")
 
         scan_allowance = cls(
             credits_=credits_,
             daily_allowance=daily_allowance,
             left_today=left_today,
+            scan_size=scan_size,
             used_today=used_today,
         )
 

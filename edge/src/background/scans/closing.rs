@@ -1,0 +1,50 @@
+//! Closes the scans whose time is over: what has no verdict by then is said to have none.
+
+use rcpt_shared::Status;
+
+use super::{
+    LIFETIME, PART,
+    results::{Counts, latest},
+};
+use crate::{
+    cf::{clock, database::Database, log},
+    credentials::random,
+    error::Error,
+    store::scans::{self, Overdue},
+};
+
+/// Parts that are read at once: their results are some megabytes at most.
+const PARTS_AT_ONCE: u32 = 10;
+
+/// Closes what is overdue in a database. One that fails is tried again with the next run.
+///
+/// # Errors
+/// [`Error::unavailable`] when the database fails.
+pub async fn run(database: &Database) -> Result<(), Error> {
+    let now = clock::now();
+    for scan in scans::overdue(database, now.saturating_sub(LIFETIME)).await? {
+        if let Err(error) = close(database, &scan, now).await {
+            log::failure("closing of a scan", &error);
+        }
+    }
+    Ok(())
+}
+
+async fn close(database: &Database, scan: &Overdue, now: u64) -> Result<(), Error> {
+    let parts = scan.total.div_ceil(PART);
+    let mut counts = Counts::default();
+    for first in (0..parts).step_by(PARTS_AT_ONCE as usize) {
+        let last = (first + PARTS_AT_ONCE).min(parts) - 1;
+        let rows = scans::rows_of_parts(database, &scan.id, (first, last)).await?;
+        for part in first..=last {
+            let of_part = rows.iter().filter(|row| row.part == part);
+            let kept = latest(of_part.map(|row| row.results.as_str()), PART as usize);
+            for kept in kept.into_iter().flatten() {
+                counts.add(kept.status, 1);
+            }
+        }
+    }
+    let told = counts.sum();
+    counts.add(Status::FatalException, scan.total.saturating_sub(told));
+    scans::close(database, scan, counts.0, told == 0, &random::identifier()?, now).await
+}

@@ -1,0 +1,194 @@
+//! Works on one message of the queue. Delivery is at least once and in no order, and the Worker may end at any
+//! step, so that each step can be done again:
+//!
+//! 1. A message that is older than a scan may be is dropped unopened.
+//! 2. One read: is the scan wanted, and has this round been done before?
+//! 3. If not, the origins are asked, and one transaction writes the results and counts them.
+//! 4. What is to be asked again follows from the message and that row, so that it can be sent twice and is
+//!    never lost: as a new message, since a message's own retries are few.
+
+use std::sync::Arc;
+
+use rcpt_shared::Tenant;
+use serde::Serialize;
+
+use super::{
+    LIFETIME,
+    message::{Message, Place, Waiting},
+    results, round,
+};
+use crate::{
+    app::App,
+    cf::{
+        clock, log,
+        meter::{Expenses, Meter, metered},
+        origin_batch::Outcome,
+    },
+    credentials::{address_hash, random},
+    error::Error,
+    store::scans,
+};
+
+/// What the queue is told of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    Acknowledge,
+    /// Deliver it again after so many seconds.
+    Retry(u32),
+}
+
+/// Storage that fails tends to fail for a while.
+const RETRY_AFTER: u32 = 60;
+/// Messages of which nobody was asked so often in a row go past origins that have no room.
+const PATIENT_MISSES: u32 = 3;
+
+/// What became of a message, for the log: no address, no domain.
+#[derive(Debug, Default, Serialize)]
+struct Summary {
+    answered: u32,
+    again: usize,
+    not_asked: usize,
+    /// Seconds since the scan was made.
+    age_s: u64,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    event: &'a str,
+    /// Also the request id of what the origins are asked.
+    id: &'a str,
+    scan: &'a str,
+    outcome: &'a str,
+    #[serde(flatten)]
+    summary: Summary,
+    #[serde(flatten)]
+    expenses: Expenses,
+}
+
+/// Works on a message and writes its log line.
+pub async fn consume(app: &App, text: Option<&str>) -> Done {
+    // Nobody else writes into this queue; what cannot be read now cannot be read later.
+    let Some(message) = text.and_then(Message::parse) else {
+        log::failure("scan message", &"unreadable");
+        return Done::Acknowledge;
+    };
+    let id = random::identifier().unwrap_or_default();
+    let meter = Arc::new(Meter::default());
+    let scan = message.place.scan.clone();
+    let done = metered(&meter, work(app, message, &id)).await;
+    let (outcome, summary, done) = match done {
+        Ok((outcome, summary)) => (outcome, summary, Done::Acknowledge),
+        Err(error) => {
+            log::failure("scan message", &error);
+            ("failed", Summary::default(), Done::Retry(RETRY_AFTER))
+        }
+    };
+    let expenses = meter.expenses();
+    log::line(&Line { event: "scan message", id: &id, scan: &scan, outcome, summary, expenses });
+    done
+}
+
+async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Summary), Error> {
+    let now = clock::now();
+    let age_s = now.saturating_sub(message.place.since);
+    let summary = Summary { age_s, ..Summary::default() };
+    // 1
+    if age_s >= LIFETIME {
+        return Ok(("too old", summary));
+    }
+    // 2
+    let account = message.place.account.to_string();
+    let place = stored(&account, &message.place);
+    let Some(found) = scans::begin_round(app.databases.of(message.place.account)?, place).await?
+    else {
+        return Ok(("not wanted", summary));
+    };
+    let Ok(waiting) = message.open(&app.config.scan_secrets) else {
+        return Ok(("sealed for something else", summary));
+    };
+    if let Some(kept) = found.results {
+        // It was done before, and may have been cut off since.
+        if found.followed == Some(0) {
+            follow(app, &message, waiting, &results::from_text(&kept), now).await?;
+        }
+        return Ok(("done before", summary));
+    }
+    // 3
+    if found.handed == 0
+        && !scans::hand_over(app.databases.of(message.place.account)?, place.scan).await?
+    {
+        return Ok(("not wanted", summary));
+    }
+    let asked = round::due_now(&waiting, now);
+    if asked.is_empty() {
+        again(app, &message, &waiting, round::delay(&waiting, now)).await?;
+        return Ok(("early", summary));
+    }
+    let details = found.details != 0;
+    let addresses: Vec<_> = asked.iter().map(|waiting| waiting.address.clone()).collect();
+    let urgent = message.misses >= PATIENT_MISSES;
+    let tenant = address_hash::of_tenant(&app.config.address_secrets, message.place.account);
+    let tenant = Tenant { name: &tenant, paying: found.paying != 0 };
+    let outcomes = app.origins.probe_batch(&addresses, details, id, tenant, urgent).await?;
+    let now = clock::now();
+    let retries = &app.config.scan_retries;
+    let (kept, gains) = round::keep(&asked, &outcomes, retries, details, now);
+    let not_asked = outcomes.iter().filter(|o| matches!(o, Outcome::NotAsked(_))).count();
+    if kept.is_empty() {
+        let wait = round::wait_after_miss(&outcomes, message.misses);
+        again(app, &message, &waiting, wait).await?;
+        return Ok(("nobody asked", Summary { not_asked, ..summary }));
+    }
+    let delta = scans::Delta {
+        answered: gains.counts.sum(),
+        counts: gains.counts.0,
+        waiting: gains.waiting,
+        waited: gains.waited,
+    };
+    let text = results::to_text(&kept);
+    let Some(written) =
+        scans::record(app.databases.of(message.place.account)?, place, &text, &delta, id, now)
+            .await?
+    else {
+        return Ok(("not wanted", summary));
+    };
+    // 4
+    let again = follow(app, &message, waiting, &results::from_text(&written), now).await?;
+    Ok(("asked", Summary { answered: delta.answered, again, not_asked, age_s }))
+}
+
+fn stored<'a>(account: &'a str, place: &'a Place) -> scans::Place<'a> {
+    let Place { scan, part, slot, round, .. } = place;
+    scans::Place { account, scan, part: *part, slot: *slot, round: *round }
+}
+
+/// Sends the same round once more.
+async fn again(app: &App, message: &Message, waiting: &[Waiting], delay: u64) -> Result<(), Error> {
+    let misses = message.misses.saturating_add(1);
+    let place = message.place.clone();
+    let message = Message::seal(&app.config.scan_secrets, place, misses, waiting)?;
+    app.scan_queue.send(vec![message.outgoing(delay)?]).await
+}
+
+/// Sends what the next round asks about, if there is anything; how many addresses those are.
+async fn follow(
+    app: &App,
+    message: &Message,
+    waiting: Vec<Waiting>,
+    kept: &[results::Kept],
+    now: u64,
+) -> Result<usize, Error> {
+    let next = round::next(waiting, kept, now);
+    if next.is_empty() {
+        return Ok(0);
+    }
+    let place = Place { round: message.place.round.saturating_add(1), ..message.place.clone() };
+    let follower = Message::seal(&app.config.scan_secrets, place, 0, &next)?;
+    let delay = round::delay(&next, now);
+    app.scan_queue.send(vec![follower.outgoing(delay)?]).await?;
+    // Without it, a message that is delivered twice would be followed twice.
+    let account = message.place.account.to_string();
+    scans::set_followed(app.databases.of(message.place.account)?, stored(&account, &message.place))
+        .await?;
+    Ok(next.len())
+}

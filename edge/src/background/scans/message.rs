@@ -1,0 +1,143 @@
+//! A message of the queue: where it belongs, in the clear, and the addresses that wait, sealed.
+
+use rcpt_shared::{Address, KeyRing};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    account::AccountId,
+    cf::queue::Outgoing,
+    credentials::{
+        random,
+        sealed::{self, SealError},
+    },
+    error::Error,
+};
+
+/// An address, and where it stands in its part: more than once where the list repeats it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Waiting {
+    #[serde(rename = "a")]
+    pub address: Address,
+    /// Positions within the part, from 0.
+    #[serde(rename = "p")]
+    pub places: Vec<u16>,
+    /// How often its server has answered.
+    #[serde(rename = "t", default)]
+    pub tries: u8,
+    /// Not to be asked before this time, unix seconds.
+    #[serde(rename = "d", default)]
+    pub due: u64,
+}
+
+/// Where a message belongs. With every answer that leaves something to be asked, the next round begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    #[serde(serialize_with = "as_text")]
+    pub account: AccountId,
+    pub scan: String,
+    pub part: u32,
+    pub slot: u32,
+    pub round: u32,
+    /// When the scan was made, unix seconds.
+    pub since: u64,
+}
+
+fn as_text<S: serde::Serializer>(account: &AccountId, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(account)
+}
+
+impl Place {
+    /// What the addresses are sealed for: in another place they do not open.
+    fn about(&self) -> String {
+        let Self { account, scan, part, slot, round, since } = self;
+        format!("{account}/{scan}/{part}/{slot}/{round}/{since}")
+    }
+}
+
+/// The text of a message.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Message {
+    pub place: Place,
+    /// How often in a row nobody was asked.
+    #[serde(default)]
+    pub misses: u32,
+    sealed: String,
+}
+
+impl Message {
+    /// Seals the addresses.
+    ///
+    /// # Errors
+    /// [`Error::internal`] when there is no randomness or the text does not serialise.
+    pub fn seal(
+        keys: &KeyRing,
+        place: Place,
+        misses: u32,
+        waiting: &[Waiting],
+    ) -> Result<Self, Error> {
+        let text = serde_json::to_string(waiting)
+            .map_err(|_| Error::internal("the addresses of a message do not serialise"))?;
+        let sealed = sealed::seal(keys, &place.about(), text.as_bytes(), random::bytes()?)
+            .map_err(|_| Error::internal("a message cannot be sealed"))?;
+        Ok(Self { place, misses, sealed })
+    }
+
+    /// The addresses that wait.
+    ///
+    /// # Errors
+    /// [`SealError`] when it belongs elsewhere or its secret is gone.
+    pub fn open(&self, keys: &KeyRing) -> Result<Vec<Waiting>, SealError> {
+        let text = sealed::open(keys, &self.place.about(), &self.sealed)?;
+        let text = std::str::from_utf8(&text).map_err(|_| SealError)?;
+        serde_json::from_str(text).map_err(|_| SealError)
+    }
+
+    /// The message as it is sent, delivered after `delay` seconds.
+    ///
+    /// # Errors
+    /// [`Error::internal`] when it does not serialise.
+    pub fn outgoing(&self, delay: u64) -> Result<Outgoing, Error> {
+        let text = serde_json::to_string(self)
+            .map_err(|_| Error::internal("a message does not serialise"))?;
+        Ok(Outgoing { text, delay: u32::try_from(delay).unwrap_or(u32::MAX) })
+    }
+
+    /// Reads a text of the queue; `None` for one that is no message of ours.
+    pub fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcpt_shared::{Address, KeyRing};
+
+    use super::{Message, Place, Waiting};
+    use crate::account::AccountId;
+
+    #[test]
+    fn a_message_shows_its_place_and_no_address_and_opens_in_its_place_only() {
+        let keys = KeyRing::parse(&format!("k:{}", "w".repeat(43))).unwrap();
+        let place = Place {
+            account: AccountId::from_u64(7),
+            scan: "scan_1".into(),
+            part: 1,
+            slot: 2,
+            round: 0,
+            since: 9,
+        };
+        let address = Address::parse("ann@example.org").unwrap();
+        let waiting = [Waiting { address, places: vec![3, 5], tries: 0, due: 0 }];
+        let message = Message::seal(&keys, place, 0, &waiting).unwrap();
+        let text = message.outgoing(5).unwrap().text;
+        assert!(text.contains("scan_1") && !text.contains("ann") && !text.contains("example"));
+        let read = Message::parse(&text).unwrap();
+        assert_eq!(read.place, message.place);
+        assert_eq!(read.open(&keys).unwrap()[0].places, [3, 5]);
+        for (from, to) in [("\"slot\":2", "\"slot\":3"), ("\"round\":0", "\"round\":1")] {
+            let moved = Message::parse(&text.replace(from, to)).unwrap();
+            assert!(moved.open(&keys).is_err(), "{to}");
+        }
+        assert!(Message::parse("{}").is_none());
+    }
+}

@@ -1,0 +1,108 @@
+//! Cuts a part into messages. How depends on the part's content alone: a part that is sent again becomes the
+//! same messages, whatever has changed in the configuration meanwhile.
+
+use std::collections::HashMap;
+
+use rcpt_shared::{Address, reduce};
+
+use super::message::Waiting;
+
+/// Addresses of a message: three batches of an origin at once are a part's.
+const MOST_ADDRESSES: usize = 250;
+/// Bytes of a message's addresses: sealed and in base64 they are a third more, and the queue takes 128,000.
+const MOST_BYTES: usize = 64_000;
+/// What an address costs beside its own bytes.
+const OVERHEAD: usize = 24;
+
+/// A part's addresses, cut into messages; and the positions of those that are none.
+#[derive(Debug)]
+pub struct Slots {
+    pub slots: Vec<Vec<Waiting>>,
+    pub malformed: Vec<u16>,
+}
+
+/// Addresses of one domain stand together, because they are asked about on the same connections. One that is
+/// there twice is asked about once.
+pub fn cut(addresses: &[String]) -> Slots {
+    let mut malformed = Vec::new();
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut all: Vec<Waiting> = Vec::new();
+    for (place, text) in (0_u16..).zip(addresses) {
+        let address = reduce(text).ok().and_then(|address| Address::parse(address).ok());
+        let Some(address) = address else {
+            malformed.push(place);
+            continue;
+        };
+        let known = seen.get(address.normal()).and_then(|index| all.get_mut(*index));
+        if let Some(first) = known {
+            first.places.push(place);
+        } else {
+            seen.insert(address.normal().to_owned(), all.len());
+            all.push(Waiting { address, places: vec![place], tries: 0, due: 0 });
+        }
+    }
+    // Stable: within a domain in the order of the list.
+    all.sort_by(|a, b| a.address.domain().cmp(b.address.domain()));
+    let mut slots: Vec<Vec<Waiting>> = Vec::new();
+    let mut bytes = 0;
+    for waiting in all {
+        let size = waiting.address.normal().len() + OVERHEAD + 6 * waiting.places.len();
+        match slots.last_mut() {
+            Some(slot) if slot.len() < MOST_ADDRESSES && bytes + size <= MOST_BYTES => {
+                bytes += size;
+                slot.push(waiting);
+            }
+            _ => {
+                bytes = size;
+                slots.push(vec![waiting]);
+            }
+        }
+    }
+    Slots { slots, malformed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_ADDRESSES, cut};
+
+    fn list(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[test]
+    fn every_position_is_in_one_place() {
+        let cut = cut(&list(&[
+            "b@b.example",
+            "no address",
+            "Ann <a@a.example>",
+            "b@B.example",
+            "",
+            "x@a.example",
+        ]));
+        assert_eq!(cut.malformed, [1, 4]);
+        let [slot] = &cut.slots[..] else { panic!("{cut:?}") };
+        let places: Vec<_> = slot.iter().map(|waiting| waiting.places.clone()).collect();
+        assert_eq!(
+            places,
+            [vec![2], vec![5], vec![0, 3]],
+            "by domain, a repetition with its first"
+        );
+    }
+
+    #[test]
+    fn messages_are_bounded_by_count_and_by_bytes() {
+        let many: Vec<_> = (0..1000).map(|n| format!("p{n}@d{}.example", n % 7)).collect();
+        let slots = cut(&many).slots;
+        assert_eq!(slots.len(), 1000 / MOST_ADDRESSES);
+        let domain = "x".repeat(55);
+        let long: Vec<_> =
+            (0..1000).map(|n| format!("{n:064}@{domain}.{domain}.{domain}.example")).collect();
+        let slots = cut(&long).slots;
+        assert_eq!(slots.iter().map(Vec::len).sum::<usize>(), 1000);
+        for slot in &slots {
+            assert!(serde_json::to_string(slot).unwrap().len() < 70_000);
+        }
+        // One address a thousand times.
+        assert_eq!(cut(&vec!["a@a.example".to_owned(); 1000]).slots[0][0].places.len(), 1000);
+    }
+}

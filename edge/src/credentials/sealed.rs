@@ -1,0 +1,117 @@
+//! Seals what waits outside of the database, so that nobody but the Worker reads it; and tells the same part of
+//! a scan from another one without keeping any of it.
+
+use aes_gcm::{
+    Aes256Gcm, Nonce,
+    aead::{Aead as _, KeyInit as _, Payload},
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
+use hmac::{Hmac, Mac as _};
+use rcpt_shared::KeyRing;
+use sha2::Sha256;
+
+const NONCE_BYTES: usize = 12;
+
+/// It cannot be opened: it was sealed for something else or under a lost key.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SealError;
+
+/// `kid.nonce||ciphertext`, AES-256-GCM. `about` is what the text belongs to: it opens with nothing else.
+///
+/// # Errors
+/// [`SealError`], for a text of more than 64 GiB.
+pub fn seal(
+    keys: &KeyRing,
+    about: &str,
+    text: &[u8],
+    nonce: [u8; NONCE_BYTES],
+) -> Result<String, SealError> {
+    let (kid, secret) = keys.signing();
+    let payload = Payload { msg: text, aad: about.as_bytes() };
+    let sealed = cipher(secret).encrypt(&Nonce::from(nonce), payload).map_err(|_| SealError)?;
+    Ok(format!("{kid}.{}", STANDARD_NO_PAD.encode([&nonce[..], &sealed].concat())))
+}
+
+/// Opens what [`seal`] made.
+///
+/// # Errors
+/// [`SealError`].
+pub fn open(keys: &KeyRing, about: &str, sealed: &str) -> Result<Vec<u8>, SealError> {
+    let (kid, sealed) = sealed.split_once('.').ok_or(SealError)?;
+    let secret = keys.secret(kid).ok_or(SealError)?;
+    let sealed = STANDARD_NO_PAD.decode(sealed).map_err(|_| SealError)?;
+    let (nonce, sealed) = sealed.split_first_chunk::<NONCE_BYTES>().ok_or(SealError)?;
+    let payload = Payload { msg: sealed, aad: about.as_bytes() };
+    cipher(secret).decrypt(&Nonce::from(*nonce), payload).map_err(|_| SealError)
+}
+
+/// The sealing key is derived, so that the ring's secrets may have any length.
+fn cipher(secret: &[u8]) -> Aes256Gcm {
+    let mut derived = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(secret)
+        .unwrap_or_else(|_| hmac::KeyInit::new(&Default::default()));
+    derived.update(b"rcpt scan seal");
+    Aes256Gcm::new(&derived.finalize().into_bytes())
+}
+
+/// Of all addresses of a part together and the part's place, under each live secret, the one that signs
+/// first: `kid.` and 64 hexadecimal digits.
+pub fn part_macs(keys: &KeyRing, scan: &str, part: u32, addresses: &[String]) -> Vec<String> {
+    let mac = |mut mac: Hmac<Sha256>| {
+        mac.update(format!("scan part\0{scan}\0{part}").as_bytes());
+        for address in addresses {
+            // The length first: no two lists are one text.
+            mac.update(&(address.len() as u64).to_be_bytes());
+            mac.update(address.as_bytes());
+        }
+        hex::encode(mac.finalize().into_bytes())
+    };
+    keys.kids().zip(keys.macs()).map(|(kid, keyed)| format!("{kid}.{}", mac(keyed))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SealError, open, part_macs, seal};
+    use rcpt_shared::KeyRing;
+
+    fn keys(kid: &str, letter: &str) -> KeyRing {
+        KeyRing::parse(&format!("{kid}:{}", letter.repeat(43))).unwrap()
+    }
+
+    #[test]
+    fn what_is_sealed_opens_for_what_it_is_about_and_under_its_key_only() {
+        let sealed = seal(&keys("a", "w"), "scan_1/0/0", b"ann@example.org", [9; 12]).unwrap();
+        assert!(!sealed.contains("ann") && sealed.starts_with("a."), "{sealed}");
+        let opened = open(&keys("a", "w"), "scan_1/0/0", &sealed).unwrap();
+        assert_eq!(opened, b"ann@example.org");
+        assert_eq!(open(&keys("a", "w"), "scan_1/0/1", &sealed), Err(SealError));
+        assert_eq!(open(&keys("a", "0"), "scan_1/0/0", &sealed), Err(SealError));
+        assert_eq!(open(&keys("b", "w"), "scan_1/0/0", &sealed), Err(SealError));
+        for damaged in ["", "a.", "a.AAAA", sealed.trim_end_matches(char::is_alphanumeric)] {
+            assert_eq!(open(&keys("a", "w"), "scan_1/0/0", damaged), Err(SealError), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn what_a_replaced_secret_has_sealed_opens_while_it_is_there() {
+        let (old, new) = (format!("old:{}", "w".repeat(43)), format!("new:{}", "0".repeat(43)));
+        let sealed = seal(&KeyRing::parse(&old).unwrap(), "s", b"x", [1; 12]).unwrap();
+        let both = KeyRing::parse(&format!("{new},{old}")).unwrap();
+        assert_eq!(open(&both, "s", &sealed).unwrap(), b"x");
+        assert_eq!(open(&KeyRing::parse(&new).unwrap(), "s", &sealed), Err(SealError));
+    }
+
+    #[test]
+    fn a_part_is_told_from_every_other_one() {
+        let of = |scan, part, list: &[&str]| {
+            let list: Vec<String> = list.iter().map(|text| (*text).to_owned()).collect();
+            part_macs(&keys("a", "w"), scan, part, &list)
+        };
+        let one = of("s", 0, &["ab", "c"]);
+        assert_eq!(one, of("s", 0, &["ab", "c"]));
+        assert_eq!(one.len(), 1);
+        for other in [of("s", 0, &["a", "bc"]), of("s", 1, &["ab", "c"]), of("t", 0, &["ab", "c"])]
+        {
+            assert_ne!(one, other);
+        }
+    }
+}

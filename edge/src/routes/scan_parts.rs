@@ -1,0 +1,158 @@
+//! The addresses of a scan, as they come in: sealed and put into the queue.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use utoipa::ToSchema;
+
+use super::scans::{NewScanRequest, Scan, found};
+use crate::{
+    app::App,
+    background::scans::{
+        LIFETIME, PART,
+        message::{Message, Place},
+        results::{Kept, to_text},
+        slots,
+    },
+    cf::clock,
+    credentials::{proof::Caller, random, sealed::part_macs},
+    error::{Error, PlainError},
+    extract::{json_body::JsonList, scan_call::ScanCall},
+    store::scans::{self, Part, PartState},
+};
+use rcpt_shared::Status;
+
+/// Addresses of one body.
+pub const MOST_AT_ONCE: usize = PART as usize;
+
+/// Body of `PUT /scans/{id}/parts/{n}`. Read as that of a new scan is, of which it is a part too.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the body")]
+pub struct PartRequest {
+    /// Positions `1000 n` to `1000 n + 999` of the list; in the last part what is left.
+    addresses: Vec<String>,
+}
+
+/// Send a part of a scan
+///
+/// Part `n` has positions `1000 n` to `1000 n + 999`, the last one what is left. Parts come in any order. Sending the
+/// same part again changes nothing.
+#[utoipa::path(
+    put, path = "/v1/scans/{id}/parts/{n}", tag = "Scans", operation_id = "putScanPart",
+    params(
+        ("id" = String, Path, description = "The scan"),
+        ("n" = u32, Path, description = "The part, from 0"),
+    ),
+    request_body = PartRequest,
+    responses(
+        (status = 200, description = "The scan", body = Scan),
+        (status = 400, description = "`invalid_body`, `no_such_part` or `part_size`", body = PlainError),
+        (status = 401, description = "No valid key or session", body = PlainError),
+        (status = 404, description = "`no_such_scan`", body = PlainError),
+        (status = 409, description = "`part_conflict` or `scan_ended`", body = PlainError),
+        (status = 413, description = "The body is larger than 256 KiB", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
+    ),
+    security(("ApiKey" = []), ("Session" = [])),
+)]
+pub async fn put(
+    State(app): State<Arc<App>>,
+    call: ScanCall,
+    JsonList(request): JsonList<NewScanRequest>,
+) -> Result<Json<Scan>, Error> {
+    let addresses = request.addresses.as_deref().unwrap_or_default();
+    // One that is no number is beyond every scan.
+    let number = call.part.parse().unwrap_or(u32::MAX);
+    let sending = Sending { scan: &call.id, number, addresses };
+    let scan = receive(&app, call.caller, sending).await?;
+    Ok(Json(Scan::new(scan, call.now)))
+}
+
+/// A part as the client sent it.
+pub struct Sending<'a> {
+    pub scan: &'a str,
+    pub number: u32,
+    pub addresses: &'a [String],
+}
+
+/// Takes a part in:
+///
+/// 1. It is written down, with a MAC, unless it is there.
+/// 2. Its addresses go into the queue, sealed.
+/// 3. It is counted, once, with the results of what is no address.
+///
+/// One that was cut off before 3 is sent again by the client. Its messages are the same then, and have one row of
+/// results each, however often they are delivered.
+pub async fn receive(
+    app: &App,
+    caller: Caller,
+    sending: Sending<'_>,
+) -> Result<scans::Scan, Error> {
+    let now = clock::now();
+    let Sending { scan, number, addresses } = sending;
+    let positions = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+    // The MAC of one address would be a hash of it.
+    let macs = match addresses {
+        [_] => Vec::new(),
+        all => part_macs(&app.config.scan_secrets, scan, number, all),
+    };
+    // 1
+    let part = Part { scan, number, positions, macs: &macs };
+    let since = now.saturating_sub(LIFETIME);
+    let state = scans::begin_part(app.databases.of(caller.account)?, caller, &part, since).await?;
+    let PartState { scan: known, part: written } = found(state, caller)?;
+    let parts = known.total.div_ceil(PART);
+    if number >= parts {
+        return Err(Error::no_such_part(parts));
+    }
+    let expected = known.total.saturating_sub(number * PART).min(PART);
+    if positions != expected {
+        return Err(Error::part_size(expected));
+    }
+    let written = written.ok_or_else(Error::scan_ended)?;
+    if !written.mac.is_empty() && !macs.contains(&written.mac) {
+        return Err(Error::part_conflict());
+    }
+    if written.sent != 0 {
+        return Ok(known);
+    }
+    if known.state != "open" {
+        return Err(Error::scan_ended());
+    }
+    // 2
+    let slots = slots::cut(addresses);
+    let mut messages = Vec::new();
+    for (slot, waiting) in (0_u32..).zip(&slots.slots) {
+        let place = Place {
+            account: caller.account,
+            scan: scan.to_owned(),
+            part: number,
+            slot,
+            round: 0,
+            since: known.created_at,
+        };
+        let message = Message::seal(&app.config.scan_secrets, place, 0, waiting)?;
+        messages.push(message.outgoing(0)?);
+    }
+    app.scan_queue.send(messages).await?;
+    // 3
+    let kept = |place: &u16| Kept {
+        place: *place,
+        status: Status::InvalidFormat,
+        due: None,
+        evidence: String::new(),
+    };
+    let malformed = u32::try_from(slots.malformed.len()).unwrap_or(u32::MAX);
+    let results = to_text(&slots.malformed.iter().map(kept).collect::<Vec<_>>());
+    let (ending, now) = (random::identifier()?, clock::now());
+    let counted = scans::finish_part(
+        app.databases.of(caller.account)?,
+        scan,
+        number,
+        positions,
+        (&results, malformed),
+        &ending,
+        now,
+    );
+    counted.await?.ok_or_else(Error::no_such_scan)
+}

@@ -1,0 +1,345 @@
+//! Scans: lists that are checked in the background (docs/scans.md).
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderName, StatusCode, header},
+};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::scan_parts::{MOST_AT_ONCE, Sending, receive};
+use crate::{
+    app::App,
+    cf::{clock, log},
+    credentials::{proof::Caller, random},
+    error::{Error, LimitError, PlainError},
+    extract::{json_body::JsonList, scan_call::ScanCall},
+    quota::{Day, seconds_to_reset},
+    store::scans::{self, Found, NewScan, Refusal},
+};
+
+/// A list that is checked in the background.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Scan {
+    pub id: String,
+    pub name: String,
+    /// `open` (parts are missing), `running`, `completed`, `cancelled` or `expired`.
+    #[schema(value_type = String, example = "running")]
+    pub state: String,
+    /// Positions of the list.
+    pub total: u32,
+    /// Positions that were sent.
+    pub received: u32,
+    /// Positions with a final verdict.
+    pub answered: u32,
+    /// Positions whose server asked for patience: they're asked again later.
+    pub waiting: u32,
+    pub counts: StatusCounts,
+    /// Whether results have the evidence behind the verdict.
+    pub details: bool,
+    /// From the pace of the last minutes; null when nothing can be said.
+    pub estimated_seconds_left: Option<u64>,
+    pub created_at: DateTime<Utc>,
+    /// When the scan ended; null while it is under way.
+    pub completed_at: Option<DateTime<Utc>>,
+    /// When the results are removed; null while the scan is under way.
+    pub results_until: Option<DateTime<Utc>>,
+}
+
+/// Final verdicts by status.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StatusCounts {
+    #[serde(rename = "true")]
+    pub accepted: u32,
+    #[serde(rename = "false")]
+    pub refused: u32,
+    pub invalid_format: u32,
+    pub domain_not_found: u32,
+    pub no_mx_records: u32,
+    pub smtp_connect_error: u32,
+    pub smtp_timeout: u32,
+    pub blocked_by_provider: u32,
+    pub fatal_exception: u32,
+}
+
+/// Seconds for which results are kept.
+const KEPT: u64 = 7 * 24 * 60 * 60;
+/// What waits is not asked again before the first of the usual delays.
+const LEAST_WAIT: u64 = 5 * 60;
+
+fn time(seconds: u64) -> DateTime<Utc> {
+    let time = i64::try_from(seconds).ok().and_then(|s| DateTime::from_timestamp(s, 0));
+    time.unwrap_or(DateTime::<Utc>::MAX_UTC)
+}
+
+fn seconds_left(scan: &scans::Scan, now: u64) -> Option<u64> {
+    let done = scan.answered.checked_sub(scan.previous_answered).filter(|done| *done > 0)?;
+    let elapsed = now.saturating_sub(scan.previous_at).max(1);
+    let left = scan.total.saturating_sub(scan.answered).saturating_sub(scan.waiting);
+    let seconds = u64::from(left).saturating_mul(elapsed).div_ceil(u64::from(done));
+    let is_under_way = scan.ended_at.is_none() && scan.received > 0;
+    is_under_way.then_some(if scan.waiting > 0 { seconds.max(LEAST_WAIT) } else { seconds })
+}
+
+impl Scan {
+    pub(super) fn new(scan: scans::Scan, now: u64) -> Self {
+        Self {
+            estimated_seconds_left: seconds_left(&scan, now),
+            created_at: time(scan.created_at),
+            completed_at: scan.ended_at.map(time),
+            results_until: scan.ended_at.map(|ended| time(ended.saturating_add(KEPT))),
+            counts: StatusCounts {
+                accepted: scan.accepted,
+                refused: scan.refused,
+                invalid_format: scan.invalid_format,
+                domain_not_found: scan.domain_not_found,
+                no_mx_records: scan.no_mx_records,
+                smtp_connect_error: scan.smtp_connect_error,
+                smtp_timeout: scan.smtp_timeout,
+                blocked_by_provider: scan.blocked_by_provider,
+                fatal_exception: scan.fatal_exception,
+            },
+            id: scan.id,
+            name: scan.name,
+            state: scan.state,
+            total: scan.total,
+            received: scan.received,
+            answered: scan.answered,
+            waiting: scan.waiting,
+            details: scan.details != 0,
+        }
+    }
+}
+
+/// What was found, or why there is nothing: an unknown scan and one of another account are the same.
+pub(super) fn found<T>(found: Found<T>, caller: Caller) -> Result<T, Error> {
+    match found {
+        Found::Here(found) => Ok(found),
+        Found::Nothing => Err(Error::no_such_scan()),
+        Found::Unauthorised => Err(caller.proof.refused()),
+    }
+}
+
+/// Body of `POST /scans`: the addresses, or how many will follow in parts.
+#[derive(Deserialize, ToSchema)]
+pub struct NewScanRequest {
+    /// 1 to 1,000 addresses, one for each position. Larger lists are sent in parts.
+    #[schema(nullable = false)]
+    pub(super) addresses: Option<Vec<String>>,
+    /// How many positions the list has, when its parts follow.
+    #[schema(nullable = false)]
+    total: Option<u32>,
+    /// At most 100 characters.
+    #[schema(nullable = false)]
+    name: Option<String>,
+    /// Whether results are to have the evidence behind the verdict.
+    #[serde(default)]
+    details: bool,
+}
+
+impl NewScanRequest {
+    fn total(&self) -> Result<u32, Error> {
+        match (&self.addresses, self.total) {
+            (Some(addresses), None) if (1..=MOST_AT_ONCE).contains(&addresses.len()) => {
+                Ok(u32::try_from(addresses.len()).unwrap_or(u32::MAX))
+            }
+            (Some(_), None) => Err(Error::invalid_scan(
+                "Send 1 to 1,000 addresses at once. For more, send total and then the parts.",
+            )),
+            (None, Some(0)) => Err(Error::invalid_scan("A scan has at least one address.")),
+            (None, Some(total)) => Ok(total),
+            _ => Err(Error::invalid_scan("Send either addresses or total.")),
+        }
+    }
+
+    fn name(&self) -> Result<&str, Error> {
+        let name = self.name.as_deref().unwrap_or_default().trim();
+        let is_fine = name.chars().count() <= 100 && !name.chars().any(char::is_control);
+        if is_fine { Ok(name) } else { Err(Error::invalid_scan_name()) }
+    }
+}
+
+/// `scan_`, the time in milliseconds and 64 random bits, hexadecimal: newer scans have greater ids.
+fn new_id(now_ms: u64) -> Result<String, Error> {
+    let random = u64::from_be_bytes(random::bytes()?);
+    Ok(format!("scan_{now_ms:012x}{random:016x}"))
+}
+
+/// Start a scan
+///
+/// Takes one scan of the daily allowance, then of the credits. With `addresses` all of the list is in. With `total`
+/// the list follows in parts of 1,000.
+#[utoipa::path(
+    post, path = "/v1/scans", tag = "Scans", operation_id = "createScan",
+    request_body = NewScanRequest,
+    responses(
+        (status = 201, description = "The scan; `Location` has its path", body = Scan),
+        (status = 400, description = "`invalid_body`, `invalid_scan`, `invalid_name` or `scan_too_large`", body = PlainError),
+        (status = 401, description = "No valid key or session", body = PlainError),
+        (status = 409, description = "`too_many_scans` at the same time", body = PlainError),
+        (status = 413, description = "The body is larger than 256 KiB", body = PlainError),
+        (status = 429, description = "The daily scans and the credits are used up, or too many requests", body = LimitError),
+    ),
+    security(("ApiKey" = []), ("Session" = [])),
+)]
+pub async fn create(
+    State(app): State<Arc<App>>,
+    ScanCall { caller, now, .. }: ScanCall,
+    JsonList(request): JsonList<NewScanRequest>,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Scan>), Error> {
+    let total = request.total()?;
+    let id = new_id(clock::now_ms())?;
+    let scan = NewScan { id: &id, name: request.name()?, total, details: request.details };
+    let made = scans::create(app.databases.of(caller.account)?, caller, &scan, now).await?;
+    let mut scan = made.map_err(|refusal| refused(&refusal, caller, now))?;
+    if let Some(addresses) = &request.addresses {
+        let sending = Sending { scan: &id, number: 0, addresses };
+        match receive(&app, caller, sending).await {
+            Ok(received) => scan = received,
+            Err(error) => {
+                // The client does not know the scan's id: it must not hold a place, nor the unit.
+                let ending = random::identifier()?;
+                let gone = scans::delete(
+                    app.databases.of(caller.account)?,
+                    caller,
+                    &id,
+                    &ending,
+                    clock::now(),
+                )
+                .await;
+                if let Err(error) = gone {
+                    log::failure("removing a scan that could not start", &error);
+                }
+                return Err(error);
+            }
+        }
+    }
+    let location = [(header::LOCATION, format!("/v1/scans/{id}"))];
+    Ok((StatusCode::CREATED, location, Json(Scan::new(scan, now))))
+}
+
+fn refused(refusal: &Refusal, caller: Caller, now: u64) -> Error {
+    match *refusal {
+        Refusal::Unauthorised => caller.proof.refused(),
+        Refusal::TooLarge { size } => Error::scan_too_large(size),
+        Refusal::TooMany { at_once } => Error::too_many_scans(at_once),
+        Refusal::TooManyKept { most } => Error::too_many_scans_kept(most),
+        Refusal::UsedUp => Error::scans_used_up(Day::of(now).resets_at(), seconds_to_reset(now)),
+    }
+}
+
+/// A page of scans.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScanPage {
+    /// Newest first.
+    pub scans: Vec<Scan>,
+    /// What `before` is for the next page; null when this is the last.
+    pub next: Option<String>,
+}
+
+/// Scans of a page, unless told otherwise, and at most.
+const PAGE: u32 = 20;
+const MOST_PER_PAGE: u32 = 100;
+
+/// List scans
+///
+/// Newest first.
+#[utoipa::path(
+    get, path = "/v1/scans", tag = "Scans", operation_id = "listScans",
+    params(
+        ("before" = Option<String>, Query, description = "Only scans older than this one"),
+        ("limit" = Option<u32>, Query, description = "At most so many, 1 to 100; 20 unless given"),
+    ),
+    responses(
+        (status = 200, description = "A page of scans", body = ScanPage),
+        (status = 400, description = "`invalid_query`", body = PlainError),
+        (status = 401, description = "No valid key or session", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
+    ),
+    security(("ApiKey" = []), ("Session" = [])),
+)]
+pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<ScanPage>, Error> {
+    let limit = call.limit(PAGE, MOST_PER_PAGE);
+    let limit = limit.ok_or_else(|| Error::invalid_query("limit is a number from 1 to 100."))?;
+    // Greater than every id.
+    let before = call.query("before").unwrap_or("scan_~");
+    let scans =
+        scans::list(app.databases.of(call.caller.account)?, call.caller, before, limit).await?;
+    let scans = scans.ok_or_else(|| call.caller.proof.refused())?;
+    let is_full = u32::try_from(scans.len()).is_ok_and(|length| length == limit);
+    let next = scans.last().filter(|_| is_full).map(|scan| scan.id.clone());
+    let scans = scans.into_iter().map(|scan| Scan::new(scan, call.now)).collect();
+    Ok(Json(ScanPage { scans, next }))
+}
+
+/// Show a scan
+#[utoipa::path(
+    get, path = "/v1/scans/{id}", tag = "Scans", operation_id = "scan",
+    params(("id" = String, Path, description = "The scan")),
+    responses(
+        (status = 200, description = "The scan", body = Scan),
+        (status = 401, description = "No valid key or session", body = PlainError),
+        (status = 404, description = "`no_such_scan`", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
+    ),
+    security(("ApiKey" = []), ("Session" = [])),
+)]
+pub async fn show(
+    State(app): State<Arc<App>>,
+    ScanCall { caller, now, id, .. }: ScanCall,
+) -> Result<Json<Scan>, Error> {
+    let scan = found(scans::show(app.databases.of(caller.account)?, caller, &id).await?, caller)?;
+    Ok(Json(Scan::new(scan, now)))
+}
+
+/// Cancel a scan
+///
+/// What was answered stays. The scan counts unless nothing of it had been asked yet. A scan that has ended stays as
+/// it is.
+#[utoipa::path(
+    post, path = "/v1/scans/{id}/cancel", tag = "Scans", operation_id = "cancelScan",
+    params(("id" = String, Path, description = "The scan")),
+    responses(
+        (status = 200, description = "The scan", body = Scan),
+        (status = 401, description = "No valid key or session", body = PlainError),
+        (status = 404, description = "`no_such_scan`", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
+    ),
+    security(("ApiKey" = []), ("Session" = [])),
+)]
+pub async fn cancel(
+    State(app): State<Arc<App>>,
+    ScanCall { caller, now, id, .. }: ScanCall,
+) -> Result<Json<Scan>, Error> {
+    let ending = random::identifier()?;
+    let scan = scans::cancel(app.databases.of(caller.account)?, caller, &id, &ending, now).await?;
+    Ok(Json(Scan::new(found(scan, caller)?, now)))
+}
+
+/// Delete a scan
+///
+/// Its results are gone at once. A scan that is under way is cancelled by it.
+#[utoipa::path(
+    delete, path = "/v1/scans/{id}", tag = "Scans", operation_id = "deleteScan",
+    params(("id" = String, Path, description = "The scan")),
+    responses(
+        (status = 204, description = "The scan is gone"),
+        (status = 401, description = "No valid key or session", body = PlainError),
+        (status = 404, description = "`no_such_scan`", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
+    ),
+    security(("ApiKey" = []), ("Session" = [])),
+)]
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    ScanCall { caller, now, id, .. }: ScanCall,
+) -> Result<StatusCode, Error> {
+    let ending = random::identifier()?;
+    let gone = scans::delete(app.databases.of(caller.account)?, caller, &id, &ending, now).await?;
+    found(gone, caller)?;
+    Ok(StatusCode::NO_CONTENT)
+}

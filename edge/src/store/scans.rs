@@ -1,0 +1,335 @@
+//! Scans: making, reading, cancelling and deleting them. Their units are decided in the statements that make
+//! and end them, as the checks' are (`ledger.rs`).
+
+mod ending;
+mod parts;
+mod rounds;
+
+pub use ending::{Overdue, close, overdue, rows_of_parts};
+pub use parts::{Part, PartState, begin_part, finish_part};
+pub use rounds::{Delta, Place, begin_round, hand_over, record, set_followed};
+
+use serde::Deserialize;
+
+use super::ledger::Texts;
+use crate::{
+    cf::database::{Database, Param, Statement},
+    credentials::proof::Caller,
+    error::Error,
+};
+
+/// A caller who is authorised: `?1` account, `?2` version of the key or the session, `?3` which of the two.
+macro_rules! authorised {
+    () => {
+        "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
+           WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
+           ELSE EXISTS (SELECT 1 FROM sessions n WHERE n.id = ?2 AND n.account_id = a.id) END"
+    };
+}
+use authorised;
+
+/// A row of `scans`.
+#[derive(Debug, Deserialize)]
+pub struct Scan {
+    pub id: String,
+    pub name: String,
+    pub state: String,
+    pub details: u8,
+    pub total: u32,
+    pub received: u32,
+    pub answered: u32,
+    pub waiting: u32,
+    pub accepted: u32,
+    pub refused: u32,
+    pub invalid_format: u32,
+    pub domain_not_found: u32,
+    pub no_mx_records: u32,
+    pub smtp_connect_error: u32,
+    pub smtp_timeout: u32,
+    pub blocked_by_provider: u32,
+    pub fatal_exception: u32,
+    pub created_at: u64,
+    pub ended_at: Option<u64>,
+    pub previous_at: u64,
+    pub previous_answered: u32,
+}
+
+/// Scans that an account may have at all, of which most have ended: they go by themselves after a week.
+const MOST_KEPT: u32 = 1_000;
+
+/// As [`authorised!`], with `?4` day: one row with what the account may still do.
+macro_rules! with_caller {
+    ($statement:expr) => {
+        concat!(
+            "WITH caller AS (
+               SELECT a.id, p.scan_size AS size,
+                 p.unlimited OR p.daily_scans >
+                   CASE WHEN a.scans_day < ?4 THEN 0 ELSE a.scans_charged END AS daily,
+                 a.scan_credits > 0 AS credit,
+                 p.max_scans > (SELECT count(*) FROM scans s WHERE s.account_id = a.id
+                   AND s.ended_at IS NULL) AS may_run,
+                 p.max_scans,
+                 ?5 > (SELECT count(*) FROM scans s WHERE s.account_id = a.id) AS may_keep
+               FROM accounts a JOIN plans p ON p.name = a.plan WHERE ",
+            authorised!(),
+            ") ",
+            $statement
+        )
+    };
+}
+
+/// `?5` most kept, `?6` id, `?7` total, `?8` name, `?9` details, `?10` now.
+const CREATE: &str = with_caller!(
+    "INSERT INTO scans (id, account_id, name, total, details, source, day, created_at, window_at,
+       previous_at)
+     SELECT ?6, id, ?8, ?7, ?9, CASE WHEN daily THEN 'daily' ELSE 'credit' END, ?4, ?10, ?10, ?10
+     FROM caller WHERE ?7 <= size AND may_run AND may_keep AND (daily OR credit)"
+);
+
+/// `?1` scan, of this transaction.
+const CHARGE: &str = "
+    UPDATE accounts SET
+      scans_charged = CASE WHEN scans_day < s.day THEN 0 ELSE scans_charged END + (s.source = 'daily'),
+      scans_day = max(scans_day, s.day),
+      scan_credits = scan_credits - (s.source = 'credit'),
+      total_scans = total_scans + 1
+    FROM scans s WHERE s.id = ?1 AND accounts.id = s.account_id";
+
+const BY_ID: &str = "SELECT * FROM scans WHERE id = ?1";
+
+/// `?5` most kept.
+const WHY: &str = with_caller!("SELECT size, may_run, max_scans, may_keep FROM caller");
+
+/// A scan to be made.
+#[derive(Debug)]
+pub struct NewScan<'a> {
+    pub id: &'a str,
+    pub name: &'a str,
+    pub total: u32,
+    pub details: bool,
+}
+
+/// Why no scan was made.
+#[derive(Debug)]
+pub enum Refusal {
+    Unauthorised,
+    TooLarge {
+        size: u32,
+    },
+    TooMany {
+        at_once: u32,
+    },
+    /// As many are kept as an account may have.
+    TooManyKept {
+        most: u32,
+    },
+    UsedUp,
+}
+
+#[derive(Deserialize)]
+struct Why {
+    size: u32,
+    may_run: u8,
+    max_scans: u32,
+    may_keep: u8,
+}
+
+/// Makes a scan and takes its unit, from the daily allowance or else from the credits. A refusal costs a
+/// second round trip; so does a lost reply.
+pub async fn create(
+    database: &Database,
+    caller: Caller,
+    scan: &NewScan<'_>,
+    now: u64,
+) -> Result<Result<Scan, Refusal>, Error> {
+    let texts = Texts::of(caller);
+    let mut params = texts.params(caller, now);
+    params.truncate(4);
+    params.push(MOST_KEPT.into());
+    let why = (WHY, params.clone());
+    params.extend([
+        Param::from(scan.id),
+        scan.total.into(),
+        scan.name.into(),
+        u32::from(scan.details).into(),
+        now.into(),
+    ]);
+    let id: Vec<Param<'_>> = vec![scan.id.into()];
+    let read = (BY_ID, id.clone());
+    let made = match database.batch(&[(CREATE, params), (CHARGE, id), read.clone()]).await {
+        Ok(rows) => rows.first(2)?,
+        // Only the reply may have been lost.
+        Err(error) => return database.first(read).await?.map(Ok).ok_or(error),
+    };
+    if let Some(scan) = made {
+        return Ok(Ok(scan));
+    }
+    let why = database.first::<Why>(why).await?;
+    Ok(Err(match why {
+        None => Refusal::Unauthorised,
+        Some(Why { size, .. }) if scan.total > size => Refusal::TooLarge { size },
+        Some(Why { may_run: 0, max_scans, .. }) => Refusal::TooMany { at_once: max_scans },
+        Some(Why { may_keep: 0, .. }) => Refusal::TooManyKept { most: MOST_KEPT },
+        Some(_) => Refusal::UsedUp,
+    }))
+}
+
+/// Whether the caller is authorised, and the scan, if it is the caller's.
+#[derive(Debug)]
+pub enum Found<T> {
+    Unauthorised,
+    /// There is no such scan of this account.
+    Nothing,
+    Here(T),
+}
+
+const AUTHORISED: &str = concat!("SELECT 1 AS one FROM accounts a WHERE ", authorised!());
+
+/// `?4` scan.
+const OWN: &str = concat!(
+    "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4 WHERE ",
+    authorised!()
+);
+
+fn params<'a>(texts: &'a Texts, caller: Caller) -> Vec<Param<'a>> {
+    let mut params = texts.params(caller, 0);
+    params.truncate(3);
+    params
+}
+
+/// The scan.
+pub async fn show(database: &Database, caller: Caller, id: &str) -> Result<Found<Scan>, Error> {
+    let texts = Texts::of(caller);
+    let may = params(&texts, caller);
+    let own = [may.clone(), vec![id.into()]].concat();
+    let rows = database.batch(&[(AUTHORISED, may), (OWN, own)]).await?;
+    Ok(match rows.first(1)? {
+        Some(scan) => Found::Here(scan),
+        None if rows.any(0)? => Found::Nothing,
+        None => Found::Unauthorised,
+    })
+}
+
+/// `?4` before this id, `?5` at most so many.
+const LIST: &str = concat!(
+    "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id < ?4 WHERE ",
+    authorised!(),
+    " ORDER BY s.id DESC LIMIT CAST(?5 AS INTEGER)"
+);
+
+/// The account's scans, newest first; `None` when the caller is not authorised.
+pub async fn list(
+    database: &Database,
+    caller: Caller,
+    before: &str,
+    limit: u32,
+) -> Result<Option<Vec<Scan>>, Error> {
+    let texts = Texts::of(caller);
+    let may = params(&texts, caller);
+    let page = [may.clone(), vec![before.into(), limit.into()]].concat();
+    let rows = database.batch(&[(AUTHORISED, may), (LIST, page)]).await?;
+    if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
+}
+
+/// `?4` scan, `?5` now, `?6` the name of this ending.
+const CANCEL: &str = concat!(
+    "UPDATE scans SET state = 'cancelled', ended_at = ?5, ended_by = ?6, waiting = 0
+     WHERE id = ?4 AND ended_at IS NULL AND account_id IN (SELECT a.id FROM accounts a WHERE ",
+    authorised!(),
+    ")"
+);
+
+/// `?1` scan, `?2` the name of its ending. Gives its unit back where nothing of it was handed to an origin: to the
+/// day that it was taken from, if that is still today's, or to the credits.
+const GIVE_BACK: &str = "
+    UPDATE accounts SET
+      scans_charged = scans_charged - (s.source = 'daily' AND scans_day = s.day AND scans_charged > 0),
+      scan_credits = scan_credits + (s.source = 'credit')
+    FROM scans s
+    WHERE s.id = ?1 AND s.ended_by = ?2 AND s.handed = 0 AND accounts.id = s.account_id";
+
+/// `?4` scan.
+const DELETE: &str = concat!(
+    "DELETE FROM scans WHERE id = ?4 AND account_id IN (SELECT a.id FROM accounts a WHERE ",
+    authorised!(),
+    ")"
+);
+
+/// Ends a scan that is under way; one that has ended stays as it is.
+pub async fn cancel(
+    database: &Database,
+    caller: Caller,
+    id: &str,
+    ending: &str,
+    now: u64,
+) -> Result<Found<Scan>, Error> {
+    let texts = Texts::of(caller);
+    let may = params(&texts, caller);
+    let own = [may.clone(), vec![id.into()]].concat();
+    let ends = [own.clone(), vec![now.into(), ending.into()]].concat();
+    let back: Statement<'_> = (GIVE_BACK, vec![id.into(), ending.into()]);
+    let rows = database.batch(&[(AUTHORISED, may), (CANCEL, ends), back, (OWN, own)]).await?;
+    Ok(match rows.first(3)? {
+        Some(scan) => Found::Here(scan),
+        None if rows.any(0)? => Found::Nothing,
+        None => Found::Unauthorised,
+    })
+}
+
+/// Removes a scan with its results; one that is under way is cancelled by it.
+pub async fn delete(
+    database: &Database,
+    caller: Caller,
+    id: &str,
+    ending: &str,
+    now: u64,
+) -> Result<Found<()>, Error> {
+    let texts = Texts::of(caller);
+    let may = params(&texts, caller);
+    let own = [may.clone(), vec![id.into()]].concat();
+    let ends = [own.clone(), vec![now.into(), ending.into()]].concat();
+    let back: Statement<'_> = (GIVE_BACK, vec![id.into(), ending.into()]);
+    let statements = [(AUTHORISED, may), (OWN, own.clone()), (CANCEL, ends), back, (DELETE, own)];
+    let rows = database.batch(&statements).await?;
+    Ok(if rows.any(1)? {
+        Found::Here(())
+    } else if rows.any(0)? {
+        Found::Nothing
+    } else {
+        Found::Unauthorised
+    })
+}
+
+/// `?4` scan, `?5` and `?6` first and last part.
+const RESULTS: &str = concat!(
+    "SELECT r.part, r.results FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
+     JOIN scan_results r ON r.scan_id = s.id AND r.part BETWEEN ?5 AND ?6 WHERE ",
+    authorised!(),
+    " ORDER BY r.part, r.round, r.slot"
+);
+
+/// One message's results.
+#[derive(Debug, Deserialize)]
+pub struct Row {
+    pub part: u32,
+    pub results: String,
+}
+
+/// The scan, and what is kept of these parts, in the order of parts and rounds.
+pub async fn results(
+    database: &Database,
+    caller: Caller,
+    id: &str,
+    parts: (u32, u32),
+) -> Result<Found<(Scan, Vec<Row>)>, Error> {
+    let texts = Texts::of(caller);
+    let may = params(&texts, caller);
+    let own = [may.clone(), vec![id.into()]].concat();
+    let page = [own.clone(), vec![parts.0.into(), parts.1.into()]].concat();
+    let rows = database.batch(&[(AUTHORISED, may), (OWN, own), (RESULTS, page)]).await?;
+    Ok(match rows.first(1)? {
+        Some(scan) => Found::Here((scan, rows.all(2)?)),
+        None if rows.any(0)? => Found::Nothing,
+        None => Found::Unauthorised,
+    })
+}

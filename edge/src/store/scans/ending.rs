@@ -1,0 +1,78 @@
+//! Scans whose time is over.
+
+use serde::Deserialize;
+
+use super::{Row, rounds::completed};
+use crate::{
+    cf::database::{Database, Param},
+    error::Error,
+};
+
+/// A scan that is under way and too old.
+#[derive(Debug, Deserialize)]
+pub struct Overdue {
+    pub id: String,
+    pub total: u32,
+    pub answered: u32,
+}
+
+/// `?1` made at or before.
+const OVERDUE: &str = "
+    SELECT id, total, answered FROM scans WHERE ended_at IS NULL AND created_at <= ?1
+    ORDER BY created_at LIMIT 20";
+
+/// Scans made at or before `until` (unix seconds) that have not ended, at most twenty.
+pub async fn overdue(database: &Database, until: u64) -> Result<Vec<Overdue>, Error> {
+    database.batch(&[(OVERDUE, vec![until.into()])]).await?.all(0)
+}
+
+/// `?1` scan, `?2` and `?3` first and last part.
+const ROWS: &str = "
+    SELECT part, results FROM scan_results WHERE scan_id = ?1 AND part BETWEEN ?2 AND ?3
+    ORDER BY part, round, slot";
+
+/// What is kept of these parts, in the order of parts and rounds.
+pub async fn rows_of_parts(
+    database: &Database,
+    scan: &str,
+    parts: (u32, u32),
+) -> Result<Vec<Row>, Error> {
+    let params = vec![scan.into(), parts.0.into(), parts.1.into()];
+    database.batch(&[(ROWS, params)]).await?.all(0)
+}
+
+/// `?1` scan, `?2` the name of this ending, `?3` now, `?4` state, `?5` whether the unit is given back, `?6` answered
+/// when it was counted, `?7` to `?15` by status. A scan that has come further meanwhile is counted anew next
+/// time.
+const CLOSE: &str = "
+    UPDATE scans SET state = ?4, ended_at = ?3, ended_by = ?2, waiting = 0, received = total,
+      handed = CASE WHEN ?5 THEN 0 ELSE handed END, answered = total,
+      accepted = ?7, refused = ?8, invalid_format = ?9, domain_not_found = ?10, no_mx_records = ?11,
+      smtp_connect_error = ?12, smtp_timeout = ?13, blocked_by_provider = ?14, fatal_exception = ?15
+    WHERE id = ?1 AND ended_at IS NULL AND answered = ?6";
+
+/// Ends a scan with these counts: `completed`, or `expired` and its unit given back.
+pub async fn close(
+    database: &Database,
+    scan: &Overdue,
+    counts: [u32; 9],
+    expired: bool,
+    ending: &str,
+    now: u64,
+) -> Result<(), Error> {
+    let state = if expired { "expired" } else { "completed" };
+    let mut params: Vec<Param<'_>> = vec![
+        (&scan.id).into(),
+        ending.into(),
+        now.into(),
+        state.into(),
+        u32::from(expired).into(),
+        scan.answered.into(),
+    ];
+    params.extend(counts.map(Param::from));
+    let mut statements = vec![(CLOSE, params), completed(&scan.id, ending)];
+    if expired {
+        statements.push((super::GIVE_BACK, vec![(&scan.id).into(), ending.into()]));
+    }
+    database.batch(&statements).await.map(drop)
+}

@@ -1,0 +1,115 @@
+//! The allowance of scans is exact: at the same time, at midnight, and when a unit is given back
+//! (docs/trust.md, S7).
+
+use rcpt_tests::{
+    Account, Edge,
+    people::send_all,
+    service::clock::{resets_at, today},
+};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+async fn edge() -> &'static Edge {
+    static EDGE: OnceCell<Edge> = OnceCell::const_new();
+    EDGE.get_or_init(async || Edge::builder().start().await.unwrap()).await
+}
+
+async fn account(assignments: &str) -> Account {
+    let account = edge().await.account().await;
+    edge().await.set(&account.email, assignments).await;
+    account
+}
+
+async fn scans(account: &Account) -> Value {
+    account.quota().await.body["scans"].clone()
+}
+
+#[tokio::test]
+async fn of_a_hundred_at_once_with_three_left_three_are_made() {
+    let day = today().await;
+    // Of twenty a day, eighteen are used, and there is one credit. At most three run at a time.
+    let used = format!("plan = 'pro', scans_day = {day}, scans_charged = 18, scan_credits = 1");
+    let account = account(&used).await;
+    let body = json!({ "total": 10 });
+    let requests = (0..100).map(|_| account.request(Method::POST, "/scans").json(&body));
+    let replies = send_all(requests, 25).await;
+    let made = replies.iter().filter(|reply| reply.status == 201).count();
+    let statuses: Vec<_> = replies.iter().map(|reply| reply.status).collect();
+    assert_eq!(made, 3, "{statuses:?}");
+    assert!(replies.iter().all(|reply| [201, 409, 429].contains(&reply.status)), "{statuses:?}");
+    let left = scans(&account).await;
+    assert_eq!((&left["used_today"], &left["credits"]), (&json!(20), &json!(0)));
+
+    // With room to run, it is the allowance that refuses.
+    let id = replies.iter().find(|reply| reply.status == 201).unwrap().text("id").to_owned();
+    edge().await.sql("UPDATE scans SET handed = 1 WHERE id = ?", &[json!(id)]).await;
+    assert_eq!(account.post(&format!("/scans/{id}/cancel"), &json!({})).await.status, 200);
+    let refused = account.post("/scans", &body).await;
+    let detail = &refused.body["detail"];
+    assert_eq!((refused.status, &detail["limit"]), (429, &json!("scan")), "{}", refused.body);
+    assert_eq!(detail["resets_at"], json!(resets_at(day)));
+    let retry: u64 = refused.header("retry-after").parse().unwrap();
+    assert!((1..=86_400).contains(&retry));
+}
+
+#[tokio::test]
+async fn a_unit_goes_back_to_where_it_came_from_unless_an_origin_was_asked() {
+    let day = today().await;
+    let account = account("scan_credits = 1").await;
+    let begin = async || {
+        let reply = account.post("/scans", &json!({ "total": 10 })).await;
+        assert_eq!(reply.status, 201, "{}", reply.body);
+        reply.text("id").to_owned()
+    };
+    let cancel = async |id: &str| {
+        let reply = account.post(&format!("/scans/{id}/cancel"), &json!({})).await;
+        assert_eq!((reply.status, &reply.body["state"]), (200, &json!("cancelled")));
+    };
+    let left = async |used: u64, credits: u64, why: &str| {
+        let scans = scans(&account).await;
+        assert_eq!(
+            (&scans["used_today"], &scans["credits"]),
+            (&json!(used), &json!(credits)),
+            "{why}"
+        );
+    };
+    let first = begin().await;
+    left(1, 1, "the daily ones first").await;
+    cancel(&first).await;
+    left(0, 1, "given back").await;
+    cancel(&first).await;
+    left(0, 1, "once").await;
+    let daily = begin().await;
+    edge().await.sql("UPDATE scans SET handed = 1 WHERE id = ?", &[json!(daily)]).await;
+    cancel(&daily).await;
+    left(1, 1, "an origin was asked").await;
+    let credit = begin().await;
+    left(1, 0, "then the credits").await;
+    assert_eq!(account.delete(&format!("/scans/{credit}"), &json!({})).await.status, 204);
+    left(1, 1, "deleting cancels first").await;
+
+    // The unit of a day that is over is nobody's any more.
+    let yesterday = begin().await;
+    edge().await.sql("UPDATE scans SET source = 'daily', day = ?", &[json!(day - 1)]).await;
+    cancel(&yesterday).await;
+    left(1, 0, "not given back to another day").await;
+    edge().await.set(&account.email, &format!("scans_day = {}", day - 1)).await;
+    left(0, 0, "a new day").await;
+}
+
+#[tokio::test]
+async fn sizes_and_numbers_at_a_time_are_the_plans() {
+    let account = account("scan_credits = 5").await;
+    let create = async |body: Value| account.post("/scans", &body).await;
+    let reply = create(json!({ "total": 201 })).await;
+    reply.assert_error(400, "scan_too_large", "free");
+    assert_eq!(scans(&account).await["used_today"], 0, "nothing is charged");
+    assert_eq!(create(json!({ "total": 200 })).await.status, 201);
+    create(json!({ "total": 1 })).await.assert_error(409, "too_many_scans", "one at a time");
+    edge().await.set(&account.email, "plan = 'pro'").await;
+    assert_eq!(create(json!({ "total": 10_000 })).await.status, 201);
+    assert_eq!(create(json!({ "total": 1 })).await.status, 201);
+    create(json!({ "total": 1 })).await.assert_error(409, "too_many_scans", "three at a time");
+    assert_eq!(scans(&account).await["scan_size"], 10_000);
+}
