@@ -13,7 +13,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ask for a reset link */
+        /** Request a password reset */
         post: operations["forgotPassword"];
         delete?: never;
         options?: never;
@@ -68,8 +68,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Register
-         * @description Mails a confirmation link that works once, for 24 hours. Registering again before confirmation replaces the password and the link, at most twice an hour; after that the answer is the same and nothing changes.
+         * Create an account
+         * @description Emails a confirmation link that works once, for 24 hours. Registering again before confirmation replaces the password and the link, at most twice an hour. After that nothing changes, and the response is the same.
          */
         post: operations["register"];
         delete?: never;
@@ -88,8 +88,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Set a new password by link
-         * @description Ends every session and signs in with a new one. Does not bypass two-factor authentication.
+         * Reset the password
+         * @description Ends every session and signs in with a new one. Two-factor authentication stays on.
          */
         post: operations["resetPassword"];
         delete?: never;
@@ -109,10 +109,50 @@ export interface paths {
         put?: never;
         /**
          * Replace the API key
-         * @description The old key stops working at once.
+         * @description The old key stops working immediately.
          */
         post: operations["rotateApiKey"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sessions
+         * @description Where the account is signed in.
+         */
+        get: operations["listSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a session
+         * @description Signs out one browser or program. Its token stops working immediately.
+         */
+        delete: operations["endSession"];
         options?: never;
         head?: never;
         patch?: never;
@@ -146,7 +186,7 @@ export interface paths {
         put?: never;
         /**
          * Sign out
-         * @description Ends this session; its token stops working at once.
+         * @description Ends this session. Its token stops working immediately.
          */
         post: operations["signOut"];
         delete?: never;
@@ -164,7 +204,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End every session */
+        /** Sign out everywhere */
         post: operations["signOutEverywhere"];
         delete?: never;
         options?: never;
@@ -181,7 +221,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Turn off */
+        /** Disable two-factor */
         post: operations["disableTotp"];
         delete?: never;
         options?: never;
@@ -198,7 +238,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Turn on */
+        /** Enable two-factor */
         post: operations["enableTotp"];
         delete?: never;
         options?: never;
@@ -233,7 +273,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a secret
+         * Start two-factor setup
          * @description Two-factor authentication stays off until `enable` is called with a valid code.
          */
         post: operations["setUpTotp"];
@@ -252,7 +292,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Confirm an address */
+        /** Confirm the email address */
         post: operations["verifyEmail"];
         delete?: never;
         options?: never;
@@ -267,7 +307,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Liveness */
+        /** Health check */
         get: operations["health"];
         put?: never;
         post?: never;
@@ -284,7 +324,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Readiness */
+        /** Readiness check */
         get: operations["ready"];
         put?: never;
         post?: never;
@@ -301,13 +341,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The account */
+        /** Get the account */
         get: operations["me"];
         put?: never;
         post?: never;
         /**
          * Delete the account
-         * @description Removes everything that belongs to it and ends its key and sessions. What it has used is remembered for 30 days under a keyed hash of the address: registering again renews nothing.
+         * @description Removes everything that belongs to it, and ends its key and sessions. What it has used is kept for 30 days under a keyed hash of the address, so registering again renews nothing.
          */
         delete: operations["deleteAccount"];
         options?: never;
@@ -322,8 +362,28 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Plan and allowances */
+        /** Get plan and allowances */
         get: operations["quota"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get checks by day
+         * @description How many checks were counted on each of the last 30 days. Today's number leaves out checks that are still running.
+         */
+        get: operations["usage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -339,7 +399,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** This document */
+        /** Get this document */
         get: operations["openapi"];
         put?: never;
         post?: never;
@@ -465,7 +525,7 @@ export interface paths {
         put?: never;
         /**
          * Check an address
-         * @description Looks up the MX records of the domain and asks the mail server. Takes up to about 10 seconds when the recipient's server is slow.
+         * @description Finds the mail server of the domain and asks whether it accepts the address. Nothing is sent. Takes up to about 10 seconds when the mail server is slow.
          */
         post: operations["validateEmail"];
         delete?: never;
@@ -478,7 +538,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description Answer of `GET /me`. */
+        /** @description Response of `GET /me`. */
         Account: {
             /** Format: date-time */
             created_at: string;
@@ -499,7 +559,7 @@ export interface components {
         };
         /** @description Body of `POST /validate_email`. */
         CheckRequest: {
-            /** @description Whether the answer is to have the evidence behind the verdict. */
+            /** @description Include the evidence behind the verdict. */
             details?: boolean;
             /** @description The address to check, bare or as `Name <address>`. */
             email: string;
@@ -513,7 +573,7 @@ export interface components {
         Confirmation: {
             /** @description Becomes the account's password. */
             password?: string | null;
-            /** @description The token from the mailed link. */
+            /** @description The token from the emailed link. */
             token: string;
         };
         /** @description Body of `POST /auth/register`. */
@@ -521,73 +581,89 @@ export interface components {
             email: string;
             password: string;
         };
+        /** @description One day in UTC. */
+        DayOfUsage: {
+            /** Format: date */
+            date: string;
+            /**
+             * Format: int64
+             * @description Checks counted on it, welcome checks among them.
+             */
+            email_checks: number;
+        };
         /** @description Body of `DELETE /me`. */
         Deletion: {
             password: string;
             /** @description Current code or recovery code, when two-factor authentication is on. */
             totp_code?: string | null;
         };
-        /** @description The evidence behind a verdict. A field is null when there is nothing to tell. */
+        /** @description The evidence behind a verdict. A field is null when there is nothing to say. */
         Details: {
             /**
-             * @description Whether the domain takes mail for every recipient: `yes`, `no` or `unknown`.
+             * @description Whether the domain accepts every recipient.
              * @example no
+             * @enum {string}
              */
-            catch_all: string;
+            catch_all: "yes" | "no" | "unknown";
             /**
-             * @description How much the evidence says about this mailbox: `high`, `medium`, `low` or `none`.
+             * @description How much the evidence says about this mailbox.
              * @example high
+             * @enum {string}
              */
-            confidence: string;
-            /** @description Whether the domain hands out throw-away addresses. */
+            confidence: "high" | "medium" | "low" | "none";
+            /** @description Whether the domain offers disposable addresses. */
             disposable: boolean;
             /**
              * Format: int64
-             * @description Milliseconds that the verdict took.
+             * @description How long the verdict took, in milliseconds.
              */
             duration_ms: number;
-            /** @description Its enhanced status code (RFC 3463). */
+            /** @description The enhanced status code of the reply (RFC 3463), such as `5.1.1`. */
             enhanced_code?: string | null;
-            /** @description Whether everyone can get an address at the domain for free. */
+            /** @description Whether the domain is a free email provider. */
             free_provider: boolean;
             /** @description The mail server that decided. */
             mx_host?: string | null;
-            /** @description Who runs the mail server, such as `google` or `microsoft`; null when it isn't a known operator. */
+            /** @description Who runs the mail server, such as `google` or `microsoft`. Null when it isn't a known operator. */
             operator?: string | null;
+            /** @description What is wrong with the address, in words, when the reason is `malformed`. */
+            problem?: string | null;
             /**
-             * @description Why the verdict is what it is.
+             * @description Why the verdict is what it is. New reasons may be added.
              * @example no_such_mailbox
+             * @enum {string}
              */
-            reason: string;
+            reason: "accepted" | "accepted_catch_all" | "accepted_by_operator_policy" | "no_such_mailbox" | "domain_refuses_mail" | "mailbox_disabled" | "mailbox_full" | "blocked" | "rate_limited" | "reverse_dns_required" | "relay_denied" | "greylisted" | "opted_out" | "unclear" | "server_unavailable" | "protocol_error" | "smtputf8_unsupported" | "connection_failed" | "tls_failed" | "timeout" | "domain_not_found" | "null_mx" | "no_mx" | "no_usable_address" | "dns_failure" | "our_limit" | "malformed";
             /**
              * Format: int32
-             * @description Seconds after which asking again may give another answer.
+             * @description Seconds after which another check may give a different result.
              */
             retry_after?: number | null;
-            /** @description Whether the local part names a function and not a person. */
+            /** @description Whether the address names a function, such as `info`, and not a person. */
             role_account: boolean;
             /**
              * Format: int32
-             * @description Its reply code.
+             * @description The SMTP reply code of the mail server.
              */
             smtp_code?: number | null;
-            /** @description What it said, at most 512 characters, without addresses. Null in an answer from the cache. */
+            /** @description The text of the reply, at most 512 characters, without addresses. Null in a cached result. */
             smtp_text?: string | null;
             /**
-             * @description Where in the conversation the verdict was reached.
+             * @description Where the verdict was reached. New stages may be added.
              * @example rcpt
+             * @enum {string}
              */
-            stage: string;
-            /** @description The address that was probably meant, in place of one with a misspelt domain. */
+            stage: "format" | "dns" | "connect" | "banner" | "ehlo" | "start_tls" | "mail" | "rcpt";
+            /** @description The address that was probably meant, when this one looks misspelled. */
             suggestion?: string | null;
-            /** @description Whether the conversation was encrypted; null when there was none. */
+            /** @description Whether the connection was encrypted. Null when there was none. */
             tls?: boolean | null;
             /**
-             * @description The verdict in one word: `deliverable`, `undeliverable`, `risky` (accepted, but so may be any
-             *     other address there) or `unknown`.
+             * @description The verdict in one word. `risky` means accepted, but the server may accept every address.
              * @example undeliverable
+             * @enum {string}
              */
-            verdict: string;
+            verdict: "deliverable" | "undeliverable" | "risky" | "unknown";
         };
         /** @description The OpenAPI document itself, as far as this document describes it. */
         Document: {
@@ -615,7 +691,7 @@ export interface components {
         Forgotten: {
             email: string;
         };
-        /** @description Answer of `GET /health`. */
+        /** @description Response of `GET /health`. */
         Health: {
             status: components["schemas"]["Condition"];
         };
@@ -629,8 +705,11 @@ export interface components {
         };
         /** @description A 429: an allowance is used up, too many checks are in flight, or too many were sent in a short time. */
         LimitError: {
-            /** @description `too_many_in_flight` or `throttled`; absent when an allowance is used up. */
-            code?: string;
+            /**
+             * @description Absent when an allowance is used up.
+             * @enum {string}
+             */
+            code?: "too_many_in_flight" | "throttled";
             detail: components["schemas"]["LimitDetail"];
         };
         /**
@@ -645,7 +724,7 @@ export interface components {
             /** @description Current code or recovery code, when two-factor authentication is on. */
             totp_code?: string | null;
         };
-        /** @description Answer of `POST /auth/rotate-api-key`. */
+        /** @description Response of `POST /auth/rotate-api-key`. */
         NewApiKey: {
             api_key: string;
         };
@@ -676,8 +755,12 @@ export interface components {
         };
         /** @description Most errors: `detail` for people, `code` for programs. */
         PlainError: {
-            /** @description Stable; on the errors of account operations. */
-            code?: string;
+            /**
+             * @description What went wrong, for programs. It stays the same; new ones may be added.
+             * @enum {string}
+             */
+            code?: "invalid_body" | "invalid_email" | "undeliverable_email" | "invalid_password" | "invalid_display_name" | "invalid_token" | "missing_credentials" | "invalid_api_key" | "invalid_session" | "invalid_credentials" | "totp_required" | "totp_invalid" | "deactivated" | "key_deactivated" | "wrong_password" | "no_such_session" | "totp_already_on" | "totp_not_on" | "totp_not_set_up" | "throttled" | "internal" | "unavailable";
+            /** @description What went wrong, for people. It may be reworded. */
             detail: string;
         };
         /** @description An account's profile. */
@@ -702,7 +785,7 @@ export interface components {
             total_scans: number;
             unlimited: boolean;
         };
-        /** @description Answer of `GET /health/ready`: 200 when everything is up, 503 otherwise. */
+        /** @description Response of `GET /health/ready`: 200 when everything is up, 503 otherwise. */
         Readiness: {
             database: components["schemas"]["Condition"];
             /** @description Up while at least one origin is. */
@@ -713,7 +796,7 @@ export interface components {
         RecoveryCodes: {
             recovery_codes: string[];
         };
-        /** @description Answer of `POST /auth/register`. */
+        /** @description Response of `POST /auth/register`. */
         RegistrationResult: {
             /** @description The registered address. */
             email: string;
@@ -723,18 +806,18 @@ export interface components {
         /** @description Body of `POST /auth/reset-password`. */
         Reset: {
             password: string;
-            /** @description The token from the mailed link. */
+            /** @description The token from the emailed link. */
             token: string;
             /** @description Current code or recovery code, when two-factor authentication is on. */
             totp_code?: string | null;
         };
-        /** @description Answer of `POST /auth/forgot-password`. */
+        /** @description Response of `POST /auth/forgot-password`. */
         ResetMailed: {
             message: string;
         };
         /** @description Body of `POST /auth/rotate-api-key`. */
         Rotation: {
-            /** @description Current code, when two-factor authentication is on. */
+            /** @description Current code or recovery code, when two-factor authentication is on. */
             totp_code?: string | null;
         };
         /** @description A list that is checked in the background. */
@@ -872,6 +955,7 @@ export interface components {
              * @description Position in the list, from 0.
              */
             position: number;
+            /** @description `true`: the mail server accepts the address. `false`: it refuses it. A string says why it can't be known. Compare it with `true`: a string counts as true in many languages. */
             status: boolean | ("invalid_format" | "domain_not_found" | "no_mx_records" | "smtp_connect_error" | "smtp_timeout" | "blocked_by_provider" | "fatal_exception");
         };
         /** @description A page of results. */
@@ -884,12 +968,17 @@ export interface components {
             /** @description By position. Positions without a final verdict are left out while the scan is under way. */
             results: components["schemas"]["ScanResult"][];
         };
-        /** @description Answer of sign-in and confirmation. */
+        /** @description Response of sign-in and confirmation. */
         SessionCredentials: {
             api_key: string;
             email: string;
-            /** @description JWT for a portal session. */
+            /** @description Session token (a JWT). It expires after 12 hours. */
             token: string;
+        };
+        /** @description The sessions of the account. */
+        Sessions: {
+            /** @description This session first, then the newest first; at most 100. */
+            sessions: components["schemas"]["SignedIn"][];
         };
         /** @description Body of `POST /auth/totp/setup`. */
         SetUp: {
@@ -899,6 +988,24 @@ export interface components {
         Settings: {
             /** @description 1 to 100 characters, no control characters. */
             display_name: string;
+        };
+        /** @description A browser or program that is signed in. */
+        SignedIn: {
+            /** @description Such as `Firefox on Linux`. */
+            browser: string;
+            /** @description Two letters (ISO 3166), such as `DE`. Null when it isn't known. */
+            country?: string | null;
+            /**
+             * Format: date-time
+             * @description When it signed in.
+             */
+            created_at: string;
+            /** @description Whether it is the session of this request. */
+            current: boolean;
+            /** Format: date-time */
+            expires_at: string;
+            /** @description Names the session when it is to be ended. */
+            id: string;
         };
         /** @description Final verdicts by status. */
         StatusCounts: {
@@ -921,12 +1028,17 @@ export interface components {
             /** Format: int32 */
             true: number;
         };
-        /** @description Answer of `POST /auth/totp/setup`: shown once. */
+        /** @description Response of `POST /auth/totp/setup`: shown once. */
         TotpSetUp: {
             /** @description For scanning, as a QR code. */
             otpauth_url: string;
             /** @description Base32, for typing into an authenticator. */
             secret: string;
+        };
+        /** @description Checks by day. */
+        Usage: {
+            /** @description The last 30 days in UTC, the oldest first. */
+            days: components["schemas"]["DayOfUsage"][];
         };
         /** @description `detail` of a 400 or 401 of email validation. */
         ValidationDetail: {
@@ -938,12 +1050,13 @@ export interface components {
         };
         /** @description The verdict about one address. */
         ValidationResult: {
-            /** @description Whether a recent identical check answered; absent when the format check failed. */
+            /** @description Whether this is the result of a recent identical check. Absent when `status` is `invalid_format`. */
             cached?: boolean;
-            /** @description The evidence; present when the request asked for it and the format check passed. */
+            /** @description The evidence, when the request asked for it. */
             details?: components["schemas"]["Details"];
             /** @description The address that was checked. */
             email: string;
+            /** @description `true`: the mail server accepts the address. `false`: it refuses it. A string says why it can't be known. Compare it with `true`: a string counts as true in many languages. */
             status: boolean | ("invalid_format" | "domain_not_found" | "no_mx_records" | "smtp_connect_error" | "smtp_timeout" | "blocked_by_provider" | "fatal_exception");
         };
     };
@@ -968,7 +1081,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The same answer whether or not the address has an account */
+            /** @description The same response whether or not the address has an account */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1006,7 +1119,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1041,7 +1154,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionCredentials"];
                 };
             };
-            /** @description The body does not fit */
+            /** @description The body is malformed */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1050,7 +1163,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Wrong address or password, or an address that is not confirmed yet; after a right password, a two-factor code is missing or wrong */
+            /** @description Wrong email or password, an unconfirmed address, or a missing or wrong two-factor code */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1059,7 +1172,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description The account is deactivated */
+            /** @description The account has been deactivated */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1088,7 +1201,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1114,7 +1227,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Changed and signed in */
+            /** @description The password has been changed; signed in */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1123,7 +1236,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionCredentials"];
                 };
             };
-            /** @description A password that breaks a rule */
+            /** @description The new password breaks a rule */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1132,7 +1245,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description No valid session */
+            /** @description The session token is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1170,7 +1283,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1196,7 +1309,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A mail was sent; the same answer where the address has an account */
+            /** @description An email has been sent. The same response when the address has an account */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -1205,7 +1318,7 @@ export interface operations {
                     "application/json": components["schemas"]["RegistrationResult"];
                 };
             };
-            /** @description Not an email address, a domain that doesn't exist or accepts no email (`code: undeliverable_email`), or a password that breaks a rule */
+            /** @description Not an email address, or a domain that doesn't exist or accepts no email (`code: undeliverable_email`). Or the password breaks a rule */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1234,7 +1347,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1260,7 +1373,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Changed and signed in */
+            /** @description The password has been changed; signed in */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1269,7 +1382,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionCredentials"];
                 };
             };
-            /** @description Unknown, used, replaced or expired token, or a password that breaks a rule */
+            /** @description The link is unknown, used, replaced or expired, or the password breaks a rule */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1278,7 +1391,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description A two-factor code is missing or wrong; the link still works */
+            /** @description The two-factor code is missing or wrong; the link still works */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1307,7 +1420,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1342,7 +1455,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewApiKey"];
                 };
             };
-            /** @description The body does not fit */
+            /** @description The body is malformed */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1351,7 +1464,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description No valid session */
+            /** @description The session token is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1360,7 +1473,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description A two-factor code is missing or wrong, or the key is deactivated */
+            /** @description The two-factor code is missing or wrong, or the key has been deactivated */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1389,7 +1502,119 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
+            503: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    listSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sessions"];
+                };
+            };
+            /** @description The session token is missing or no longer valid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Temporarily unavailable. Nothing has changed */
+            503: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    endSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The `id` from the list of sessions */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session has ended */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The session token is missing or no longer valid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The account has no such session */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1433,7 +1658,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description No valid session */
+            /** @description The session token is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1462,7 +1687,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1484,14 +1709,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The session is over */
+            /** @description The session has ended */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description No valid session */
+            /** @description The session token is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1511,7 +1736,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1533,14 +1758,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Every session is over, this one too */
+            /** @description Every session has ended, including this one */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description No valid session */
+            /** @description The session token is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1560,7 +1785,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1586,14 +1811,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Off */
+            /** @description Two-factor authentication is off */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The body does not fit */
+            /** @description The body is malformed */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1602,7 +1827,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description No valid session */
+            /** @description The session token is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1620,7 +1845,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Two-factor authentication is not on */
+            /** @description Two-factor authentication isn't on */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1649,7 +1874,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1684,7 +1909,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecoveryCodes"];
                 };
             };
-            /** @description The body does not fit */
+            /** @description The body is malformed */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1693,7 +1918,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description No valid session */
+            /** @description The session token is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1711,7 +1936,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description On already, or not set up */
+            /** @description Already on, or setup hasn't been started */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1740,7 +1965,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1766,7 +1991,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Ten new codes, shown once; the old ones are void */
+            /** @description Ten new codes, shown once. The old ones have stopped working */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1775,7 +2000,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecoveryCodes"];
                 };
             };
-            /** @description The body does not fit */
+            /** @description The body is malformed */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1784,7 +2009,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description No valid session */
+            /** @description The session token is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1802,7 +2027,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Two-factor authentication is not on */
+            /** @description Two-factor authentication isn't on */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1831,7 +2056,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1857,7 +2082,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Shown once */
+            /** @description The secret, shown once */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1866,7 +2091,7 @@ export interface operations {
                     "application/json": components["schemas"]["TotpSetUp"];
                 };
             };
-            /** @description The body does not fit */
+            /** @description The body is malformed */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1875,7 +2100,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description No valid session */
+            /** @description The session token is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1893,7 +2118,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Two-factor authentication is on already */
+            /** @description Two-factor authentication is already on */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1922,7 +2147,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -1948,7 +2173,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Confirmed and signed in */
+            /** @description The address has been confirmed; signed in */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1957,7 +2182,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionCredentials"];
                 };
             };
-            /** @description Unknown, used, replaced or expired token, or a password that breaks a rule; then the link still works */
+            /** @description The link is unknown, used, replaced or expired. Or the password breaks a rule, and the link still works */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1986,7 +2211,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2066,7 +2291,7 @@ export interface operations {
                     "application/json": components["schemas"]["Account"];
                 };
             };
-            /** @description No valid session */
+            /** @description The session token is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2086,7 +2311,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2112,14 +2337,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Deleted */
+            /** @description The account has been deleted */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The body does not fit */
+            /** @description The body is malformed */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2128,7 +2353,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description No valid session */
+            /** @description The session token is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2137,7 +2362,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description The password is wrong, or a two-factor code is missing or wrong */
+            /** @description The password is wrong, or the two-factor code is missing or wrong */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2166,7 +2391,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2197,7 +2422,7 @@ export interface operations {
                     "application/json": components["schemas"]["QuotaReport"];
                 };
             };
-            /** @description No valid key or session */
+            /** @description The API key or session is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2217,7 +2442,58 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
+            503: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    usage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The last 30 days */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+            /** @description The session token is missing or no longer valid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2302,7 +2578,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2384,7 +2660,7 @@ export interface operations {
                     "application/json": components["schemas"]["LimitError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2447,7 +2723,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2508,7 +2784,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2571,7 +2847,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2667,7 +2943,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2748,7 +3024,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2774,7 +3050,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The verdict, including when the address cannot receive mail */
+            /** @description The verdict, also when the address can't receive mail */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2783,7 +3059,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationResult"];
                 };
             };
-            /** @description `email` is missing, empty or cannot be reduced, or the body is not JSON */
+            /** @description `email` is missing, empty or not a single address, or the body is malformed */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2792,7 +3068,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationError"];
                 };
             };
-            /** @description The key is missing, wrong, replaced or deactivated */
+            /** @description The API key or session is missing or no longer valid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2810,7 +3086,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Daily allowance and welcome checks are used up, too many checks are in flight (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`) */
+            /** @description No checks are left, too many are running (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`) */
             429: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2821,7 +3097,7 @@ export interface operations {
                     "application/json": components["schemas"]["LimitError"];
                 };
             };
-            /** @description The validation component did not respond; not counted */
+            /** @description The check couldn't be completed and wasn't counted */
             502: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2832,7 +3108,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
-            /** @description Temporarily unavailable; nothing was changed */
+            /** @description Temporarily unavailable. Nothing has changed */
             503: {
                 headers: {
                     /** @description Seconds after which to try again */

@@ -19,7 +19,7 @@ const HEALTH: &str = "Health";
 
 const TAGS: [(&str, &str); 6] = [
     ("Validation", "Check whether an address can receive mail."),
-    ("Scans", "Check a whole list in the background."),
+    ("Scans", "Send a list of addresses, and come back to the verdicts."),
     ("Quota", "Your plan, and what is left of it."),
     ("Account", "Sign up, sign in, and manage the account. The portal uses these."),
     ("Two-factor", "Two-factor authentication for signing in."),

@@ -103,7 +103,7 @@ pub async fn end(
     // What is no name is looked up as that of no session: the caller comes first.
     let id = SessionId::parse(&id).unwrap_or(SessionId::from_random([0; 16]));
     match sessions::end_one(app.databases.of(session.account)?, session, id).await? {
-        Ended::Ended => Ok(StatusCode::NO_CONTENT),
+        Ended::Done => Ok(StatusCode::NO_CONTENT),
         Ended::NoSuchSession => Err(Error::no_such_session()),
         Ended::Unauthorised => Err(Error::invalid_session()),
     }

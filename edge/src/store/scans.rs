@@ -26,7 +26,7 @@ macro_rules! authorised {
            ELSE EXISTS (SELECT 1 FROM sessions n WHERE n.id = ?2 AND n.account_id = a.id) END"
     };
 }
-pub(self) use authorised;
+use authorised;
 
 /// A row of `scans`.
 #[derive(Debug, Deserialize)]

@@ -121,7 +121,7 @@ pub async fn list(database: &Database, session: Session, now: u64) -> Result<Vec
 
 /// How ending one session of several went.
 pub enum Ended {
-    Ended,
+    Done,
     NoSuchSession,
     /// The session that asks is over.
     Unauthorised,
@@ -149,7 +149,7 @@ pub async fn end_one(
     let rows = database.batch(&[(IS_ALIVE, caller), ended]).await?;
     Ok(match (rows.any(0)?, rows.any(1)?) {
         (false, _) => Ended::Unauthorised,
-        (true, true) => Ended::Ended,
+        (true, true) => Ended::Done,
         (true, false) => Ended::NoSuchSession,
     })
 }

@@ -37,10 +37,8 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   path: P,
   caller: Caller,
   body?: BodyOf<paths[P][M]>,
-  /** What stands in braces in the path. */
+  /** What stands in braces in the path; the others are its query. */
   params: Record<string, string> = {},
-  /** With its question mark, where there is one. */
-  query = "",
 ): Promise<ResultOf<paths[P][M]>> {
   const token = caller === "session" ? session.current()?.token : undefined;
   if (caller === "session" && token === undefined) throw sessionOver();
@@ -49,7 +47,7 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   if (typeof caller === "object") headers["X-API-Key"] = caller.apiKey;
   if (body !== undefined) headers["Content-Type"] = "application/json";
 
-  const { response, json } = await exchange(filled(path, params) + query, {
+  const { response, json } = await exchange(filled(path, params), {
     method: method.toUpperCase(),
     headers,
     body: body === undefined ? null : JSON.stringify(body),
@@ -64,7 +62,12 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
 }
 
 function filled(path: string, params: Record<string, string>): string {
-  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+  const query = new URLSearchParams(params);
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    query.delete(name);
+    return encodeURIComponent(params[name] ?? "");
+  });
+  return query.size === 0 ? filled : `${filled}?${query}`;
 }
 
 /** Ends a session on the service, without waiting for it: in this browser it is over already. */

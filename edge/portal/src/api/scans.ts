@@ -10,14 +10,7 @@ export const PART = 1_000;
 const PAGE = 5_000;
 
 export const list = (before?: string) =>
-  call(
-    "get",
-    "/v1/scans",
-    "session",
-    undefined,
-    {},
-    before === undefined ? "" : `?before=${encodeURIComponent(before)}`,
-  );
+  call("get", "/v1/scans", "session", undefined, before === undefined ? {} : { before });
 
 export const show = (id: string) => call("get", "/v1/scans/{id}", "session", undefined, { id });
 
@@ -35,13 +28,8 @@ export async function send(
   onSent(scan);
   for (let part = 0; part * PART < addresses.length; part += 1) {
     const of = addresses.slice(part * PART, (part + 1) * PART);
-    scan = await call(
-      "put",
-      "/v1/scans/{id}/parts/{n}",
-      "session",
-      { addresses: of },
-      { id: scan.id, n: String(part) },
-    );
+    const at = { id: scan.id, n: String(part) };
+    scan = await call("put", "/v1/scans/{id}/parts/{n}", "session", { addresses: of }, at);
     onSent(scan);
   }
   return scan;
@@ -52,9 +40,9 @@ export async function results(id: string): Promise<ScanResult[]> {
   const all: ScanResult[] = [];
   let next: number | null | undefined;
   do {
-    const after = next === undefined ? "" : `&after=${next}`;
-    const query = `?limit=${PAGE}${after}`;
-    const page = await call("get", "/v1/scans/{id}/results", "session", undefined, { id }, query);
+    const from = next === undefined ? {} : { after: String(next) };
+    const params = { id, limit: String(PAGE), ...from };
+    const page = await call("get", "/v1/scans/{id}/results", "session", undefined, params);
     all.push(...page.results);
     next = page.next ?? null;
   } while (next !== null);

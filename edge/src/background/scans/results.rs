@@ -138,7 +138,7 @@ mod tests {
         verdict.details = Some(Box::new(Details { traits, ..details }));
         let kept =
             Kept { place: 1, status: verdict.status, due: None, evidence: evidence(&verdict) };
-        let text = to_text(&[kept.clone()]);
+        let text = to_text(std::slice::from_ref(&kept));
         assert!(!text.contains("marker"), "{text}");
         assert_eq!(kept.evidence.split(',').count(), COLUMNS.len());
         assert_eq!(from_text(&text), [kept]);

@@ -5,6 +5,7 @@ from .change import Change
 from .check_request import CheckRequest
 from .confirmation import Confirmation
 from .credentials import Credentials
+from .day_of_usage import DayOfUsage
 from .deletion import Deletion
 from .details import Details
 from .document import Document
@@ -35,10 +36,13 @@ from .scan_page import ScanPage
 from .scan_result import ScanResult
 from .scan_results import ScanResults
 from .session_credentials import SessionCredentials
+from .sessions import Sessions
 from .set_up import SetUp
 from .settings import Settings
+from .signed_in import SignedIn
 from .status_counts import StatusCounts
 from .totp_set_up import TotpSetUp
+from .usage import Usage
 from .validation_detail import ValidationDetail
 from .validation_error import ValidationError
 from .validation_result import ValidationResult
@@ -49,6 +53,7 @@ __all__ = (
     "CheckRequest",
     "Confirmation",
     "Credentials",
+    "DayOfUsage",
     "Deletion",
     "Details",
     "Document",
@@ -79,10 +84,13 @@ __all__ = (
     "ScanResult",
     "ScanResults",
     "SessionCredentials",
+    "Sessions",
     "SetUp",
     "Settings",
+    "SignedIn",
     "StatusCounts",
     "TotpSetUp",
+    "Usage",
     "ValidationDetail",
     "ValidationError",
     "ValidationResult",

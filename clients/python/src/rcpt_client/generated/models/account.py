@@ -13,7 +13,7 @@ T = TypeVar("T", bound="Account")
 
 @_attrs_define
 class Account:
-    """Answer of `GET /me`.
+    """Response of `GET /me`.
 
     Attributes:
         created_at (datetime.datetime):

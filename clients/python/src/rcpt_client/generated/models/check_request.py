@@ -18,7 +18,7 @@ class CheckRequest:
 
     Attributes:
         email (str): The address to check, bare or as `Name <address>`.
-        details (bool | Unset): Whether the answer is to have the evidence behind the verdict.
+        details (bool | Unset): Include the evidence behind the verdict.
     """
 
     email: str

@@ -17,7 +17,7 @@ class Confirmation:
     """Body of `POST /auth/verify-email`.
 
     Attributes:
-        token (str): The token from the mailed link.
+        token (str): The token from the emailed link.
         password (None | str | Unset): Becomes the account's password.
     """
 

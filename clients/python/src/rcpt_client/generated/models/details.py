@@ -14,30 +14,29 @@ T = TypeVar("T", bound="Details")
 
 @_attrs_define
 class Details:
-    """The evidence behind a verdict. A field is null when there is nothing to tell.
+    """The evidence behind a verdict. A field is null when there is nothing to say.
 
     Attributes:
-        catch_all (str): Whether the domain takes mail for every recipient: `yes`, `no` or `unknown`. Example: no.
-        confidence (str): How much the evidence says about this mailbox: `high`, `medium`, `low` or `none`. Example:
-            high.
-        disposable (bool): Whether the domain hands out throw-away addresses.
-        duration_ms (int): Milliseconds that the verdict took.
-        free_provider (bool): Whether everyone can get an address at the domain for free.
-        reason (str): Why the verdict is what it is. Example: no_such_mailbox.
-        role_account (bool): Whether the local part names a function and not a person.
-        stage (str): Where in the conversation the verdict was reached. Example: rcpt.
-        verdict (str): The verdict in one word: `deliverable`, `undeliverable`, `risky` (accepted, but so may be any
-            other address there) or `unknown`. Example: undeliverable.
-        enhanced_code (None | str | Unset): Its enhanced status code (RFC 3463).
+        catch_all (str): Whether the domain accepts every recipient.
+        confidence (str): How much the evidence says about this mailbox.
+        disposable (bool): Whether the domain offers disposable addresses.
+        duration_ms (int): How long the verdict took, in milliseconds.
+        free_provider (bool): Whether the domain is a free email provider.
+        reason (str): Why the verdict is what it is. New reasons may be added.
+        role_account (bool): Whether the address names a function, such as `info`, and not a person.
+        stage (str): Where the verdict was reached. New stages may be added.
+        verdict (str): The verdict in one word. `risky` means accepted, but the server may accept every address.
+        enhanced_code (None | str | Unset): The enhanced status code of the reply (RFC 3463), such as `5.1.1`.
         mx_host (None | str | Unset): The mail server that decided.
-        operator (None | str | Unset): Who runs the mail server, such as `google` or `microsoft`; null when it isn't a
+        operator (None | str | Unset): Who runs the mail server, such as `google` or `microsoft`. Null when it isn't a
             known operator.
-        retry_after (int | None | Unset): Seconds after which asking again may give another answer.
-        smtp_code (int | None | Unset): Its reply code.
-        smtp_text (None | str | Unset): What it said, at most 512 characters, without addresses. Null in an answer from
-            the cache.
-        suggestion (None | str | Unset): The address that was probably meant, in place of one with a misspelt domain.
-        tls (bool | None | Unset): Whether the conversation was encrypted; null when there was none.
+        problem (None | str | Unset): What is wrong with the address, in words, when the reason is `malformed`.
+        retry_after (int | None | Unset): Seconds after which another check may give a different result.
+        smtp_code (int | None | Unset): The SMTP reply code of the mail server.
+        smtp_text (None | str | Unset): The text of the reply, at most 512 characters, without addresses. Null in a
+            cached result.
+        suggestion (None | str | Unset): The address that was probably meant, when this one looks misspelled.
+        tls (bool | None | Unset): Whether the connection was encrypted. Null when there was none.
     """
 
     catch_all: str
@@ -52,6 +51,7 @@ class Details:
     enhanced_code: None | str | Unset = UNSET
     mx_host: None | str | Unset = UNSET
     operator: None | str | Unset = UNSET
+    problem: None | str | Unset = UNSET
     retry_after: int | None | Unset = UNSET
     smtp_code: int | None | Unset = UNSET
     smtp_text: None | str | Unset = UNSET
@@ -95,6 +95,12 @@ class Details:
             operator = UNSET
         else:
             operator = self.operator
+
+        problem: None | str | Unset
+        if isinstance(self.problem, Unset):
+            problem = UNSET
+        else:
+            problem = self.problem
 
         retry_after: int | None | Unset
         if isinstance(self.retry_after, Unset):
@@ -147,6 +153,8 @@ class Details:
             field_dict["mx_host"] = mx_host
         if operator is not UNSET:
             field_dict["operator"] = operator
+        if problem is not UNSET:
+            field_dict["problem"] = problem
         if retry_after is not UNSET:
             field_dict["retry_after"] = retry_after
         if smtp_code is not UNSET:
@@ -208,6 +216,15 @@ class Details:
 
         operator = _parse_operator(d.pop("operator", UNSET))
 
+        def _parse_problem(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        problem = _parse_problem(d.pop("problem", UNSET))
+
         def _parse_retry_after(data: object) -> int | None | Unset:
             if data is None:
                 return data
@@ -266,6 +283,7 @@ class Details:
             enhanced_code=enhanced_code,
             mx_host=mx_host,
             operator=operator,
+            problem=problem,
             retry_after=retry_after,
             smtp_code=smtp_code,
             smtp_text=smtp_text,

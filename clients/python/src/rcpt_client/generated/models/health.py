@@ -12,7 +12,7 @@ T = TypeVar("T", bound="Health")
 
 @_attrs_define
 class Health:
-    """Answer of `GET /health`.
+    """Response of `GET /health`.
 
     Attributes:
         status (str): Whether a part of the service works.

@@ -22,7 +22,7 @@ class LimitError:
 
     Attributes:
         detail (LimitDetail): `detail` of a 429 of the allowances.
-        code (str | Unset): `too_many_in_flight` or `throttled`; absent when an allowance is used up.
+        code (str | Unset): Absent when an allowance is used up.
     """
 
     detail: LimitDetail

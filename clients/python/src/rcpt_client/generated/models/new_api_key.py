@@ -12,7 +12,7 @@ T = TypeVar("T", bound="NewApiKey")
 
 @_attrs_define
 class NewApiKey:
-    """Answer of `POST /auth/rotate-api-key`.
+    """Response of `POST /auth/rotate-api-key`.
 
     Attributes:
         api_key (str):

@@ -17,8 +17,8 @@ class PlainError:
     """Most errors: `detail` for people, `code` for programs.
 
     Attributes:
-        detail (str):
-        code (str | Unset): Stable; on the errors of account operations.
+        detail (str): What went wrong, for people. It may be reworded.
+        code (str | Unset): What went wrong, for programs. It stays the same; new ones may be added.
     """
 
     detail: str

@@ -12,7 +12,7 @@ T = TypeVar("T", bound="Readiness")
 
 @_attrs_define
 class Readiness:
-    """Answer of `GET /health/ready`: 200 when everything is up, 503 otherwise.
+    """Response of `GET /health/ready`: 200 when everything is up, 503 otherwise.
 
     Attributes:
         database (str): Whether a part of the service works.

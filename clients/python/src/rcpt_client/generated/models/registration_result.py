@@ -12,7 +12,7 @@ T = TypeVar("T", bound="RegistrationResult")
 
 @_attrs_define
 class RegistrationResult:
-    """Answer of `POST /auth/register`.
+    """Response of `POST /auth/register`.
 
     Attributes:
         email (str): The registered address.

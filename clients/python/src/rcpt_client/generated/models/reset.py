@@ -18,7 +18,7 @@ class Reset:
 
     Attributes:
         password (str):
-        token (str): The token from the mailed link.
+        token (str): The token from the emailed link.
         totp_code (None | str | Unset): Current code or recovery code, when two-factor authentication is on.
     """
 

@@ -12,7 +12,7 @@ T = TypeVar("T", bound="ResetMailed")
 
 @_attrs_define
 class ResetMailed:
-    """Answer of `POST /auth/forgot-password`.
+    """Response of `POST /auth/forgot-password`.
 
     Attributes:
         message (str):

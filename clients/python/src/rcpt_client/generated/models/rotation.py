@@ -17,7 +17,7 @@ class Rotation:
     """Body of `POST /auth/rotate-api-key`.
 
     Attributes:
-        totp_code (None | str | Unset): Current code, when two-factor authentication is on.
+        totp_code (None | str | Unset): Current code or recovery code, when two-factor authentication is on.
     """
 
     totp_code: None | str | Unset = UNSET

@@ -16,7 +16,8 @@ class ScanResult:
 
     Attributes:
         position (int): Position in the list, from 0.
-        status (bool | str):
+        status (bool | str): `true`: the mail server accepts the address. `false`: it refuses it. A string says why it
+            can't be known. Compare it with `true`: a string counts as true in many languages.
     """
 
     position: int

@@ -12,12 +12,12 @@ T = TypeVar("T", bound="SessionCredentials")
 
 @_attrs_define
 class SessionCredentials:
-    """Answer of sign-in and confirmation.
+    """Response of sign-in and confirmation.
 
     Attributes:
         api_key (str):
         email (str):
-        token (str): JWT for a portal session.
+        token (str): Session token (a JWT). It expires after 12 hours.
     """
 
     api_key: str

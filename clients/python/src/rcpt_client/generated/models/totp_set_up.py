@@ -12,7 +12,7 @@ T = TypeVar("T", bound="TotpSetUp")
 
 @_attrs_define
 class TotpSetUp:
-    """Answer of `POST /auth/totp/setup`: shown once.
+    """Response of `POST /auth/totp/setup`: shown once.
 
     Attributes:
         otpauth_url (str): For scanning, as a QR code.

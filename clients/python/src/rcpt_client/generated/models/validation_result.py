@@ -22,9 +22,11 @@ class ValidationResult:
 
     Attributes:
         email (str): The address that was checked.
-        status (bool | str):
-        cached (bool | Unset): Whether a recent identical check answered; absent when the format check failed.
-        details (Details | Unset): The evidence behind a verdict. A field is null when there is nothing to tell.
+        status (bool | str): `true`: the mail server accepts the address. `false`: it refuses it. A string says why it
+            can't be known. Compare it with `true`: a string counts as true in many languages.
+        cached (bool | Unset): Whether this is the result of a recent identical check. Absent when `status` is
+            `invalid_format`.
+        details (Details | Unset): The evidence behind a verdict. A field is null when there is nothing to say.
     """
 
     email: str

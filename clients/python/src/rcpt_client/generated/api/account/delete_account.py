@@ -90,8 +90,8 @@ def sync_detailed(
 ) -> Response[Any | PlainError]:
     """Delete the account
 
-     Removes everything that belongs to it and ends its key and sessions. What it has used is remembered
-    for 30 days under a keyed hash of the address: registering again renews nothing.
+     Removes everything that belongs to it, and ends its key and sessions. What it has used is kept for
+    30 days under a keyed hash of the address, so registering again renews nothing.
 
     Args:
         body (Deletion): Body of `DELETE /me`.
@@ -122,8 +122,8 @@ def sync(
 ) -> Any | PlainError | None:
     """Delete the account
 
-     Removes everything that belongs to it and ends its key and sessions. What it has used is remembered
-    for 30 days under a keyed hash of the address: registering again renews nothing.
+     Removes everything that belongs to it, and ends its key and sessions. What it has used is kept for
+    30 days under a keyed hash of the address, so registering again renews nothing.
 
     Args:
         body (Deletion): Body of `DELETE /me`.
@@ -149,8 +149,8 @@ async def asyncio_detailed(
 ) -> Response[Any | PlainError]:
     """Delete the account
 
-     Removes everything that belongs to it and ends its key and sessions. What it has used is remembered
-    for 30 days under a keyed hash of the address: registering again renews nothing.
+     Removes everything that belongs to it, and ends its key and sessions. What it has used is kept for
+    30 days under a keyed hash of the address, so registering again renews nothing.
 
     Args:
         body (Deletion): Body of `DELETE /me`.
@@ -179,8 +179,8 @@ async def asyncio(
 ) -> Any | PlainError | None:
     """Delete the account
 
-     Removes everything that belongs to it and ends its key and sessions. What it has used is remembered
-    for 30 days under a keyed hash of the address: registering again renews nothing.
+     Removes everything that belongs to it, and ends its key and sessions. What it has used is kept for
+    30 days under a keyed hash of the address, so registering again renews nothing.
 
     Args:
         body (Deletion): Body of `DELETE /me`.

@@ -80,7 +80,7 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: Forgotten,
 ) -> Response[PlainError | ResetMailed]:
-    """Ask for a reset link
+    """Request a password reset
 
     Args:
         body (Forgotten): Body of `POST /auth/forgot-password`.
@@ -109,7 +109,7 @@ def sync(
     client: AuthenticatedClient | Client,
     body: Forgotten,
 ) -> PlainError | ResetMailed | None:
-    """Ask for a reset link
+    """Request a password reset
 
     Args:
         body (Forgotten): Body of `POST /auth/forgot-password`.
@@ -133,7 +133,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: Forgotten,
 ) -> Response[PlainError | ResetMailed]:
-    """Ask for a reset link
+    """Request a password reset
 
     Args:
         body (Forgotten): Body of `POST /auth/forgot-password`.
@@ -160,7 +160,7 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: Forgotten,
 ) -> PlainError | ResetMailed | None:
-    """Ask for a reset link
+    """Request a password reset
 
     Args:
         body (Forgotten): Body of `POST /auth/forgot-password`.

@@ -80,11 +80,11 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: Credentials,
 ) -> Response[PlainError | RegistrationResult]:
-    """Register
+    """Create an account
 
-     Mails a confirmation link that works once, for 24 hours. Registering again before confirmation
-    replaces the password and the link, at most twice an hour; after that the answer is the same and
-    nothing changes.
+     Emails a confirmation link that works once, for 24 hours. Registering again before confirmation
+    replaces the password and the link, at most twice an hour. After that nothing changes, and the
+    response is the same.
 
     Args:
         body (Credentials): Body of `POST /auth/register`.
@@ -113,11 +113,11 @@ def sync(
     client: AuthenticatedClient | Client,
     body: Credentials,
 ) -> PlainError | RegistrationResult | None:
-    """Register
+    """Create an account
 
-     Mails a confirmation link that works once, for 24 hours. Registering again before confirmation
-    replaces the password and the link, at most twice an hour; after that the answer is the same and
-    nothing changes.
+     Emails a confirmation link that works once, for 24 hours. Registering again before confirmation
+    replaces the password and the link, at most twice an hour. After that nothing changes, and the
+    response is the same.
 
     Args:
         body (Credentials): Body of `POST /auth/register`.
@@ -141,11 +141,11 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: Credentials,
 ) -> Response[PlainError | RegistrationResult]:
-    """Register
+    """Create an account
 
-     Mails a confirmation link that works once, for 24 hours. Registering again before confirmation
-    replaces the password and the link, at most twice an hour; after that the answer is the same and
-    nothing changes.
+     Emails a confirmation link that works once, for 24 hours. Registering again before confirmation
+    replaces the password and the link, at most twice an hour. After that nothing changes, and the
+    response is the same.
 
     Args:
         body (Credentials): Body of `POST /auth/register`.
@@ -172,11 +172,11 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: Credentials,
 ) -> PlainError | RegistrationResult | None:
-    """Register
+    """Create an account
 
-     Mails a confirmation link that works once, for 24 hours. Registering again before confirmation
-    replaces the password and the link, at most twice an hour; after that the answer is the same and
-    nothing changes.
+     Emails a confirmation link that works once, for 24 hours. Registering again before confirmation
+    replaces the password and the link, at most twice an hour. After that nothing changes, and the
+    response is the same.
 
     Args:
         body (Credentials): Body of `POST /auth/register`.

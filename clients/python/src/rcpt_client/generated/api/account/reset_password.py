@@ -85,9 +85,9 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: Reset,
 ) -> Response[PlainError | SessionCredentials]:
-    """Set a new password by link
+    """Reset the password
 
-     Ends every session and signs in with a new one. Does not bypass two-factor authentication.
+     Ends every session and signs in with a new one. Two-factor authentication stays on.
 
     Args:
         body (Reset): Body of `POST /auth/reset-password`.
@@ -116,9 +116,9 @@ def sync(
     client: AuthenticatedClient | Client,
     body: Reset,
 ) -> PlainError | SessionCredentials | None:
-    """Set a new password by link
+    """Reset the password
 
-     Ends every session and signs in with a new one. Does not bypass two-factor authentication.
+     Ends every session and signs in with a new one. Two-factor authentication stays on.
 
     Args:
         body (Reset): Body of `POST /auth/reset-password`.
@@ -142,9 +142,9 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: Reset,
 ) -> Response[PlainError | SessionCredentials]:
-    """Set a new password by link
+    """Reset the password
 
-     Ends every session and signs in with a new one. Does not bypass two-factor authentication.
+     Ends every session and signs in with a new one. Two-factor authentication stays on.
 
     Args:
         body (Reset): Body of `POST /auth/reset-password`.
@@ -171,9 +171,9 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: Reset,
 ) -> PlainError | SessionCredentials | None:
-    """Set a new password by link
+    """Reset the password
 
-     Ends every session and signs in with a new one. Does not bypass two-factor authentication.
+     Ends every session and signs in with a new one. Two-factor authentication stays on.
 
     Args:
         body (Reset): Body of `POST /auth/reset-password`.

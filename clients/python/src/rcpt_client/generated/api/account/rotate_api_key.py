@@ -93,7 +93,7 @@ def sync_detailed(
 ) -> Response[NewApiKey | PlainError]:
     """Replace the API key
 
-     The old key stops working at once.
+     The old key stops working immediately.
 
     Args:
         body (Rotation | Unset): Body of `POST /auth/rotate-api-key`.
@@ -124,7 +124,7 @@ def sync(
 ) -> NewApiKey | PlainError | None:
     """Replace the API key
 
-     The old key stops working at once.
+     The old key stops working immediately.
 
     Args:
         body (Rotation | Unset): Body of `POST /auth/rotate-api-key`.
@@ -150,7 +150,7 @@ async def asyncio_detailed(
 ) -> Response[NewApiKey | PlainError]:
     """Replace the API key
 
-     The old key stops working at once.
+     The old key stops working immediately.
 
     Args:
         body (Rotation | Unset): Body of `POST /auth/rotate-api-key`.
@@ -179,7 +179,7 @@ async def asyncio(
 ) -> NewApiKey | PlainError | None:
     """Replace the API key
 
-     The old key stops working at once.
+     The old key stops working immediately.
 
     Args:
         body (Rotation | Unset): Body of `POST /auth/rotate-api-key`.

@@ -64,7 +64,7 @@ def sync_detailed(
 ) -> Response[Any | PlainError]:
     """Sign out
 
-     Ends this session; its token stops working at once.
+     Ends this session. Its token stops working immediately.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -89,7 +89,7 @@ def sync(
 ) -> Any | PlainError | None:
     """Sign out
 
-     Ends this session; its token stops working at once.
+     Ends this session. Its token stops working immediately.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -110,7 +110,7 @@ async def asyncio_detailed(
 ) -> Response[Any | PlainError]:
     """Sign out
 
-     Ends this session; its token stops working at once.
+     Ends this session. Its token stops working immediately.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -133,7 +133,7 @@ async def asyncio(
 ) -> Any | PlainError | None:
     """Sign out
 
-     Ends this session; its token stops working at once.
+     Ends this session. Its token stops working immediately.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -80,7 +80,7 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: Confirmation,
 ) -> Response[PlainError | SessionCredentials]:
-    """Confirm an address
+    """Confirm the email address
 
     Args:
         body (Confirmation): Body of `POST /auth/verify-email`.
@@ -109,7 +109,7 @@ def sync(
     client: AuthenticatedClient | Client,
     body: Confirmation,
 ) -> PlainError | SessionCredentials | None:
-    """Confirm an address
+    """Confirm the email address
 
     Args:
         body (Confirmation): Body of `POST /auth/verify-email`.
@@ -133,7 +133,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: Confirmation,
 ) -> Response[PlainError | SessionCredentials]:
-    """Confirm an address
+    """Confirm the email address
 
     Args:
         body (Confirmation): Body of `POST /auth/verify-email`.
@@ -160,7 +160,7 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: Confirmation,
 ) -> PlainError | SessionCredentials | None:
-    """Confirm an address
+    """Confirm the email address
 
     Args:
         body (Confirmation): Body of `POST /auth/verify-email`.

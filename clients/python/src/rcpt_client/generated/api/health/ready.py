@@ -53,7 +53,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Readiness]:
-    """Readiness
+    """Readiness check
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -76,7 +76,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
 ) -> Readiness | None:
-    """Readiness
+    """Readiness check
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -95,7 +95,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
 ) -> Response[Readiness]:
-    """Readiness
+    """Readiness check
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -116,7 +116,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
 ) -> Readiness | None:
-    """Readiness
+    """Readiness check
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -64,7 +64,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
 ) -> Response[PlainError | QuotaReport]:
-    """Plan and allowances
+    """Get plan and allowances
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -87,7 +87,7 @@ def sync(
     *,
     client: AuthenticatedClient,
 ) -> PlainError | QuotaReport | None:
-    """Plan and allowances
+    """Get plan and allowances
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -106,7 +106,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
 ) -> Response[PlainError | QuotaReport]:
-    """Plan and allowances
+    """Get plan and allowances
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -127,7 +127,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
 ) -> PlainError | QuotaReport | None:
-    """Plan and allowances
+    """Get plan and allowances
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -93,7 +93,7 @@ def sync_detailed(
     client: AuthenticatedClient,
     body: PasswordAndCode,
 ) -> Response[Any | PlainError]:
-    """Turn off
+    """Disable two-factor
 
     Args:
         body (PasswordAndCode): Body of `POST /auth/totp/disable` and `POST /auth/totp/recovery-
@@ -123,7 +123,7 @@ def sync(
     client: AuthenticatedClient,
     body: PasswordAndCode,
 ) -> Any | PlainError | None:
-    """Turn off
+    """Disable two-factor
 
     Args:
         body (PasswordAndCode): Body of `POST /auth/totp/disable` and `POST /auth/totp/recovery-
@@ -148,7 +148,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient,
     body: PasswordAndCode,
 ) -> Response[Any | PlainError]:
-    """Turn off
+    """Disable two-factor
 
     Args:
         body (PasswordAndCode): Body of `POST /auth/totp/disable` and `POST /auth/totp/recovery-
@@ -176,7 +176,7 @@ async def asyncio(
     client: AuthenticatedClient,
     body: PasswordAndCode,
 ) -> Any | PlainError | None:
-    """Turn off
+    """Disable two-factor
 
     Args:
         body (PasswordAndCode): Body of `POST /auth/totp/disable` and `POST /auth/totp/recovery-

@@ -95,7 +95,7 @@ def sync_detailed(
     client: AuthenticatedClient,
     body: Enable,
 ) -> Response[PlainError | RecoveryCodes]:
-    """Turn on
+    """Enable two-factor
 
     Args:
         body (Enable): Body of `POST /auth/totp/enable`.
@@ -124,7 +124,7 @@ def sync(
     client: AuthenticatedClient,
     body: Enable,
 ) -> PlainError | RecoveryCodes | None:
-    """Turn on
+    """Enable two-factor
 
     Args:
         body (Enable): Body of `POST /auth/totp/enable`.
@@ -148,7 +148,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient,
     body: Enable,
 ) -> Response[PlainError | RecoveryCodes]:
-    """Turn on
+    """Enable two-factor
 
     Args:
         body (Enable): Body of `POST /auth/totp/enable`.
@@ -175,7 +175,7 @@ async def asyncio(
     client: AuthenticatedClient,
     body: Enable,
 ) -> PlainError | RecoveryCodes | None:
-    """Turn on
+    """Enable two-factor
 
     Args:
         body (Enable): Body of `POST /auth/totp/enable`.

@@ -95,7 +95,7 @@ def sync_detailed(
     client: AuthenticatedClient,
     body: SetUp,
 ) -> Response[PlainError | TotpSetUp]:
-    """Make a secret
+    """Start two-factor setup
 
      Two-factor authentication stays off until `enable` is called with a valid code.
 
@@ -126,7 +126,7 @@ def sync(
     client: AuthenticatedClient,
     body: SetUp,
 ) -> PlainError | TotpSetUp | None:
-    """Make a secret
+    """Start two-factor setup
 
      Two-factor authentication stays off until `enable` is called with a valid code.
 
@@ -152,7 +152,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient,
     body: SetUp,
 ) -> Response[PlainError | TotpSetUp]:
-    """Make a secret
+    """Start two-factor setup
 
      Two-factor authentication stays off until `enable` is called with a valid code.
 
@@ -181,7 +181,7 @@ async def asyncio(
     client: AuthenticatedClient,
     body: SetUp,
 ) -> PlainError | TotpSetUp | None:
-    """Make a secret
+    """Start two-factor setup
 
      Two-factor authentication stays off until `enable` is called with a valid code.
 

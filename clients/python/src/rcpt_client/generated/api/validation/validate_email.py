@@ -94,8 +94,8 @@ def sync_detailed(
 ) -> Response[LimitError | PlainError | ValidationError | ValidationResult]:
     """Check an address
 
-     Looks up the MX records of the domain and asks the mail server. Takes up to about 10 seconds when
-    the recipient's server is slow.
+     Finds the mail server of the domain and asks whether it accepts the address. Nothing is sent. Takes
+    up to about 10 seconds when the mail server is slow.
 
     Args:
         body (CheckRequest): Body of `POST /validate_email`.
@@ -126,8 +126,8 @@ def sync(
 ) -> LimitError | PlainError | ValidationError | ValidationResult | None:
     """Check an address
 
-     Looks up the MX records of the domain and asks the mail server. Takes up to about 10 seconds when
-    the recipient's server is slow.
+     Finds the mail server of the domain and asks whether it accepts the address. Nothing is sent. Takes
+    up to about 10 seconds when the mail server is slow.
 
     Args:
         body (CheckRequest): Body of `POST /validate_email`.
@@ -153,8 +153,8 @@ async def asyncio_detailed(
 ) -> Response[LimitError | PlainError | ValidationError | ValidationResult]:
     """Check an address
 
-     Looks up the MX records of the domain and asks the mail server. Takes up to about 10 seconds when
-    the recipient's server is slow.
+     Finds the mail server of the domain and asks whether it accepts the address. Nothing is sent. Takes
+    up to about 10 seconds when the mail server is slow.
 
     Args:
         body (CheckRequest): Body of `POST /validate_email`.
@@ -183,8 +183,8 @@ async def asyncio(
 ) -> LimitError | PlainError | ValidationError | ValidationResult | None:
     """Check an address
 
-     Looks up the MX records of the domain and asks the mail server. Takes up to about 10 seconds when
-    the recipient's server is slow.
+     Finds the mail server of the domain and asks whether it accepts the address. Nothing is sent. Takes
+    up to about 10 seconds when the mail server is slow.
 
     Args:
         body (CheckRequest): Body of `POST /validate_email`.
