@@ -731,16 +731,16 @@ export interface components {
         /** @description Body of `POST /scans`: the addresses, or how many will follow in parts. */
         NewScanRequest: {
             /** @description 1 to 1,000 addresses, one for each position. Larger lists are sent in parts. */
-            addresses?: string[];
+            addresses?: string[] | null;
             /** @description Whether results are to have the evidence behind the verdict. */
             details?: boolean;
             /** @description At most 100 characters. */
-            name?: string;
+            name?: string | null;
             /**
              * Format: int32
              * @description How many positions the list has, when its parts follow.
              */
-            total?: number;
+            total?: number | null;
         };
         /** @description Body of `PUT /scans/{id}/parts/{n}`. Read as that of a new scan is, of which it is a part too. */
         PartRequest: {
@@ -888,41 +888,53 @@ export interface components {
             /** Format: int64 */
             used_today: number;
         };
+        /** @description A page of scans. */
+        ScanPage: {
+            /** @description What `before` is for the next page; null when this is the last. */
+            next?: string | null;
+            /** @description Newest first. */
+            scans: components["schemas"]["Scan"][];
+        };
         /**
-         * @description The evidence behind a verdict of a scan; present when the scan was made with `details`. A field is null when
-         *     there is nothing to tell.
+         * @description The result of one position. Beyond the status it has what the scan was made with `details` for; a member is null
+         *     when there is nothing to tell.
          */
-        ScanEvidence: {
+        ScanResult: {
             /**
              * @description Whether the domain takes mail for every recipient: `yes`, `no` or `unknown`.
              * @example no
              */
-            catch_all: string;
+            catch_all?: string | null;
             /**
              * @description How much the evidence says about this mailbox: `high`, `medium`, `low` or `none`.
              * @example high
              */
-            confidence: string;
+            confidence?: string | null;
             /** @description Whether the domain hands out throw-away addresses. */
-            disposable: boolean;
+            disposable?: boolean | null;
             /** @description Its enhanced status code (RFC 3463). */
             enhanced_code?: string | null;
             /** @description Whether everyone can get an address at the domain for free. */
-            free_provider: boolean;
+            free_provider?: boolean | null;
             /** @description Who runs the mail server, such as `google` or `microsoft`; null when it isn't a known operator. */
             operator?: string | null;
+            /**
+             * Format: int32
+             * @description Position in the list, from 0.
+             */
+            position: number;
             /**
              * @description Why the verdict is what it is.
              * @example no_such_mailbox
              */
-            reason: string;
+            reason?: string | null;
             /**
              * Format: int32
              * @description Seconds after which asking again may give another answer.
              */
             retry_after?: number | null;
             /** @description Whether the local part names a function and not a person. */
-            role_account: boolean;
+            role_account?: boolean | null;
             /**
              * Format: int32
              * @description The server's reply code.
@@ -932,31 +944,16 @@ export interface components {
              * @description Where in the conversation the verdict was reached.
              * @example rcpt
              */
-            stage: string;
+            stage?: string | null;
+            /** @description `true`: the mail server accepts the address. `false`: it refuses it. A string says why it can't be known. Compare it with `true`: a string counts as true in many languages. */
+            status: boolean | ("invalid_format" | "domain_not_found" | "no_mx_records" | "smtp_connect_error" | "smtp_timeout" | "blocked_by_provider" | "fatal_exception");
             /** @description Whether the conversation was encrypted; null when there was none. */
             tls?: boolean | null;
             /**
              * @description `deliverable`, `undeliverable`, `risky` or `unknown`.
              * @example undeliverable
              */
-            verdict: string;
-        };
-        /** @description A page of scans. */
-        ScanPage: {
-            /** @description What `before` is for the next page; null when this is the last. */
-            next?: string | null;
-            /** @description Newest first. */
-            scans: components["schemas"]["Scan"][];
-        };
-        /** @description The result of one position. */
-        ScanResult: (components["schemas"]["ScanEvidence"] | null) & {
-            /**
-             * Format: int32
-             * @description Position in the list, from 0.
-             */
-            position: number;
-            /** @description `true`: the mail server accepts the address. `false`: it refuses it. A string says why it can't be known. Compare it with `true`: a string counts as true in many languages. */
-            status: boolean | ("invalid_format" | "domain_not_found" | "no_mx_records" | "smtp_connect_error" | "smtp_timeout" | "blocked_by_provider" | "fatal_exception");
+            verdict?: string | null;
         };
         /** @description A page of results. */
         ScanResults: {

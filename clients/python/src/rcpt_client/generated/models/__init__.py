@@ -31,7 +31,6 @@ from .reset_mailed import ResetMailed
 from .rotation import Rotation
 from .scan import Scan
 from .scan_allowance import ScanAllowance
-from .scan_evidence import ScanEvidence
 from .scan_page import ScanPage
 from .scan_result import ScanResult
 from .scan_results import ScanResults
@@ -79,7 +78,6 @@ __all__ = (
     "Rotation",
     "Scan",
     "ScanAllowance",
-    "ScanEvidence",
     "ScanPage",
     "ScanResult",
     "ScanResults",

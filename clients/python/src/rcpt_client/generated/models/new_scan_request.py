@@ -17,28 +17,42 @@ class NewScanRequest:
     """Body of `POST /scans`: the addresses, or how many will follow in parts.
 
     Attributes:
-        addresses (list[str] | Unset): 1 to 1,000 addresses, one for each position. Larger lists are sent in parts.
+        addresses (list[str] | None | Unset): 1 to 1,000 addresses, one for each position. Larger lists are sent in
+            parts.
         details (bool | Unset): Whether results are to have the evidence behind the verdict.
-        name (str | Unset): At most 100 characters.
-        total (int | Unset): How many positions the list has, when its parts follow.
+        name (None | str | Unset): At most 100 characters.
+        total (int | None | Unset): How many positions the list has, when its parts follow.
     """
 
-    addresses: list[str] | Unset = UNSET
+    addresses: list[str] | None | Unset = UNSET
     details: bool | Unset = UNSET
-    name: str | Unset = UNSET
-    total: int | Unset = UNSET
+    name: None | str | Unset = UNSET
+    total: int | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        addresses: list[str] | Unset = UNSET
-        if not isinstance(self.addresses, Unset):
+        addresses: list[str] | None | Unset
+        if isinstance(self.addresses, Unset):
+            addresses = UNSET
+        elif isinstance(self.addresses, list):
+            addresses = self.addresses
+
+        else:
             addresses = self.addresses
 
         details = self.details
 
-        name = self.name
+        name: None | str | Unset
+        if isinstance(self.name, Unset):
+            name = UNSET
+        else:
+            name = self.name
 
-        total = self.total
+        total: int | None | Unset
+        if isinstance(self.total, Unset):
+            total = UNSET
+        else:
+            total = self.total
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -57,13 +71,43 @@ class NewScanRequest:
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
         d = dict(src_dict)
-        addresses = cast(list[str], d.pop("addresses", UNSET))
+
+        def _parse_addresses(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                addresses_type_0 = cast(list[str], data)
+
+                return addresses_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        addresses = _parse_addresses(d.pop("addresses", UNSET))
 
         details = d.pop("details", UNSET)
 
-        name = d.pop("name", UNSET)
+        def _parse_name(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
 
-        total = d.pop("total", UNSET)
+        name = _parse_name(d.pop("name", UNSET))
+
+        def _parse_total(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        total = _parse_total(d.pop("total", UNSET))
 
         new_scan_request = cls(
             addresses=addresses,
