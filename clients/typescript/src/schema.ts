@@ -446,7 +446,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a scan
-         * @description Its results are gone at once. A scan that is under way is cancelled by it.
+         * @description Its results are deleted immediately. A scan that is under way is cancelled by it.
          */
         delete: operations["deleteScan"];
         options?: never;
@@ -759,7 +759,7 @@ export interface components {
              * @description What went wrong, for programs. It stays the same; new ones may be added.
              * @enum {string}
              */
-            code?: "invalid_body" | "invalid_email" | "undeliverable_email" | "invalid_password" | "invalid_display_name" | "invalid_token" | "missing_credentials" | "invalid_api_key" | "invalid_session" | "invalid_credentials" | "totp_required" | "totp_invalid" | "deactivated" | "key_deactivated" | "wrong_password" | "no_such_session" | "totp_already_on" | "totp_not_on" | "totp_not_set_up" | "throttled" | "internal" | "unavailable";
+            code?: "invalid_body" | "invalid_email" | "undeliverable_email" | "invalid_password" | "invalid_display_name" | "invalid_token" | "missing_credentials" | "invalid_api_key" | "invalid_session" | "invalid_credentials" | "totp_required" | "totp_invalid" | "deactivated" | "key_deactivated" | "wrong_password" | "no_such_session" | "no_such_scan" | "invalid_name" | "invalid_scan" | "invalid_query" | "scan_too_large" | "too_many_scans" | "no_such_part" | "part_size" | "part_conflict" | "scan_ended" | "totp_already_on" | "totp_not_on" | "totp_not_set_up" | "throttled" | "internal" | "unavailable";
             /** @description What went wrong, for people. It may be reworded. */
             detail: string;
         };

@@ -42,7 +42,7 @@ pub struct ValidationDetail {
 }
 
 /// Every `code` of a [`PlainError`].
-const CODES: [&str; 22] = [
+const CODES: [&str; 32] = [
     "invalid_body",
     "invalid_email",
     "undeliverable_email",
@@ -59,6 +59,16 @@ const CODES: [&str; 22] = [
     "key_deactivated",
     "wrong_password",
     "no_such_session",
+    "no_such_scan",
+    "invalid_name",
+    "invalid_scan",
+    "invalid_query",
+    "scan_too_large",
+    "too_many_scans",
+    "no_such_part",
+    "part_size",
+    "part_conflict",
+    "scan_ended",
     "totp_already_on",
     "totp_not_on",
     "totp_not_set_up",
@@ -84,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_described_codes_are_those_that_errors_have() {
-        let source = include_str!("../error.rs");
+        let source = concat!(include_str!("../error.rs"), include_str!("scans.rs"));
         let quoted = |call: &str| call.split('"').nth(1).map(str::to_owned);
         let calls = source.split("Self::account(").chain(source.split("Self::plain("));
         // The first text of a call is its code, unless the call ends before it.

@@ -321,7 +321,7 @@ pub async fn cancel(
 
 /// Delete a scan
 ///
-/// Its results are gone at once. A scan that is under way is cancelled by it.
+/// Its results are deleted immediately. A scan that is under way is cancelled by it.
 #[utoipa::path(
     delete, path = "/v1/scans/{id}", tag = "Scans", operation_id = "deleteScan",
     params(("id" = String, Path, description = "The scan")),

@@ -75,7 +75,7 @@ def sync_detailed(
 ) -> Response[Any | PlainError]:
     """Delete a scan
 
-     Its results are gone at once. A scan that is under way is cancelled by it.
+     Its results are deleted immediately. A scan that is under way is cancelled by it.
 
     Args:
         id (str):
@@ -106,7 +106,7 @@ def sync(
 ) -> Any | PlainError | None:
     """Delete a scan
 
-     Its results are gone at once. A scan that is under way is cancelled by it.
+     Its results are deleted immediately. A scan that is under way is cancelled by it.
 
     Args:
         id (str):
@@ -132,7 +132,7 @@ async def asyncio_detailed(
 ) -> Response[Any | PlainError]:
     """Delete a scan
 
-     Its results are gone at once. A scan that is under way is cancelled by it.
+     Its results are deleted immediately. A scan that is under way is cancelled by it.
 
     Args:
         id (str):
@@ -161,7 +161,7 @@ async def asyncio(
 ) -> Any | PlainError | None:
     """Delete a scan
 
-     Its results are gone at once. A scan that is under way is cancelled by it.
+     Its results are deleted immediately. A scan that is under way is cancelled by it.
 
     Args:
         id (str):
