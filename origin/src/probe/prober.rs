@@ -122,9 +122,8 @@ impl Prober {
 
     /// The source address that `address` is asked about from, as it is shown.
     pub fn source(&self, address: &Address, mx_host: Option<&str>) -> Arc<str> {
-        let domain = address.domain();
-        let identity = self.client.identity_of(domain);
-        self.pool.source_of(mx_host.unwrap_or(domain), identity)
+        let identity = self.client.identity_of(address.domain());
+        self.pool.source_of(mx_host.unwrap_or_else(|| address.domain()), identity)
     }
 
     /// Asks whether `address` can receive mail. A single check takes no longer than the budget.
