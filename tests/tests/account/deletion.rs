@@ -79,6 +79,7 @@ async fn deleting_removes_every_row_of_the_account() {
     let wrong = json!({ "password": "not-the-password", "totp_code": "123456" });
     assert_eq!(account.post("/auth/totp/disable", &wrong).await.status, 403);
     assert_eq!(account.rotate_with("123456").await.status, 403);
+    assert_eq!(account.post("/scans", &json!({ "total": 3 })).await.status, 201);
     let link = edge.mailbox().wait_for_nth_mail(email, 3).await.unwrap();
     let tables = [
         "accounts",
@@ -87,6 +88,7 @@ async fn deleting_removes_every_row_of_the_account() {
         "mailed_tokens",
         "notices",
         "recovery_codes",
+        "scans",
         "sessions",
         "throttles",
         "usage_days",

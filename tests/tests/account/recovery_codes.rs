@@ -13,7 +13,7 @@ async fn a_session_that_ends_meanwhile_does_not_replace_the_recovery_codes() {
     let (authenticator, codes) = account.enable_two_factor().await;
     let held = Fault {
         part: "d1",
-        statements: &["delete recovery_codes", "insert recovery_codes"],
+        statements: &["insert notices", "delete recovery_codes", "insert recovery_codes"],
         times: 1,
         delay_ms: 3_000,
         ..Fault::default()
