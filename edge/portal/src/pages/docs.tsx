@@ -60,7 +60,7 @@ function Reference({ document: description }: { document: Document }) {
         {tag === "Validation" && (
           <>
             <Statuses />
-            <Reasons document={description} />
+            <Reasons document={description} open={wide} />
             <Stages document={description} />
           </>
         )}
@@ -86,7 +86,7 @@ function Reference({ document: description }: { document: Document }) {
         )}
         {first.map((tagged) => section(tagged, wide))}
         <Basics>
-          <ErrorCodes document={description} />
+          <ErrorCodes document={description} open={wide} />
         </Basics>
         {others.map((tagged) => section(tagged, false))}
       </div>

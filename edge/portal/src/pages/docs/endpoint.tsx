@@ -45,6 +45,7 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
 
   return (
     <Fold
+      part="endpoint"
       id={id}
       open={open}
       title={

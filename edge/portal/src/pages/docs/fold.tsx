@@ -5,12 +5,13 @@ import css from "./fold.module.css";
 
 interface FoldProps {
   id: string;
+  part: "endpoint" | "table";
   title: ComponentChildren;
   open: boolean;
   children: ComponentChildren;
 }
 
-export function Fold({ id, title, open, children }: FoldProps) {
+export function Fold({ id, part, title, open, children }: FoldProps) {
   const fold = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
     const follow = () => {
@@ -24,7 +25,7 @@ export function Fold({ id, title, open, children }: FoldProps) {
     return () => window.removeEventListener("hashchange", follow);
   }, []);
   return (
-    <details ref={fold} class={css.fold} id={id} data-part="endpoint" open={open}>
+    <details ref={fold} class={css.fold} id={id} data-part={part} open={open}>
       <summary>{title}</summary>
       <div class={css.inside}>{children}</div>
     </details>

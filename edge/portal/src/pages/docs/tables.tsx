@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { ERROR_CODES } from "../../words/error-codes";
 import { REASONS, STAGES, STATUSES } from "../../words/verdicts";
 import { type Document, resolve } from "./document";
+import { Fold } from "./fold";
 import css from "./tables.module.css";
 
 export function Statuses() {
@@ -21,11 +22,17 @@ export function Statuses() {
   );
 }
 
-export function Reasons({ document }: { document: Document }) {
+interface LongTableProps {
+  document: Document;
+  /** Whether it starts unfolded. */
+  open: boolean;
+}
+
+export function Reasons({ document, open }: LongTableProps) {
   return (
-    <Table id="reasons" title="Reasons" columns={["details.reason", "Means"]}>
+    <LongTable id="reasons" title="Reasons" columns={["details.reason", "Means"]} open={open}>
       <Rows names={namesOf(document, "Details", "reason")} meanings={REASONS} />
-    </Table>
+    </LongTable>
   );
 }
 
@@ -37,12 +44,12 @@ export function Stages({ document }: { document: Document }) {
   );
 }
 
-export function ErrorCodes({ document }: { document: Document }) {
+export function ErrorCodes({ document, open }: LongTableProps) {
   const codes = ["PlainError", "LimitError"].flatMap((schema) => namesOf(document, schema, "code"));
   return (
-    <Table id="error-codes" title="Error codes" columns={["code", "Means"]}>
+    <LongTable id="error-codes" title="Error codes" columns={["code", "Means"]} open={open}>
       <Rows names={[...new Set(codes)]} meanings={ERROR_CODES} />
-    </Table>
+    </LongTable>
   );
 }
 
@@ -79,16 +86,33 @@ function Table({ id, title, columns, children }: TableProps) {
   return (
     <section class={css.section} aria-labelledby={id}>
       <h3 id={id}>{title}</h3>
-      <table class={css.table}>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th scope="col">{column}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
-      </table>
+      <Grid columns={columns}>{children}</Grid>
     </section>
+  );
+}
+
+/** A table that folds: on a phone it would be several screens long. */
+function LongTable({ id, title, columns, open, children }: TableProps & { open: boolean }) {
+  return (
+    <section class={css.section} aria-labelledby={id}>
+      <Fold id={`${id}-list`} part="table" title={<h3 id={id}>{title}</h3>} open={open}>
+        <Grid columns={columns}>{children}</Grid>
+      </Fold>
+    </section>
+  );
+}
+
+function Grid({ columns, children }: Pick<TableProps, "columns" | "children">) {
+  return (
+    <table class={css.table}>
+      <thead>
+        <tr>
+          {columns.map((column) => (
+            <th scope="col">{column}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
   );
 }
