@@ -53,6 +53,9 @@ export RUST_TEST_THREADS ?= 4
 export RCPT_ORIGIN_BIN ?= $(CURDIR)/target/debug/origin
 export RCPT_COMMAND_BIN ?= $(CURDIR)/target/debug/rcpt
 
+# A failed test says what it met; forty frames of tokio below it say nothing more.
+export RUST_BACKTRACE := $(or $(BACKTRACE),0)
+
 # All targets each time: alone, one would need its crates with other features, and compile them again.
 CARGO_TEST := cargo test --locked --workspace
 # The folders of end-to-end tests, each a part that ONLY may name.

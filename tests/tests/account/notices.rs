@@ -1,12 +1,15 @@
 //! No deed waits for a mail: notices are mailed afterwards, again where that fails, and many of a kind as
 //! one. Mails go to the account's own address. Housekeeping goes on where one statement fails.
 
+use std::time::Duration;
+
 use rcpt_tests::{
     Edge,
     people::{PASSWORD, send},
 };
 use reqwest::Method;
 use serde_json::json;
+use tokio::time::{sleep, timeout};
 
 const NEW: &str = "copper-meadow-58-lattice";
 const KEY: &str = "Your API key has been replaced";
@@ -93,6 +96,14 @@ async fn a_notice_says_when_and_from_where_also_when_it_is_late() {
     let body = json!({ "password": PASSWORD, "totp_code": codes[0] });
     let replace = account.request(Method::POST, "/auth/totp/recovery-codes").json(&body);
     assert_eq!(send(replace.header("user-agent", FIREFOX)).await.status, 200);
+    // When and from where is noted once the answer has left.
+    let behind = "SELECT kind FROM notices WHERE noted < deeds";
+    let noted = async {
+        while !edge.sql(behind, &[]).await.is_empty() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(30), noted).await.expect("the deed is noted");
     edge.restart_with(|builder| builder.mailless(false)).await.unwrap();
     run_scheduled_later(&edge).await;
     let replaced = "Your recovery codes have been replaced";
