@@ -18,10 +18,12 @@ import * as twoFactor from "./suites/two-factor.mjs";
 import * as words from "./suites/words.mjs";
 import { World } from "./world.mjs";
 
-describe("the portal", () => {
-  const world = new World();
-  before(() => world.start());
-  after(() => world.stop());
+const world = new World();
+before(() => world.start());
+after(() => world.stop());
+
+// Most of a test's time is waiting for the browser or the service: more of them at once than there are cores.
+describe("the portal", { concurrency: 3 }, () => {
   for (const { suite } of [
     pages,
     firstPage,
@@ -41,3 +43,5 @@ describe("the portal", () => {
   ])
     suite(world);
 });
+
+describe("the portal, while the service behind it is down", () => faults.alone(world));

@@ -9,6 +9,7 @@ export const PASSWORD = "violet-anchor-77-quarry";
 
 export class World {
   #people = 0;
+  #clipboard = Promise.resolve();
 
   async start() {
     this.stack = await startStack();
@@ -38,24 +39,38 @@ export class World {
     return { email, apiKey, token, authenticator: this.stack.authenticator(secret), recoveryCodes };
   }
 
-  /** One test in a window of its own, which must end without anything that may never happen. */
-  test(name, run, options = {}) {
-    test(name, { timeout: 120_000 }, async () => {
-      const { context, page, wrongs } = await openWindow(this.browser, this.stack, options);
-      try {
-        await run(new Reader(this, page, context));
-        assert.deepEqual(wrongs, []);
-      } catch (error) {
-        const shown = await page
-          .locator("body")
-          .innerText({ timeout: 1000 })
-          .catch(() => "");
-        error.message += `\n--- ${page.url()} showed:\n${shown}`;
-        throw error;
-      } finally {
-        await context.close();
-      }
+  /**
+   * One test in a window of its own, which must end without anything that may never happen. Others run beside it. The
+   * windows of a browser have one clipboard: tests that say `clipboard` take turns.
+   */
+  test(name, run, { clipboard = false, ...options } = {}) {
+    test(name, { timeout: 300_000 }, async () => {
+      if (clipboard) return this.#withClipboard(() => this.#inWindow(run, options));
+      return this.#inWindow(run, options);
     });
+  }
+
+  #withClipboard(run) {
+    const turn = this.#clipboard.then(run);
+    this.#clipboard = turn.catch(() => {});
+    return turn;
+  }
+
+  async #inWindow(run, options) {
+    const { context, page, wrongs } = await openWindow(this.browser, this.stack, options);
+    try {
+      await run(new Reader(this, page, context));
+      assert.deepEqual(wrongs, []);
+    } catch (error) {
+      const shown = await page
+        .locator("body")
+        .innerText({ timeout: 1000 })
+        .catch(() => "");
+      error.message += `\n--- ${page.url()} showed:\n${shown}`;
+      throw error;
+    } finally {
+      await context.close();
+    }
   }
 }
 

@@ -20,6 +20,7 @@ const PUBLIC = [
   "/privacy",
   "/deleted",
 ];
+const WIDTHS = [320, 768, 1280];
 const MEMBERS = ["/overview", "/scans", "/api-key", "/settings"];
 
 export function suite(world) {
@@ -127,17 +128,13 @@ export function suite(world) {
   for (const path of PUBLIC) {
     world.test(`${path} is accessible, wide and narrow, light and dark`, async (reader) => {
       const { title } = PAGES.find((page) => page.path === path);
-      for (const colorScheme of ["light", "dark"]) {
-        for (const width of [320, 768, 1280]) {
-          await reader.page.emulateMedia({ colorScheme });
-          await reader.page.setViewportSize({ width, height: 800 });
-          await reader.open(path);
-          // Their links are incomplete without a token, and they say so.
-          await reader.reads(["/verify", "/reset"].includes(path) ? "This link is incomplete" : title);
-          if (path === "/docs") await reader.page.locator("#validateEmail").waitFor();
-          await reader.accessible(`${path} ${width} ${colorScheme}`);
-          await assertFits(reader.page, `${path} ${width}`);
-        }
+      for (const width of WIDTHS) {
+        await reader.page.setViewportSize({ width, height: 800 });
+        await reader.open(path);
+        // Their links are incomplete without a token, and they say so.
+        await reader.reads(["/verify", "/reset"].includes(path) ? "This link is incomplete" : title);
+        if (path === "/docs") await reader.page.locator("#validateEmail").waitFor();
+        await inBothSchemes(reader, `${path} ${width}`);
       }
     });
   }
@@ -149,16 +146,12 @@ export function suite(world) {
       await reader.signIn(await world.account(), `/sign-in?next=${path}`);
       await reader.arrivesAt(path);
       const { title } = PAGES.find((page) => page.path === path);
-      for (const colorScheme of ["light", "dark"]) {
-        for (const width of [320, 768, 1280]) {
-          await reader.page.emulateMedia({ colorScheme });
-          await reader.page.setViewportSize({ width, height: 800 });
-          await reader.open(path);
-          await reader.reads(title);
-          await reader.settles();
-          await reader.accessible(`${path} ${width} ${colorScheme}`);
-          await assertFits(reader.page, `${path} ${width}`);
-        }
+      for (const width of WIDTHS) {
+        await reader.page.setViewportSize({ width, height: 800 });
+        await reader.open(path);
+        await reader.reads(title);
+        await reader.settles();
+        await inBothSchemes(reader, `${path} ${width}`);
       }
     });
   }
@@ -284,6 +277,15 @@ function assertHeaders({ headers }, what) {
   };
   for (const [name, value] of Object.entries(expected))
     assert.equal(headers.get(name), value, `${what}: ${name}`);
+}
+
+/** Legible and usable in a light and in a dark window, and no wider than it. */
+async function inBothSchemes(reader, what) {
+  for (const colorScheme of ["light", "dark"]) {
+    await reader.page.emulateMedia({ colorScheme });
+    await reader.accessible(`${what} ${colorScheme}`);
+    await assertFits(reader.page, what);
+  }
 }
 
 /** Nothing wider than the window. */
