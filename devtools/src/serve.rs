@@ -36,7 +36,7 @@ enum Command {
     WrongCode {
         secret: String,
     },
-    /// The `nth` mail to an address, from 1, waited for: `{subject, text, html, link}`.
+    /// The `nth` mail to an address, from 1, waited for: `{from, to, subject, text, html, link}`.
     Mail {
         to: String,
         nth: usize,
@@ -123,7 +123,8 @@ impl World {
                 let mail = mailbox.wait_for_nth_mail(&to, nth).await?;
                 let link = mail.link();
                 Ok(json!({
-                    "subject": mail.subject, "text": mail.text, "html": mail.html, "link": link,
+                    "from": mail.from, "to": mail.to, "subject": mail.subject, "text": mail.text,
+                    "html": mail.html, "link": link,
                 }))
             }
             Command::Sql { sql, params } => {
