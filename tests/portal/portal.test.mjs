@@ -18,30 +18,32 @@ import * as twoFactor from "./suites/two-factor.mjs";
 import * as words from "./suites/words.mjs";
 import { World } from "./world.mjs";
 
-const world = new World();
-before(() => world.start());
-after(() => world.stop());
+describe("the portal", () => {
+  const world = new World();
+  before(() => world.start());
+  after(() => world.stop());
 
-// Most of a test's time is waiting for the browser or the service: more of them at once than there are cores.
-describe("the portal", { concurrency: 3 }, () => {
-  for (const { suite } of [
-    pages,
-    firstPage,
-    registration,
-    signIn,
-    overview,
-    scans,
-    apiKey,
-    settings,
-    twoFactor,
-    mails,
-    docs,
-    keyboard,
-    faults,
-    words,
-    description,
-  ])
-    suite(world);
+  // Most of a test's time is waiting for the browser or the service: more of them at once than there are cores.
+  describe("side by side", { concurrency: 3 }, () => {
+    for (const { suite } of [
+      pages,
+      firstPage,
+      registration,
+      signIn,
+      overview,
+      scans,
+      apiKey,
+      settings,
+      twoFactor,
+      mails,
+      docs,
+      keyboard,
+      faults,
+      words,
+      description,
+    ])
+      suite(world);
+  });
+
+  describe("alone, because the service behind it is down for everybody", () => faults.alone(world));
 });
-
-describe("the portal, while the service behind it is down", () => faults.alone(world));

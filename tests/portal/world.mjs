@@ -129,8 +129,10 @@ export class Reader {
 
   /** Signed in with the session that the account came with, on a page of theirs that has all it loads. */
   async enter({ email, token, apiKey }, path = "/overview") {
-    // The lightest page of the site: storage belongs to it.
-    await this.open("/robots.txt");
+    // Storage belongs to a site: any page of it will do.
+    const empty = `${this.stack.url}/empty`;
+    await this.page.route(empty, (route) => route.fulfill({ contentType: "text/html", body: "" }));
+    await this.open(empty);
     await this.page.evaluate((session) => localStorage.setItem("rcpt.session", JSON.stringify(session)), {
       token,
       api_key: apiKey,
