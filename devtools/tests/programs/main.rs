@@ -2,4 +2,5 @@
 
 mod deployable;
 mod dev;
+mod drill;
 mod serve;
