@@ -8,10 +8,13 @@ use crate::world;
 
 /// What the account shows, as days ago; `None` while it shows nothing.
 async fn days_ago(account: &Account) -> Option<u64> {
-    let shown = account.get("/me").await.body["key_last_used"].clone();
+    let shown = account.get("/me").await.body["key_last_used"].take();
+    if shown == Value::Null {
+        return None;
+    }
     let sql = "SELECT unixepoch('now') / 86400 - unixepoch(?) / 86400 AS ago";
-    let rows = world().await.edge.sql(sql, &[shown.clone()]).await;
-    (shown != Value::Null).then(|| rows[0]["ago"].as_u64().unwrap())
+    let rows = world().await.edge.sql(sql, &[shown]).await;
+    Some(rows[0]["ago"].as_u64().unwrap())
 }
 
 /// As if the last charge to the key had been that many days ago.
