@@ -38,7 +38,7 @@ pub fn check_rules(
         return Err("The password must not be the email address or a part of it.");
     }
     if common_passwords::contains(common, password) {
-        return Err("This password is one of the most common ones, which are tried first.");
+        return Err("This password is too common. Attackers try it first.");
     }
     Ok(())
 }
@@ -155,7 +155,7 @@ mod tests {
         let address = AccountAddress::parse("ann.smith@example.org").unwrap();
         for bad in ["password", "Password", "qwertyuiop", "1234567890", "iloveyou"] {
             let told = check_rules(&bad.into(), &address).unwrap_err();
-            assert!(told.contains("most common"), "{bad:?}: {told}");
+            assert!(told.contains("too common"), "{bad:?}: {told}");
         }
         assert_eq!(check_rules(&"password ".into(), &address), Ok(()), "checked exactly as sent");
     }
