@@ -5,6 +5,7 @@ pub mod at_once;
 pub mod clock;
 pub mod database;
 pub mod deferred;
+pub mod glue;
 pub mod in_flight;
 pub mod log;
 pub mod mail_domain;

@@ -1,7 +1,9 @@
 //! The rate limit bindings: approximate and per data centre, so a shield before any hashing or storage,
 //! and not a counter.
 
-use worker::{Env, RateLimiter};
+use worker::{Env, RateLimiter, js_sys::futures::JsFuture, send::IntoSendFuture as _};
+
+use super::glue;
 
 /// One shield for each kind of caller; the limits are in wrangler.toml.
 #[derive(Debug)]
@@ -59,5 +61,6 @@ impl Shield {
 
 /// A shield that fails lets through: the exact throttles stand behind it.
 async fn admits(shield: &RateLimiter, key: &str) -> bool {
-    shield.limit(key.to_owned()).await.map_or(true, |outcome| outcome.success)
+    let admitted = JsFuture::from(glue::admits(shield.as_ref(), key)).into_send().await;
+    admitted.map_or(true, |is_admitted| is_admitted.is_truthy())
 }
