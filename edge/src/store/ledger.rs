@@ -50,6 +50,7 @@ const CHARGE: &str = with_room!(
        daily_charged = CASE WHEN day < ?4 THEN 0 ELSE daily_charged END + room.daily,
        welcome_left = welcome_left - (1 - room.daily),
        day = max(day, ?4),
+       key_day = CASE ?3 WHEN 'key' THEN max(key_day, ?4) ELSE key_day END,
        last_charge = ?6
      FROM room
      WHERE accounts.id = room.id AND (room.daily OR room.welcome) AND accounts.last_charge <> ?6
@@ -115,7 +116,7 @@ impl Texts {
     }
 }
 
-/// `?1` account, `?2` lease, `?3` now. Charges the day the lease was taken on: the current day's counter, a new
+/// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took it. Charges the day the lease was taken on: the current day's counter, a new
 /// day's first charge, or the day before's. An expired lease charges nothing.
 const CHARGE_LEASE: &str = "
     UPDATE accounts SET
@@ -135,7 +136,8 @@ const CHARGE_LEASE: &str = "
         WHEN accounts.day = l.day THEN daily_charged + (l.source = 'daily')
         ELSE daily_charged END,
       welcome_left = welcome_left - (l.source = 'welcome'),
-      day = max(accounts.day, l.day)
+      day = max(accounts.day, l.day),
+      key_day = CASE key_version WHEN ?4 THEN max(key_day, l.day) ELSE key_day END
     FROM leases l
     WHERE l.account_id = ?1 AND l.id = ?2 AND l.expires_at > ?3 AND accounts.id = l.account_id
     RETURNING accounts.id";
@@ -184,6 +186,8 @@ pub struct Lease {
     id: String,
     /// Unix seconds.
     expires_at: u64,
+    /// Of the key that took it; 0 for a session.
+    key_version: u32,
     /// The account's plan is another than the free one.
     pub is_paying: bool,
 }
@@ -242,7 +246,13 @@ pub async fn lease(
     let params = texts.params(caller, now);
     let lease = [params.clone(), vec![(&id).into(), expires_at.into()]].concat();
     if let Some(Taken { paying }) = database.first((LEASE, lease)).await? {
-        return Ok(Ok(Lease { account: caller.account, id, expires_at, is_paying: paying != 0 }));
+        return Ok(Ok(Lease {
+            account: caller.account,
+            id,
+            expires_at,
+            key_version: caller.proof.key_version(),
+            is_paying: paying != 0,
+        }));
     }
     refusal(database, params).await.map(Err)
 }
@@ -276,9 +286,9 @@ pub async fn charge_lease(
 
 async fn try_charge_lease(database: &Database, lease: &Lease, now: u64) -> Result<bool, Error> {
     let account = lease.account.to_string();
-    let lease: [Param<'_>; 2] = [(&account).into(), (&lease.id).into()];
-    let charge = [lease.as_slice(), &[now.into()]].concat();
-    let rows = database.batch(&[(CHARGE_LEASE, charge), (END_LEASE, lease.to_vec())]).await?;
+    let its: [Param<'_>; 2] = [(&account).into(), (&lease.id).into()];
+    let charge = [its.as_slice(), &[now.into(), lease.key_version.into()]].concat();
+    let rows = database.batch(&[(CHARGE_LEASE, charge), (END_LEASE, its.to_vec())]).await?;
     rows.any(0)
 }
 

@@ -86,11 +86,12 @@ const CREATE: &str = with_caller!(
      FROM caller WHERE ?7 <= size AND may_run AND may_keep AND (daily OR credit)"
 );
 
-/// `?1` scan, of this transaction.
+/// `?1` scan, of this transaction, `?2` version of the key that makes it.
 const CHARGE: &str = "
     UPDATE accounts SET
       scans_charged = CASE WHEN scans_day < s.day THEN 0 ELSE scans_charged END + (s.source = 'daily'),
       scans_day = max(scans_day, s.day),
+      key_day = CASE key_version WHEN ?2 THEN max(key_day, s.day) ELSE key_day END,
       scan_credits = scan_credits - (s.source = 'credit'),
       total_scans = total_scans + 1
     FROM scans s WHERE s.id = ?1 AND accounts.id = s.account_id";
@@ -154,9 +155,9 @@ pub async fn create(
         u32::from(scan.details).into(),
         now.into(),
     ]);
-    let id: Vec<Param<'_>> = vec![scan.id.into()];
-    let read = (BY_ID, id.clone());
-    let made = match database.batch(&[(CREATE, params), (CHARGE, id), read.clone()]).await {
+    let charge = vec![scan.id.into(), caller.proof.key_version().into()];
+    let read: Statement<'_> = (BY_ID, vec![scan.id.into()]);
+    let made = match database.batch(&[(CREATE, params), (CHARGE, charge), read.clone()]).await {
         Ok(rows) => rows.first(2)?,
         // Only the reply may have been lost.
         Err(error) => return database.first(read).await?.map(Ok).ok_or(error),

@@ -66,25 +66,30 @@ export function suite(world) {
       );
       await reader.accessible("reference with hidden key");
     },
+    { clipboard: true },
   );
 
-  world.test("the quick start comes first, and what it shows is what the service says", async (reader) => {
-    const account = await world.account();
-    await reader.enter(account, "/docs");
-    const quickStart = reader.page.getByRole("region", { name: "Quick start" });
-    await quickStart.waitFor();
-    const headings = await reader.page.locator("main h2").allInnerTexts();
-    const sections = headings.slice(headings.lastIndexOf("Quick start"));
-    assert.deepEqual(sections.slice(0, 5), ["Quick start", "Checking", "Scans", "Quota", "Basics"]);
-    await quickStart.getByRole("button", { name: "Copy: Example" }).click();
-    const { stdout } = await run("sh", [
-      "-c",
-      await reader.page.evaluate(() => navigator.clipboard.readText()),
-    ]);
-    const { email, status } = JSON.parse(stdout);
-    const shown = JSON.parse(await quickStart.locator("figure code").innerText());
-    assert.deepEqual({ email, status }, { email: shown.email, status: shown.status });
-  });
+  world.test(
+    "the quick start comes first, and what it shows is what the service says",
+    async (reader) => {
+      const account = await world.account();
+      await reader.enter(account, "/docs");
+      const quickStart = reader.page.getByRole("region", { name: "Quick start" });
+      await quickStart.waitFor();
+      const headings = await reader.page.locator("main h2").allInnerTexts();
+      const sections = headings.slice(headings.lastIndexOf("Quick start"));
+      assert.deepEqual(sections.slice(0, 5), ["Quick start", "Checking", "Scans", "Quota", "Basics"]);
+      await quickStart.getByRole("button", { name: "Copy: Example" }).click();
+      const { stdout } = await run("sh", [
+        "-c",
+        await reader.page.evaluate(() => navigator.clipboard.readText()),
+      ]);
+      const { email, status } = JSON.parse(stdout);
+      const shown = JSON.parse(await quickStart.locator("figure code").innerText());
+      assert.deepEqual({ email, status }, { email: shown.email, status: shown.status });
+    },
+    { clipboard: true },
+  );
 
   world.test("the example of a check is one that can happen", async (reader) => {
     const { apiKey } = await world.account();

@@ -4,6 +4,7 @@
 mod cost;
 mod faults;
 mod histories;
+mod key_day;
 mod leases;
 mod quota;
 mod repeats;
