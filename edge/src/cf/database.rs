@@ -80,14 +80,14 @@ impl<'a> From<&'a String> for Param<'a> {
 pub type Statement<'a> = (&'static str, Vec<Param<'a>>);
 
 /// A failed statement is a failure of ours: the cause goes to the log, the caller gets a 503.
-fn failed(error: impl std::fmt::Display) -> Error {
-    Error::unavailable(format!("database: {error}"))
+fn failed(cause: &str) -> Error {
+    Error::unavailable(format!("database: {cause}"))
 }
 
 /// What the runtime has thrown: its message, which names no value.
 fn thrown(error: JsValue) -> Error {
     let message = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
-    failed(message.unwrap_or_else(|| "not an error".to_owned()))
+    failed(message.as_deref().unwrap_or("not an error"))
 }
 
 /// The number of the account's database, which each database holds: two bindings that are exchanged by mistake
@@ -162,21 +162,22 @@ impl Database {
             return Ok(());
         }
         let own = own.map_or("another number".to_owned(), |number| number.to_string());
-        Err(failed(format!("{} is bound in the place of {own}", self.number)))
+        Err(failed(&format!("{} is bound in the place of {own}", self.number)))
     }
 
     async fn ask(&self, statements: &[Statement<'_>]) -> Result<Rows, Error> {
         let answers = JsFuture::from(self.start(statements)?).into_send();
         let answers = timed(Part::D1(statements.len()), answers).await;
         let text = answers.map_err(thrown)?.as_string().unwrap_or_default();
-        let rows = Rows(serde_json::from_str(&text).map_err(failed)?);
+        let rows = serde_json::from_slice(text.as_bytes()).map(Rows);
+        let rows = rows.map_err(|_| failed("not an answer"))?;
         count_rows_written(|| rows.0.iter().filter_map(|(.., written)| *written).sum());
         Ok(rows)
     }
 
     fn start(&self, statements: &[Statement<'_>]) -> Result<Promise, Error> {
         let params: Vec<_> = statements.iter().map(|(_, params)| params).collect();
-        let params = serde_json::to_string(&params).map_err(failed)?;
+        let params = serde_json::to_string(&params).map_err(|_| failed("no parameters"))?;
         let prepared = statements.iter().map(|(sql, _)| self.prepared(sql));
         let prepared = prepared.collect::<Result<Array, _>>()?;
         Ok(glue::ask(&self.database, &prepared, &params))
@@ -201,17 +202,6 @@ type Row = Map<String, Value>;
 /// indexes count.
 type Answer = (Vec<Row>, Option<usize>, Option<u32>);
 
-fn read<T: DeserializeOwned>(row: &Row) -> Result<T, Error> {
-    T::deserialize(members(row)).map_err(failed)
-}
-
-/// A row is an object and nothing else. The library's way with any JSON is three times as large for each shape.
-fn members<'a>(
-    row: &'a Row,
-) -> MapDeserializer<'a, impl Iterator<Item = (&'a str, &'a Value)>, serde_json::Error> {
-    MapDeserializer::new(row.iter().map(|(name, value)| (name.as_str(), value)))
-}
-
 /// The results of a round trip, in the order of its statements.
 #[derive(Debug)]
 pub struct Rows(Vec<Answer>);
@@ -227,7 +217,7 @@ impl Rows {
     /// # Errors
     /// [`Error::unavailable`] when one does not have the shape of `T`.
     pub fn all<T: DeserializeOwned>(&self, index: usize) -> Result<Vec<T>, Error> {
-        self.rows(index)?.iter().map(read).collect()
+        self.rows(index)?.iter().map(typed).collect()
     }
 
     /// The first row of the statement at `index`.
@@ -235,7 +225,7 @@ impl Rows {
     /// # Errors
     /// [`Error::unavailable`] when the row does not have the shape of `T`.
     pub fn first<T: DeserializeOwned>(&self, index: usize) -> Result<Option<T>, Error> {
-        self.rows(index)?.first().map(read).transpose()
+        self.rows(index)?.first().map(typed).transpose()
     }
 
     /// Whether the statement at `index` returned a row.
@@ -250,4 +240,16 @@ impl Rows {
     pub fn changed(&self, index: usize) -> usize {
         self.0.get(index).and_then(|(_, changed, _)| *changed).unwrap_or_default()
     }
+}
+
+/// By name and never by position: read from the text, each type would bring the code for both. The error of the
+/// parser names a value, which is not for the log.
+fn typed<T: DeserializeOwned>(row: &Row) -> Result<T, Error> {
+    T::deserialize(columns(row)).map_err(|_| failed("a row of another shape"))
+}
+
+fn columns<'a>(
+    row: &'a Row,
+) -> MapDeserializer<'a, impl Iterator<Item = (&'a str, &'a Value)>, serde_json::Error> {
+    MapDeserializer::new(row.iter().map(|(name, value)| (name.as_str(), value)))
 }
