@@ -9,7 +9,7 @@ use std::time::Duration;
 use rcpt_shared::{Status, Verdict};
 use serde::{Deserialize, Serialize};
 use worker::{
-    Env, KvStore, Response,
+    Env,
     js_sys::{self, futures::JsFuture},
     send::{IntoSendFuture as _, SendWrapper},
     wasm_bindgen::JsCast as _,
@@ -18,7 +18,8 @@ use worker::{
 };
 
 use super::{
-    clock,
+    clock, glue,
+    kv::Kv,
     meter::{Part, timed},
 };
 
@@ -27,7 +28,8 @@ const BINDING: &str = "VERDICTS";
 const KV_LEAST_TTL: u64 = 60;
 /// A cache that takes longer has missed: a healthy one answers in tens of milliseconds, and the check's
 /// ten seconds belong to the mail server.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE_MS: u32 = 1_000;
+const PATIENCE: Duration = Duration::from_millis(PATIENCE_MS as u64);
 
 /// How long an answer waits until this data centre has its verdict: an immediate repeat finds it, and a
 /// cache that is slow holds up nobody.
@@ -39,7 +41,7 @@ pub struct VerdictCache {
     /// What the URLs of the Cache API begin with.
     base: String,
     here: SendWrapper<web_sys::Cache>,
-    kv: KvStore,
+    kv: Kv,
 }
 
 /// What is kept of a verdict.
@@ -99,7 +101,7 @@ impl VerdictCache {
     pub fn new(env: &Env, host: &str) -> worker::Result<Self> {
         let global: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
         let here = SendWrapper::new(global.caches()?.default());
-        Ok(Self { base: format!("{host}/v1/verdicts"), here, kv: env.kv(BINDING)? })
+        Ok(Self { base: format!("{host}/v1/verdicts"), here, kv: Kv::new(env, BINDING)? })
     }
 
     /// Nothing is served at this path, so that nothing else is stored under it.
@@ -119,30 +121,27 @@ impl VerdictCache {
     }
 
     async fn get_here(&self, key: &str) -> Option<CachedVerdict> {
-        let found = async {
-            let found = JsFuture::from(self.here.match_with_str(&self.url(key))).await.ok()?;
-            // Undefined where there is none. One promise for the whole body; the library's own reading
-            // takes a stream to pieces.
-            let response: web_sys::Response = found.dyn_into().ok()?;
-            let text = JsFuture::from(response.text().ok()?).await.ok()?.as_string()?;
-            serde_json::from_str(&text).ok()
-        };
-        timed(Part::Cache, clock::within(PATIENCE, found)).await?
+        let text = glue::text_of(&self.here, &self.url(key), PATIENCE_MS);
+        let text = timed(Part::Cache, JsFuture::from(text)).await.ok()?.as_string()?;
+        serde_json::from_slice(text.as_bytes()).ok()
     }
 
     async fn get_everywhere(&self, key: &str) -> Option<CachedVerdict> {
-        let text =
-            timed(Part::Kv, clock::within(PATIENCE, self.kv.get(key).text())).await?.ok()??;
-        serde_json::from_str(&text).ok()
+        let text = timed(Part::Kv, clock::within(PATIENCE, self.kv.get(key))).await??;
+        serde_json::from_slice(text.as_bytes()).ok()
     }
 
     /// Keeps a verdict in this data centre, at once: an immediate repeat from the same client finds it.
     pub async fn put_here(&self, key: &str, verdict: &CachedVerdict, now: u64) {
         let put = async {
             let ttl = verdict.expires_at.saturating_sub(now);
-            let mut response = Response::from_json(verdict).ok()?;
-            response.headers_mut().set("Cache-Control", &format!("max-age={ttl}")).ok()?;
-            JsFuture::from(self.here.put_with_str(&self.url(key), &response.into())).await.ok()
+            let text = serde_json::to_string(verdict).ok()?;
+            let headers = web_sys::Headers::new().ok()?;
+            headers.set("Cache-Control", &format!("max-age={ttl}")).ok()?;
+            let init = web_sys::ResponseInit::new();
+            init.set_headers(&headers);
+            let response = web_sys::Response::new_with_opt_str_and_init(Some(&text), &init).ok()?;
+            JsFuture::from(self.here.put_with_str(&self.url(key), &response)).await.ok()
         };
         timed(Part::Cache, clock::within(PATIENCE_TO_KEEP, put)).into_send().await;
     }
@@ -153,12 +152,9 @@ impl VerdictCache {
         if ttl < KV_LEAST_TTL {
             return;
         }
-        async {
-            let text = serde_json::to_string(verdict).ok()?;
-            self.kv.put(key, text).ok()?.expiration_ttl(ttl).execute().await.ok()
+        if let Ok(text) = serde_json::to_string(verdict) {
+            self.kv.put(key, &text, ttl).await;
         }
-        .into_send()
-        .await;
     }
 }
 

@@ -54,7 +54,7 @@ fn too_large(rejection: &BytesRejection) -> Error {
 /// # Errors
 /// [`Error::invalid_body`] that says what is wrong. Its text may quote the body: it goes to the caller
 /// and never to the log.
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     // No body is an object without members: what is missing is then named.
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
     // A struct would also take an array of its members in order.
@@ -63,10 +63,9 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     {
         return Err(Error::invalid_body("The request body must be a JSON object."));
     }
-    // From a text, because members that are ignored may not be UTF-8 otherwise (RFC 8259 §8.1).
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| Error::invalid_body("The request body is not JSON."))?;
-    serde_json::from_str(text).map_err(|error| {
+    // The parser would pass over members that are ignored and not UTF-8 (RFC 8259 §8.1).
+    std::str::from_utf8(bytes).map_err(|_| Error::invalid_body("The request body is not JSON."))?;
+    serde_json::from_slice(bytes).map_err(|error| {
         if error.is_data() {
             Error::invalid_body(misfit(&error.to_string()))
         } else {

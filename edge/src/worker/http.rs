@@ -32,10 +32,7 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let body = match length.and_then(|text| text.parse::<usize>().ok()) {
         Some(0) => Body::empty(),
-        Some(length) if length <= LIMIT => {
-            let buffer = JsFuture::from(from.array_buffer()?).into_send().await?;
-            Body::from(Uint8Array::new(&buffer).to_vec())
-        }
+        Some(length) if length <= LIMIT => Body::from(bytes(&from).await?),
         _ => from.body().map_or_else(Body::empty, |stream| Body::new(worker::Body::new(stream))),
     };
     let mut request = Request::new(body);
@@ -51,6 +48,15 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     Ok(request)
 }
 
+/// The whole body.
+///
+/// # Errors
+/// The runtime's, when the client leaves before it is here.
+pub async fn bytes(from: &web_sys::Request) -> worker::Result<Vec<u8>> {
+    let buffer = JsFuture::from(from.array_buffer()?).into_send().await?;
+    Ok(Uint8Array::new(&buffer).to_vec())
+}
+
 /// What Cloudflare knows of the client's whereabouts is a property of the request, no header.
 fn continent(from: &web_sys::Request) -> Option<Continent> {
     let cf = Reflect::get(from, &JsValue::from_str("cf")).ok()?;
@@ -60,15 +66,15 @@ fn continent(from: &web_sys::Request) -> Option<Continent> {
 
 /// The headers of a request that anything in the edge reads; the router knows no others.
 const READ: [HeaderName; 10] = [
-    HeaderName::from_static(API_KEY_HEADER),
+    API_KEY_HEADER,
     header::AUTHORIZATION,
     header::CONTENT_LENGTH,
     // What the CORS layer looks at.
     header::ORIGIN,
     header::ACCESS_CONTROL_REQUEST_METHOD,
     header::ACCESS_CONTROL_REQUEST_HEADERS,
-    HeaderName::from_static(client_network::HEADER),
-    HeaderName::from_static(device::COUNTRY_HEADER),
+    client_network::HEADER,
+    device::COUNTRY_HEADER,
     header::USER_AGENT,
     // Results of a scan come in three forms.
     header::ACCEPT,
