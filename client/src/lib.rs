@@ -13,12 +13,14 @@
 mod answers;
 mod client;
 mod error;
+mod rate_limit;
 mod retry;
 mod scans;
 
 pub use answers::{Allowance, Details, Quota, ScanAllowance, SignIn, Validation};
 pub use client::{Builder, Client, idempotency_key};
 pub use error::Error;
+pub use rate_limit::RateLimit;
 pub use rcpt_shared::{Address, Confidence, Deliverability, Status, reduce};
 pub use retry::Wait;
 pub use scans::{PART, Scan, ScanPage, ScanResult, ScanResults};

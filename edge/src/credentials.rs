@@ -3,6 +3,7 @@
 pub mod address_hash;
 pub mod api_key;
 mod common_passwords;
+pub mod idempotency;
 pub mod mailed_token;
 pub mod password;
 pub mod proof;

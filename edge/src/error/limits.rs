@@ -8,7 +8,7 @@ use utoipa::{
     openapi::{Object, Schema, Type},
 };
 
-use super::{Body, Challenge, Error};
+use super::{Body, Challenge, Error, rate_limit::RateLimit};
 
 /// A 429: an allowance is used up, too many checks are in flight, or too many were sent in a short time.
 #[derive(Debug, Serialize, ToSchema)]
@@ -17,6 +17,9 @@ pub struct LimitError {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = code_schema)]
     pub code: Option<&'static str>,
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(super) rate_limit: Option<RateLimit>,
 }
 
 /// `detail` of a 429 of the allowances.
@@ -53,13 +56,18 @@ fn code_schema() -> Schema {
 
 impl Error {
     /// The daily allowance and the welcome checks are used up.
-    pub fn email_checks_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
+    pub fn email_checks_used_up(
+        allowance: u32,
+        resets_at: DateTime<Utc>,
+        retry_after: u64,
+    ) -> Self {
         let error = format!(
             "The daily email check limit has been reached and no welcome checks are left. It \
              resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
-        Self::limit(LimitName::EmailCheck, error, resets_at, None).after(retry_after)
+        let told = RateLimit::daily("daily", allowance.into(), 0, retry_after);
+        Self::limit(LimitName::EmailCheck, error, resets_at, None).telling(told).after(retry_after)
     }
 
     /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
@@ -85,12 +93,20 @@ impl Error {
     }
 
     /// The daily scans and the credits are used up.
-    pub fn scans_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
+    pub fn scans_used_up(allowance: u32, resets_at: DateTime<Utc>, retry_after: u64) -> Self {
         let error = format!(
             "The daily scan limit has been reached and no scan credits are left. It resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
-        Self::limit(LimitName::Scan, error, resets_at, None).after(retry_after)
+        let told = RateLimit::daily("scans", allowance.into(), 0, retry_after);
+        Self::limit(LimitName::Scan, error, resets_at, None).telling(told).after(retry_after)
+    }
+
+    fn telling(mut self, rate_limit: RateLimit) -> Self {
+        if let Body::Limit(limit) = &mut self.body {
+            limit.rate_limit = Some(rate_limit);
+        }
+        self
     }
 
     fn limit(
@@ -102,7 +118,7 @@ impl Error {
         let detail = LimitDetail { error, limit, resets_at };
         Self {
             status: StatusCode::TOO_MANY_REQUESTS,
-            body: Body::Limit(LimitError { detail, code }),
+            body: Body::Limit(LimitError { detail, code, rate_limit: None }),
             retry_after: None,
             challenge: Challenge::Either,
             cause: None,

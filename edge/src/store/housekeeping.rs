@@ -33,6 +33,9 @@ const LEASES: &str = concat!(
        SELECT account_id, id FROM leases WHERE expires_at <= ?1",
     most_rows!()
 );
+// All keys are read for it too, once in a run unless many have expired: an index would cost two rows with each.
+const IDEMPOTENCY_KEYS: &str = "DELETE FROM idempotency_keys WHERE (account_id, name) IN (
+    SELECT account_id, name FROM idempotency_keys WHERE expires_at <= ?1 LIMIT 10000)";
 const CLAIMS: &str = concat!(
     "DELETE FROM addresses WHERE address_hash IN (
        SELECT address_hash FROM addresses WHERE confirmed = 0 AND claimed_at <= ?1",
@@ -77,6 +80,7 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
     let mut failures = Vec::new();
     for (table, sql, until) in [
         ("leases", LEASES, now),
+        ("idempotency_keys", IDEMPOTENCY_KEYS, now),
         ("mailed_tokens", TOKENS, now),
         ("throttles", THROTTLES, now),
         ("sessions", SESSIONS, now),

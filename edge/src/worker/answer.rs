@@ -4,7 +4,11 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde::Serialize;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::{cf::meter::Expenses, extract::caller::API_KEY_HEADER};
+use crate::{
+    cf::meter::Expenses,
+    error::rate_limit,
+    extract::{caller::API_KEY_HEADER, request::IDEMPOTENCY_KEY},
+};
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -38,8 +42,16 @@ pub fn cors(portal_url: &str) -> CorsLayer {
             header::AUTHORIZATION,
             header::CONTENT_TYPE,
             HeaderName::from_static(API_KEY_HEADER),
+            IDEMPOTENCY_KEY,
         ])
-        .expose_headers([REQUEST_ID, header::RETRY_AFTER, header::LINK, header::LOCATION])
+        .expose_headers([
+            REQUEST_ID,
+            header::RETRY_AFTER,
+            header::LINK,
+            header::LOCATION,
+            rate_limit::LIMIT,
+            rate_limit::POLICY,
+        ])
 }
 
 /// Scheme, host and port of a URL (RFC 6454 §4).

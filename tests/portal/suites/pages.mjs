@@ -17,6 +17,7 @@ const PUBLIC = [
   "/forgot",
   "/reset",
   "/docs",
+  "/start",
   "/privacy",
   "/deleted",
 ];

@@ -4,8 +4,10 @@
 mod cost;
 mod faults;
 mod histories;
+mod idempotency;
 mod leases;
 mod quota;
+mod rate_limit;
 mod repeats;
 
 use rcpt_tests::{Edge, FakeOrigin};

@@ -64,7 +64,7 @@ export default function Overview() {
           <Card id="next" title="Use it in your code">
             <p class="quiet">
               Copy your key from the <a href="/api-key">API key</a> page. The{" "}
-              <a href="/docs#quick-start">quick start</a> has examples in curl, Python and JavaScript.
+              <a href="/docs#quick-start">quick start</a> has examples in curl, TypeScript and Python.
             </p>
           </Card>
         </div>
