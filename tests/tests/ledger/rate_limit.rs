@@ -1,7 +1,6 @@
 //! `RateLimit` and `RateLimit-Policy`: what is left, on every answer that knows it.
 
 use rcpt_tests::{Account, people::Reply, service::clock::today};
-use reqwest::Method;
 use serde_json::json;
 
 use crate::world;
@@ -11,16 +10,13 @@ const POLICY: &str = r#""daily";q=100;w=86400, "welcome";q=50"#;
 /// Both headers, the seconds to the reset taken out once they are right.
 fn told(reply: &Reply) -> (String, String) {
     let limit = reply.header("ratelimit");
-    let mut left = String::new();
-    for part in limit.split(';') {
-        match part.strip_prefix("t=").map(|rest| rest.split_once(',').unwrap_or((rest, ""))) {
-            Some((seconds, rest)) => {
-                assert!((1..=86_400).contains(&seconds.parse::<u64>().unwrap()), "{limit}");
-                left.push_str(rest);
-            }
-            None => left.push_str(&format!("{part};")),
-        }
+    let mut left = Vec::new();
+    for item in limit.split(", ").filter(|item| !item.is_empty()) {
+        let (item, seconds) = item.split_once(";t=").unwrap_or((item, "1"));
+        assert!((1..=86_400).contains(&seconds.parse::<u64>().unwrap()), "{limit}");
+        left.push(item);
     }
+    let left = left.join(", ");
     (reply.header("ratelimit-policy").to_owned(), left)
 }
 
@@ -36,14 +32,14 @@ async fn what_is_left_is_told_with_each_check_and_with_the_quota() {
     let account = world.edge.account().await;
     let day = today().await;
     let expect = |status, policy: &str, left: &str| (status, policy.to_owned(), left.to_owned());
-    let daily = |left: u32| expect(200, POLICY, &format!("\"daily\";r={left};"));
+    let daily = |left: u32| expect(200, POLICY, &format!("\"daily\";r={left}"));
     let address = "ok-told@rate.example";
     assert_eq!(checked(&account, address).await, daily(99), "fresh");
     assert_eq!(checked(&account, address).await, daily(98), "cached");
     assert_eq!(checked(&account, "no address").await, daily(97), "malformed");
     let key = "rate-limit-of-a-repeat";
     for _ in 0..2 {
-        assert_eq!(told(&account.check_under(key, address).await).1, "\"daily\";r=96;");
+        assert_eq!(told(&account.check_under(key, address).await).1, "\"daily\";r=96");
     }
     let held = world.origin.hold(&account, "held-told@rate.example").await;
     assert_eq!(checked(&account, address).await, daily(94), "one is in flight");
@@ -52,13 +48,13 @@ async fn what_is_left_is_told_with_each_check_and_with_the_quota() {
     assert_eq!((failed.status, failed.header("ratelimit")), (502, ""), "it was given back");
     let (policy, left) = told(&account.quota().await);
     assert_eq!(policy, format!("{POLICY}, \"scans\";q=1;w=86400"));
-    assert_eq!(left, "\"daily\";r=95; \"scans\";r=1;");
+    assert_eq!(left, "\"daily\";r=95, \"scans\";r=1");
 
     world.edge.set(&account.email, &format!("day = {day}, daily_charged = 100")).await;
-    let welcome = expect(200, POLICY, "\"welcome\";r=49;");
+    let welcome = expect(200, POLICY, "\"welcome\";r=49");
     assert_eq!(checked(&account, "ok-welcome@rate.example").await, welcome);
     world.edge.set(&account.email, "welcome_left = 0").await;
-    let used_up = expect(429, r#""daily";q=100;w=86400"#, "\"daily\";r=0;");
+    let used_up = expect(429, r#""daily";q=100;w=86400"#, "\"daily\";r=0");
     for why in ["as the database says", "as the isolate remembers"] {
         assert_eq!(checked(&account, address).await, used_up, "{why}");
     }
@@ -72,18 +68,12 @@ async fn what_is_left_is_told_with_each_check_and_with_the_quota() {
 }
 
 #[tokio::test]
-async fn scans_tell_what_is_left_and_the_portal_may_read_it() {
+async fn scans_tell_what_is_left() {
     let world = world().await;
     let account = world.edge.account().await;
     world.edge.set(&account.email, "scans_day = unixepoch() / 86400, scans_charged = 1").await;
     let reply = account.post("/scans", &json!({ "total": 2 })).await;
     assert_eq!(reply.status, 429, "{}", reply.body);
-    let expected = (r#""scans";q=1;w=86400"#.to_owned(), "\"scans\";r=0;".to_owned());
+    let expected = (r#""scans";q=1;w=86400"#.to_owned(), "\"scans\";r=0".to_owned());
     assert_eq!(told(&reply), expected);
-
-    let origin = rcpt_tests::people::send(
-        account.request(Method::GET, "/me/quota").header("origin", &world.edge.url),
-    );
-    let exposed = origin.await.header("access-control-expose-headers").to_lowercase();
-    assert!(exposed.contains("ratelimit,") && exposed.contains("ratelimit-policy"), "{exposed}");
 }
