@@ -123,13 +123,12 @@ try-deb: deb ## lintian, the unit's exposure, origin under its restrictions; ins
 	tools/try-package
 
 .PHONY: release
-release: ## package, bill of materials, checksums, in target/dist
-	@tools/install package
+release: ## origin's package, command, clients, bills of materials, checksums, in target/dist
+	@tools/install package npm python
 	@tools/release
 
 .PHONY: try-release
-try-release: ## two packages built in two folders are equal byte by byte
-	@tools/install package
+try-release: release ## the release built again in another folder is equal byte by byte
 	tools/try-release
 
 .PHONY: alerts

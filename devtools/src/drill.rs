@@ -1,8 +1,8 @@
-//! What a restart, a crash, a hang and a shut port of an origin cost: three origins behind a real edge, under load.
+//! What a restart, a crash, a hang and a shut port of an origin cost: origins behind a real edge, under load.
 
 use std::{collections::BTreeMap, fmt::Write as _, process::Command, sync::Arc, time::Duration};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use rcpt_tests::{
     Account, Edge, Origin, Sandbox,
     service::{clock::today, secret},
@@ -66,6 +66,8 @@ enum Event {
     Kill,
     Hang,
     ShutPort,
+    /// One restarted, the other killed, and the first hung.
+    Mixed,
 }
 
 const ROWS: [(&str, bool, Event); 5] = [
@@ -76,44 +78,69 @@ const ROWS: [(&str, bool, Event); 5] = [
     ("one with port 25 shut", false, Event::ShutPort),
 ];
 
-/// Runs every row, one after the other.
+/// Runs every row, one after the other, with three origins.
 ///
 /// # Errors
 /// A part does not start, or does not come back.
 pub async fn run(plan: Plan) -> Result<Vec<Row>> {
-    let sandbox = Sandbox::start()?;
-    let tickets = secret::key_ring()?;
-    let mut origins = Vec::new();
-    for _ in 0..3 {
-        let builder = Origin::builder().routes(&sandbox.routes()).ticket_secrets(&tickets);
-        origins.push(builder.start().await?);
-    }
-    let urls: Vec<_> = origins.iter().map(|origin| origin.url.as_str()).collect();
-    let edge = Edge::builder().origins(&urls).var("TICKET_SECRETS", &tickets);
-    let edge = edge.start().await?;
-    let account = Arc::new(edge.account().await);
-    edge.set(&account.email, "plan = 'unlimited'").await;
+    let mut service = Service::start(3).await?;
     let mut rows = Vec::new();
     for (number, (name, is_orderly, event)) in ROWS.into_iter().enumerate() {
         println!("drill: {name}");
-        // The count of a day ends with the day.
-        today().await;
-        let before = account.email_checks().await.used_today;
-        let load = tokio::spawn(load(
-            plan,
-            number,
-            format!("{}/v1/validate_email", edge.url),
-            account.clone(),
-        ));
-        disturb(event, &mut origins, plan, &tickets).await?;
-        let mut row = load.await??;
-        (row.name, row.is_orderly) = (name, is_orderly);
-        row.charged = charged(&account, before, row.counted).await;
-        rows.push(row);
+        let row = service.row(plan, number, event).await?;
+        rows.push(Row { name, is_orderly, ..row });
         // What the edge remembers of an origin that failed is over before the next row.
         sleep(Duration::from_secs(5)).await;
     }
     Ok(rows)
+}
+
+/// One row with two origins, of which one is there at any moment: restarted, killed, and hung.
+///
+/// # Errors
+/// As [`run`].
+pub async fn in_short(plan: Plan) -> Result<Row> {
+    Service::start(2).await?.row(plan, 0, Event::Mixed).await
+}
+
+/// Edge and origins, and who asks.
+struct Service {
+    /// Answers as long as it is there.
+    _sandbox: Sandbox,
+    tickets: String,
+    origins: Vec<Origin>,
+    edge: Edge,
+    account: Arc<Account>,
+}
+
+impl Service {
+    async fn start(count: usize) -> Result<Self> {
+        let sandbox = Sandbox::start()?;
+        let tickets = secret::key_ring()?;
+        let mut origins = Vec::new();
+        for _ in 0..count {
+            let builder = Origin::builder().routes(&sandbox.routes()).ticket_secrets(&tickets);
+            origins.push(builder.start().await?);
+        }
+        let urls: Vec<_> = origins.iter().map(|origin| origin.url.as_str()).collect();
+        let edge = Edge::builder().origins(&urls).var("TICKET_SECRETS", &tickets);
+        let edge = edge.start().await?;
+        let account = Arc::new(edge.account().await);
+        edge.set(&account.email, "plan = 'unlimited'").await;
+        Ok(Self { _sandbox: sandbox, tickets, origins, edge, account })
+    }
+
+    async fn row(&mut self, plan: Plan, number: usize, event: Event) -> Result<Row> {
+        // The count of a day ends with the day.
+        today().await;
+        let before = self.account.email_checks().await.used_today;
+        let url = format!("{}/v1/validate_email", self.edge.url);
+        let load = tokio::spawn(load(plan, number, url, self.account.clone()));
+        disturb(event, &mut self.origins, plan, &self.tickets).await?;
+        let mut row = load.await??;
+        row.charged = charged(&self.account, before, row.counted).await;
+        Ok(row)
+    }
 }
 
 /// What was charged since `before`, once it is what is due, or after a while: settling may be in the background.
@@ -137,9 +164,7 @@ async fn disturb(event: Event, origins: &mut [Origin], plan: Plan, tickets: &str
         Event::Restart => {
             for origin in origins {
                 sleep(all / 5).await;
-                origin.process.terminate();
-                origin.process.wait_for_end(END).await?;
-                origin.restart().await?;
+                restart(origin).await?;
             }
         }
         Event::Kill => {
@@ -151,9 +176,16 @@ async fn disturb(event: Event, origins: &mut [Origin], plan: Plan, tickets: &str
         Event::Hang => {
             let origin = origins.first().context("no origin")?;
             sleep(all / 5).await;
-            signal(origin, "-STOP")?;
-            sleep(all / 2).await;
-            signal(origin, "-CONT")?;
+            hang(origin, all / 2).await?;
+        }
+        Event::Mixed => {
+            let [one, other] = origins else { bail!("two origins are needed") };
+            sleep(all / 8).await;
+            restart(one).await?;
+            sleep(all / 8).await;
+            other.restart().await?;
+            sleep(all / 8).await;
+            hang(one, all / 2).await?;
         }
         Event::ShutPort => {
             // As where every SYN to port 25 is refused: the servers of port_check, and all others.
@@ -170,6 +202,19 @@ async fn disturb(event: Event, origins: &mut [Origin], plan: Plan, tickets: &str
         }
     }
     Ok(())
+}
+
+/// As a service manager does it.
+async fn restart(origin: &mut Origin) -> Result<()> {
+    origin.process.terminate();
+    origin.process.wait_for_end(END).await?;
+    origin.restart().await
+}
+
+async fn hang(origin: &Origin, time: Duration) -> Result<()> {
+    signal(origin, "-STOP")?;
+    sleep(time).await;
+    signal(origin, "-CONT")
 }
 
 fn signal(origin: &Origin, signal: &str) -> Result<()> {

@@ -8,6 +8,7 @@ mod opt_outs;
 mod parse;
 mod routes;
 mod settings;
+mod validity;
 mod values;
 mod variables;
 
@@ -19,6 +20,7 @@ pub use mistake::{Mistake, Mistakes};
 pub use opt_outs::OptOuts;
 pub use routes::{Route, Routes, Server};
 pub use settings::{Config, reference};
+pub use validity::{Standing, Validity};
 use values::Values;
 pub use variables::{UnknownVariables, unknown_variables};
 

@@ -1,6 +1,7 @@
 //! `origin doctor`: whether this machine is fit to ask mail servers, and what to do where it is not.
 
 mod blocklists;
+mod certificate;
 mod clock;
 mod names;
 mod network;
@@ -10,7 +11,7 @@ mod spf;
 
 use std::net::IpAddr;
 
-use crate::State;
+use crate::{State, clock::unix_now};
 pub use report::{Finding, Health, Report};
 
 /// Looks at everything: what is wrong with one thing keeps it from no other.
@@ -23,6 +24,7 @@ pub async fn examine(state: &State) -> Report {
     findings.push(answering);
     findings.extend(network::port_25(state).await);
     findings.push(clock::clock(config.time_server.as_ref()).await);
+    findings.extend(certificate::certificate(config, unix_now()));
     if let Some(cut_off) = network::cut_off(&findings) {
         findings.insert(0, cut_off);
     }

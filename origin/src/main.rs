@@ -6,6 +6,7 @@ use axum::serve::ListenerExt as _;
 use rcpt_origin::{
     Config, State, build,
     cli::{Cli, Command},
+    clock::unix_now,
     config::unknown_variables,
     doctor,
     http::{
@@ -36,6 +37,9 @@ fn main() -> ExitCode {
     };
     if cli.check_config {
         unknown.strangers.0.iter().for_each(|stranger| println!("note: {stranger}"));
+        if let Some(warning) = config.certificate_warning(unix_now()) {
+            println!("warning: {warning}");
+        }
         println!("configuration is fine");
         return ExitCode::SUCCESS;
     }
@@ -63,6 +67,9 @@ async fn run(
     path: Option<PathBuf>,
     level: Level,
 ) -> Result<(), Box<dyn std::error::Error>> {
+    if let Some(warning) = config.certificate_warning(unix_now()) {
+        tracing::warn!("{warning}");
+    }
     let (address, admin_address) = (config.listen, config.admin_listen);
     let (grace, neighbours) = (config.shutdown_grace, config.neighbour_listen);
     let page = http::build_neighbours(&config);

@@ -9,7 +9,10 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{Config, State, config::Files, state::probes_of_one_tenant, telemetry::log::Level};
+use crate::{
+    Config, State, clock::unix_now, config::Files, state::probes_of_one_tenant,
+    telemetry::log::Level,
+};
 
 /// Settings that are changed by a reload; any other needs a restart.
 const RELOADED: [&str; 15] = [
@@ -91,7 +94,10 @@ fn apply(
     resize(state, |state| &state.permits, before, after);
     resize(state, |state| &state.batch_permits, before.div_ceil(2), after.div_ceil(2));
     state.tenants.set_share(probes_of_one_tenant(after, read));
-    state.certificate.store(read.certificate.clone().map(|certificate| certificate.tls));
+    state.certificate.store(read.certificate.clone().map(Arc::new));
+    if let Some(warning) = read.certificate_warning(unix_now()) {
+        tracing::warn!("{warning}");
+    }
     state.prober.reload(reloaded(&state.prober.config(), read));
     let differing = running.differing(read);
     let restart: Vec<_> = differing.iter().filter(|name| !RELOADED.contains(name)).collect();

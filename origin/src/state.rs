@@ -9,10 +9,9 @@ use std::{
 use arc_swap::ArcSwapOption;
 use rcpt_shared::{Stage, Verdict};
 use tokio::sync::{Semaphore, watch};
-use tokio_rustls::rustls::ServerConfig;
 
 use crate::{
-    config::Config,
+    config::{Certificate, Config},
     dns::Dns,
     http::tenants::Tenants,
     mx::guard::Guard,
@@ -37,7 +36,7 @@ pub struct State {
     pub port_check: Arc<PortCheck>,
     pub verdicts: VerdictMemory,
     /// What `listen` speaks TLS with, if it does.
-    pub certificate: ArcSwapOption<ServerConfig>,
+    pub certificate: ArcSwapOption<Certificate>,
     /// True when the process is to end: batches ask about no further address.
     pub stopping: watch::Sender<bool>,
 }
@@ -89,7 +88,7 @@ impl State {
         let port_check = PortCheck::new(config.port_check.clone(), dialer, identity);
         let tenants = Tenants::new(probes_of_one_tenant(config.max_probes, &config), usize::MAX);
         let batches = Tenants::new(MAX_BATCHES, MAX_BATCHES);
-        let certificate = config.certificate.clone().map(|certificate| certificate.tls);
+        let certificate = config.certificate.clone().map(Arc::new);
         let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, port_check.clone());
         let vitals = Vitals::new(prober.dns().metrics());
         Ok(Arc::new(Self {

@@ -186,7 +186,7 @@ async fn metrics_are_the_classic_text_unless_open_metrics_is_asked_for() {
     for line in [
         "# TYPE rcpt_origin_probes_total counter",
         "# HELP rcpt_origin_probes_total Probes finished, by verdict.",
-        r#"rcpt_origin_build_info{version="0.1.0"} 1"#,
+        concat!(r#"rcpt_origin_build_info{version=""#, env!("CARGO_PKG_VERSION"), r#""} 1"#),
         r#"rcpt_origin_dns_questions_total{nameserver="1",outcome="failed"} 1"#,
         "rcpt_origin_nameserver_answers 0",
         "rcpt_origin_port_25_open 1",

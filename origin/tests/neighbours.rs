@@ -14,7 +14,7 @@ use rcpt_shared::{BatchLine, Reason, Status, Verdict};
 use serde_json::Value;
 use tokio::{
     task::{JoinHandle, JoinSet},
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 const EVIL: [&str; 3] = [
@@ -133,6 +133,7 @@ async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     let words = google["words"].as_str().unwrap();
     assert!(words.contains("blocked using") && !words.contains(".org "), "{words}");
     world.refusals.lock().unwrap().clear();
+    let good_since = Instant::now();
     for n in 0..8 {
         let told = verdict_for(&origin, "t", &format!("known@good{n}.org")).await;
         assert_eq!(told.status, Status::Accepted, "{n}");
@@ -140,6 +141,10 @@ async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     let shown = operators(&origin).await;
     assert_eq!(shown["operators"][0]["interval_ms"], 100);
     assert_eq!(shown["operators"][0]["lowered_since"], Value::Null);
+    // By the real clock.
+    let took = good_since.elapsed();
+    println!("the rate is back {:.1} s after the ban", took.as_secs_f64());
+    assert!(took < Duration::from_secs(60), "{took:?}");
 }
 
 /// N3.

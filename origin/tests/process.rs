@@ -32,7 +32,8 @@ async fn help_names_every_flag_and_value() {
         assert!(text.contains(word), "{word} not in\n{text}");
     }
     let version = output(&["--version"], &[]).await;
-    assert_eq!(String::from_utf8(version.stdout).unwrap(), "origin 0.1.0\n");
+    let expected = concat!("origin ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(String::from_utf8(version.stdout).unwrap(), expected);
 }
 
 #[tokio::test]

@@ -16,7 +16,8 @@ use axum::body::Body;
 use harness::{MailServer, SECRETS, body, ticket};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use rcpt_origin::clock::unix_now;
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
@@ -37,6 +38,7 @@ use tokio_rustls::{
 
 const VERSIONS: [&[&SupportedProtocolVersion]; 2] = [&[&TLS13], &[&TLS12]];
 const PATIENCE: Duration = Duration::from_secs(60);
+const DAY: u64 = 86_400;
 
 /// Certificates that clients trust, and the files that origin reads.
 struct Authority {
@@ -63,8 +65,16 @@ impl Authority {
 
     /// A certificate of its own kind, which is trusted from now on: its text, and its key's.
     fn issue(&mut self) -> (String, String) {
-        let CertifiedKey { cert, signing_key } =
-            generate_simple_self_signed(["origin.example.com".to_owned()]).unwrap();
+        self.issue_until(unix_now() + 90 * DAY)
+    }
+
+    /// As [`Authority::issue`], valid for the ninety days before this Unix time.
+    fn issue_until(&mut self, not_after: u64) -> (String, String) {
+        let signing_key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(["origin.example.com".to_owned()]).unwrap();
+        params.not_after = date_time_ymd(1970, 1, 1) + Duration::from_secs(not_after);
+        params.not_before = params.not_after - Duration::from_secs(90 * DAY);
+        let cert = params.self_signed(&signing_key).unwrap();
         self.trusted.add(cert.der().clone()).unwrap();
         (cert.pem(), signing_key.serialize_pem())
     }
@@ -228,6 +238,71 @@ async fn a_certificate_that_is_wrong_changes_nothing_until_its_files_are_right()
     let line = origin.line("configuration not reloaded").await;
     assert!(line["message"].as_str().unwrap().contains("tls_cert: "), "{line}");
     assert_eq!(served(&authority, &origin.address).await, rustls_pem(&second.0));
+}
+
+/// The value of a gauge at `/metrics`.
+async fn gauge(authority: &Authority, address: &str, name: &str) -> u64 {
+    let mut stream = authority.connect(address, &[&TLS13], b"http/1.1").await.unwrap();
+    let request = "GET /metrics HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{name} not in\n{text}")).parse().unwrap()
+}
+
+#[tokio::test]
+async fn the_end_of_a_certificate_is_told_before_it_comes() {
+    const NOT_AFTER: &str = "rcpt_origin_tls_certificate_not_after_timestamp_seconds";
+    const NOT_BEFORE: &str = "rcpt_origin_tls_certificate_not_before_timestamp_seconds";
+    let mut authority = Authority::new("tls-end");
+    let ends = [80, 5].map(|days| unix_now() + days * DAY + 3_600);
+    let [renewed, forgotten] = ends.map(|end| authority.issue_until(end));
+    let expired = authority.issue_until(unix_now() - 3 * DAY - 3_600);
+    authority.put(&renewed);
+    let mut origin = Origin::start(&authority, "").await;
+    assert_eq!(gauge(&authority, &origin.address, NOT_AFTER).await, ends[0]);
+    authority.put(&forgotten);
+    origin.hang_up().await;
+    let warning = origin.line("tls_cert: ").await;
+    assert!(warning["message"].as_str().unwrap().ends_with("expires in 5 days"), "{warning}");
+    assert_eq!(gauge(&authority, &origin.address, NOT_AFTER).await, ends[1]);
+    assert_eq!(gauge(&authority, &origin.address, NOT_BEFORE).await, ends[1] - 90 * DAY);
+
+    // Before a start it is named, and holds nothing up: without any certificate the service would be as far from
+    // answering, and the renewal may come a moment later.
+    let (cert, key) = (authority.file("cert.pem"), authority.file("key.pem"));
+    let environment = [
+        ("RCPT_HELO_NAME", "probe.example.com"),
+        ("RCPT_MAIL_FROM", "<>"),
+        ("RCPT_TICKET_SECRETS", SECRETS),
+        ("RCPT_NAMESERVERS", "127.0.0.1:9"),
+        ("RCPT_DNS_TIMEOUT_MS", "200"),
+        ("RCPT_TLS_CERT", &cert),
+        ("RCPT_TLS_KEY", &key),
+    ];
+    for (certificate, words, health) in [
+        (&renewed, None, "fine"),
+        (&forgotten, Some("expires in 5 days"), "warning"),
+        (&expired, Some("expired 3 days ago"), "wrong"),
+    ] {
+        authority.put(certificate);
+        let run = async |arguments: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_origin"));
+            let output = command.args(arguments).env_clear().envs(environment).output().await;
+            let output = output.unwrap();
+            (output.status.code(), String::from_utf8(output.stdout).unwrap())
+        };
+        let (code, text) = run(&["--check-config"]).await;
+        let warning =
+            words.map_or(String::new(), |words| format!("warning: tls_cert: {cert} {words}\n"));
+        assert_eq!((code, text), (Some(0), format!("{warning}configuration is fine\n")));
+        let (_, report) = run(&["doctor", "--json"]).await;
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        let finding = findings.iter().find(|finding| finding["check"] == "certificate").unwrap();
+        assert_eq!(finding["health"], health, "{finding}");
+    }
 }
 
 #[tokio::test]

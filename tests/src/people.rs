@@ -15,4 +15,4 @@ pub use anonymous::Anonymous;
 pub use authenticator::Authenticator;
 pub use command::CommandLine;
 pub use reply::Reply;
-pub use send::{send, send_all, send_at_once};
+pub use send::{send, send_again, send_all, send_at_once};

@@ -1,4 +1,5 @@
 //! The programs that other people start: `make dev` for developers, `serve` for the portal's tests.
 
 mod dev;
+mod drill;
 mod serve;

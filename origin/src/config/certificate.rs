@@ -9,12 +9,14 @@ use tokio_rustls::rustls::{
     version::{TLS12, TLS13},
 };
 
-use super::Mistake;
+use super::{Config, Mistake, Standing, Validity};
 
 /// What TLS is spoken with.
 #[derive(Clone)]
 pub struct Certificate {
     pub tls: Arc<ServerConfig>,
+    /// Of the first of the chain, which is ours.
+    pub validity: Option<Validity>,
     /// As they were before they were read.
     pub files: Files,
 }
@@ -60,9 +62,10 @@ impl Certificate {
         let chain: Vec<_> = CertificateDer::pem_file_iter(cert)
             .and_then(Iterator::collect)
             .map_err(|error| wrong("tls_cert", cert, &error))?;
-        if chain.is_empty() {
+        let Some(first) = chain.first() else {
             return Err(wrong("tls_cert", cert, &"no certificate in it"));
-        }
+        };
+        let validity = Validity::of(first);
         let secret =
             PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("tls_key", key, &error))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -71,7 +74,15 @@ impl Certificate {
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret))
             .map_err(|error| wrong("tls_key", key, &error))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Some(Self { tls: Arc::new(config), files }))
+        Ok(Some(Self { tls: Arc::new(config), validity, files }))
+    }
+}
+
+impl Config {
+    /// What there is to say of the certificate's validity at `now`, Unix time in seconds: nothing while all is well.
+    pub fn certificate_warning(&self, now: u64) -> Option<String> {
+        let (standing, clause) = self.certificate.as_ref()?.validity?.standing(now);
+        (standing != Standing::Valid).then(|| format!("tls_cert: {} {clause}", self.tls_cert))
     }
 }
 

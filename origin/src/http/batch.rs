@@ -99,11 +99,11 @@ async fn drive(
     lines: mpsc::Sender<BatchLine>,
     _entry: Entry,
 ) {
+    let id = admitted.id.clone();
     let until = Instant::now() + WITHIN.saturating_sub(state.prober.config().budget);
     let asking = admitted.asking(details, Some(until));
     let batch = Arc::new(Batch { state, admitted, asking, until });
     let count = addresses.len();
-    let mut unanswered: Vec<bool> = vec![true; count];
     let mut all = JoinSet::new();
     let groups: Arc<Mutex<HashMap<String, Arc<Group>>>> = Arc::default();
     let planning = Arc::new(Semaphore::new(PLANNED_AT_ONCE));
@@ -123,6 +123,17 @@ async fn drive(
             }
         });
     }
+    write(all, count, &id, lines).await;
+}
+
+/// Writes the line of each of so many addresses as its task comes to it, and the closing line.
+async fn write(
+    mut all: JoinSet<Option<(usize, BatchLine)>>,
+    count: usize,
+    id: &RequestId,
+    lines: mpsc::Sender<BatchLine>,
+) {
+    let mut unanswered: Vec<bool> = vec![true; count];
     let mut end = BatchEnd { answered: 0, not_asked: 0 };
     loop {
         let line = tokio::select! {
@@ -132,7 +143,7 @@ async fn drive(
                 None => break,
                 Some(Ok(line)) => line,
                 Some(Err(_)) => {
-                    tracing::error!(request_id = batch.admitted.id.as_str(), "a probe panicked");
+                    tracing::error!(request_id = id.as_str(), "a probe panicked");
                     None
                 }
             },
@@ -241,4 +252,39 @@ impl Group {
 
 const fn not_asked(index: usize, retry_after: u32) -> BatchLine {
     BatchLine::NotAsked(NotAsked { index, not_asked_retry_after: retry_after })
+}
+
+#[cfg(test)]
+mod tests {
+    use rcpt_shared::{BatchAnswer, BatchEnd, BatchLine, NotAsked, Reason, Stage, Status, Verdict};
+    use tokio::{sync::mpsc, task::JoinSet};
+
+    use super::{RETRY_AFTER, RequestId, write};
+
+    #[tokio::test]
+    async fn an_address_whose_probe_panics_has_a_line_and_so_have_its_neighbours() {
+        let mut all = JoinSet::new();
+        for index in 0..3 {
+            all.spawn(async move {
+                assert_ne!(index, 1, "this is the panic");
+                let verdict = Verdict::new(Status::Accepted, Reason::Accepted, Stage::Rcpt);
+                Some((index, BatchLine::Answer(BatchAnswer { index, verdict })))
+            });
+        }
+        let (lines, mut written) = mpsc::channel(8);
+        write(all, 3, &RequestId::parse("r").unwrap(), lines).await;
+        let (mut answered, mut not_asked, mut end) = (Vec::new(), Vec::new(), None);
+        while let Some(line) = written.recv().await {
+            match line {
+                BatchLine::Answer(answer) => answered.push(answer.index),
+                BatchLine::NotAsked(NotAsked { index, not_asked_retry_after }) => {
+                    not_asked.push((index, not_asked_retry_after));
+                }
+                BatchLine::End(last) => end = Some(last),
+            }
+        }
+        answered.sort_unstable();
+        assert_eq!((answered, not_asked), (vec![0, 2], vec![(1, RETRY_AFTER)]));
+        assert_eq!(end, Some(BatchEnd { answered: 2, not_asked: 1 }));
+    }
 }

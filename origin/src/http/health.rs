@@ -41,7 +41,9 @@ pub(super) async fn metrics(
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let exposition = Exposition::accepted_by(accept);
     state.metrics.show(&state.prober.status());
-    let vitals = state.vitals.text(&state.port_check).map_err(|_| Error::Internal)?;
+    let certificate =
+        state.certificate.load().as_ref().and_then(|certificate| certificate.validity);
+    let vitals = state.vitals.text(&state.port_check, certificate).map_err(|_| Error::Internal)?;
     let probes = state.metrics.text().map_err(|_| Error::Internal)?;
     let text = exposition.write(&[vitals, probes]);
     Ok(([(CONTENT_TYPE, exposition.content_type())], text).into_response())

@@ -85,12 +85,12 @@ async fn accept(
         let Ok(permit) = handshakes.clone().acquire_owned().await else { return };
         // Through the trait: what goes wrong with one connection ends no other.
         let (stream, peer) = Listener::accept(&mut listener).await;
-        let Some(config) = state.certificate.load_full() else { return };
+        let Some(certificate) = state.certificate.load_full() else { return };
         let Some(entry) = peers.enter(Some(network(peer.ip()))) else { continue };
         let done = done.clone();
         tokio::spawn(async move {
             no_delay(&stream);
-            let handshake = TlsAcceptor::from(config).accept(stream);
+            let handshake = TlsAcceptor::from(certificate.tls.clone()).accept(stream);
             if let Ok(Ok(stream)) = timeout(HANDSHAKE, handshake).await {
                 drop((permit, entry));
                 // Err: the listener has gone.

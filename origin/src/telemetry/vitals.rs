@@ -9,7 +9,7 @@ use prometheus_client::{
 };
 
 use super::port_check::PortCheck;
-use crate::{clock::unix_now, dns::DnsMetrics};
+use crate::{clock::unix_now, config::Validity, dns::DnsMetrics};
 
 /// What is running, since when, and whether it can work at all.
 pub struct Vitals {
@@ -18,6 +18,8 @@ pub struct Vitals {
     nameserver_answers: Gauge,
     port_25_open: Gauge,
     ready: Gauge,
+    not_before: Gauge,
+    not_after: Gauge,
 }
 
 impl Vitals {
@@ -33,6 +35,7 @@ impl Vitals {
         ours.register("build", "What is running", build);
         dns.register(ours);
         let (nameserver_answers, port_25_open, ready) = <(Gauge, Gauge, Gauge)>::default();
+        let (not_before, not_after) = <(Gauge, Gauge)>::default();
         for (name, help, gauge) in [
             (
                 "nameserver_answers",
@@ -45,21 +48,38 @@ impl Vitals {
                 &port_25_open,
             ),
             ("ready", "1 when names are resolved and port 25 is not known to be shut", &ready),
+            (
+                "tls_certificate_not_before_timestamp_seconds",
+                "Unix time since which the certificate of listen is valid, or 0 without one",
+                &not_before,
+            ),
+            (
+                "tls_certificate_not_after_timestamp_seconds",
+                "Unix time at which the certificate of listen expires, or 0 without one",
+                &not_after,
+            ),
         ] {
             ours.register(name, help, gauge.clone());
         }
-        Self { registry, dns, nameserver_answers, port_25_open, ready }
+        Self { registry, dns, nameserver_answers, port_25_open, ready, not_before, not_after }
     }
 
     /// The OpenMetrics text, without its end.
     ///
     /// # Errors
     /// [`fmt::Error`] never occurs while writing to a `String`.
-    pub fn text(&self, port_check: &PortCheck) -> Result<String, fmt::Error> {
+    pub fn text(
+        &self,
+        port_check: &PortCheck,
+        certificate: Option<Validity>,
+    ) -> Result<String, fmt::Error> {
         let (answers, open) = (self.dns.is_answering(), !port_check.is_known_shut());
         self.nameserver_answers.set(answers.into());
         self.port_25_open.set(open.into());
         self.ready.set((answers && open).into());
+        let ends = certificate.map_or((0, 0), |validity| (validity.not_before, validity.not_after));
+        self.not_before.set(ends.0);
+        self.not_after.set(ends.1);
         let mut text = String::new();
         encode_registry(&mut text, &self.registry)?;
         Ok(text)

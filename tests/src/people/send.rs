@@ -45,12 +45,26 @@ pub async fn send_at_once(requests: impl IntoIterator<Item = RequestBuilder>) ->
     replies.join_all().await.into_iter().map(|reply| reply.expect("the edge answers")).collect()
 }
 
-/// Sends all requests, `width` at once, and returns the answers in the order of the requests. A hundred
-/// that each hash a password keep a busy machine longer than workerd's `headerTimeout`: a connection
-/// that it closes unread is opened again.
+/// Sends a request, and again where workerd closes its connection unread: one that was idle as the request
+/// was on its way, or one that a busy machine kept waiting for longer than `headerTimeout`.
 ///
 /// # Panics
-/// A request gets no answer five times.
+/// It gets no answer five times.
+pub async fn send_again(request: RequestBuilder) -> Reply {
+    for _ in 0..4 {
+        let again = request.try_clone().expect("a body of bytes");
+        if let Ok(reply) = try_send(again).await {
+            return reply;
+        }
+    }
+    send(request).await
+}
+
+/// Sends all requests, `width` at once, and returns the answers in the order of the requests. A hundred
+/// that each hash a password keep a busy machine for long.
+///
+/// # Panics
+/// As [`send_again`].
 pub async fn send_all(
     requests: impl IntoIterator<Item = RequestBuilder>,
     width: usize,
@@ -60,13 +74,7 @@ pub async fn send_all(
     for request in requests {
         let permit = Arc::clone(&permits).acquire_owned().await.expect("never closed");
         tasks.push(tokio::spawn(async move {
-            for _ in 0..4 {
-                let again = request.try_clone().expect("a body of bytes");
-                if let Ok(reply) = try_send(again).await {
-                    return reply;
-                }
-            }
-            let reply = send(request).await;
+            let reply = send_again(request).await;
             drop(permit);
             reply
         }));

@@ -78,6 +78,8 @@ pub struct FakeOrigin {
 struct Health {
     asked: AtomicUsize,
     is_hung: AtomicBool,
+    /// How many more are lost on their way.
+    lost: AtomicUsize,
 }
 
 impl FakeOrigin {
@@ -112,6 +114,11 @@ impl FakeOrigin {
     /// From now on, or until then, `/health` is taken and never answered.
     pub fn hang(&self, is_hung: bool) {
         self.health.is_hung.store(is_hung, Relaxed);
+    }
+
+    /// The next so many questions for `/health` are lost on their way.
+    pub fn lose_health_checks(&self, count: usize) {
+        self.health.lost.store(count, Relaxed);
     }
 
     /// How often `/health` has been asked for.
@@ -194,7 +201,8 @@ async fn converse(
     let request = read_request(&mut stream).await?;
     if request.head.starts_with("GET /health ") {
         health.asked.fetch_add(1, Relaxed);
-        if health.is_hung.load(Relaxed) {
+        let lost = health.lost.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        if lost.is_ok() || health.is_hung.load(Relaxed) {
             tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
             return Ok(());
         }

@@ -20,6 +20,7 @@ mod passwords;
 mod profile;
 mod recovery_codes;
 mod registration;
+mod restore;
 mod rotation;
 mod secret_rotation;
 mod session_list;

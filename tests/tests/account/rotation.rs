@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rcpt_tests::{Anonymous, Edge, people::send, process::turn};
+use rcpt_tests::{Anonymous, Edge, people::send_again, process::turn};
 use reqwest::Method;
 use tokio::{
     sync::Semaphore,
@@ -57,7 +57,7 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
                     anonymous.request(Method::GET, "/me/quota").header("x-api-key", &used);
                 tasks.push(tokio::spawn(async move {
                     let sent = Instant::now();
-                    let status = send(request).await.status;
+                    let status = send_again(request).await.status;
                     drop(permit);
                     Shot { sent, key: used, status }
                 }));

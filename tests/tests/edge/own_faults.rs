@@ -103,12 +103,15 @@ async fn when_the_client_leaves_or_the_worker_dies_the_units_come_back_with_the_
     edge.restart().await.unwrap();
     assert_eq!(edge.row(&account.email, "daily_charged").await, json!({ "daily_charged": 0 }));
 
-    let deadline = Instant::now() + Duration::from_secs(LEASE + 2);
-    while account.email_checks().await.used_today > 0 {
-        assert!(Instant::now() < deadline, "{:?}", edge.leases(&account.email).await);
+    // A start takes a busy machine longer than the lease: when it is asked counts, not when it is seen.
+    loop {
+        let asked = clock::now();
+        if account.email_checks().await.used_today == 0 {
+            break;
+        }
+        assert!(asked <= last + 1, "no later than the lease's end");
         sleep(Duration::from_millis(100)).await;
     }
-    assert!(clock::now() <= last + 1, "no later than the lease's end");
     let row = edge.row(&account.email, "day, daily_charged, welcome_left").await;
     assert_eq!(row, json!({ "day": 0, "daily_charged": 0, "welcome_left": 50 }));
     let left: Vec<Value> = edge.leases(&account.email).await;

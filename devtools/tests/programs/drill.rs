@@ -1,0 +1,16 @@
+//! `make drill` in short (docs/operating.md): what must hold on any machine. How long answers take is the drill's to say.
+
+use rcpt_devtools::drill::{self, Plan};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn origins_that_are_restarted_killed_and_hung_cost_no_wrong_charge() {
+    let plan = Plan { seconds: 9, rate: 12 };
+    let row = drill::in_short(plan).await.unwrap();
+    println!("{}", drill::table(std::slice::from_ref(&row)));
+    let all: u64 = row.statuses.values().sum();
+    assert_eq!(all, plan.seconds * u64::from(plan.rate));
+    assert!(row.statuses.keys().all(|status| [200, 502].contains(status)), "{row:?}");
+    assert_eq!(row.charged, row.counted, "{row:?}");
+    // The other one was there all the time. An edge that doesn't ask it loses a quarter of all.
+    assert!(row.failed_share() < 0.1, "{row:?}");
+}

@@ -1,0 +1,110 @@
+//! From when to when a certificate is valid, and what there is to say of it.
+
+use x509_parser::parse_x509_certificate;
+
+/// Unix times in seconds, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Validity {
+    pub not_before: i64,
+    pub not_after: i64,
+}
+
+/// How a certificate stands at some moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Valid,
+    /// It should have been replaced by now.
+    EndsSoon,
+    /// Clients refuse it.
+    Invalid,
+}
+
+const DAY: i64 = 86_400;
+/// Certificates are renewed when a third of their time is left, or half of it where that is a few days. With less
+/// than a sixth left, that has failed; and nobody need hear of it more than two weeks before the end.
+const SHARE_LEFT: i64 = 6;
+const MOST_LEFT: i64 = 14 * DAY;
+
+impl Validity {
+    /// Of a certificate in DER. `None`: it is so unusual that it cannot be read, which is no reason not to serve it.
+    pub(super) fn of(certificate: &[u8]) -> Option<Self> {
+        let (_, certificate) = parse_x509_certificate(certificate).ok()?;
+        let validity = certificate.validity();
+        Some(Self {
+            not_before: validity.not_before.timestamp(),
+            not_after: validity.not_after.timestamp(),
+        })
+    }
+
+    /// How it stands at `now`, Unix time in seconds, and a clause that says so.
+    pub fn standing(self, now: u64) -> (Standing, String) {
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        let Self { not_before, not_after } = self;
+        let left = not_after.saturating_sub(now);
+        if now < not_before {
+            let clause =
+                format!("is not valid for another {}", span(not_before.saturating_sub(now)));
+            return (Standing::Invalid, clause);
+        }
+        if left < 0 {
+            return (Standing::Invalid, format!("expired {} ago", span(left.saturating_neg())));
+        }
+        let clause = format!("expires in {}", span(left));
+        let alarming = (not_after.saturating_sub(not_before) / SHARE_LEFT).min(MOST_LEFT);
+        (if left < alarming { Standing::EndsSoon } else { Standing::Valid }, clause)
+    }
+}
+
+fn span(seconds: i64) -> String {
+    let (count, unit) = if seconds >= 2 * DAY {
+        (seconds / DAY, "days")
+    } else if seconds >= 7_200 {
+        (seconds / 3_600, "hours")
+    } else {
+        (seconds / 60, "minutes")
+    };
+    format!("{count} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DAY, Standing, Validity};
+
+    #[test]
+    fn the_end_is_near_when_a_renewal_is_overdue() {
+        use Standing::{EndsSoon, Invalid, Valid};
+        // Days of validity, days since its beginning, and what there is to say.
+        for (days, since, standing, clause) in [
+            (90, 0, Valid, "expires in 90 days"),
+            (90, 75, Valid, "expires in 15 days"),
+            (90, 77, EndsSoon, "expires in 13 days"),
+            (365, 350, Valid, "expires in 15 days"),
+            (365, 352, EndsSoon, "expires in 13 days"),
+            // Of six days, renewed every third.
+            (6, 4, Valid, "expires in 2 days"),
+            (12, 11, EndsSoon, "expires in 24 hours"),
+            (90, 90, EndsSoon, "expires in 0 minutes"),
+            (90, 93, Invalid, "expired 3 days ago"),
+            (90, -1, Invalid, "is not valid for another 24 hours"),
+        ] {
+            let validity = Validity { not_before: 1_000 * DAY, not_after: (1_000 + days) * DAY };
+            let now = u64::try_from((1_000 + since) * DAY).unwrap();
+            let found = validity.standing(now);
+            assert_eq!(found, (standing, clause.to_owned()), "{days} days, after {since}");
+        }
+    }
+
+    #[test]
+    fn no_time_is_out_of_bounds() {
+        let extreme = Validity { not_before: i64::MIN, not_after: i64::MAX };
+        for now in [0, u64::MAX] {
+            extreme.standing(now);
+            Validity { not_before: i64::MAX, not_after: i64::MIN }.standing(now);
+        }
+    }
+
+    #[test]
+    fn what_is_no_certificate_has_no_validity() {
+        assert_eq!(Validity::of(b"no certificate"), None);
+    }
+}

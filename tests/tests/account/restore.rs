@@ -1,0 +1,129 @@
+//! D1 restored to an earlier minute (docs/operating.md, Restore D1): what is back, what is gone, and that everybody gets
+//! to a working account again.
+
+use std::{fs, path::Path};
+
+use rcpt_shared::Status;
+use rcpt_tests::{Account, Conduct, Edge, FakeOrigin, people::PASSWORD, service::clock};
+use serde_json::json;
+
+/// Of the databases' files, those that hold this text or, without one, all.
+fn copy(from: &Path, to: &Path, text: Option<&str>) {
+    fs::create_dir_all(to).unwrap();
+    let files: Vec<_> = fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()).collect();
+    // A database is a file and, after kill -9, its log: `NAME.sqlite`, `NAME.sqlite-wal`.
+    let stem = |path: &Path| {
+        path.file_name().unwrap().to_str().unwrap().split('.').next().unwrap().to_owned()
+    };
+    let holds = |path: &Path| {
+        text.is_none_or(|text| {
+            fs::read(path).unwrap().windows(text.len()).any(|window| window == text.as_bytes())
+        })
+    };
+    let stems: Vec<_> = files.iter().filter(|path| holds(path)).map(|path| stem(path)).collect();
+    assert!(!stems.is_empty(), "no database in {}", from.display());
+    for file in files.iter().filter(|file| stems.contains(&stem(file))) {
+        let name = file.file_name().unwrap();
+        // What is not in the copy is not to be there after it.
+        for left in ["", "-wal", "-shm"].map(|end| format!("{}.sqlite{end}", stem(file))) {
+            if to.join(&left).exists() && !from.join(&left).exists() {
+                fs::remove_file(to.join(left)).unwrap();
+            }
+        }
+        fs::copy(file, to.join(name)).unwrap();
+    }
+}
+
+async fn works(account: &Account) -> (u16, u16, u16) {
+    let sign_in = account.anonymous.login(&account.email, PASSWORD).await.status;
+    (account.quota().await.status, account.get("/me").await.status, sign_in)
+}
+
+const NOTHING: (u16, u16, u16) = (401, 401, 401);
+const EVERYTHING: (u16, u16, u16) = (200, 200, 200);
+
+/// Registers the address as its owner would, who finds that nothing works.
+async fn again(edge: &Edge, account: &Account) -> Account {
+    assert_eq!(account.anonymous.register(&account.email, PASSWORD).await.status, 201);
+    let title = "Confirm your email address";
+    let mail = edge.mailbox().wait_for_titled(&account.email, title, 1).await.unwrap();
+    let reply = account.anonymous.verify_email(mail.token().unwrap()).await;
+    let again = Account::from_credentials(&account.anonymous, PASSWORD, &reply);
+    assert_eq!(works(&again).await, EVERYTHING);
+    assert_ne!(again.api_key, account.api_key, "no key is handed out twice");
+    assert_eq!(account.quota().await.status, 401, "the key of before");
+    again
+}
+
+#[tokio::test]
+async fn after_a_restore_everybody_gets_to_a_working_account_again() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    // The directory is in another database than the accounts.
+    let edge = Edge::builder().origins(&[&origin.url]).var("HOMES", "*:1");
+    let mut edge = edge.start().await.unwrap();
+    for is_whole in [true, false] {
+        let steady = edge.account().await;
+        let rotated = edge.account().await;
+        let deleted = edge.account().await;
+        assert_eq!(deleted.check("one@restore.example").await.status, 200);
+        clock::today().await;
+        assert_eq!(steady.check("one@restore.example").await.status, 200);
+        let used = steady.email_checks().await.used_today;
+
+        edge.process.kill();
+        let databases = edge.state().join("v3/d1/miniflare-D1DatabaseObject");
+        let kept = edge.state().join(format!("kept-{is_whole}"));
+        copy(&databases, &kept, None);
+        edge.restart().await.unwrap();
+        assert_eq!(steady.check("two@restore.example").await.status, 200);
+        let reply = rotated.rotate_api_key().await;
+        let replacement = reply.text("api_key").to_owned();
+        let noted = edge.row(&rotated.email, "key_version").await;
+        let body = json!({ "password": PASSWORD });
+        assert_eq!(deleted.delete("/me", &body).await.status, 204);
+        let late = edge.account().await;
+        assert_eq!(works(&late).await, EVERYTHING);
+
+        edge.process.kill();
+        // One database alone: that of the accounts, which holds the address in clear.
+        copy(&kept, &databases, (!is_whole).then_some(steady.email.as_str()));
+        edge.restart().await.unwrap();
+
+        // Who changed nothing notices nothing, but for the charges of the minutes that are gone.
+        assert_eq!(works(&steady).await, EVERYTHING);
+        assert_eq!(steady.email_checks().await.used_today, used);
+        assert_eq!(steady.check("two@restore.example").await.status, 200);
+        assert_eq!(steady.email_checks().await.used_today, used + 1);
+        // The key of before is back, until the operator sets the version again that was noted.
+        let replaced = Account { api_key: replacement, ..rotated.clone() };
+        let checks = async || {
+            let of = async |account: &Account| account.check("one@restore.example").await.status;
+            (of(&rotated).await, of(&replaced).await)
+        };
+        assert_eq!(checks().await, (200, 401));
+        edge.set(&rotated.email, &format!("key_version = {}", noted["key_version"])).await;
+        assert_eq!(checks().await, (401, 200));
+        if is_whole {
+            // Each instance of the Worker remembers a dead key for good: had it been the mistake, a deployment ends it.
+            edge.set(&rotated.email, "key_version = key_version - 1").await;
+            assert_eq!(checks().await, (401, 401));
+            edge.restart().await.unwrap();
+            assert_eq!(checks().await, (200, 401));
+        }
+        // Who registered later has nothing, and registers again.
+        assert_eq!(works(&late).await, NOTHING);
+        let late = again(&edge, &late).await;
+        // Who was deleted is back, though not to be signed in to where the directory has forgotten; and goes again.
+        let sign_in = if is_whole { 200 } else { 401 };
+        assert_eq!(works(&deleted).await, (200, 200, sign_in));
+        assert_eq!(deleted.delete("/me", &body).await.status, 204);
+        assert_eq!(works(&deleted).await, NOTHING);
+        edge.run_scheduled().await;
+        let deleted = again(&edge, &deleted).await;
+        assert_eq!(deleted.email_checks().await.used_today, 1, "what was used stays used");
+        edge.run_scheduled().await;
+        for account in [&steady, &late, &deleted] {
+            assert_eq!(works(account).await, EVERYTHING);
+        }
+    }
+}
