@@ -759,7 +759,7 @@ export interface components {
              * @description What went wrong, for programs. It stays the same; new ones may be added.
              * @enum {string}
              */
-            code?: "invalid_body" | "invalid_email" | "undeliverable_email" | "invalid_password" | "invalid_display_name" | "invalid_token" | "missing_credentials" | "invalid_api_key" | "invalid_session" | "invalid_credentials" | "totp_required" | "totp_invalid" | "deactivated" | "key_deactivated" | "wrong_password" | "no_such_session" | "no_such_scan" | "invalid_name" | "invalid_scan" | "invalid_query" | "scan_too_large" | "too_many_scans" | "no_such_part" | "part_size" | "part_conflict" | "scan_ended" | "totp_already_on" | "totp_not_on" | "totp_not_set_up" | "throttled" | "internal" | "unavailable";
+            code?: "invalid_body" | "invalid_email" | "undeliverable_email" | "invalid_password" | "invalid_display_name" | "invalid_token" | "missing_credentials" | "invalid_api_key" | "invalid_session" | "invalid_credentials" | "totp_required" | "totp_invalid" | "deactivated" | "key_deactivated" | "wrong_password" | "no_such_session" | "no_such_scan" | "invalid_name" | "invalid_scan" | "invalid_query" | "scan_too_large" | "too_many_scans" | "no_such_part" | "part_size" | "part_conflict" | "scan_ended" | "invalid_idempotency_key" | "idempotency_key_in_use" | "idempotency_key_reused" | "totp_already_on" | "totp_not_on" | "totp_not_set_up" | "throttled" | "internal" | "unavailable";
             /** @description What went wrong, for people. It may be reworded. */
             detail: string;
         };
@@ -2413,6 +2413,10 @@ export interface operations {
             /** @description The report */
             200: {
                 headers: {
+                    /** @description What is left (IETF draft ratelimit-headers), such as `"daily";r=50;t=3600`: 50 for the next 3,600 seconds. Absent on an unlimited plan, and where it isn't known */
+                    RateLimit?: string;
+                    /** @description The allowances it is left of, such as `"daily";q=100;w=86400` */
+                    "RateLimit-Policy"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2431,6 +2435,10 @@ export interface operations {
             /** @description Too many requests */
             429: {
                 headers: {
+                    /** @description What is left (IETF draft ratelimit-headers), such as `"daily";r=50;t=3600`: 50 for the next 3,600 seconds. Absent on an unlimited plan, and where it isn't known */
+                    RateLimit?: string;
+                    /** @description The allowances it is left of, such as `"daily";q=100;w=86400` */
+                    "RateLimit-Policy"?: string;
                     /** @description Seconds after which to try again */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -2591,7 +2599,10 @@ export interface operations {
     createScan: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of your own for this scan, 16 to 255 printable characters. Send the request again with the same key when no answer came: it makes one scan */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2604,6 +2615,10 @@ export interface operations {
             /** @description The scan; `Location` has its path */
             201: {
                 headers: {
+                    /** @description What is left (IETF draft ratelimit-headers), such as `"daily";r=50;t=3600`: 50 for the next 3,600 seconds. Absent on an unlimited plan, and where it isn't known */
+                    RateLimit?: string;
+                    /** @description The allowances it is left of, such as `"daily";q=100;w=86400` */
+                    "RateLimit-Policy"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2646,9 +2661,22 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
+            /** @description `idempotency_key_reused`: the key was sent with another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
             /** @description The daily scans and the credits are used up, or too many requests */
             429: {
                 headers: {
+                    /** @description What is left (IETF draft ratelimit-headers), such as `"daily";r=50;t=3600`: 50 for the next 3,600 seconds. Absent on an unlimited plan, and where it isn't known */
+                    RateLimit?: string;
+                    /** @description The allowances it is left of, such as `"daily";q=100;w=86400` */
+                    "RateLimit-Policy"?: string;
                     /** @description Seconds after which to try again */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -3037,7 +3065,10 @@ export interface operations {
     validateEmail: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of your own for this check, 16 to 255 printable characters. Send the check again with the same key when no answer came: it's counted once, and answered for 24 hours */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3050,6 +3081,10 @@ export interface operations {
             /** @description The verdict, also when the address can't receive mail */
             200: {
                 headers: {
+                    /** @description What is left (IETF draft ratelimit-headers), such as `"daily";r=50;t=3600`: 50 for the next 3,600 seconds. Absent on an unlimited plan, and where it isn't known */
+                    RateLimit?: string;
+                    /** @description The allowances it is left of, such as `"daily";q=100;w=86400` */
+                    "RateLimit-Policy"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3074,8 +3109,26 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationError"];
                 };
             };
+            /** @description `idempotency_key_in_use`: the first check with this key isn't answered yet */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
             /** @description The body is larger than 16 KiB */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description `idempotency_key_reused`: the key was sent with another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3086,6 +3139,10 @@ export interface operations {
             /** @description No checks are left, too many are running (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`) */
             429: {
                 headers: {
+                    /** @description What is left (IETF draft ratelimit-headers), such as `"daily";r=50;t=3600`: 50 for the next 3,600 seconds. Absent on an unlimited plan, and where it isn't known */
+                    RateLimit?: string;
+                    /** @description The allowances it is left of, such as `"daily";q=100;w=86400` */
+                    "RateLimit-Policy"?: string;
                     /** @description Seconds after which to try again */
                     "Retry-After"?: number;
                     [name: string]: unknown;
