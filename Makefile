@@ -192,8 +192,10 @@ clients: ## rcpt with its completions and manual pages, the npm package and the 
 ifdef DRY_RUN
 deploy: build ## migrate, then deploy the Worker (DRY_RUN=1: show what would be)
 	npx wrangler deploy --dry-run --outdir target/dry-run
+	@tools/deployable || true
 else
 deploy: build
+	tools/deployable --remote
 	tools/migrate --remote
 	npx wrangler deploy
 endif

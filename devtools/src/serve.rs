@@ -1,10 +1,11 @@
 //! The harness for tests in another language: sandbox, origin and edge, driven by JSON lines.
 //!
 //! The first line on standard output is `{"url": "http://127.0.0.1:…"}`. Every line on standard input is a
-//! [`Command`], and is answered by one line in the same order: `{"ok": …}` or `{"error": "…"}`. The end of
-//! standard input ends everything, so nothing outlives the test.
+//! [`Command`], which may have an `id`. It is answered by one line with that id once it is done: `{"id": …, "ok": …}`
+//! or `{"id": …, "error": "…"}`. Commands are obeyed side by side. The end of standard input ends everything, so
+//! nothing outlives the test.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use anyhow::{Context as _, Result};
 use rcpt_tests::{Authenticator, Stack};
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, stdin, stdout},
-    sync::Mutex,
+    sync::{RwLock, mpsc},
     task::{JoinError, spawn_local},
 };
 
@@ -35,7 +36,7 @@ enum Command {
     WrongCode {
         secret: String,
     },
-    /// The `nth` mail to an address, from 1, waited for: `{subject, text, html, link}`.
+    /// The `nth` mail to an address, from 1, waited for: `{from, to, subject, text, html, link}`.
     Mail {
         to: String,
         nth: usize,
@@ -50,9 +51,10 @@ enum Command {
 }
 
 struct World {
-    stack: Stack,
+    /// Written to by what starts and ends a part of it.
+    stack: RwLock<Stack>,
     /// By secret: each remembers which codes it gave out.
-    authenticators: HashMap<String, Authenticator>,
+    authenticators: RefCell<HashMap<String, Rc<Authenticator>>>,
 }
 
 /// Starts the service and obeys until standard input ends.
@@ -66,23 +68,36 @@ pub async fn run() -> Result<()> {
     let stack = Stack::builder().with_waits();
     let stack = stack.edge_var("THROTTLE_NETWORK_FREE_ATTEMPTS", "1000000").try_start().await?;
     say(&json!({ "url": stack.edge.url })).await?;
-    let world = Rc::new(Mutex::new(World { stack, authenticators: HashMap::new() }));
+    let world = Rc::new(World { stack: RwLock::new(stack), authenticators: RefCell::default() });
     let mut lines = BufReader::new(stdin()).lines();
-    while let Some(line) = lines.next_line().await? {
-        let world = Rc::clone(&world);
-        // A task of its own, since the harness panics where something is not as documented.
-        let obeyed = spawn_local(async move {
-            let command = serde_json::from_str(&line).with_context(|| line.clone())?;
-            world.lock().await.obey(command).await
-        });
-        let answer = match obeyed.await {
-            Ok(Ok(value)) => json!({ "ok": value }),
-            Ok(Err(error)) => json!({ "error": format!("{error:#}") }),
-            Err(panic) => json!({ "error": message(panic) }),
-        };
-        say(&answer).await?;
+    let (done, mut answers) = mpsc::unbounded_channel();
+    loop {
+        tokio::select! {
+            line = lines.next_line() => {
+                let Some(line) = line? else { return Ok(()) };
+                let (world, done) = (Rc::clone(&world), done.clone());
+                spawn_local(async move {
+                    // The other end is gone only when everything ends.
+                    let _ = done.send(answer(&line, world).await);
+                });
+            }
+            Some(answer) = answers.recv() => say(&answer).await?,
+        }
     }
-    Ok(())
+}
+
+async fn answer(line: &str, world: Rc<World>) -> Value {
+    let mut said: Value = serde_json::from_str(line).unwrap_or_default();
+    let id = said.as_object_mut().and_then(|said| said.remove("id"));
+    let line = line.to_owned();
+    // A task of its own, since the harness panics where something is not as documented.
+    let obeyed =
+        spawn_local(async move { world.obey(serde_json::from_value(said).context(line)?).await });
+    match obeyed.await {
+        Ok(Ok(value)) => json!({ "id": id, "ok": value }),
+        Ok(Err(error)) => json!({ "id": id, "error": format!("{error:#}") }),
+        Err(panic) => json!({ "id": id, "error": message(panic) }),
+    }
 }
 
 fn message(panic: JoinError) -> String {
@@ -98,33 +113,36 @@ async fn say(line: &Value) -> Result<()> {
 }
 
 impl World {
-    async fn obey(&mut self, command: Command) -> Result<Value> {
-        let Self { stack, .. } = self;
+    async fn obey(&self, command: Command) -> Result<Value> {
         match command {
             Command::Account { email, two_factor } => self.account(&email, two_factor).await,
-            Command::Code { secret } => Ok(self.authenticator(&secret).unused_code().await.into()),
-            Command::WrongCode { secret } => Ok(self.authenticator(&secret).wrong_code().into()),
+            Command::Code { secret } => Ok(self.authenticator(secret).unused_code().await.into()),
+            Command::WrongCode { secret } => Ok(self.authenticator(secret).wrong_code().into()),
             Command::Mail { to, nth } => {
-                let mail = stack.edge.mailbox().wait_for_nth_mail(&to, nth).await?;
+                let mailbox = self.stack.read().await.edge.mailbox();
+                let mail = mailbox.wait_for_nth_mail(&to, nth).await?;
                 let link = mail.link();
                 Ok(json!({
-                    "subject": mail.subject, "text": mail.text, "html": mail.html, "link": link,
+                    "from": mail.from, "to": mail.to, "subject": mail.subject, "text": mail.text,
+                    "html": mail.html, "link": link,
                 }))
             }
-            Command::Sql { sql, params } => Ok(stack.edge.try_sql(&sql, &params).await?.into()),
+            Command::Sql { sql, params } => {
+                Ok(self.stack.read().await.edge.try_sql(&sql, &params).await?.into())
+            }
             Command::KillOrigin {} => {
-                stack.origin.kill();
+                self.stack.write().await.origin.kill();
                 Ok(Value::Null)
             }
             Command::RestartOrigin {} => {
-                stack.origin.restart().await?;
+                self.stack.write().await.origin.restart().await?;
                 Ok(Value::Null)
             }
         }
     }
 
-    async fn account(&mut self, email: &str, two_factor: bool) -> Result<Value> {
-        let account = self.stack.edge.account_of(email).await;
+    async fn account(&self, email: &str, two_factor: bool) -> Result<Value> {
+        let account = self.stack.read().await.edge.account_of(email).await;
         let mut told = json!({
             "email": account.email, "password": account.password, "token": account.token,
             "api_key": account.api_key,
@@ -133,13 +151,14 @@ impl World {
             let (authenticator, recovery_codes) = account.enable_two_factor().await;
             told["secret"] = authenticator.secret.clone().into();
             told["recovery_codes"] = recovery_codes.into();
-            self.authenticators.insert(authenticator.secret.clone(), authenticator);
+            let secret = authenticator.secret.clone();
+            self.authenticators.borrow_mut().insert(secret, Rc::new(authenticator));
         }
         Ok(told)
     }
 
-    fn authenticator(&mut self, secret: &str) -> &Authenticator {
-        let new = || Authenticator::new(secret);
-        self.authenticators.entry(secret.to_owned()).or_insert_with(new)
+    fn authenticator(&self, secret: String) -> Rc<Authenticator> {
+        let new = || Rc::new(Authenticator::new(&secret));
+        Rc::clone(self.authenticators.borrow_mut().entry(secret.clone()).or_insert_with(new))
     }
 }

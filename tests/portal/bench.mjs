@@ -8,8 +8,8 @@ import { ROOT, startStack } from "./stack.mjs";
 
 const VISITS = 15;
 const DIST = path.join(ROOT, "edge/portal/dist");
-/** The issue's own limit for the first page. */
-const LIMIT = 60 * 1024;
+/** Bytes of JavaScript, gzipped, as in suites/first-page.mjs. */
+const LIMIT = 30_000;
 /** "Slow 4G" of Chromium's developer tools: 150 ms and 1.6 Mbit/s. */
 const SLOW = { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 93_750 };
 
@@ -29,18 +29,17 @@ const figures = [
 try {
   const near = await visits(undefined);
   figures.push({ name: "portal first page, requests", value: near[0].requests, unit: "requests", n: VISITS });
-  figures.push({
-    name: "portal first page, time to first interaction, median",
-    value: median(near),
-    unit: "ms",
-    n: VISITS,
-  });
-  figures.push({
-    name: "portal first page, time to first interaction, slow 4G, median",
-    value: median(await visits(SLOW)),
-    unit: "ms",
-    n: VISITS,
-  });
+  const times = {
+    "first byte": "byte",
+    "first interaction": "usable",
+    "first paint": "painted",
+  };
+  const far = await visits(SLOW);
+  for (const [what, key] of Object.entries(times)) {
+    const name = `portal first page, time to ${what}`;
+    figures.push({ name: `${name}, median`, value: median(near, key), unit: "ms", n: VISITS });
+    figures.push({ name: `${name}, slow 4G, median`, value: median(far, key), unit: "ms", n: VISITS });
+  }
 } finally {
   await browser.close();
   await stack.stop();
@@ -72,18 +71,25 @@ async function visits(network) {
       }).observe(document, { childList: true, subtree: true });
     });
     await page.goto("/");
-    const time = await (await page.waitForFunction(() => globalThis.usableAt)).jsonValue();
+    await page.waitForFunction(
+      () => globalThis.usableAt && performance.getEntriesByName("first-contentful-paint").length > 0,
+    );
+    const times = await page.evaluate(() => ({
+      byte: performance.getEntriesByType("navigation")[0].responseStart,
+      usable: globalThis.usableAt,
+      painted: performance.getEntriesByName("first-contentful-paint")[0].startTime,
+    }));
     await page.waitForLoadState("networkidle");
     const loaded = requests;
     await page.getByRole("link", { name: "Create a free account" }).first().click();
     await page.getByRole("heading", { level: 1, name: "Create your account" }).waitFor();
-    measured.push({ requests: loaded, time });
+    measured.push({ requests: loaded, ...times });
     await context.close();
   }
   return measured;
 }
 
-function median(measured) {
-  const times = measured.map(({ time }) => time).sort((a, b) => a - b);
+function median(measured, key) {
+  const times = measured.map((visit) => visit[key]).sort((a, b) => a - b);
   return Math.round(times[Math.floor(times.length / 2)]);
 }

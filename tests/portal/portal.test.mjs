@@ -22,22 +22,28 @@ describe("the portal", () => {
   const world = new World();
   before(() => world.start());
   after(() => world.stop());
-  for (const { suite } of [
-    pages,
-    firstPage,
-    registration,
-    signIn,
-    overview,
-    scans,
-    apiKey,
-    settings,
-    twoFactor,
-    mails,
-    docs,
-    keyboard,
-    faults,
-    words,
-    description,
-  ])
-    suite(world);
+
+  // Most of a test's time is waiting for the browser or the service: more of them at once than there are cores.
+  describe("side by side", { concurrency: 3 }, () => {
+    for (const { suite } of [
+      pages,
+      firstPage,
+      registration,
+      signIn,
+      overview,
+      scans,
+      apiKey,
+      settings,
+      twoFactor,
+      mails,
+      docs,
+      keyboard,
+      faults,
+      words,
+      description,
+    ])
+      suite(world);
+  });
+
+  describe("alone, because the service behind it is down for everybody", () => faults.alone(world));
 });

@@ -1,5 +1,5 @@
 // The whole service, started and driven by the harness through its program `serve` (devtools/src/serve.rs):
-// a command is a line of JSON, and so is its answer.
+// a command is a line of JSON, and so is its answer. Several may be on their way at the same time.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -16,31 +16,37 @@ export async function startStack() {
   if (!existsSync(SERVE))
     throw new Error(`there is no ${SERVE}: run \`cargo build --workspace\` or \`make test\` first`);
   const child = spawn(SERVE, { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const stack = new Stack(child, lines);
-  const { url } = await stack.answer();
-  return Object.assign(stack, { url });
+  const lines = createInterface({ input: child.stdout });
+  const ended = once(child, "exit").then(() => Promise.reject(new Error("serve has ended")));
+  // Told to the commands that wait for an answer, and to nobody else.
+  ended.catch(() => {});
+  const [first] = await Promise.race([once(lines, "line"), ended]);
+  return new Stack(child, lines, ended, JSON.parse(first).url);
 }
 
 class Stack {
   #child;
-  #lines;
+  #ended;
+  #commands = 0;
+  #waiting = new Map();
 
-  constructor(child, lines) {
+  constructor(child, lines, ended, url) {
     this.#child = child;
-    this.#lines = lines;
+    this.#ended = ended;
+    this.url = url;
+    lines.on("line", (line) => {
+      const { id, ...answer } = JSON.parse(line);
+      this.#waiting.get(id)(answer);
+      this.#waiting.delete(id);
+    });
   }
 
-  async answer() {
-    const { value, done } = await this.#lines.next();
-    if (done) throw new Error("serve has ended");
-    return JSON.parse(value);
-  }
-
-  /** Gives the harness a command. Answers come in the order of the commands. */
+  /** Gives the harness a command. */
   async tell(command, words = {}) {
-    this.#child.stdin.write(`${JSON.stringify({ do: command, ...words })}\n`);
-    const { ok, error } = await this.answer();
+    const id = (this.#commands += 1);
+    const answered = new Promise((resolve) => this.#waiting.set(id, resolve));
+    this.#child.stdin.write(`${JSON.stringify({ id, do: command, ...words })}\n`);
+    const { ok, error } = await Promise.race([answered, this.#ended]);
     if (error !== undefined) throw new Error(`${command}: ${error}`);
     return ok;
   }
@@ -83,14 +89,13 @@ class Stack {
   }
 
   async stop() {
-    const ended = once(this.#child, "exit");
     this.#child.stdin.end();
-    await ended;
+    await this.#ended.catch(() => {});
   }
 }
 
 /** Asks again and again until there is an answer that is neither false nor undefined. */
-export async function eventually(what, probe, seconds = 10) {
+export async function eventually(what, probe, seconds = 40) {
   const deadline = Date.now() + seconds * 1000;
   for (;;) {
     const found = await probe();

@@ -9,6 +9,7 @@ export const PASSWORD = "violet-anchor-77-quarry";
 
 export class World {
   #people = 0;
+  #clipboard = Promise.resolve();
 
   async start() {
     this.stack = await startStack();
@@ -38,24 +39,38 @@ export class World {
     return { email, apiKey, token, authenticator: this.stack.authenticator(secret), recoveryCodes };
   }
 
-  /** One test in a window of its own, which must end without anything that may never happen. */
-  test(name, run, options = {}) {
-    test(name, { timeout: 120_000 }, async () => {
-      const { context, page, wrongs } = await openWindow(this.browser, this.stack, options);
-      try {
-        await run(new Reader(this, page, context));
-        assert.deepEqual(wrongs, []);
-      } catch (error) {
-        const shown = await page
-          .locator("body")
-          .innerText({ timeout: 1000 })
-          .catch(() => "");
-        error.message += `\n--- ${page.url()} showed:\n${shown}`;
-        throw error;
-      } finally {
-        await context.close();
-      }
+  /**
+   * One test in a window of its own, which must end without anything that may never happen. Others run beside it. The
+   * windows of a browser have one clipboard: tests that say `clipboard` take turns.
+   */
+  test(name, run, { clipboard = false, ...options } = {}) {
+    test(name, { timeout: 300_000 }, async () => {
+      if (clipboard) return this.#withClipboard(() => this.#inWindow(run, options));
+      return this.#inWindow(run, options);
     });
+  }
+
+  #withClipboard(run) {
+    const turn = this.#clipboard.then(run);
+    this.#clipboard = turn.catch(() => {});
+    return turn;
+  }
+
+  async #inWindow(run, options) {
+    const { context, page, wrongs } = await openWindow(this.browser, this.stack, options);
+    try {
+      await run(new Reader(this, page, context));
+      assert.deepEqual(wrongs, []);
+    } catch (error) {
+      const shown = await page
+        .locator("body")
+        .innerText({ timeout: 1000 })
+        .catch(() => "");
+      error.message += `\n--- ${page.url()} showed:\n${shown}`;
+      throw error;
+    } finally {
+      await context.close();
+    }
   }
 }
 
@@ -101,8 +116,8 @@ export class Reader {
     await this.page.getByText(text).first().waitFor();
   }
 
-  accessible(state) {
-    return assertAccessible(this.page, state);
+  accessible(state, rules) {
+    return assertAccessible(this.page, state, rules);
   }
 
   async signIn({ email }, path = "/sign-in") {
@@ -112,8 +127,23 @@ export class Reader {
     await this.press("Sign in");
   }
 
-  /** Signed in, on a page of theirs that has all it loads. */
-  async enter(account, path = "/overview") {
+  /** Signed in with the session that the account came with, on a page of theirs that has all it loads. */
+  async enter({ email, token, apiKey }, path = "/overview") {
+    // Storage belongs to a site: any page of it will do.
+    const empty = `${this.stack.url}/empty`;
+    await this.page.route(empty, (route) => route.fulfill({ contentType: "text/html", body: "" }));
+    await this.open(empty);
+    await this.page.evaluate((session) => localStorage.setItem("rcpt.session", JSON.stringify(session)), {
+      token,
+      api_key: apiKey,
+      email,
+    });
+    await this.open(path);
+    await this.settles();
+  }
+
+  /** Signed in as people do, in a session of this browser's own. */
+  async enterBySigningIn(account, path = "/overview") {
     await this.signIn(account, `/sign-in?next=${path}`);
     await this.arrivesAt(path);
     await this.settles();
@@ -121,6 +151,7 @@ export class Reader {
 
   /** Everything that the page loads is there. */
   async settles() {
+    await this.page.locator("h1").waitFor();
     const bones = this.page.locator(".skeleton");
     await eventually("the page has loaded", async () => (await bones.count()) === 0, 20);
   }

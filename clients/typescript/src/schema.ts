@@ -545,6 +545,11 @@ export interface components {
             /** @description Empty until it is set. */
             display_name: string;
             email: string;
+            /**
+             * Format: date
+             * @description Last day, in UTC, on which a check or scan was counted with the current API key; null until there is one.
+             */
+            key_last_used?: string | null;
             /** @description Name of the plan. */
             plan: string;
             /** Format: int32 */

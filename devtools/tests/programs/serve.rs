@@ -39,14 +39,18 @@ impl Serve {
         serde_json::from_str(&line).unwrap()
     }
 
-    async fn tell(&mut self, command: Value) -> Value {
+    async fn say(&mut self, command: Value) {
         self.commands.write_all(format!("{command}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn tell(&mut self, command: Value) -> Value {
+        self.say(command).await;
         self.answer().await
     }
 }
 
 #[tokio::test]
-async fn commands_are_answered_in_order_mistakes_too_and_the_end_of_input_ends_everything() {
+async fn commands_are_answered_side_by_side_mistakes_too_and_the_end_of_input_ends_everything() {
     let (mut serve, url) = Serve::start().await;
     let told = serve
         .tell(json!({ "do": "account", "email": "ann@rcpt-tests.net", "two_factor": true }))
@@ -61,7 +65,7 @@ async fn commands_are_answered_in_order_mistakes_too_and_the_end_of_input_ends_e
 
     let sql = "SELECT email FROM accounts";
     let rows = serve.tell(json!({ "do": "sql", "sql": sql, "params": [] })).await;
-    assert_eq!(rows, json!({ "ok": [{ "email": "ann@rcpt-tests.net" }] }));
+    assert_eq!(rows, json!({ "id": null, "ok": [{ "email": "ann@rcpt-tests.net" }] }));
     for mistake in [
         json!({ "do": "nothing" }),
         json!({ "do": "sql", "sql": "SELECT nonsense", "params": [] }),
@@ -71,6 +75,14 @@ async fn commands_are_answered_in_order_mistakes_too_and_the_end_of_input_ends_e
         assert!(answer["error"].is_string(), "{answer}");
     }
 
+    serve.say(json!({ "id": 1, "do": "mail", "to": "late@rcpt-tests.net", "nth": 1 })).await;
+    let rows = serve.tell(json!({ "id": 2, "do": "sql", "sql": sql, "params": [] })).await;
+    assert_eq!(rows["id"], 2, "a mail that is waited for keeps nothing else waiting: {rows}");
+    serve.say(json!({ "id": 3, "do": "account", "email": "late@rcpt-tests.net" })).await;
+    let mut ids = [serve.answer().await["id"].take(), serve.answer().await["id"].take()];
+    ids.sort_by_key(Value::as_u64);
+    assert_eq!(ids, [1, 3]);
+
     let code = serve.tell(json!({ "do": "code", "secret": told["secret"] })).await["ok"].take();
     let login = anonymous.login_with_code(
         "ann@rcpt-tests.net",
@@ -79,9 +91,12 @@ async fn commands_are_answered_in_order_mistakes_too_and_the_end_of_input_ends_e
     );
     assert_eq!(login.await.status, 200, "a code that setting up has not used");
 
-    assert_eq!(serve.tell(json!({ "do": "kill_origin" })).await, json!({ "ok": null }));
+    assert_eq!(serve.tell(json!({ "do": "kill_origin" })).await, json!({ "id": null, "ok": null }));
     assert_eq!(anonymous.check_with_key(api_key, "rejects@sandbox.test").await.status, 502);
-    assert_eq!(serve.tell(json!({ "do": "restart_origin" })).await, json!({ "ok": null }));
+    assert_eq!(
+        serve.tell(json!({ "do": "restart_origin" })).await,
+        json!({ "id": null, "ok": null })
+    );
     let reply = anonymous.check_with_key(api_key, "rejects@sandbox.test").await;
     assert_eq!((reply.status, &reply.body["status"]), (200, &json!(false)));
 

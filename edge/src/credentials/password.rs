@@ -34,7 +34,7 @@ pub fn check_rules(password: &SecretString, address: &AccountAddress) -> Result<
         return Err("The password must not be the email address or a part of it.");
     }
     if common_passwords::contains(password) {
-        return Err("This password is one of the most common ones, which are tried first.");
+        return Err("This password is too common. Attackers try it first.");
     }
     Ok(())
 }

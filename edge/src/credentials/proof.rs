@@ -42,6 +42,14 @@ impl Proof {
         }
     }
 
+    /// Keys are counted from 1; 0 for a session.
+    pub const fn key_version(self) -> u32 {
+        match self {
+            Self::Key { version } => version,
+            Self::Session { .. } => 0,
+        }
+    }
+
     /// What to answer when the database does not know this key or session any more.
     pub fn refused(self) -> Error {
         match self {

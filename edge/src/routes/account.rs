@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State, http::StatusCode};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -32,6 +32,8 @@ pub struct Account {
     two_factor: bool,
     recovery_codes_left: u32,
     created_at: DateTime<Utc>,
+    /// Last day, in UTC, on which a check or scan was counted with the current API key; null until there is one.
+    key_last_used: Option<NaiveDate>,
 }
 
 /// Get the account
@@ -53,6 +55,10 @@ pub async fn show(Member { account, .. }: Member) -> Result<Json<Account>, Error
         two_factor: account.totp_secret.is_some(),
         recovery_codes_left: account.recovery_codes_left,
         created_at: created_at.ok_or_else(|| Error::internal("created_at is out of range"))?,
+        key_last_used: match account.key_day {
+            0 => None,
+            day => NaiveDate::from_epoch_days(day),
+        },
     }))
 }
 

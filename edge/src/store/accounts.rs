@@ -24,6 +24,8 @@ pub struct Account {
     pub password_hash: String,
     pub key_version: u32,
     pub key_active: u8,
+    /// Last day of a charge to the key, from 1970-01-01; 0: none yet.
+    pub key_day: i32,
     /// Sealed; `None` while two-factor is off.
     pub totp_secret: Option<String>,
     /// Sealed; between set-up and the first valid code.
@@ -37,7 +39,7 @@ macro_rules! account_where {
     ($($condition:expr),+) => {
         concat!(
             "SELECT id, address_hash, email, display_name, plan, state, password_hash, key_version,
-               key_active, totp_secret, totp_pending, created_at,
+               key_active, key_day, totp_secret, totp_pending, created_at,
                (SELECT count(*) FROM recovery_codes r WHERE r.account_id = a.id) AS recovery_codes_left
              FROM accounts a WHERE ",
             $($condition),+
@@ -99,7 +101,7 @@ pub async fn by_reset_token(
 }
 
 const ROTATE_KEY: &str = concat!(
-    "UPDATE accounts SET key_version = key_version + 1
+    "UPDATE accounts SET key_version = key_version + 1, key_day = 0
      WHERE key_active = 1 AND ",
     in_session!(),
     " RETURNING key_version"

@@ -67,6 +67,7 @@ macro_rules! charge {
                daily_charged = CASE WHEN day < ?4 THEN 0 ELSE daily_charged END + room.daily,
                welcome_left = welcome_left - (1 - room.daily),
                day = max(day, ?4),
+               key_day = CASE ?3 WHEN 'key' THEN max(key_day, ?4) ELSE key_day END,
                last_charge = ?6
              FROM room
              WHERE accounts.id = room.id AND (room.daily OR room.welcome)
@@ -150,7 +151,8 @@ impl Texts {
     }
 }
 
-/// `?1` account, `?2` lease, `?3` now, `$and` a further condition. Charges the day the lease was taken on: the current day's counter, a new
+/// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took it, `$and` a further condition. Charges the
+/// day the lease was taken on: the current day's counter, a new
 /// day's first charge, or the day before's. An expired lease charges nothing.
 macro_rules! charge_lease {
     ($and:expr) => {
@@ -173,7 +175,8 @@ macro_rules! charge_lease {
         WHEN accounts.day = l.day THEN daily_charged + (l.source = 'daily')
         ELSE daily_charged END,
       welcome_left = welcome_left - (l.source = 'welcome'),
-      day = max(accounts.day, l.day)
+      day = max(accounts.day, l.day),
+      key_day = CASE key_version WHEN ?4 THEN max(key_day, l.day) ELSE key_day END
     FROM leases l
     WHERE l.account_id = ?1 AND l.id = ?2 AND l.expires_at > ?3 AND accounts.id = l.account_id",
             $and,
@@ -233,6 +236,8 @@ pub struct Lease {
     id: String,
     /// Unix seconds.
     expires_at: u64,
+    /// Of the key that took it; 0 for a session.
+    key_version: u32,
     /// The account's plan is another than the free one.
     pub is_paying: bool,
     /// What is left besides it, in the ledger's words.
@@ -249,7 +254,14 @@ struct Taken {
 impl Taken {
     fn lease(self, caller: Caller, id: String, expires_at: u64) -> Lease {
         let Self { paying, left_over } = self;
-        Lease { account: caller.account, id, expires_at, is_paying: paying != 0, left_over }
+        Lease {
+            account: caller.account,
+            id,
+            expires_at,
+            key_version: caller.proof.key_version(),
+            is_paying: paying != 0,
+            left_over,
+        }
     }
 }
 
@@ -356,9 +368,9 @@ async fn try_settle(
     once: Option<(&str, &str)>,
 ) -> Result<bool, Error> {
     let account = lease.account.to_string();
-    let lease: [Param<'_>; 2] = [(&account).into(), (&lease.id).into()];
-    let charge = [lease.as_slice(), &[now.into()]].concat();
-    let end = (END_LEASE, lease.to_vec());
+    let its: [Param<'_>; 2] = [(&account).into(), (&lease.id).into()];
+    let charge = [its.as_slice(), &[now.into(), lease.key_version.into()]].concat();
+    let end = (END_LEASE, its.to_vec());
     let rows = match once {
         None => database.batch(&[(CHARGE_LEASE, charge), end]).await?,
         Some((request, answer)) => {

@@ -118,11 +118,12 @@ const KEEP: &str = "
     ON CONFLICT (account_id, name) DO UPDATE SET
       request = excluded.request, answer = excluded.answer, expires_at = excluded.expires_at";
 
-/// `?1` scan, of this transaction.
+/// `?1` scan, of this transaction, `?2` version of the key that makes it.
 const CHARGE: &str = "
     UPDATE accounts SET
       scans_charged = CASE WHEN scans_day < s.day THEN 0 ELSE scans_charged END + (s.source = 'daily'),
       scans_day = max(scans_day, s.day),
+      key_day = CASE key_version WHEN ?2 THEN max(key_day, s.day) ELSE key_day END,
       scan_credits = scan_credits - (s.source = 'credit'),
       total_scans = total_scans + 1
     FROM scans s WHERE s.id = ?1 AND accounts.id = s.account_id";
@@ -203,7 +204,9 @@ pub async fn create(
         now.into(),
     ]);
     let id: Vec<Param<'_>> = vec![scan.id.into()];
-    let (charge, read) = ((CHARGE, id.clone()), (MADE, id.clone()));
+    let key_version = caller.proof.key_version().into();
+    let charge = (CHARGE, vec![scan.id.into(), key_version]);
+    let read = (MADE, id.clone());
     let statements = match once {
         None => vec![(CREATE, params), charge, read.clone()],
         Some(once) => {

@@ -5,21 +5,25 @@ const works = async (stack, key) =>
   (await stack.api("GET", "/v1/me/quota", { headers: { "X-API-Key": key } })).status;
 
 export function suite(world) {
-  world.test("the key is hidden until asked for, and copied without being shown", async (reader) => {
-    const account = await world.account();
-    await reader.enter(account, "/api-key");
-    await reader.reads("API key");
-    const key = reader.page.locator("[data-part=key]");
-    assert.match(await key.innerText(), /^rcpt_live_•+\w{4}$/);
-    await reader.press("Copy: API key");
-    await reader.sees("Copied");
-    assert.equal(await reader.page.evaluate(() => navigator.clipboard.readText()), account.apiKey);
-    await reader.press("Show API key");
-    assert.equal(await key.innerText(), account.apiKey);
-    await reader.accessible("shown key");
-    await reader.page.reload();
-    assert.match(await key.innerText(), /•/, "hidden again");
-  });
+  world.test(
+    "the key is hidden until asked for, and copied without being shown",
+    async (reader) => {
+      const account = await world.account();
+      await reader.enter(account, "/api-key");
+      await reader.reads("API key");
+      const key = reader.page.locator("[data-part=key]");
+      assert.match(await key.innerText(), /^rcpt_live_•+\w{4}$/);
+      await reader.press("Copy: API key");
+      await reader.sees("Copied");
+      assert.equal(await reader.page.evaluate(() => navigator.clipboard.readText()), account.apiKey);
+      await reader.press("Show API key");
+      assert.equal(await key.innerText(), account.apiKey);
+      await reader.accessible("shown key");
+      await reader.page.reload();
+      assert.match(await key.innerText(), /•/, "hidden again");
+    },
+    { clipboard: true },
+  );
 
   world.test(
     "replacing asks first; the old key is refused immediately and the new one works",
@@ -45,6 +49,30 @@ export function suite(world) {
       assert.equal(await reader.page.locator("[data-part=key]").innerText(), fresh, "kept over a reload");
       await reader.accessible("replaced");
     },
+  );
+
+  world.test(
+    "the key's last use is told, and a new key has none",
+    async (reader) => {
+      const account = await world.account();
+      await reader.enter(account, "/api-key");
+      await reader.sees("No check or scan has used this key yet.");
+      const headers = { "X-API-Key": account.apiKey };
+      const body = { email: "accepts@sandbox.test" };
+      assert.equal((await reader.stack.api("POST", "/v1/validate_email", { headers, body })).status, 200);
+      // 2025-12-31 here and in UTC, whatever the clock says in the window's time zone.
+      await reader.stack.sql(
+        "UPDATE accounts SET key_day = unixepoch('2025-12-31') / 86400 WHERE email = ? AND key_day > 0",
+        account.email,
+      );
+      await reader.page.reload();
+      await reader.sees("Last used on December 31, 2025.");
+      await reader.accessible("a key that was used");
+      await reader.press("Replace key…");
+      await reader.press("Replace key");
+      await reader.sees("No check or scan has used this key yet.");
+    },
+    { timezoneId: "America/Los_Angeles" },
   );
 
   world.test("with two-factor on, replacing takes a code", async (reader) => {

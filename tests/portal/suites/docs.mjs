@@ -65,6 +65,7 @@ export function suite(world) {
       );
       await reader.accessible("reference with hidden key");
     },
+    { clipboard: true },
   );
 
   world.test("every example runs in every language", async (reader) => {
@@ -124,60 +125,68 @@ export function suite(world) {
     );
   });
 
-  world.test("a stranger walks from zero to a verdict", async (reader) => {
-    const email = world.newEmail();
-    await reader.open("/start");
-    await reader.reads("From zero to a verdict in five minutes");
-    await reader.accessible("the first steps of a stranger");
-    await reader.follow("Create a free account");
-    await reader.fill({ "Email address": email, Password: PASSWORD });
-    await reader.press("Create account");
-    const { link } = await reader.stack.mail(email);
-    await reader.open(link);
-    await reader.fill({ Password: PASSWORD });
-    await reader.press("Confirm my address");
-    await reader.reads("Overview");
-    await reader.open("/start");
-    const example = reader.page.getByRole("tabpanel");
-    await example.waitFor();
-    for (const [language, execute] of Object.entries(programs())) {
-      await reader.page.getByRole("tab", { name: language }).click();
-      assert.match(await example.innerText(), /••••/, "masked");
-      await reader.press("Copy: Example");
-      const text = await reader.page.evaluate(() => navigator.clipboard.readText());
-      const { stdout } = await execute(text);
-      assert.match(stdout, /status\W+true/i, language);
-    }
-    await reader.accessible("the first steps of a member");
-    const { body } = await reader.stack.api("GET", "/v1/openapi.json");
-    for (const link of await reader.page.locator("main a[href*='#']").all()) {
-      const name = (await link.getAttribute("href")).split("#")[1];
-      assert.ok(name === "reasons" || JSON.stringify(body).includes(`"operationId":"${name}"`), name);
-    }
-    const used = await eventually("four checks are counted", async () => {
-      const rows = await reader.stack.sql("SELECT daily_charged FROM accounts WHERE email = ?", email);
-      return rows[0].daily_charged === 4;
-    });
-    assert.ok(used);
-  });
+  world.test(
+    "a stranger walks from zero to a verdict",
+    async (reader) => {
+      const email = world.newEmail();
+      await reader.open("/start");
+      await reader.reads("From zero to a verdict in five minutes");
+      await reader.accessible("the first steps of a stranger");
+      await reader.follow("Create a free account");
+      await reader.fill({ "Email address": email, Password: PASSWORD });
+      await reader.press("Create account");
+      const { link } = await reader.stack.mail(email);
+      await reader.open(link);
+      await reader.fill({ Password: PASSWORD });
+      await reader.press("Confirm my address");
+      await reader.reads("Overview");
+      await reader.open("/start");
+      const example = reader.page.getByRole("tabpanel");
+      await example.waitFor();
+      for (const [language, execute] of Object.entries(programs())) {
+        await reader.page.getByRole("tab", { name: language }).click();
+        assert.match(await example.innerText(), /••••/, "masked");
+        await reader.press("Copy: Example");
+        const text = await reader.page.evaluate(() => navigator.clipboard.readText());
+        const { stdout } = await execute(text);
+        assert.match(stdout, /status\W+true/i, language);
+      }
+      await reader.accessible("the first steps of a member");
+      const { body } = await reader.stack.api("GET", "/v1/openapi.json");
+      for (const link of await reader.page.locator("main a[href*='#']").all()) {
+        const name = (await link.getAttribute("href")).split("#")[1];
+        assert.ok(name === "reasons" || JSON.stringify(body).includes(`"operationId":"${name}"`), name);
+      }
+      const used = await eventually("four checks are counted", async () => {
+        const rows = await reader.stack.sql("SELECT daily_charged FROM accounts WHERE email = ?", email);
+        return rows[0].daily_charged === 4;
+      });
+      assert.ok(used);
+    },
+    { clipboard: true },
+  );
 
-  world.test("the quick start comes first, and what it shows is what the service says", async (reader) => {
-    const account = await world.account();
-    await reader.enter(account, "/docs");
-    const quickStart = reader.page.getByRole("region", { name: "Quick start" });
-    await quickStart.waitFor();
-    const headings = await reader.page.locator("main h2").allInnerTexts();
-    const sections = headings.slice(headings.lastIndexOf("Quick start"));
-    assert.deepEqual(sections.slice(0, 5), ["Quick start", "Checking", "Scans", "Quota", "Basics"]);
-    await quickStart.getByRole("button", { name: "Copy: Example" }).click();
-    const { stdout } = await run("sh", [
-      "-c",
-      await reader.page.evaluate(() => navigator.clipboard.readText()),
-    ]);
-    const { email, status } = JSON.parse(stdout);
-    const shown = JSON.parse(await quickStart.locator("figure code").innerText());
-    assert.deepEqual({ email, status }, { email: shown.email, status: shown.status });
-  });
+  world.test(
+    "the quick start comes first, and what it shows is what the service says",
+    async (reader) => {
+      const account = await world.account();
+      await reader.enter(account, "/docs");
+      const quickStart = reader.page.getByRole("region", { name: "Quick start" });
+      await quickStart.waitFor();
+      const headings = await reader.page.locator("main h2").allInnerTexts();
+      const sections = headings.slice(headings.lastIndexOf("Quick start"));
+      assert.deepEqual(sections.slice(0, 5), ["Quick start", "Checking", "Scans", "Quota", "Basics"]);
+      await quickStart.getByRole("button", { name: "Copy: Example" }).click();
+      const { stdout } = await run("sh", [
+        "-c",
+        await reader.page.evaluate(() => navigator.clipboard.readText()),
+      ]);
+      const { email, status } = JSON.parse(stdout);
+      const shown = JSON.parse(await quickStart.locator("figure code").innerText());
+      assert.deepEqual({ email, status }, { email: shown.email, status: shown.status });
+    },
+    { clipboard: true },
+  );
 
   world.test("the example of a check is one that can happen", async (reader) => {
     const { apiKey } = await world.account();

@@ -1,12 +1,44 @@
 // Emails as their readers see them: opened in the browser, wide and narrow, light and dark.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { text as all } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { PASSWORD } from "../world.mjs";
 
+const READ = fileURLToPath(new URL("../read-mails.py", import.meta.url));
+
 export function suite(world) {
+  let made;
+  const mailsOnce = () => (made ??= allMails(world));
+
+  world.test(
+    "a mail program reads every email without a defect, with the same links in both parts",
+    async () => {
+      const mails = await mailsOnce();
+      const program = spawn("python3", [READ], { stdio: ["pipe", "pipe", "inherit"] });
+      program.stdin.end(JSON.stringify(mails));
+      const read = JSON.parse(await all(program.stdout));
+      assert.equal(read.length, mails.length);
+      for (const [at, { to, subject, text, link }] of mails.entries()) {
+        const { text_links, html_links, ...rest } = read[at];
+        assert.deepEqual(rest, {
+          defects: [],
+          types: ["multipart/alternative", "text/plain", "text/html"],
+          sender: "rcpt",
+          recipients: [to],
+          subject,
+          text: text.replace(/\n+$/, ""),
+        });
+        assert.deepEqual(html_links, text_links, subject);
+        assert.ok(text_links.includes(link), subject);
+      }
+    },
+  );
+
   world.test(
     "every email is readable, loads nothing, and has one button for its one link",
     async (reader) => {
-      for (const { subject, text, html, link } of await allMails(world)) {
+      for (const { subject, text, html, link } of await mailsOnce()) {
         await showMail(reader.page, reader.stack, html);
         const heading = reader.page.getByRole("heading", { level: 1 });
         assert.equal(await heading.innerText(), subject);

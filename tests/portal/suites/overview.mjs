@@ -1,6 +1,10 @@
 // Checking addresses, and what is left of the allowances.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
 
 const source = (file) => readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8");
 
@@ -149,6 +153,22 @@ export function suite(world) {
     assert.equal(await chart.locator("rect").count(), 30);
     await reader.accessible("checks by day");
   });
+
+  world.test(
+    "the first request is there to copy, with the key that is masked on the page",
+    async (reader) => {
+      const account = await world.account();
+      await reader.enter(account);
+      const card = reader.page.getByRole("region", { name: "Use it in your code" });
+      const shown = await card.getByRole("tabpanel").innerText();
+      assert.ok(shown.includes("••••") && !shown.includes(account.apiKey), shown);
+      await card.getByRole("button", { name: "Copy: Example" }).click();
+      const command = await reader.page.evaluate(() => navigator.clipboard.readText());
+      const { stdout } = await run("sh", ["-c", command]);
+      assert.equal(JSON.parse(stdout).status, true);
+    },
+    { clipboard: true },
+  );
 
   world.test("the allowances have numbers, and the reset time here and in UTC", async (reader) => {
     await reader.enter(await world.account());

@@ -121,8 +121,8 @@ export function suite(world) {
 
     await reader.fill({ "Email address": "ann@example.org", Password: "password" });
     await reader.press("Create account");
-    await reader.sees(/too common|most common/);
-    assert.match(await reader.description("Password"), /too common|most common/);
+    await reader.sees(/too common/);
+    assert.match(await reader.description("Password"), /too common/);
     assert.equal(await reader.field("Password").getAttribute("aria-invalid"), "true");
 
     for (const [address, mistake] of [

@@ -26,7 +26,7 @@ export function suite(world) {
 
   world.test("changing the password keeps this session and ends the others", async (reader) => {
     const account = await world.account();
-    await reader.enter(account, "/settings");
+    await reader.enterBySigningIn(account, "/settings");
     await reader.fill({ "Current password": "not the password", "New password": FRESH });
     await reader.press("Change password");
     await reader.sees("That isn’t your current password");
@@ -48,7 +48,7 @@ export function suite(world) {
 
   world.test("every sign-in is listed with its browser, and each can be ended", async (reader) => {
     const account = await world.account();
-    await reader.enter(account, "/settings");
+    await reader.enterBySigningIn(account, "/settings");
     const card = reader.page.getByRole("region", { name: "Sessions" });
     await card.getByText("This browser").waitFor();
     assert.equal(await card.getByRole("listitem").count(), 2);
@@ -72,7 +72,7 @@ export function suite(world) {
 
   world.test("signing out everywhere ends every session", async (reader) => {
     const account = await world.account();
-    await reader.enter(account, "/settings");
+    await reader.enterBySigningIn(account, "/settings");
     await reader.press("Sign out everywhere…");
     await reader.accessible("sign-out dialog");
     await reader.press("Sign out everywhere");

@@ -136,7 +136,7 @@ export function suite(world) {
       await reader.accessible("reset");
       await reader.fill({ "New password": "password" });
       await reader.press("Set password and sign in");
-      await reader.sees(/too common|most common/);
+      await reader.sees(/too common/);
       await reader.fill({ "New password": "another-violet-anchor-12" });
       await reader.press("Set password and sign in");
       await reader.sees("Two-factor authentication is on for this account");
@@ -168,13 +168,11 @@ export function suite(world) {
 
   world.test("too many attempts say how long to wait", async (reader) => {
     const { email } = await world.account();
+    const body = { email, password: "wrong password" };
+    while ((await reader.stack.api("POST", "/v1/auth/login", { body })).status !== 429);
     await reader.open("/sign-in");
-    // Twenty are free; the wait after the next is longer than the way to the one after it.
-    for (let attempt = 1; attempt <= 23; attempt += 1) {
-      await reader.fill({ "Email address": email, Password: `wrong password ${attempt}` });
-      await Promise.all([reader.page.waitForResponse("**/v1/auth/login"), reader.press("Sign in")]);
-      await reader.page.locator("[data-tone=bad]").waitFor();
-    }
+    await reader.fill({ "Email address": email, Password: "wrong password" });
+    await reader.press("Sign in");
     await reader.sees(/Too many attempts\. Try again in \d+ (second|minute)s?\./);
     await reader.accessible("throttled");
   });

@@ -26,8 +26,14 @@
 // What the Worker logs and the mails it "sends" appear on standard output; `ready` is the last line of
 // the start.
 import { readFileSync, readdirSync } from "node:fs";
+import http from "node:http";
 import path from "node:path";
 import { Log, LogLevel, Miniflare, Response } from "miniflare";
+
+// The runtime hands mails to a server of miniflare's, over connections that it keeps. Node ends such a connection after
+// five idle seconds, and a mail that is on its way just then is lost: the Worker says 503. So they are not ended.
+const { createServer } = http;
+http.createServer = (...handed) => Object.assign(createServer(...handed), { keepAliveTimeout: 0 });
 
 const settings = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const config = JSON.parse(readFileSync(settings.wrangler, "utf8"));

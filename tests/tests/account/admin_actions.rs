@@ -32,6 +32,9 @@ async fn every_action_leaves_a_record_that_outlives_the_account() {
         .await;
     let (code, _, errors) = admin(&["delete", email]).await;
     assert_eq!((code, errors.trim()), (2, "admin: delete needs --reason TEXT"));
+    let used = "day = unixepoch() / 86400, daily_charged = 7, scans_day = unixepoch() / 86400,
+        scans_charged = 1, welcome_left = 3";
+    edge().await.set(email, used).await;
     let deletion = ["--as", "bob", "--reason", "asked for", "delete", email];
     assert!(output(&deletion).await.contains(email));
     account.get("/me").await.assert_error(401, "invalid_session", "the account is gone");
@@ -44,7 +47,9 @@ async fn every_action_leaves_a_record_that_outlives_the_account() {
     assert_eq!(records(&id).await, expected);
     let audit = output(&["--as", "ann", "audit"]).await;
     assert!(audit.contains("asked for") && audit.contains(&id), "{audit}");
-    assert_eq!(edge().await.count("tombstones").await, 1);
+    let kept = "SELECT used, scans_used, welcome_left FROM tombstones";
+    let expected = [json!({ "used": 7, "scans_used": 1, "welcome_left": 3 })];
+    assert_eq!(edge().await.sql(kept, &[]).await, expected, "registering again renews nothing");
     // The directory forgets it with the next scheduled run.
     edge().await.run_scheduled().await;
     let named = format!("addresses WHERE account_id = '{id}'");

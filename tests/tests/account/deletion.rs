@@ -26,7 +26,7 @@ async fn the_account_shows_itself_to_its_session() {
         edge.row(&account.email, "strftime('%Y-%m-%dT%H:%M:%SZ', created_at, 'unixepoch') AS t");
     let mut expected = json!({
         "email": account.email, "display_name": "", "plan": "free", "two_factor": false,
-        "recovery_codes_left": 0, "created_at": created.await["t"],
+        "recovery_codes_left": 0, "created_at": created.await["t"], "key_last_used": null,
     });
     assert_eq!(account.get("/me").await.parts(), (200, &expected));
     let reply = account.put("/auth/settings", &json!({ "display_name": "Ann" })).await;

@@ -177,7 +177,7 @@ async fn a_common_password_and_one_like_the_address_are_refused_with_the_reason(
     let local = account.email.split('@').next().unwrap();
     let domain = account.email.split('@').nth(1).unwrap();
     let reversed: String = account.email.chars().rev().collect();
-    let common = "This password is one of the most common ones, which are tried first.";
+    let common = "This password is too common. Attackers try it first.";
     let address = "The password must not be the email address or a part of it.";
     for (password, reason) in [
         ("password123", common),

@@ -5,6 +5,7 @@ mod cost;
 mod faults;
 mod histories;
 mod idempotency;
+mod key_day;
 mod leases;
 mod quota;
 mod rate_limit;

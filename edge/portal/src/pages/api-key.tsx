@@ -10,6 +10,7 @@ import { KeyBox } from "../ui/key-box";
 import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
+import { utcDay } from "../words/times";
 import { RotateDialog } from "./api-key/rotate-dialog";
 
 export default function ApiKey() {
@@ -39,6 +40,11 @@ export default function ApiKey() {
       )}
       <Card id="key" title="Your key" split>
         <KeyBox key={apiKey} apiKey={apiKey} />
+        {account.problem === undefined && (
+          <Loaded resource={account} skeleton={["line"]} what="your key’s last use">
+            {({ key_last_used }) => <LastUse date={key_last_used ?? null} />}
+          </Loaded>
+        )}
         <p class="quiet">
           The <a href="/docs">API reference</a> has examples that copy with your key.
         </p>
@@ -61,6 +67,7 @@ export default function ApiKey() {
                   onRotated={() => {
                     setRotating(false);
                     setRotated(true);
+                    void account.reload();
                   }}
                 />
               )}
@@ -69,6 +76,15 @@ export default function ApiKey() {
         </Loaded>
       </Card>
     </Page>
+  );
+}
+
+function LastUse({ date }: { date: string | null }) {
+  if (date === null) return <p class="quiet">No check or scan has used this key yet.</p>;
+  return (
+    <p class="quiet">
+      Last used on <time dateTime={date}>{utcDay(date)}</time>.
+    </p>
   );
 }
 

@@ -10,6 +10,7 @@ import css from "./overview.module.css";
 import { Allowances } from "./overview/allowances";
 import { CheckBox } from "./overview/check-box";
 import { CheckedList } from "./overview/checked-list";
+import { InYourCode } from "./overview/in-your-code";
 import { UsageChart } from "./overview/usage-chart";
 
 const GREETINGS: Record<Greeting, { title: string; text: string }> = {
@@ -45,6 +46,7 @@ export default function Overview() {
             />
           </Card>
           <CheckedList />
+          <InYourCode />
         </div>
         <div class={css.column}>
           <Card id="today" title="Today">
@@ -60,12 +62,6 @@ export default function Overview() {
             ) : (
               <p class="quiet">We couldn’t load your checks by day. Reload the page to try again.</p>
             )}
-          </Card>
-          <Card id="next" title="Use it in your code">
-            <p class="quiet">
-              Copy your key from the <a href="/api-key">API key</a> page. The{" "}
-              <a href="/docs#quick-start">quick start</a> has examples in curl, TypeScript and Python.
-            </p>
           </Card>
         </div>
       </div>

@@ -32,8 +32,8 @@ export default function Privacy() {
           recovery codes.
         </p>
         <p>
-          We count how many checks you make each day, because plans have limits. We don’t count or keep which
-          addresses they were.
+          We count how many checks you make each day, because plans have limits. We also keep the last day
+          your API key was used. We don’t count or keep which addresses you checked.
         </p>
         <p>
           To stop password guessing, we count attempts per account and network, under keyed hashes. They are

@@ -45,7 +45,15 @@ function All() {
       </Card>
       <Card id="scans" title="Your scans">
         <Loaded resource={scans} skeleton={["line", "line"]} what="your scans">
-          {(page) => (page.scans.length === 0 ? <p class="quiet">None yet.</p> : <List scans={page.scans} />)}
+          {({ scans }) =>
+            scans.length === 0 ? (
+              <p class={css.none}>
+                <strong>None yet.</strong> Scan a list above, and its verdicts will be here for a week.
+              </p>
+            ) : (
+              <List scans={scans} />
+            )
+          }
         </Loaded>
       </Card>
     </Page>
@@ -57,13 +65,18 @@ function List({ scans }: { scans: Scan[] }) {
     <ul class={css.scans}>
       {scans.map((scan) => (
         <li>
-          <a href={`/scans?id=${scan.id}`}>
+          <a class={css.scanName} href={`/scans?id=${scan.id}`}>
             {scan.name === "" ? `Scan of ${day(scan.created_at)}` : scan.name}
           </a>
-          <span class="quiet">
-            {STATES[scan.state]?.name ?? scan.state}, {number.format(scan.answered)} of{" "}
-            {number.format(scan.total)}, {day(scan.created_at)}
+          <span class={css.state} data-tone={STATES[scan.state]?.tone}>
+            {STATES[scan.state]?.name ?? scan.state}
           </span>
+          <span class={css.progress}>
+            {number.format(scan.answered)} of {number.format(scan.total)} addresses
+          </span>
+          <time class={css.when} dateTime={scan.created_at}>
+            {day(scan.created_at)}
+          </time>
         </li>
       ))}
     </ul>

@@ -9,6 +9,8 @@ type Layout = "narrow" | "wide" | "full";
 
 interface PageProps {
   title: string;
+  /** The page that this one is a part of. */
+  above?: { href: string; text: string };
   lead?: ComponentChildren;
   layout?: Layout;
   children: ComponentChildren;
@@ -27,10 +29,15 @@ export function useTitle(title: string): RefObject<HTMLHeadingElement | null> {
   return heading;
 }
 
-export function Page({ title, lead, layout = "wide", children }: PageProps) {
+export function Page({ title, above, lead, layout = "wide", children }: PageProps) {
   const heading = useTitle(title);
   return (
     <Main layout={layout}>
+      {above !== undefined && (
+        <a class={css.above} href={above.href}>
+          <span aria-hidden="true">←</span> {above.text}
+        </a>
+      )}
       <h1 ref={heading} tabIndex={-1}>
         {title}
       </h1>

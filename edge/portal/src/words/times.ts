@@ -29,6 +29,11 @@ export function day(iso: string): string {
   return new Intl.DateTimeFormat("en", { dateStyle: "long" }).format(new Date(iso));
 }
 
+/** A date of the API, which is one of UTC wherever the reader is. */
+export function utcDay(date: string): string {
+  return new Intl.DateTimeFormat("en", { dateStyle: "long", timeZone: "UTC" }).format(new Date(date));
+}
+
 /** Day and time where the reader is. */
 export function moment(iso: string): string {
   return new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso));

@@ -68,12 +68,12 @@ pub(super) const CHARGE_LEASE: &str = charge_lease!(
         AND k.name = l.idempotency AND k.expires_at > ?3)"
 );
 
-/// `?1` account, `?2` lease, `?3` now, `?4` request, `?5` answer.
+/// `?1` account, `?2` lease, `?3` now, `?5` request, `?6` answer.
 pub(super) const KEEP_LEASED: &str = keep!(
     "?3",
     "l.idempotency",
-    "?4",
     "?5",
+    "?6",
     "JOIN leases l ON l.account_id = a.id WHERE a.id = ?1 AND l.id = ?2 AND l.expires_at > ?3"
 );
 

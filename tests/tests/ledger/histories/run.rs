@@ -6,7 +6,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 use rcpt_shared::Status;
 use rcpt_tests::{Account, Conduct, service::clock};
 use serde_json::{Value, json};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::{
+    task::{JoinHandle, JoinSet},
+    time::{Duration, Instant},
+};
 
 use super::{
     model::Model,
@@ -16,6 +19,11 @@ use super::{
 
 /// Checks that one account has in flight at most: a history begins more than it ends.
 const MOST_HELD: usize = 4;
+/// A check that has been held for so long is ended, where a slow machine has made the history a long one: the
+/// Worker itself gives up after three times this.
+const LONGEST_HELD: Duration = Duration::from_secs(20);
+/// What the leases of dead Workers are called.
+const LOST: &str = "lost-";
 
 /// The account of one history.
 pub struct Player<'a> {
@@ -30,16 +38,25 @@ pub struct Player<'a> {
     pub granted: u64,
     /// The most that was ever charged on a day, as the database said.
     pub seen: BTreeMap<i64, u64>,
-    /// Checks in flight, with their addresses, and how many there have been.
+    /// Checks in flight, oldest first.
     held: VecDeque<Held>,
+    /// How many checks there have been.
     checks: u64,
     /// Whether these credentials were refused: the Worker remembers that for ten seconds.
     refused: bool,
 }
 
 pub type Answer = Result<(u16, Value)>;
-/// The number of a check in flight, its address, and its answer to come.
-type Held = (u64, String, JoinHandle<Answer>);
+
+/// A check in flight.
+struct Held {
+    number: u64,
+    address: String,
+    /// The id of its lease.
+    lease: String,
+    since: Instant,
+    answer: JoinHandle<Answer>,
+}
 
 impl<'a> Player<'a> {
     pub async fn new(world: &'a World) -> Result<Self> {
@@ -64,6 +81,9 @@ impl<'a> Player<'a> {
 
     /// Takes one step, and checks its answer.
     pub async fn take(&mut self, step: Step) -> Result<()> {
+        while self.held.front().is_some_and(|held| held.since.elapsed() > LONGEST_HELD) {
+            self.finish(0, End::Verdict).await?;
+        }
         match step {
             Step::Check => self.fresh().await,
             Step::Burst(count) => self.burst(count).await,
@@ -184,25 +204,42 @@ impl<'a> Player<'a> {
             () = self.world.origin.wait_for_probe(&address) => {}
             answer = &mut check => bail!("{:?} before the origin was asked", answer??),
         }
-        self.held.push_back((self.checks, address, check));
+        let lease = self.new_lease().await?;
+        let since = Instant::now();
+        let number = self.checks;
+        self.held.push_back(Held { number, address, lease, since, answer: check });
         Ok(())
+    }
+
+    /// The id of the lease that no check before this one holds.
+    async fn new_lease(&self) -> Result<String> {
+        let sql = "SELECT id FROM leases WHERE account_id = ?";
+        let rows = self.world.edge.sql_of(&self.id, sql, &[self.id_value()]).await;
+        let mut ids = rows.iter().filter_map(|row| row["id"].as_str());
+        let is_known = |id: &str| self.held.iter().any(|held| held.lease == id);
+        let new = ids.find(|id| !id.starts_with(LOST) && !is_known(id));
+        new.map(str::to_owned).with_context(|| format!("no new lease: {rows:?}"))
     }
 
     async fn finish(&mut self, which: u8, end: End) -> Result<()> {
         let index = usize::from(which) % self.held.len().max(1);
-        let Some((number, address, check)) = self.held.remove(index) else { return Ok(()) };
+        let Some(held) = self.held.remove(index) else { return Ok(()) };
+        let Held { number, address, lease, answer, .. } = held;
         let conduct = match end {
             End::Verdict => Conduct::Verdict(Status::Accepted),
             End::Failure => Conduct::Answer(500, "{}"),
             End::Fatal => Conduct::Verdict(Status::FatalException),
-            End::ClientGone => {
-                // Its lease stays until it expires.
-                check.abort();
+            End::Died => {
+                answer.abort();
+                // The one in this test lives on, and would end its lease as soon as its time is over.
+                let lost = "UPDATE leases SET id = ? || id WHERE account_id = ? AND id = ?";
+                let params = [LOST.into(), self.id_value(), lease.into()];
+                self.world.edge.sql_of(&self.id, lost, &params).await;
                 return Ok(());
             }
         };
         self.world.origin.release(&address, conduct);
-        let (status, body) = check.await??;
+        let (status, body) = answer.await??;
         let expected = match end {
             End::Verdict if self.model.settle(number) => {
                 self.counted += u64::from(status == 200);

@@ -10,8 +10,8 @@ pub enum End {
     Failure,
     /// The origin could not find out.
     Fatal,
-    /// The client leaves; the origin never answers.
-    ClientGone,
+    /// Client and Worker are gone, and nobody ends the lease before its time is over.
+    Died,
 }
 
 /// One step of an account's history.
@@ -69,6 +69,6 @@ fn end() -> impl Strategy<Value = End> {
         2 => Just(End::Verdict),
         1 => Just(End::Failure),
         1 => Just(End::Fatal),
-        1 => Just(End::ClientGone),
+        1 => Just(End::Died),
     ]
 }

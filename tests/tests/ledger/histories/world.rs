@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use rcpt_tests::{
     Edge, FakeOrigin,
     service::{edge, shim::Fault},
 };
 use reqwest::Client;
+use tokio::time::timeout;
 
 use super::{run::Player, step::Step};
 
@@ -16,6 +17,8 @@ pub const PLANS: [(&str, Option<u64>); 4] =
     [("three", Some(3)), ("eight", Some(8)), ("none", Some(0)), ("unlimited", None)];
 /// A check that takes longer would take for ever.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// A step sends a few requests; one that is not over by then never will be, and must not hold up the search.
+const PATIENCE_WITH_A_STEP: Duration = Duration::from_secs(120);
 pub const POPULAR: &str = "popular@histories.example";
 
 /// An edge, and an origin that does what an address begins with.
@@ -77,7 +80,10 @@ impl World {
         let mut before = player.ledger().await?;
         for (index, step) in history.iter().enumerate() {
             let at = || format!("step {index} of {}: {step:?}", history.len());
-            player.take(*step).await.with_context(at)?;
+            let Ok(taken) = timeout(PATIENCE_WITH_A_STEP, player.take(*step)).await else {
+                bail!("{} takes longer than two minutes", at());
+            };
+            taken.with_context(at)?;
             before = player.compare(before).await.with_context(at)?;
         }
         Ok(())

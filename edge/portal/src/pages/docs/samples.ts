@@ -30,6 +30,7 @@ const VALUES: Record<string, unknown> = {
   browser: "Firefox on Linux",
   country: "DE",
   date: "2026-01-31",
+  key_last_used: "2026-01-31",
   "days.email_checks": 12,
 };
 

@@ -16,6 +16,7 @@ export function ListSource({ onList, pastes = true }: ListSourceProps) {
   const [text, setText] = useState("");
   const [reading, setReading] = useState(false);
   const [empty, setEmpty] = useState(false);
+  const [over, setOver] = useState(false);
 
   async function read(source: Promise<List>) {
     setReading(true);
@@ -35,9 +36,15 @@ export function ListSource({ onList, pastes = true }: ListSourceProps) {
     <div class={css.source}>
       <div
         class={css.drop}
-        onDragOver={(event) => event.preventDefault()}
+        data-over={over}
+        onDragOver={(event) => {
+          event.preventDefault();
+          setOver(true);
+        }}
+        onDragLeave={() => setOver(false)}
         onDrop={(event) => {
           event.preventDefault();
+          setOver(false);
           const file = event.dataTransfer?.files[0];
           if (file !== undefined) void read(readFile(file));
         }}

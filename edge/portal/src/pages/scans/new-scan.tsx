@@ -80,6 +80,7 @@ function Ready({ list, onList, allowance }: ReadyProps) {
             value={sent.received}
             max={sent.total}
             text={`${number.format(sent.received)} of ${number.format(sent.total)} sent`}
+            goal
           />
           <p class="quiet">
             {number.format(sent.received)} of {number.format(sent.total)} sent. Keep this tab open until all

@@ -52,10 +52,10 @@ export function OneScan({ id }: { id: string }) {
   }, [id]);
 
   return (
-    <Page title={scan === undefined || scan.name === "" ? "Scan" : scan.name}>
-      <p>
-        <a href="/scans">All scans</a>
-      </p>
+    <Page
+      title={scan === undefined || scan.name === "" ? "Scan" : scan.name}
+      above={{ href: "/scans", text: "All scans" }}
+    >
       {problem !== undefined && <ProblemNotice problem={problem} />}
       {scan === undefined ? (
         problem === undefined && <Skeleton label="Loading the scan" bones={["line", "block"]} />
@@ -79,6 +79,7 @@ function Progress({ scan }: { scan: Scan }) {
         value={scan.answered}
         max={scan.total}
         text={`${number.format(scan.answered)} of ${number.format(scan.total)}`}
+        goal
       />
       <p role="status">
         <strong>{number.format(scan.answered)}</strong> of {number.format(scan.total)} addresses have a

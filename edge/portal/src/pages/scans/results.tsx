@@ -15,6 +15,7 @@ import { type List, addressesOf } from "./read-list";
 import { csvOf, download } from "./table";
 import { STATUSES, nameOf } from "./words";
 
+const number = new Intl.NumberFormat("en");
 /** Rows of the table at a time. */
 const ROWS = 100;
 
@@ -109,26 +110,26 @@ function Lookup({ scan, results }: { scan: Scan; results: ScanResult[] }) {
           )}
         </>
       )}
-      <Actions>
+      <div class={css.tools}>
+        <label class={css.choice}>
+          Show
+          <select
+            value={status}
+            onChange={(event) => {
+              setStatus(event.currentTarget.value);
+              setShown(ROWS);
+            }}
+          >
+            <option value="">All verdicts</option>
+            {STATUSES.map(([value, name]) => (
+              <option value={value}>{name}</option>
+            ))}
+          </select>
+        </label>
         <Button kind="primary" onClick={() => void save()}>
           Download CSV
         </Button>
-      </Actions>
-      <label class={css.choice}>
-        Show
-        <select
-          value={status}
-          onChange={(event) => {
-            setStatus(event.currentTarget.value);
-            setShown(ROWS);
-          }}
-        >
-          <option value="">All verdicts</option>
-          {STATUSES.map(([value, name]) => (
-            <option value={value}>{name}</option>
-          ))}
-        </select>
-      </label>
+      </div>
       <div class={css.scroll} tabIndex={0} role="region" aria-label="Results by position">
         <table class={css.table}>
           <thead>
@@ -149,7 +150,14 @@ function Lookup({ scan, results }: { scan: Scan; results: ScanResult[] }) {
           </tbody>
         </table>
       </div>
-      {wanted.length > shown && <Button onClick={() => setShown(shown + ROWS)}>Show more rows</Button>}
+      {wanted.length > shown && (
+        <Actions>
+          <Button onClick={() => setShown(shown + ROWS)}>Show more rows</Button>
+          <span class="quiet">
+            {number.format(shown)} of {number.format(wanted.length)}
+          </span>
+        </Actions>
+      )}
     </Card>
   );
 }

@@ -1,11 +1,19 @@
 // Scans in words.
 
-export const STATES: Record<string, { name: string; text: string }> = {
-  open: { name: "Waiting for addresses", text: "Not all of the list has been sent." },
-  running: { name: "Running", text: "You can close this tab. The scan continues." },
-  completed: { name: "Completed", text: "Every address has been asked about." },
-  cancelled: { name: "Stopped", text: "The scan was stopped. What was answered before is here." },
-  expired: { name: "Expired", text: "Nothing was answered within a day. This scan wasn’t counted." },
+export const STATES: Record<string, { name: string; tone: string; text: string }> = {
+  open: { name: "Waiting for addresses", tone: "unknown", text: "Not all of the list has been sent." },
+  running: { name: "Running", tone: "busy", text: "You can close this tab. The scan continues." },
+  completed: { name: "Completed", tone: "good", text: "Every address has been asked about." },
+  cancelled: {
+    name: "Stopped",
+    tone: "plain",
+    text: "The scan was stopped. What was answered before is here.",
+  },
+  expired: {
+    name: "Expired",
+    tone: "unknown",
+    text: "Nothing was answered within a day. This scan wasn’t counted.",
+  },
 };
 
 /** What each status is called in charts and filters, with its tone. */

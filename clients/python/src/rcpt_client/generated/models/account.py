@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 from typing_extensions import Self
+
+from ..types import UNSET, Unset
 
 T = TypeVar("T", bound="Account")
 
@@ -22,6 +24,8 @@ class Account:
         plan (str): Name of the plan.
         recovery_codes_left (int):
         two_factor (bool): Whether two-factor authentication is on.
+        key_last_used (datetime.date | None | Unset): Last day, in UTC, on which a check or scan was counted with the
+            current API key; null until there is one.
     """
 
     created_at: datetime.datetime
@@ -30,6 +34,7 @@ class Account:
     plan: str
     recovery_codes_left: int
     two_factor: bool
+    key_last_used: datetime.date | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -45,6 +50,14 @@ class Account:
 
         two_factor = self.two_factor
 
+        key_last_used: None | str | Unset
+        if isinstance(self.key_last_used, Unset):
+            key_last_used = UNSET
+        elif isinstance(self.key_last_used, datetime.date):
+            key_last_used = self.key_last_used.isoformat()
+        else:
+            key_last_used = self.key_last_used
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -57,6 +70,8 @@ class Account:
                 "two_factor": two_factor,
             }
         )
+        if key_last_used is not UNSET:
+            field_dict["key_last_used"] = key_last_used
 
         return field_dict
 
@@ -75,6 +90,23 @@ class Account:
 
         two_factor = d.pop("two_factor")
 
+        def _parse_key_last_used(data: object) -> datetime.date | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                key_last_used_type_0 = datetime.date.fromisoformat(data)
+
+                return key_last_used_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.date | None | Unset, data)
+
+        key_last_used = _parse_key_last_used(d.pop("key_last_used", UNSET))
+
         account = cls(
             created_at=created_at,
             display_name=display_name,
@@ -82,6 +114,7 @@ class Account:
             plan=plan,
             recovery_codes_left=recovery_codes_left,
             two_factor=two_factor,
+            key_last_used=key_last_used,
         )
 
         account.additional_properties = d

@@ -1,0 +1,35 @@
+//! `tools/deployable`, which `make deploy` asks first.
+
+use std::{fs, process::Command};
+
+/// Whether it finds nothing missing, and what it says.
+fn deployable(arguments: &[&str]) -> (bool, String) {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let tool = Command::new("tools/deployable").current_dir(root).args(arguments).output().unwrap();
+    (tool.status.success(), String::from_utf8(tool.stdout).unwrap())
+}
+
+#[test]
+fn a_configuration_as_it_came_is_not_deployed_and_everything_that_it_lacks_is_named() {
+    for arguments in [&[][..], &["--remote"]] {
+        let (ready, said) = deployable(arguments);
+        assert!(!ready, "{said}");
+        for name in ["DB", "DB_1", "DB_2", "VERDICTS", "ORIGINS", "PORTAL_URL", "MAIL_FROM"] {
+            assert!(said.contains(&format!("missing  {name}: ")), "{name}: {said}");
+        }
+    }
+
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../wrangler.toml");
+    let filled = fs::read_to_string(root).unwrap();
+    let filled =
+        filled.replace("00000000-0000-", "5e0c1d2a-0000-").replace("example.net", "acme.net");
+    let filled = filled.replace(&"0".repeat(32), &"7".repeat(32));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wrangler.toml");
+    fs::write(&file, filled).unwrap();
+    let (ready, said) = deployable(&[file.to_str().unwrap()]);
+    assert!(ready && !said.contains("missing"), "{said}");
+    for name in ["SESSION", "API_KEY", "TICKET", "ADDRESS", "TOTP", "SCAN"] {
+        assert!(said.contains(&format!("{name}_SECRETS")), "{said}");
+    }
+}
