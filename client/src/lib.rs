@@ -11,6 +11,7 @@
 //! for as long as [`Builder::patience`] allows.
 
 mod answers;
+mod builder;
 mod client;
 mod error;
 mod rate_limit;
@@ -18,7 +19,8 @@ mod retry;
 mod scans;
 
 pub use answers::{Allowance, Details, Quota, ScanAllowance, SignIn, Validation};
-pub use client::{Builder, Client, idempotency_key};
+pub use builder::Builder;
+pub use client::{Client, idempotency_key};
 pub use error::Error;
 pub use rate_limit::RateLimit;
 pub use rcpt_shared::{Address, Confidence, Deliverability, Status, reduce};

@@ -41,7 +41,7 @@ pub fn cors(portal_url: &str) -> CorsLayer {
         .allow_headers([
             header::AUTHORIZATION,
             header::CONTENT_TYPE,
-            HeaderName::from_static(API_KEY_HEADER),
+            API_KEY_HEADER,
             IDEMPOTENCY_KEY,
         ])
         .expose_headers([
