@@ -18,6 +18,7 @@ use body::{Body, ValidationDetail};
 pub use body::{PlainError, ValidationError};
 use challenge::Challenge;
 pub use limits::LimitError;
+use rate_limit::RateLimit;
 
 /// What went wrong, as the caller is told. The detail of a failure of ours goes to the
 /// log where it happens, never in here.
@@ -25,6 +26,8 @@ pub use limits::LimitError;
 pub struct Error {
     status: StatusCode,
     body: Body,
+    /// Of how many a day none is left, for `RateLimit`; 0 where it says nothing.
+    allowance: u32,
     /// Seconds, for `Retry-After`.
     retry_after: Option<u64>,
     /// `WWW-Authenticate` of a 401: which credentials would do.
@@ -60,6 +63,7 @@ impl Error {
         Self {
             status,
             body: Body::Plain(PlainError { detail, code }),
+            allowance: 0,
             retry_after: None,
             challenge: Challenge::Session,
             cause: None,
@@ -308,10 +312,7 @@ const RETRY_UNAVAILABLE: u64 = 10;
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let rate_limit = match &self.body {
-            Body::Limit(limit) => limit.rate_limit.clone(),
-            _ => None,
-        };
+        let name = self.body.allowance();
         let mut response = (self.status, Json(self.body)).into_response();
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after {
@@ -321,8 +322,9 @@ impl IntoResponse for Error {
             // RFC 9110 §15.5.2 asks for it.
             headers.insert(header::WWW_AUTHENTICATE, self.challenge.value());
         }
-        if let Some(rate_limit) = rate_limit {
-            rate_limit.insert(headers);
+        if self.allowance > 0 {
+            let seconds = self.retry_after.unwrap_or_default();
+            RateLimit::daily(name, self.allowance.into(), 0, seconds).insert(headers);
         }
         response.extensions_mut().insert(Outcome(self.outcome));
         if let Some(cause) = self.cause {

@@ -8,7 +8,7 @@ use utoipa::{
     openapi::{Object, Schema, Type},
 };
 
-use super::limits::LimitError;
+use super::limits::{LimitDetail, LimitError, LimitName};
 
 /// The three shapes.
 #[derive(Debug, Serialize)]
@@ -17,6 +17,18 @@ pub(super) enum Body {
     Plain(PlainError),
     Validation(ValidationError),
     Limit(LimitError),
+}
+
+impl Body {
+    /// The allowance that a limit is of, as `RateLimit` calls it.
+    pub(super) const fn allowance(&self) -> &'static str {
+        match self {
+            Self::Limit(LimitError {
+                detail: LimitDetail { limit: LimitName::Scan, .. }, ..
+            }) => "scans",
+            _ => "daily",
+        }
+    }
 }
 
 /// Most errors: `detail` for people, `code` for programs.

@@ -8,7 +8,7 @@ use utoipa::{
     openapi::{Object, Schema, Type},
 };
 
-use super::{Body, Challenge, Error, rate_limit::RateLimit};
+use super::{Body, Challenge, Error};
 
 /// A 429: an allowance is used up, too many checks are in flight, or too many were sent in a short time.
 #[derive(Debug, Serialize, ToSchema)]
@@ -17,9 +17,6 @@ pub struct LimitError {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = code_schema)]
     pub code: Option<&'static str>,
-    #[serde(skip)]
-    #[schema(ignore)]
-    pub(super) rate_limit: Option<RateLimit>,
 }
 
 /// `detail` of a 429 of the allowances.
@@ -66,8 +63,8 @@ impl Error {
              resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
-        let told = RateLimit::daily("daily", allowance.into(), 0, retry_after);
-        Self::limit(LimitName::EmailCheck, error, resets_at, None).telling(told).after(retry_after)
+        let error = Self::limit(LimitName::EmailCheck, error, resets_at, None);
+        Self { allowance, ..error.after(retry_after) }
     }
 
     /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
@@ -98,15 +95,8 @@ impl Error {
             "The daily scan limit has been reached and no scan credits are left. It resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
-        let told = RateLimit::daily("scans", allowance.into(), 0, retry_after);
-        Self::limit(LimitName::Scan, error, resets_at, None).telling(told).after(retry_after)
-    }
-
-    fn telling(mut self, rate_limit: RateLimit) -> Self {
-        if let Body::Limit(limit) = &mut self.body {
-            limit.rate_limit = Some(rate_limit);
-        }
-        self
+        let error = Self::limit(LimitName::Scan, error, resets_at, None);
+        Self { allowance, ..error.after(retry_after) }
     }
 
     fn limit(
@@ -118,7 +108,8 @@ impl Error {
         let detail = LimitDetail { error, limit, resets_at };
         Self {
             status: StatusCode::TOO_MANY_REQUESTS,
-            body: Body::Limit(LimitError { detail, code, rate_limit: None }),
+            body: Body::Limit(LimitError { detail, code }),
+            allowance: 0,
             retry_after: None,
             challenge: Challenge::Either,
             cause: None,
