@@ -10,6 +10,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
+use futures_util::future::BoxFuture;
 use rcpt_shared::{Address, ReduceError, Status, Tenant, Verdict, reduce};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -23,7 +24,11 @@ use crate::{
     cf::{clock, deferred::Deferred, verdict_cache::CachedVerdict},
     credentials::{address_hash, idempotency::Idempotent, proof::Caller},
     error::{Error, LimitError, Outcome, PlainError, ValidationError, rate_limit::RateLimit},
-    extract::{json_body::JsonBody, request::RequestContext},
+    extract::{
+        caller,
+        json_body::{self, JsonBody},
+        request::RequestContext,
+    },
     quota::seconds_to_reset,
     store::ledger::{self, Kept, Lease},
 };
@@ -47,7 +52,7 @@ pub struct ValidationResult {
     pub details: Option<Details>,
     #[serde(skip)]
     #[schema(ignore)]
-    rate_limit: Option<RateLimit>,
+    pub rate_limit: Option<RateLimit>,
 }
 
 /// `true`, `false` or one of the seven strings.
@@ -155,29 +160,57 @@ pub async fn check(
 ) -> Result<ValidationResult, Error> {
     let caller = caller.map_err(Error::of_validation)?;
     let JsonBody(body) = body.map_err(Error::of_validation)?;
-    let request = CheckRequest::from_json(&body).map_err(Error::of_validation)?;
-    let identity = format!("check\0{}\0{}", request.details, request.email);
-    let once = context.idempotent(&app.config.address_secrets, caller.account, &identity);
-    let once = once.map_err(Error::of_validation)?;
-    admit(&app, caller, once.as_ref()).await?;
-    let Ok(address) = Address::parse(&request.email) else {
-        let left_over = match charge(&app, caller, once.as_ref().map(|once| (once, ""))).await? {
-            Unit::Taken(left_over) => left_over,
-            Unit::Kept(kept) => kept.left_over,
+    decide(app, context, caller, body).await
+}
+
+/// A check by API key that comes without the router.
+///
+/// # Errors
+/// As the answer of [`check`].
+pub async fn by_key(
+    app: &Arc<App>,
+    context: RequestContext,
+    key: &str,
+    body: &[u8],
+) -> Result<ValidationResult, Error> {
+    let caller = caller::of_key(&app.config, key).map_err(Error::of_validation)?;
+    let body = json_body::parse(body).map_err(Error::of_validation)?;
+    decide(Arc::clone(app), context, caller, body).await
+}
+
+/// Boxed: it is awaited in two places and compiled once.
+fn decide(
+    app: Arc<App>,
+    context: RequestContext,
+    caller: Caller,
+    body: Map<String, Value>,
+) -> BoxFuture<'static, Result<ValidationResult, Error>> {
+    Box::pin(async move {
+        let request = CheckRequest::from_json(&body).map_err(Error::of_validation)?;
+        let identity = format!("check\0{}\0{}", request.details, request.email);
+        let once = context.idempotent(&app.config.address_secrets, caller.account, &identity);
+        let once = once.map_err(Error::of_validation)?;
+        admit(&app, caller, once.as_ref()).await?;
+        let Ok(address) = Address::parse(&request.email) else {
+            let left_over = match charge(&app, caller, once.as_ref().map(|once| (once, ""))).await?
+            {
+                Unit::Taken(left_over) => left_over,
+                Unit::Kept(kept) => kept.left_over,
+            };
+            let result = ValidationResult::of_no_address(request.email, request.details);
+            return Ok(result.leaving(&left_over));
         };
-        let result = ValidationResult::of_no_address(request.email, request.details);
-        return Ok(result.leaving(&left_over));
-    };
-    let check = Check {
-        once,
-        key: address_hash::of_checked(&app.config.address_secrets, &address),
-        address,
-        details: request.details,
-    };
-    match check.cached(&app, caller).await? {
-        Some(result) => Ok(result),
-        None => check.fresh(app, caller, context).await,
-    }
+        let check = Check {
+            once,
+            key: address_hash::of_checked(&app.config.address_secrets, &address),
+            address,
+            details: request.details,
+        };
+        match check.cached(&app, caller).await? {
+            Some(result) => Ok(result),
+            None => check.fresh(app, caller, context).await,
+        }
+    })
 }
 
 /// One address to be checked.

@@ -32,6 +32,26 @@ pub fn complete(headers: &mut HeaderMap, request_id: &str) {
     }
 }
 
+/// What [`cors`] adds to the answer of a request that names no origin.
+pub fn complete_without_origin(headers: &mut HeaderMap) {
+    headers.insert(header::VARY, HeaderValue::from_static("origin"));
+    let exposed = EXPOSED.map(|name| name.as_str().to_owned()).join(",");
+    headers.extend(
+        HeaderValue::try_from(exposed)
+            .ok()
+            .map(|value| (header::ACCESS_CONTROL_EXPOSE_HEADERS, value)),
+    );
+}
+
+const EXPOSED: [HeaderName; 6] = [
+    REQUEST_ID,
+    header::RETRY_AFTER,
+    header::LINK,
+    header::LOCATION,
+    rate_limit::LIMIT,
+    rate_limit::POLICY,
+];
+
 /// Browsers may call from the portal's origin and from nowhere else. There are no cookies to send.
 pub fn cors(portal_url: &str) -> CorsLayer {
     let origin = HeaderValue::from_str(&origin_of(portal_url)).ok();
@@ -44,14 +64,7 @@ pub fn cors(portal_url: &str) -> CorsLayer {
             API_KEY_HEADER,
             IDEMPOTENCY_KEY,
         ])
-        .expose_headers([
-            REQUEST_ID,
-            header::RETRY_AFTER,
-            header::LINK,
-            header::LOCATION,
-            rate_limit::LIMIT,
-            rate_limit::POLICY,
-        ])
+        .expose_headers(EXPOSED)
 }
 
 /// Scheme, host and port of a URL (RFC 6454 §4).

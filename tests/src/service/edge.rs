@@ -96,6 +96,7 @@ pub struct Builder {
     beside: Vec<Beside>,
     variants: Vec<(BTreeMap<String, String>, u16)>,
     databases: Option<usize>,
+    exchanged: Option<[u8; 2]>,
     port: u16,
 }
 
@@ -164,6 +165,12 @@ impl Builder {
         self
     }
 
+    /// Whether two databases are bound in each other's place; their numbers.
+    pub fn exchanged(mut self, numbers: Option<[u8; 2]>) -> Self {
+        self.exchanged = numbers;
+        self
+    }
+
     /// Whether mails can be handed over.
     pub fn mailless(mut self, mailless: bool) -> Self {
         self.mailless = mailless;
@@ -205,6 +212,7 @@ impl Builder {
             "beside": beside,
             "variants": variants,
             "databases": self.databases,
+            "exchanged": self.exchanged,
         });
         let file = folder.join("settings.json");
         fs::write(&file, settings.to_string())?;
@@ -276,6 +284,7 @@ impl Edge {
             beside: Vec::new(),
             variants: Vec::new(),
             databases: None,
+            exchanged: None,
             port,
         }
     }
