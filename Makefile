@@ -5,8 +5,8 @@ SHELL := /bin/bash
 export EDGE_PORT ?= 8787
 export ORIGIN_PORT ?= 8788
 
-# The free plan takes 3 MB, and start-up time grows with size. The aim is 600,000 with scans; it is missed by 21,000.
-WASM_LIMIT := 625000
+# The free plan takes 3 MB, and start-up time grows with size. The aim is 600,000 with scans and webhooks; it is missed by 39,000.
+WASM_LIMIT := 640000
 
 .PHONY: help
 help: ## this list

@@ -13,8 +13,10 @@ use super::log;
 
 /// Milliseconds. A registration takes about 40 of hashing, and a healthy resolver some tens.
 const PATIENCE_MS: u32 = 1_000;
-/// RFC 8484 and the resolvers' JSON: the type of MX records, and the code of NXDOMAIN.
+/// RFC 8484 and the resolvers' JSON: types of records, and the code of NXDOMAIN.
+const A: u16 = 1;
 const MX: u16 = 15;
+const AAAA: u16 = 28;
 const NXDOMAIN: u8 = 3;
 
 /// What DNS says of a domain.
@@ -28,8 +30,9 @@ pub enum MailDomain {
     NullMx,
 }
 
+/// What a resolver answers.
 #[derive(Deserialize)]
-struct Document {
+pub(super) struct Document {
     #[serde(rename = "Status")]
     status: u8,
     #[serde(rename = "Answer", default)]
@@ -40,14 +43,22 @@ struct Document {
 struct Record {
     #[serde(rename = "type")]
     kind: u16,
-    /// Of an MX record: preference and host.
+    /// Of an MX record: preference and host. Of an address record: the address.
     data: String,
+}
+
+impl Document {
+    /// The addresses among its records.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = &str> {
+        let records = self.answer.iter().filter(|record| [A, AAAA].contains(&record.kind));
+        records.map(|record| record.data.as_str())
+    }
 }
 
 impl MailDomain {
     /// Asks the resolver at `url`. `domain` in A-labels.
     pub async fn look_up(url: &str, domain: &str) -> Self {
-        match ask(url, domain).into_send().await {
+        match ask(url, domain, "MX").into_send().await {
             Some(document) => Self::of(&document),
             None => {
                 log::failure("dns", &"the resolver did not answer");
@@ -72,13 +83,15 @@ impl MailDomain {
     }
 }
 
-async fn ask(url: &str, domain: &str) -> Option<Document> {
+/// Asks for records of this type. `None` when the resolver does not answer in time.
+pub(super) async fn ask(url: &str, domain: &str, kind: &str) -> Option<Document> {
     let headers = Headers::new();
     headers.set("Accept", "application/dns-json").ok()?;
     let mut init = RequestInit::new();
     init.with_method(Method::Get).with_headers(headers);
     // A domain in A-labels has no character that a URL would read otherwise.
-    let request = Request::new_with_init(&format!("{url}?name={domain}&type=MX"), &init).ok()?;
+    let request =
+        Request::new_with_init(&format!("{url}?name={domain}&type={kind}"), &init).ok()?;
     let end = AbortSignal::from(web_sys::AbortSignal::timeout_with_u32(PATIENCE_MS));
     let mut response = Fetch::Request(request).send_with_signal(&end).await.ok()?;
     if response.status_code() != 200 {

@@ -42,7 +42,7 @@ pub struct ValidationDetail {
 }
 
 /// Every `code` of a [`PlainError`].
-const CODES: [&str; 32] = [
+const CODES: [&str; 35] = [
     "invalid_body",
     "invalid_email",
     "undeliverable_email",
@@ -69,6 +69,9 @@ const CODES: [&str; 32] = [
     "part_size",
     "part_conflict",
     "scan_ended",
+    "invalid_webhook",
+    "webhook_not_public",
+    "no_webhook",
     "totp_already_on",
     "totp_not_on",
     "totp_not_set_up",

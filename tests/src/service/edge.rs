@@ -96,6 +96,7 @@ pub struct Builder {
     beside: Vec<Beside>,
     variants: Vec<(BTreeMap<String, String>, u16)>,
     databases: Option<usize>,
+    webhooks: Option<u16>,
     port: u16,
 }
 
@@ -164,6 +165,12 @@ impl Builder {
         self
     }
 
+    /// With a server on this port that stands for every `https` URL; it gets the URL in the header `x-url`.
+    pub fn webhooks(mut self, port: u16) -> Self {
+        self.webhooks = Some(port);
+        self
+    }
+
     /// Whether mails can be handed over.
     pub fn mailless(mut self, mailless: bool) -> Self {
         self.mailless = mailless;
@@ -205,6 +212,7 @@ impl Builder {
             "beside": beside,
             "variants": variants,
             "databases": self.databases,
+            "webhooks": self.webhooks,
         });
         let file = folder.join("settings.json");
         fs::write(&file, settings.to_string())?;
@@ -276,6 +284,7 @@ impl Edge {
             beside: Vec::new(),
             variants: Vec::new(),
             databases: None,
+            webhooks: None,
             port,
         }
     }
