@@ -11,13 +11,15 @@
 //! for as long as [`Builder::patience`] allows.
 
 mod answers;
+mod builder;
 mod client;
 mod error;
 mod retry;
 mod scans;
 
 pub use answers::{Allowance, Details, Quota, ScanAllowance, SignIn, Validation};
-pub use client::{Builder, Client, idempotency_key};
+pub use builder::Builder;
+pub use client::{Client, idempotency_key};
 pub use error::Error;
 pub use rcpt_shared::{Address, Confidence, Deliverability, Status, reduce};
 pub use retry::Wait;

@@ -21,6 +21,13 @@ await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
 await cp(path.join(here, "static"), dist, { recursive: true });
 
+// What the Worker reads instead of carrying it.
+const beside = path.join(dist, "v1");
+await mkdir(beside);
+const description = JSON.parse(await readFile(path.join(here, "../openapi.json"), "utf8"));
+await writeFile(path.join(beside, "openapi.json"), JSON.stringify(description));
+await cp(path.join(here, "../data/common-passwords.txt"), path.join(beside, "common-passwords.txt"));
+
 const ENTRY = "src/main.tsx";
 // In the same build, so that both agree about the names of style classes.
 const PRERENDER = "src/prerender.tsx";

@@ -2,8 +2,8 @@
 
 use crate::{
     cf::{
-        in_flight::InFlight, mailer::Mailer, origin::Origins, queue::ScanQueue, recent::Recent,
-        shield::Shield, verdict_cache::VerdictCache,
+        assets::Assets, in_flight::InFlight, mailer::Mailer, origin::Origins, queue::ScanQueue,
+        recent::Recent, shield::Shield, verdict_cache::VerdictCache,
     },
     config::Config,
     store::{databases::Databases, refusals::Refusals},
@@ -13,6 +13,7 @@ use crate::{
 #[derive(Debug)]
 pub struct App {
     pub config: Config,
+    pub assets: Assets,
     pub databases: Databases,
     pub verdicts: VerdictCache,
     pub in_flight: InFlight,

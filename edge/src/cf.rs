@@ -1,11 +1,14 @@
 //! The floor: the runtime's bindings behind plain types. Their futures are `Send`, so that the rooms
 //! above stay plain axum.
 
+pub mod assets;
 pub mod at_once;
 pub mod clock;
 pub mod database;
 pub mod deferred;
+mod fetch;
 pub mod in_flight;
+mod kv;
 pub mod log;
 pub mod mail_domain;
 pub mod mailer;

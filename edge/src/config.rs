@@ -1,12 +1,12 @@
 //! The Worker's configuration: vars and secrets, read once per isolate into types.
 
 mod homes;
-
-use std::net::IpAddr;
+mod reader;
 
 use rcpt_shared::{CacheTimes, KeyRing};
 
 pub use self::homes::{Homes, binding, count_databases};
+use self::reader::Reader;
 use crate::throttle::Rule;
 
 /// Everything that can be configured. Secrets hide themselves from `Debug`.
@@ -70,7 +70,7 @@ impl Config {
         value: impl Fn(&str) -> Option<String>,
         databases: usize,
     ) -> Result<Self, Vec<String>> {
-        let mut read = Reader { value: &value, mistakes: Vec::new() };
+        let mut read = Reader::new(&value);
         let session_secrets = read.keys("SESSION_SECRETS");
         let api_key_secrets = read.keys("API_KEY_SECRETS");
         let ticket_secrets = read.keys("TICKET_SECRETS");
@@ -149,158 +149,6 @@ impl RetryTimes {
 
 const HOUR: u64 = 60 * 60;
 const DAY: u64 = 24 * HOUR;
-
-/// Whether a URL without its scheme leads to this machine.
-fn is_loopback(rest: &str) -> bool {
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => authority,
-    };
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
-/// Its functions are not inlined: each is called for many values, and the Worker's size is limited.
-struct Reader<'a> {
-    value: &'a dyn Fn(&str) -> Option<String>,
-    mistakes: Vec<String>,
-}
-
-impl Reader<'_> {
-    #[inline(never)]
-    fn text(&mut self, name: &str) -> String {
-        let text = (self.value)(name).map(|text| text.trim().to_owned()).unwrap_or_default();
-        if text.is_empty() {
-            self.mistakes.push(format!("{name}: missing"));
-        }
-        text
-    }
-
-    fn url(&mut self, name: &str) -> String {
-        let text = self.text(name);
-        self.check_url(name, text)
-    }
-
-    #[inline(never)]
-    fn check_url(&mut self, name: &str, text: String) -> String {
-        let is_http = text.starts_with("https://") || text.starts_with("http://");
-        if !text.is_empty() && !is_http {
-            self.mistakes.push(format!("{name}: expected an http(s) URL"));
-        }
-        text.trim_end_matches('/').to_owned()
-    }
-
-    fn origins(&mut self, name: &str) -> Vec<String> {
-        let list = self.text(name);
-        let urls = list.split(',').map(str::trim).filter(|url| !url.is_empty());
-        urls.map(|url| self.origin(name, url)).collect()
-    }
-
-    /// `off`: none.
-    fn resolver(&mut self, name: &str, default: &str) -> Option<String> {
-        let text = (self.value)(name).unwrap_or_else(|| default.to_owned());
-        let text = text.trim();
-        (text != "off").then(|| self.origin(name, text))
-    }
-
-    /// What goes to an origin is an address and a ticket, and to a resolver a domain: encrypted, but on this
-    /// machine.
-    fn origin(&mut self, name: &str, url: &str) -> String {
-        if url.strip_prefix("http://").is_some_and(|rest| !is_loopback(rest)) {
-            self.mistakes.push(format!("{name}: expected https, http only on this machine"));
-        }
-        self.check_url(name, url.to_owned())
-    }
-
-    /// A verdict that comes when its lease is over cannot be charged.
-    fn check_budget(&mut self, name: &str, budget_ms: u64, lease_ttl: u64) {
-        if budget_ms >= lease_ttl.saturating_mul(1000) {
-            self.mistakes.push(format!("{name}: expected less than LEASE_TTL_SECONDS"));
-        }
-    }
-
-    #[inline(never)]
-    fn retries(&mut self, name: &str) -> RetryTimes {
-        let Some(text) = (self.value)(name) else { return RetryTimes::default() };
-        let times: Result<Vec<u64>, _> =
-            text.split(',').map(|part| part.trim().parse::<u64>()).collect();
-        match times {
-            Ok(times) if times.len() <= RetryTimes::MOST && times.iter().all(|t| *t <= DAY / 4) => {
-                RetryTimes(times)
-            }
-            _ => {
-                let most = RetryTimes::MOST;
-                let mistake =
-                    format!("{name}: expected at most {most} numbers of seconds, up to 21600");
-                self.mistakes.push(mistake);
-                RetryTimes::default()
-            }
-        }
-    }
-
-    /// `None` after a mistake.
-    fn homes(&mut self, name: &str, databases: usize) -> Option<Homes> {
-        let text = (self.value)(name).unwrap_or_else(|| "*:0".to_owned());
-        let homes = Homes::parse(&text, databases);
-        let mistakes = homes.as_ref().err().into_iter().flatten();
-        self.mistakes.extend(mistakes.map(|mistake| format!("{name}: {mistake}")));
-        homes.ok()
-    }
-
-    fn throttle(&mut self) -> Throttle {
-        let mut rule = |attempts, burst, seconds, interval| Rule {
-            burst: self.number(attempts, burst, 1, 1_000_000_000),
-            interval: self.number(seconds, interval, 1, DAY),
-        };
-        // NIST SP 800-63B §3.2.2 asks for no more than 100 failures in a row: these twenty, and then one
-        // every quarter of an hour, are 116 in the first day and 96 in each further one.
-        let account =
-            rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20, "THROTTLE_ACCOUNT_SECONDS", 15 * 60);
-        // An office behind one address; successes are given back.
-        let network = rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100, "THROTTLE_NETWORK_SECONDS", 6);
-        // Together three mails an hour to one address, of which registrations cannot take the last.
-        let registration_mail =
-            rule("REGISTRATION_MAILS_FREE", 2, "REGISTRATION_MAILS_SECONDS", HOUR);
-        let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR);
-        let mut per_day = |name| Rule::per_day(self.number(name, 2_000, 1, 1_000_000_000));
-        Throttle {
-            account,
-            network,
-            registration_mail,
-            reset_mail,
-            all_registration_mails: per_day("REGISTRATION_MAILS_PER_DAY"),
-            all_reset_mails: per_day("RESET_MAILS_PER_DAY"),
-        }
-    }
-
-    /// `None` after a mistake.
-    #[inline(never)]
-    fn keys(&mut self, name: &str) -> Option<KeyRing> {
-        // One of them had a name for one secret before.
-        let earlier = name == "ADDRESS_SECRETS" && (self.value)(name).is_none();
-        let configured = self.text(if earlier { "ADDRESS_SECRET" } else { name });
-        let ring = KeyRing::parse(&configured);
-        if let Err(error) = &ring
-            && !configured.is_empty()
-        {
-            self.mistakes.push(format!("{name}: {error}"));
-        }
-        ring.ok()
-    }
-
-    #[inline(never)]
-    fn number(&mut self, name: &str, default: u64, least: u64, most: u64) -> u64 {
-        let Some(text) = (self.value)(name) else { return default };
-        match text.trim().parse() {
-            Ok(number) if (least..=most).contains(&number) => number,
-            _ => {
-                self.mistakes.push(format!("{name}: expected a number from {least} to {most}"));
-                default
-            }
-        }
-    }
-}
 
 #[cfg(test)]
 pub mod tests {

@@ -2,6 +2,7 @@
 
 pub mod address_hash;
 pub mod api_key;
+mod base62;
 mod common_passwords;
 pub mod mailed_token;
 pub mod password;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{
     Router,
     extract::DefaultBodyLimit,
-    routing::{MethodFilter, on},
+    routing::{MethodFilter, MethodRouter, on},
 };
 use utoipa::{Path, openapi::HttpMethod};
 
@@ -35,10 +35,9 @@ mod validate_email;
 macro_rules! operations {
     ($($resource:ident::$handler:ident,)+) => { pastey::paste! {
         fn operations() -> Router<Arc<App>> {
-            Router::new()$(.route(
-                &$resource::[<__path_ $handler>]::path(),
-                on(method::<$resource::[<__path_ $handler>]>(), $resource::$handler),
-            ))+
+            let mut router = Router::new();
+            $(router = add::<$resource::[<__path_ $handler>]>(router, |method| on(method, $resource::$handler));)+
+            router
         }
 
         #[cfg(test)]
@@ -95,12 +94,25 @@ pub fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Each operation has one method.
-fn method<P: Path>() -> MethodFilter {
-    match P::methods().first() {
+fn add<P: Path>(router: Router<Arc<App>>, handler: Handler) -> Router<Arc<App>> {
+    add_at(router, &P::path(), &P::methods(), handler)
+}
+
+type Handler = fn(MethodFilter) -> MethodRouter<Arc<App>>;
+
+/// Each operation has one method. Not inlined, since there are many operations, and the Worker's size is limited.
+#[inline(never)]
+fn add_at(
+    router: Router<Arc<App>>,
+    path: &str,
+    methods: &[HttpMethod],
+    handler: Handler,
+) -> Router<Arc<App>> {
+    let method = match methods.first() {
         Some(HttpMethod::Get) => MethodFilter::GET,
         Some(HttpMethod::Put) => MethodFilter::PUT,
         Some(HttpMethod::Delete) => MethodFilter::DELETE,
         _ => MethodFilter::POST,
-    }
+    };
+    router.route(path, handler(method))
 }

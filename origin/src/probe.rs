@@ -9,6 +9,7 @@ mod conversation;
 mod host;
 mod host_memory;
 mod limits;
+mod listed;
 mod prober;
 mod progress;
 mod redact;

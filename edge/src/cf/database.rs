@@ -1,22 +1,25 @@
 //! D1 behind typed parameters and rows.
 //!
-//! Over the runtime's own objects, not the library's: those prepare each statement anew, read the metadata
-//! field by field, and hide it from a single row. A call between wasm and JavaScript costs the same
-//! whatever it carries, so there are as few as will do.
+//! Over the runtime's own objects, not the library's: those prepare each statement anew, read rows and metadata
+//! field by field, and hide the latter from a single row. A call between wasm and JavaScript costs the same
+//! whatever it carries, so there are as few as will do: an answer crosses as one JSON text.
 
 use std::{
     collections::HashMap,
     sync::{Mutex, PoisonError},
 };
 
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, value::MapDeserializer},
+};
+use serde_json::{Map, Value};
 use worker::{
     D1Database,
-    d1::serde_wasm_bindgen,
-    js_sys::{self, Array, Promise, Reflect, futures::JsFuture},
+    js_sys::{self, Array, JSON, Promise, futures::JsFuture},
     send::{IntoSendFuture as _, SendWrapper},
     wasm_bindgen::{JsCast as _, JsValue},
-    worker_sys::types::{self as runtime, D1PreparedStatement, D1Result},
+    worker_sys::types::{self as runtime, D1PreparedStatement},
 };
 
 use super::meter::{Part, count_rows_written, timed};
@@ -66,14 +69,14 @@ impl<'a> From<&'a String> for Param<'a> {
 pub type Statement<'a> = (&'static str, Vec<Param<'a>>);
 
 /// A failed statement is a failure of ours: the cause goes to the log, the caller gets a 503.
-fn failed(error: impl std::fmt::Display) -> Error {
-    Error::unavailable(format!("database: {error}"))
+fn failed(cause: &str) -> Error {
+    Error::unavailable(format!("database: {cause}"))
 }
 
 /// What the runtime has thrown: its message, which names no value.
 fn thrown(error: JsValue) -> Error {
     let message = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
-    failed(message.unwrap_or_else(|| "not an error".to_owned()))
+    failed(message.as_deref().unwrap_or("not an error"))
 }
 
 impl Database {
@@ -111,7 +114,7 @@ impl Database {
 
     async fn one(&self, (sql, params): Statement<'_>) -> Result<Rows, Error> {
         let running = self.prepare(sql, &params)?.run().map_err(thrown)?;
-        answer(1, running, |answer| vec![answer]).await
+        answer(1, running).await
     }
 
     /// Runs the statements as one transaction in one round trip.
@@ -122,7 +125,7 @@ impl Database {
         let prepared = statements.iter().map(|(sql, params)| self.prepare(sql, params));
         let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
         let running = self.database.batch(prepared.iter().collect()).map_err(thrown)?;
-        answer(statements.len(), running, |answer| Array::from(&answer).to_vec()).await
+        answer(statements.len(), running).await
     }
 
     fn prepare(
@@ -153,38 +156,50 @@ impl Database {
 }
 
 /// Waits for a round trip with so many statements, and puts it on the request's meter.
-async fn answer(
-    statements: usize,
-    running: Promise,
-    results: impl FnOnce(JsValue) -> Vec<JsValue>,
-) -> Result<Rows, Error> {
+async fn answer(statements: usize, running: Promise) -> Result<Rows, Error> {
     let answer = timed(Part::D1(statements), JsFuture::from(running).into_send()).await;
-    let results = results(answer.map_err(thrown)?).into_iter();
-    let rows = Rows(results.map(|result| SendWrapper(result.unchecked_into())).collect());
+    let rows = Rows::read(&answer.map_err(thrown)?)?;
     count_rows_written(|| rows.written());
     Ok(rows)
 }
 
-/// A number of a result's metadata.
-fn meta(result: &D1Result, name: &str) -> Option<u32> {
-    let meta = JsValue::from(result.meta().ok()?);
-    let number = Reflect::get(&meta, &JsValue::from_str(name)).ok()?.as_f64()?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a number of rows; casts of floats saturate"
-    )]
-    Some(number as u32)
+/// What D1 says of one statement.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    results: Option<Vec<Row>>,
+    meta: Meta,
+}
+
+type Row = Map<String, Value>;
+
+/// Numbers of rows, those of indexes included.
+#[derive(Debug, Deserialize)]
+struct Meta {
+    changes: Option<usize>,
+    rows_written: Option<u32>,
 }
 
 /// The results of a round trip, in the order of its statements.
 #[derive(Debug)]
-pub struct Rows(Vec<SendWrapper<D1Result>>);
+pub struct Rows(Vec<Answer>);
 
 impl Rows {
-    fn rows(&self, index: usize) -> Result<Array, Error> {
-        let result = self.0.get(index).ok_or_else(|| failed("a result is missing"))?;
-        Ok(result.results().map_err(thrown)?.unwrap_or_default())
+    /// `answer` is that of one statement, or a list of those of a batch.
+    fn read(answer: &JsValue) -> Result<Self, Error> {
+        let list;
+        let answers = if Array::is_array(answer) {
+            answer
+        } else {
+            list = Array::of1(answer).into();
+            &list
+        };
+        let text = String::from(JSON::stringify(answers).map_err(thrown)?);
+        serde_json::from_slice(text.as_bytes()).map(Self).map_err(|_| failed("not an answer"))
+    }
+
+    fn rows(&self, index: usize) -> Result<&[Row], Error> {
+        let answer = self.0.get(index).ok_or_else(|| failed("a result is missing"))?;
+        Ok(answer.results.as_deref().unwrap_or_default())
     }
 
     /// All rows of the statement at `index`.
@@ -192,8 +207,7 @@ impl Rows {
     /// # Errors
     /// [`Error::unavailable`] when one does not have the shape of `T`.
     pub fn all<T: DeserializeOwned>(&self, index: usize) -> Result<Vec<T>, Error> {
-        let rows = self.rows(index)?.into_iter();
-        rows.map(serde_wasm_bindgen::from_value).collect::<Result<_, _>>().map_err(failed)
+        self.rows(index)?.iter().map(typed).collect()
     }
 
     /// The first row of the statement at `index`.
@@ -201,8 +215,7 @@ impl Rows {
     /// # Errors
     /// [`Error::unavailable`] when the row does not have the shape of `T`.
     pub fn first<T: DeserializeOwned>(&self, index: usize) -> Result<Option<T>, Error> {
-        let first = self.rows(index)?.into_iter().next();
-        first.map(serde_wasm_bindgen::from_value).transpose().map_err(failed)
+        self.rows(index)?.first().map(typed).transpose()
     }
 
     /// Whether the statement at `index` returned a row.
@@ -210,17 +223,24 @@ impl Rows {
     /// # Errors
     /// [`Error::unavailable`] when there is no such statement.
     pub fn any(&self, index: usize) -> Result<bool, Error> {
-        Ok(self.rows(index)?.length() > 0)
+        Ok(!self.rows(index)?.is_empty())
     }
 
     /// How many rows the statement at `index` has changed, rows of indexes included.
     pub fn changed(&self, index: usize) -> usize {
-        let changes = self.0.get(index).and_then(|result| meta(result, "changes"));
-        changes.and_then(|changes| usize::try_from(changes).ok()).unwrap_or_default()
+        self.0.get(index).and_then(|answer| answer.meta.changes).unwrap_or_default()
     }
 
     /// Rows that were written, as they are paid for: those of indexes count.
     fn written(&self) -> u32 {
-        self.0.iter().filter_map(|result| meta(result, "rows_written")).sum()
+        self.0.iter().filter_map(|answer| answer.meta.rows_written).sum()
     }
+}
+
+/// By name and never by position: read from the text, each type would bring the code for both. The error of the
+/// parser names a value, which is not for the log.
+fn typed<T: DeserializeOwned>(row: &Row) -> Result<T, Error> {
+    let columns = row.iter().map(|(name, value)| (name.as_str(), value));
+    T::deserialize(MapDeserializer::<_, serde_json::Error>::new(columns))
+        .map_err(|_| failed("a row of another shape"))
 }

@@ -5,11 +5,9 @@
 //! Only the domain leaves us. A resolver that fails or is slow says nothing, and nobody is kept out.
 
 use serde::Deserialize;
-use worker::{
-    AbortSignal, Fetch, Headers, Method, Request, RequestInit, send::IntoSendFuture as _, web_sys,
-};
+use worker::send::IntoSendFuture as _;
 
-use super::log;
+use super::{fetch::Outgoing, log};
 
 /// Milliseconds. A registration takes about 40 of hashing, and a healthy resolver some tens.
 const PATIENCE_MS: u32 = 1_000;
@@ -85,19 +83,18 @@ impl MailDomain {
 
 /// Asks for records of this type. `None` when the resolver does not answer in time.
 pub(super) async fn ask(url: &str, domain: &str, kind: &str) -> Option<Document> {
-    let headers = Headers::new();
-    headers.set("Accept", "application/dns-json").ok()?;
-    let mut init = RequestInit::new();
-    init.with_method(Method::Get).with_headers(headers);
-    // A domain in A-labels has no character that a URL would read otherwise.
-    let request =
-        Request::new_with_init(&format!("{url}?name={domain}&type={kind}"), &init).ok()?;
-    let end = AbortSignal::from(web_sys::AbortSignal::timeout_with_u32(PATIENCE_MS));
-    let mut response = Fetch::Request(request).send_with_signal(&end).await.ok()?;
-    if response.status_code() != 200 {
+    let question = Outgoing {
+        // A domain in A-labels has no character that a URL would read otherwise.
+        url: &format!("{url}?name={domain}&type={kind}"),
+        headers: &[("Accept", "application/dns-json")],
+        body: None,
+        timeout_ms: PATIENCE_MS,
+    };
+    let reply = question.send().await?;
+    if reply.status() != 200 {
         return None;
     }
-    serde_json::from_str(&response.text().await.ok()?).ok()
+    serde_json::from_slice(reply.text().await?.as_bytes()).ok()
 }
 
 #[cfg(test)]

@@ -5,12 +5,11 @@ use std::{future::Future, pin::pin, time::Duration};
 use rcpt_shared::{
     Address, CacheTimes, KeyRing, ProbeRequest, REMEMBER_HEADER, Tenant, Ticket, Verdict,
 };
-use worker::{
-    AbortSignal, Fetch, Headers, Method, Request, RequestInit, send::IntoSendFuture as _, web_sys,
-};
+use worker::send::IntoSendFuture as _;
 
 use super::{
     clock,
+    fetch::{Outgoing, Reply},
     meter::{Part, timed},
     origin_health::{Next, OriginHealth, SILENT_MS, SLOW_MS},
     rendezvous,
@@ -183,9 +182,9 @@ impl Origins {
 }
 
 async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
-    let Ok(request) = Request::new(&format!("{origin}/health"), Method::Get) else { return false };
-    let response = Fetch::Request(request).send_with_signal(&timeout(timeout_ms)).await;
-    response.is_ok_and(|response| response.status_code() == 200)
+    let url = &format!("{origin}/health");
+    let reply = Outgoing { url, headers: &[], body: None, timeout_ms }.send().await;
+    reply.is_some_and(|reply| reply.status() == 200)
 }
 
 /// One request to one origin. The error says what to log; the origin's own text stays out of it.
@@ -196,39 +195,32 @@ async fn ask(
     body: &str,
     timeout_ms: u32,
 ) -> Result<Verdict, String> {
-    let request = request(origin, "/v1/probe", ticket, Some(remember), body)
-        .map_err(|error| error.to_string())?;
-    let mut response = Fetch::Request(request)
-        .send_with_signal(&timeout(timeout_ms))
-        .await
-        .map_err(|_| "no answer".to_owned())?;
-    match response.status_code() {
+    let url = format!("{origin}/v1/probe");
+    let reply = post(&url, ticket, Some(remember), body, timeout_ms).await.ok_or("no answer")?;
+    match reply.status() {
         200 => {
-            let text = response.text().await.map_err(|_| "half an answer".to_owned())?;
-            serde_json::from_str(&text).map_err(|_| "an answer that is not a verdict".to_owned())
+            let text = reply.text().await.ok_or("half an answer")?;
+            serde_json::from_slice(text.as_bytes())
+                .map_err(|_| "an answer that is not a verdict".to_owned())
         }
         status => Err(format!("status {status}")),
     }
 }
 
-pub(super) fn request(
-    origin: &str,
-    path: &str,
+/// Sends what a ticket was issued for.
+pub(super) async fn post(
+    url: &str,
     ticket: &str,
     remember: Option<&str>,
     body: &str,
-) -> worker::Result<Request> {
-    let headers = Headers::new();
-    headers.set("Authorization", &format!("Bearer {ticket}"))?;
-    headers.set("Content-Type", "application/json")?;
-    if let Some(remember) = remember {
-        headers.set(REMEMBER_HEADER, remember)?;
-    }
-    let mut init = RequestInit::new();
-    init.with_method(Method::Post).with_headers(headers).with_body(Some(body.into()));
-    Request::new_with_init(&format!("{origin}{path}"), &init)
-}
-
-pub(super) fn timeout(milliseconds: u32) -> AbortSignal {
-    AbortSignal::from(web_sys::AbortSignal::timeout_with_u32(milliseconds))
+    timeout_ms: u32,
+) -> Option<Reply> {
+    let authorization = format!("Bearer {ticket}");
+    let headers = [
+        ("Authorization", authorization.as_str()),
+        ("Content-Type", "application/json"),
+        (REMEMBER_HEADER, remember.unwrap_or_default()),
+    ];
+    let headers = headers.get(..2 + usize::from(remember.is_some())).unwrap_or(&headers);
+    Outgoing { url, headers, body: Some(body), timeout_ms }.send().await
 }

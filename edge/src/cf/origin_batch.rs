@@ -1,13 +1,13 @@
 //! Asks the origins about many addresses in one request each.
 
-use futures_util::StreamExt as _;
 use rcpt_shared::{Address, BatchRequest, Tenant, Ticket, Verdict};
 use serde::Deserialize;
-use worker::{ByteStream, Fetch, send::IntoSendFuture as _};
+use worker::send::IntoSendFuture as _;
 
 use super::{
     at_once::join_all,
     clock,
+    fetch::Chunks,
     meter::{Part, timed},
     origin::{self, Origins},
     rendezvous,
@@ -112,22 +112,18 @@ impl Origins {
         let ticket =
             Ticket::issue_for(self.tickets(), request_id, body.as_bytes(), now, Some(tenant));
         let ticket = ticket.map_err(|error| Error::internal(format!("ticket: {error}")))?;
-        let path = "/v1/probe/batch";
-        let request = origin::request(url, path, &ticket, None, &body)
-            .map_err(|error| Error::internal(format!("batch request: {error}")))?;
         let asking = async move {
-            let signal = origin::timeout(PATIENCE_MS);
-            let Ok(mut response) = Fetch::Request(request).send_with_signal(&signal).await else {
-                return Answer::Failed;
-            };
-            match response.status_code() {
-                200 => match response.stream() {
-                    Ok(stream) => Answer::Lines(lines(stream).await),
-                    Err(_) => Answer::Failed,
+            let url = format!("{url}/v1/probe/batch");
+            let reply = origin::post(&url, &ticket, None, &body, PATIENCE_MS).await;
+            let Some(reply) = reply else { return Answer::Failed };
+            match reply.status() {
+                200 => match reply.chunks() {
+                    Some(chunks) => Answer::Lines(lines(chunks).await),
+                    None => Answer::Failed,
                 },
                 503 => {
-                    let after = response.headers().get("Retry-After").ok().flatten();
-                    let after = after.and_then(|text| text.parse().ok()).unwrap_or(RETRY_AFTER);
+                    let after = reply.header("Retry-After").and_then(|text| text.parse().ok());
+                    let after = after.unwrap_or(RETRY_AFTER);
                     Answer::Busy(after.max(RETRY_AFTER))
                 }
                 _ => Answer::Failed,
@@ -163,19 +159,16 @@ struct Line {
 }
 
 /// The lines up to the end, or up to where the answer is cut off.
-async fn lines(mut stream: ByteStream) -> Vec<(usize, Outcome)> {
+async fn lines(mut chunks: Chunks) -> Vec<(usize, Outcome)> {
     let mut lines = Vec::new();
     let mut rest: Vec<u8> = Vec::new();
-    while let Some(Ok(chunk)) = stream.next().await {
+    while let Some(chunk) = chunks.next().await {
         rest.extend_from_slice(&chunk);
         let mut start = 0;
         while let Some(length) = rest.iter().skip(start).position(|byte| *byte == b'\n') {
             let line = rest.get(start..start + length).unwrap_or_default();
             start += length + 1;
-            // As text, like the answer about one address: reading bytes would be the same code once more.
-            let line =
-                std::str::from_utf8(line).ok().and_then(|line| serde_json::from_str(line).ok());
-            let Some(line): Option<Line> = line else { continue };
+            let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
             let Some(index) = line.index else { return lines };
             let not_asked = line.not_asked_retry_after;
             let not_asked = not_asked.map(|after| Outcome::NotAsked(after.max(RETRY_AFTER)));

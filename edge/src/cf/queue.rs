@@ -1,8 +1,12 @@
 //! The queue in which the addresses of scans wait, sealed.
 
+use serde::Serialize;
 use worker::{
-    BatchMessageBuilder, Env, Queue, QueueContentType, RawMessageBuilder,
-    send::IntoSendFuture as _, wasm_bindgen::JsValue,
+    Env,
+    js_sys::{JSON, futures::JsFuture},
+    send::{IntoSendFuture as _, SendWrapper},
+    wasm_bindgen::{JsCast as _, JsValue},
+    worker_sys::types::Queue,
 };
 
 use super::meter::{Part, timed};
@@ -22,7 +26,16 @@ pub struct Outgoing {
 }
 
 #[derive(Debug)]
-pub struct ScanQueue(Queue);
+pub struct ScanQueue(SendWrapper<Queue>);
+
+/// A message as the runtime takes it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Sent<'a> {
+    body: &'a str,
+    content_type: &'static str,
+    delay_seconds: u32,
+}
 
 impl ScanQueue {
     /// Seconds by which a message can be delayed.
@@ -31,7 +44,7 @@ impl ScanQueue {
     /// # Errors
     /// The runtime's, when the binding is missing.
     pub fn new(env: &Env) -> worker::Result<Self> {
-        env.queue(BINDING).map(Self)
+        Ok(Self(SendWrapper(JsValue::from(env.queue(BINDING)?).unchecked_into())))
     }
 
     /// Sends the messages, in as few calls as they fit into.
@@ -55,18 +68,20 @@ impl ScanQueue {
     }
 
     async fn send_batch(&self, messages: Vec<Outgoing>) -> Result<(), Error> {
-        let sending = async move {
-            let messages = messages.into_iter().map(|Outgoing { text, delay }| {
-                RawMessageBuilder::new(JsValue::from_str(&text))
-                    .delay_seconds(delay.min(Self::MOST_DELAY))
-                    .build_with_content_type(QueueContentType::Text)
+        let sending = async {
+            let messages = messages.iter().map(|Outgoing { text, delay }| Sent {
+                body: text,
+                content_type: "text",
+                delay_seconds: (*delay).min(Self::MOST_DELAY),
             });
-            let batch = BatchMessageBuilder::new().messages(messages).build();
-            self.0.send_raw_batch(batch).await
+            let messages: Vec<_> = messages.collect();
+            // One crossing for all of them.
+            let batch = JSON::parse(&serde_json::to_string(&messages).ok()?).ok()?;
+            let sent = self.0.send_batch(batch.unchecked_into(), JsValue::UNDEFINED).ok()?;
+            JsFuture::from(sent).await.ok()
         };
-        timed(Part::Queue, sending.into_send())
-            .await
-            // The runtime's text may quote what it refused.
-            .map_err(|_| Error::unavailable("queue: not taken"))
+        let sent = timed(Part::Queue, sending.into_send()).await;
+        // The runtime's text may quote what it refused.
+        sent.map(drop).ok_or_else(|| Error::unavailable("queue: not taken"))
     }
 }

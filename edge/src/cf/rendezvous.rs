@@ -1,16 +1,20 @@
 //! Which origin to ask first.
 
+use std::collections::BinaryHeap;
+
 use sha2::{Digest as _, Sha256};
 
 /// The origins in the order to ask them for a recipient's domain: rendezvous hashing, so that one
 /// domain's connections and caches live on one origin, and an added or lost origin moves only
 /// the domains it gains or had.
 pub fn in_order<'a>(origins: &'a [String], domain: &str) -> Vec<&'a str> {
-    let mut order: Vec<&str> = origins.iter().map(String::as_str).collect();
-    if order.len() > 1 {
-        order.sort_by_cached_key(|origin| std::cmp::Reverse(weight(origin, domain)));
+    if let [only] = origins {
+        return vec![only];
     }
-    order
+    let weighted = origins.iter().map(|origin| (weight(origin, domain), origin.as_str()));
+    // The heaviest first. A heap is less code than a sort, and there are few origins.
+    let mut heap: BinaryHeap<_> = weighted.collect();
+    std::iter::from_fn(|| heap.pop()).map(|(_, origin)| origin).collect()
 }
 
 fn weight(origin: &str, domain: &str) -> [u8; 32] {

@@ -1,16 +1,24 @@
 //! The rate limit bindings: approximate and per data centre, so a shield before any hashing or storage,
 //! and not a counter.
 
-use worker::{Env, RateLimiter};
+use worker::{
+    Env,
+    js_sys::{Object, Reflect, futures::JsFuture},
+    send::{IntoSendFuture as _, SendWrapper},
+    wasm_bindgen::{JsCast as _, JsValue},
+    worker_sys::types::RateLimiter,
+};
+
+type Limiter = SendWrapper<RateLimiter>;
 
 /// One shield for each kind of caller; the limits are in wrangler.toml.
 #[derive(Debug)]
 pub struct Shield {
-    network: RateLimiter,
-    site: RateLimiter,
-    account: RateLimiter,
-    scans: RateLimiter,
-    checks: RateLimiter,
+    network: Limiter,
+    site: Limiter,
+    account: Limiter,
+    scans: Limiter,
+    checks: Limiter,
 }
 
 impl Shield {
@@ -22,12 +30,15 @@ impl Shield {
     /// # Errors
     /// The runtime's, when a binding is missing.
     pub fn new(env: &Env) -> worker::Result<Self> {
+        let limiter = |binding| -> worker::Result<Limiter> {
+            Ok(SendWrapper(JsValue::from(env.rate_limiter(binding)?).unchecked_into()))
+        };
         Ok(Self {
-            network: env.rate_limiter("SHIELD")?,
-            site: env.rate_limiter("SHIELD_SITE")?,
-            account: env.rate_limiter("SHIELD_ACCOUNT")?,
-            scans: env.rate_limiter("SHIELD_SCANS")?,
-            checks: env.rate_limiter("SHIELD_CHECKS")?,
+            network: limiter("SHIELD")?,
+            site: limiter("SHIELD_SITE")?,
+            account: limiter("SHIELD_ACCOUNT")?,
+            scans: limiter("SHIELD_SCANS")?,
+            checks: limiter("SHIELD_CHECKS")?,
         })
     }
 
@@ -58,6 +69,12 @@ impl Shield {
 }
 
 /// A shield that fails lets through: the exact throttles stand behind it.
-async fn admits(shield: &RateLimiter, key: &str) -> bool {
-    shield.limit(key.to_owned()).await.map_or(true, |outcome| outcome.success)
+async fn admits(shield: &Limiter, key: &str) -> bool {
+    let asked = async {
+        let question = Object::new();
+        Reflect::set(&question, &JsValue::from_str("key"), &JsValue::from_str(key)).ok()?;
+        let outcome = JsFuture::from(shield.limit(question).ok()?).await.ok()?;
+        Reflect::get(&outcome, &JsValue::from_str("success")).ok()?.as_bool()
+    };
+    asked.into_send().await.unwrap_or(true)
 }

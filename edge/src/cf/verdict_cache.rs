@@ -9,7 +9,7 @@ use std::time::Duration;
 use rcpt_shared::{Status, Verdict};
 use serde::{Deserialize, Serialize};
 use worker::{
-    Env, KvStore, Response,
+    Env,
     js_sys::{self, futures::JsFuture},
     send::{IntoSendFuture as _, SendWrapper},
     wasm_bindgen::JsCast as _,
@@ -19,6 +19,7 @@ use worker::{
 
 use super::{
     clock,
+    kv::Kv,
     meter::{Part, timed},
 };
 
@@ -39,7 +40,7 @@ pub struct VerdictCache {
     /// What the URLs of the Cache API begin with.
     base: String,
     here: SendWrapper<web_sys::Cache>,
-    kv: KvStore,
+    kv: Kv,
 }
 
 /// What is kept of a verdict.
@@ -99,7 +100,7 @@ impl VerdictCache {
     pub fn new(env: &Env, host: &str) -> worker::Result<Self> {
         let global: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
         let here = SendWrapper::new(global.caches()?.default());
-        Ok(Self { base: format!("{host}/v1/verdicts"), here, kv: env.kv(BINDING)? })
+        Ok(Self { base: format!("{host}/v1/verdicts"), here, kv: Kv::new(env, BINDING)? })
     }
 
     /// Nothing is served at this path, so that nothing else is stored under it.
@@ -125,24 +126,27 @@ impl VerdictCache {
             // takes a stream to pieces.
             let response: web_sys::Response = found.dyn_into().ok()?;
             let text = JsFuture::from(response.text().ok()?).await.ok()?.as_string()?;
-            serde_json::from_str(&text).ok()
+            serde_json::from_slice(text.as_bytes()).ok()
         };
         timed(Part::Cache, clock::within(PATIENCE, found)).await?
     }
 
     async fn get_everywhere(&self, key: &str) -> Option<CachedVerdict> {
-        let text =
-            timed(Part::Kv, clock::within(PATIENCE, self.kv.get(key).text())).await?.ok()??;
-        serde_json::from_str(&text).ok()
+        let text = timed(Part::Kv, clock::within(PATIENCE, self.kv.get(key))).await??;
+        serde_json::from_slice(text.as_bytes()).ok()
     }
 
     /// Keeps a verdict in this data centre, at once: an immediate repeat from the same client finds it.
     pub async fn put_here(&self, key: &str, verdict: &CachedVerdict, now: u64) {
         let put = async {
             let ttl = verdict.expires_at.saturating_sub(now);
-            let mut response = Response::from_json(verdict).ok()?;
-            response.headers_mut().set("Cache-Control", &format!("max-age={ttl}")).ok()?;
-            JsFuture::from(self.here.put_with_str(&self.url(key), &response.into())).await.ok()
+            let text = serde_json::to_string(verdict).ok()?;
+            let headers = web_sys::Headers::new().ok()?;
+            headers.set("Cache-Control", &format!("max-age={ttl}")).ok()?;
+            let init = web_sys::ResponseInit::new();
+            init.set_headers(&headers);
+            let response = web_sys::Response::new_with_opt_str_and_init(Some(&text), &init).ok()?;
+            JsFuture::from(self.here.put_with_str(&self.url(key), &response)).await.ok()
         };
         timed(Part::Cache, clock::within(PATIENCE_TO_KEEP, put)).into_send().await;
     }
@@ -153,12 +157,9 @@ impl VerdictCache {
         if ttl < KV_LEAST_TTL {
             return;
         }
-        async {
-            let text = serde_json::to_string(verdict).ok()?;
-            self.kv.put(key, text).ok()?.expiration_ttl(ttl).execute().await.ok()
+        if let Ok(text) = serde_json::to_string(verdict) {
+            self.kv.put(key, &text, ttl).await;
         }
-        .into_send()
-        .await;
     }
 }
 

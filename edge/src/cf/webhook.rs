@@ -5,11 +5,9 @@
 
 use std::net::IpAddr;
 
-use worker::{
-    Fetch, Headers, Method, Request, RequestInit, RequestRedirect, send::IntoSendFuture as _,
-};
+use worker::send::IntoSendFuture as _;
 
-use super::{mail_domain::ask, origin::timeout, webhook_url::host};
+use super::{fetch::Outgoing, mail_domain::ask, webhook_url::host};
 
 /// A server that takes longer to answer is asked again later. The same signal ends a body that nobody reads.
 const PATIENCE_MS: u32 = 5_000;
@@ -54,31 +52,22 @@ pub async fn send(dns_url: Option<&str>, attempt: &Attempt<'_>) -> Answer {
                 return NO_DNS;
             }
         }
-        let Ok(request) = request(attempt) else { return NO_ANSWER };
-        let answer = Fetch::Request(request).send_with_signal(&timeout(PATIENCE_MS)).await;
-        answer.map_or(NO_ANSWER, |response| Ok(response.status_code()))
+        let event = Outgoing {
+            url: attempt.url,
+            headers: &[
+                ("Content-Type", "application/json"),
+                ("User-Agent", "rcpt-webhook"),
+                ("webhook-id", attempt.id),
+                ("webhook-timestamp", &attempt.timestamp.to_string()),
+                ("webhook-signature", attempt.signature),
+            ],
+            body: Some(attempt.body),
+            timeout_ms: PATIENCE_MS,
+        };
+        event.send().await.map_or(NO_ANSWER, |reply| Ok(reply.status()))
     }
     .into_send()
     .await
-}
-
-fn request(attempt: &Attempt<'_>) -> worker::Result<Request> {
-    let headers = Headers::new();
-    for (name, value) in [
-        ("Content-Type", "application/json"),
-        ("User-Agent", "rcpt-webhook"),
-        ("webhook-id", attempt.id),
-        ("webhook-timestamp", &attempt.timestamp.to_string()),
-        ("webhook-signature", attempt.signature),
-    ] {
-        headers.set(name, value)?;
-    }
-    let mut init = RequestInit::new();
-    init.with_method(Method::Post)
-        .with_headers(headers)
-        .with_redirect(RequestRedirect::Manual)
-        .with_body(Some(attempt.body.into()));
-    Request::new_with_init(attempt.url, &init)
 }
 
 /// Whether an address is on the public Internet (the registries of RFC 6890). What is no address is not.

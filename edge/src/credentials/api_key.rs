@@ -10,6 +10,7 @@ use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
 use sha2::Sha256;
 
+use super::base62;
 use crate::account::AccountId;
 
 const PREFIX: &str = "rcpt_live_";
@@ -38,10 +39,10 @@ impl ApiKey {
         let tag = tag.first_chunk::<MAC_BYTES>().map_or(0, |bytes| u128::from_be_bytes(*bytes));
         let subject = u128::from(identity.account.as_u64()) << 32 | u128::from(identity.version);
         let mut text = String::from(PREFIX);
-        push_fixed(&mut text, subject, SUBJECT_WIDTH);
-        push_fixed(&mut text, tag, MAC_WIDTH);
+        base62::push(&mut text, subject, SUBJECT_WIDTH);
+        base62::push(&mut text, tag, MAC_WIDTH);
         let checksum = crc32fast::hash(text.as_bytes());
-        push_fixed(&mut text, checksum.into(), CHECKSUM_WIDTH);
+        base62::push(&mut text, checksum.into(), CHECKSUM_WIDTH);
         Self(text)
     }
 
@@ -52,13 +53,13 @@ impl ApiKey {
             return None;
         }
         let (covered, checksum) = presented.split_at_checked(presented.len() - CHECKSUM_WIDTH)?;
-        if base62::decode(checksum).ok()? != u128::from(crc32fast::hash(covered.as_bytes())) {
+        if base62::parse(checksum)? != u128::from(crc32fast::hash(covered.as_bytes())) {
             return None;
         }
         let (subject, rest) = body.split_at_checked(SUBJECT_WIDTH)?;
         let (tag, _) = rest.split_at_checked(MAC_WIDTH)?;
-        let subject = base62::decode(subject).ok()?;
-        let tag = base62::decode(tag).ok()?.to_be_bytes();
+        let subject = base62::parse(subject)?;
+        let tag = base62::parse(tag)?.to_be_bytes();
         let account = AccountId::from_u64(u64::try_from(subject >> 32).ok()?);
         let version = u32::try_from(subject & u128::from(u32::MAX)).ok()?;
         let identity = KeyIdentity { account, version };
@@ -89,12 +90,6 @@ fn over(mut mac: Hmac<Sha256>, identity: KeyIdentity) -> Hmac<Sha256> {
     mac.update(&identity.account.as_u64().to_be_bytes());
     mac.update(&identity.version.to_be_bytes());
     mac
-}
-
-fn push_fixed(text: &mut String, value: u128, width: usize) {
-    let digits = base62::encode(value);
-    text.extend(std::iter::repeat_n('0', width.saturating_sub(digits.len())));
-    text.push_str(&digits);
 }
 
 #[cfg(test)]

@@ -2,13 +2,11 @@
 
 use std::cmp::Ordering;
 
-/// One a line, in byte order; see `data/README.md`.
-static LIST: &str = include_str!("../../data/common-passwords.txt");
-
-/// Whether this is a common password, in lower or upper case: a binary search in the text itself.
-pub fn contains(password: &str) -> bool {
+/// Whether this is a common password, in lower or upper case: a binary search in the text of the list itself, which
+/// has one a line, in byte order.
+pub fn contains(list: &str, password: &str) -> bool {
     let password = password.to_lowercase();
-    let mut rest = LIST.trim_end();
+    let mut rest = list.trim_end();
     while !rest.is_empty() {
         // The line around the middle of what is left, and what is before and after it. All is ASCII.
         let (before, after) = rest.split_at_checked(rest.len() / 2).unwrap_or((rest, ""));
@@ -24,8 +22,13 @@ pub fn contains(password: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{LIST, contains};
+pub mod tests {
+    /// See `data/README.md`.
+    pub const LIST: &str = include_str!("../../data/common-passwords.txt");
+
+    fn contains(password: &str) -> bool {
+        super::contains(LIST, password)
+    }
 
     #[test]
     fn every_line_is_found_in_any_case_and_there_are_three_thousand_in_order() {

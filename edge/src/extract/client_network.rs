@@ -2,7 +2,10 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use axum::{extract::FromRequestParts, http::request::Parts};
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderName, request::Parts},
+};
 
 use crate::{
     app::App,
@@ -19,7 +22,7 @@ use crate::{
 pub struct ClientNetwork(Key);
 
 /// Set by Cloudflare on every request; a client cannot set it.
-pub const HEADER: &str = "cf-connecting-ip";
+pub const HEADER: HeaderName = HeaderName::from_static("cf-connecting-ip");
 
 impl FromRequestParts<Arc<App>> for ClientNetwork {
     type Rejection = Error;

@@ -4,11 +4,11 @@ use std::convert::Infallible;
 
 use axum::{
     extract::FromRequestParts,
-    http::{header, request::Parts},
+    http::{HeaderName, header, request::Parts},
 };
 
 /// Set by Cloudflare: an ISO 3166 code.
-pub const COUNTRY_HEADER: &str = "cf-ipcountry";
+pub const COUNTRY_HEADER: HeaderName = HeaderName::from_static("cf-ipcountry");
 
 #[derive(Debug, Clone, Default)]
 pub struct Device {
@@ -28,8 +28,8 @@ impl<S: Sync> FromRequestParts<S> for Device {
 
 impl Device {
     pub(super) fn of(parts: &Parts) -> Self {
-        let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        let agent = text(header::USER_AGENT.as_str()).unwrap_or_default();
+        let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let agent = text(header::USER_AGENT).unwrap_or_default();
         let country = text(COUNTRY_HEADER).unwrap_or_default();
         let is_code = country.len() == 2 && country.bytes().all(|byte| byte.is_ascii_uppercase());
         Self {

@@ -63,10 +63,9 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     {
         return Err(Error::invalid_body("The request body must be a JSON object."));
     }
-    // From a text, because members that are ignored may not be UTF-8 otherwise (RFC 8259 §8.1).
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| Error::invalid_body("The request body is not JSON."))?;
-    serde_json::from_str(text).map_err(|error| {
+    // The parser would pass over members that are ignored and not UTF-8 (RFC 8259 §8.1).
+    std::str::from_utf8(bytes).map_err(|_| Error::invalid_body("The request body is not JSON."))?;
+    serde_json::from_slice(bytes).map_err(|error| {
         if error.is_data() {
             Error::invalid_body(misfit(&error.to_string()))
         } else {

@@ -39,11 +39,7 @@ pub struct Account {
 /// Get the account
 #[utoipa::path(
     get, path = "/v1/me", tag = "Account", operation_id = "me",
-    responses(
-        (status = 200, description = "The account", body = Account),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
-    ),
+    responses((status = 200, description = "The account", body = Account)),
     security(("Session" = [])),
 )]
 pub async fn show(Member { account, .. }: Member) -> Result<Json<Account>, Error> {
@@ -81,8 +77,6 @@ pub struct Deletion {
     request_body = Deletion,
     responses(
         (status = 204, description = "The account has been deleted"),
-        (status = 400, description = "The body is malformed", body = PlainError),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 403, description = "The password is wrong, or the two-factor code is missing or wrong", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),

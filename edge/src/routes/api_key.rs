@@ -37,8 +37,6 @@ pub struct NewApiKey {
     request_body = Rotation,
     responses(
         (status = 200, description = "The new key", body = NewApiKey),
-        (status = 400, description = "The body is malformed", body = PlainError),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 403, description = "The two-factor code is missing or wrong, or the key has been deactivated", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use axum::{
     Json,
     extract::State,
-    http::{StatusCode, header},
-    response::IntoResponse,
+    http::{HeaderName, StatusCode, header},
 };
 use futures_util::future::join_all;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{app::App, cf::clock, store::housekeeping};
+use crate::{app::App, cf::clock, error::Error, store::housekeeping};
 
 /// Milliseconds an origin has to answer its health check.
 const ORIGIN_TIMEOUT_MS: u32 = 2_000;
@@ -104,9 +103,9 @@ struct Document {
     get, path = "/v1/openapi.json", tag = "Health", operation_id = "openapi",
     responses((status = 200, description = "An OpenAPI 3.1 document", body = Document)),
 )]
-pub async fn openapi() -> impl IntoResponse {
-    (
-        [(header::CONTENT_TYPE, "application/json")],
-        include_str!(concat!(env!("OUT_DIR"), "/openapi.json")),
-    )
+pub async fn openapi(
+    State(app): State<Arc<App>>,
+) -> Result<([(HeaderName, &'static str); 1], String), Error> {
+    let document = app.assets.openapi().await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], document))
 }

@@ -60,16 +60,27 @@ impl Description {
         })
     }
 
-    /// Adds the answers that every operation like it can give.
+    /// Adds the answers that every operation like it can give, unless it has described its own.
     fn completed(mut self) -> Self {
         let mut common = Vec::new();
         let is_needed = self.needs_a_body();
         if let Some(RefOr::T(body)) = &mut self.operation.request_body {
             body.required = Some(if is_needed { Required::True } else { Required::False });
+            common.push(("400", "The body is malformed"));
             common.push(("413", "The body is larger than 16 KiB"));
+        }
+        match serde_json::to_string(&self.operation.security).unwrap() {
+            security if security.contains("ApiKey") => {
+                common.push(("401", "No valid key or session"));
+            }
+            security if security.contains("Session") => {
+                common.push(("401", "The session token is missing or no longer valid"));
+            }
+            _ => {}
         }
         let is_health = self.operation.tags.iter().flatten().any(|tag| tag == HEALTH);
         if !is_health {
+            common.push(("429", "Too many requests"));
             common.push(("503", "Temporarily unavailable. Nothing has changed"));
         }
         let responses = &mut self.operation.responses.responses;

@@ -174,7 +174,7 @@ pub async fn reset(
     let (database, token) = (database.ok_or_else(Error::invalid_reset_token)?, token.hash);
     let account = accounts::by_reset_token(database, &token, clock::now()).await?;
     let account = account.ok_or_else(Error::invalid_reset_token)?;
-    check_new_password(&body.password, &account.email)?;
+    check_new_password(&app, &body.password, &account.email).await?;
     let challenge = Challenge::new(&account, Key::reset(token.as_str()), StatusCode::UNAUTHORIZED);
     challenge.meet(&app, &context, body.totp_code.as_ref()).await?;
     let hash = password::hash(&body.password, random::bytes()?)?;
@@ -207,7 +207,6 @@ pub struct Change {
     responses(
         (status = 200, description = "The password has been changed; signed in", body = SessionCredentials),
         (status = 400, description = "The new password breaks a rule", body = PlainError),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 403, description = "The current password is wrong", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -221,7 +220,7 @@ pub async fn change(
     device: Device,
     JsonBody(body): JsonBody<Change>,
 ) -> Result<Json<SessionCredentials>, Error> {
-    check_new_password(&body.new_password, &member.account.email)?;
+    check_new_password(&app, &body.new_password, &member.account.email).await?;
     member.check_password(&app, &client, &body.current_password).await?;
     let hash = password::hash(&body.new_password, random::bytes()?)?;
     let Member { session, account } = member;

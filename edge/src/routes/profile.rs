@@ -29,8 +29,6 @@ pub struct Settings {
     responses(
         (status = 200, description = "The profile", body = Profile),
         (status = 400, description = "Not 1 to 100 characters without control characters", body = PlainError),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
 )]

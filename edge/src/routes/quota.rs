@@ -20,7 +20,6 @@ use crate::{
     responses(
         (status = 200, description = "The report", body = QuotaReport),
         (status = 401, description = "The API key or session is missing or no longer valid", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]

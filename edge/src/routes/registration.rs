@@ -70,7 +70,7 @@ pub async fn register(
     JsonBody(body): JsonBody<Credentials>,
 ) -> Result<(StatusCode, Json<RegistrationResult>), Error> {
     let address = account_address(&body.email)?;
-    password::check_rules(&body.password, &address).map_err(Error::invalid_password)?;
+    check_rules(&app, &body.password, &address).await?;
     check_domain(&app, &address).await?;
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
     let password_hash = password::hash(&body.password, random::bytes()?)?;
@@ -178,7 +178,6 @@ pub struct Confirmation {
     responses(
         (status = 200, description = "The address has been confirmed; signed in", body = SessionCredentials),
         (status = 400, description = "The link is unknown, used, replaced or expired. Or the password breaks a rule, and the link still works", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
 )]
 // Only POST consumes the token: mail scanners follow links.
@@ -196,7 +195,7 @@ pub async fn verify_email(
     let waiting = waiting.ok_or_else(Error::invalid_confirmation_token)?;
     let password_hash = match &body.password {
         Some(password) => {
-            check_new_password(password, &waiting.email)?;
+            check_new_password(&app, password, &waiting.email).await?;
             Some(password::hash(password, random::bytes()?)?)
         }
         None => None,
@@ -227,7 +226,19 @@ fn stored_address(email: &str) -> Result<AccountAddress, Error> {
 ///
 /// # Errors
 /// [`Error::invalid_password`] with the rule that it breaks.
-#[inline(never)]
-pub fn check_new_password(password: &SecretString, email: &str) -> Result<(), Error> {
-    password::check_rules(password, &stored_address(email)?).map_err(Error::invalid_password)
+pub async fn check_new_password(
+    app: &App,
+    password: &SecretString,
+    email: &str,
+) -> Result<(), Error> {
+    check_rules(app, password, &stored_address(email)?).await
+}
+
+async fn check_rules(
+    app: &App,
+    password: &SecretString,
+    address: &AccountAddress,
+) -> Result<(), Error> {
+    let common = app.assets.common_passwords().await?;
+    password::check_rules(password, address, common).map_err(Error::invalid_password)
 }

@@ -47,11 +47,9 @@ pub struct PartRequest {
     responses(
         (status = 200, description = "The scan", body = Scan),
         (status = 400, description = "`invalid_body`, `no_such_part` or `part_size`", body = PlainError),
-        (status = 401, description = "No valid key or session", body = PlainError),
         (status = 404, description = "`no_such_scan`", body = PlainError),
         (status = 409, description = "`part_conflict` or `scan_ended`", body = PlainError),
         (status = 413, description = "The body is larger than 256 KiB", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]

@@ -193,9 +193,7 @@ fn page(scan: &Scan, rows: &[Row], asked: &Asked, last: u32) -> Page {
             (String = "application/x-ndjson"),
         )),
         (status = 400, description = "`invalid_query`", body = PlainError),
-        (status = 401, description = "No valid key or session", body = PlainError),
         (status = 404, description = "`no_such_scan`", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]

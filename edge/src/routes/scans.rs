@@ -187,7 +187,6 @@ fn new_id(now_ms: u64) -> Result<String, Error> {
     responses(
         (status = 201, description = "The scan; `Location` has its path", body = Scan),
         (status = 400, description = "`invalid_body`, `invalid_scan`, `invalid_name` or `scan_too_large`", body = PlainError),
-        (status = 401, description = "No valid key or session", body = PlainError),
         (status = 409, description = "`too_many_scans` at the same time", body = PlainError),
         (status = 413, description = "The body is larger than 256 KiB", body = PlainError),
         (status = 429, description = "The daily scans and the credits are used up, or too many requests", body = LimitError),
@@ -257,8 +256,6 @@ const MOST_PER_PAGE: u32 = 100;
     responses(
         (status = 200, description = "A page of scans", body = ScanPage),
         (status = 400, description = "`invalid_query`", body = PlainError),
-        (status = 401, description = "No valid key or session", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]
@@ -282,9 +279,7 @@ pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<Sc
     params(("id" = String, Path, description = "The scan")),
     responses(
         (status = 200, description = "The scan", body = Scan),
-        (status = 401, description = "No valid key or session", body = PlainError),
         (status = 404, description = "`no_such_scan`", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]
@@ -305,9 +300,7 @@ pub async fn show(
     params(("id" = String, Path, description = "The scan")),
     responses(
         (status = 200, description = "The scan", body = Scan),
-        (status = 401, description = "No valid key or session", body = PlainError),
         (status = 404, description = "`no_such_scan`", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]
@@ -327,9 +320,7 @@ pub async fn cancel(
     params(("id" = String, Path, description = "The scan")),
     responses(
         (status = 204, description = "The scan is gone"),
-        (status = 401, description = "No valid key or session", body = PlainError),
         (status = 404, description = "`no_such_scan`", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]

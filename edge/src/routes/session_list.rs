@@ -47,11 +47,7 @@ pub struct SignedIn {
 /// Where the account is signed in.
 #[utoipa::path(
     get, path = "/v1/auth/sessions", tag = "Account", operation_id = "listSessions",
-    responses(
-        (status = 200, description = "The sessions", body = Sessions),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
-    ),
+    responses((status = 200, description = "The sessions", body = Sessions)),
     security(("Session" = [])),
 )]
 pub async fn list(State(app): State<Arc<App>>, session: Session) -> Result<Json<Sessions>, Error> {
@@ -89,9 +85,7 @@ impl SignedIn {
     params(("id" = String, Path, description = "The `id` from the list of sessions")),
     responses(
         (status = 204, description = "The session has ended"),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 404, description = "The account has no such session", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
 )]

@@ -95,7 +95,6 @@ pub struct Login {
     request_body = Login,
     responses(
         (status = 200, description = "Signed in", body = SessionCredentials),
-        (status = 400, description = "The body is malformed", body = PlainError),
         (status = 401, description = "Wrong email or password, an unconfirmed address, or a missing or wrong two-factor code", body = PlainError),
         (status = 403, description = "The account has been deactivated", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
@@ -157,11 +156,7 @@ async fn renew_hash(app: &App, account: &Account, password: &SecretString) -> Re
 /// Ends this session. Its token stops working immediately.
 #[utoipa::path(
     post, path = "/v1/auth/sign-out", tag = "Account", operation_id = "signOut",
-    responses(
-        (status = 204, description = "The session has ended"),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
-    ),
+    responses((status = 204, description = "The session has ended")),
     security(("Session" = [])),
 )]
 pub async fn sign_out(State(app): State<Arc<App>>, session: Session) -> Result<StatusCode, Error> {
@@ -171,11 +166,7 @@ pub async fn sign_out(State(app): State<Arc<App>>, session: Session) -> Result<S
 /// Sign out everywhere
 #[utoipa::path(
     post, path = "/v1/auth/sign-out-everywhere", tag = "Account", operation_id = "signOutEverywhere",
-    responses(
-        (status = 204, description = "Every session has ended, including this one"),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
-    ),
+    responses((status = 204, description = "Every session has ended, including this one")),
     security(("Session" = [])),
 )]
 pub async fn sign_out_everywhere(

@@ -48,8 +48,6 @@ pub struct TotpSetUp {
     request_body = SetUp,
     responses(
         (status = 200, description = "The secret, shown once", body = TotpSetUp),
-        (status = 400, description = "The body is malformed", body = PlainError),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 403, description = "The password is wrong", body = PlainError),
         (status = 409, description = "Two-factor authentication is already on", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
@@ -101,8 +99,6 @@ pub struct RecoveryCodes {
     request_body = Enable,
     responses(
         (status = 200, description = "Ten recovery codes, shown once", body = RecoveryCodes),
-        (status = 400, description = "The body is malformed", body = PlainError),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 403, description = "The code is wrong", body = PlainError),
         (status = 409, description = "Already on, or setup hasn't been started", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
@@ -154,8 +150,6 @@ pub struct PasswordAndCode {
     request_body = PasswordAndCode,
     responses(
         (status = 204, description = "Two-factor authentication is off"),
-        (status = 400, description = "The body is malformed", body = PlainError),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 403, description = "The password or the code is wrong", body = PlainError),
         (status = 409, description = "Two-factor authentication isn't on", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
@@ -185,8 +179,6 @@ pub async fn disable(
     request_body = PasswordAndCode,
     responses(
         (status = 200, description = "Ten new codes, shown once. The old ones have stopped working", body = RecoveryCodes),
-        (status = 400, description = "The body is malformed", body = PlainError),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 403, description = "The password or the code is wrong", body = PlainError),
         (status = 409, description = "Two-factor authentication isn't on", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),

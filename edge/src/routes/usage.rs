@@ -11,7 +11,7 @@ use crate::{
     app::App,
     cf::clock,
     credentials::session::Session,
-    error::{Error, PlainError},
+    error::Error,
     quota::Day,
     store::usage_days::{self, UsageDay},
 };
@@ -40,11 +40,7 @@ pub struct DayOfUsage {
 /// still running.
 #[utoipa::path(
     get, path = "/v1/me/usage", tag = "Quota", operation_id = "usage",
-    responses(
-        (status = 200, description = "The last 30 days", body = Usage),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
-    ),
+    responses((status = 200, description = "The last 30 days", body = Usage)),
     security(("Session" = [])),
 )]
 pub async fn report(State(app): State<Arc<App>>, session: Session) -> Result<Json<Usage>, Error> {

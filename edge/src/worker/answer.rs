@@ -34,11 +34,7 @@ pub fn cors(portal_url: &str) -> CorsLayer {
     CorsLayer::new()
         .allow_origin(AllowOrigin::list(origin))
         .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
-        .allow_headers([
-            header::AUTHORIZATION,
-            header::CONTENT_TYPE,
-            HeaderName::from_static(API_KEY_HEADER),
-        ])
+        .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE, API_KEY_HEADER])
         .expose_headers([REQUEST_ID, header::RETRY_AFTER, header::LINK, header::LOCATION])
 }
 

@@ -60,15 +60,15 @@ fn continent(from: &web_sys::Request) -> Option<Continent> {
 
 /// The headers of a request that anything in the edge reads; the router knows no others.
 const READ: [HeaderName; 10] = [
-    HeaderName::from_static(API_KEY_HEADER),
+    API_KEY_HEADER,
     header::AUTHORIZATION,
     header::CONTENT_LENGTH,
     // What the CORS layer looks at.
     header::ORIGIN,
     header::ACCESS_CONTROL_REQUEST_METHOD,
     header::ACCESS_CONTROL_REQUEST_HEADERS,
-    HeaderName::from_static(client_network::HEADER),
-    HeaderName::from_static(device::COUNTRY_HEADER),
+    client_network::HEADER,
+    device::COUNTRY_HEADER,
     header::USER_AGENT,
     // Results of a scan come in three forms.
     header::ACCEPT,

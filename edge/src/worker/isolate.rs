@@ -17,6 +17,7 @@ use super::answer::{self, LogLine};
 use crate::{
     app::App,
     cf::{
+        assets::Assets,
         database::Database,
         deferred::Deferred,
         in_flight::InFlight,
@@ -64,6 +65,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     let first = databases.next().ok_or_else(|| vec!["DB: not bound".to_owned()])?;
     let cors = answer::cors(&config.portal_url);
     let app = Arc::new(App {
+        assets: Assets::new(env).map_err(missing)?,
         databases: Databases::new(first, databases.collect()),
         verdicts: VerdictCache::new(env, &config.portal_url).map_err(missing)?,
         in_flight: InFlight::new(config.upstream_budget_ms),

@@ -17,7 +17,6 @@ use crate::{
     State,
     clock::{self, milliseconds},
     probe::Asking,
-    telemetry::metrics::stage_name,
 };
 
 /// The edge sends the body with the headers.
@@ -166,7 +165,7 @@ pub(super) fn record(
         tenant = admitted.tenant.as_deref(),
         status = verdict.status.as_str(),
         reason = verdict.reason.as_str(),
-        stage = stage_name(verdict.stage),
+        stage = verdict.stage.as_str(),
         operator = &*operator,
         source = source.as_deref(),
         smtp_code = verdict.smtp_code,

@@ -7,7 +7,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Registry, Unit},
 };
-use rcpt_shared::{Stage, Verdict};
+use rcpt_shared::Verdict;
 
 use crate::pool::{SiteStatus, Status};
 
@@ -153,7 +153,7 @@ impl Metrics {
         let outcome = Outcome {
             status: verdict.status.as_str(),
             reason: verdict.reason.as_str(),
-            stage: stage_name(verdict.stage),
+            stage: verdict.stage.as_str(),
             operator: operator.to_owned(),
         };
         self.probes.get_or_create(&outcome).inc();
@@ -193,26 +193,13 @@ impl Drop for InFlight {
     }
 }
 
-/// The wire form of a stage, for labels and log lines.
-pub const fn stage_name(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Dns => "dns",
-        Stage::Connect => "connect",
-        Stage::Banner => "banner",
-        Stage::Ehlo => "ehlo",
-        Stage::StartTls => "start_tls",
-        Stage::Mail => "mail",
-        Stage::Rcpt => "rcpt",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use rcpt_shared::{Reason, Stage, Status, Verdict};
 
-    use super::{Metrics, stage_name};
+    use super::Metrics;
 
     #[test]
     fn prints_what_was_counted_and_no_host() {
@@ -235,13 +222,5 @@ mod tests {
         assert!(!text.contains("aspmx"));
         drop(running);
         assert!(metrics.text().unwrap().contains("rcpt_origin_probes_in_flight 0"));
-    }
-
-    #[test]
-    fn the_name_of_a_stage_is_its_wire_form() {
-        use Stage::{Banner, Connect, Dns, Ehlo, Mail, Rcpt, StartTls};
-        for stage in [Dns, Connect, Banner, Ehlo, StartTls, Mail, Rcpt] {
-            assert_eq!(serde_json::to_value(stage).unwrap(), stage_name(stage));
-        }
     }
 }

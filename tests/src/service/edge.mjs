@@ -206,9 +206,10 @@ function beside({ script, port, vars }, index) {
 function variant({ port, vars }, index) {
   // Its socket would lead through the router of static assets.
   // A queue has one consumer.
-  const { assets: _, queueConsumers: __, ...rest } = bindings;
+  const { assets, queueConsumers: _, ...rest } = bindings;
   return {
     ...rest,
+    serviceBindings: { ...rest.serviceBindings, [assets.binding]: fileOf(assets.directory) },
     d1Databases,
     name: `variant-${index}`,
     modules: modulesBeside(main),
@@ -218,6 +219,11 @@ function variant({ port, vars }, index) {
     email: { send_email: send },
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],
   };
+}
+
+// What the Worker reads through its binding for assets.
+function fileOf(folder) {
+  return (request) => new Response(readFileSync(path.join(folder, new URL(request.url).pathname)));
 }
 
 // As `wrangler d1 migrations apply`: files in order, each once, remembered in `d1_migrations`.

@@ -168,6 +168,8 @@ async fn an_unknown_path_is_404() {
         "/v1/Health",
         "/v1/validate_email/x",
         "/v1/%76alidate_email%2f",
+        // An asset that only the Worker reads.
+        "/v1/common-passwords.txt",
     ] {
         for method in [Method::GET, Method::POST] {
             let reply = request(method, &format!("{}{path}", edge.url)).await;

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use rcpt_shared::{
     Reason::{self, ConnectionFailed, ProtocolError, Timeout},
+    Stage::{self, Banner, Ehlo, Mail, Rcpt},
     Status::{SmtpConnectError, SmtpTimeout},
 };
 use rcpt_tests::{
@@ -37,15 +38,16 @@ impl World {
     }
 }
 
-fn expected(kind: Hostility) -> Reason {
+fn expected(kind: Hostility) -> (Reason, Stage) {
     match kind {
-        Hostility::Silent | Hostility::Dripping | Hostility::Hoarding => Timeout,
-        Hostility::Reset(_) => ConnectionFailed,
-        Hostility::HugeLine
-        | Hostility::HugeBanner
-        | Hostility::Endless
-        | Hostility::Hasty
-        | Hostility::Confused => ProtocolError,
+        Hostility::Silent | Hostility::Dripping => (Timeout, Banner),
+        Hostility::Hoarding => (Timeout, Ehlo),
+        Hostility::Reset(0) => (ConnectionFailed, Banner),
+        Hostility::Reset(1) => (ConnectionFailed, Ehlo),
+        Hostility::Reset(2) => (ConnectionFailed, Mail),
+        Hostility::Reset(_) => (ConnectionFailed, Rcpt),
+        Hostility::HugeLine | Hostility::HugeBanner | Hostility::Hasty => (ProtocolError, Banner),
+        Hostility::Endless | Hostility::Confused => (ProtocolError, Ehlo),
     }
 }
 
@@ -59,9 +61,10 @@ async fn each_gets_its_verdict_in_time() {
         probes.spawn(async move {
             let started = Instant::now();
             let verdict = origin.probe(&format!("someone@{n}.test")).await;
-            let status = if expected(kind) == Timeout { SmtpTimeout } else { SmtpConnectError };
-            let found = (verdict.status, verdict.reason);
-            assert_eq!(found, (status, expected(kind)), "{kind:?}: {verdict:?}");
+            let (reason, stage) = expected(kind);
+            let status = if reason == Timeout { SmtpTimeout } else { SmtpConnectError };
+            let found = (verdict.status, verdict.reason, verdict.stage);
+            assert_eq!(found, (status, reason, stage), "{kind:?}: {verdict:?}");
             assert!(started.elapsed() < IN_TIME, "{kind:?}: {:?}", started.elapsed());
         });
     }

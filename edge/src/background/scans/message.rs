@@ -89,7 +89,7 @@ impl Message {
     pub fn open(&self, keys: &KeyRing) -> Result<Vec<Waiting>, SealError> {
         let text = sealed::open(keys, SCANS, &self.place.about(), &self.sealed)?;
         let text = std::str::from_utf8(&text).map_err(|_| SealError)?;
-        serde_json::from_str(text).map_err(|_| SealError)
+        serde_json::from_slice(text.as_bytes()).map_err(|_| SealError)
     }
 
     /// The message as it is sent, delivered after `delay` seconds.
@@ -104,7 +104,7 @@ impl Message {
 
     /// Reads a text of the queue; `None` for one that is no message of ours.
     pub fn parse(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        serde_json::from_slice(text.as_bytes()).ok()
     }
 }
 

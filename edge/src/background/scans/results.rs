@@ -107,7 +107,7 @@ pub fn to_text(kept: &[Kept]) -> String {
 
 /// Reads [`to_text`]'s form; nothing of a text that is damaged.
 pub fn from_text(text: &str) -> Vec<Kept> {
-    serde_json::from_str(text).unwrap_or_default()
+    serde_json::from_slice(text.as_bytes()).unwrap_or_default()
 }
 
 /// The last verdict of each place of a part, from its rows in the order of their rounds.

@@ -1,0 +1,122 @@
+//! How a client is made, and which addresses of the service it takes.
+
+use std::{fmt, net::Ipv4Addr, sync::Arc, time::Duration};
+
+use secrecy::SecretString;
+use ureq::{Agent, http::Uri};
+
+use crate::{Client, client::OnWait, error::Error, retry::Wait};
+
+/// The service answers a check within 12 seconds, or says that it cannot.
+const ATTEMPT: Duration = Duration::from_secs(30);
+const CONNECT: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How a [`Client`] is made.
+#[derive(Clone)]
+pub struct Builder {
+    url: String,
+    api_key: Option<SecretString>,
+    patience: Duration,
+    on_wait: OnWait,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    pub(crate) fn new(url: &str) -> Self {
+        Self { url: url.to_owned(), api_key: None, patience: PATIENCE, on_wait: Arc::new(|_| ()) }
+    }
+
+    /// The key of the account whose allowance is taken.
+    #[must_use]
+    pub fn api_key(mut self, api_key: SecretString) -> Self {
+        self.api_key = Some(api_key);
+        self
+    }
+
+    /// How long one call may wait in all, between attempts; 30 seconds unless said otherwise.
+    #[must_use]
+    pub const fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Is told of each wait, before it.
+    #[must_use]
+    pub fn on_wait(mut self, on_wait: impl Fn(&Wait) + Send + Sync + 'static) -> Self {
+        self.on_wait = Arc::new(on_wait);
+        self
+    }
+
+    /// # Errors
+    /// [`Error::Address`]: the URL is none, or would send the key in the clear.
+    pub fn build(self) -> Result<Client, Error> {
+        let url = checked(&self.url)?;
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            // A redirection would carry the key to another host.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .timeout_global(Some(ATTEMPT))
+            .timeout_connect(Some(CONNECT))
+            .user_agent(concat!("rcpt-client/", env!("CARGO_PKG_VERSION")));
+        let agent = config.build().into();
+        let Self { api_key, patience, on_wait, .. } = self;
+        Ok(Client { agent, url, api_key, patience, on_wait })
+    }
+}
+
+/// The URL without a slash at the end. Only to this machine may a key go unencrypted.
+fn checked(url: &str) -> Result<String, Error> {
+    let wrong = |why: &str| Error::Address(format!("{url} can't be the service's address: {why}."));
+    let uri: Uri = url.parse().map_err(|_| wrong("it's not a URL"))?;
+    let host = uri.host().ok_or_else(|| wrong("it has no host name"))?;
+    let is_here = host == "localhost"
+        || host == "[::1]"
+        || host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback());
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(Error::Address(
+            "The service's address must not contain a user name or a password.".to_owned(),
+        ));
+    }
+    match uri.scheme_str() {
+        Some("https") => {}
+        Some("http") if is_here => {}
+        _ => return Err(wrong("it must start with https://")),
+    }
+    if uri.query().is_some() {
+        return Err(wrong("it has a query"));
+    }
+    let url = url.trim_end_matches('/');
+    Ok(url.strip_suffix("/v1").unwrap_or(url).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Client, Error};
+
+    #[test]
+    fn a_key_goes_to_this_machine_or_encrypted_and_nowhere_else() {
+        let url = |url: &str| Client::new(url, "rcpt_live_x").map(|client| client.url().to_owned());
+        assert_eq!(url("https://rcpt.example.net/v1/").unwrap(), "https://rcpt.example.net");
+        assert_eq!(url("http://127.0.0.1:8787").unwrap(), "http://127.0.0.1:8787");
+        for wrong in [
+            "",
+            "rcpt.example.net",
+            "http://rcpt.example.net",
+            "http://127.0.0.1.example.net",
+            "ftp://127.0.0.1",
+            "https://ann:secret@rcpt.example.net",
+            "https://rcpt.example.net?x=1",
+        ] {
+            let error = url(wrong).unwrap_err();
+            assert!(matches!(error, Error::Address(_)), "{wrong}: {error}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+}

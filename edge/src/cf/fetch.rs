@@ -1,0 +1,83 @@
+//! Requests of ours to others. Over the runtime's own objects: the library's carry every option that Cloudflare
+//! knows, and are 20 KB of the Worker.
+
+use worker::{
+    js_sys::{self, Promise, Reflect, Uint8Array, futures::JsFuture},
+    wasm_bindgen::{JsCast as _, JsValue},
+    web_sys::{
+        AbortSignal, Headers, ReadableStreamDefaultReader, RequestInit, RequestRedirect, Response,
+        WorkerGlobalScope,
+    },
+};
+
+/// A request: POST with a body, GET without.
+#[derive(Debug)]
+pub struct Outgoing<'a> {
+    pub url: &'a str,
+    pub headers: &'a [(&'a str, &'a str)],
+    pub body: Option<&'a str>,
+    /// Until the answer has ended.
+    pub timeout_ms: u32,
+}
+
+impl Outgoing<'_> {
+    /// `None`: no answer, or not in time.
+    pub async fn send(self) -> Option<Reply> {
+        let headers = Headers::new().ok()?;
+        for (name, value) in self.headers {
+            headers.set(name, value).ok()?;
+        }
+        let init = RequestInit::new();
+        init.set_headers(&headers);
+        // Nobody is asked on another's word.
+        init.set_redirect(RequestRedirect::Manual);
+        init.set_signal(Some(&AbortSignal::timeout_with_u32(self.timeout_ms)));
+        if let Some(body) = self.body {
+            init.set_method("POST");
+            init.set_body(&JsValue::from_str(body));
+        }
+        let global: WorkerGlobalScope = js_sys::global().unchecked_into();
+        Reply::of(global.fetch_with_str_and_init(self.url, &init)).await
+    }
+}
+
+/// What came back, as far as its headers.
+#[derive(Debug)]
+pub struct Reply(Response);
+
+impl Reply {
+    pub(super) async fn of(asked: Promise) -> Option<Self> {
+        JsFuture::from(asked).await.ok()?.dyn_into().map(Self).ok()
+    }
+
+    pub fn status(&self) -> u16 {
+        self.0.status()
+    }
+
+    pub fn header(&self, name: &str) -> Option<String> {
+        self.0.headers().get(name).ok().flatten()
+    }
+
+    /// The whole body, `None` when it breaks off.
+    pub async fn text(self) -> Option<String> {
+        JsFuture::from(self.0.text().ok()?).await.ok()?.as_string()
+    }
+
+    /// The body as it comes, `None` where there is none.
+    pub fn chunks(self) -> Option<Chunks> {
+        self.0.body().map(|body| Chunks(body.get_reader().unchecked_into()))
+    }
+}
+
+#[derive(Debug)]
+pub struct Chunks(ReadableStreamDefaultReader);
+
+impl Chunks {
+    /// `None` at the end, also where the body breaks off.
+    pub async fn next(&mut self) -> Option<Vec<u8>> {
+        let chunk = JsFuture::from(self.0.read()).await.ok()?;
+        // Undefined at the end.
+        let bytes = Reflect::get(&chunk, &JsValue::from_str("value")).ok()?;
+        Some(bytes.dyn_into::<Uint8Array>().ok()?.to_vec())
+    }
+}

@@ -1,0 +1,92 @@
+//! The wire types of `POST /v1/probe/batch`, edge → origin.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Verdict, is_false};
+use crate::Address;
+
+/// Most addresses of one batch.
+pub const MAX_BATCH: usize = 500;
+
+/// Body of `POST /v1/probe/batch`: 1 to [`MAX_BATCH`] addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchRequest {
+    pub addresses: Vec<Address>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub details: bool,
+}
+
+/// One line of the answer to a batch. There is one for each address, in order of completion, and then
+/// the closing one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum BatchLine {
+    Answer(BatchAnswer),
+    NotAsked(NotAsked),
+    End(BatchEnd),
+}
+
+/// An address that could not be asked about in the batch's time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotAsked {
+    /// Position of the address in the request, from 0.
+    pub index: usize,
+    /// Seconds after which it is worth asking again.
+    pub not_asked_retry_after: u32,
+}
+
+/// The closing line: without it the answer was cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchEnd {
+    pub answered: usize,
+    pub not_asked: usize,
+}
+
+/// A verdict, as a line of the answer to a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchAnswer {
+    /// Position of the address in the request, from 0.
+    pub index: usize,
+    pub verdict: Verdict,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BatchAnswer, BatchEnd, BatchLine, BatchRequest, NotAsked, Verdict};
+    use crate::{Reason, Stage, Status};
+
+    #[test]
+    fn a_line_of_a_batch_is_one_of_three() {
+        let verdict = Verdict::new(Status::Accepted, Reason::Accepted, Stage::Rcpt);
+        for (line, wire) in [
+            (
+                BatchLine::Answer(BatchAnswer { index: 1, verdict }),
+                r#"{"index":1,"verdict":{"status":true,"reason":"accepted","stage":"rcpt"}}"#,
+            ),
+            (
+                BatchLine::NotAsked(NotAsked { index: 2, not_asked_retry_after: 60 }),
+                r#"{"index":2,"not_asked_retry_after":60}"#,
+            ),
+            (
+                BatchLine::End(BatchEnd { answered: 1, not_asked: 1 }),
+                r#"{"answered":1,"not_asked":1}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&line).unwrap(), wire);
+            assert_eq!(serde_json::from_str::<BatchLine>(wire).unwrap(), line);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_refused_for_one_bad_address() {
+        let fine = r#"{"addresses":["a@example.org"],"details":true}"#;
+        assert!(serde_json::from_str::<BatchRequest>(fine).unwrap().details);
+        for bad in [r#"{"addresses":["a"]}"#, r#"{"addresses":["a@b.c"],"more":1}"#] {
+            assert!(serde_json::from_str::<BatchRequest>(bad).is_err(), "{bad}");
+        }
+    }
+}

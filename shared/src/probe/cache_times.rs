@@ -1,0 +1,70 @@
+//! How long a verdict may be given again: what the edge is configured with and origins are told.
+
+use std::fmt;
+
+use crate::Status;
+
+/// Header of `POST /v1/probe` that holds [`CacheTimes`]. Without it the origin neither remembers a verdict nor
+/// gives one again. It is no member of the body, since an origin refuses members that it does not know.
+pub const REMEMBER_HEADER: &str = "x-remember";
+
+/// How long a verdict may be given again, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheTimes {
+    /// `true` and `false`.
+    pub decided: u64,
+    /// `domain_not_found` and `no_mx_records`.
+    pub no_mail: u64,
+    /// The other strings.
+    pub undecided: u64,
+}
+
+/// Longer than anybody keeps a verdict, in seconds.
+const MOST_REMEMBERED: u64 = 7 * 24 * 60 * 60;
+
+impl fmt::Display for CacheTimes {
+    /// The three times with `/` between them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.decided, self.no_mail, self.undecided)
+    }
+}
+
+impl CacheTimes {
+    /// Reads the three times; `None` for anything else and for more than a week.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut times = text.split('/').map(|time| time.parse().ok());
+        let mut time = || times.next()?.filter(|time| *time <= MOST_REMEMBERED);
+        let times_read = Self { decided: time()?, no_mail: time()?, undecided: time()? };
+        times.next().is_none().then_some(times_read)
+    }
+
+    /// Seconds for which this status may be given again; none for a failure of ours.
+    #[must_use]
+    pub const fn of(&self, status: Status) -> Option<u64> {
+        match status {
+            Status::Accepted | Status::Refused => Some(self.decided),
+            Status::DomainNotFound | Status::NoMxRecords => Some(self.no_mail),
+            Status::SmtpConnectError | Status::SmtpTimeout | Status::BlockedByProvider => {
+                Some(self.undecided)
+            }
+            // The format is checked before any memory is asked.
+            Status::FatalException | Status::InvalidFormat => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CacheTimes;
+
+    #[test]
+    fn cache_times_read_back_as_written_and_nothing_else_does() {
+        let times = CacheTimes { decided: 604_800, no_mail: 900, undecided: 0 };
+        assert_eq!(times.to_string(), "604800/900/0");
+        assert_eq!(CacheTimes::parse("604800/900/0"), Some(times));
+        for wrong in ["", "1/2", "1/2/3/4", "1/2/-3", "1/2/x", "604801/0/0"] {
+            assert_eq!(CacheTimes::parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The evidence that is given with a verdict when it is asked for.
+
+use serde::{Deserialize, Serialize};
+
+/// Whether a domain takes mail for every recipient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CatchAll {
+    Yes,
+    No,
+    Unknown,
+}
+
+impl CatchAll {
+    pub const ALL: [Self; 3] = [Self::Yes, Self::No, Self::Unknown];
+
+    /// The wire form.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// How good the evidence for a verdict is (docs/verdicts.md).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// The recipient was refused by name, or the server tells real recipients from invented ones, or
+    /// DNS says that the domain takes no mail.
+    High,
+    /// Accepted at an operator that is known to refuse unknown recipients.
+    Medium,
+    /// Accepted where everything is accepted, or where it is not known whether everything is.
+    Low,
+    /// Nothing was said about the mailbox.
+    #[default]
+    None,
+}
+
+impl Confidence {
+    pub const ALL: [Self; 4] = [Self::High, Self::Medium, Self::Low, Self::None];
+
+    /// The wire form.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+            Self::None => "none",
+        }
+    }
+}
+
+/// What to do with an address, for those who want one word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deliverability {
+    Deliverable,
+    Undeliverable,
+    /// Accepted, with low confidence.
+    Risky,
+    #[default]
+    Unknown,
+}
+
+impl Deliverability {
+    pub const ALL: [Self; 4] = [Self::Deliverable, Self::Undeliverable, Self::Risky, Self::Unknown];
+
+    /// The wire form.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deliverable => "deliverable",
+            Self::Undeliverable => "undeliverable",
+            Self::Risky => "risky",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What is known of an address without asking a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traits {
+    /// The domain hands out throw-away addresses.
+    pub disposable: bool,
+    /// The local part names a function (RFC 2142) and not a person.
+    pub role_account: bool,
+    /// The domain gives addresses away for nothing.
+    pub free_provider: bool,
+    /// The domain that was probably meant, in place of a misspelt one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_domain: Option<String>,
+}
+
+/// The evidence that is given only when asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Details {
+    /// What the server said, at most 512 characters, without our address and the checked one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smtp_text: Option<String>,
+    pub catch_all: CatchAll,
+    /// Whether the session was encrypted; absent when there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<bool>,
+    /// Milliseconds from question to verdict.
+    pub duration_ms: u64,
+    /// An origin of before November 2026 does not say it.
+    #[serde(default)]
+    pub confidence: Confidence,
+    /// Name of the operator of the mail host (`google`, `microsoft`, …), if it is a known one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<String>,
+    /// An origin of before November 2026 does not say it.
+    #[serde(default)]
+    pub verdict: Deliverability,
+    #[serde(flatten)]
+    pub traits: Traits,
+}
+
+impl Details {
+    /// What a session showed; the rest is not known yet.
+    #[must_use]
+    pub const fn new(smtp_text: Option<String>, tls: Option<bool>) -> Self {
+        Self {
+            smtp_text,
+            catch_all: CatchAll::Unknown,
+            tls,
+            duration_ms: 0,
+            confidence: Confidence::None,
+            operator: None,
+            verdict: Deliverability::Unknown,
+            traits: Traits {
+                disposable: false,
+                role_account: false,
+                free_provider: false,
+                suggested_domain: None,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CatchAll, Confidence, Deliverability, Details};
+
+    #[test]
+    fn the_names_are_the_wire_forms() {
+        for catch_all in CatchAll::ALL {
+            assert_eq!(serde_json::to_value(catch_all).unwrap(), catch_all.as_str());
+        }
+        for confidence in Confidence::ALL {
+            assert_eq!(serde_json::to_value(confidence).unwrap(), confidence.as_str());
+        }
+        for verdict in Deliverability::ALL {
+            assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.as_str());
+        }
+    }
+
+    #[test]
+    fn details_of_an_older_origin_say_nothing_of_confidence() {
+        let wire = r#"{"catch_all":"no","duration_ms":1,"disposable":false,"role_account":false,
+            "free_provider":false}"#;
+        let details: Details = serde_json::from_str(wire).unwrap();
+        assert_eq!(details.confidence, Confidence::None);
+        assert_eq!(details.verdict, Deliverability::Unknown);
+        assert_eq!(details.operator, None);
+    }
+}
