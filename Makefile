@@ -21,7 +21,7 @@ setup-build:
 	@tools/install rust-target wasm-tools npm
 
 EDGE_SOURCES := $(shell find edge shared \( -path edge/build -o -path edge/portal -o -path edge/data -o -name openapi.json \) -prune -o -type f -print) \
-	Cargo.toml Cargo.lock package-lock.json tools/versions tools/worker-build
+	Cargo.toml Cargo.lock package-lock.json tools/versions tools/worker-build tools/esbuild-entry
 PORTAL_SOURCES := $(shell find edge/portal \( -path edge/portal/dist -o -name schema.ts \) -prune -o -type f -print) \
 	edge/openapi.json edge/data/common-passwords.txt package-lock.json wrangler.toml
 

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod database;
 pub mod deferred;
 mod fetch;
+pub mod glue;
 pub mod in_flight;
 mod kv;
 pub mod log;

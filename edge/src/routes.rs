@@ -28,7 +28,7 @@ mod session_list;
 mod sessions;
 mod two_factor;
 mod usage;
-mod validate_email;
+pub mod validate_email;
 
 /// Makes the router of all handlers and, for tests, the list of their descriptions. The second is not in
 /// the Worker: `edge/openapi.json` is written by a test and served as a file.

@@ -3,6 +3,7 @@
 mod answer;
 mod http;
 mod isolate;
+mod lane;
 
 use worker::{
     Context, Env, MessageBatch, MessageExt as _, QueueRetryOptionsBuilder, ScheduleContext,
@@ -27,6 +28,9 @@ use crate::{
 
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
+    if let Some(key) = lane::key_of(&request) {
+        return lane::serve(&request, &key, &env, context).await;
+    }
     let request = http::request(request).await?;
     http::response(isolate::serve(request, &env, context).await).await
 }

@@ -1,41 +1,52 @@
 //! D1 behind typed parameters and rows.
 //!
-//! Over the runtime's own objects, not the library's: those prepare each statement anew, read rows and metadata
-//! field by field, and hide the latter from a single row. A call between wasm and JavaScript costs the same
-//! whatever it carries, so there are as few as will do: an answer crosses as one JSON text.
+//! Over the runtime's own objects, not the library's: those prepare each statement anew, read the metadata
+//! field by field, and hide it from a single row. A call between wasm and JavaScript costs the same
+//! whatever it carries, so parameters and rows cross as one text each.
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use serde::{
-    Deserialize,
+    Deserialize, Serialize,
     de::{DeserializeOwned, value::MapDeserializer},
 };
 use serde_json::{Map, Value};
 use worker::{
     D1Database,
-    js_sys::{self, Array, JSON, Promise, futures::JsFuture},
+    js_sys::{self, Array, Promise, futures::JsFuture},
     send::{IntoSendFuture as _, SendWrapper},
     wasm_bindgen::{JsCast as _, JsValue},
-    worker_sys::types::{self as runtime, D1PreparedStatement},
+    worker_sys::types as runtime,
 };
 
-use super::meter::{Part, count_rows_written, timed};
+use super::{
+    glue,
+    meter::{Part, count_rows_written, timed},
+};
 use crate::error::Error;
 
 /// One database with accounts.
 #[derive(Debug)]
 pub struct Database {
     database: SendWrapper<runtime::D1Database>,
+    /// What it is bound as.
+    number: u8,
+    /// Whether it is known to be the one of this number.
+    is_itself: AtomicBool,
     /// By place and length of their text, which is a constant.
-    prepared: Mutex<HashMap<(usize, usize), SendWrapper<D1PreparedStatement>>>,
+    prepared: Mutex<HashMap<(usize, usize), SendWrapper<JsValue>>>,
 }
 
 /// A bound parameter. D1 binds every number as a double, so integers stay below 2^53 and meet a
 /// column of integer affinity before anything else.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
 pub enum Param<'a> {
     Text(&'a str),
     Number(u64),
@@ -79,10 +90,23 @@ fn thrown(error: JsValue) -> Error {
     failed(message.as_deref().unwrap_or("not an error"))
 }
 
+/// The number of the account's database, which each database holds: two bindings that are exchanged by mistake
+/// would answer for each other's accounts.
+const NUMBER: &str = "SELECT number FROM this_database";
+/// `?1` the number. No database with accounts of another one takes it.
+const BE: &str = "INSERT INTO this_database (number)
+    SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM this_database) AND NOT EXISTS (
+      SELECT 1 FROM accounts WHERE id < printf('%02x', ?1) OR id > printf('%02xg', ?1))";
+
+#[derive(Deserialize)]
+struct Numbered {
+    number: u8,
+}
+
 impl Database {
-    pub fn new(database: D1Database) -> Self {
-        let database = JsValue::from(database).unchecked_into();
-        Self { database: SendWrapper(database), prepared: Mutex::default() }
+    pub fn new(database: D1Database, number: u8) -> Self {
+        let database = SendWrapper(JsValue::from(database).unchecked_into());
+        Self { database, number, is_itself: AtomicBool::default(), prepared: Mutex::default() }
     }
 
     /// Runs one statement in one round trip and reads its first row.
@@ -93,7 +117,7 @@ impl Database {
         &self,
         statement: Statement<'_>,
     ) -> Result<Option<T>, Error> {
-        self.one(statement).await?.first(0)
+        self.batch(&[statement]).await?.first(0)
     }
 
     /// Runs one statement in one round trip and says whether a row came back.
@@ -101,7 +125,7 @@ impl Database {
     /// # Errors
     /// [`Error::unavailable`] when the database fails.
     pub async fn any(&self, statement: Statement<'_>) -> Result<bool, Error> {
-        self.one(statement).await?.any(0)
+        self.batch(&[statement]).await?.any(0)
     }
 
     /// Runs one statement in one round trip, whatever it returns.
@@ -109,97 +133,83 @@ impl Database {
     /// # Errors
     /// [`Error::unavailable`] when the database fails.
     pub async fn run(&self, statement: Statement<'_>) -> Result<(), Error> {
-        self.one(statement).await.map(drop)
+        self.batch(&[statement]).await.map(drop)
     }
 
-    async fn one(&self, (sql, params): Statement<'_>) -> Result<Rows, Error> {
-        let running = self.prepare(sql, &params)?.run().map_err(thrown)?;
-        answer(1, running).await
-    }
-
-    /// Runs the statements as one transaction in one round trip.
+    /// Runs the statements as one transaction in one round trip; the isolate's first has one or two before it.
     ///
     /// # Errors
-    /// [`Error::unavailable`] when the database fails; then none of the statements has had an effect.
+    /// [`Error::unavailable`] when the database fails; then none of the statements has had an effect. Also
+    /// when it is another one than it is bound as.
     pub async fn batch(&self, statements: &[Statement<'_>]) -> Result<Rows, Error> {
-        let prepared = statements.iter().map(|(sql, params)| self.prepare(sql, params));
-        let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
-        let running = self.database.batch(prepared.iter().collect()).map_err(thrown)?;
-        answer(statements.len(), running).await
+        if !self.is_itself.load(Relaxed) {
+            self.identify().await?;
+        }
+        self.ask(statements).await
     }
 
-    fn prepare(
-        &self,
-        sql: &'static str,
-        params: &[Param<'_>],
-    ) -> Result<D1PreparedStatement, Error> {
-        let values: Array = params
-            .iter()
-            .map(|param| match *param {
-                Param::Text(text) => JsValue::from_str(text),
-                #[expect(clippy::cast_precision_loss, reason = "parameters stay below 2^53")]
-                Param::Number(number) => JsValue::from_f64(number as f64),
-            })
-            .collect();
+    /// A new database takes the number that it is bound as.
+    async fn identify(&self) -> Result<(), Error> {
+        let mut found = self.ask(&[(NUMBER, Vec::new())]).await?.first::<Numbered>(0)?;
+        if found.is_none() {
+            let number = vec![u32::from(self.number).into()];
+            let rows = self.ask(&[(BE, number), (NUMBER, Vec::new())]).await?;
+            found = rows.first(1)?;
+        }
+        let own = found.map(|found| found.number);
+        if own == Some(self.number) {
+            self.is_itself.store(true, Relaxed);
+            return Ok(());
+        }
+        let own = own.map_or("another number".to_owned(), |number| number.to_string());
+        Err(failed(&format!("{} is bound in the place of {own}", self.number)))
+    }
+
+    async fn ask(&self, statements: &[Statement<'_>]) -> Result<Rows, Error> {
+        let answers = JsFuture::from(self.start(statements)?).into_send();
+        let answers = timed(Part::D1(statements.len()), answers).await;
+        let text = answers.map_err(thrown)?.as_string().unwrap_or_default();
+        let rows = serde_json::from_slice(text.as_bytes()).map(Rows);
+        let rows = rows.map_err(|_| failed("not an answer"))?;
+        count_rows_written(|| rows.0.iter().filter_map(|(.., written)| *written).sum());
+        Ok(rows)
+    }
+
+    fn start(&self, statements: &[Statement<'_>]) -> Result<Promise, Error> {
+        let params: Vec<_> = statements.iter().map(|(_, params)| params).collect();
+        let params = serde_json::to_string(&params).map_err(|_| failed("no parameters"))?;
+        let prepared = statements.iter().map(|(sql, _)| self.prepared(sql));
+        let prepared = prepared.collect::<Result<Array, _>>()?;
+        Ok(glue::ask(&self.database, &prepared, &params))
+    }
+
+    fn prepared(&self, sql: &'static str) -> Result<JsValue, Error> {
         // Held between two awaits only, in an isolate of one thread: never contended.
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let constant = (sql.as_ptr().addr(), sql.len());
-        let statement = match prepared.get(&constant) {
-            Some(statement) => statement,
-            None => {
-                let statement = SendWrapper(self.database.prepare(sql).map_err(thrown)?);
-                prepared.entry(constant).or_insert(statement)
-            }
-        };
-        statement.bind(values).map_err(thrown)
+        if let Some(statement) = prepared.get(&constant) {
+            return Ok(statement.0.clone());
+        }
+        let statement = JsValue::from(self.database.prepare(sql).map_err(thrown)?);
+        prepared.insert(constant, SendWrapper(statement.clone()));
+        Ok(statement)
     }
-}
-
-/// Waits for a round trip with so many statements, and puts it on the request's meter.
-async fn answer(statements: usize, running: Promise) -> Result<Rows, Error> {
-    let answer = timed(Part::D1(statements), JsFuture::from(running).into_send()).await;
-    let rows = Rows::read(&answer.map_err(thrown)?)?;
-    count_rows_written(|| rows.written());
-    Ok(rows)
-}
-
-/// What D1 says of one statement.
-#[derive(Debug, Deserialize)]
-struct Answer {
-    results: Option<Vec<Row>>,
-    meta: Meta,
 }
 
 type Row = Map<String, Value>;
 
-/// Numbers of rows, those of indexes included.
-#[derive(Debug, Deserialize)]
-struct Meta {
-    changes: Option<usize>,
-    rows_written: Option<u32>,
-}
+/// The rows of a statement, how many it has changed, and how many were written, as they are paid for: those of
+/// indexes count.
+type Answer = (Vec<Row>, Option<usize>, Option<u32>);
 
 /// The results of a round trip, in the order of its statements.
 #[derive(Debug)]
 pub struct Rows(Vec<Answer>);
 
 impl Rows {
-    /// `answer` is that of one statement, or a list of those of a batch.
-    fn read(answer: &JsValue) -> Result<Self, Error> {
-        let list;
-        let answers = if Array::is_array(answer) {
-            answer
-        } else {
-            list = Array::of1(answer).into();
-            &list
-        };
-        let text = String::from(JSON::stringify(answers).map_err(thrown)?);
-        serde_json::from_slice(text.as_bytes()).map(Self).map_err(|_| failed("not an answer"))
-    }
-
     fn rows(&self, index: usize) -> Result<&[Row], Error> {
-        let answer = self.0.get(index).ok_or_else(|| failed("a result is missing"))?;
-        Ok(answer.results.as_deref().unwrap_or_default())
+        let (rows, ..) = self.0.get(index).ok_or_else(|| failed("a result is missing"))?;
+        Ok(rows)
     }
 
     /// All rows of the statement at `index`.
@@ -228,19 +238,18 @@ impl Rows {
 
     /// How many rows the statement at `index` has changed, rows of indexes included.
     pub fn changed(&self, index: usize) -> usize {
-        self.0.get(index).and_then(|answer| answer.meta.changes).unwrap_or_default()
-    }
-
-    /// Rows that were written, as they are paid for: those of indexes count.
-    fn written(&self) -> u32 {
-        self.0.iter().filter_map(|answer| answer.meta.rows_written).sum()
+        self.0.get(index).and_then(|(_, changed, _)| *changed).unwrap_or_default()
     }
 }
 
 /// By name and never by position: read from the text, each type would bring the code for both. The error of the
 /// parser names a value, which is not for the log.
 fn typed<T: DeserializeOwned>(row: &Row) -> Result<T, Error> {
-    let columns = row.iter().map(|(name, value)| (name.as_str(), value));
-    T::deserialize(MapDeserializer::<_, serde_json::Error>::new(columns))
-        .map_err(|_| failed("a row of another shape"))
+    T::deserialize(columns(row)).map_err(|_| failed("a row of another shape"))
+}
+
+fn columns<'a>(
+    row: &'a Row,
+) -> MapDeserializer<'a, impl Iterator<Item = (&'a str, &'a Value)>, serde_json::Error> {
+    MapDeserializer::new(row.iter().map(|(name, value)| (name.as_str(), value)))
 }

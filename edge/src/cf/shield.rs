@@ -3,11 +3,13 @@
 
 use worker::{
     Env,
-    js_sys::{Object, Reflect, futures::JsFuture},
+    js_sys::futures::JsFuture,
     send::{IntoSendFuture as _, SendWrapper},
     wasm_bindgen::{JsCast as _, JsValue},
     worker_sys::types::RateLimiter,
 };
+
+use super::glue;
 
 type Limiter = SendWrapper<RateLimiter>;
 
@@ -70,11 +72,6 @@ impl Shield {
 
 /// A shield that fails lets through: the exact throttles stand behind it.
 async fn admits(shield: &Limiter, key: &str) -> bool {
-    let asked = async {
-        let question = Object::new();
-        Reflect::set(&question, &JsValue::from_str("key"), &JsValue::from_str(key)).ok()?;
-        let outcome = JsFuture::from(shield.limit(question).ok()?).await.ok()?;
-        Reflect::get(&outcome, &JsValue::from_str("success")).ok()?.as_bool()
-    };
-    asked.into_send().await.unwrap_or(true)
+    let admitted = JsFuture::from(glue::admits(shield, key)).into_send().await;
+    admitted.map_or(true, |is_admitted| is_admitted.is_truthy())
 }

@@ -18,7 +18,7 @@ use worker::{
 };
 
 use super::{
-    clock,
+    clock, glue,
     kv::Kv,
     meter::{Part, timed},
 };
@@ -28,7 +28,8 @@ const BINDING: &str = "VERDICTS";
 const KV_LEAST_TTL: u64 = 60;
 /// A cache that takes longer has missed: a healthy one answers in tens of milliseconds, and the check's
 /// ten seconds belong to the mail server.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE_MS: u32 = 1_000;
+const PATIENCE: Duration = Duration::from_millis(PATIENCE_MS as u64);
 
 /// How long an answer waits until this data centre has its verdict: an immediate repeat finds it, and a
 /// cache that is slow holds up nobody.
@@ -120,15 +121,9 @@ impl VerdictCache {
     }
 
     async fn get_here(&self, key: &str) -> Option<CachedVerdict> {
-        let found = async {
-            let found = JsFuture::from(self.here.match_with_str(&self.url(key))).await.ok()?;
-            // Undefined where there is none. One promise for the whole body; the library's own reading
-            // takes a stream to pieces.
-            let response: web_sys::Response = found.dyn_into().ok()?;
-            let text = JsFuture::from(response.text().ok()?).await.ok()?.as_string()?;
-            serde_json::from_slice(text.as_bytes()).ok()
-        };
-        timed(Part::Cache, clock::within(PATIENCE, found)).await?
+        let text = glue::text_of(&self.here, &self.url(key), PATIENCE_MS);
+        let text = timed(Part::Cache, JsFuture::from(text)).await.ok()?.as_string()?;
+        serde_json::from_slice(text.as_bytes()).ok()
     }
 
     async fn get_everywhere(&self, key: &str) -> Option<CachedVerdict> {

@@ -47,11 +47,16 @@ fn session(config: &Config, headers: &HeaderMap, now: u64) -> Option<Result<Sess
 /// The key or the session; the key wins where both are sent.
 fn identify(config: &Config, headers: &HeaderMap, now: u64) -> Result<Caller, Error> {
     if let Some(presented) = headers.get(API_KEY_HEADER) {
-        let key = presented.to_str().ok();
-        let identity = key.and_then(|key| ApiKey::verify(&config.api_key_secrets, key));
-        return identity.map(Caller::from).ok_or_else(Error::invalid_api_key);
+        return of_key(config, presented.to_str().unwrap_or_default());
     }
     session(config, headers, now).ok_or_else(Error::missing_api_key)?.map(Caller::from)
+}
+
+/// # Errors
+/// [`Error::invalid_api_key`] for a key that was never issued.
+pub fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
+    let identity = ApiKey::verify(&config.api_key_secrets, key);
+    identity.map(Caller::from).ok_or_else(Error::invalid_api_key)
 }
 
 /// Shields the storage from an account that asks too often. Checks have a shield of their own.

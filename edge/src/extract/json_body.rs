@@ -54,7 +54,7 @@ fn too_large(rejection: &BytesRejection) -> Error {
 /// # Errors
 /// [`Error::invalid_body`] that says what is wrong. Its text may quote the body: it goes to the caller
 /// and never to the log.
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     // No body is an object without members: what is missing is then named.
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
     // A struct would also take an array of its members in order.

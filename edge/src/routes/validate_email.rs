@@ -9,6 +9,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
+use futures_util::future::BoxFuture;
 use rcpt_shared::{Address, ReduceError, Status, Tenant, Verdict, reduce};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -22,7 +23,11 @@ use crate::{
     cf::{clock, deferred::Deferred, shield::Shield, verdict_cache::CachedVerdict},
     credentials::{address_hash, proof::Caller, random},
     error::{Error, LimitError, Outcome, PlainError, ValidationError},
-    extract::{json_body::JsonBody, request::RequestContext},
+    extract::{
+        caller,
+        json_body::{self, JsonBody},
+        request::RequestContext,
+    },
     quota::{Day, seconds_to_reset},
     store::ledger::{self, Lease, Refusal},
 };
@@ -136,21 +141,48 @@ pub async fn check(
 ) -> Result<ValidationResult, Error> {
     let caller = caller.map_err(Error::of_validation)?;
     let JsonBody(body) = body.map_err(Error::of_validation)?;
-    let request = CheckRequest::from_json(&body).map_err(Error::of_validation)?;
-    admit(&app, caller).await?;
-    let Ok(address) = Address::parse(&request.email) else {
-        charge(&app, caller).await?;
-        return Ok(ValidationResult::of_no_address(request.email, request.details));
-    };
-    let check = Check {
-        key: address_hash::of_checked(&app.config.address_secrets, &address),
-        address,
-        details: request.details,
-    };
-    match check.cached(&app, caller).await? {
-        Some(result) => Ok(result),
-        None => check.fresh(app, caller, context).await,
-    }
+    decide(app, context, caller, body).await
+}
+
+/// A check by API key that comes without the router.
+///
+/// # Errors
+/// As the answer of [`check`].
+pub async fn by_key(
+    app: &Arc<App>,
+    context: RequestContext,
+    key: &str,
+    body: &[u8],
+) -> Result<ValidationResult, Error> {
+    let caller = caller::of_key(&app.config, key).map_err(Error::of_validation)?;
+    let body = json_body::parse(body).map_err(Error::of_validation)?;
+    decide(Arc::clone(app), context, caller, body).await
+}
+
+/// Boxed: it is awaited in two places and compiled once.
+fn decide(
+    app: Arc<App>,
+    context: RequestContext,
+    caller: Caller,
+    body: Map<String, Value>,
+) -> BoxFuture<'static, Result<ValidationResult, Error>> {
+    Box::pin(async move {
+        let request = CheckRequest::from_json(&body).map_err(Error::of_validation)?;
+        admit(&app, caller).await?;
+        let Ok(address) = Address::parse(&request.email) else {
+            charge(&app, caller).await?;
+            return Ok(ValidationResult::of_no_address(request.email, request.details));
+        };
+        let check = Check {
+            key: address_hash::of_checked(&app.config.address_secrets, &address),
+            address,
+            details: request.details,
+        };
+        match check.cached(&app, caller).await? {
+            Some(result) => Ok(result),
+            None => check.fresh(app, caller, context).await,
+        }
+    })
 }
 
 /// One address to be checked.

@@ -28,6 +28,19 @@ pub fn complete(headers: &mut HeaderMap, request_id: &str) {
     }
 }
 
+/// What [`cors`] adds to the answer of a request that names no origin.
+pub fn complete_without_origin(headers: &mut HeaderMap) {
+    headers.insert(header::VARY, HeaderValue::from_static("origin"));
+    let exposed = EXPOSED.map(|name| name.as_str().to_owned()).join(",");
+    headers.extend(
+        HeaderValue::try_from(exposed)
+            .ok()
+            .map(|value| (header::ACCESS_CONTROL_EXPOSE_HEADERS, value)),
+    );
+}
+
+const EXPOSED: [HeaderName; 4] = [REQUEST_ID, header::RETRY_AFTER, header::LINK, header::LOCATION];
+
 /// Browsers may call from the portal's origin and from nowhere else. There are no cookies to send.
 pub fn cors(portal_url: &str) -> CorsLayer {
     let origin = HeaderValue::from_str(&origin_of(portal_url)).ok();
@@ -35,7 +48,7 @@ pub fn cors(portal_url: &str) -> CorsLayer {
         .allow_origin(AllowOrigin::list(origin))
         .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
         .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE, API_KEY_HEADER])
-        .expose_headers([REQUEST_ID, header::RETRY_AFTER, header::LINK, header::LOCATION])
+        .expose_headers(EXPOSED)
 }
 
 /// Scheme, host and port of a URL (RFC 6454 §4).

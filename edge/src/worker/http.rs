@@ -32,10 +32,7 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let body = match length.and_then(|text| text.parse::<usize>().ok()) {
         Some(0) => Body::empty(),
-        Some(length) if length <= LIMIT => {
-            let buffer = JsFuture::from(from.array_buffer()?).into_send().await?;
-            Body::from(Uint8Array::new(&buffer).to_vec())
-        }
+        Some(length) if length <= LIMIT => Body::from(bytes(&from).await?),
         _ => from.body().map_or_else(Body::empty, |stream| Body::new(worker::Body::new(stream))),
     };
     let mut request = Request::new(body);
@@ -49,6 +46,15 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
         request.extensions_mut().insert(continent);
     }
     Ok(request)
+}
+
+/// The whole body.
+///
+/// # Errors
+/// The runtime's, when the client leaves before it is here.
+pub async fn bytes(from: &web_sys::Request) -> worker::Result<Vec<u8>> {
+    let buffer = JsFuture::from(from.array_buffer()?).into_send().await?;
+    Ok(Uint8Array::new(&buffer).to_vec())
 }
 
 /// What Cloudflare knows of the client's whereabouts is a property of the request, no header.

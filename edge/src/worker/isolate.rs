@@ -89,7 +89,9 @@ fn databases(env: &Env) -> Result<Vec<Database>, Vec<String>> {
     let bindings = Object::keys(env.unchecked_ref::<Object>()).into_iter();
     let bindings: Vec<String> = bindings.filter_map(|name| name.as_string()).collect();
     let count = config::count_databases(&bindings)?;
-    let bound = (0..count).map(|number| env.d1(&config::binding(number)).map(Database::new));
+    let bound = (0..=u8::MAX).zip(0..count).map(|(number, index)| {
+        env.d1(&config::binding(index)).map(|database| Database::new(database, number))
+    });
     bound.collect::<Result<_, _>>().map_err(|error| vec![error.to_string()])
 }
 
@@ -128,22 +130,35 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
             let Ok(response) = metered(&meter, isolate.router.clone().call(request)).await;
             response
         }
-        Err(mistakes) => {
-            Error::unavailable(format!("configuration: {}", mistakes.join("; "))).into_response()
-        }
+        Err(mistakes) => misconfigured(mistakes).into_response(),
     };
     answer::complete(response.headers_mut(), &request_id);
-    log::line(&LogLine {
-        request_id: &request_id,
-        method: method.as_str(),
-        route: response.extensions().get::<MatchedPath>().map_or(UNKNOWN, MatchedPath::as_str),
-        status: response.status().as_u16(),
-        outcome: error::outcome(&response),
-        expenses: meter.expenses(),
-        wasm_bytes: memory_bytes(),
-        cause: error::cause(&response),
-    });
+    let route = response.extensions().get::<MatchedPath>().map_or(UNKNOWN, MatchedPath::as_str);
+    log_answer(&request_id, method.as_str(), route, &response, &meter);
     response
+}
+
+/// What every request is told until the configuration is mended.
+pub fn misconfigured(mistakes: &[String]) -> Error {
+    Error::unavailable(format!("configuration: {}", mistakes.join("; ")))
+}
+
+/// Writes the request's log line.
+pub fn log_answer(id: &str, method: &str, route: &str, response: &Response, meter: &Meter) {
+    let (status, cause) = (response.status().as_u16(), error::cause(response));
+    log_line(id, method, route, (status, error::outcome(response), cause), meter);
+}
+
+/// As [`log_answer`], of status, outcome and cause.
+pub fn log_line(
+    request_id: &str,
+    method: &str,
+    route: &str,
+    (status, outcome, cause): (u16, Option<&'static str>, Option<&str>),
+    meter: &Meter,
+) {
+    let (expenses, wasm_bytes) = (meter.expenses(), memory_bytes());
+    log::line(&LogLine { request_id, method, route, status, outcome, expenses, wasm_bytes, cause });
 }
 
 /// Linear memory of the instance, in bytes: it grows and never shrinks.

@@ -22,6 +22,8 @@ use tokio::time::{Instant, sleep};
 
 const LEASH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/process/leash.sh");
 const POLL: Duration = Duration::from_millis(20);
+/// For the kernel to end what was killed.
+const KILLED: Duration = Duration::from_secs(10);
 /// Lines of its log that an error about a process shows.
 const SHOWN_LINES: usize = 30;
 
@@ -190,8 +192,14 @@ impl Process {
         self.find_member(|comm, _| comm == name)
     }
 
-    /// The id of a process of the group whose name and state (one letter) pass `is_wanted`.
-    fn find_member(&self, is_wanted: impl Fn(&str, &str) -> bool) -> Option<u32> {
+    /// Waits until no process of the group runs any more. A killed one does until the kernel comes to it, and holds its
+    /// ports as long.
+    fn wait_for_group(&self, patience: Duration) {
+        wait_at_most(patience, || self.find_member(|_, has_ended| !has_ended).is_none());
+    }
+
+    /// The id of a process of the group whose name, and whether it has ended, pass `is_wanted`.
+    fn find_member(&self, is_wanted: impl Fn(&str, bool) -> bool) -> Option<u32> {
         let group = self.group().to_string();
         fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
             let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
@@ -199,9 +207,11 @@ impl Process {
             let (pid, rest) = stat.split_once(" (")?;
             let (comm, rest) = rest.rsplit_once(") ")?;
             let mut fields = rest.split(' ');
-            let state = fields.next()?;
+            // A zombie has ended when its other threads have: they hold its files.
+            let threads = || fs::read_dir(entry.path().join("task")).map_or(0, Iterator::count);
+            let has_ended = fields.next()? == "Z" && threads() <= 1;
             let is_member = fields.nth(1) == Some(group.as_str());
-            (is_member && is_wanted(comm, state)).then(|| pid.parse().ok())?
+            (is_member && is_wanted(comm, has_ended)).then(|| pid.parse().ok())?
         })
     }
 
@@ -214,6 +224,8 @@ impl Process {
     pub fn kill(&mut self) {
         self.signal_group(Signal::SIGKILL);
         self.ended = self.leash.wait().ok().or(self.ended);
+        // The leash may be the first to go.
+        self.wait_for_group(KILLED);
     }
 
     /// The exit code, or 128 + the signal, as a shell would report it.
@@ -242,8 +254,7 @@ impl Drop for Process {
         let patience = self.grace + Duration::from_secs(2);
         wait_at_most(patience, || self.exited().is_some());
         self.signal_group(Signal::SIGKILL);
-        // A killed process runs on until the kernel comes to it. A zombie has ended.
-        wait_at_most(patience, || self.find_member(|_, state| state != "Z").is_none());
+        self.wait_for_group(patience);
         let _ = self.leash.try_wait();
     }
 }

@@ -19,6 +19,7 @@
 //              (target/edge-with-names.wasm); null: none
 //   beside     further Workers in the same runtime with the same bindings and storage: a list of
 //              {script, port, vars}, path, port and further vars of each
+//   exchanged  two databases' numbers: each is bound in the place of the other; null: none
 //   databases  how many databases it has; null: those of wrangler.toml
 //   webhooks   port that stands for the https servers of the whole Internet, with the URL in the header `x-url`;
 //              null: there are none
@@ -57,6 +58,10 @@ const databases = Array.from({ length: count }, (_, number) => (number === 0 ? "
 const d1Databases = Object.fromEntries(
   databases.map((name) => [name, bindings.d1Databases[name] ?? `not-in-wrangler-toml-${name}`]),
 );
+if (settings.exchanged) {
+  const [one, other] = settings.exchanged.map((number) => databases[number]);
+  [d1Databases[one], d1Databases[other]] = [d1Databases[other], d1Databases[one]];
+}
 
 const CONTROL = `const DATABASES = ${JSON.stringify(databases)};
 export default {
@@ -198,6 +203,7 @@ function beside({ script, port, vars }, index) {
     compatibilityDate: bindings.compatibilityDate,
     d1Databases,
     kvNamespaces: bindings.kvNamespaces,
+    ratelimits,
     bindings: { ...bindings.bindings, ...settings.vars, ...vars },
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],
   };

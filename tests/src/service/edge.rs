@@ -97,6 +97,7 @@ pub struct Builder {
     variants: Vec<(BTreeMap<String, String>, u16)>,
     databases: Option<usize>,
     webhooks: Option<u16>,
+    exchanged: Option<[u8; 2]>,
     port: u16,
 }
 
@@ -171,6 +172,12 @@ impl Builder {
         self
     }
 
+    /// Whether two databases are bound in each other's place; their numbers.
+    pub fn exchanged(mut self, numbers: Option<[u8; 2]>) -> Self {
+        self.exchanged = numbers;
+        self
+    }
+
     /// Whether mails can be handed over.
     pub fn mailless(mut self, mailless: bool) -> Self {
         self.mailless = mailless;
@@ -213,12 +220,12 @@ impl Builder {
             "variants": variants,
             "databases": self.databases,
             "webhooks": self.webhooks,
+            "exchanged": self.exchanged,
         });
         let file = folder.join("settings.json");
         fs::write(&file, settings.to_string())?;
         let temporary = folder.join("tmp");
         fs::create_dir_all(&temporary)?;
-
         let mut command = node("edge.mjs");
         command.arg(file).env("TMPDIR", temporary);
         let mut process = Process::spawn("edge", &command, folder)?;
@@ -285,6 +292,7 @@ impl Edge {
             variants: Vec::new(),
             databases: None,
             webhooks: None,
+            exchanged: None,
             port,
         }
     }

@@ -63,6 +63,12 @@ impl Edge {
         ["0", "1", "2"].map(|number| trips[number].as_u64().unwrap_or_default())
     }
 
+    /// How often a database was asked which one it is, since [`Self::counts`] was last asked.
+    pub async fn identifications(&self) -> u64 {
+        let counts = self.shim(&json!({})).await;
+        counts["d1_identifications"].as_u64().unwrap_or_default()
+    }
+
     /// The mails handed over since [`Self::counts`] was last asked: `to`, `subject` and `headers` of each.
     pub async fn mails(&self) -> Vec<Value> {
         let counts = self.shim(&json!({})).await;

@@ -181,3 +181,34 @@ async fn the_size_of_a_plan_is_changed_in_every_database_and_leaves_a_record() {
     }
     output(&["set-size", "pro", "scan-size", "10000"]).await;
 }
+
+#[tokio::test]
+async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
+    let _turn = TURN.lock().await;
+    let edge = edge().await;
+    let (lost, other) = (edge.account().await, edge.account().await);
+    let (lost_id, other_id) = (edge.id(&lost.email).await, edge.id(&other.email).await);
+    edge.sql("DELETE FROM addresses WHERE account_id = ?", &[lost_id.as_str().into()]).await;
+    let renamed = "UPDATE addresses SET account_id = ?2 WHERE account_id = ?1";
+    let nobody = "00ffffffffffffff";
+    edge.sql(renamed, &[other_id.as_str().into(), nobody.into()]).await;
+    let line_of = |text: &str, id: &str| {
+        let line = text.lines().find(|line| line.starts_with(id));
+        line.unwrap_or_else(|| panic!("no {id} in {text}")).to_owned()
+    };
+    for (words, said) in
+        [(&["directory"][..], "has lost it"), (&["directory", "--mend"], "entered")]
+    {
+        let text = output(words).await;
+        let line = line_of(&text, &lost_id);
+        assert!(line.contains(&lost.email) && line.ends_with(said), "{line}");
+        assert!(line_of(&text, &other_id).ends_with(&format!("names {nobody}")), "{text}");
+        assert!(line_of(&text, nobody).ends_with("names no account"), "{text}");
+    }
+    assert_eq!(lost.anonymous.login(&lost.email, PASSWORD).await.status, 200);
+    assert_eq!(shown(&["show", &other_id], "email").await, other.email);
+    edge.sql(renamed, &[nobody.into(), other_id.as_str().into()]).await;
+    // The accounts that other tests have deleted are forgotten by then.
+    edge.run_scheduled().await;
+    assert_eq!(output(&["directory"]).await, "every account is in the directory\n");
+}

@@ -97,6 +97,12 @@ async fn one_database_down_is_its_accounts_trouble_only() {
         }
         let ready = edge.anonymous().get("/health/ready").await;
         assert_eq!((ready.status, ready.text("database")), (503, "down"), "{broken}");
+        if broken != 0 {
+            // Whichever other database is looked into meanwhile (docs/scale.md).
+            for _ in 0..6 {
+                assert_eq!(register_from(&edge, "AF", &edge.new_email()).await, 201, "{broken}");
+            }
+        }
     }
     edge.fail(&[]).await;
     for account in &accounts {
@@ -116,6 +122,7 @@ async fn a_check_asks_the_database_of_its_account_and_no_other() {
         assert_eq!(account.check(&format!("x-{number}@asks.example")).await.status, 200);
         let mut expected = [0; 3];
         expected[number] = 3;
+        assert_eq!(edge.identifications().await, 0, "each is known since its first use");
         assert_eq!(edge.trips().await, expected, "two for the fresh one, one for the cached one");
     }
 }
@@ -333,6 +340,43 @@ async fn a_database_that_is_not_bound_is_a_failure_of_ours_and_no_dead_key() {
     assert!(edge.process.log().contains("database 2 is not bound"));
     edge.restart_with(|builder| builder.databases(3)).await.unwrap();
     assert_eq!(account.quota().await.status, 200);
+}
+
+#[tokio::test]
+async fn exchanged_databases_answer_for_nobody_until_they_are_mended() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let mut edge = edge_with(&origin).await;
+    let mut accounts = Vec::new();
+    for continent in CONTINENTS {
+        accounts.push(account_from(&edge, continent).await);
+    }
+    // The second time, they do not know their numbers, only their accounts.
+    for forgotten in [false, true] {
+        if forgotten {
+            edge.sql("DELETE FROM this_database", &[]).await;
+        }
+        edge.restart_with(|edge| edge.exchanged(Some([1, 2]))).await.unwrap();
+        assert_eq!(accounts[0].check("x@exchanged.example").await.status, 200);
+        for account in &accounts[1..] {
+            account.quota().await.assert_error(503, "unavailable", "its key");
+            account.get("/me").await.assert_error(503, "unavailable", "its session");
+            let reply = account.anonymous.login(&account.email, PASSWORD).await;
+            reply.assert_error(503, "unavailable", "signing in");
+        }
+        assert_eq!(register_from(&edge, "EU", &edge.new_email()).await, 503);
+        let ready = edge.anonymous().get("/health/ready").await;
+        assert_eq!((ready.status, ready.text("database")), (503, "down"));
+        edge.run_scheduled().await;
+        let own = if forgotten { "another number" } else { "2" };
+        let named = format!("database: 1 is bound in the place of {own}");
+        assert!(edge.process.log().contains(&named), "{}", edge.process.last_lines());
+
+        edge.restart_with(|edge| edge.exchanged(None)).await.unwrap();
+        for account in &accounts {
+            assert_eq!(account.check("x@exchanged.example").await.status, 200);
+            assert_reachable_once(&edge, &account.email, "mended").await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod details;
 mod http;
 mod hung_origins;
 mod junk_keys;
+mod lane;
 mod leavers;
 mod origin_faults;
 mod own_faults;

@@ -339,9 +339,21 @@ impl<'a> Player<'a> {
     }
 }
 
-/// Sends a request; status and body.
+/// A request that finds its connection closed was not read: workerd closes one that a busy machine has kept
+/// waiting.
+const TRIES: usize = 5;
+
+/// Sends a request; status and body. One that was read after all when it is sent again is counted twice, and so
+/// found out.
 pub async fn answer(request: reqwest::RequestBuilder) -> Answer {
-    let response = request.send().await?;
+    let mut tries = 1;
+    let response = loop {
+        let sent = request.try_clone().context("a body of bytes")?.send().await;
+        match sent {
+            Err(error) if error.is_request() && !error.is_timeout() && tries < TRIES => tries += 1,
+            sent => break sent?,
+        }
+    };
     let status = response.status().as_u16();
     let text = response.text().await?;
     match serde_json::from_str(&text) {
