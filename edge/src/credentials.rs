@@ -13,3 +13,4 @@ pub mod recovery_code;
 pub mod sealed;
 pub mod session;
 pub mod totp;
+pub mod webhook_secret;

@@ -54,7 +54,7 @@ pub struct ValidationDetail {
 }
 
 /// Every `code` of a [`PlainError`].
-const CODES: [&str; 35] = [
+const CODES: [&str; 38] = [
     "invalid_body",
     "invalid_email",
     "undeliverable_email",
@@ -84,6 +84,9 @@ const CODES: [&str; 35] = [
     "invalid_idempotency_key",
     "idempotency_key_in_use",
     "idempotency_key_reused",
+    "invalid_webhook",
+    "webhook_not_public",
+    "no_webhook",
     "totp_already_on",
     "totp_not_on",
     "totp_not_set_up",

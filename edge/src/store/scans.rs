@@ -5,7 +5,7 @@ mod ending;
 mod parts;
 mod rounds;
 
-pub use ending::{Overdue, close, overdue, rows_of_parts};
+pub use ending::{Overdue, close, last_ended, overdue, rows_of_parts};
 pub use parts::{Part, PartState, begin_part, finish_part};
 pub use rounds::{Delta, Place, begin_round, hand_over, record, set_followed};
 

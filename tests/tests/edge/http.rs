@@ -38,7 +38,7 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 31] = [
+const OPERATIONS: [(&str, &str, &str); 35] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/scans", "POST,GET,HEAD"),
     ("GET", "/scans", "POST,GET,HEAD"),
@@ -47,6 +47,10 @@ const OPERATIONS: [(&str, &str, &str); 31] = [
     ("POST", "/scans/{id}/cancel", "POST"),
     ("PUT", "/scans/{id}/parts/{n}", "PUT"),
     ("GET", "/scans/{id}/results", "GET,HEAD"),
+    ("GET", "/notifications", "GET,HEAD,PUT"),
+    ("PUT", "/notifications", "GET,HEAD,PUT"),
+    ("POST", "/notifications/secret", "POST"),
+    ("POST", "/notifications/test", "POST"),
     ("POST", "/auth/register", "POST"),
     ("POST", "/auth/verify-email", "POST"),
     ("POST", "/auth/login", "POST"),
