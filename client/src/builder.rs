@@ -67,7 +67,7 @@ impl Builder {
             .user_agent(concat!("rcpt-client/", env!("CARGO_PKG_VERSION")));
         let agent = config.build().into();
         let Self { api_key, patience, on_wait, .. } = self;
-        Ok(Client { agent, url, api_key, patience, on_wait })
+        Ok(Client { agent, url, api_key, patience, on_wait, told: Arc::default() })
     }
 }
 

@@ -1,6 +1,11 @@
 //! The calls.
 
-use std::{fmt, sync::Arc, thread, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
 
 use rand::distr::{Alphanumeric, SampleString as _};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -15,6 +20,7 @@ use crate::{
     Builder,
     answers::{Quota, SignIn, Validation},
     error::Error,
+    rate_limit::RateLimit,
     retry::{Patience, Wait},
 };
 
@@ -32,6 +38,7 @@ pub struct Client {
     pub(crate) api_key: Option<SecretString>,
     pub(crate) patience: Duration,
     pub(crate) on_wait: OnWait,
+    pub(crate) told: Arc<Mutex<Option<RateLimit>>>,
 }
 
 impl fmt::Debug for Client {
@@ -71,11 +78,9 @@ impl<'a> Call<'a> {
         Self::new(Method::PUT, path, Some(body))
     }
 
-    /// Under this `Idempotency-Key`, and not again when nobody knows whether it has arrived: the caller
-    /// looks first.
-    pub(crate) const fn once(mut self, key: &'a str) -> Self {
+    /// Under this `Idempotency-Key`.
+    pub(crate) const fn under(mut self, key: &'a str) -> Self {
         self.key = Some(key);
-        self.repeatable = false;
         self
     }
 }
@@ -108,6 +113,12 @@ impl Client {
         &self.url
     }
 
+    /// What is left, as the last answer that said so has it; `None` before that, and on an unlimited plan.
+    #[must_use]
+    pub fn rate_limit(&self) -> Option<RateLimit> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Asks whether an address can receive mail.
     ///
     /// # Errors
@@ -122,6 +133,21 @@ impl Client {
     /// No verdict: see [`Error`].
     pub fn check_with_details(&self, email: &str) -> Result<Validation, Error> {
         self.ask(json!({ "email": email, "details": true }))
+    }
+
+    /// Asks under an `Idempotency-Key` of the caller's own, 16 to 255 printable characters: sent again with the same
+    /// key within 24 hours, also by another process, it is counted once.
+    ///
+    /// # Errors
+    /// No verdict: see [`Error`].
+    pub fn check_under(
+        &self,
+        idempotency_key: &str,
+        email: &str,
+        details: bool,
+    ) -> Result<Validation, Error> {
+        let body = json!({ "email": email, "details": details });
+        self.call(&Call::post("/validate_email", body).under(idempotency_key))
     }
 
     fn ask(&self, body: Value) -> Result<Validation, Error> {
@@ -229,6 +255,9 @@ impl Client {
         let after = answer.headers().get(header::RETRY_AFTER);
         let after = after.and_then(|value| value.to_str().ok()?.parse().ok());
         let status = answer.status().as_u16();
+        if let Some(told) = RateLimit::of(answer.headers()) {
+            *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        }
         let body = answer.body_mut().with_config().limit(LARGEST).read_to_vec().map_err(network)?;
         Ok(Reply { status, body, after: after.map(Duration::from_secs) })
     }

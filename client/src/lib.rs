@@ -14,6 +14,7 @@ mod answers;
 mod builder;
 mod client;
 mod error;
+mod rate_limit;
 mod retry;
 mod scans;
 
@@ -21,6 +22,7 @@ pub use answers::{Allowance, Details, Quota, ScanAllowance, SignIn, Validation};
 pub use builder::Builder;
 pub use client::{Client, idempotency_key};
 pub use error::Error;
+pub use rate_limit::RateLimit;
 pub use rcpt_shared::{Address, Confidence, Deliverability, Status, reduce};
 pub use retry::Wait;
 pub use scans::{PART, Scan, ScanPage, ScanResult, ScanResults};

@@ -71,7 +71,7 @@ impl Client {
     /// Starts a scan of `total` addresses, whose parts follow.
     ///
     /// # Errors
-    /// See [`Error`]. After [`Error::Network`] the scan may have been started: look for its name.
+    /// See [`Error`]. Asked for again with the same key within 24 hours, it is the same scan.
     pub fn create_scan(
         &self,
         total: usize,
@@ -79,7 +79,7 @@ impl Client {
         idempotency_key: &str,
     ) -> Result<Scan, Error> {
         let body = json!({ "total": total, "name": name, "details": true });
-        self.call(&Call::post("/scans", body).once(idempotency_key))
+        self.call(&Call::post("/scans", body).under(idempotency_key))
     }
 
     /// Sends part `number`, from 0. The same part again changes nothing.

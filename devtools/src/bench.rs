@@ -7,7 +7,7 @@ mod edge;
 mod scans;
 mod tarpits;
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{fs, process::Command, time::Duration};
 
 pub use cost::{costs, scaling};
 pub use edge::{comparison, profile};
@@ -85,24 +85,36 @@ pub async fn run() -> Result<()> {
     figures.extend(edge::run().await?);
     drop(stack);
     let accounts = accounts::run().await?;
-    let scans = scans::run().await?;
-
-    let folder = folder::target().join("bench");
-    fs::create_dir_all(&folder)?;
-    println!("{:<32} {:>12} {:<12} {:>6}", "figure", "value", "unit", "n");
-    for figure in figures.iter().chain(&accounts).chain(&scans) {
-        let Figure { name, value, unit, n } = figure;
-        println!("{name:<32} {value:>12.3} {unit:<12} {n:>6}");
-    }
+    print(figures.iter().chain(&accounts));
     for figure in &figures {
-        write(&folder.join(format!("{}.json", figure.name)), figure)?;
+        write(&format!("{}.json", figure.name), figure)?;
     }
-    write(&folder.join("accounts.json"), &accounts)?;
-    write(&folder.join("scans.json"), &scans)
+    write("accounts.json", &accounts)?;
+    scans().await
 }
 
-fn write(file: &Path, figures: &impl Serialize) -> Result<()> {
-    fs::write(file, serde_json::to_string(figures)? + "\n")
+/// What scans cost, alone: printed, and written to `target/bench/scans.json`.
+///
+/// # Errors
+/// As [`run`].
+pub async fn scans() -> Result<()> {
+    let figures = scans::run().await?;
+    print(&figures);
+    write("scans.json", &figures)
+}
+
+fn print<'a>(figures: impl IntoIterator<Item = &'a Figure>) {
+    println!("{:<36} {:>12} {:<12} {:>6}", "figure", "value", "unit", "n");
+    for Figure { name, value, unit, n } in figures {
+        println!("{name:<36} {value:>12.3} {unit:<12} {n:>6}");
+    }
+}
+
+fn write(name: &str, figures: &impl Serialize) -> Result<()> {
+    let folder = folder::target().join("bench");
+    fs::create_dir_all(&folder)?;
+    let file = folder.join(name);
+    fs::write(&file, serde_json::to_string(figures)? + "\n")
         .with_context(|| format!("writing {}", file.display()))
 }
 

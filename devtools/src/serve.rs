@@ -8,7 +8,7 @@
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use anyhow::{Context as _, Result};
-use rcpt_tests::{Authenticator, Stack};
+use rcpt_tests::{Authenticator, FakeWebhook, Stack};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{
@@ -46,6 +46,11 @@ enum Command {
         sql: String,
         params: Vec<Value>,
     },
+    /// What the server that stands for every webhook's answers from now on, by its host; 0: nothing at all.
+    Webhook {
+        host: String,
+        status: u16,
+    },
     KillOrigin {},
     RestartOrigin {},
 }
@@ -53,6 +58,7 @@ enum Command {
 struct World {
     /// Written to by what starts and ends a part of it.
     stack: RwLock<Stack>,
+    webhooks: FakeWebhook,
     /// By secret: each remembers which codes it gave out.
     authenticators: RefCell<HashMap<String, Rc<Authenticator>>>,
 }
@@ -65,10 +71,12 @@ struct World {
 /// A part does not start, or standard output is gone.
 pub async fn run() -> Result<()> {
     // Attempts of an account wait as in production. Those of a network do not: all tests come from one.
-    let stack = Stack::builder().with_waits();
+    let webhooks = FakeWebhook::start();
+    let stack = Stack::builder().with_waits().webhooks(webhooks.port);
     let stack = stack.edge_var("THROTTLE_NETWORK_FREE_ATTEMPTS", "1000000").try_start().await?;
     say(&json!({ "url": stack.edge.url })).await?;
-    let world = Rc::new(World { stack: RwLock::new(stack), authenticators: RefCell::default() });
+    let stack = RwLock::new(stack);
+    let world = Rc::new(World { stack, webhooks, authenticators: RefCell::default() });
     let mut lines = BufReader::new(stdin()).lines();
     let (done, mut answers) = mpsc::unbounded_channel();
     loop {
@@ -129,6 +137,10 @@ impl World {
             }
             Command::Sql { sql, params } => {
                 Ok(self.stack.read().await.edge.try_sql(&sql, &params).await?.into())
+            }
+            Command::Webhook { host, status } => {
+                self.webhooks.answer(&host, status);
+                Ok(Value::Null)
             }
             Command::KillOrigin {} => {
                 self.stack.write().await.origin.kill();

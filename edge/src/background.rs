@@ -1,7 +1,8 @@
 //! What happens without a request or after its answer: notices, confirmation links that an operator has asked for,
-//! what the directory is told of deletions, and the scans.
+//! what the directory is told of deletions, the scans, and the webhooks that tell of their end.
 
 pub mod deletions;
 pub mod notices;
 pub mod requested;
 pub mod scans;
+pub mod webhooks;

@@ -22,3 +22,5 @@ pub mod recent;
 mod rendezvous;
 pub mod shield;
 pub mod verdict_cache;
+pub mod webhook;
+pub mod webhook_url;

@@ -3,6 +3,7 @@
 mod body;
 mod challenge;
 mod limits;
+pub mod rate_limit;
 mod scans;
 
 use std::borrow::Cow;
@@ -17,6 +18,7 @@ use body::{Body, ValidationDetail};
 pub use body::{PlainError, ValidationError};
 use challenge::Challenge;
 pub use limits::LimitError;
+use rate_limit::RateLimit;
 
 /// What went wrong, as the caller is told. The detail of a failure of ours goes to the
 /// log where it happens, never in here.
@@ -24,6 +26,8 @@ pub use limits::LimitError;
 pub struct Error {
     status: StatusCode,
     body: Body,
+    /// Of how many a day none is left, for `RateLimit`; 0 where it says nothing.
+    allowance: u32,
     /// Seconds, for `Retry-After`.
     retry_after: Option<u64>,
     /// `WWW-Authenticate` of a 401: which credentials would do.
@@ -59,6 +63,7 @@ impl Error {
         Self {
             status,
             body: Body::Plain(PlainError { detail, code }),
+            allowance: 0,
             retry_after: None,
             challenge: Challenge::Session,
             cause: None,
@@ -213,6 +218,25 @@ impl Error {
         Self::account(StatusCode::BAD_REQUEST, "undeliverable_email", detail)
     }
 
+    pub fn invalid_idempotency_key() -> Self {
+        let detail =
+            "The Idempotency-Key must have 16 to 255 printable ASCII characters without spaces.";
+        Self::account(StatusCode::BAD_REQUEST, "invalid_idempotency_key", detail)
+    }
+
+    /// The first request with this key has no answer yet.
+    pub fn idempotency_key_in_use() -> Self {
+        let detail =
+            "A request with this Idempotency-Key is being answered. Try again in a second.";
+        Self::account(StatusCode::CONFLICT, "idempotency_key_in_use", detail).after(1)
+    }
+
+    /// The key was sent before with another request. Nothing is counted.
+    pub fn idempotency_key_reused() -> Self {
+        let detail = "This Idempotency-Key was used for another request. Use a new one for each.";
+        Self::account(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail)
+    }
+
     pub fn not_found() -> Self {
         Self::plain(StatusCode::NOT_FOUND, None, "There is nothing at this path.".into())
     }
@@ -288,6 +312,7 @@ const RETRY_UNAVAILABLE: u64 = 10;
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
+        let name = self.body.allowance();
         let mut response = (self.status, Json(self.body)).into_response();
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after {
@@ -296,6 +321,10 @@ impl IntoResponse for Error {
         if self.status == StatusCode::UNAUTHORIZED {
             // RFC 9110 §15.5.2 asks for it.
             headers.insert(header::WWW_AUTHENTICATE, self.challenge.value());
+        }
+        if self.allowance > 0 {
+            let seconds = self.retry_after.unwrap_or_default();
+            RateLimit::daily(name, self.allowance.into(), 0, seconds).insert(headers);
         }
         response.extensions_mut().insert(Outcome(self.outcome));
         if let Some(cause) = self.cause {

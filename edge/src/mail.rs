@@ -2,6 +2,9 @@
 //! portal address and with nothing that came from a request.
 
 mod layout;
+mod scans;
+
+pub use scans::{EndedScan, scans_ended};
 
 use chrono::{DateTime, Datelike as _, Timelike as _};
 use serde::Deserialize;
@@ -211,6 +214,8 @@ pub enum Notice {
     KeyReplaced,
     RecoveryCodesReplaced,
     WrongCodes,
+    WebhookChanged,
+    ScanEnded,
 }
 
 impl Notice {
@@ -224,6 +229,8 @@ impl Notice {
             Self::KeyReplaced => "key_replaced",
             Self::RecoveryCodesReplaced => "recovery_codes_replaced",
             Self::WrongCodes => "wrong_codes",
+            Self::WebhookChanged => "webhook_changed",
+            Self::ScanEnded => "scan_ended",
         }
     }
 
@@ -263,6 +270,13 @@ impl Notice {
                 "Ten two-factor codes in a row were wrong for your rcpt account. Anyone who enters them \
                  knows its password or reads this mailbox. Two-factor authentication has kept them out.",
             ),
+            Self::WebhookChanged => (
+                "Your webhook has been changed",
+                "The webhook of your rcpt account has a new address. It's told when a scan ends, and how \
+                 many addresses had which result.",
+            ),
+            // Has an email of its own (`scans_ended`).
+            Self::ScanEnded => ("A scan has ended", "A scan of your rcpt account has ended."),
         };
         let mail = Mail::new(subject, portal_url, name).text(text);
         let mail = match last {
@@ -316,6 +330,8 @@ mod tests {
             Notice::KeyReplaced,
             Notice::RecoveryCodesReplaced,
             Notice::WrongCodes,
+            Notice::WebhookChanged,
+            Notice::ScanEnded,
         ] {
             let read: Notice = serde_json::from_value(json!(notice.as_str())).unwrap();
             assert_eq!(read, notice);

@@ -50,6 +50,8 @@ pub struct Usage {
     pub checks_used: i64,
     /// Welcome checks left, live leases on them subtracted.
     pub welcome_left: i64,
+    /// Welcome checks that the plan grants.
+    pub welcome_checks: i64,
     pub scan_credits: i64,
     /// Scans charged to today's allowance.
     pub scans_used: i64,
@@ -147,6 +149,7 @@ mod tests {
             daily_scans: 1,
             checks_used: 30,
             welcome_left: 50,
+            welcome_checks: 50,
             scan_credits: 2,
             scans_used: 1,
             scan_size: 200,

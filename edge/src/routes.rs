@@ -14,6 +14,7 @@ use crate::{app::App, error::Error, extract::json_body};
 mod account;
 mod api_key;
 mod health;
+mod notifications;
 #[cfg(test)]
 mod openapi;
 mod passwords;
@@ -75,6 +76,10 @@ operations! {
     scans::delete,
     scan_parts::put,
     scan_results::read,
+    notifications::show,
+    notifications::update,
+    notifications::rotate_secret,
+    notifications::test,
     health::live,
     health::ready,
     health::openapi,

@@ -28,3 +28,4 @@ pub mod sessions;
 pub mod throttle;
 pub mod two_factor;
 pub mod usage_days;
+pub mod webhooks;

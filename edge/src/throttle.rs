@@ -83,6 +83,11 @@ impl Key {
         Self::of("password", &account.to_string())
     }
 
+    /// Test deliveries to an account's webhook: nobody is to be knocked at through us.
+    pub fn webhook_test(account: AccountId) -> Self {
+        Self::of("webhook-test", &account.to_string())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -18,6 +18,7 @@ use crate::{
             closing,
             consumer::{Done, consume},
         },
+        webhooks,
     },
     cf::{at_once::join_all, clock, log},
     config::Config,
@@ -35,15 +36,16 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
 }
 
 /// Every five minutes, one database after another, each time another one first: mails the notices and
-/// confirmations that are due, tells the directory of deletions, removes what has expired, and puts what a replaced
-/// secret has made under its successor. What fails is logged, since the runtime drops an error from here,
+/// confirmations that are due, tells the directory of deletions, closes scans whose time is over, removes what
+/// has expired, puts what a replaced secret has made under its successor, and delivers to webhooks. What fails is logged, since the runtime drops an error from here,
 /// and keeps nothing else from being done.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     let Ok(isolate) = isolate::of(&env) else { return };
     let app = &*isolate.app;
     let mut mails = notices::MOST_AT_ONCE;
-    for (number, database) in app.databases.in_turn(clock::now() / RUN) {
+    let turn = clock::now() / RUN;
+    for (number, database) in app.databases.in_turn(turn) {
         let failed = |what: &str, error: Error| {
             log::failure(&format!("{what} in database {number}"), &error);
         };
@@ -70,6 +72,8 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
             failed(&format!("rekeying of {column}"), error);
         }
     }
+    // Last: it waits for servers of customers.
+    webhooks::run(app, turn).await;
 }
 
 /// Seconds between two runs (wrangler.toml, `crons`).

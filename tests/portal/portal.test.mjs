@@ -15,6 +15,7 @@ import * as scans from "./suites/scans.mjs";
 import * as settings from "./suites/settings.mjs";
 import * as signIn from "./suites/sign-in.mjs";
 import * as twoFactor from "./suites/two-factor.mjs";
+import * as webhook from "./suites/webhook.mjs";
 import * as words from "./suites/words.mjs";
 import { World } from "./world.mjs";
 
@@ -34,6 +35,7 @@ describe("the portal", () => {
       scans,
       apiKey,
       settings,
+      webhook,
       twoFactor,
       mails,
       docs,

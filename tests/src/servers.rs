@@ -1,5 +1,5 @@
 //! The servers that the service talks to: Debian's mail and name servers, our own mail servers that
-//! follow a script, and an origin that fails as it is told.
+//! follow a script, an origin that fails as it is told, and the webhooks of customers.
 
 mod bare_http;
 mod certificate;
@@ -7,6 +7,7 @@ mod chroot;
 mod exim;
 mod fake_dns;
 mod fake_origin;
+mod fake_webhook;
 pub mod hostile;
 mod nsd;
 mod opensmtpd;
@@ -19,6 +20,7 @@ mod smtp_server;
 pub use exim::Exim;
 pub use fake_dns::{Dns, FakeDns};
 pub use fake_origin::{Conduct, FakeOrigin};
+pub use fake_webhook::{Event, FakeWebhook};
 pub use nsd::Nsd;
 pub use opensmtpd::OpenSmtpd;
 pub use postfix::Postfix;

@@ -1,12 +1,13 @@
 /** A client of the API that tells whether an email address can receive mail. */
 import createClient, { type Client } from "openapi-fetch";
+import { type RateLimit, rateLimitOf } from "./rate-limit.js";
 import { type Retries, retrying } from "./retrying.js";
 import type { components, paths } from "./schema.js";
 
 export type Schemas = components["schemas"];
 export type ValidationResult = Schemas["ValidationResult"];
 export type QuotaReport = Schemas["QuotaReport"];
-export type { paths, Retries };
+export type { paths, RateLimit, Retries };
 
 export interface Options extends Retries {
   /** The address of the service, such as `https://rcpt.example.net`. */
@@ -34,6 +35,7 @@ export class RcptError extends Error {
 export class Rcpt {
   /** Every operation of the API, typed by its description. */
   readonly api: Client<paths>;
+  #rateLimit: RateLimit | undefined;
 
   constructor({ url, apiKey, ...retries }: Options) {
     const { protocol, hostname } = new URL(url);
@@ -45,11 +47,30 @@ export class Rcpt {
       headers: { "X-API-Key": apiKey },
       fetch: retrying(retries),
     });
+    this.api.use({
+      onResponse: ({ response }) => {
+        this.#rateLimit = rateLimitOf(response.headers) ?? this.#rateLimit;
+      },
+    });
   }
 
-  /** Asks whether an address can receive mail; with `details`, also why. */
-  async check(email: string, { details = false } = {}): Promise<ValidationResult> {
-    return answer(await this.api.POST("/v1/validate_email", { body: { email, details } }));
+  /** What is left, as the last answer that said so has it; undefined before that, and on an unlimited plan. */
+  get rateLimit(): RateLimit | undefined {
+    return this.#rateLimit;
+  }
+
+  /**
+   * Asks whether an address can receive mail; with `details`, also why. Sent again with the same `idempotencyKey`
+   * within 24 hours, it's counted once.
+   */
+  async check(
+    email: string,
+    { details = false, idempotencyKey }: { details?: boolean; idempotencyKey?: string } = {},
+  ): Promise<ValidationResult> {
+    const header = idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
+    return answer(
+      await this.api.POST("/v1/validate_email", { params: { header }, body: { email, details } }),
+    );
   }
 
   /** The plan and what is left of it today. */

@@ -392,6 +392,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show notifications
+         * @description What you're told when a scan ends, the webhook's secret and its last deliveries.
+         */
+        get: operations["notifications"];
+        /**
+         * Set notifications
+         * @description A webhook gets a `POST` with the scan's counts and no address when a scan has ended, signed as Standard Webhooks describe it. Without a 2xx answer within five seconds it's sent again, later and later, for a day.
+         */
+        put: operations["updateNotifications"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/notifications/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the webhook's secret
+         * @description For a day events are signed with both, so that nothing is lost while your server changes over.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/notifications/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test the webhook
+         * @description Sends one event of type `webhook.test` and waits for the answer. It isn't sent again. At most ten an hour.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/openapi.json": {
         parameters: {
             query?: never;
@@ -602,6 +666,43 @@ export interface components {
             /** @description Current code or recovery code, when two-factor authentication is on. */
             totp_code?: string | null;
         };
+        /** @description An event that was sent to the webhook, or is to be. */
+        Delivery: {
+            /**
+             * Format: date-time
+             * @description When it was tried last; null when it wasn't yet.
+             */
+            attempted_at?: string | null;
+            /**
+             * Format: int32
+             * @description How often it was tried.
+             */
+            attempts: number;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * @description `scan.completed`, `scan.expired` or `webhook.test`.
+             * @example scan.completed
+             */
+            event: string;
+            /** @description The header `webhook-id`. */
+            id: string;
+            /**
+             * @description Why there was none: `no_answer` within five seconds, `no_dns`, or `not_public` when the name leads to an address
+             *     that isn't public.
+             */
+            problem?: string | null;
+            /**
+             * @description `pending`, `delivered` or `failed`.
+             * @example delivered
+             */
+            state: string;
+            /**
+             * Format: int32
+             * @description The HTTP status of the last attempt; null when there was none.
+             */
+            status?: number | null;
+        };
         /** @description The evidence behind a verdict. A field is null when there is nothing to say. */
         Details: {
             /**
@@ -747,6 +848,33 @@ export interface components {
              */
             total?: number | null;
         };
+        /** @description Body of `PUT /notifications`. What is absent stays as it is. */
+        NotificationSettings: {
+            /** @description Whether an email is sent when a scan ends. */
+            scan_email?: boolean | null;
+            /**
+             * @description An `https` URL on port 443 with a public host name, at most 500 characters. An empty text removes the webhook
+             *     with its deliveries.
+             * @example https://hooks.example.com/rcpt
+             */
+            webhook_url?: string | null;
+        };
+        /** @description What you're told when a scan ends, and how. */
+        Notifications: {
+            /** @description The last 20 deliveries, newest first. */
+            deliveries: components["schemas"]["Delivery"][];
+            /**
+             * Format: date-time
+             * @description Until when the secret before this one signs too; null when it doesn't.
+             */
+            previous_secret_until?: string | null;
+            /** @description Whether an email is sent, at most one an hour. */
+            scan_email: boolean;
+            /** @description Signs events (Standard Webhooks); null without a webhook. */
+            webhook_secret?: string | null;
+            /** @description Where events are sent to; null when nowhere. */
+            webhook_url?: string | null;
+        };
         /** @description Body of `PUT /scans/{id}/parts/{n}`. Read as that of a new scan is, of which it is a part too. */
         PartRequest: {
             /** @description Positions `1000 n` to `1000 n + 999` of the list; in the last part what is left. */
@@ -764,7 +892,7 @@ export interface components {
              * @description What went wrong, for programs. It stays the same; new ones may be added.
              * @enum {string}
              */
-            code?: "invalid_body" | "invalid_email" | "undeliverable_email" | "invalid_password" | "invalid_display_name" | "invalid_token" | "missing_credentials" | "invalid_api_key" | "invalid_session" | "invalid_credentials" | "totp_required" | "totp_invalid" | "deactivated" | "key_deactivated" | "wrong_password" | "no_such_session" | "no_such_scan" | "invalid_name" | "invalid_scan" | "invalid_query" | "scan_too_large" | "too_many_scans" | "no_such_part" | "part_size" | "part_conflict" | "scan_ended" | "totp_already_on" | "totp_not_on" | "totp_not_set_up" | "throttled" | "internal" | "unavailable";
+            code?: "invalid_body" | "invalid_email" | "undeliverable_email" | "invalid_password" | "invalid_display_name" | "invalid_token" | "missing_credentials" | "invalid_api_key" | "invalid_session" | "invalid_credentials" | "totp_required" | "totp_invalid" | "deactivated" | "key_deactivated" | "wrong_password" | "no_such_session" | "no_such_scan" | "invalid_name" | "invalid_scan" | "invalid_query" | "scan_too_large" | "too_many_scans" | "no_such_part" | "part_size" | "part_conflict" | "scan_ended" | "invalid_idempotency_key" | "idempotency_key_in_use" | "idempotency_key_reused" | "invalid_webhook" | "webhook_not_public" | "no_webhook" | "totp_already_on" | "totp_not_on" | "totp_not_set_up" | "throttled" | "internal" | "unavailable";
             /** @description What went wrong, for people. It may be reworded. */
             detail: string;
         };
@@ -2418,6 +2546,10 @@ export interface operations {
             /** @description The report */
             200: {
                 headers: {
+                    /** @description What is left (IETF draft ratelimit-headers), such as `"daily";r=50;t=3600`: 50 for the next 3,600 seconds. Absent on an unlimited plan, and where it isn't known */
+                    RateLimit?: string;
+                    /** @description The allowances it is left of, such as `"daily";q=100;w=86400` */
+                    "RateLimit-Policy"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2436,6 +2568,10 @@ export interface operations {
             /** @description Too many requests */
             429: {
                 headers: {
+                    /** @description What is left (IETF draft ratelimit-headers), such as `"daily";r=50;t=3600`: 50 for the next 3,600 seconds. Absent on an unlimited plan, and where it isn't known */
+                    RateLimit?: string;
+                    /** @description The allowances it is left of, such as `"daily";q=100;w=86400` */
+                    "RateLimit-Policy"?: string;
                     /** @description Seconds after which to try again */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -2485,6 +2621,250 @@ export interface operations {
                 };
             };
             /** @description Too many requests */
+            429: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Temporarily unavailable. Nothing has changed */
+            503: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    notifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notifications"];
+                };
+            };
+            /** @description The session token is missing or no longer valid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Temporarily unavailable. Nothing has changed */
+            503: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    updateNotifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NotificationSettings"];
+            };
+        };
+        responses: {
+            /** @description The settings */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notifications"];
+                };
+            };
+            /** @description `invalid_body`, `invalid_webhook` or `webhook_not_public` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The session token is missing or no longer valid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description The body is larger than 16 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Temporarily unavailable. Nothing has changed */
+            503: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notifications"];
+                };
+            };
+            /** @description The session token is missing or no longer valid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description `no_webhook` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Temporarily unavailable. Nothing has changed */
+            503: {
+                headers: {
+                    /** @description Seconds after which to try again */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What came of it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            /** @description The session token is missing or no longer valid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description `no_webhook` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description Too many tests */
             429: {
                 headers: {
                     /** @description Seconds after which to try again */
@@ -2596,7 +2976,10 @@ export interface operations {
     createScan: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of your own for this scan, 16 to 255 printable characters. Send the request again with the same key when no answer came: it makes one scan */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2609,6 +2992,10 @@ export interface operations {
             /** @description The scan; `Location` has its path */
             201: {
                 headers: {
+                    /** @description What is left (IETF draft ratelimit-headers), such as `"daily";r=50;t=3600`: 50 for the next 3,600 seconds. Absent on an unlimited plan, and where it isn't known */
+                    RateLimit?: string;
+                    /** @description The allowances it is left of, such as `"daily";q=100;w=86400` */
+                    "RateLimit-Policy"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2651,9 +3038,22 @@ export interface operations {
                     "application/json": components["schemas"]["PlainError"];
                 };
             };
+            /** @description `idempotency_key_reused`: the key was sent with another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
             /** @description The daily scans and the credits are used up, or too many requests */
             429: {
                 headers: {
+                    /** @description What is left (IETF draft ratelimit-headers), such as `"daily";r=50;t=3600`: 50 for the next 3,600 seconds. Absent on an unlimited plan, and where it isn't known */
+                    RateLimit?: string;
+                    /** @description The allowances it is left of, such as `"daily";q=100;w=86400` */
+                    "RateLimit-Policy"?: string;
                     /** @description Seconds after which to try again */
                     "Retry-After"?: number;
                     [name: string]: unknown;
@@ -3042,7 +3442,10 @@ export interface operations {
     validateEmail: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of your own for this check, 16 to 255 printable characters. Send the check again with the same key when no answer came: it's counted once, and answered for 24 hours */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3055,6 +3458,10 @@ export interface operations {
             /** @description The verdict, also when the address can't receive mail */
             200: {
                 headers: {
+                    /** @description What is left (IETF draft ratelimit-headers), such as `"daily";r=50;t=3600`: 50 for the next 3,600 seconds. Absent on an unlimited plan, and where it isn't known */
+                    RateLimit?: string;
+                    /** @description The allowances it is left of, such as `"daily";q=100;w=86400` */
+                    "RateLimit-Policy"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3079,8 +3486,26 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationError"];
                 };
             };
+            /** @description `idempotency_key_in_use`: the first check with this key isn't answered yet */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
             /** @description The body is larger than 16 KiB */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlainError"];
+                };
+            };
+            /** @description `idempotency_key_reused`: the key was sent with another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3091,6 +3516,10 @@ export interface operations {
             /** @description No checks are left, too many are running (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`) */
             429: {
                 headers: {
+                    /** @description What is left (IETF draft ratelimit-headers), such as `"daily";r=50;t=3600`: 50 for the next 3,600 seconds. Absent on an unlimited plan, and where it isn't known */
+                    RateLimit?: string;
+                    /** @description The allowances it is left of, such as `"daily";q=100;w=86400` */
+                    "RateLimit-Policy"?: string;
                     /** @description Seconds after which to try again */
                     "Retry-After"?: number;
                     [name: string]: unknown;

@@ -1,6 +1,7 @@
 //! What `make bench` runs; `bench comparison` is the part beside the JavaScript Worker alone, and
 //! `bench databases` is rows, dollars and what more databases give;
-//! `bench profile` tells where a cached check's CPU time goes in either; `bench tarpits` is P3 of docs/trust.md alone.
+//! `bench profile` tells where a cached check's CPU time goes in either; `bench tarpits` is P3 of docs/trust.md alone,
+//! and `bench scans` what scans cost.
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -12,9 +13,12 @@ async fn main() -> anyhow::Result<()> {
         }
         Some("databases") => rcpt_devtools::bench::databases().await,
         Some("profile") => rcpt_devtools::bench::profile().await,
+        Some("scans") => rcpt_devtools::bench::scans().await,
         None => rcpt_devtools::bench::run().await,
         Some(other) => {
-            anyhow::bail!("no part is called {other:?}: comparison, databases, profile or tarpits")
+            anyhow::bail!(
+                "no part is called {other:?}: comparison, databases, profile, scans or tarpits"
+            )
         }
     }
 }

@@ -25,6 +25,7 @@ export const CONTENTS: Record<PageName, Content> = {
   "api-key": { load: async () => (await member()).ApiKey },
   settings: { load: async () => (await member()).Settings },
   docs: { load: async () => (await docs()).default },
+  start: { load: async () => (await docs()).Start },
   deleted: { load: async () => (await guest()).Deleted },
   "not-found": { load: async () => (await guest()).NotFound },
 };

@@ -45,7 +45,16 @@ export const PAGES = [
     access: "anyone",
     file: "docs",
     description:
-      "The rcpt API: check an email address with one request, in curl, Python or JavaScript. Every endpoint, status and reason.",
+      "The rcpt API: check an email address with one request, in curl, TypeScript or Python. Every endpoint, status and reason.",
+  },
+  {
+    path: "/start",
+    name: "start",
+    title: "From zero to a verdict in five minutes",
+    access: "anyone",
+    file: "docs",
+    description:
+      "Create an account, copy your API key and check your first email address: with curl, on the command line, in TypeScript or Python.",
   },
   {
     path: "/privacy",

@@ -7,8 +7,8 @@ use crate::{
     app::App,
     cf::{clock, database::Database, deferred::Deferred, log},
     error::Error,
-    mail::Deed,
-    store,
+    mail::{self, Deed, EndedScan, Mail, Notice},
+    store::{self, notices::Due},
 };
 
 /// Mails the notices of an account once the answer has left. The scheduled run makes up for a failure.
@@ -53,12 +53,37 @@ pub async fn send(
     let due = store::notices::claim(database, account, most, clock::now()).await?;
     let tried = due.len() as u64;
     for notice in due {
-        let deed = notice.last_deed();
-        let mail = notice.kind.mail(&app.config.portal_url, &notice.display_name, deed.as_ref());
-        match app.mailer.send(mail.to(&notice.email)).await {
+        let sent = match mail(app, database, &notice).await? {
+            Some(mail) => app.mailer.send(mail.to(&notice.email)).await,
+            // There is nothing left to tell of.
+            None => Ok(()),
+        };
+        match sent {
             Ok(()) => store::notices::sent(database, &notice, clock::now()).await?,
             Err(error) => log::failure("notice", &error),
         }
     }
     Ok(tried)
+}
+
+async fn mail(app: &App, database: &Database, notice: &Due) -> Result<Option<Mail>, Error> {
+    let (portal_url, name) = (&app.config.portal_url, &notice.display_name);
+    if notice.kind != Notice::ScanEnded {
+        return Ok(Some(notice.kind.mail(portal_url, name, notice.last_deed().as_ref())));
+    }
+    let ended = notice.deeds.saturating_sub(notice.told);
+    let scans = store::scans::last_ended(database, notice.account_id, ended).await?;
+    let scans: Vec<EndedScan> = scans
+        .into_iter()
+        .map(|scan| EndedScan {
+            undeliverable: scan.invalid_format + scan.domain_not_found + scan.no_mx_records,
+            id: scan.id,
+            name: scan.name,
+            state: scan.state,
+            total: scan.total,
+            accepted: scan.accepted,
+            refused: scan.refused,
+        })
+        .collect();
+    Ok((!scans.is_empty()).then(|| mail::scans_ended(portal_url, name, &scans, ended)))
 }

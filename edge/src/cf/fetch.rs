@@ -5,7 +5,8 @@ use worker::{
     js_sys::{self, Promise, Reflect, Uint8Array, futures::JsFuture},
     wasm_bindgen::{JsCast as _, JsValue},
     web_sys::{
-        AbortSignal, Headers, ReadableStreamDefaultReader, RequestInit, Response, WorkerGlobalScope,
+        AbortSignal, Headers, ReadableStreamDefaultReader, RequestInit, RequestRedirect, Response,
+        WorkerGlobalScope,
     },
 };
 
@@ -28,6 +29,8 @@ impl Outgoing<'_> {
         }
         let init = RequestInit::new();
         init.set_headers(&headers);
+        // Nobody is asked on another's word.
+        init.set_redirect(RequestRedirect::Manual);
         init.set_signal(Some(&AbortSignal::timeout_with_u32(self.timeout_ms)));
         if let Some(body) = self.body {
             init.set_method("POST");

@@ -2,17 +2,21 @@
 
 const PATH = /^[a-z]+:\/\/[^/?#]*\/v1\/validate_email(?:\?|$)/;
 
-// The API key of a check whose body is in memory and may be; nothing for any other request.
+// The API key of a check whose body is in memory and may be, without an Idempotency-Key; nothing for any other
+// request.
 export function keyOf(request, limit) {
   const { headers, method, url } = request;
   if (method !== "POST" || !PATH.test(url) || headers.has("origin")) return undefined;
+  if (headers.has("idempotency-key")) return undefined;
   const length = Number(headers.get("content-length"));
   return length > 0 && length <= limit ? (headers.get("x-api-key") ?? undefined) : undefined;
 }
 
-export function answer(body, id, headers) {
+// Without a limit nothing is said of one.
+export function answer(body, id, policy, limit, headers) {
   headers["x-request-id"] = id;
-  return new Response(body, { headers });
+  const told = limit === "" ? headers : { ...headers, "ratelimit-policy": policy, ratelimit: limit };
+  return new Response(body, { headers: told });
 }
 
 // The text under a URL; nothing where there is none, or the cache fails or takes longer.

@@ -13,9 +13,15 @@ extern "C" {
     #[wasm_bindgen(js_name = keyOf)]
     pub fn key_of(request: &Request, limit: usize) -> Option<String>;
 
-    /// A 200 with these headers and the id.
+    /// A 200 with these headers, the id, and what is left where a limit is given.
     #[wasm_bindgen(catch)]
-    pub fn answer(body: &str, id: &str, headers: &JsValue) -> Result<Response, JsValue>;
+    pub fn answer(
+        body: &str,
+        id: &str,
+        policy: &str,
+        limit: &str,
+        headers: &JsValue,
+    ) -> Result<Response, JsValue>;
 
     /// A promise of the text under this URL, or of nothing after `patience` milliseconds.
     #[wasm_bindgen(js_name = textOf)]

@@ -11,8 +11,10 @@ use super::{fetch::Outgoing, log};
 
 /// Milliseconds. A registration takes about 40 of hashing, and a healthy resolver some tens.
 const PATIENCE_MS: u32 = 1_000;
-/// RFC 8484 and the resolvers' JSON: the type of MX records, and the code of NXDOMAIN.
+/// RFC 8484 and the resolvers' JSON: types of records, and the code of NXDOMAIN.
+const A: u16 = 1;
 const MX: u16 = 15;
+const AAAA: u16 = 28;
 const NXDOMAIN: u8 = 3;
 
 /// What DNS says of a domain.
@@ -26,8 +28,9 @@ pub enum MailDomain {
     NullMx,
 }
 
+/// What a resolver answers.
 #[derive(Deserialize)]
-struct Document {
+pub(super) struct Document {
     #[serde(rename = "Status")]
     status: u8,
     #[serde(rename = "Answer", default)]
@@ -38,14 +41,22 @@ struct Document {
 struct Record {
     #[serde(rename = "type")]
     kind: u16,
-    /// Of an MX record: preference and host.
+    /// Of an MX record: preference and host. Of an address record: the address.
     data: String,
+}
+
+impl Document {
+    /// The addresses among its records.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = &str> {
+        let records = self.answer.iter().filter(|record| [A, AAAA].contains(&record.kind));
+        records.map(|record| record.data.as_str())
+    }
 }
 
 impl MailDomain {
     /// Asks the resolver at `url`. `domain` in A-labels.
     pub async fn look_up(url: &str, domain: &str) -> Self {
-        match ask(url, domain).into_send().await {
+        match ask(url, domain, "MX").into_send().await {
             Some(document) => Self::of(&document),
             None => {
                 log::failure("dns", &"the resolver did not answer");
@@ -70,10 +81,11 @@ impl MailDomain {
     }
 }
 
-async fn ask(url: &str, domain: &str) -> Option<Document> {
+/// Asks for records of this type. `None` when the resolver does not answer in time.
+pub(super) async fn ask(url: &str, domain: &str, kind: &str) -> Option<Document> {
     let question = Outgoing {
         // A domain in A-labels has no character that a URL would read otherwise.
-        url: &format!("{url}?name={domain}&type=MX"),
+        url: &format!("{url}?name={domain}&type={kind}"),
         headers: &[("Accept", "application/dns-json")],
         body: None,
         timeout_ms: PATIENCE_MS,

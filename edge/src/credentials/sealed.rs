@@ -18,10 +18,10 @@ pub struct SealError;
 
 /// What is sealed; each has a key of its own.
 #[derive(Debug, Clone, Copy)]
-pub struct Purpose(pub &'static [u8]);
+pub struct Purpose<'a>(pub &'a [u8]);
 
 /// The addresses of scans.
-pub const SCANS: Purpose = Purpose(b"rcpt scan seal");
+pub const SCANS: Purpose<'_> = Purpose(b"rcpt scan seal");
 
 /// `kid.nonce||ciphertext`, AES-256-GCM. `about` is what the text belongs to: it opens with nothing else.
 ///
@@ -29,7 +29,7 @@ pub const SCANS: Purpose = Purpose(b"rcpt scan seal");
 /// [`SealError`], for a text of more than 64 GiB.
 pub fn seal(
     keys: &KeyRing,
-    purpose: Purpose,
+    purpose: Purpose<'_>,
     about: &str,
     text: &[u8],
     nonce: [u8; NONCE_BYTES],
@@ -47,7 +47,7 @@ pub fn seal(
 /// [`SealError`].
 pub fn open(
     keys: &KeyRing,
-    purpose: Purpose,
+    purpose: Purpose<'_>,
     about: &str,
     sealed: &str,
 ) -> Result<Vec<u8>, SealError> {
@@ -60,7 +60,7 @@ pub fn open(
 }
 
 /// The sealing key is derived, so that the ring's secrets may have any length.
-fn cipher(secret: &[u8], purpose: Purpose) -> Aes256Gcm {
+fn cipher(secret: &[u8], purpose: Purpose<'_>) -> Aes256Gcm {
     let mut derived = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(secret)
         .unwrap_or_else(|_| hmac::KeyInit::new(&Default::default()));
     derived.update(purpose.0);

@@ -11,7 +11,7 @@ use crate::account::AccountId;
 /// 160 bits, as RFC 4226 §4 recommends.
 pub const SECRET_BYTES: usize = 20;
 const NONCE_BYTES: usize = 12;
-const TOTP: Purpose = Purpose(b"rcpt totp seal");
+const TOTP: Purpose<'_> = Purpose(b"rcpt totp seal");
 /// Shown by authenticator apps.
 const ISSUER: &str = "rcpt";
 

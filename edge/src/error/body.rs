@@ -8,7 +8,7 @@ use utoipa::{
     openapi::{Object, Schema, Type},
 };
 
-use super::limits::LimitError;
+use super::limits::{LimitDetail, LimitError, LimitName};
 
 /// The three shapes.
 #[derive(Debug, Serialize)]
@@ -17,6 +17,18 @@ pub(super) enum Body {
     Plain(PlainError),
     Validation(ValidationError),
     Limit(LimitError),
+}
+
+impl Body {
+    /// The allowance that a limit is of, as `RateLimit` calls it.
+    pub(super) const fn allowance(&self) -> &'static str {
+        match self {
+            Self::Limit(LimitError {
+                detail: LimitDetail { limit: LimitName::Scan, .. }, ..
+            }) => "scans",
+            _ => "daily",
+        }
+    }
 }
 
 /// Most errors: `detail` for people, `code` for programs.
@@ -42,7 +54,7 @@ pub struct ValidationDetail {
 }
 
 /// Every `code` of a [`PlainError`].
-const CODES: [&str; 32] = [
+const CODES: [&str; 38] = [
     "invalid_body",
     "invalid_email",
     "undeliverable_email",
@@ -69,6 +81,12 @@ const CODES: [&str; 32] = [
     "part_size",
     "part_conflict",
     "scan_ended",
+    "invalid_idempotency_key",
+    "idempotency_key_in_use",
+    "idempotency_key_reused",
+    "invalid_webhook",
+    "webhook_not_public",
+    "no_webhook",
     "totp_already_on",
     "totp_not_on",
     "totp_not_set_up",

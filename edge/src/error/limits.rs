@@ -53,13 +53,18 @@ fn code_schema() -> Schema {
 
 impl Error {
     /// The daily allowance and the welcome checks are used up.
-    pub fn email_checks_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
+    pub fn email_checks_used_up(
+        allowance: u32,
+        resets_at: DateTime<Utc>,
+        retry_after: u64,
+    ) -> Self {
         let error = format!(
             "The daily email check limit has been reached and no welcome checks are left. It \
              resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
-        Self::limit(LimitName::EmailCheck, error, resets_at, None).after(retry_after)
+        let error = Self::limit(LimitName::EmailCheck, error, resets_at, None);
+        Self { allowance, ..error.after(retry_after) }
     }
 
     /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
@@ -85,12 +90,13 @@ impl Error {
     }
 
     /// The daily scans and the credits are used up.
-    pub fn scans_used_up(resets_at: DateTime<Utc>, retry_after: u64) -> Self {
+    pub fn scans_used_up(allowance: u32, resets_at: DateTime<Utc>, retry_after: u64) -> Self {
         let error = format!(
             "The daily scan limit has been reached and no scan credits are left. It resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
-        Self::limit(LimitName::Scan, error, resets_at, None).after(retry_after)
+        let error = Self::limit(LimitName::Scan, error, resets_at, None);
+        Self { allowance, ..error.after(retry_after) }
     }
 
     fn limit(
@@ -103,6 +109,7 @@ impl Error {
         Self {
             status: StatusCode::TOO_MANY_REQUESTS,
             body: Body::Limit(LimitError { detail, code }),
+            allowance: 0,
             retry_after: None,
             challenge: Challenge::Either,
             cause: None,

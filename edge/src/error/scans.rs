@@ -62,4 +62,18 @@ impl Error {
         let detail = "This scan takes no more addresses: it has ended, or all of them are in.";
         Self::account(StatusCode::CONFLICT, "scan_ended", detail)
     }
+
+    /// The URL of a webhook is not of the form that is taken.
+    pub fn invalid_webhook(detail: &'static str) -> Self {
+        Self::account(StatusCode::BAD_REQUEST, "invalid_webhook", detail)
+    }
+
+    pub fn webhook_not_public() -> Self {
+        let detail = "The webhook's URL must name a server on the public Internet that isn't ours.";
+        Self::account(StatusCode::BAD_REQUEST, "webhook_not_public", detail)
+    }
+
+    pub fn no_webhook() -> Self {
+        Self::account(StatusCode::CONFLICT, "no_webhook", "This account has no webhook.")
+    }
 }

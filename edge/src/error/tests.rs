@@ -22,10 +22,12 @@ fn validation_gives_its_400_and_401_a_shape_of_their_own() {
 #[test]
 fn a_used_up_allowance_names_limit_and_reset() {
     let reset = DateTime::from_timestamp(1_795_219_200, 0).unwrap();
-    let response = Error::email_checks_used_up(reset, 7).into_response();
+    let response = Error::email_checks_used_up(100, reset, 7).into_response();
     assert_eq!((response.status().as_u16(), outcome(&response)), (429, Some("used_up")));
     assert_eq!(response.headers()[header::RETRY_AFTER], "7");
-    let detail = &body(&Error::email_checks_used_up(reset, 7))["detail"];
+    assert_eq!(response.headers()["ratelimit-policy"], "\"daily\";q=100;w=86400");
+    assert_eq!(response.headers()["ratelimit"], "\"daily\";r=0;t=7");
+    let detail = &body(&Error::email_checks_used_up(100, reset, 7))["detail"];
     assert_eq!(detail["limit"], "email check");
     assert_eq!(detail["resets_at"], "2026-11-21T00:00:00Z");
     assert!(detail["error"].as_str().unwrap().contains("2026-11-21T00:00:00Z"));

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{extract::FromRequestParts, http::request::Parts};
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderName, HeaderValue, request::Parts},
+};
+use rcpt_shared::KeyRing;
 
 use super::device::Device;
 use crate::{
@@ -10,9 +14,12 @@ use crate::{
     app::App,
     background::notices,
     cf::{clock, deferred::Deferred},
+    credentials::idempotency::Idempotent,
     error::Error,
     mail::Deed,
 };
+
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Put into every request's extensions by the roof.
 #[derive(Clone)]
@@ -23,6 +30,8 @@ pub struct RequestContext {
     pub deferred: Deferred,
     /// Empty until a handler asks for the context.
     pub device: Device,
+    /// What was sent as `Idempotency-Key`; none until a handler asks for the context.
+    pub idempotency_key: Option<HeaderValue>,
 }
 
 impl RequestContext {
@@ -31,6 +40,24 @@ impl RequestContext {
         let at = i64::try_from(clock::now()).unwrap_or_default();
         let Device { browser, country } = self.device.clone();
         Deed { at, browser, country }
+    }
+
+    /// The request under its `Idempotency-Key`, if it has one. `request` is what a repeat has in common with it.
+    ///
+    /// # Errors
+    /// [`Error::invalid_idempotency_key`].
+    pub fn idempotent(
+        &self,
+        secrets: &KeyRing,
+        account: AccountId,
+        request: &str,
+    ) -> Result<Option<Idempotent>, Error> {
+        let Some(key) = &self.idempotency_key else { return Ok(None) };
+        let is_fine = |key: &&str| {
+            (16..=255).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+        };
+        let key = key.to_str().ok().filter(is_fine).ok_or_else(Error::invalid_idempotency_key)?;
+        Ok(Some(Idempotent::new(secrets, account, key, request)))
     }
 
     /// Mails the account's notices once the answer has left.
@@ -45,6 +72,7 @@ impl<S: Sync> FromRequestParts<S> for RequestContext {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
         let context: Option<Self> = parts.extensions.get().cloned();
         let context = context.ok_or_else(|| Error::internal("a request without its context"))?;
-        Ok(Self { device: Device::of(parts), ..context })
+        let idempotency_key = parts.headers.get(IDEMPOTENCY_KEY).cloned();
+        Ok(Self { device: Device::of(parts), idempotency_key, ..context })
     }
 }

@@ -88,8 +88,15 @@ impl Description {
             let usual = || RefOr::T(plain_error(description));
             responses.entry(status.to_owned()).or_insert_with(usual);
         }
+        let id = self.operation.operation_id.as_deref();
+        let tells_left = ["validateEmail", "quota", "createScan"].contains(&id.unwrap_or_default());
         for (status, response) in responses {
             let RefOr::T(response) = response else { continue };
+            if tells_left && ["200", "201", "429"].contains(&status.as_str()) {
+                for (name, description) in RATE_LIMIT {
+                    response.headers.insert(name.to_owned(), RefOr::T(text_header(description)));
+                }
+            }
             if !is_health && ["429", "502", "503"].contains(&status.as_str()) {
                 response.headers.insert("Retry-After".to_owned(), RefOr::T(retry_after()));
             }
@@ -101,6 +108,22 @@ impl Description {
 fn plain_error(description: &str) -> Response {
     let content = Content::new(Some(Ref::from_schema_name(PlainError::name())));
     ResponseBuilder::new().description(description).content("application/json", content).build()
+}
+
+/// Headers with what is left. Without them nothing limits, or it isn't known.
+const RATE_LIMIT: [(&str, &str); 2] = [
+    (
+        "RateLimit",
+        "What is left (IETF draft ratelimit-headers), such as `\"daily\";r=50;t=3600`: 50 for the next 3,600 \
+         seconds. Absent on an unlimited plan, and where it isn't known",
+    ),
+    ("RateLimit-Policy", "The allowances it is left of, such as `\"daily\";q=100;w=86400`"),
+];
+
+fn text_header(description: &str) -> Header {
+    let mut header = Header::new(Object::builder().schema_type(Type::String).build());
+    header.description = Some(description.to_owned());
+    header
 }
 
 fn retry_after() -> Header {

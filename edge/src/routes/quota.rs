@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::{Json, extract::State, http::HeaderMap};
 
 use crate::{
     app::App,
     cf::clock,
     credentials::proof::Caller,
-    error::{Error, PlainError},
+    error::{Error, PlainError, rate_limit::RateLimit},
     extract::caller::shield,
-    quota::{Day, QuotaReport},
+    quota::{Day, QuotaReport, seconds_to_reset},
     store::ledger,
 };
 
@@ -26,10 +26,27 @@ use crate::{
 pub async fn report(
     State(app): State<Arc<App>>,
     caller: Caller,
-) -> Result<Json<QuotaReport>, Error> {
+) -> Result<(HeaderMap, Json<QuotaReport>), Error> {
     shield(&app, caller.account).await?;
     let now = clock::now();
     let usage = ledger::usage(app.databases.of(caller.account)?, caller, now).await?;
     let usage = usage.ok_or_else(|| caller.proof.refused())?;
-    Ok(Json(QuotaReport::new(usage, Day::of(now))))
+    let welcome = usage.welcome_checks;
+    let report = QuotaReport::new(usage, Day::of(now));
+    let mut headers = HeaderMap::new();
+    if !report.unlimited {
+        let (checks, scans) = (&report.email_checks, &report.scans);
+        let (daily, credits) = (scans.daily_allowance, scans.credits);
+        let of_scans = format!("{daily} {} {credits} {credits}", scans.left_today);
+        let ledger = format!(
+            "{} {} {welcome} {}",
+            checks.daily_allowance, checks.left_today, checks.welcome_left
+        );
+        let seconds = seconds_to_reset(now);
+        let scans = RateLimit::of_scans(&of_scans, seconds);
+        if let (Some(checks), Some(scans)) = (RateLimit::of_checks(&ledger, seconds), scans) {
+            checks.and(&scans).insert(&mut headers);
+        }
+    }
+    Ok((headers, Json(report)))
 }

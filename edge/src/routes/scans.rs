@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{
     Json,
     extract::State,
-    http::{HeaderName, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
 };
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,13 @@ use crate::{
     app::App,
     cf::{clock, log},
     credentials::{proof::Caller, random},
-    error::{Error, LimitError, PlainError},
-    extract::{json_body::JsonList, scan_call::ScanCall},
+    error::{Error, LimitError, PlainError, rate_limit::RateLimit},
+    extract::{json_body::JsonList, request::RequestContext, scan_call::ScanCall},
     quota::{Day, seconds_to_reset},
-    store::scans::{self, Deed, Found, NewScan, Refusal},
+    store::{
+        ledger::Outcome,
+        scans::{self, Deed, Found, NewScan, Refusal},
+    },
 };
 
 /// A list that is checked in the background.
@@ -184,10 +187,12 @@ fn new_id(now_ms: u64) -> Result<String, Error> {
 #[utoipa::path(
     post, path = "/v1/scans", tag = "Scans", operation_id = "createScan",
     request_body = NewScanRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A text of your own for this scan, 16 to 255 printable characters. Send the request again with the same key when no answer came: it makes one scan")),
     responses(
         (status = 201, description = "The scan; `Location` has its path", body = Scan),
         (status = 400, description = "`invalid_body`, `invalid_scan`, `invalid_name` or `scan_too_large`", body = PlainError),
         (status = 409, description = "`too_many_scans` at the same time", body = PlainError),
+        (status = 422, description = "`idempotency_key_reused`: the key was sent with another request", body = PlainError),
         (status = 413, description = "The body is larger than 256 KiB", body = PlainError),
         (status = 429, description = "The daily scans and the credits are used up, or too many requests", body = LimitError),
     ),
@@ -195,18 +200,35 @@ fn new_id(now_ms: u64) -> Result<String, Error> {
 )]
 pub async fn create(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     ScanCall { caller, now, .. }: ScanCall,
     JsonList(request): JsonList<NewScanRequest>,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Scan>), Error> {
+) -> Result<(StatusCode, HeaderMap, Json<Scan>), Error> {
     let total = request.total()?;
+    let (name, details) = (request.name()?, request.details);
+    let addresses = serde_json::to_string(&request.addresses).unwrap_or_default();
+    let identity = format!("scan\0{total}\0{details}\0{name}\0{addresses}");
+    let once = context.idempotent(&app.config.address_secrets, caller.account, &identity)?;
     let id = new_id(clock::now_ms())?;
-    let scan = NewScan { id: &id, name: request.name()?, total, details: request.details };
-    let made = scans::create(app.databases.of(caller.account)?, caller, &scan, now).await?;
-    let mut scan = made.map_err(|refusal| refused(&refusal, caller, now))?;
-    if let Some(addresses) = &request.addresses {
+    let scan = NewScan { id: &id, name, total, details };
+    let database = app.databases.of(caller.account)?;
+    let mut scan = match scans::create(database, caller, &scan, once.as_ref(), now).await? {
+        Outcome::Taken(scan) => scan,
+        Outcome::Kept(kept) if once.as_ref().is_some_and(|once| once.is(&kept.request)) => {
+            act(&app, caller, &kept.answer, Deed::Show, now).await?
+        }
+        Outcome::Kept(_) => return Err(Error::idempotency_key_reused()),
+        Outcome::Refused(refusal) => return Err(refused(&refusal, caller, now)),
+    };
+    let id = scan.id.clone();
+    let left_over = scan.left_over.take().unwrap_or_default();
+    // A repeat finishes what was cut off: a part may be sent any number of times.
+    if let Some(addresses) = request.addresses.as_ref().filter(|_| scan.state == "open") {
         let sending = Sending { scan: &id, number: 0, addresses };
         match receive(&app, caller, sending).await {
             Ok(received) => scan = received,
+            // Another request with the key may have succeeded, or will.
+            Err(error) if once.is_some() => return Err(error),
             Err(error) => {
                 // The client does not know the scan's id: it must not hold a place, nor the unit.
                 let gone = act(&app, caller, &id, Deed::Delete, clock::now()).await;
@@ -217,8 +239,14 @@ pub async fn create(
             }
         }
     }
-    let location = [(header::LOCATION, format!("/v1/scans/{id}"))];
-    Ok((StatusCode::CREATED, location, Json(Scan::new(scan, now))))
+    let mut headers = HeaderMap::new();
+    if let Ok(location) = HeaderValue::try_from(format!("/v1/scans/{id}")) {
+        headers.insert(header::LOCATION, location);
+    }
+    if let Some(rate_limit) = RateLimit::of_scans(&left_over, seconds_to_reset(now)) {
+        rate_limit.insert(&mut headers);
+    }
+    Ok((StatusCode::CREATED, headers, Json(Scan::new(scan, now))))
 }
 
 fn refused(refusal: &Refusal, caller: Caller, now: u64) -> Error {
@@ -227,7 +255,9 @@ fn refused(refusal: &Refusal, caller: Caller, now: u64) -> Error {
         Refusal::TooLarge { size } => Error::scan_too_large(size),
         Refusal::TooMany { at_once } => Error::too_many_scans(at_once),
         Refusal::TooManyKept { most } => Error::too_many_scans_kept(most),
-        Refusal::UsedUp => Error::scans_used_up(Day::of(now).resets_at(), seconds_to_reset(now)),
+        Refusal::UsedUp { daily } => {
+            Error::scans_used_up(daily, Day::of(now).resets_at(), seconds_to_reset(now))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Checking an address. The way of one check is told in docs/architecture.md.
 
 mod details;
+mod units;
 
 use std::sync::Arc;
 
@@ -20,18 +21,19 @@ use utoipa::{
 
 use crate::{
     app::App,
-    cf::{clock, deferred::Deferred, shield::Shield, verdict_cache::CachedVerdict},
-    credentials::{address_hash, proof::Caller, random},
-    error::{Error, LimitError, Outcome, PlainError, ValidationError},
+    cf::{clock, deferred::Deferred, verdict_cache::CachedVerdict},
+    credentials::{address_hash, idempotency::Idempotent, proof::Caller},
+    error::{Error, LimitError, Outcome, PlainError, ValidationError, rate_limit::RateLimit},
     extract::{
         caller,
         json_body::{self, JsonBody},
         request::RequestContext,
     },
-    quota::{Day, seconds_to_reset},
-    store::ledger::{self, Lease, Refusal},
+    quota::seconds_to_reset,
+    store::ledger::{self, Kept, Lease},
 };
 use details::Details;
+use units::{Unit, admit, charge, lease, settle};
 
 /// The verdict about one address.
 #[derive(Debug, Serialize, ToSchema)]
@@ -48,6 +50,9 @@ pub struct ValidationResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub details: Option<Details>,
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub rate_limit: Option<RateLimit>,
 }
 
 /// `true`, `false` or one of the seven strings.
@@ -80,7 +85,11 @@ pub struct CheckRequest {
 impl IntoResponse for ValidationResult {
     fn into_response(self) -> Response {
         let outcome = Outcome(self.status.as_str());
+        let rate_limit = self.rate_limit.clone();
         let mut response = Json(self).into_response();
+        if let Some(rate_limit) = rate_limit {
+            rate_limit.insert(response.headers_mut());
+        }
         response.extensions_mut().insert(outcome);
         response
     }
@@ -89,7 +98,14 @@ impl IntoResponse for ValidationResult {
 impl ValidationResult {
     fn of_no_address(email: String, details: bool) -> Self {
         let details = details.then(|| Details::of_no_address(&email));
-        Self { email, status: Status::InvalidFormat, cached: None, details }
+        let status = Status::InvalidFormat;
+        Self { email, status, cached: None, details, rate_limit: None }
+    }
+
+    /// With what the ledger says is left.
+    fn leaving(mut self, left_over: &str) -> Self {
+        self.rate_limit = RateLimit::of_checks(left_over, seconds_to_reset(clock::now()));
+        self
     }
 }
 
@@ -124,10 +140,13 @@ impl CheckRequest {
 #[utoipa::path(
     post, path = "/v1/validate_email", tag = "Validation", operation_id = "validateEmail",
     request_body = CheckRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A text of your own for this check, 16 to 255 printable characters. Send the check again with the same key when no answer came: it's counted once, and answered for 24 hours")),
     responses(
         (status = 200, description = "The verdict, also when the address can't receive mail", body = ValidationResult),
         (status = 400, description = "`email` is missing, empty or not a single address, or the body is malformed", body = ValidationError),
         (status = 401, description = "The API key or session is missing or no longer valid", body = ValidationError),
+        (status = 409, description = "`idempotency_key_in_use`: the first check with this key isn't answered yet", body = PlainError),
+        (status = 422, description = "`idempotency_key_reused`: the key was sent with another request", body = PlainError),
         (status = 429, description = "No checks are left, too many are running (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`)", body = LimitError),
         (status = 502, description = "The check couldn't be completed and wasn't counted", body = PlainError),
     ),
@@ -168,12 +187,21 @@ fn decide(
 ) -> BoxFuture<'static, Result<ValidationResult, Error>> {
     Box::pin(async move {
         let request = CheckRequest::from_json(&body).map_err(Error::of_validation)?;
-        admit(&app, caller).await?;
+        let identity = format!("check\0{}\0{}", request.details, request.email);
+        let once = context.idempotent(&app.config.address_secrets, caller.account, &identity);
+        let once = once.map_err(Error::of_validation)?;
+        admit(&app, caller, once.as_ref()).await?;
         let Ok(address) = Address::parse(&request.email) else {
-            charge(&app, caller).await?;
-            return Ok(ValidationResult::of_no_address(request.email, request.details));
+            let left_over = match charge(&app, caller, once.as_ref().map(|once| (once, ""))).await?
+            {
+                Unit::Taken(left_over) => left_over,
+                Unit::Kept(kept) => kept.left_over,
+            };
+            let result = ValidationResult::of_no_address(request.email, request.details);
+            return Ok(result.leaving(&left_over));
         };
         let check = Check {
+            once,
             key: address_hash::of_checked(&app.config.address_secrets, &address),
             address,
             details: request.details,
@@ -192,6 +220,8 @@ struct Check {
     details: bool,
     /// Under which its verdict is cached.
     key: String,
+    /// Where it was sent with an `Idempotency-Key`.
+    once: Option<Idempotent>,
 }
 
 impl Check {
@@ -201,10 +231,35 @@ impl Check {
         let Some(known) = known.filter(|known| !self.details || known.evidence.is_some()) else {
             return Ok(None);
         };
-        charge(app, caller).await?;
+        let answer = self.sealed(app, &known)?;
+        let once = self.once.as_ref().map(|once| (once, answer.as_str()));
+        match charge(app, caller, once).await? {
+            Unit::Taken(left_over) => Ok(Some(self.again(known).leaving(&left_over))),
+            Unit::Kept(kept) => self.repeated(app, &kept).map(Some),
+        }
+    }
+
+    /// What is kept of an answer under an `Idempotency-Key`; nothing without one.
+    fn sealed(&self, app: &App, answer: &CachedVerdict) -> Result<String, Error> {
+        let Some(once) = &self.once else { return Ok(String::new()) };
+        let text = serde_json::to_string(answer).unwrap_or_default();
+        once.seal(&app.config.address_secrets, &text)
+    }
+
+    /// Answers with what is kept of the first check with this `Idempotency-Key`.
+    fn repeated(&self, app: &App, kept: &Kept) -> Result<ValidationResult, Error> {
+        let once = self.once.as_ref();
+        let text = once.and_then(|once| once.open(&app.config.address_secrets, &kept.answer));
+        let answer = text.and_then(|text| serde_json::from_str::<CachedVerdict>(&text).ok());
+        let answer = answer.ok_or_else(|| Error::internal("a kept answer could not be read"))?;
+        Ok(self.again(answer).leaving(&kept.left_over))
+    }
+
+    /// The result of an earlier check.
+    fn again(&self, known: CachedVerdict) -> ValidationResult {
         let status = known.status;
         let verdict = if self.details { known.into_evidence(self.address.domain()) } else { None };
-        Ok(Some(self.result(status, verdict, true)))
+        self.result(status, verdict, true)
     }
 
     /// Takes a lease and asks an origin. Asking, settling and caching go on when the client leaves: a
@@ -215,7 +270,10 @@ impl Check {
         caller: Caller,
         context: RequestContext,
     ) -> Result<ValidationResult, Error> {
-        let lease = lease(&app, caller).await?;
+        let lease = match lease(&app, caller, self.once.as_ref()).await? {
+            Unit::Taken(lease) => lease,
+            Unit::Kept(kept) => return self.repeated(&app, &kept),
+        };
         let deferred = context.deferred.clone();
         let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
         let work = async move { self.ask_and_settle(&app, lease, &tenant, &context).await };
@@ -249,12 +307,18 @@ impl Check {
         };
         let (status, seen_before) = (verdict.status, verdict.seen_before);
         let verdict = Verdict { seen_before: None, ..verdict };
-        settle(app, lease, status).await?;
         let verdict = self.details.then_some(verdict);
         let domain = self.address.domain();
         let kept = |expires_at| CachedVerdict::new(status, expires_at, verdict.as_ref(), domain);
+        let left_over = lease.left_over.clone();
+        let answer = match self.once {
+            Some(_) => self.sealed(app, &kept(0))?,
+            None => String::new(),
+        };
+        let once = self.once.as_ref().map(|once| (once, answer.as_str()));
+        settle(app, lease, status, once).await?;
         remember(app, &context.deferred, self.key.clone(), status, seen_before, kept).await;
-        Ok(self.result(status, verdict, seen_before.is_some()))
+        Ok(self.result(status, verdict, seen_before.is_some()).leaving(&left_over))
     }
 
     fn result(&self, status: Status, verdict: Option<Verdict>, cached: bool) -> ValidationResult {
@@ -263,63 +327,8 @@ impl Check {
             status,
             cached: Some(cached),
             details: verdict.map(|verdict| Details::new(&self.address, verdict)),
+            rate_limit: None,
         }
-    }
-}
-
-async fn charge(app: &App, caller: Caller) -> Result<(), Error> {
-    let now = clock::now();
-    let name = random::identifier()?;
-    let charged = ledger::charge(app.databases.of(caller.account)?, caller, &name, now).await?;
-    charged.map_err(|refusal| refused(app, refusal, caller, now))
-}
-
-async fn lease(app: &App, caller: Caller) -> Result<Lease, Error> {
-    let now = clock::now();
-    let id = random::identifier()?;
-    let lease =
-        ledger::lease(app.databases.of(caller.account)?, caller, id, now, app.config.lease_ttl)
-            .await?;
-    lease.map_err(|refusal| refused(app, refusal, caller, now))
-}
-
-/// Turns away, without any storage, a caller who is known to be refused, and an account that asks at a rate
-/// that would be everybody's trouble.
-async fn admit(app: &App, caller: Caller) -> Result<(), Error> {
-    let now = clock::now();
-    if let Some(refusal) = app.refusals.known(caller, now) {
-        return Err(error_of(refusal, caller, now));
-    }
-    if !app.shield.admits_check(&caller.account.to_string()).await {
-        return Err(Error::too_many_checks(now, Shield::PERIOD_OF_CHECKS));
-    }
-    Ok(())
-}
-
-fn refused(app: &App, refusal: Refusal, caller: Caller, now: u64) -> Error {
-    app.refusals.learn(caller, refusal, now);
-    error_of(refusal, caller, now)
-}
-
-fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
-    match refusal {
-        Refusal::Dead | Refusal::Unauthorised => caller.proof.refused().of_validation(),
-        Refusal::UsedUp { .. } => {
-            Error::email_checks_used_up(Day::of(now).resets_at(), seconds_to_reset(now))
-        }
-        Refusal::TooManyInFlight => Error::too_many_in_flight(now),
-    }
-}
-
-/// Ends the lease before the answer leaves: an answer that was given is an answer that was charged.
-async fn settle(app: &App, lease: Lease, status: Status) -> Result<(), Error> {
-    if !status.counts() {
-        return ledger::release(app.databases.of(lease.account())?, lease).await;
-    }
-    if ledger::charge_lease(app.databases.of(lease.account())?, lease, clock::now).await? {
-        Ok(())
-    } else {
-        Err(Error::upstream("the lease expired before the verdict came"))
     }
 }
 

@@ -13,7 +13,7 @@ const UNCONFIRMED: u64 = 7 * DAY;
 const CLAIMED: u64 = UNCONFIRMED + DAY;
 /// A notice is tried for about two weeks.
 const NOTICES: u64 = 30 * DAY;
-/// Results of scans, after their end.
+/// Results of scans and what their owners were told, after their end.
 const RESULTS: u64 = 7 * DAY;
 
 /// Each removes at most this many rows at once, so that none of them runs into D1's limit of 30 s.
@@ -33,6 +33,9 @@ const LEASES: &str = concat!(
        SELECT account_id, id FROM leases WHERE expires_at <= ?1",
     most_rows!()
 );
+// All keys are read for it too, once in a run unless many have expired: an index would cost two rows with each.
+const IDEMPOTENCY_KEYS: &str = "DELETE FROM idempotency_keys WHERE (account_id, name) IN (
+    SELECT account_id, name FROM idempotency_keys WHERE expires_at <= ?1 LIMIT 10000)";
 const CLAIMS: &str = concat!(
     "DELETE FROM addresses WHERE address_hash IN (
        SELECT address_hash FROM addresses WHERE confirmed = 0 AND claimed_at <= ?1",
@@ -64,6 +67,17 @@ const TOMBSTONES: &str = concat!(
 /// A scan of 100,000 positions has some five hundred rows of results, which go with it.
 const SCANS: &str = "DELETE FROM scans WHERE id IN (
     SELECT id FROM scans WHERE ended_at IS NOT NULL AND ended_at <= ?1 LIMIT 20)";
+/// What an endpoint has not taken for a day is given up.
+const GIVEN_UP: &str = concat!(
+    "UPDATE webhook_deliveries SET state = 'failed' WHERE (account_id, id) IN (
+       SELECT account_id, id FROM webhook_deliveries WHERE state = 'pending' AND created_at <= ?1",
+    most_rows!()
+);
+const DELIVERIES: &str = concat!(
+    "DELETE FROM webhook_deliveries WHERE (account_id, id) IN (
+       SELECT account_id, id FROM webhook_deliveries WHERE created_at <= ?1",
+    most_rows!()
+);
 const STALE_ACCOUNTS: &str = concat!(
     "DELETE FROM accounts WHERE id IN (
        SELECT id FROM accounts WHERE state = 'unconfirmed' AND created_at <= ?1
@@ -77,12 +91,15 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
     let mut failures = Vec::new();
     for (table, sql, until) in [
         ("leases", LEASES, now),
+        ("idempotency_keys", IDEMPOTENCY_KEYS, now),
         ("mailed_tokens", TOKENS, now),
         ("throttles", THROTTLES, now),
         ("sessions", SESSIONS, now),
         ("tombstones", TOMBSTONES, now),
         ("notices", STALE_NOTICES, now.saturating_sub(NOTICES)),
         ("scans", SCANS, now.saturating_sub(RESULTS)),
+        ("webhook_deliveries", GIVEN_UP, now.saturating_sub(DAY)),
+        ("webhook_deliveries", DELIVERIES, now.saturating_sub(RESULTS)),
         ("accounts", STALE_ACCOUNTS, now.saturating_sub(UNCONFIRMED)),
         ("addresses", CLAIMS, now.saturating_sub(CLAIMED)),
     ] {

@@ -18,7 +18,7 @@ use serde::Deserialize;
 /// if the caller is authorised; `daily` and `welcome` say whether a unit may be taken from there, `full`
 /// whether charges alone have used up both.
 macro_rules! with_room {
-    ($statement:literal) => {
+    ($statement:expr) => {
         concat!(
             "WITH room AS (
                SELECT a.id,
@@ -31,7 +31,7 @@ macro_rules! with_room {
                     AND l.source = 'welcome' AND l.expires_at > ?5) AS welcome,
                  NOT p.unlimited AND a.welcome_left = 0 AND a.day >= ?4
                    AND a.daily_charged >= p.daily_checks AS full,
-                 p.max_in_flight
+                 p.max_in_flight, p.daily_checks AS allowance
                FROM accounts a JOIN plans p ON p.name = a.plan
                WHERE a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
                  WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
@@ -42,44 +42,79 @@ macro_rules! with_room {
     };
 }
 
+/// What is left to the account `a`, in the words that `RateLimit::of_checks` reads, leases subtracted; empty where
+/// nothing limits. One text, because each column costs a crossing.
+macro_rules! left {
+    () => {
+        "(SELECT CASE WHEN p.unlimited THEN '' ELSE p.daily_checks || ' ' || max(0, p.daily_checks
+             - CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END
+             - (SELECT count(*) FROM leases l WHERE l.account_id = a.id
+                AND l.source = 'daily' AND l.day = ?4 AND l.expires_at > ?5))
+             || ' ' || p.welcome_checks || ' ' || max(0, a.welcome_left
+             - (SELECT count(*) FROM leases l WHERE l.account_id = a.id
+                AND l.source = 'welcome' AND l.expires_at > ?5)) END
+           FROM plans p WHERE p.name = a.plan)"
+    };
+}
+
 /// `?6` the name of this charge.
-const CHARGE: &str = with_room!(
-    "UPDATE accounts SET
-       previous_day = CASE WHEN day < ?4 THEN day ELSE previous_day END,
-       previous_charged = CASE WHEN day < ?4 THEN daily_charged ELSE previous_charged END,
-       daily_charged = CASE WHEN day < ?4 THEN 0 ELSE daily_charged END + room.daily,
-       welcome_left = welcome_left - (1 - room.daily),
-       day = max(day, ?4),
-       key_day = CASE ?3 WHEN 'key' THEN max(key_day, ?4) ELSE key_day END,
-       last_charge = ?6
-     FROM room
-     WHERE accounts.id = room.id AND (room.daily OR room.welcome) AND accounts.last_charge <> ?6
-     RETURNING accounts.id"
-);
+macro_rules! charge {
+    ($and:expr) => {
+        with_room!(concat!(
+            "UPDATE accounts SET
+               previous_day = CASE WHEN day < ?4 THEN day ELSE previous_day END,
+               previous_charged = CASE WHEN day < ?4 THEN daily_charged ELSE previous_charged END,
+               daily_charged = CASE WHEN day < ?4 THEN 0 ELSE daily_charged END + room.daily,
+               welcome_left = welcome_left - (1 - room.daily),
+               day = max(day, ?4),
+               key_day = CASE ?3 WHEN 'key' THEN max(key_day, ?4) ELSE key_day END,
+               last_charge = ?6
+             FROM room
+             WHERE accounts.id = room.id AND (room.daily OR room.welcome)
+               AND accounts.last_charge <> ?6",
+            $and,
+            // Read again by its id: a day just set is not yet an integer in RETURNING, and less than itself.
+            " RETURNING (SELECT ",
+            left!(),
+            " FROM accounts a WHERE a.id = accounts.id) AS left_over"
+        ))
+    };
+}
 
 /// `?6` lease, `?7` when it expires.
-const LEASE: &str = with_room!(
-    "INSERT INTO leases (id, account_id, day, source, expires_at)
-     SELECT ?6, room.id, ?4, CASE WHEN room.daily THEN 'daily' ELSE 'welcome' END, ?7
-     FROM room
-     WHERE (room.daily OR room.welcome) AND room.max_in_flight >
-       (SELECT count(*) FROM leases l WHERE l.account_id = room.id AND l.expires_at > ?5)
-     RETURNING
-       (SELECT a.plan <> 'free' FROM accounts a WHERE a.id = leases.account_id) AS paying"
-);
+macro_rules! lease {
+    ($key:literal, $and:expr) => {
+        with_room!(concat!(
+            "INSERT INTO leases (id, account_id, day, source, expires_at, idempotency)
+             SELECT ?6, room.id, ?4, CASE WHEN room.daily THEN 'daily' ELSE 'welcome' END, ?7, ",
+            $key,
+            " FROM room
+             WHERE (room.daily OR room.welcome) AND room.max_in_flight >
+               (SELECT count(*) FROM leases l WHERE l.account_id = room.id AND l.expires_at > ?5)",
+            $and,
+            " RETURNING (SELECT a.plan <> 'free' FROM accounts a WHERE a.id = leases.account_id) AS paying, (SELECT ",
+            left!(),
+            " FROM accounts a WHERE a.id = leases.account_id) AS left_over"
+        ))
+    };
+}
+
+const CHARGE: &str = charge!("");
+const LEASE: &str = lease!("NULL", "");
 
 /// `?1` account, `?2` the name of a charge.
-const CHARGED: &str = "SELECT id FROM accounts WHERE id = ?1 AND last_charge = ?2";
+const CHARGED: &str = "SELECT '' AS left_over FROM accounts WHERE id = ?1 AND last_charge = ?2";
 
 /// No row: there is no such account any more.
 const WHY: &str = with_room!(
     "SELECT ?3 = 'key' AND a.key_version > ?2 AS replaced, room.id IS NOT NULL AS authorised,
-       coalesce(room.daily OR room.welcome, 0) AS has_room, coalesce(room.full, 0) AS full
+       coalesce(room.daily OR room.welcome, 0) AS has_room, coalesce(room.full, 0) AS full,
+       coalesce(room.allowance, 0) AS allowance
      FROM accounts a LEFT JOIN room ON room.id = a.id WHERE a.id = ?1"
 );
 
 const USAGE: &str = with_room!(
-    "SELECT p.name AS plan, p.unlimited, p.daily_checks, p.daily_scans, a.scan_credits,
+    "SELECT p.name AS plan, p.unlimited, p.daily_checks, p.welcome_checks, p.daily_scans, a.scan_credits,
        CASE WHEN a.scans_day < ?4 THEN 0 ELSE a.scans_charged END AS scans_used,
        a.total_scans, a.completed_scans, p.scan_size,
        CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END
@@ -116,9 +151,13 @@ impl Texts {
     }
 }
 
-/// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took it. Charges the day the lease was taken on: the current day's counter, a new
+/// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took it, `$and` a further condition. Charges the
+/// day the lease was taken on: the current day's counter, a new
 /// day's first charge, or the day before's. An expired lease charges nothing.
-const CHARGE_LEASE: &str = "
+macro_rules! charge_lease {
+    ($and:expr) => {
+        concat!(
+            "
     UPDATE accounts SET
       previous_day = CASE
         WHEN accounts.day < l.day THEN accounts.day
@@ -139,8 +178,18 @@ const CHARGE_LEASE: &str = "
       day = max(accounts.day, l.day),
       key_day = CASE key_version WHEN ?4 THEN max(key_day, l.day) ELSE key_day END
     FROM leases l
-    WHERE l.account_id = ?1 AND l.id = ?2 AND l.expires_at > ?3 AND accounts.id = l.account_id
-    RETURNING accounts.id";
+    WHERE l.account_id = ?1 AND l.id = ?2 AND l.expires_at > ?3 AND accounts.id = l.account_id",
+            $and,
+            " RETURNING accounts.id"
+        )
+    };
+}
+
+const CHARGE_LEASE: &str = charge_lease!("");
+
+mod idempotent;
+
+pub use idempotent::{Kept, Outcome, charge_once, lease_once, settle_once};
 
 const END_LEASE: &str = "DELETE FROM leases WHERE account_id = ?1 AND id = ?2";
 
@@ -152,7 +201,7 @@ pub enum Refusal {
     /// The session is over, or the key or account is not active.
     Unauthorised,
     /// Allowance and welcome checks are used up, by charges alone or by charges and leases.
-    UsedUp { by_charges: bool },
+    UsedUp { by_charges: bool, allowance: u32 },
     /// As many checks are in flight as the plan allows.
     TooManyInFlight,
 }
@@ -163,6 +212,7 @@ struct Why {
     authorised: u8,
     has_room: u8,
     full: u8,
+    allowance: u32,
 }
 
 impl Why {
@@ -174,7 +224,7 @@ impl Why {
         } else if self.has_room != 0 {
             Refusal::TooManyInFlight
         } else {
-            Refusal::UsedUp { by_charges: self.full != 0 }
+            Refusal::UsedUp { by_charges: self.full != 0, allowance: self.allowance }
         }
     }
 }
@@ -190,12 +240,35 @@ pub struct Lease {
     key_version: u32,
     /// The account's plan is another than the free one.
     pub is_paying: bool,
+    /// What is left besides it, in the ledger's words.
+    pub left_over: String,
 }
 
 /// What a lease that was taken says of its account.
 #[derive(Deserialize)]
 struct Taken {
     paying: u8,
+    left_over: String,
+}
+
+impl Taken {
+    fn lease(self, caller: Caller, id: String, expires_at: u64) -> Lease {
+        let Self { paying, left_over } = self;
+        Lease {
+            account: caller.account,
+            id,
+            expires_at,
+            key_version: caller.proof.key_version(),
+            is_paying: paying != 0,
+            left_over,
+        }
+    }
+}
+
+/// What is left after a charge, in the ledger's words.
+#[derive(Debug, Deserialize)]
+struct Left {
+    left_over: String,
 }
 
 impl Lease {
@@ -206,7 +279,7 @@ impl Lease {
 }
 
 /// Authorises and charges one cached answer, in one statement. Only a refusal costs a second one, to
-/// tell its reason.
+/// tell its reason. Returns what is left, for `RateLimit::of_checks`.
 ///
 /// A database that fails is asked once more, under the same name: its failure may have been that of the
 /// reply alone.
@@ -215,20 +288,20 @@ pub async fn charge(
     caller: Caller,
     name: &str,
     now: u64,
-) -> Result<Result<(), Refusal>, Error> {
+) -> Result<Result<String, Refusal>, Error> {
     let texts = Texts::of(caller);
     let params = texts.params(caller, now);
     let charge = (CHARGE, [params.clone(), vec![name.into()]].concat());
-    let charged = match database.any(charge.clone()).await {
+    let charged: Option<Left> = match database.first(charge.clone()).await {
         Ok(charged) => charged,
         Err(_) => {
             let before = (CHARGED, vec![(&texts.account).into(), name.into()]);
             let rows = database.batch(&[before, charge]).await?;
-            rows.any(0)? || rows.any(1)?
+            rows.first(0)?.or(rows.first(1)?)
         }
     };
-    if charged {
-        return Ok(Ok(()));
+    if let Some(Left { left_over }) = charged {
+        return Ok(Ok(left_over));
     }
     refusal(database, params).await.map(Err)
 }
@@ -245,14 +318,8 @@ pub async fn lease(
     let expires_at = now.saturating_add(ttl);
     let params = texts.params(caller, now);
     let lease = [params.clone(), vec![(&id).into(), expires_at.into()]].concat();
-    if let Some(Taken { paying }) = database.first((LEASE, lease)).await? {
-        return Ok(Ok(Lease {
-            account: caller.account,
-            id,
-            expires_at,
-            key_version: caller.proof.key_version(),
-            is_paying: paying != 0,
-        }));
+    if let Some(taken) = database.first::<Taken>((LEASE, lease)).await? {
+        return Ok(Ok(taken.lease(caller, id, expires_at)));
     }
     refusal(database, params).await.map(Err)
 }
@@ -275,20 +342,43 @@ pub async fn charge_lease(
     lease: Lease,
     now: impl Fn() -> u64,
 ) -> Result<bool, Error> {
-    match try_charge_lease(database, &lease, now()).await {
+    settle(database, lease, now, None).await
+}
+
+/// `once`: what is kept of a request and of its answer.
+async fn settle(
+    database: &Database,
+    lease: Lease,
+    now: impl Fn() -> u64,
+    once: Option<(&str, &str)>,
+) -> Result<bool, Error> {
+    match try_settle(database, &lease, now(), once).await {
         Ok(charged) => Ok(charged),
         Err(_) => {
             let now = now();
-            Ok(try_charge_lease(database, &lease, now).await? || now < lease.expires_at)
+            Ok(try_settle(database, &lease, now, once).await? || now < lease.expires_at)
         }
     }
 }
 
-async fn try_charge_lease(database: &Database, lease: &Lease, now: u64) -> Result<bool, Error> {
+async fn try_settle(
+    database: &Database,
+    lease: &Lease,
+    now: u64,
+    once: Option<(&str, &str)>,
+) -> Result<bool, Error> {
     let account = lease.account.to_string();
     let its: [Param<'_>; 2] = [(&account).into(), (&lease.id).into()];
     let charge = [its.as_slice(), &[now.into(), lease.key_version.into()]].concat();
-    let rows = database.batch(&[(CHARGE_LEASE, charge), (END_LEASE, its.to_vec())]).await?;
+    let end = (END_LEASE, its.to_vec());
+    let rows = match once {
+        None => database.batch(&[(CHARGE_LEASE, charge), end]).await?,
+        Some((request, answer)) => {
+            let keep = [charge.clone(), vec![request.into(), answer.into()]].concat();
+            let charge = (idempotent::CHARGE_LEASE, charge);
+            database.batch(&[charge, (idempotent::KEEP_LEASED, keep), end]).await?
+        }
+    };
     rows.any(0)
 }
 

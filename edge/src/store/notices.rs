@@ -45,6 +45,8 @@ pub struct Due {
     pub account_id: AccountId,
     pub kind: Notice,
     pub deeds: u64,
+    /// Of those, how many an earlier email has told of.
+    pub told: u64,
     pub email: String,
     pub display_name: String,
     /// Of the last deed; older than that where `noted` is behind `deeds`.
@@ -85,7 +87,7 @@ const CLAIM: &str = "
       SELECT account_id, kind FROM notices
       WHERE due_at <= ?1 AND deeds > told AND attempts < ?4 AND (?2 = '' OR account_id = ?2)
       ORDER BY due_at LIMIT ?5)
-    RETURNING account_id, kind, deeds, happened_at, browser, country, noted,
+    RETURNING account_id, kind, deeds, told, happened_at, browser, country, noted,
       (SELECT email FROM accounts WHERE id = account_id) AS email,
       (SELECT display_name FROM accounts WHERE id = account_id) AS display_name";
 

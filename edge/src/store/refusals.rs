@@ -30,7 +30,7 @@ impl Refusals {
     pub fn learn(&self, caller: Caller, refusal: Refusal, now: u64) {
         let until = match refusal {
             Refusal::Dead => u64::MAX,
-            Refusal::UsedUp { by_charges: true } => {
+            Refusal::UsedUp { by_charges: true, .. } => {
                 now.saturating_add(USED_UP.min(quota::seconds_to_reset(now)))
             }
             Refusal::Unauthorised | Refusal::UsedUp { .. } | Refusal::TooManyInFlight => return,
@@ -68,20 +68,23 @@ mod tests {
     fn a_dead_key_stays_dead_and_a_used_up_allowance_is_asked_about_again() {
         let refusals = Refusals::default();
         refusals.learn(caller(1), Refusal::Dead, NOON);
-        refusals.learn(caller(2), Refusal::UsedUp { by_charges: true }, NOON);
+        let used_up = Refusal::UsedUp { by_charges: true, allowance: 100 };
+        refusals.learn(caller(2), used_up, NOON);
         assert_eq!(refusals.known(caller(1), NOON + 1_000_000), Some(Refusal::Dead));
         assert!(refusals.known(caller(2), NOON + 9).is_some());
         assert_eq!(refusals.known(caller(2), NOON + 10), None);
-        refusals.learn(caller(2), Refusal::UsedUp { by_charges: true }, LAST_SECOND);
+        refusals.learn(caller(2), used_up, LAST_SECOND);
         assert_eq!(refusals.known(caller(2), LAST_SECOND + 1), None, "a new day");
     }
 
     #[test]
     fn what_may_be_over_soon_is_not_remembered() {
         let refusals = Refusals::default();
-        for refusal in
-            [Refusal::Unauthorised, Refusal::UsedUp { by_charges: false }, Refusal::TooManyInFlight]
-        {
+        for refusal in [
+            Refusal::Unauthorised,
+            Refusal::UsedUp { by_charges: false, allowance: 1 },
+            Refusal::TooManyInFlight,
+        ] {
             refusals.learn(caller(1), refusal, NOON);
             assert_eq!(refusals.known(caller(1), NOON), None, "{refusal:?}");
         }

@@ -5,16 +5,16 @@ mod ending;
 mod parts;
 mod rounds;
 
-pub use ending::{Overdue, close, overdue, rows_of_parts};
+pub use ending::{Overdue, close, last_ended, overdue, rows_of_parts};
 pub use parts::{Part, PartState, begin_part, finish_part};
 pub use rounds::{Delta, Place, begin_round, hand_over, record, set_followed};
 
 use serde::Deserialize;
 
-use super::ledger::Texts;
+use super::ledger::{Outcome, Texts};
 use crate::{
     cf::database::{Database, Param, Statement},
-    credentials::proof::Caller,
+    credentials::{idempotency::Idempotent, proof::Caller},
     error::Error,
 };
 
@@ -52,6 +52,9 @@ pub struct Scan {
     pub ended_at: Option<u64>,
     pub previous_at: u64,
     pub previous_answered: u32,
+    /// What is left of the allowance, in the words of `RateLimit::of_scans`; where it was asked for.
+    #[serde(default)]
+    pub left_over: Option<String>,
 }
 
 /// Scans that an account may have at all, of which most have ended: they go by themselves after a week.
@@ -68,7 +71,7 @@ macro_rules! with_caller {
                  a.scan_credits > 0 AS credit,
                  p.max_scans > (SELECT count(*) FROM scans s WHERE s.account_id = a.id
                    AND s.ended_at IS NULL) AS may_run,
-                 p.max_scans,
+                 p.max_scans, p.daily_scans,
                  ?5 > (SELECT count(*) FROM scans s WHERE s.account_id = a.id) AS may_keep
                FROM accounts a JOIN plans p ON p.name = a.plan WHERE ",
             authorised!(),
@@ -79,12 +82,41 @@ macro_rules! with_caller {
 }
 
 /// `?5` most kept, `?6` id, `?7` total, `?8` name, `?9` details, `?10` now.
-const CREATE: &str = with_caller!(
-    "INSERT INTO scans (id, account_id, name, total, details, source, day, created_at, window_at,
-       previous_at)
-     SELECT ?6, id, ?8, ?7, ?9, CASE WHEN daily THEN 'daily' ELSE 'credit' END, ?4, ?10, ?10, ?10
-     FROM caller WHERE ?7 <= size AND may_run AND may_keep AND (daily OR credit)"
+macro_rules! create {
+    ($and:literal) => {
+        with_caller!(concat!(
+            "INSERT INTO scans (id, account_id, name, total, details, source, day, created_at,
+               window_at, previous_at)
+             SELECT ?6, id, ?8, ?7, ?9, CASE WHEN daily THEN 'daily' ELSE 'credit' END, ?4, ?10, ?10,
+               ?10
+             FROM caller WHERE ?7 <= size AND may_run AND may_keep AND (daily OR credit)",
+            $and
+        ))
+    };
+}
+const CREATE: &str = create!("");
+
+/// `?11` and `?12` the names of an `Idempotency-Key`, `?13` its request. A key whose scan was deleted may make another.
+const CREATE_ONCE: &str = create!(
+    " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = caller.id
+        AND k.name IN (?11, ?12) AND k.expires_at > ?10
+        AND (k.request <> ?13 OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer)))"
 );
+
+/// As in [`CREATE_ONCE`]: the scan that the key has made, or what else it was used for.
+const KNOWN: &str = with_caller!(
+    "SELECT k.request, k.answer, '' AS left_over FROM caller
+     JOIN idempotency_keys k ON k.account_id = caller.id
+     WHERE k.name IN (?11, ?12) AND k.expires_at > ?10
+       AND (k.request <> ?13 OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer))"
+);
+
+/// `?1` scan, of this transaction; `?2` name and `?3` request of its key; `?4` until when.
+const KEEP: &str = "
+    INSERT INTO idempotency_keys (account_id, name, request, answer, expires_at)
+    SELECT s.account_id, ?2, ?3, s.id, ?4 FROM scans s WHERE s.id = ?1
+    ON CONFLICT (account_id, name) DO UPDATE SET
+      request = excluded.request, answer = excluded.answer, expires_at = excluded.expires_at";
 
 /// `?1` scan, of this transaction, `?2` version of the key that makes it.
 const CHARGE: &str = "
@@ -98,8 +130,17 @@ const CHARGE: &str = "
 
 const BY_ID: &str = "SELECT * FROM scans WHERE id = ?1";
 
+/// `?1` scan.
+const MADE: &str = "
+    SELECT s.*, CASE WHEN p.unlimited THEN '' ELSE p.daily_scans || ' '
+      || max(0, p.daily_scans - a.scans_charged) || ' ' || a.scan_credits || ' ' || a.scan_credits END
+      AS left_over
+    FROM scans s JOIN accounts a ON a.id = s.account_id JOIN plans p ON p.name = a.plan
+    WHERE s.id = ?1";
+
 /// `?5` most kept.
-const WHY: &str = with_caller!("SELECT size, may_run, max_scans, may_keep FROM caller");
+const WHY: &str =
+    with_caller!("SELECT size, may_run, max_scans, may_keep, daily_scans FROM caller");
 
 /// A scan to be made.
 #[derive(Debug)]
@@ -124,7 +165,9 @@ pub enum Refusal {
     TooManyKept {
         most: u32,
     },
-    UsedUp,
+    UsedUp {
+        daily: u32,
+    },
 }
 
 #[derive(Deserialize)]
@@ -133,16 +176,21 @@ struct Why {
     may_run: u8,
     max_scans: u32,
     may_keep: u8,
+    daily_scans: u32,
 }
 
+/// Seconds for which the key of a scan is kept.
+const KEY_KEPT: u64 = 24 * 60 * 60;
+
 /// Makes a scan and takes its unit, from the daily allowance or else from the credits. A refusal costs a
-/// second round trip; so does a lost reply.
+/// second round trip; so does a lost reply. A key that has made a scan makes no other.
 pub async fn create(
     database: &Database,
     caller: Caller,
     scan: &NewScan<'_>,
+    once: Option<&Idempotent>,
     now: u64,
-) -> Result<Result<Scan, Refusal>, Error> {
+) -> Result<Outcome<Scan, Refusal>, Error> {
     let texts = Texts::of(caller);
     let mut params = texts.params(caller, now);
     params.truncate(4);
@@ -155,23 +203,41 @@ pub async fn create(
         u32::from(scan.details).into(),
         now.into(),
     ]);
-    let charge = vec![scan.id.into(), caller.proof.key_version().into()];
-    let read: Statement<'_> = (BY_ID, vec![scan.id.into()]);
-    let made = match database.batch(&[(CREATE, params), (CHARGE, charge), read.clone()]).await {
-        Ok(rows) => rows.first(2)?,
-        // Only the reply may have been lost.
-        Err(error) => return database.first(read).await?.map(Ok).ok_or(error),
+    let id: Vec<Param<'_>> = vec![scan.id.into()];
+    let key_version = caller.proof.key_version().into();
+    let charge = (CHARGE, vec![scan.id.into(), key_version]);
+    let read = (MADE, id.clone());
+    let statements = match once {
+        None => vec![(CREATE, params), charge, read.clone()],
+        Some(once) => {
+            let [first, second] = once.names();
+            params.extend([Param::from(first), second.into(), once.request().into()]);
+            let until = now.saturating_add(KEY_KEPT);
+            let keep = [id, vec![first.into(), once.request().into(), until.into()]].concat();
+            let create = (CREATE_ONCE, params.clone());
+            vec![create, charge, read.clone(), (KNOWN, params), (KEEP, keep)]
+        }
     };
-    if let Some(scan) = made {
-        return Ok(Ok(scan));
+    let rows = match database.batch(&statements).await {
+        Ok(rows) => rows,
+        // Only the reply may have been lost.
+        Err(error) => return database.first(read).await?.map(Outcome::Taken).ok_or(error),
+    };
+    if let Some(scan) = rows.first(2)? {
+        return Ok(Outcome::Taken(scan));
+    }
+    if once.is_some()
+        && let Some(kept) = rows.first(3)?
+    {
+        return Ok(Outcome::Kept(kept));
     }
     let why = database.first::<Why>(why).await?;
-    Ok(Err(match why {
+    Ok(Outcome::Refused(match why {
         None => Refusal::Unauthorised,
         Some(Why { size, .. }) if scan.total > size => Refusal::TooLarge { size },
         Some(Why { may_run: 0, max_scans, .. }) => Refusal::TooMany { at_once: max_scans },
         Some(Why { may_keep: 0, .. }) => Refusal::TooManyKept { most: MOST_KEPT },
-        Some(_) => Refusal::UsedUp,
+        Some(Why { daily_scans, .. }) => Refusal::UsedUp { daily: daily_scans },
     }))
 }
 

@@ -4,7 +4,11 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde::Serialize;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::{cf::meter::Expenses, extract::caller::API_KEY_HEADER};
+use crate::{
+    cf::meter::Expenses,
+    error::rate_limit,
+    extract::{caller::API_KEY_HEADER, request::IDEMPOTENCY_KEY},
+};
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -39,7 +43,14 @@ pub fn complete_without_origin(headers: &mut HeaderMap) {
     );
 }
 
-const EXPOSED: [HeaderName; 4] = [REQUEST_ID, header::RETRY_AFTER, header::LINK, header::LOCATION];
+const EXPOSED: [HeaderName; 6] = [
+    REQUEST_ID,
+    header::RETRY_AFTER,
+    header::LINK,
+    header::LOCATION,
+    rate_limit::LIMIT,
+    rate_limit::POLICY,
+];
 
 /// Browsers may call from the portal's origin and from nowhere else. There are no cookies to send.
 pub fn cors(portal_url: &str) -> CorsLayer {
@@ -47,7 +58,12 @@ pub fn cors(portal_url: &str) -> CorsLayer {
     CorsLayer::new()
         .allow_origin(AllowOrigin::list(origin))
         .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
-        .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE, API_KEY_HEADER])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            API_KEY_HEADER,
+            IDEMPOTENCY_KEY,
+        ])
         .expose_headers(EXPOSED)
 }
 

@@ -20,6 +20,7 @@ use worker::{
 
 use crate::extract::{
     caller::API_KEY_HEADER, client_network, continent::Continent, device, json_body::LIMIT,
+    request::IDEMPOTENCY_KEY,
 };
 
 /// A request whose body is in memory where it says that it fits, and a stream where it does not: what
@@ -28,7 +29,8 @@ use crate::extract::{
 /// # Errors
 /// The runtime's, when the client leaves before its body is here.
 pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
-    let headers = headers(&from.headers());
+    let method = Method::from_bytes(from.method().as_bytes()).unwrap_or_default();
+    let headers = headers(&from.headers(), method == Method::POST);
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let body = match length.and_then(|text| text.parse::<usize>().ok()) {
         Some(0) => Body::empty(),
@@ -36,7 +38,7 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
         _ => from.body().map_or_else(Body::empty, |stream| Body::new(worker::Body::new(stream))),
     };
     let mut request = Request::new(body);
-    *request.method_mut() = Method::from_bytes(from.method().as_bytes()).unwrap_or_default();
+    *request.method_mut() = method;
     *request.uri_mut() = from.url().parse().unwrap_or_else(|_| Uri::from_static("/"));
     *request.headers_mut() = headers;
     // Only who has no account yet needs a place for one.
@@ -65,7 +67,7 @@ fn continent(from: &web_sys::Request) -> Option<Continent> {
 }
 
 /// The headers of a request that anything in the edge reads; the router knows no others.
-const READ: [HeaderName; 10] = [
+const READ: [HeaderName; 9] = [
     API_KEY_HEADER,
     header::AUTHORIZATION,
     header::CONTENT_LENGTH,
@@ -76,13 +78,13 @@ const READ: [HeaderName; 10] = [
     client_network::HEADER,
     device::COUNTRY_HEADER,
     header::USER_AGENT,
-    // Results of a scan come in three forms.
-    header::ACCEPT,
 ];
 
-fn headers(from: &web_sys::Headers) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(READ.len());
-    headers.extend(READ.into_iter().filter_map(|name| {
+fn headers(from: &web_sys::Headers, is_post: bool) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(READ.len().saturating_add(1));
+    // Results of a scan come in three forms.
+    let further = if is_post { IDEMPOTENCY_KEY } else { header::ACCEPT };
+    headers.extend(READ.into_iter().chain([further]).filter_map(|name| {
         let value = from.get(name.as_str()).ok()??;
         Some((name, HeaderValue::from_maybe_shared(value.into_bytes()).ok()?))
     }));

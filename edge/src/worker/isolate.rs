@@ -122,6 +122,7 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
         id: request_id.clone(),
         deferred,
         device: Device::default(),
+        idempotency_key: None,
     });
     let method = request.method().clone();
     let meter = Arc::new(Meter::default());

@@ -23,7 +23,7 @@ use crate::{
         meter::{Meter, metered},
     },
     credentials::random,
-    error::Error,
+    error::{Error, rate_limit::RateLimit},
     extract::{device::Device, json_body::LIMIT, request::RequestContext},
     routes::validate_email::{self, ValidationResult},
 };
@@ -49,7 +49,12 @@ pub async fn serve(
     let body = http::bytes(request).await?;
     let id = random::identifier().unwrap_or_default();
     let deferred = Deferred::new(context);
-    let context = RequestContext { id: id.clone(), deferred, device: Device::default() };
+    let context = RequestContext {
+        id: id.clone(),
+        deferred,
+        device: Device::default(),
+        idempotency_key: None,
+    };
     let meter = Arc::new(Meter::default());
     let checked = match isolate::of(env) {
         Ok(isolate) => {
@@ -69,7 +74,8 @@ fn verdict(result: &ValidationResult, id: &str, meter: &Meter) -> worker::Result
         static HEADERS: JsValue = headers();
     }
     let body = serde_json::to_string(result)?;
-    let answer = HEADERS.with(|headers| glue::answer(&body, id, headers))?;
+    let (policy, limit) = result.rate_limit.as_ref().map_or(("", ""), RateLimit::values);
+    let answer = HEADERS.with(|headers| glue::answer(&body, id, policy, limit, headers))?;
     isolate::log_line(id, METHOD, ROUTE, (200, Some(result.status.as_str()), None), meter);
     Ok(answer)
 }

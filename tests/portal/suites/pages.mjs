@@ -19,6 +19,7 @@ const PUBLIC = [
   "/forgot",
   "/reset",
   "/docs",
+  "/start",
   "/privacy",
   "/deleted",
 ];

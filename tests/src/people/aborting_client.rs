@@ -17,12 +17,25 @@ impl AbortingClient {
     /// # Errors
     /// The connection fails.
     pub async fn check(direct: &str, account: &Account, address: &str) -> Result<Self> {
+        Self::check_with(direct, account, address, "").await
+    }
+
+    /// As [`Self::check`], with a further header: `Name: value` and CRLF.
+    ///
+    /// # Errors
+    /// The connection fails.
+    pub async fn check_with(
+        direct: &str,
+        account: &Account,
+        address: &str,
+        header: &str,
+    ) -> Result<Self> {
         let host = direct.strip_prefix("http://").context("a URL")?;
         let mut stream = TcpStream::connect(host).await?;
         let body = json!({ "email": address }).to_string();
         let request = format!(
             "POST /v1/validate_email HTTP/1.1\r\nHost: {host}\r\nX-API-Key: {}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+             {header}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             account.api_key,
             body.len(),
         );

@@ -44,6 +44,12 @@ impl Account {
         self.anonymous.check_with_key(&self.api_key, address).await
     }
 
+    /// `POST /validate_email` with this `Idempotency-Key`.
+    pub async fn check_under(&self, key: &str, address: &str) -> Reply {
+        let request = self.anonymous.check_request(&self.api_key, address);
+        send(request.header("idempotency-key", key)).await
+    }
+
     /// `POST /validate_email` with the session.
     pub async fn check_in_session(&self, address: &str) -> Reply {
         self.post("/validate_email", &json!({ "email": address })).await

@@ -21,6 +21,8 @@
 //              {script, port, vars}, path, port and further vars of each
 //   exchanged  two databases' numbers: each is bound in the place of the other; null: none
 //   databases  how many databases it has; null: those of wrangler.toml
+//   webhooks   port that stands for the https servers of the whole Internet, with the URL in the header `x-url`;
+//              null: there are none
 //   variants   the Worker itself once more, with other vars, as while a deployment spreads: a list of
 //              {port, vars}, vars over those above
 //
@@ -29,7 +31,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import http from "node:http";
 import path from "node:path";
-import { Log, LogLevel, Miniflare, Response } from "miniflare";
+import { Log, LogLevel, Miniflare, Response, fetch as fetchPlainly } from "miniflare";
 
 // The runtime hands mails to a server of miniflare's, over connections that it keeps. Node ends such a connection after
 // five idle seconds, and a mail that is on its way just then is lost: the Worker says 503. So they are not ended.
@@ -108,6 +110,7 @@ const miniflare = new Miniflare({
       bindings: { ...bindings.bindings, ...settings.vars },
       ratelimits,
       email: { send_email: send },
+      ...(settings.webhooks && { outboundService: outside }),
     },
     {
       name: "control",
@@ -174,6 +177,16 @@ function modulesBeside(entry) {
     wasm.contents = readFileSync(named);
   }
   return modules;
+}
+
+// What the Worker fetches from the Internet.
+async function outside(request) {
+  if (!request.url.startsWith("https:")) return fetchPlainly(request);
+  const told = [...request.headers].filter(([name]) => /^(webhook-|content-type$|user-agent$)/.test(name));
+  const headers = { ...Object.fromEntries(told), "x-url": request.url };
+  const [url, body] = [`http://127.0.0.1:${settings.webhooks}/`, await request.text()];
+  const reply = await fetchPlainly(url, { method: request.method, headers, body, redirect: "manual" });
+  return new Response(null, { status: reply.status, headers: reply.headers });
 }
 
 // The entry that stands before the shipped one.

@@ -96,6 +96,7 @@ pub struct Builder {
     beside: Vec<Beside>,
     variants: Vec<(BTreeMap<String, String>, u16)>,
     databases: Option<usize>,
+    webhooks: Option<u16>,
     exchanged: Option<[u8; 2]>,
     port: u16,
 }
@@ -165,6 +166,12 @@ impl Builder {
         self
     }
 
+    /// With a server on this port that stands for every `https` URL; it gets the URL in the header `x-url`.
+    pub fn webhooks(mut self, port: u16) -> Self {
+        self.webhooks = Some(port);
+        self
+    }
+
     /// Whether two databases are bound in each other's place; their numbers.
     pub fn exchanged(mut self, numbers: Option<[u8; 2]>) -> Self {
         self.exchanged = numbers;
@@ -212,13 +219,13 @@ impl Builder {
             "beside": beside,
             "variants": variants,
             "databases": self.databases,
+            "webhooks": self.webhooks,
             "exchanged": self.exchanged,
         });
         let file = folder.join("settings.json");
         fs::write(&file, settings.to_string())?;
         let temporary = folder.join("tmp");
         fs::create_dir_all(&temporary)?;
-
         let mut command = node("edge.mjs");
         command.arg(file).env("TMPDIR", temporary);
         let mut process = Process::spawn("edge", &command, folder)?;
@@ -284,6 +291,7 @@ impl Edge {
             beside: Vec::new(),
             variants: Vec::new(),
             databases: None,
+            webhooks: None,
             exchanged: None,
             port,
         }

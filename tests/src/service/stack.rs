@@ -51,6 +51,12 @@ impl Builder {
         self
     }
 
+    /// With a server on this port that stands for every `https` URL.
+    pub fn webhooks(mut self, port: u16) -> Self {
+        self.edge = self.edge.webhooks(port);
+        self
+    }
+
     /// Starts everything; routes given with `RCPT_ROUTES` come before the sandbox's.
     ///
     /// # Errors

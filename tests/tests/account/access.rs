@@ -25,7 +25,7 @@ const CALLERS: [&str; 9] = [
 /// What each caller is answered. The bodies are the account's own: its password, its address. Another
 /// account that sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 31] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 35] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -36,6 +36,10 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 31] = [
     ("POST",   "/v1/scans/{id}/cancel",        [401, 401, 401,     404, 404,   404,   401, 401,    401]),
     ("PUT",    "/v1/scans/{id}/parts/{n}",     [401, 401, 401,     404, 404,   404,   401, 401,    401]),
     ("GET",    "/v1/scans/{id}/results",       [401, 401, 401,     404, 404,   404,   401, 401,    401]),
+    ("GET",    "/v1/notifications",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("PUT",    "/v1/notifications",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("POST",   "/v1/notifications/secret",     [401, 401, 401,     401, 409,   409,   401, 401,    401]),
+    ("POST",   "/v1/notifications/test",       [401, 401, 401,     401, 409,   409,   401, 401,    401]),
     ("GET",    "/v1/me/quota",                 [401, 401, 401,     200, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/me",                       [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("DELETE", "/v1/me",                       [401, 401, 401,     401, 204,   403,   401, 401,    401]),

@@ -156,6 +156,33 @@ async fn a_confirmation_link_is_sent_again() {
 }
 
 #[tokio::test]
+async fn the_size_of_a_plan_is_changed_in_every_database_and_leaves_a_record() {
+    let _turn = TURN.lock().await;
+    let before = output(&["plans"]).await;
+    assert_eq!(before.lines().count(), 4, "the databases agree: {before}");
+    assert!(before.lines().next().unwrap().contains("scans-at-once"), "{before}");
+    let account = edge().await.account().await;
+    edge().await.set(&account.email, "plan = 'pro'").await;
+    let words = ["--as", "ann", "--reason", "asked for", "set-size", "pro", "scan-size", "20001"];
+    let after = output(&words).await;
+    assert!(after.contains("20001") && after.lines().count() == 4, "{after}");
+    assert_eq!(account.quota().await.body["scans"]["scan_size"], 20_001);
+    let sql = "SELECT operator, value, reason FROM operator_actions WHERE action = 'set-size'";
+    let record =
+        json!({ "operator": "ann", "value": "pro scan-size 20001", "reason": "asked for" });
+    assert_eq!(edge().await.sql(sql, &[]).await, [record]);
+    for (words, error) in [
+        (["set-size", "gold", "scan-size", "5"], "there is no plan gold"),
+        (["set-size", "pro", "scan-size", "0"], "N must be a whole number"),
+        (["set-size", "pro", "name", "5"], "expected set-size PLAN"),
+    ] {
+        let (code, _, errors) = admin(&words).await;
+        assert!(code == 2 && errors.contains(error), "{words:?}: {errors}");
+    }
+    output(&["set-size", "pro", "scan-size", "10000"]).await;
+}
+
+#[tokio::test]
 async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
     let _turn = TURN.lock().await;
     let edge = edge().await;

@@ -47,6 +47,10 @@ async fn what_has_expired_goes_and_everything_else_stays() {
     let id = edge.id(&confirmed.email).await;
     edge.sql_of(&id, rows, &[id.as_str().into()]).await;
 
+    let rows = "INSERT INTO idempotency_keys (account_id, name, request, answer, expires_at)
+        VALUES (?1, 'expired', 'r', '', unixepoch()), (?1, 'live', 'r', '', unixepoch() + 60)";
+    edge.sql_of(&id, rows, &[id.as_str().into()]).await;
+
     edge.run_scheduled().await;
 
     let accounts = names(&edge, "SELECT email AS name FROM accounts").await;
@@ -62,6 +66,7 @@ async fn what_has_expired_goes_and_everything_else_stays() {
     assert_eq!(edge.count("addresses").await, 6, "of {eight_days} nothing is left");
     assert_eq!(names(&edge, "SELECT key AS name FROM throttles").await, ["busy"]);
     assert_eq!(names(&edge, "SELECT id AS name FROM leases").await, ["live"]);
+    assert_eq!(names(&edge, "SELECT name FROM idempotency_keys").await, ["live"]);
 
     let anonymous = edge.anonymous();
     let reply = anonymous.verify_email(eight_days_mail.token().unwrap()).await;

@@ -22,6 +22,9 @@ struct Case {
     details: bool,
     #[serde(default)]
     r#as: Who,
+    /// The `Idempotency-Key`, in place of one that the client makes up.
+    #[serde(default)]
+    key: String,
     /// What is answered over HTTP.
     status: u16,
     /// Members that the answer must have, with these values.
@@ -31,6 +34,8 @@ struct Case {
     #[serde(default)]
     message: String,
     code: Option<String>,
+    /// The allowance that `RateLimit` names, and how many are left; `rcpt` does not show it.
+    left: Option<(String, u64)>,
     /// How `rcpt` ends.
     exit: i32,
 }
@@ -100,8 +105,17 @@ fn contains(actual: &Value, expected: &Value) -> bool {
 }
 
 /// Holds an answer, as an HTTP client has it, to its case.
-fn compare(case: &Case, status: u64, body: &Value, message: &str, code: Option<&str>) {
+fn compare(
+    case: &Case,
+    status: u64,
+    body: &Value,
+    (message, code): (&str, Option<&str>),
+    left: Option<(String, u64)>,
+) {
     let it = &case.it;
+    if case.left.is_some() {
+        assert_eq!(left, case.left, "{it}");
+    }
     assert_eq!(status, u64::from(case.status), "{it}: {body} {message}");
     assert!(contains(body, &case.body), "{it}: {body}");
     assert!(message.contains(&case.message), "{it}: {message}");
@@ -115,21 +129,30 @@ async fn curl_passes_the_table() {
     let callers = Callers::new().await;
     for case in cases("curl") {
         let mut curl = Command::new("curl");
-        curl.args(["--silent", "--write-out", "\n%{http_code}", "--header"]);
+        curl.args(["--silent", "--write-out", "\n%{http_code}\n%header{ratelimit}", "--header"]);
         curl.arg(format!("X-API-Key: {}", callers.key(case.r#as)));
         if case.r#do == Operation::Check {
             let body = json!({ "email": case.email, "details": case.details }).to_string();
             curl.args(["--header", "Content-Type: application/json", "--data", &body]);
+            if !case.key.is_empty() {
+                curl.args(["--header", &format!("Idempotency-Key: {}", case.key)]);
+            }
             curl.arg(format!("{}/v1/validate_email", callers.url));
         } else {
             curl.arg(format!("{}/v1/me/quota", callers.url));
         }
         let Ran { out, .. } = ran(curl, "").await;
+        let (out, left) = out.rsplit_once('\n').expect("what is left");
         let (body, status) = out.rsplit_once('\n').expect("a status");
+        // `"daily";r=91;t=3600`
+        let (name, rest) = left.split_once(";r=").unwrap_or_default();
+        let number = rest.split(';').next().and_then(|number| number.parse().ok());
+        let left = number.map(|number| (name.trim_matches('"').to_owned(), number));
         let body: Value = serde_json::from_str(body).expect("JSON");
         let detail = &body["detail"];
         let message = detail.as_str().or(detail["error"].as_str()).unwrap_or_default();
-        compare(&case, status.parse().unwrap(), &body, message, body["code"].as_str());
+        let told = (message, body["code"].as_str());
+        compare(&case, status.parse().unwrap(), &body, told, left);
     }
 }
 
@@ -144,6 +167,9 @@ async fn the_command_passes_the_table() {
         };
         if case.r#do == Operation::Check && !case.details {
             arguments.push("--no-details");
+        }
+        if !case.key.is_empty() {
+            arguments.extend(["--idempotency-key", &case.key]);
         }
         let ran = command.run(&arguments, "").await;
         assert_eq!(ran.code, case.exit, "{}: {ran:?}", case.it);
@@ -163,7 +189,7 @@ async fn passes(client: &str, mut driver: Command) {
         let api_key = callers.key(case.r#as);
         let line = json!({
             "url": callers.url, "api_key": api_key, "do": operation, "email": case.email,
-            "details": case.details,
+            "details": case.details, "key": case.key,
         });
         format!("{line}\n")
     });
@@ -175,7 +201,12 @@ async fn passes(client: &str, mut driver: Command) {
     for (case, answer) in cases.iter().zip(&answers) {
         let text = |name: &str| answer[name].as_str();
         let status = answer["status"].as_u64().unwrap_or_default();
-        compare(case, status, &answer["body"], text("message").unwrap_or_default(), text("code"));
+        let left = answer["left"].as_object();
+        let left = left.map(|left| {
+            (left["name"].as_str().unwrap().to_owned(), left["left"].as_u64().unwrap())
+        });
+        let told = (text("message").unwrap_or_default(), text("code"));
+        compare(case, status, &answer["body"], told, left);
     }
 }
 

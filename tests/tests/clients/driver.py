@@ -13,8 +13,11 @@ for line in sys.stdin:
         if case["do"] == "quota":
             body = rcpt.quota()
         else:
-            body = rcpt.check(case["email"], details=case["details"])
-        print(json.dumps({"status": 200, "body": body.to_dict()}), flush=True)
+            key = case["key"] or None
+            body = rcpt.check(case["email"], details=case["details"], idempotency_key=key)
+        told = {"status": 200, "body": body.to_dict()}
     except RcptError as error:
         told = {"status": error.status, "code": error.code, "message": error.message}
-        print(json.dumps(told), flush=True)
+    left = rcpt.rate_limit
+    told["left"] = left and {"name": left.name, "left": left.left}
+    print(json.dumps(told), flush=True)

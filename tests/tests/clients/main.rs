@@ -3,6 +3,7 @@
 mod cases;
 mod command;
 mod packages;
+mod scanning;
 
 use rcpt_tests::Stack;
 use tokio::sync::OnceCell;

@@ -38,7 +38,7 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 31] = [
+const OPERATIONS: [(&str, &str, &str); 35] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/scans", "POST,GET,HEAD"),
     ("GET", "/scans", "POST,GET,HEAD"),
@@ -47,6 +47,10 @@ const OPERATIONS: [(&str, &str, &str); 31] = [
     ("POST", "/scans/{id}/cancel", "POST"),
     ("PUT", "/scans/{id}/parts/{n}", "PUT"),
     ("GET", "/scans/{id}/results", "GET,HEAD"),
+    ("GET", "/notifications", "GET,HEAD,PUT"),
+    ("PUT", "/notifications", "GET,HEAD,PUT"),
+    ("POST", "/notifications/secret", "POST"),
+    ("POST", "/notifications/test", "POST"),
     ("POST", "/auth/register", "POST"),
     ("POST", "/auth/verify-email", "POST"),
     ("POST", "/auth/login", "POST"),
@@ -239,14 +243,17 @@ async fn the_portal_may_call_every_operation_from_a_browser() {
         let methods = list("access-control-allow-methods");
         assert!(methods.contains(&name.to_ascii_lowercase()), "{path}: {methods:?}");
         let headers = list("access-control-allow-headers");
-        assert_eq!(headers, ["authorization", "content-type", "x-api-key"], "{path}");
+        let expected = ["authorization", "content-type", "x-api-key", "idempotency-key"];
+        assert_eq!(headers, expected, "{path}");
         assert_eq!(reply.header("access-control-allow-credentials"), "", "there are no cookies");
     }
     let request = edge.anonymous().request(Method::GET, "/me/quota").header("origin", &edge.url);
     let reply = send(request).await;
     assert_eq!(reply.header("access-control-allow-origin"), edge.url, "errors can be read too");
     let exposed = reply.header("access-control-expose-headers").to_ascii_lowercase();
-    assert!(exposed.contains("retry-after") && exposed.contains("x-request-id"), "{exposed}");
+    for name in ["retry-after", "x-request-id", "ratelimit", "ratelimit-policy"] {
+        assert!(exposed.split(',').any(|exposed| exposed.trim() == name), "{name}: {exposed}");
+    }
 }
 
 #[tokio::test]

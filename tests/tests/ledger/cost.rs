@@ -64,6 +64,19 @@ async fn each_kind_of_check_costs_what_the_architecture_says() {
     assert_eq!(rcpt_tests::people::send(empty_body).await.status, 400);
     settled(&edge, Counts::default(), "a body without an address").await;
 
+    let under = async |key: &str, address: &str, status: u16, counts: Counts, what: &str| {
+        assert_eq!(account.check_under(key, address).await.status, status, "{what}");
+        settled(&edge, counts, what).await;
+    };
+    let key = "cost-of-a-fresh-check";
+    let keyed = Counts { d1_statements: 5, d1_rows_written: 4, ..fresh };
+    under(key, "keyed@cost.example", 200, keyed, "one row more, which is removed later").await;
+    let none = Counts { d1_rows_written: 0, ..cached };
+    let repeat = Counts { d1_statements: 3, ..none };
+    under(key, "keyed@cost.example", 200, repeat, "a repeat writes nothing").await;
+    let keyed = Counts { d1_statements: 3, d1_rows_written: 2, ..cached };
+    under("cost-of-a-cached-check", "keyed@cost.example", 200, keyed, "cached").await;
+
     edge.set(&account.email, "plan = 'free', day = 999999, daily_charged = 100, welcome_left = 0")
         .await;
     let refused = Counts { cache_reads: 1, d1_trips: 2, d1_statements: 2, ..Counts::default() };

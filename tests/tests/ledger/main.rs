@@ -4,9 +4,11 @@
 mod cost;
 mod faults;
 mod histories;
+mod idempotency;
 mod key_day;
 mod leases;
 mod quota;
+mod rate_limit;
 mod repeats;
 
 use rcpt_tests::{Edge, FakeOrigin};

@@ -1,14 +1,21 @@
 //! The allowance of scans is exact: at the same time, at midnight, and when a unit is given back
 //! (docs/trust.md, S7).
 
+use std::collections::BTreeSet;
+
 use rcpt_tests::{
-    Account, Edge,
-    people::send_all,
-    service::clock::{resets_at, today},
+    Account, Edge, FakeOrigin,
+    people::{send, send_all},
+    service::{
+        clock::{resets_at, today},
+        shim::Fault,
+    },
 };
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
+
+use crate::ended;
 
 async fn edge() -> &'static Edge {
     static EDGE: OnceCell<Edge> = OnceCell::const_new();
@@ -112,4 +119,51 @@ async fn sizes_and_numbers_at_a_time_are_the_plans() {
     assert_eq!(create(json!({ "total": 1 })).await.status, 201);
     create(json!({ "total": 1 })).await.assert_error(409, "too_many_scans", "three at a time");
     assert_eq!(scans(&account).await["scan_size"], 10_000);
+}
+
+#[tokio::test]
+async fn a_key_makes_one_scan_and_a_repeat_finishes_what_was_cut_off() {
+    let origin = FakeOrigin::by_name();
+    let edge = Edge::builder().origins(&[&origin.url]).shimmed().start().await.unwrap();
+    let account = edge.account().await;
+    today().await;
+    edge.set(&account.email, "scan_credits = 3").await;
+    let addresses: Vec<_> = (0..3).map(|n| format!("ok-{n}@keyed.example")).collect();
+    let body = json!({ "addresses": addresses, "name": "keyed" });
+    let request = |key: &str, body: &Value| {
+        let request = account.request(Method::POST, "/scans").json(body);
+        request.header("idempotency-key", key)
+    };
+    // The scan is made, and its addresses are lost on the way to the queue.
+    let lost = Fault { part: "queue", times: 1, error: "injected", ..Fault::default() };
+    edge.fail(&[lost]).await;
+    let key = "the-customers-of-may";
+    assert_eq!(send(request(key, &body)).await.status, 503);
+    let repeats = send_all((0..10).map(|_| request(key, &body)), 10).await;
+    let id = repeats[0].text("id").to_owned();
+    for repeat in &repeats {
+        assert_eq!((repeat.status, repeat.text("id")), (201, id.as_str()), "{}", repeat.body);
+        assert_eq!(repeat.header("location"), format!("/v1/scans/{id}"));
+    }
+    ended(&account, &id).await;
+    assert_eq!(send(request(key, &body)).await.body["state"], "completed");
+    let other = json!({ "addresses": ["ok-4@keyed.example"], "name": "keyed" });
+    send(request(key, &other)).await.assert_error(422, "idempotency_key_reused", "another list");
+    let check = account.check_under(key, "ok-0@keyed.example").await;
+    check.assert_error(422, "idempotency_key_reused", "a check is another request");
+    send(request("short", &other)).await.assert_error(400, "invalid_idempotency_key", "short");
+
+    // Five keys at once, each three times, with three units left and one place to run in.
+    edge.sql("UPDATE plans SET max_scans = 10", &[]).await;
+    let total = json!({ "total": 2 });
+    let keys = (0..15).map(|n| request(&format!("one-of-five-keys-{}", n % 5), &total));
+    let replies = send_all(keys, 15).await;
+    let made: BTreeSet<_> =
+        replies.iter().filter(|reply| reply.status == 201).map(|reply| reply.text("id")).collect();
+    let refused = replies.iter().filter(|reply| reply.status == 429).count();
+    assert_eq!((made.len(), refused), (3, 6), "{replies:?}");
+    let quota = account.quota().await;
+    let scans = &quota.body["scans"];
+    assert_eq!((&scans["used_today"], &scans["credits"]), (&json!(1), &json!(0)));
+    assert_eq!(quota.body["total_scans"], 4);
 }

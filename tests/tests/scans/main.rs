@@ -7,6 +7,8 @@ mod greylisting;
 mod hostile;
 mod privacy;
 mod walk;
+mod webhook_failures;
+mod webhooks;
 
 use std::time::Duration;
 

@@ -93,6 +93,9 @@ pub struct Check {
     /// Don't ask why: a little faster
     #[arg(long)]
     pub no_details: bool,
+    /// Count the check once, however often it's sent with this key within 24 hours; for a single address
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<String>,
     /// How many checks to run at the same time
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub at_once: u8,

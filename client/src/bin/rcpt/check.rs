@@ -17,7 +17,7 @@ use rcpt_client::{Client, Deliverability, Error};
 use crate::{
     args::{Check, Format, Service},
     credentials,
-    failure::{Ended, Failure},
+    failure::{Ended, Failure, Kind},
     input,
     output::{Row, Rows},
 };
@@ -30,6 +30,11 @@ const LOOK: Duration = Duration::from_millis(50);
 type Answered = (usize, Result<Row, Failure>);
 
 pub fn run(service: &Service, args: &Check) -> Result<Ended, Failure> {
+    let key = args.idempotency_key.as_deref();
+    if key.is_some() && !matches!(&args.addresses[..], [address] if address != "-") {
+        let message = "An --idempotency-key is for one address: each check needs a key of its own.";
+        return Err(Failure::new(Kind::CommandLine, message));
+    }
     let client = credentials::client(service, 30)?;
     let format = match (args.json, args.format) {
         (true, _) => Format::Json,
@@ -65,7 +70,7 @@ fn checked<W: io::Write>(
         thread::spawn(move || read(&addresses, &questions));
         for _ in 0..args.at_once {
             let (asked, answers, client) = (&asked, answers.clone(), client.clone());
-            scope.spawn(move || ask(&client, !args.no_details, asked, &answers, stop));
+            scope.spawn(move || ask(&client, args, asked, &answers, stop));
         }
         drop(answers);
         let ended = write(rows, &answered, stop);
@@ -85,7 +90,7 @@ fn read(addresses: &[String], questions: &SyncSender<(usize, Result<String, Fail
 
 fn ask(
     client: &Client,
-    details: bool,
+    args: &Check,
     asked: &Mutex<Receiver<(usize, Result<String, Failure>)>>,
     answers: &SyncSender<Answered>,
     stop: &AtomicBool,
@@ -100,7 +105,7 @@ fn ask(
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        let row = email.and_then(|email| row(client, details, email));
+        let row = email.and_then(|email| row(client, args, email));
         if row.is_err() {
             stop.store(true, Ordering::Relaxed);
         }
@@ -110,8 +115,12 @@ fn ask(
     }
 }
 
-fn row(client: &Client, details: bool, email: String) -> Result<Row, Failure> {
-    let answer = if details { client.check_with_details(&email) } else { client.check(&email) };
+fn row(client: &Client, args: &Check, email: String) -> Result<Row, Failure> {
+    let answer = match (&args.idempotency_key, args.no_details) {
+        (Some(key), no_details) => client.check_under(key, &email, !no_details),
+        (None, false) => client.check_with_details(&email),
+        (None, true) => client.check(&email),
+    };
     match answer {
         Ok(answer) => Ok(Row::Answer(Box::new(answer))),
         Err(Error::Refused { status: 400 | 413, message, .. }) => {

@@ -79,12 +79,14 @@ fn scanned(client: &Client, list: &List, file: &Path, place: &Path) -> Result<Ve
         Some(journal) => journal.of_same(list, client.url())?,
         None => Journal::new(list, client.url(), idempotency_key()),
     };
-    // Before anything is asked: what was asked under this key must be found again.
+    // Before anything is asked: the next run must ask under the same key.
     journal.write(place)?;
     let scan = match &journal.scan {
         Some(id) => client.scan(id).map_err(|error| gone(error, &journal))?,
-        None => started(client, list, file, &journal)
-            .map_err(|failure| failure.and("The same command goes on."))?,
+        // One scan for one key, however often it is asked for.
+        None => client
+            .create_scan(list.addresses.len(), &journal.name(file), &journal.key)
+            .map_err(|error| Failure::from(error).and("The same command goes on."))?,
     };
     journal.scan = Some(scan.id.clone());
     journal.write(place)?;
@@ -112,28 +114,6 @@ fn scanned(client: &Client, list: &List, file: &Path, place: &Path) -> Result<Ve
     let verdicts = Verdicts::fetch(client, &scan.id, total, &bar)?;
     bar.finish_and_clear();
     Ok(verdicts)
-}
-
-/// How often a scan is started anew when the connection breaks before its id is known.
-const STARTS: u32 = 5;
-
-/// A new scan, or the one of this journal that has been started by an attempt whose answer was lost.
-fn started(client: &Client, list: &List, file: &Path, journal: &Journal) -> Result<Scan, Failure> {
-    let name = journal.name(file);
-    let mut may_be_there = journal.is_old;
-    for attempt in 1.. {
-        if may_be_there {
-            let page = client.scans(None)?;
-            if let Some(scan) = page.scans.into_iter().find(|scan| scan.name == name) {
-                return Ok(scan);
-            }
-        }
-        match client.create_scan(list.addresses.len(), &name, &journal.key) {
-            Err(Error::Network { .. }) if attempt < STARTS => may_be_there = true,
-            other => return Ok(other?),
-        }
-    }
-    Err(Failure::new(Kind::Network, "The scan can't be started."))
 }
 
 /// Waits until every position has its verdict.

@@ -7,14 +7,15 @@ from typing import Any
 
 import httpx
 
+from ._rate_limit import RateLimit
 from ._retrying import Retrying
 from .generated import AuthenticatedClient
 from .generated.api.quota import quota as _quota
 from .generated.api.validation import validate_email as _validate_email
 from .generated.models import CheckRequest, QuotaReport, ValidationResult
-from .generated.types import Response
+from .generated.types import UNSET, Response
 
-__all__ = ["Rcpt", "RcptError", "QuotaReport", "ValidationResult", "answer"]
+__all__ = ["RateLimit", "Rcpt", "RcptError", "QuotaReport", "ValidationResult", "answer"]
 
 
 class RcptError(Exception):
@@ -40,6 +41,7 @@ class Rcpt:
 
     def __init__(self, url: str, api_key: str, *, patience: float = 30, timeout: float = 30):
         _check(url)
+        self._rate_limit: RateLimit | None = None
         #: For the modules of `rcpt_client.generated.api`: every operation.
         self.client = AuthenticatedClient(
             base_url=url.rstrip("/"),
@@ -49,13 +51,32 @@ class Rcpt:
             timeout=httpx.Timeout(timeout),
             # A redirection would carry the key to another host.
             follow_redirects=False,
-            httpx_args={"transport": Retrying(patience)},
+            httpx_args={
+                "transport": Retrying(patience),
+                "event_hooks": {"response": [self._remember]},
+            },
         )
 
-    def check(self, email: str, *, details: bool = False) -> ValidationResult:
-        """Asks whether an address can receive mail; with `details`, also why."""
+    @property
+    def rate_limit(self) -> RateLimit | None:
+        """What is left, as the last answer that said so has it; None before that, and on an unlimited plan."""
+        return self._rate_limit
+
+    def _remember(self, response: httpx.Response) -> None:
+        self._rate_limit = RateLimit.of(response.headers) or self._rate_limit
+
+    def check(
+        self, email: str, *, details: bool = False, idempotency_key: str | None = None
+    ) -> ValidationResult:
+        """Asks whether an address can receive mail; with `details`, also why.
+
+        Sent again with the same `idempotency_key` within 24 hours, it's counted once.
+        """
         body = CheckRequest(email=email, details=details)
-        return answer(_validate_email.sync_detailed, client=self.client, body=body)
+        key = UNSET if idempotency_key is None else idempotency_key
+        return answer(
+            _validate_email.sync_detailed, client=self.client, body=body, idempotency_key=key
+        )
 
     def quota(self) -> QuotaReport:
         """The plan and what is left of it today."""

@@ -14,6 +14,8 @@ import { inOrder } from "./docs/order";
 import { QuickStart } from "./docs/quick-start";
 import { ErrorCodes, Reasons, Stages, Statuses } from "./docs/tables";
 
+export { Start } from "./docs/start";
+
 export default function Docs() {
   const description = useResource(
     async () => (await call("get", "/v1/openapi.json", "anyone")) as unknown as Document,
@@ -133,6 +135,7 @@ function Contents({ first, others }: { first: Tagged; others: Tagged }) {
         ["errors", "Errors"],
         ["error-codes", "Error codes"],
         ["limits", "Limits"],
+        ["repeating", "Repeating"],
       ])}
       {others.map(([tag, endpoints]) => group(tag, linksOf(endpoints)))}
     </nav>

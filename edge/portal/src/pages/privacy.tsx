@@ -18,6 +18,10 @@ export default function Privacy() {
           The hash can’t be turned back into an address.
         </p>
         <p>
+          If a program sends an <code>Idempotency-Key</code>, we keep the result for 24 hours, without the
+          address. It’s encrypted, and only that key opens it.
+        </p>
+        <p>
           To find out, we look up the address’s domain and ask its mail server. That server sees the address,
           as it would with any email. We never send a message.
         </p>

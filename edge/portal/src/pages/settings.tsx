@@ -6,6 +6,7 @@ import { day } from "../words/times";
 import { ChangePassword } from "./settings/change-password";
 import { DeleteAccount } from "./settings/delete-account";
 import { DisplayName } from "./settings/display-name";
+import { Notifications } from "./settings/notifications";
 import { Sessions } from "./settings/sessions";
 import { TwoFactor } from "./settings/two-factor";
 
@@ -26,6 +27,7 @@ export default function Settings() {
             />
             <ChangePassword email={me.email} />
             <TwoFactor account={me} onChanged={account.reload} />
+            <Notifications />
             <Sessions />
             <DeleteAccount email={me.email} twoFactor={me.two_factor} />
           </>

@@ -21,43 +21,46 @@ export function ExampleBox({ id, example, shownKey, language, onLanguage }: Exam
       ? example
       : { ...example, credential: { ...credential, value: shownKey } };
 
+  const offered = LANGUAGES.filter((name) => write(name, example) !== undefined);
+  const current = offered.includes(language) ? language : LANGUAGES[0];
+
   function move(event: KeyboardEvent) {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    const next = LANGUAGES[(LANGUAGES.indexOf(language) + step + LANGUAGES.length) % LANGUAGES.length];
+    const next = offered[(offered.indexOf(current) + step + offered.length) % offered.length];
     if (step === 0 || next === undefined) return;
     event.preventDefault();
     onLanguage(next);
-    tabs.current?.querySelectorAll("button")[LANGUAGES.indexOf(next)]?.focus();
+    tabs.current?.querySelectorAll("button")[offered.indexOf(next)]?.focus();
   }
 
   return (
     <div class={css.example}>
       <div class={css.head}>
         <div class={css.tabs} role="tablist" aria-label="Language" ref={tabs} onKeyDown={move}>
-          {LANGUAGES.map((name) => (
+          {offered.map((name) => (
             <button
               type="button"
               role="tab"
               id={`${id}-${name}`}
-              aria-selected={name === language}
+              aria-selected={name === current}
               aria-controls={`${id}-example`}
-              tabIndex={name === language ? 0 : -1}
+              tabIndex={name === current ? 0 : -1}
               onClick={() => onLanguage(name)}
             >
               {name}
             </button>
           ))}
         </div>
-        <Copy text={write(language, example)} what="Example" />
+        <Copy text={write(current, example) ?? ""} what="Example" />
       </div>
       <pre
         class={css.text}
         id={`${id}-example`}
         role="tabpanel"
-        aria-labelledby={`${id}-${language}`}
+        aria-labelledby={`${id}-${current}`}
         tabIndex={0}
       >
-        <code>{write(language, shown)}</code>
+        <code>{write(current, shown)}</code>
       </pre>
     </div>
   );

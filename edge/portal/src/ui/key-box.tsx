@@ -1,4 +1,4 @@
-// An API key: masked until asked for, and copied without being shown.
+// An API key or another secret: masked until asked for, and copied without being shown.
 import { useState } from "preact/hooks";
 import { Button } from "./button";
 import { Copy } from "./copy";
@@ -12,7 +12,7 @@ export function masked(key: string): string {
   return `${key.slice(0, PREFIX)}${"•".repeat(12)}${key.slice(-SUFFIX)}`;
 }
 
-export function KeyBox({ apiKey }: { apiKey: string }) {
+export function KeyBox({ apiKey, what = "API key" }: { apiKey: string; what?: string }) {
   const [shown, setShown] = useState(false);
   return (
     <div class={css.box}>
@@ -20,16 +20,16 @@ export function KeyBox({ apiKey }: { apiKey: string }) {
         class={css.key}
         data-part="key"
         data-shown={shown}
-        aria-label={shown ? undefined : "API key, hidden"}
+        aria-label={shown ? undefined : `${what}, hidden`}
         role={shown ? undefined : "img"}
       >
         {shown ? apiKey : masked(apiKey)}
       </code>
       <div class={css.actions}>
-        <Button onClick={() => setShown(!shown)} label={`${shown ? "Hide" : "Show"} API key`}>
+        <Button onClick={() => setShown(!shown)} label={`${shown ? "Hide" : "Show"} ${what}`}>
           {shown ? "Hide" : "Show"}
         </Button>
-        <Copy text={apiKey} what="API key" />
+        <Copy text={apiKey} what={what} />
       </div>
     </div>
   );

@@ -1,27 +1,64 @@
-// A call written down in each language.
+// A call written down in each language. What works with an API key is shown with our clients; the rest, which is
+// the portal's business, with what each language brings along.
+import { camelToSnake, jsonLiteral, pythonLiteral } from "./literals";
+
 export interface Example {
+  /** The operation's name in the API's description, and its tag. */
+  operation: string;
+  tag: string;
   method: string;
-  url: string;
+  /** Where the service is, without `/v1`. */
+  base: string;
+  /** As `/v1/scans/{id}`. */
+  path: string;
   /** The header that says who is calling, if any. */
   credential: { header: string; value: string } | undefined;
   body: unknown;
+  /** The name of the body's schema. */
+  schema: string | undefined;
 }
 
-export const LANGUAGES = ["curl", "Python", "JavaScript"] as const;
+/** A check, but for who asks where about what. */
+export const CHECK = {
+  operation: "validateEmail",
+  tag: "Validation",
+  method: "POST",
+  path: "/v1/validate_email",
+  schema: "CheckRequest",
+} as const;
+
+export const LANGUAGES = ["curl", "rcpt", "TypeScript", "Python"] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-export function write(language: Language, example: Example): string {
+/** Undefined where the language has no words for it. */
+export function write(language: Language, example: Example): string | undefined {
+  const byKey = example.credential?.header === "X-API-Key";
   switch (language) {
     case "curl":
       return curl(example);
+    case "rcpt":
+      return command(example);
+    case "TypeScript":
+      return byKey ? typescript(example) : fetched(example);
     case "Python":
-      return python(example);
-    case "JavaScript":
-      return javascript(example);
+      return byKey ? python(example) : requested(example);
   }
 }
 
-function curl({ method, url, credential, body }: Example): string {
+/** What stands for the parameters of a path. */
+const PARAMETERS: Record<string, string | number> = { id: "SCAN_ID", n: 0 };
+
+function parametersOf(path: string): [string, string | number][] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => [name, PARAMETERS[name] ?? name]);
+}
+
+function urlOf({ base, path }: Example): string {
+  return parametersOf(path).reduce((url, [name, value]) => url.replace(`{${name}}`, `${value}`), base + path);
+}
+
+function curl(example: Example): string {
+  const { method, credential, body } = example;
+  const url = urlOf(example);
   const lines = [
     method === "GET" || (method === "POST" && body !== undefined)
       ? `curl ${url}`
@@ -36,8 +73,94 @@ function curl({ method, url, credential, body }: Example): string {
   return lines.join(" \\\n  ");
 }
 
+const COMMANDS: Record<string, string> = {
+  quota: "rcpt quota",
+  listScans: "rcpt scans",
+  createScan: "rcpt scan customers.csv",
+  scanResults: "rcpt results SCAN_ID",
+};
+
+function command({ operation, base, credential, body }: Example): string | undefined {
+  const { email } = (body ?? {}) as { email?: string };
+  const line = operation === "validateEmail" ? `rcpt check ${email}` : COMMANDS[operation];
+  if (line === undefined || credential === undefined) return undefined;
+  return `export RCPT_URL=${base}\nexport RCPT_API_KEY=${credential.value}\n${line}`;
+}
+
+function typescript(example: Example): string {
+  const { operation, method, base, path, credential, body } = example;
+  const key = credential?.value ?? "";
+  const simple: Record<string, string> = { quota: "rcpt.quota()" };
+  const { email, ...options } = (body ?? {}) as { email?: string };
+  const further = Object.keys(options).length === 0 ? "" : `, ${jsonLiteral(options)}`;
+  if (operation === "validateEmail") simple[operation] = `rcpt.check(${jsonLiteral(email)}${further})`;
+  const parameters = parametersOf(path);
+  const init = [
+    ...(parameters.length === 0
+      ? []
+      : [`  params: { path: ${jsonLiteral(Object.fromEntries(parameters))} },`]),
+    ...(body === undefined ? [] : [`  body: ${jsonLiteral(body)},`]),
+  ];
+  const arguments_ =
+    init.length === 0 ? JSON.stringify(path) : `${JSON.stringify(path)}, {\n${init.join("\n")}\n}`;
+  const call = simple[operation] ?? `rcpt.api.${method}(${arguments_})`;
+  return [
+    "// npm install ./rcpt-client-*.tgz, which comes with each release",
+    `import { Rcpt${operation in simple ? "" : ", answer"} } from "rcpt-client";`,
+    "",
+    `const rcpt = new Rcpt({ url: ${JSON.stringify(base)}, apiKey: ${JSON.stringify(key)} });`,
+    operation in simple ? `console.log(await ${call});` : `console.log(answer(await ${call}));`,
+  ].join("\n");
+}
+
+function python({ operation, tag, base, path, credential, body, schema }: Example): string {
+  const opened = `rcpt = Rcpt(${JSON.stringify(base)}, ${JSON.stringify(credential?.value ?? "")})`;
+  const install = "# pip install ./rcpt_client-*.whl, which comes with each release";
+  const { email, ...options } = (body ?? {}) as { email?: string };
+  const further = Object.entries(options).map(([name, value]) => `, ${name}=${pythonLiteral(value)}`);
+  const simple: Record<string, string> = { quota: "rcpt.quota()" };
+  if (operation === "validateEmail")
+    simple[operation] = `rcpt.check(${pythonLiteral(email)}${further.join("")})`;
+  const call = simple[operation];
+  if (call !== undefined)
+    return [install, "from rcpt_client import Rcpt", "", opened, `print(${call})`].join("\n");
+  const module = camelToSnake(operation);
+  const members = Object.entries((body ?? {}) as Record<string, unknown>);
+  const given = members.map(([name, value]) => `${name}=${pythonLiteral(value)}`).join(", ");
+  const arguments_ = [
+    ...parametersOf(path).map(([name, value]) => `${name}=${pythonLiteral(value)}`),
+    "client=rcpt.client",
+    ...(schema === undefined ? [] : [`body=${schema}(${given})`]),
+  ];
+  return [
+    install,
+    "from rcpt_client import Rcpt, answer",
+    `from rcpt_client.generated.api.${tag.toLowerCase()} import ${module}`,
+    ...(schema === undefined ? [] : [`from rcpt_client.generated.models import ${schema}`]),
+    "",
+    opened,
+    `print(answer(${module}.sync_detailed, ${arguments_.join(", ")}))`,
+  ].join("\n");
+}
+
+function fetched(example: Example): string {
+  const { method, credential, body } = example;
+  const headers = headersOf(credential, body).map(
+    ([name, value]) => `    ${JSON.stringify(name)}: ${JSON.stringify(value)},`,
+  );
+  const lines = [
+    `const response = await fetch(${JSON.stringify(urlOf(example))}, {`,
+    `  method: "${method}",`,
+  ];
+  if (headers.length > 0) lines.push("  headers: {", ...headers, "  },");
+  if (body !== undefined) lines.push(`  body: JSON.stringify(${JSON.stringify(body)}),`);
+  lines.push("});", "console.log(response.status, await response.text());");
+  return lines.join("\n");
+}
+
 /** The standard library alone, so that it runs as it stands. */
-function python({ method, url, credential, body }: Example): string {
+function requested(example: Example): string {
+  const { method, credential, body } = example;
   const headers = headersOf(credential, body).map(
     ([name, value]) => `        ${JSON.stringify(name)}: ${JSON.stringify(value)},`,
   );
@@ -47,7 +170,7 @@ function python({ method, url, credential, body }: Example): string {
     "import urllib.request",
     "",
     "request = urllib.request.Request(",
-    `    ${JSON.stringify(url)},`,
+    `    ${JSON.stringify(urlOf(example))},`,
     `    method="${method}",`,
   ];
   if (headers.length > 0) lines.push("    headers={", ...headers, "    },");
@@ -63,34 +186,9 @@ function python({ method, url, credential, body }: Example): string {
   return lines.join("\n");
 }
 
-function javascript({ method, url, credential, body }: Example): string {
-  const headers = headersOf(credential, body).map(
-    ([name, value]) => `    ${JSON.stringify(name)}: ${JSON.stringify(value)},`,
-  );
-  const lines = [`const response = await fetch(${JSON.stringify(url)}, {`, `  method: "${method}",`];
-  if (headers.length > 0) lines.push("  headers: {", ...headers, "  },");
-  if (body !== undefined) lines.push(`  body: JSON.stringify(${JSON.stringify(body)}),`);
-  lines.push("});", "console.log(response.status, await response.text());");
-  return lines.join("\n");
-}
-
 function headersOf(credential: Example["credential"], body: unknown): [string, string][] {
   const headers: [string, string][] = [];
   if (credential !== undefined) headers.push([credential.header, credential.value]);
   if (body !== undefined) headers.push(["Content-Type", "application/json"]);
   return headers;
-}
-
-/** JSON, but for its three words that Python spells otherwise. */
-function pythonLiteral(value: unknown): string {
-  if (value === true) return "True";
-  if (value === false) return "False";
-  if (value === null) return "None";
-  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(", ")}]`;
-  if (typeof value === "object" && value !== null) {
-    return `{${Object.entries(value)
-      .map(([key, member]) => `${JSON.stringify(key)}: ${pythonLiteral(member)}`)
-      .join(", ")}}`;
-  }
-  return JSON.stringify(value);
 }

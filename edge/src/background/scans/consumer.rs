@@ -18,7 +18,9 @@ use super::{
     results, round,
 };
 use crate::{
+    account::AccountId,
     app::App,
+    background::{notices, webhooks},
     cf::{
         clock, log,
         meter::{Expenses, Meter, metered},
@@ -153,8 +155,28 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
         return Ok(("not wanted", summary));
     };
     // 4
-    let again = follow(app, &message, waiting, &results::from_text(&written), now).await?;
+    let kept = results::from_text(&written.results);
+    let again = follow(app, &message, waiting, &kept, now).await?;
+    if written.has_ended != 0 {
+        tell(app, message.place.account).await;
+    }
     Ok(("asked", Summary { answered: delta.answered, again, not_asked, age_s }))
+}
+
+/// Emails at the end of a scan: others of the account may be due before its own.
+const MOST_NOTICES: u64 = 4;
+
+/// Tells the owner that a scan has ended. What fails is made up for by the scheduled run: the message is done.
+async fn tell(app: &App, account: AccountId) {
+    let told = match app.databases.of(account) {
+        Ok(database) => notices::send(app, database, Some(account), MOST_NOTICES).await.map(drop),
+        Err(error) => Err(error),
+    };
+    for told in [told, webhooks::deliver_at_once(app, account).await] {
+        if let Err(error) = told {
+            log::failure("end of a scan", &error);
+        }
+    }
 }
 
 fn stored<'a>(account: &'a str, place: &'a Place) -> scans::Place<'a> {

@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{Row, rounds::completed};
+use super::{Row, Scan, rounds::completed};
 use crate::{
+    account::AccountId,
     cf::database::{Database, Param},
     error::Error,
 };
@@ -75,4 +76,19 @@ pub async fn close(
         statements.push((super::GIVE_BACK, vec![(&scan.id).into(), ending.into()]));
     }
     database.batch(&statements).await.map(drop)
+}
+
+/// `?1` account, `?2` at most so many.
+const LAST_ENDED: &str = "
+    SELECT * FROM scans WHERE account_id = ?1 AND state IN ('completed', 'expired')
+    ORDER BY ended_at DESC LIMIT CAST(min(?2, 5) AS INTEGER)";
+
+/// The account's scans that have ended last, five at most.
+pub async fn last_ended(
+    database: &Database,
+    account: AccountId,
+    most: u64,
+) -> Result<Vec<Scan>, Error> {
+    let account = account.to_string();
+    database.batch(&[(LAST_ENDED, vec![(&account).into(), most.into()])]).await?.all(0)
 }

@@ -107,13 +107,17 @@ pub(super) fn completed<'a>(scan: &'a str, ending: &'a str) -> Statement<'a> {
     (COMPLETED, vec![scan.into(), ending.into()])
 }
 
-/// `?1` scan, `?2` part, `?3` slot, `?4` round.
+/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer.
 const WRITTEN: &str = "
-    SELECT results FROM scan_results WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4";
+    SELECT r.results, s.ended_by = ?5 AS has_ended FROM scan_results r JOIN scans s ON s.id = r.scan_id
+    WHERE r.scan_id = ?1 AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4";
 
-#[derive(Deserialize)]
-struct Written {
-    results: String,
+/// What is there of a round after it was recorded.
+#[derive(Debug, Deserialize)]
+pub struct Written {
+    pub results: String,
+    /// Whether the scan has ended with it.
+    pub has_ended: u8,
 }
 
 /// Writes the results of a round and counts them, unless that has been done: whatever is delivered twice counts
@@ -125,9 +129,9 @@ pub async fn record(
     delta: &Delta,
     writer: &str,
     now: u64,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Written>, Error> {
     let this = place.params();
-    let written = (WRITTEN, this.clone());
+    let written = (WRITTEN, [this.clone(), vec![writer.into()]].concat());
     let row = [this.clone(), vec![results.into(), writer.into()]].concat();
     let mut count = [this, vec![writer.into()]].concat();
     count.extend([delta.answered, delta.waiting, delta.waited].map(Param::from));
@@ -135,7 +139,7 @@ pub async fn record(
     count.extend(delta.counts.map(Param::from));
     let statements = [(RESULTS, row), (COUNT, count), completed(place.scan, writer), written];
     let rows = database.batch(&statements).await?;
-    Ok(rows.first::<Written>(3)?.map(|row| row.results))
+    rows.first(3)
 }
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round.

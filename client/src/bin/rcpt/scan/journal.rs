@@ -24,15 +24,12 @@ pub struct Journal {
     pub scan: Option<String>,
     /// Parts that the service has.
     pub parts: usize,
-    /// Whether a run before this one has written it.
-    #[serde(skip)]
-    pub is_old: bool,
 }
 
 impl Journal {
     pub fn new(list: &List, url: &str, key: String) -> Self {
         let (file, column, url) = (list.digest.clone(), list.column, url.to_owned());
-        Self { file, column, url, key, scan: None, parts: 0, is_old: false }
+        Self { file, column, url, key, scan: None, parts: 0 }
     }
 
     /// What a run before has left.
@@ -52,11 +49,10 @@ impl Journal {
                 return Err(Failure::new(Kind::Journal, message));
             }
         };
-        let journal: Self = serde_json::from_slice(&text).map_err(|_| {
+        serde_json::from_slice(&text).map(Some).map_err(|_| {
             let message = format!("{} isn't a journal. Use --restart.", place.display());
             Failure::new(Kind::Journal, message)
-        })?;
-        Ok(Some(Self { is_old: true, ..journal }))
+        })
     }
 
     /// The journal, if it is that of this list at this service.

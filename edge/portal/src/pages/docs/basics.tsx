@@ -43,7 +43,16 @@ export function Basics({ children }: { children: ComponentChildren }) {
             502 or the status <code>fatal_exception</code> is our fault and isn’t counted.
           </p>
           <p>
+            <code>RateLimit</code> in a response says what’s left: <code>"daily";r=42;t=3600</code> is 42
+            checks for the next hour. <code>RateLimit-Policy</code> says of how many.
+          </p>
+          <p>
             Responses of 429 and 503 have a <code>Retry-After</code> header: the seconds to wait.
+          </p>
+          <h3 id="repeating">Repeating</h3>
+          <p>
+            Send a new <code>Idempotency-Key</code> with each check and each scan. If no response arrives,
+            send the request again with the same key: it’s counted once. Keys are kept for 24 hours.
           </p>
         </div>
         <div class={css.code}>

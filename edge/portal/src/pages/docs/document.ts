@@ -12,6 +12,7 @@ export interface Operation {
   summary?: string;
   description?: string;
   operationId: string;
+  parameters?: { name: string; in: string; description?: string }[];
   requestBody?: { content: Content; required?: boolean };
   responses: Record<string, Outcome>;
   security?: Record<string, unknown>[];
@@ -81,6 +82,11 @@ export function resolve(document: Document, schema: Schema): Schema {
 export function bodyOf(document: Document, content: Content | undefined): Schema | undefined {
   const schema = content?.["application/json"]?.schema;
   return schema === undefined ? undefined : resolve(document, schema);
+}
+
+/** The name of a body's schema. */
+export function nameOf(content: Content | undefined): string | undefined {
+  return content?.["application/json"]?.schema.$ref?.split("/").at(-1);
 }
 
 /** A type as a reader would name it: `string`, `boolean or one of "a", "b"`, `list of strings`. */

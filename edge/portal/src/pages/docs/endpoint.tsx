@@ -3,7 +3,16 @@ import type { ComponentChildren } from "preact";
 import { Code } from "../../ui/code";
 import { masked } from "../../ui/key-box";
 import css from "../docs.module.css";
-import { type Document, type Endpoint, type Schema, bodyOf, resolve, typeName } from "./document";
+import {
+  type Document,
+  type Endpoint,
+  type Operation,
+  type Schema,
+  bodyOf,
+  nameOf,
+  resolve,
+  typeName,
+} from "./document";
 import { ExampleBox } from "../../ui/example-box";
 import type { Language } from "../../words/examples";
 import { Fold } from "./fold";
@@ -61,6 +70,9 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
         <div class={css.text}>
           {operation.description !== undefined && <Prose text={operation.description} />}
           <p class="quiet">{whoMayCall(byKey, bySession)}</p>
+          {(operation.parameters ?? []).some(({ in: place }) => place === "header") && (
+            <HeaderList operation={operation} />
+          )}
           {request !== undefined && (
             <Fields document={document} title="Body" schema={request} response={false} />
           )}
@@ -76,10 +88,16 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
                 </dt>
                 <dd>
                   <Inline text={description} />
-                  {headers?.["Retry-After"] !== undefined && (
+                  {headers !== undefined && (
                     <span class="quiet">
-                      {" "}
-                      (with <code>Retry-After</code>)
+                      {" (with "}
+                      {Object.keys(headers).map((name, at) => (
+                        <>
+                          {at > 0 && ", "}
+                          <code>{name}</code>
+                        </>
+                      ))}
+                      )
                     </span>
                   )}
                 </dd>
@@ -91,10 +109,14 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
           <ExampleBox
             id={id}
             example={{
+              operation: id,
+              tag: operation.tags?.[0] ?? "",
               method,
-              url: (API_URL || location.origin) + path,
+              base: API_URL || location.origin,
+              path,
               credential,
               body: request === undefined ? undefined : requestSample(document, id, request),
+              schema: nameOf(operation.requestBody?.content),
             }}
             shownKey={byKey && apiKey !== undefined && !keyShown ? masked(apiKey) : undefined}
             language={language}
@@ -116,6 +138,27 @@ function whoMayCall(key: boolean, session: boolean): string {
   if (key) return "Needs your API key, or a session token.";
   if (session) return "Needs a session token from signing in. An API key isn’t enough.";
   return "Needs no credentials.";
+}
+
+function HeaderList({ operation }: { operation: Operation }) {
+  const headers = (operation.parameters ?? []).filter(({ in: place }) => place === "header");
+  return (
+    <>
+      <h4>Headers</h4>
+      <dl class={css.fields}>
+        {headers.map(({ name, description }) => (
+          <div>
+            <dt>
+              <code>{name}</code> <span class="quiet">optional</span>
+            </dt>
+            <dd>
+              <Inline text={description ?? ""} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
 }
 
 interface FieldsProps {

@@ -3,6 +3,7 @@ import { Code } from "../../ui/code";
 import { ExampleBox } from "../../ui/example-box";
 import { masked } from "../../ui/key-box";
 import css from "../docs.module.css";
+import { CHECK } from "../../words/examples";
 import { RECORDED } from "../home/recorded";
 import { type Chosen, NO_KEY } from "./endpoint";
 
@@ -13,6 +14,11 @@ export function QuickStart({ apiKey, keyShown, language, onLanguage }: Chosen) {
       <h2 id="quick-start">Quick start</h2>
       <div class={css.endpoint}>
         <ol class={css.steps}>
+          {apiKey === undefined && (
+            <li>
+              New here? Read <a href="/start">from zero to a verdict in five minutes</a>.
+            </li>
+          )}
           {apiKey === undefined ? (
             <li>
               <a href="/register">Create a free account</a> and confirm your email address.
@@ -36,8 +42,8 @@ export function QuickStart({ apiKey, keyShown, language, onLanguage }: Chosen) {
           <ExampleBox
             id="quick"
             example={{
-              method: "POST",
-              url: `${API_URL || location.origin}/v1/validate_email`,
+              ...CHECK,
+              base: API_URL || location.origin,
               credential: { header: "X-API-Key", value: apiKey ?? NO_KEY },
               body: { email },
             }}

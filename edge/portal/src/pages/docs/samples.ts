@@ -59,9 +59,13 @@ const CHECK: Record<string, unknown> = {
   duration_ms: 412,
 };
 
+const LIST = { addresses: ["accepts@sandbox.test", "rejects@sandbox.test"] };
+
 /** Examples of operations whose values belong together. */
 const TOGETHER: Record<string, { request: Record<string, unknown>; response: Record<string, unknown> }> = {
   validateEmail: { request: { email: "rejects@sandbox.test" }, response: CHECK },
+  createScan: { request: LIST, response: {} },
+  putScanPart: { request: LIST, response: {} },
 };
 
 /** An example of what a schema describes. `values` come before those of all operations. */
@@ -98,10 +102,11 @@ export function responseSample(document: Document, operation: string, schema: Sc
   return sampleOf(document, schema, TOGETHER[operation]?.response ?? {});
 }
 
-/** The required members and nothing else; the table has the optional ones. */
+/** The required members, and those that belong to the example; the table has the others. */
 export function requestSample(document: Document, operation: string, schema: Schema): unknown {
-  const required = new Set(schema.required ?? []);
-  const whole = sampleOf(document, schema, TOGETHER[operation]?.request ?? {});
+  const values = TOGETHER[operation]?.request ?? {};
+  const required = new Set([...(schema.required ?? []), ...Object.keys(values)]);
+  const whole = sampleOf(document, schema, values);
   if (typeof whole !== "object" || whole === null) return whole;
   return Object.fromEntries(Object.entries(whole).filter(([key]) => required.has(key)));
 }

@@ -1,8 +1,8 @@
-// The first request in three languages, and its response.
+// The first request in each language, and its response.
 import { useState } from "preact/hooks";
 import { Code } from "../../ui/code";
 import { ExampleBox } from "../../ui/example-box";
-import { LANGUAGES, type Language } from "../../words/examples";
+import { CHECK, LANGUAGES, type Language } from "../../words/examples";
 import css from "../home.module.css";
 import { RECORDED } from "./recorded";
 
@@ -22,8 +22,8 @@ export function QuickStart() {
         <ExampleBox
           id="start"
           example={{
-            method: "POST",
-            url: `${API_URL || location.origin}/v1/validate_email`,
+            ...CHECK,
+            base: API_URL || location.origin,
             credential: { header: "X-API-Key", value: "rcpt_live_…" },
             body: { email: first.email },
           }}

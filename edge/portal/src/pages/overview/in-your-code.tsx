@@ -4,7 +4,7 @@ import { useSession } from "../../session";
 import { Card } from "../../ui/card";
 import { ExampleBox } from "../../ui/example-box";
 import { masked } from "../../ui/key-box";
-import { LANGUAGES, type Language } from "../../words/examples";
+import { CHECK, LANGUAGES, type Language } from "../../words/examples";
 
 export function InYourCode() {
   const apiKey = useSession()?.api_key ?? "";
@@ -14,8 +14,8 @@ export function InYourCode() {
       <ExampleBox
         id="next"
         example={{
-          method: "POST",
-          url: `${API_URL || location.origin}/v1/validate_email`,
+          ...CHECK,
+          base: API_URL || location.origin,
           credential: { header: "X-API-Key", value: apiKey },
           body: { email: "accepts@sandbox.test" },
         }}

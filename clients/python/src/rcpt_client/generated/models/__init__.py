@@ -7,6 +7,7 @@ from .confirmation import Confirmation
 from .credentials import Credentials
 from .day_of_usage import DayOfUsage
 from .deletion import Deletion
+from .delivery import Delivery
 from .details import Details
 from .document import Document
 from .email_check_allowance import EmailCheckAllowance
@@ -18,6 +19,8 @@ from .limit_error import LimitError
 from .login import Login
 from .new_api_key import NewApiKey
 from .new_scan_request import NewScanRequest
+from .notification_settings import NotificationSettings
+from .notifications import Notifications
 from .part_request import PartRequest
 from .password_and_code import PasswordAndCode
 from .plain_error import PlainError
@@ -54,6 +57,7 @@ __all__ = (
     "Credentials",
     "DayOfUsage",
     "Deletion",
+    "Delivery",
     "Details",
     "Document",
     "EmailCheckAllowance",
@@ -65,6 +69,8 @@ __all__ = (
     "Login",
     "NewApiKey",
     "NewScanRequest",
+    "NotificationSettings",
+    "Notifications",
     "PartRequest",
     "PasswordAndCode",
     "PlainError",

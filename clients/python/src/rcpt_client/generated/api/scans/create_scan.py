@@ -15,8 +15,11 @@ from ...types import UNSET, Response, Unset
 def _get_kwargs(
     *,
     body: NewScanRequest | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -60,6 +63,11 @@ def _parse_response(
 
         return response_413
 
+    if response.status_code == 422:
+        response_422 = PlainError.from_dict(response.json())
+
+        return response_422
+
     if response.status_code == 429:
         response_429 = LimitError.from_dict(response.json())
 
@@ -91,6 +99,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
     body: NewScanRequest | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[LimitError | PlainError | Scan]:
     """Start a scan
 
@@ -98,6 +107,7 @@ def sync_detailed(
     With `total` the list follows in parts of 1,000.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (NewScanRequest | Unset): Body of `POST /scans`: the addresses, or how many will
             follow in parts.
 
@@ -111,6 +121,7 @@ def sync_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -124,6 +135,7 @@ def sync(
     *,
     client: AuthenticatedClient,
     body: NewScanRequest | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> LimitError | PlainError | Scan | None:
     """Start a scan
 
@@ -131,6 +143,7 @@ def sync(
     With `total` the list follows in parts of 1,000.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (NewScanRequest | Unset): Body of `POST /scans`: the addresses, or how many will
             follow in parts.
 
@@ -145,6 +158,7 @@ def sync(
     return sync_detailed(
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -152,6 +166,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
     body: NewScanRequest | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[LimitError | PlainError | Scan]:
     """Start a scan
 
@@ -159,6 +174,7 @@ async def asyncio_detailed(
     With `total` the list follows in parts of 1,000.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (NewScanRequest | Unset): Body of `POST /scans`: the addresses, or how many will
             follow in parts.
 
@@ -172,6 +188,7 @@ async def asyncio_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -183,6 +200,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
     body: NewScanRequest | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> LimitError | PlainError | Scan | None:
     """Start a scan
 
@@ -190,6 +208,7 @@ async def asyncio(
     With `total` the list follows in parts of 1,000.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (NewScanRequest | Unset): Body of `POST /scans`: the addresses, or how many will
             follow in parts.
 
@@ -205,5 +224,6 @@ async def asyncio(
         await asyncio_detailed(
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

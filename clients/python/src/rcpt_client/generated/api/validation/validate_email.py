@@ -10,14 +10,17 @@ from ...models.limit_error import LimitError
 from ...models.plain_error import PlainError
 from ...models.validation_error import ValidationError
 from ...models.validation_result import ValidationResult
-from ...types import Response
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     *,
     body: CheckRequest,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
 
     _kwargs: dict[str, Any] = {
         "method": "post",
@@ -50,10 +53,20 @@ def _parse_response(
 
         return response_401
 
+    if response.status_code == 409:
+        response_409 = PlainError.from_dict(response.json())
+
+        return response_409
+
     if response.status_code == 413:
         response_413 = PlainError.from_dict(response.json())
 
         return response_413
+
+    if response.status_code == 422:
+        response_422 = PlainError.from_dict(response.json())
+
+        return response_422
 
     if response.status_code == 429:
         response_429 = LimitError.from_dict(response.json())
@@ -91,6 +104,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
     body: CheckRequest,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[LimitError | PlainError | ValidationError | ValidationResult]:
     """Check an address
 
@@ -98,6 +112,7 @@ def sync_detailed(
     up to about 10 seconds when the mail server is slow.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (CheckRequest): Body of `POST /validate_email`.
 
     Raises:
@@ -110,6 +125,7 @@ def sync_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = client.get_httpx_client().request(
@@ -123,6 +139,7 @@ def sync(
     *,
     client: AuthenticatedClient,
     body: CheckRequest,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> LimitError | PlainError | ValidationError | ValidationResult | None:
     """Check an address
 
@@ -130,6 +147,7 @@ def sync(
     up to about 10 seconds when the mail server is slow.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (CheckRequest): Body of `POST /validate_email`.
 
     Raises:
@@ -143,6 +161,7 @@ def sync(
     return sync_detailed(
         client=client,
         body=body,
+        idempotency_key=idempotency_key,
     ).parsed
 
 
@@ -150,6 +169,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
     body: CheckRequest,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> Response[LimitError | PlainError | ValidationError | ValidationResult]:
     """Check an address
 
@@ -157,6 +177,7 @@ async def asyncio_detailed(
     up to about 10 seconds when the mail server is slow.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (CheckRequest): Body of `POST /validate_email`.
 
     Raises:
@@ -169,6 +190,7 @@ async def asyncio_detailed(
 
     kwargs = _get_kwargs(
         body=body,
+        idempotency_key=idempotency_key,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -180,6 +202,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
     body: CheckRequest,
+    idempotency_key: None | str | Unset = UNSET,
 ) -> LimitError | PlainError | ValidationError | ValidationResult | None:
     """Check an address
 
@@ -187,6 +210,7 @@ async def asyncio(
     up to about 10 seconds when the mail server is slow.
 
     Args:
+        idempotency_key (None | str | Unset):
         body (CheckRequest): Body of `POST /validate_email`.
 
     Raises:
@@ -201,5 +225,6 @@ async def asyncio(
         await asyncio_detailed(
             client=client,
             body=body,
+            idempotency_key=idempotency_key,
         )
     ).parsed

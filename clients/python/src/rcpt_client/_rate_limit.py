@@ -1,0 +1,42 @@
+"""What the headers `RateLimit` and `RateLimit-Policy` say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import httpx
+
+
+@dataclass(frozen=True)
+class RateLimit:
+    """What is left of an allowance."""
+
+    #: `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may come.
+    name: str
+    left: int
+    #: Seconds until it's renewed; None where it isn't.
+    seconds: int | None
+    #: How many it had.
+    allowance: int | None
+
+    @classmethod
+    def of(cls, headers: httpx.Headers) -> RateLimit | None:
+        """The first that an answer names."""
+        limit = headers.get("RateLimit", "").split(",")[0]
+        name, left = _name(limit), _number(limit, "r")
+        if name is None or left is None:
+            return None
+        policies = headers.get("RateLimit-Policy", "").split(",")
+        policy = next((policy for policy in policies if _name(policy) == name), "")
+        return cls(name, left, _number(limit, "t"), _number(policy, "q"))
+
+
+def _name(item: str) -> str | None:
+    found = re.match(r'\s*"([^"]*)"', item)
+    return found and found[1]
+
+
+def _number(item: str, parameter: str) -> int | None:
+    found = re.search(rf";\s*{parameter}=(\d+)\s*(?:;|$)", item, re.ASCII)
+    return int(found[1]) if found else None

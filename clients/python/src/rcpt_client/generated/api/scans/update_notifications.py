@@ -1,0 +1,207 @@
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+
+from ... import errors
+from ...client import AuthenticatedClient, Client
+from ...models.notification_settings import NotificationSettings
+from ...models.notifications import Notifications
+from ...models.plain_error import PlainError
+from ...types import UNSET, Response, Unset
+
+
+def _get_kwargs(
+    *,
+    body: NotificationSettings | Unset = UNSET,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {
+        "method": "put",
+        "url": "/v1/notifications",
+    }
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Notifications | PlainError | None:
+    if response.status_code == 200:
+        response_200 = Notifications.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 400:
+        response_400 = PlainError.from_dict(response.json())
+
+        return response_400
+
+    if response.status_code == 401:
+        response_401 = PlainError.from_dict(response.json())
+
+        return response_401
+
+    if response.status_code == 413:
+        response_413 = PlainError.from_dict(response.json())
+
+        return response_413
+
+    if response.status_code == 429:
+        response_429 = PlainError.from_dict(response.json())
+
+        return response_429
+
+    if response.status_code == 503:
+        response_503 = PlainError.from_dict(response.json())
+
+        return response_503
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Notifications | PlainError]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    *,
+    client: AuthenticatedClient,
+    body: NotificationSettings | Unset = UNSET,
+) -> Response[Notifications | PlainError]:
+    """Set notifications
+
+     A webhook gets a `POST` with the scan's counts and no address when a scan has ended, signed as
+    Standard Webhooks describe it. Without a 2xx answer within five seconds it's sent again, later and
+    later, for a day.
+
+    Args:
+        body (NotificationSettings | Unset): Body of `PUT /notifications`. What is absent stays as
+            it is.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Notifications | PlainError]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    *,
+    client: AuthenticatedClient,
+    body: NotificationSettings | Unset = UNSET,
+) -> Notifications | PlainError | None:
+    """Set notifications
+
+     A webhook gets a `POST` with the scan's counts and no address when a scan has ended, signed as
+    Standard Webhooks describe it. Without a 2xx answer within five seconds it's sent again, later and
+    later, for a day.
+
+    Args:
+        body (NotificationSettings | Unset): Body of `PUT /notifications`. What is absent stays as
+            it is.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Notifications | PlainError
+    """
+
+    return sync_detailed(
+        client=client,
+        body=body,
+    ).parsed
+
+
+async def asyncio_detailed(
+    *,
+    client: AuthenticatedClient,
+    body: NotificationSettings | Unset = UNSET,
+) -> Response[Notifications | PlainError]:
+    """Set notifications
+
+     A webhook gets a `POST` with the scan's counts and no address when a scan has ended, signed as
+    Standard Webhooks describe it. Without a 2xx answer within five seconds it's sent again, later and
+    later, for a day.
+
+    Args:
+        body (NotificationSettings | Unset): Body of `PUT /notifications`. What is absent stays as
+            it is.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Notifications | PlainError]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    *,
+    client: AuthenticatedClient,
+    body: NotificationSettings | Unset = UNSET,
+) -> Notifications | PlainError | None:
+    """Set notifications
+
+     A webhook gets a `POST` with the scan's counts and no address when a scan has ended, signed as
+    Standard Webhooks describe it. Without a 2xx answer within five seconds it's sent again, later and
+    later, for a day.
+
+    Args:
+        body (NotificationSettings | Unset): Body of `PUT /notifications`. What is absent stays as
+            it is.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Notifications | PlainError
+    """
+
+    return (
+        await asyncio_detailed(
+            client=client,
+            body=body,
+        )
+    ).parsed

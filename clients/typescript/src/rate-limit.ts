@@ -1,0 +1,29 @@
+/** What the headers `RateLimit` and `RateLimit-Policy` say: what is left of an allowance. */
+export interface RateLimit {
+  /** `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may come. */
+  name: string;
+  left: number;
+  /** Seconds until it's renewed; undefined where it isn't. */
+  seconds: number | undefined;
+  /** How many it had. */
+  allowance: number | undefined;
+}
+
+/** The first that an answer names. */
+export function rateLimitOf(headers: Headers): RateLimit | undefined {
+  const [limit = ""] = (headers.get("RateLimit") ?? "").split(",");
+  const [name, left] = [nameOf(limit), numberOf(limit, "r")];
+  if (name === undefined || left === undefined) return undefined;
+  const policies = (headers.get("RateLimit-Policy") ?? "").split(",");
+  const policy = policies.find((policy) => nameOf(policy) === name) ?? "";
+  return { name, left, seconds: numberOf(limit, "t"), allowance: numberOf(policy, "q") };
+}
+
+function nameOf(item: string): string | undefined {
+  return /^\s*"([^"]*)"/.exec(item)?.[1];
+}
+
+function numberOf(item: string, parameter: string): number | undefined {
+  const digits = new RegExp(`;\\s*${parameter}=(\\d+)\\s*(;|$)`).exec(item)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}

@@ -1,0 +1,30 @@
+// Values as programs write them.
+
+/** JSON, with room and without quotes where TypeScript needs none. */
+export function jsonLiteral(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(jsonLiteral).join(", ")}]`;
+  if (typeof value === "object" && value !== null) {
+    const members = Object.entries(value).map(([name, member]) => `${name}: ${jsonLiteral(member)}`);
+    return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
+  }
+  return JSON.stringify(value);
+}
+
+/** JSON, but for its three words that Python spells otherwise. */
+export function pythonLiteral(value: unknown): string {
+  if (value === true) return "True";
+  if (value === false) return "False";
+  if (value === null) return "None";
+  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(", ")}]`;
+  if (typeof value === "object" && value !== null) {
+    return `{${Object.entries(value)
+      .map(([key, member]) => `${JSON.stringify(key)}: ${pythonLiteral(member)}`)
+      .join(", ")}}`;
+  }
+  return JSON.stringify(value);
+}
+
+/** `scanResults` is `scan_results`. */
+export function camelToSnake(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,85 @@
+//! Delivers to webhooks what a scan's end has left in the database: at once where that is known, and else every
+//! five minutes.
+
+use crate::{
+    account::AccountId,
+    app::App,
+    cf::{
+        at_once::join_all,
+        clock,
+        database::Database,
+        log,
+        webhook::{self, Answer, Attempt},
+    },
+    credentials::webhook_secret,
+    error::Error,
+    store::webhooks::{self, Due},
+};
+
+/// An invocation may have six connections open.
+const AT_ONCE: u32 = 6;
+
+/// Seconds of one run. Each round takes up to seven of them where servers don't answer.
+const SECONDS: u64 = 15;
+
+/// Delivers to the endpoints that are free, a few of each database in turn, until nothing is left or the time is over.
+/// Those that failed last time wait for all that work.
+pub async fn run(app: &App, turn: u64) {
+    let until = clock::now().saturating_add(SECONDS);
+    for failing in [false, true] {
+        loop {
+            let mut is_more = false;
+            for (number, database) in app.databases.in_turn(turn) {
+                if clock::now() >= until {
+                    return;
+                }
+                match round(app, database, failing).await {
+                    Ok(attempts) => is_more |= attempts > 0,
+                    Err(error) => log::failure(&format!("webhooks in database {number}"), &error),
+                }
+            }
+            if !is_more {
+                break;
+            }
+        }
+    }
+}
+
+async fn round(app: &App, database: &Database, failing: bool) -> Result<usize, Error> {
+    let due = webhooks::claim(database, None, failing, AT_ONCE, clock::now()).await?;
+    join_all(due.iter().map(|due| deliver(app, database, due))).await;
+    Ok(due.len())
+}
+
+/// Delivers one of an account, unless its endpoint fails: then it can wait for the next run.
+///
+/// # Errors
+/// [`Error::unavailable`] when the database fails.
+pub async fn deliver_at_once(app: &App, account: AccountId) -> Result<(), Error> {
+    let database = app.databases.of(account)?;
+    for due in webhooks::claim(database, Some(account), false, 1, clock::now()).await? {
+        deliver(app, database, &due).await;
+    }
+    Ok(())
+}
+
+async fn deliver(app: &App, database: &Database, due: &Due) {
+    let answer = attempt(app, due).await;
+    let now = clock::now();
+    let reported = webhooks::attempted(database, due.account_id, &due.id, answer, false, now).await;
+    if let Err(error) = reported {
+        log::failure("webhook", &error);
+    }
+}
+
+/// One attempt.
+pub async fn attempt(app: &App, due: &Due) -> Answer {
+    let Due { account_id, url, secret, previous_secret, id, body } = due;
+    let timestamp = clock::now();
+    let names = [secret.as_str(), previous_secret];
+    let signed = (id.as_str(), timestamp, body.as_str());
+    let keys = &app.config.api_key_secrets;
+    let signature = webhook_secret::signatures(keys, *account_id, names, signed);
+    let attempt = Attempt { url, id, timestamp, signature: &signature, body };
+    webhook::send(app.config.dns_url.as_deref(), &attempt).await
+}

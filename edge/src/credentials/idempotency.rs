@@ -1,0 +1,119 @@
+//! What storage may know of a request under an `Idempotency-Key`: hashes under a secret, and an answer that opens
+//! with the key only. A dump of the database tells nothing, even together with our secrets, while the key is hard
+//! to guess.
+
+use hmac::Mac as _;
+use rcpt_shared::KeyRing;
+
+use super::{
+    random,
+    sealed::{Purpose, open, seal},
+};
+use crate::{account::AccountId, error::Error};
+
+/// A request under an `Idempotency-Key`.
+#[derive(Debug)]
+pub struct Idempotent {
+    /// Its key, hashed under each live secret, the one that signs first; twice the same where there is one.
+    names: [String; 2],
+    /// Key and request together, likewise.
+    requests: [String; 2],
+    /// What the sealing key is derived from.
+    purpose: Vec<u8>,
+}
+
+/// Characters of a hash: 128 bits are enough to tell keys of one account apart.
+const DIGITS: usize = 32;
+
+impl Idempotent {
+    /// `request` is what a repeat must have in common with the first, besides its key.
+    pub fn new(secrets: &KeyRing, account: AccountId, key: &str, request: &str) -> Self {
+        let about = format!("rcpt idempotency\0{account}\0{key}");
+        let hashes = |text: String| {
+            let mut hashes = secrets.macs().map(|mut mac| {
+                mac.update(text.as_bytes());
+                let mut hash = hex::encode(mac.finalize().into_bytes());
+                hash.truncate(DIGITS);
+                hash
+            });
+            let first = hashes.next().unwrap_or_default();
+            [first.clone(), hashes.next().unwrap_or(first)]
+        };
+        Self {
+            names: hashes(format!("{about}\0name")),
+            requests: hashes(format!("{about}\0request\0{request}")),
+            purpose: format!("{about}\0seal").into_bytes(),
+        }
+    }
+
+    pub const fn names(&self) -> &[String; 2] {
+        &self.names
+    }
+
+    /// What is kept of the request.
+    pub fn request(&self) -> &str {
+        &self.requests[0]
+    }
+
+    /// Whether it is the one that this was kept of.
+    pub fn is(&self, request: &str) -> bool {
+        self.requests.iter().any(|own| own == request)
+    }
+
+    /// # Errors
+    /// [`Error::internal`] without random bytes.
+    pub fn seal(&self, secrets: &KeyRing, answer: &str) -> Result<String, Error> {
+        let sealed = seal(secrets, Purpose(&self.purpose), "", answer.as_bytes(), random::bytes()?);
+        sealed.map_err(|_| Error::internal("an answer could not be sealed"))
+    }
+
+    /// What [`Self::seal`] was given.
+    pub fn open(&self, secrets: &KeyRing, sealed: &str) -> Option<String> {
+        let opened = open(secrets, Purpose(&self.purpose), "", sealed).ok()?;
+        String::from_utf8(opened).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Idempotent;
+    use crate::account::AccountId;
+    use rcpt_shared::KeyRing;
+
+    const KEY: &str = "8e03978e-40d5-43dd-bc93";
+
+    fn ring(text: &str) -> KeyRing {
+        KeyRing::parse(text).unwrap()
+    }
+
+    #[test]
+    fn another_account_key_request_or_secret_is_another_hash_and_opens_nothing() {
+        let (old, new) = (format!("old:{}", "w".repeat(43)), format!("new:{}", "0".repeat(43)));
+        let of = |ring: &KeyRing, account, key, request| {
+            Idempotent::new(ring, AccountId::from_u64(account), key, request)
+        };
+        let secrets = ring(&old);
+        let first = of(&secrets, 1, KEY, "ann@example.org");
+        let sealed = first.seal(&secrets, "verdict").unwrap();
+        assert_eq!(first.open(&secrets, &sealed).as_deref(), Some("verdict"));
+        let repeat = of(&secrets, 1, KEY, "ann@example.org");
+        assert!(repeat.names == first.names && repeat.is(first.request()));
+        let reused = of(&secrets, 1, KEY, "bob@example.org");
+        assert!(reused.names == first.names && !reused.is(first.request()));
+        for (secrets, account, key) in [
+            (&secrets, 2, KEY),
+            (&secrets, 1, "another-key-of-this-account"),
+            (&ring(&new), 1, KEY),
+        ] {
+            let other = of(secrets, account, key, "ann@example.org");
+            assert!(other.names != first.names && !other.is(first.request()));
+            assert_eq!(other.open(secrets, &sealed), None);
+        }
+        // While a secret is being replaced, what the old one has made is found.
+        let both = ring(&format!("{new},{old}"));
+        let later = of(&both, 1, KEY, "ann@example.org");
+        assert_eq!(later.names[1], first.names[0]);
+        assert!(later.is(first.request()));
+        assert_eq!(later.open(&both, &sealed).as_deref(), Some("verdict"));
+    }
+}

@@ -1,0 +1,86 @@
+//! `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10): how much is allowed, and what is left.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+pub const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+pub const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+
+const DAY: u64 = 24 * 60 * 60;
+
+/// Both headers. They know nothing of checks in flight and of shields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RateLimit {
+    policy: String,
+    limit: String,
+}
+
+impl RateLimit {
+    /// An allowance of so many a day, of which so many are left for `seconds`.
+    pub fn daily(name: &str, allowance: i64, left: i64, seconds: u64) -> Self {
+        Self {
+            policy: format!("\"{name}\";q={allowance};w={DAY}"),
+            limit: format!("\"{name}\";r={left};t={seconds}"),
+        }
+    }
+
+    /// From the ledger's own words: daily checks and what is left of them, welcome checks and what is left of them.
+    pub fn of_checks(ledger: &str, seconds: u64) -> Option<Self> {
+        Self::of(["daily", "welcome"], ledger, seconds)
+    }
+
+    /// Likewise of scans and credits.
+    pub fn of_scans(ledger: &str, seconds: u64) -> Option<Self> {
+        Self::of(["scans", "credits"], ledger, seconds)
+    }
+
+    /// `None` where nothing limits. Once the first is used up, what is left is the second.
+    fn of([first, second]: [&str; 2], ledger: &str, seconds: u64) -> Option<Self> {
+        let mut numbers = ledger.split(' ').map_while(|number| number.parse::<i64>().ok());
+        let (allowance, left) = (numbers.next()?, numbers.next()?);
+        let mut headers = Self::daily(first, allowance, left, seconds);
+        if let (Some(further), Some(further_left @ 1..)) = (numbers.next(), numbers.next()) {
+            headers.policy = format!("{}, \"{second}\";q={further}", headers.policy);
+            if left == 0 {
+                headers.limit = format!("\"{second}\";r={further_left}");
+            }
+        }
+        Some(headers)
+    }
+
+    /// This and another allowance.
+    pub fn and(mut self, other: &Self) -> Self {
+        self.policy = format!("{}, {}", self.policy, other.policy);
+        self.limit = format!("{}, {}", self.limit, other.limit);
+        self
+    }
+
+    /// Policy and limit.
+    pub fn values(&self) -> (&str, &str) {
+        (&self.policy, &self.limit)
+    }
+
+    pub fn insert(&self, headers: &mut HeaderMap) {
+        for (name, value) in [(POLICY, &self.policy), (LIMIT, &self.limit)] {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.insert(name, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RateLimit;
+
+    #[test]
+    fn daily_checks_are_told_until_the_welcome_checks_begin() {
+        let told = |ledger| RateLimit::of_checks(ledger, 7).map(|told| (told.policy, told.limit));
+        let policy = r#""daily";q=100;w=86400, "welcome";q=50"#.to_owned();
+        let daily = |left| format!("\"daily\";r={left};t=7");
+        assert_eq!(told("100 30 50 20"), Some((policy.clone(), daily(30))));
+        assert_eq!(told("100 0 50 20"), Some((policy, "\"welcome\";r=20".to_owned())));
+        let alone = r#""daily";q=100;w=86400"#.to_owned();
+        assert_eq!(told("100 0 50 0"), Some((alone, daily(0))));
+        assert_eq!(told(""), None, "unlimited");
+    }
+}

@@ -1,0 +1,242 @@
+//! Webhooks: where an account is told that a scan has ended, and the deliveries, which a trigger on the table of scans
+//! writes. One delivery of an account is under way at a time, and an endpoint that fails is left alone for a while:
+//! whatever one endpoint does, it costs so much and delays nobody else.
+
+use serde::Deserialize;
+
+use super::notices::notice;
+use crate::{
+    account::AccountId,
+    cf::{
+        database::{Database, Param, Statement},
+        webhook::Answer,
+    },
+    credentials::session::Session,
+    error::Error,
+};
+
+/// A webhook and what is due at it.
+#[derive(Debug, Deserialize)]
+pub struct Due {
+    pub account_id: AccountId,
+    /// Empty where there is none.
+    pub url: String,
+    /// The name of the secret that signs.
+    pub secret: String,
+    /// Empty when it does not sign any more.
+    pub previous_secret: String,
+    pub id: String,
+    pub body: String,
+}
+
+/// A time of the API.
+macro_rules! time {
+    ($seconds:literal) => {
+        concat!("strftime('%Y-%m-%dT%H:%M:%SZ', ", $seconds, ", 'unixepoch')")
+    };
+}
+
+/// A row of `webhook_deliveries` as its owner sees it, in JSON.
+macro_rules! delivery {
+    () => {
+        concat!(
+            "json_object('id', id, 'event', kind, 'state', state, 'created_at', ",
+            time!("created_at"),
+            ", 'attempts', attempts, 'attempted_at', ",
+            time!("attempted_at"),
+            ", 'status', status, 'problem', problem)"
+        )
+    };
+}
+
+/// The webhook, with what its owner sees of it as the body: JSON, but for the secret. Shaped here, because a shape for each
+/// would cost the Worker kilobytes.
+const SETTINGS: &str = concat!(
+    "SELECT id AS account_id, coalesce(url, '') AS url, coalesce(secret, '') AS secret,
+       CASE WHEN previous_until > unixepoch() THEN previous_secret ELSE '' END AS previous_secret,
+       '' AS id,
+       json_object('scan_email', json(iif(scan_mail, 'true', 'false')), 'webhook_url', url,
+         'previous_secret_until', CASE WHEN previous_until > unixepoch() THEN ",
+    time!("previous_until"),
+    " END,
+         'deliveries', json((SELECT json_group_array(json(shown)) FROM (
+           SELECT ",
+    delivery!(),
+    " AS shown FROM webhook_deliveries d WHERE d.account_id = ?1
+           ORDER BY d.created_at DESC, d.id DESC LIMIT 20)))) AS body
+     FROM accounts LEFT JOIN webhooks w ON w.account_id = accounts.id WHERE accounts.",
+    in_session!()
+);
+
+/// `?3` whether.
+const SET_MAIL: &str = concat!("UPDATE accounts SET scan_mail = ?3 WHERE ", in_session!());
+
+/// `?3` URL, `?4` name of the secret of a new one. Another URL waits for five minutes at most, and not for nothing: who
+/// changes it all the time has nobody asked more often.
+const SET_URL: &str = concat!(
+    "INSERT INTO webhooks (account_id, url, secret) SELECT id, ?3, ?4 FROM accounts WHERE ",
+    in_session!(),
+    " ON CONFLICT (account_id) DO UPDATE SET url = excluded.url, failures = min(failures, 1),
+       free_at = min(free_at, unixepoch() + 300)"
+);
+
+const CHANGED: &str = notice!("webhook_changed", in_session!());
+
+const REMOVE: &str = concat!(
+    "DELETE FROM webhooks WHERE account_id IN (SELECT id FROM accounts WHERE ",
+    in_session!(),
+    ")"
+);
+
+/// `?3` name of the new secret, `?4` until when the one before it signs too.
+const ROTATE: &str = concat!(
+    "UPDATE webhooks SET previous_secret = secret, secret = ?3, previous_until = ?4
+     WHERE account_id IN (SELECT id FROM accounts WHERE ",
+    in_session!(),
+    ")"
+);
+
+/// What is changed of the settings.
+#[derive(Debug)]
+pub enum Change<'a> {
+    Mail(bool),
+    /// `secret` names the secret of a webhook that was not there before.
+    Url {
+        url: &'a str,
+        secret: &'a str,
+    },
+    Remove,
+    /// The secret before this one signs too `until` then, unix seconds.
+    Rotate {
+        secret: &'a str,
+        until: u64,
+    },
+}
+
+fn with<'a>(own: &[Param<'a>], more: &[Param<'a>]) -> Vec<Param<'a>> {
+    [own, more].concat()
+}
+
+/// Makes the changes, all or none, and reads what is set then. `None` when the session is over.
+pub async fn change(
+    database: &Database,
+    session: Session,
+    changes: &[Change<'_>],
+) -> Result<Option<Due>, Error> {
+    let (id, session) = session.texts();
+    let own: &[Param<'_>] = &[(&id).into(), (&session).into()];
+    let mut statements: Vec<Statement<'_>> = Vec::new();
+    for change in changes {
+        let statement = match *change {
+            Change::Mail(is_on) => (SET_MAIL, with(own, &[u32::from(is_on).into()])),
+            Change::Url { url, secret } => {
+                statements.push((CHANGED, own.to_vec()));
+                (SET_URL, with(own, &[url.into(), secret.into()]))
+            }
+            Change::Remove => (REMOVE, own.to_vec()),
+            Change::Rotate { secret, until } => (ROTATE, with(own, &[secret.into(), until.into()])),
+        };
+        statements.push(statement);
+    }
+    statements.push((SETTINGS, own.to_vec()));
+    database.batch(&statements).await?.first(statements.len() - 1)
+}
+
+/// Seconds after which an attempt that was never reported is made again.
+const LEASE: u64 = 60;
+
+/// `?1` now, `?2` an account or `''` for all, `?3` lease, `?4` most rows, `?5` whether endpoints that failed last time.
+const CLAIM: &str = "
+    UPDATE webhooks SET free_at = ?1 + ?3
+    WHERE account_id IN (
+      SELECT w.account_id FROM webhooks w
+      JOIN accounts a ON a.id = w.account_id AND a.state = 'confirmed'
+      WHERE w.free_at <= ?1 AND (?2 = '' OR w.account_id = ?2) AND (w.failures > 0) = ?5
+        AND w.account_id IN (SELECT account_id FROM webhook_deliveries WHERE state = 'pending')
+      ORDER BY w.free_at LIMIT CAST(?4 AS INTEGER))
+    RETURNING account_id, url, secret,
+      CASE WHEN previous_until > ?1 THEN previous_secret ELSE '' END AS previous_secret,
+      (SELECT d.id FROM webhook_deliveries d WHERE d.account_id = webhooks.account_id
+         AND d.state = 'pending' ORDER BY d.attempts, d.created_at, d.id LIMIT 1) AS id,
+      (SELECT d.body FROM webhook_deliveries d WHERE d.account_id = webhooks.account_id
+         AND d.state = 'pending' ORDER BY d.attempts, d.created_at, d.id LIMIT 1) AS body";
+
+/// Claims one delivery of each endpoint that is free, of one account or of all, so many at most: either of those that
+/// work or of those that failed last time.
+pub async fn claim(
+    database: &Database,
+    account: Option<AccountId>,
+    failing: bool,
+    most: u32,
+    now: u64,
+) -> Result<Vec<Due>, Error> {
+    let account = account.map(|id| id.to_string()).unwrap_or_default();
+    let params =
+        vec![now.into(), (&account).into(), LEASE.into(), most.into(), u32::from(failing).into()];
+    database.batch(&[(CLAIM, params)]).await?.all(0)
+}
+
+/// `?1` account, `?2` id, `?3` body, `?4` now.
+const TEST: &str = "
+    INSERT INTO webhook_deliveries (account_id, id, kind, state, body, created_at)
+    SELECT account_id, ?2, 'webhook.test', 'failed', ?3, ?4 FROM webhooks WHERE account_id = ?1";
+
+/// Writes down a test delivery, which is tried once.
+pub async fn begin_test(
+    database: &Database,
+    account: AccountId,
+    id: &str,
+    body: &str,
+    now: u64,
+) -> Result<(), Error> {
+    let account = account.to_string();
+    let params = vec![(&account).into(), id.into(), body.into(), now.into()];
+    database.run((TEST, params)).await
+}
+
+/// `?1` account, `?2` id, `?3` now, `?4` HTTP status or 0, `?5` problem or `''`, `?6` whether it was taken.
+const ATTEMPTED: &str = concat!(
+    "UPDATE webhook_deliveries SET attempts = attempts + 1, attempted_at = ?3, status = nullif(?4, 0),
+       problem = nullif(?5, ''), state = CASE WHEN ?6 = 1 THEN 'delivered' ELSE state END
+     WHERE account_id = ?1 AND id = ?2
+     RETURNING account_id, '' AS url, '' AS secret, '' AS previous_secret, id, ",
+    delivery!(),
+    " AS body"
+);
+
+/// `?1` account, `?2` now. What waits is sent with the next run.
+const WORKS: &str = "UPDATE webhooks SET failures = 0, free_at = ?2 WHERE account_id = ?1";
+/// `?1` account, `?2` now. Left alone for 5 minutes, then twice as long each time, 4 hours at most: in a day an
+/// endpoint that does not work is asked about ten times, however many deliveries wait.
+const FAILS: &str = "
+    UPDATE webhooks SET failures = failures + 1,
+      free_at = ?2 + min(14400, 300 << min(failures, 6))
+    WHERE account_id = ?1";
+
+/// Reports an attempt, and returns the delivery as it is then, its body as its owner sees it; `None` when the webhook was removed meanwhile. A test
+/// that fails says nothing of the deliveries that wait.
+pub async fn attempted(
+    database: &Database,
+    account: AccountId,
+    id: &str,
+    answer: Answer,
+    is_test: bool,
+    now: u64,
+) -> Result<Option<Due>, Error> {
+    let account = account.to_string();
+    let is_taken = answer.is_ok_and(|status| (200..300).contains(&status));
+    let params: Vec<Param<'_>> = vec![
+        (&account).into(),
+        id.into(),
+        now.into(),
+        answer.map_or(0, u32::from).into(),
+        answer.err().unwrap_or_default().into(),
+        u32::from(is_taken).into(),
+    ];
+    let mut statements: Vec<Statement<'_>> = vec![(ATTEMPTED, params)];
+    if is_taken || !is_test {
+        let of_endpoint = if is_taken { WORKS } else { FAILS };
+        statements.push((of_endpoint, vec![(&account).into(), now.into()]));
+    }
+    database.batch(&statements).await?.first(0)
+}

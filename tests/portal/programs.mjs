@@ -1,0 +1,53 @@
+// Runs what the reference shows, in each of its languages, as a reader would: with the command and the packages that
+// come with a release.
+import { execFile, execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { ROOT } from "./stack.mjs";
+
+const run = promisify(execFile);
+const TARGET = process.env.CARGO_TARGET_DIR ?? path.join(ROOT, "target");
+// As tools/versions has it.
+const CACHE = process.env.XDG_CACHE_HOME || path.join(homedir(), ".cache");
+const TOOLS = process.env.RCPT_TOOLS || path.join(CACHE, "rcpt/tools");
+
+let installed;
+
+/** A function for each language that runs a text in it, and resolves to what it wrote. */
+export function programs() {
+  const { folder, python } = (installed ??= install());
+  const options = { cwd: folder, env: { ...process.env, PYTHONPATH: python } };
+  return {
+    curl: (text) => run("sh", ["-ec", text], options),
+    rcpt: (text) => run("sh", ["-c", `${text}; test $? -le 3`], options),
+    TypeScript: (text) => {
+      writeFileSync(path.join(folder, "example.mjs"), text);
+      return run("node", ["example.mjs"], options);
+    },
+    Python: (text) => run(path.join(TOOLS, "clients/bin/python"), ["-c", text], options),
+  };
+}
+
+/** The packages, installed in a folder that goes when the tests end. What they depend on is found above it. */
+function install() {
+  const folder = mkdtempSync(path.join(ROOT, "target/examples-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const packed = path.join(folder, "packed");
+  execFileSync(path.join(ROOT, "tools/clients"), ["pack", packed]);
+  const named = (end) =>
+    path.join(
+      packed,
+      readdirSync(packed).find((name) => name.endsWith(end)),
+    );
+  const typescript = path.join(folder, "node_modules/rcpt-client");
+  mkdirSync(typescript, { recursive: true });
+  execFileSync("tar", ["-xzf", named(".tgz"), "--strip-components=1", "-C", typescript]);
+  const python = path.join(folder, "python");
+  const pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", python];
+  execFileSync(path.join(TOOLS, "clients/bin/python"), [...pip, named(".whl")]);
+  process.env.PATH = `${path.join(TARGET, "debug")}:${process.env.PATH}`;
+  writeFileSync(path.join(folder, "customers.csv"), "email\naccepts@sandbox.test\nrejects@sandbox.test\n");
+  return { folder, python };
+}

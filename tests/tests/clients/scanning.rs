@@ -1,0 +1,78 @@
+//! `rcpt scan` at the real service: killed in the middle, it goes on, and the file is whole.
+
+use std::{fmt::Write as _, fs, time::Duration};
+
+use rcpt_tests::{CommandLine, Stack, proof};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+/// A test that waits longer would wait for ever.
+const LIMIT: Duration = Duration::from_secs(400);
+
+/// What row `n` has for an address, and what must stand behind it.
+fn row(n: usize) -> (String, &'static str) {
+    match n % 8 {
+        0 => (format!("accepts+{n}@sandbox.test"), "true,deliverable,high,accepted"),
+        1 => (format!("rejects+{n}@sandbox.test"), "false,undeliverable,high,no_such_mailbox"),
+        2 => (format!("blocked+{n}@sandbox.test"), "blocked_by_provider,unknown,none,blocked"),
+        3 => (format!("full+{n}@sandbox.test"), "false,undeliverable,"),
+        // A row of before, again.
+        4 => (format!("accepts+{}@sandbox.test", n - 4), "true,deliverable,high,accepted"),
+        5 => ("nobody at all".to_owned(), "invalid_format,undeliverable,high,"),
+        6 => (format!("x{n}@nomx.sandbox.test"), "no_mx_records,undeliverable,"),
+        _ => (String::new(), ",,,"),
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_is_killed_in_the_middle_goes_on_and_is_whole() {
+    let stack = Stack::start().await;
+    let account = stack.edge.account().await;
+    stack.edge.set(&account.email, "plan = 'unlimited'").await;
+    let count = proof::count(2_400, 10_000);
+    let command = CommandLine::new(&stack.edge.url).with_key(&account.api_key);
+    let mut text = "name;email;note\n".to_owned();
+    for n in 0..count {
+        writeln!(text, "person {n};{};\"a; \"\"quoted\"\" note\"", row(n).0).unwrap();
+    }
+    fs::write(command.home().join("customers.csv"), text).unwrap();
+
+    let mut first = command.command(&["scan", "customers.csv"]).spawn().unwrap();
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        let page = account.get("/scans").await.body;
+        if page["scans"][0]["answered"].as_u64() > Some(0) {
+            break;
+        }
+        assert!(first.try_wait().unwrap().is_none(), "it ended too early: {page}");
+        assert!(Instant::now() < deadline, "nothing is answered: {page}");
+        sleep(Duration::from_millis(20)).await;
+    }
+    first.kill().await.unwrap();
+    let journal = command.home().join("customers.verdicts.rcpt-journal");
+    let left = fs::read_to_string(&journal).unwrap();
+    assert!(left.contains("scan_") && !left.contains("sandbox.test"), "{left}");
+
+    let ran = command.run(&["scan", "customers.csv"], "").await;
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert!(!journal.exists());
+    let written = fs::read_to_string(command.home().join("customers.verdicts.csv")).unwrap();
+    let mut lines = written.lines().skip(1);
+    for n in 0..count {
+        let (address, verdict) = row(n);
+        let line = lines.next().unwrap_or_default();
+        let expected = verdict.replace(',', ";");
+        let start = format!("person {n};{address};\"a; \"\"quoted\"\" note\";{expected}");
+        assert!(line.starts_with(&start), "{line}\nis not\n{start}");
+    }
+    assert_eq!(lines.next(), None, "each row once");
+    let quota = account.quota().await.body;
+    assert_eq!((&quota["total_scans"], &quota["completed_scans"]), (&1.into(), &1.into()));
+    let used = &quota["email_checks"]["used_today"];
+    assert_eq!(used, &Value::from(0), "a scan takes no checks");
+
+    let listed = command.run(&["scans"], "").await;
+    let id = listed.lines()[0]["id"].as_str().unwrap().to_owned();
+    let results = command.run(&["results", &id], "").await;
+    assert_eq!(results.lines().len(), count / 8 * 5, "each address once: {}", results.said);
+}

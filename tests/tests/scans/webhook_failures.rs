@@ -1,0 +1,131 @@
+//! A webhook that fails is tried again, later and later, with the same id, and delays no other account's.
+
+use rcpt_tests::{Account, Edge, FakeWebhook, service::shim::Fault};
+use serde_json::json;
+
+use super::{
+    start,
+    webhooks::{set, settings},
+};
+
+const FLAKY: &str = "flaky.example.com";
+const FINE: &str = "fine.example.com";
+
+async fn account(edge: &Edge, host: &str, scans: usize) -> Account {
+    let account = edge.account().await;
+    edge.set(&account.email, "plan = 'unlimited'").await;
+    set(&account, &format!("https://{host}/")).await;
+    for _ in 0..scans {
+        // It ends as soon as it is in.
+        start(&account, &["no address".to_owned()], false).await;
+    }
+    account
+}
+
+/// Runs the schedule as if endpoints had been left alone for long enough.
+async fn run_scheduled_later(edge: &Edge) {
+    edge.sql("UPDATE webhooks SET free_at = 0", &[]).await;
+    edge.run_scheduled().await;
+}
+
+#[tokio::test]
+async fn what_fails_is_sent_again_later_and_delays_nobody_else() {
+    let server = FakeWebhook::start();
+    let edge = Edge::builder().webhooks(server.port).start().await.unwrap();
+    server.answer(FLAKY, 500);
+    let flaky = account(&edge, FLAKY, 3).await;
+    edge.run_scheduled().await;
+    assert_eq!(server.events(FLAKY).len(), 1, "one that fails stands for all that wait");
+    edge.run_scheduled().await;
+    assert_eq!(server.events(FLAKY).len(), 1, "not before five minutes");
+    let waits = "SELECT failures, free_at - unixepoch() AS wait FROM webhooks";
+    for failures in 1..10 {
+        let row = &edge.sql(waits, &[]).await[0];
+        let expected = 14_400.min(300 << (failures - 1));
+        let wait = row["wait"].as_i64().unwrap();
+        assert_eq!(row["failures"], failures);
+        assert!((expected - 60..=expected).contains(&wait), "{wait} of {expected}");
+        run_scheduled_later(&edge).await;
+    }
+    let attempts = server.events(FLAKY);
+    assert_eq!(attempts.len(), 10);
+    let of_first = attempts.iter().filter(|event| event.id == attempts[0].id).count();
+    assert_eq!(of_first, 4, "in turn");
+    let first: Vec<_> = attempts.iter().filter(|event| event.id == attempts[0].id).collect();
+    assert!(first.iter().all(|event| event.text == first[0].text), "each attempt says the same");
+
+    // Another URL does not have it asked any sooner than five minutes later.
+    set(&flaky, &format!("https://{FLAKY}/other")).await;
+    edge.run_scheduled().await;
+    assert_eq!(server.events(FLAKY).len(), 10);
+    let wait = edge.sql(waits, &[]).await[0]["wait"].as_i64().unwrap();
+    assert!((240..=300).contains(&wait), "{wait}");
+
+    // Three that never answer, each with several deliveries, beside one that works.
+    for host in ["a", "b", "c"] {
+        server.answer(&format!("{host}.dead.example.com"), 0);
+        account(&edge, &format!("{host}.dead.example.com"), 2).await;
+    }
+    edge.sql("UPDATE webhooks SET failures = 1 WHERE url LIKE '%dead%'", &[]).await;
+    let fine = account(&edge, FINE, 4).await;
+    edge.run_scheduled().await;
+    assert_eq!(server.events(FINE).len(), 4, "{:?}", settings(&fine).await);
+    let asked: usize = ["a", "b", "c"]
+        .iter()
+        .map(|host| server.events(&format!("{host}.dead.example.com")).len())
+        .sum();
+    assert!(asked <= 3, "one attempt at each");
+
+    // It works again: a test says so, and everything that waits is sent.
+    server.answer(FLAKY, 200);
+    assert_eq!(flaky.post("/notifications/test", &json!({})).await.body["state"], "delivered");
+    edge.run_scheduled().await;
+    let deliveries = settings(&flaky).await["deliveries"].as_array().unwrap().clone();
+    assert_eq!(deliveries.len(), 4);
+    assert!(deliveries.iter().all(|delivery| delivery["state"] == "delivered"), "{deliveries:?}");
+}
+
+#[tokio::test]
+async fn what_is_not_taken_within_a_day_is_given_up_and_what_is_removed_is_gone() {
+    let server = FakeWebhook::start();
+    let edge = Edge::builder().webhooks(server.port).shimmed().start().await.unwrap();
+    server.answer(FLAKY, 503);
+    let ann = account(&edge, FLAKY, 2).await;
+    let bob = account(&edge, FINE, 1).await;
+    edge.set(&bob.email, "state = 'deactivated'").await;
+    run_scheduled_later(&edge).await;
+    assert_eq!(server.events(FINE).len(), 0, "the account is closed");
+    // An attempt that cannot be reported is made again, with the same id.
+    edge.counts().await;
+    let statements = &["update webhook_deliveries", "update webhooks"];
+    let fault = Fault { part: "d1", statements, times: 1, error: "struck", ..Fault::default() };
+    edge.fail(&[fault]).await;
+    run_scheduled_later(&edge).await;
+    run_scheduled_later(&edge).await;
+    let ids: Vec<_> = server.events(FLAKY).into_iter().map(|event| event.id).collect();
+    assert_eq!((ids.len(), &ids[1]), (3, &ids[2]));
+    let age = "UPDATE webhook_deliveries SET created_at = created_at - 86400 WHERE id = ?";
+    let id = server.events(FLAKY)[0].id.clone();
+    edge.sql(age, &[json!(id)]).await;
+    run_scheduled_later(&edge).await;
+    let deliveries = settings(&ann).await["deliveries"].as_array().unwrap().clone();
+    let state =
+        |wanted: &str| deliveries.iter().find(|d| d["id"] == wanted).unwrap()["state"].clone();
+    assert_eq!(state(&id), "failed");
+    let other = deliveries.iter().find(|delivery| delivery["id"] != json!(id)).unwrap();
+    assert_eq!((&other["state"], &other["status"]), (&json!("pending"), &json!(503)));
+    edge.sql(
+        "UPDATE webhook_deliveries SET created_at = created_at - 6 * 86400 WHERE id = ?",
+        &[json!(id)],
+    )
+    .await;
+    edge.run_scheduled().await;
+    assert_eq!(settings(&ann).await["deliveries"].as_array().unwrap().len(), 1, "after a week");
+
+    set(&ann, "").await;
+    let rows = edge
+        .sql("SELECT w.url FROM webhooks w JOIN webhook_deliveries d USING (account_id)", &[])
+        .await;
+    assert_eq!(rows.len(), 1, "only Bob's: {rows:?}");
+    assert_eq!(ann.put("/notifications", &json!({ "webhook_url": "" })).await.status, 200, "twice");
+}

@@ -1,0 +1,204 @@
+//! The end of a scan is told: by email, and by a webhook in the form of Standard Webhooks. No address is in either.
+
+use rcpt_tests::{Account, Dns, Edge, FakeDns, FakeWebhook, Stack, service::clock};
+use serde_json::{Value, json};
+
+use super::{ended, start};
+
+const HOST: &str = "hooks.example.com";
+
+pub async fn set(account: &Account, url: &str) -> Value {
+    let reply = account.put("/notifications", &json!({ "webhook_url": url })).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply.body
+}
+
+pub async fn settings(account: &Account) -> Value {
+    let reply = account.get("/notifications").await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply.body
+}
+
+#[tokio::test]
+async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_address() {
+    let server = FakeWebhook::start();
+    let stack = Stack::builder().webhooks(server.port).start().await;
+    let ann = stack.edge.account().await;
+    stack.edge.set(&ann.email, "plan = 'pro'").await;
+    let before = settings(&ann).await;
+    let nothing = json!({ "scan_email": true, "webhook_url": null, "webhook_secret": null,
+        "previous_secret_until": null, "deliveries": [] });
+    assert_eq!(before, nothing);
+    let url = format!("https://{HOST}/rcpt?a=b");
+    let secret = set(&ann, &url).await["webhook_secret"].as_str().unwrap().to_owned();
+
+    let list = [
+        "accepts+marker@sandbox.test",
+        "rejects@sandbox.test",
+        "no address",
+        "x@nomx.sandbox.test",
+    ];
+    let id = start(&ann, &list.map(str::to_owned), true).await;
+    let scan = ended(&ann, &id).await;
+    let event = server.wait_for(HOST, 1).await.remove(0);
+    assert_eq!(
+        (event.url.as_str(), event.id.as_str()),
+        (url.as_str(), id.replace("scan_", "msg_").as_str())
+    );
+    assert!(event.is_signed_by(&secret), "{event:?}");
+    let age = clock::now() - event.timestamp.parse::<u64>().unwrap();
+    assert!((0..60).contains(&age), "{age}");
+    let data = json!({ "id": id, "state": "completed", "total": 4, "answered": 4, "counts": scan["counts"] });
+    let at = scan["completed_at"].clone();
+    assert_eq!(event.body(), json!({ "type": "scan.completed", "timestamp": at, "data": data }));
+
+    let mail =
+        stack.edge.mailbox().wait_for_titled(&ann.email, "Your scan has ended", 1).await.unwrap();
+    let counts = "Addresses: 4\nCan receive mail: 1\nCan't: 3\nNot known: 0";
+    assert!(
+        mail.text.contains(counts) && mail.text.contains(&format!("/scans?id={id}")),
+        "{}",
+        mail.text
+    );
+    for told in [&mail.text, &event.text, &event.head] {
+        assert!(!told.contains("sandbox.test") && !told.contains("marker"), "{told}");
+    }
+    stack
+        .edge
+        .mailbox()
+        .wait_for_titled(&ann.email, "Your webhook has been changed", 1)
+        .await
+        .unwrap();
+
+    let delivered = &settings(&ann).await["deliveries"][0];
+    assert_eq!(
+        (&delivered["event"], &delivered["state"], &delivered["status"], &delivered["attempts"]),
+        (&json!("scan.completed"), &json!("delivered"), &json!(204), &json!(1))
+    );
+    stack.edge.run_scheduled().await;
+    assert_eq!(server.events(HOST).len(), 1, "told once");
+
+    secrets_are_replaced(&stack.edge, &ann, &server, &secret).await;
+
+    // What is not wanted is not told.
+    let off =
+        ann.put("/notifications", &json!({ "scan_email": false, "webhook_url": "" })).await.body;
+    assert_eq!(
+        off,
+        json!({ "scan_email": false, "webhook_url": null, "webhook_secret": null,
+        "previous_secret_until": null, "deliveries": [] })
+    );
+    let told = server.events(HOST).len();
+    ended(&ann, &start(&ann, &["no address".to_owned()], false).await).await;
+    stack.edge.sql("UPDATE notices SET due_at = 0", &[]).await;
+    stack.edge.run_scheduled().await;
+    assert_eq!(server.events(HOST).len(), told);
+    assert!(
+        stack.edge.mailbox().wait_for_titled(&ann.email, "Your scan has ended", 1).await.is_ok()
+    );
+    let ends = stack
+        .edge
+        .mailbox()
+        .mails_to(&ann.email)
+        .into_iter()
+        .filter(|mail| mail.subject.contains("ended"));
+    assert_eq!(ends.count(), 1);
+}
+
+/// While a secret is replaced both sign; a test says so.
+async fn secrets_are_replaced(edge: &Edge, ann: &Account, server: &FakeWebhook, old: &str) {
+    let replaced = ann.post("/notifications/secret", &json!({})).await;
+    assert_eq!(replaced.status, 200, "{}", replaced.body);
+    let new = replaced.text("webhook_secret").to_owned();
+    assert!(!replaced.body["previous_secret_until"].is_null());
+    let test = async || {
+        let count = server.events(HOST).len();
+        let reply = ann.post("/notifications/test", &json!({})).await;
+        assert_eq!(
+            (reply.status, &reply.body["state"], &reply.body["event"]),
+            (200, &json!("delivered"), &json!("webhook.test")),
+            "{}",
+            reply.body
+        );
+        let event = server.wait_for(HOST, count + 1).await.remove(count);
+        assert_eq!(reply.body["id"], event.id);
+        (event.is_signed_by(old), event.is_signed_by(&new))
+    };
+    assert_eq!(test().await, (true, true));
+    edge.sql("UPDATE webhooks SET previous_until = unixepoch()", &[]).await;
+    assert_eq!(test().await, (false, true));
+    assert_eq!(settings(ann).await["previous_secret_until"], Value::Null);
+    // A webhook that is made anew has none of the old secrets.
+    set(ann, "").await;
+    let fresh = set(ann, &format!("https://{HOST}/rcpt")).await["webhook_secret"].clone();
+    assert!(fresh != *old && fresh != *new);
+}
+
+#[tokio::test]
+async fn a_webhook_leads_to_the_public_internet_and_tests_of_it_are_few() {
+    let server = FakeWebhook::start();
+    let resolver = FakeDns::start(|target| {
+        match (target.contains("type=A&") || target.ends_with("type=A"), target) {
+            (_, name) if name.contains("silent") => Dns::Silence,
+            (_, name) if name.contains("gone") => Dns::Document(r#"{"Status":3}"#),
+            (true, name) if name.contains("inside") => Dns::Document(
+                r#"{"Status":0,"Answer":[{"type":5,"data":"x."},{"type":1,"data":"1.1.1.1"},{"type":1,"data":"10.0.0.1"}]}"#,
+            ),
+            (false, name) if name.contains("six") => {
+                Dns::Document(r#"{"Status":0,"Answer":[{"type":28,"data":"fd00::1"}]}"#)
+            }
+            (true, _) => Dns::Document(r#"{"Status":0,"Answer":[{"type":1,"data":"1.1.1.1"}]}"#),
+            (false, _) => Dns::Document(r#"{"Status":0}"#),
+        }
+    });
+    let edge =
+        Edge::builder().var("DNS_URL", &resolver.url).webhooks(server.port).start().await.unwrap();
+    let ann = edge.account().await;
+    let test = async || ann.post("/notifications/test", &json!({})).await;
+    test().await.assert_error(409, "no_webhook", "none yet");
+    ann.post("/notifications/secret", &json!({})).await.assert_error(409, "no_webhook", "none yet");
+    for (url, code) in [
+        ("http://hooks.example.com/", "invalid_webhook"),
+        ("https://hooks.example.com:8443/", "invalid_webhook"),
+        ("https://user@hooks.example.com/", "invalid_webhook"),
+        ("https://[::1]/", "invalid_webhook"),
+        ("https://127.0.0.1/", "webhook_not_public"),
+        ("https://0x7f000001/", "webhook_not_public"),
+        ("https://localhost/", "webhook_not_public"),
+        ("https://db.internal/", "webhook_not_public"),
+    ] {
+        let body = json!({ "webhook_url": url, "scan_email": false });
+        ann.put("/notifications", &body).await.assert_error(400, code, url);
+    }
+    let wrong = ann.put("/notifications", &json!({ "webhook_url": 5 })).await;
+    wrong.assert_error(400, "invalid_body", "no text");
+    assert_eq!(settings(&ann).await["scan_email"], true, "nothing half done");
+
+    for (host, problem) in
+        [("inside", "not_public"), ("six", "not_public"), ("gone", "no_dns"), ("silent", "no_dns")]
+    {
+        set(&ann, &format!("https://{host}.example.com/")).await;
+        let reply = test().await;
+        assert_eq!(
+            (&reply.body["state"], &reply.body["problem"]),
+            (&json!("failed"), &json!(problem)),
+            "{host}"
+        );
+        assert_eq!(server.events(&format!("{host}.example.com")).len(), 0, "{host}");
+    }
+    set(&ann, &format!("https://{HOST}/")).await;
+    server.answer(HOST, 302);
+    assert_eq!(test().await.body["status"], 302);
+    assert_eq!(server.events("elsewhere.example.com").len(), 0, "redirects are not followed");
+    for _ in 5..10 {
+        assert_eq!(test().await.body["state"], "failed");
+    }
+    test().await.assert_error(429, "throttled", "ten an hour");
+    assert_eq!(server.events(HOST).len(), 6);
+    let deliveries = settings(&ann).await["deliveries"].as_array().unwrap().clone();
+    assert_eq!(deliveries.len(), 10);
+    // Another account's tests are its own.
+    let bob = edge.account().await;
+    set(&bob, "https://bob.example.com/").await;
+    assert_eq!(bob.post("/notifications/test", &json!({})).await.body["state"], "delivered");
+}
