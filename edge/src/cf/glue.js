@@ -1,4 +1,4 @@
-// Steps that would be many crossings each, done from wasm. A crossing costs the same whatever it carries.
+//! Steps that would be many crossings each, done from wasm. A crossing costs the same whatever it carries.
 
 const PATH = /^[a-z]+:\/\/[^/?#]*\/v1\/validate_email(?:\?|$)/;
 
