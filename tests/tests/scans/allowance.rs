@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use rcpt_tests::{
-    Account, Edge, FakeOrigin,
+    Account, Edge, Stack,
     people::{send, send_all},
     service::{
         clock::{resets_at, today},
@@ -123,12 +123,12 @@ async fn sizes_and_numbers_at_a_time_are_the_plans() {
 
 #[tokio::test]
 async fn a_key_makes_one_scan_and_a_repeat_finishes_what_was_cut_off() {
-    let origin = FakeOrigin::by_name();
-    let edge = Edge::builder().origins(&[&origin.url]).shimmed().start().await.unwrap();
+    let stack = Stack::builder().shimmed().start().await;
+    let edge = &stack.edge;
     let account = edge.account().await;
     today().await;
     edge.set(&account.email, "scan_credits = 3").await;
-    let addresses: Vec<_> = (0..3).map(|n| format!("ok-{n}@keyed.example")).collect();
+    let addresses: Vec<_> = (0..3).map(|n| format!("accepts+{n}@sandbox.test")).collect();
     let body = json!({ "addresses": addresses, "name": "keyed" });
     let request = |key: &str, body: &Value| {
         let request = account.request(Method::POST, "/scans").json(body);
@@ -147,9 +147,9 @@ async fn a_key_makes_one_scan_and_a_repeat_finishes_what_was_cut_off() {
     }
     ended(&account, &id).await;
     assert_eq!(send(request(key, &body)).await.body["state"], "completed");
-    let other = json!({ "addresses": ["ok-4@keyed.example"], "name": "keyed" });
+    let other = json!({ "addresses": ["accepts+4@sandbox.test"], "name": "keyed" });
     send(request(key, &other)).await.assert_error(422, "idempotency_key_reused", "another list");
-    let check = account.check_under(key, "ok-0@keyed.example").await;
+    let check = account.check_under(key, "accepts+0@sandbox.test").await;
     check.assert_error(422, "idempotency_key_reused", "a check is another request");
     send(request("short", &other)).await.assert_error(400, "invalid_idempotency_key", "short");
 
