@@ -82,7 +82,8 @@ export class Rcpt {
 /** What was asked for, or an error to throw. Also for calls of {@link Rcpt.api}. */
 export function answer<T>(told: { data?: T; error?: unknown; response: Response }): T {
   const { data, error, response } = told;
-  if (response.ok && data !== undefined) return data;
+  // 204 has nothing to say.
+  if (response.ok && (data !== undefined || response.status === 204)) return data as T;
   const { detail, code } = membersOf(error);
   const message = typeof detail === "string" ? detail : membersOf(detail)["error"];
   const after = Number.parseInt(response.headers.get("Retry-After") ?? "", 10);
