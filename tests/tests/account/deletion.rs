@@ -80,10 +80,21 @@ async fn deleting_removes_every_row_of_the_account() {
     assert_eq!(account.post("/auth/totp/disable", &wrong).await.status, 403);
     assert_eq!(account.rotate_with("123456").await.status, 403);
     assert_eq!(account.post("/scans", &json!({ "total": 3 })).await.status, 201);
+    for row in [
+        "idempotency_keys (account_id, name, request, answer, expires_at)
+         VALUES (?, 'name', 'request', 'answer', 4000000000)",
+        "webhooks (account_id, url, secret) VALUES (?, 'https://example.com/', 'name')",
+        "webhook_deliveries (account_id, id, kind, body, created_at)
+         VALUES (?, 'msg_1', 'webhook.test', '{}', 1)",
+    ] {
+        let insert = format!("INSERT INTO {row}");
+        edge.sql_of(&marks[0], &insert, &[marks[0].as_str().into()]).await;
+    }
     let link = edge.mailbox().wait_for_nth_mail(email, 3).await.unwrap();
     let tables = [
         "accounts",
         "addresses",
+        "idempotency_keys",
         "leases",
         "mailed_tokens",
         "notices",
@@ -92,6 +103,8 @@ async fn deleting_removes_every_row_of_the_account() {
         "sessions",
         "throttles",
         "usage_days",
+        "webhook_deliveries",
+        "webhooks",
     ];
     assert_eq!(tables_with(&marks).await, tables);
     let schema = "SELECT name FROM sqlite_master WHERE sql LIKE '%REFERENCES accounts%'";

@@ -13,9 +13,9 @@ fn assert_unavailable(reply: &Reply, what: &str) {
     assert_eq!(reply.header("retry-after"), "10", "{what}");
 }
 
-/// Everything but what counts attempts.
+/// Everything but what counts attempts, and the number that a database is given when it is first used.
 async fn state(edge: &Edge) -> Vec<(String, Value)> {
-    edge.dump(&["throttles"]).await
+    edge.dump(&["throttles", "this_database"]).await
 }
 
 #[tokio::test]
