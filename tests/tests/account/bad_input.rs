@@ -323,5 +323,9 @@ async fn every_wrong_text_gets_its_documented_answer_and_changes_nothing() {
     println!("{tries} wrong texts");
     // Wrong codes are counted, and the owner is told of many.
     edge.sql("UPDATE accounts SET wrong_codes = 0", &[]).await;
-    assert_eq!(edge.dump(&["notices", "this_database", "throttles"]).await, before, "nothing has changed");
+    assert_eq!(
+        edge.dump(&["notices", "this_database", "throttles"]).await,
+        before,
+        "nothing has changed"
+    );
 }
