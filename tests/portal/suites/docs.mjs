@@ -260,6 +260,7 @@ export function suite(world) {
 
   world.test("a language is chosen by arrow keys, for all examples", async (reader) => {
     await reader.open("/docs");
+    await reader.page.locator("#login > summary").click();
     await reader.page.locator("#validateEmail").getByRole("tab", { name: "curl" }).focus();
     await reader.page.keyboard.press("ArrowRight");
     assert.equal(await reader.page.evaluate(() => document.activeElement.textContent), "rcpt");
