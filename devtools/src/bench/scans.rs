@@ -19,11 +19,14 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Measures each on a stack of its own.
 ///
 /// # Errors
-/// One does not start, or a scan does not complete.
+/// One does not start, or a scan does not complete. What is beside a scan that was over too soon is left out, and said.
 pub async fn run() -> Result<Vec<Figure>> {
     let mut figures = cost().await?;
-    figures.push(beside().await?);
     figures.push(greylisting().await?);
+    match beside().await {
+        Ok(figure) => figures.push(figure),
+        Err(error) => eprintln!("single_check_p99_ratio_beside_scan is not measured: {error}"),
+    }
     Ok(figures)
 }
 
