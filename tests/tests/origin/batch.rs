@@ -252,7 +252,8 @@ async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
     let mut addresses = vec!["x@nomx.sandbox.test".to_owned()];
     addresses.extend((1..100).map(|n| format!("timeout+{n}@sandbox.test")));
     let mut lines = Lines::of(&origin, &addresses, false).await;
-    assert_eq!(lines.next().await.expect("an answer").index, 0);
+    // Whichever is first: the one without a mail host can wait for a place behind two that time out.
+    lines.next().await.expect("an answer");
     assert!(in_flight(&origin).await <= 2);
     drop(lines);
     let gone = async {
