@@ -2,8 +2,9 @@
 
 use crate::{
     cf::{
-        assets::Assets, in_flight::InFlight, mailer::Mailer, origin::Origins, queue::ScanQueue,
-        recent::Recent, shield::Shield, verdict_cache::VerdictCache,
+        assets::Assets, hashing::HashingTurns, in_flight::InFlight, mailer::Mailer,
+        origin::Origins, queue::ScanQueue, recent::Recent, shield::Shield,
+        verdict_cache::VerdictCache,
     },
     config::Config,
     store::{databases::Databases, refusals::Refusals},
@@ -17,6 +18,7 @@ pub struct App {
     pub databases: Databases,
     pub verdicts: VerdictCache,
     pub in_flight: InFlight,
+    pub hashing: HashingTurns,
     pub refusals: Refusals,
     pub origins: Origins,
     pub scan_queue: ScanQueue,

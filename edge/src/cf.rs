@@ -8,6 +8,7 @@ pub mod database;
 pub mod deferred;
 mod fetch;
 pub mod glue;
+pub mod hashing;
 pub mod in_flight;
 mod kv;
 pub mod log;

@@ -58,6 +58,8 @@ pub struct Throttle {
     pub all_registration_mails: Rule,
     /// Reset links over all, to confirmed accounts.
     pub all_reset_mails: Rule,
+    /// Passwords that one isolate hashes.
+    pub hashes_per_minute: u64,
 }
 
 impl Config {

@@ -7,7 +7,7 @@ use argon2::{
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::common_passwords;
-use crate::{account::AccountAddress, error::Error};
+use crate::{account::AccountAddress, cf::hashing::Turn, error::Error};
 
 /// Characters, not bytes: a passphrase in Greek may be as long as one in English.
 const LENGTH: std::ops::RangeInclusive<usize> = 8..=128;
@@ -68,7 +68,7 @@ fn resembles(password: &str, address: &AccountAddress) -> bool {
 /// [`Error::internal`].
 // Called from several places, each of which would carry a copy.
 #[inline(never)]
-pub fn hash(password: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, Error> {
+pub fn hash(_turn: Turn, password: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, Error> {
     argon2id()?
         .hash_password_with_salt(password.expose_secret().as_bytes(), &salt)
         .map(|hash| hash.to_string())
@@ -79,7 +79,7 @@ pub fn hash(password: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, E
 ///
 /// # Errors
 /// [`Error::internal`] when the stored hash cannot be read.
-pub fn verify(password: &SecretString, stored: &str) -> Result<bool, Error> {
+pub fn verify(_turn: Turn, password: &SecretString, stored: &str) -> Result<bool, Error> {
     let stored = PasswordHash::new(stored).map_err(unhashable)?;
     // The parameters come from the stored hash, so older ones go on verifying.
     Ok(argon2id()?.verify_password(password.expose_secret().as_bytes(), &stored).is_ok())
@@ -90,8 +90,8 @@ pub fn verify(password: &SecretString, stored: &str) -> Result<bool, Error> {
 ///
 /// # Errors
 /// [`Error::internal`].
-pub fn verify_nothing(password: &SecretString) -> Result<bool, Error> {
-    hash(password, [0; SALT_BYTES]).map(|_| false)
+pub fn verify_nothing(turn: Turn, password: &SecretString) -> Result<bool, Error> {
+    hash(turn, password, [0; SALT_BYTES]).map(|_| false)
 }
 
 /// Whether the stored hash was made with other parameters than today's.
@@ -114,7 +114,9 @@ mod tests {
     use secrecy::SecretString;
 
     use super::{hash, is_outdated, verify};
-    use crate::{account::AccountAddress, credentials::common_passwords::tests::LIST};
+    use crate::{
+        account::AccountAddress, cf::hashing::Turn, credentials::common_passwords::tests::LIST,
+    };
 
     fn check_rules(password: &SecretString, address: &AccountAddress) -> Result<(), &'static str> {
         super::check_rules(password, address, LIST)
@@ -162,11 +164,11 @@ mod tests {
 
     #[test]
     fn a_hash_verifies_its_own_password_only() {
-        let stored = hash(&"correct horse".into(), [7; 16]).unwrap();
+        let stored = hash(Turn::free(), &"correct horse".into(), [7; 16]).unwrap();
         assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{stored}");
-        assert!(verify(&"correct horse".into(), &stored).unwrap());
-        assert!(!verify(&"correct horse ".into(), &stored).unwrap());
-        assert!(verify(&"x".into(), "damaged").is_err());
+        assert!(verify(Turn::free(), &"correct horse".into(), &stored).unwrap());
+        assert!(!verify(Turn::free(), &"correct horse ".into(), &stored).unwrap());
+        assert!(verify(Turn::free(), &"x".into(), "damaged").is_err());
     }
 
     #[test]
@@ -175,8 +177,8 @@ mod tests {
         let weak = argon2::Argon2::new(Default::default(), Default::default(), params);
         let stored = argon2::PasswordHasher::hash_password_with_salt(&weak, b"old", &[1; 16]);
         let stored = stored.unwrap().to_string();
-        assert!(verify(&"old".into(), &stored).unwrap());
+        assert!(verify(Turn::free(), &"old".into(), &stored).unwrap());
         assert!(is_outdated(&stored));
-        assert!(!is_outdated(&hash(&"new".into(), [1; 16]).unwrap()));
+        assert!(!is_outdated(&hash(Turn::free(), &"new".into(), [1; 16]).unwrap()));
     }
 }

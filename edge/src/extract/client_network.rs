@@ -9,7 +9,7 @@ use axum::{
 
 use crate::{
     app::App,
-    cf::{clock, shield::Shield},
+    cf::{clock, hashing::Turn, shield::Shield},
     credentials::{address_hash, random},
     error::Error,
     store,
@@ -19,7 +19,11 @@ use crate::{
 /// The network of a client that has passed the shield: every handler without credentials takes one, and
 /// so touches no storage for a client that asks too often.
 #[derive(Debug, Clone)]
-pub struct ClientNetwork(Key);
+pub struct ClientNetwork {
+    key: Key,
+    /// Hash of the site that it belongs to, or of itself.
+    site: String,
+}
 
 /// Set by Cloudflare on every request; a client cannot set it.
 pub const HEADER: HeaderName = HeaderName::from_static("cf-connecting-ip");
@@ -35,7 +39,7 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
         let network = hash(&address.map(network_of).unwrap_or_default());
         let site = address.and_then(site_of).map(|site| hash(&site));
         if app.shield.admits_network(&network, site.as_deref()).await {
-            Ok(Self(Key::network(&network)))
+            Ok(Self { key: Key::network(&network), site: site.unwrap_or(network) })
         } else {
             Err(Error::throttled(Shield::PERIOD))
         }
@@ -45,7 +49,15 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
 impl ClientNetwork {
     /// Its key, under which attempts that cost us something are counted.
     pub const fn key(&self) -> &Key {
-        &self.0
+        &self.key
+    }
+
+    /// Waits until a password may be hashed for this client.
+    ///
+    /// # Errors
+    /// Those of `HashingTurns::turn`.
+    pub async fn hashing_turn(&self, app: &App) -> Result<Turn, Error> {
+        app.hashing.turn(&self.site).await
     }
 
     /// Lets an attempt through that costs us a hash: past the network's throttle and the one of `key`,
@@ -55,13 +67,13 @@ impl ClientNetwork {
     /// [`Error::throttled`] with the seconds to wait.
     pub async fn attempt(&self, app: &App, key: Key) -> Result<Attempt, Error> {
         let throttle = &app.config.throttle;
-        let keys = [(self.0.clone(), throttle.network), (key.clone(), throttle.account)];
+        let keys = [(self.key.clone(), throttle.network), (key.clone(), throttle.account)];
         let attempt = random::identifier()?;
         let admission =
             store::throttle::admit(app.databases.directory(), &keys, &attempt, clock::now())
                 .await?;
         admission.or_throttled()?;
-        Ok(Attempt { network: self.0.clone(), key })
+        Ok(Attempt { network: self.key.clone(), key })
     }
 }
 

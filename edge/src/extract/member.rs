@@ -50,7 +50,8 @@ impl Member {
         password: &SecretString,
     ) -> Result<(), Error> {
         let attempt = client.attempt(app, Key::password(self.account.id)).await?;
-        if !password::verify(password, &self.account.password_hash)? {
+        let turn = client.hashing_turn(app).await?;
+        if !password::verify(turn, password, &self.account.password_hash)? {
             return Err(Error::wrong_password());
         }
         attempt.succeeded(app).await

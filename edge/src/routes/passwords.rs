@@ -164,7 +164,7 @@ pub struct Reset {
 pub async fn reset(
     State(app): State<Arc<App>>,
     context: RequestContext,
-    _shielded: ClientNetwork,
+    client: ClientNetwork,
     device: Device,
     JsonBody(body): JsonBody<Reset>,
 ) -> Result<Json<SessionCredentials>, Error> {
@@ -177,7 +177,7 @@ pub async fn reset(
     check_new_password(&app, &body.password, &account.email).await?;
     let challenge = Challenge::new(&account, Key::reset(token.as_str()), StatusCode::UNAUTHORIZED);
     challenge.meet(&app, &context, body.totp_code.as_ref()).await?;
-    let hash = password::hash(&body.password, random::bytes()?)?;
+    let hash = password::hash(client.hashing_turn(&app).await?, &body.password, random::bytes()?)?;
     let session = new_session(&app, account.id, device)?;
     if !passwords::reset(database, &token, &hash, &session, clock::now()).await? {
         return Err(Error::invalid_reset_token());
@@ -222,7 +222,8 @@ pub async fn change(
 ) -> Result<Json<SessionCredentials>, Error> {
     check_new_password(&app, &body.new_password, &member.account.email).await?;
     member.check_password(&app, &client, &body.current_password).await?;
-    let hash = password::hash(&body.new_password, random::bytes()?)?;
+    let hash =
+        password::hash(client.hashing_turn(&app).await?, &body.new_password, random::bytes()?)?;
     let Member { session, account } = member;
     let new = new_session(&app, account.id, device)?;
     let current = &account.password_hash;

@@ -71,10 +71,12 @@ pub async fn register(
 ) -> Result<(StatusCode, Json<RegistrationResult>), Error> {
     let address = account_address(&body.email)?;
     check_rules(&app, &body.password, &address).await?;
+    let turn = client.hashing_turn(&app).await?;
     check_domain(&app, &address).await?;
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
-    let password_hash = password::hash(&body.password, random::bytes()?)?;
-    if may_mail(&app, &client, address_hash.as_str()).await? {
+    let may_mail = may_mail(&app, &client, address_hash.as_str()).await?;
+    let password_hash = password::hash(turn, &body.password, random::bytes()?)?;
+    if may_mail {
         let id = continent.new_account(&app, &address_hash)?;
         let registration = Registration {
             id,
@@ -183,7 +185,7 @@ pub struct Confirmation {
 // Only POST consumes the token: mail scanners follow links.
 pub async fn verify_email(
     State(app): State<Arc<App>>,
-    _shielded: ClientNetwork,
+    client: ClientNetwork,
     device: Device,
     JsonBody(body): JsonBody<Confirmation>,
 ) -> Result<Json<SessionCredentials>, Error> {
@@ -196,7 +198,7 @@ pub async fn verify_email(
     let password_hash = match &body.password {
         Some(password) => {
             check_new_password(&app, password, &waiting.email).await?;
-            Some(password::hash(password, random::bytes()?)?)
+            Some(password::hash(client.hashing_turn(&app).await?, password, random::bytes()?)?)
         }
         None => None,
     };

@@ -113,6 +113,7 @@ pub async fn login(
         Ok(address) => AccountHash::of(&app.config.address_secrets, &address),
         Err(_) => AccountHash::of_no_address(&body.email),
     };
+    let turn = client.hashing_turn(&app).await?;
     let attempt = client.attempt(&app, Key::sign_in(address_hash.as_str())).await?;
     let named = addresses::find(app.databases.directory(), &address_hash).await?;
     let database = match named {
@@ -121,8 +122,8 @@ pub async fn login(
     };
     let account = accounts::of_address(database, &address_hash, named).await?;
     let is_right = match &account {
-        Some(account) => password::verify(&body.password, &account.password_hash)?,
-        None => password::verify_nothing(&body.password)?,
+        Some(account) => password::verify(turn, &body.password, &account.password_hash)?,
+        None => password::verify_nothing(turn, &body.password)?,
     };
     // Anybody can register an address and so knows the password of its unconfirmed account: answered
     // otherwise, it would tell that the address had no account before.
@@ -138,15 +139,20 @@ pub async fn login(
     if !store::sessions::start(database, &session, &account.password_hash).await? {
         return Err(Error::invalid_credentials());
     }
-    renew_hash(&app, &account, &body.password).await?;
+    renew_hash(&app, &client, &account, &body.password).await?;
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
-async fn renew_hash(app: &App, account: &Account, password: &SecretString) -> Result<(), Error> {
+async fn renew_hash(
+    app: &App,
+    client: &ClientNetwork,
+    account: &Account,
+    password: &SecretString,
+) -> Result<(), Error> {
     if !password::is_outdated(&account.password_hash) {
         return Ok(());
     }
-    let fresh = password::hash(password, random::bytes()?)?;
+    let fresh = password::hash(client.hashing_turn(app).await?, password, random::bytes()?)?;
     let database = app.databases.of(account.id)?;
     passwords::rehash(database, account.id, &account.password_hash, &fresh).await
 }

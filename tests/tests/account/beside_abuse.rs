@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use rcpt_shared::Status;
 use rcpt_tests::{
     Account, Conduct, Edge, FakeOrigin,
-    people::{PASSWORD, send},
+    people::{PASSWORD, send, send_all},
     process::turn,
     proof,
 };
@@ -182,4 +182,46 @@ async fn beside_an_abuser_the_others_fail_in_nothing_and_d1_hears_little() {
     }
     // Without `PROOF` the machine does other things beside.
     assert!(proof::count(0, 1) == 0 || slow.is_empty(), "{slow:?}");
+}
+
+/// A hash holds the Worker for as long as many checks take: a hundred at once would hold it for seconds.
+#[tokio::test]
+async fn checks_go_on_between_the_passwords_of_a_site_and_its_neighbours_sign_in() {
+    let _turn = turn().await;
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = Edge::builder().origins(&[&origin.url]).var("PASSWORD_HASHES_PER_MINUTE", "300");
+    let edge = edge.shimmed().start().await.unwrap();
+    let other = edge.account().await;
+    edge.set(&other.email, "plan = 'unlimited'").await;
+    assert_eq!(other.check("known@other.example").await.status, 200);
+    edge.counts().await;
+    let sign_in = |email: &str, network: String| {
+        let body = json!({ "email": email, "password": PASSWORD });
+        let request = other.anonymous.request(Method::POST, "/auth/login").json(&body);
+        request.header("cf-connecting-ip", network)
+    };
+    // One of each network, so that no shield and no wait of a network is in the way.
+    let from_a_site = |n: usize| sign_in("nobody@abuse.example", format!("2001:db8:8:{n:x}::1"));
+    let burst: Vec<_> = (0..100).map(from_a_site).collect();
+    let abuse = tokio::spawn(send_all(burst, 100));
+    let (mut checks, mut neighbour) = (0, None);
+    while !abuse.is_finished() {
+        let reply = other.check("known@other.example").await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        checks += 1;
+        if neighbour.is_none() {
+            let request = sign_in(&other.email, "2001:db8:9::1".to_owned());
+            neighbour = Some(tokio::spawn(send(request)));
+        }
+    }
+    let replies = abuse.await.unwrap();
+    let (hashed, refused): (Vec<_>, Vec<_>) = replies.iter().partition(|it| it.status == 401);
+    for reply in &refused {
+        reply.assert_error(429, "throttled", "more passwords than a site's share");
+        assert_eq!(reply.header("retry-after"), "5");
+    }
+    assert_eq!(neighbour.unwrap().await.unwrap().status, 200, "another site has its turn");
+    println!("{} hashed, {} refused, {checks} checks beside", hashed.len(), refused.len());
+    assert!(hashed.len() >= 10 && refused.len() >= 50, "{} hashed", hashed.len());
+    assert!(checks >= 20, "{checks} checks while the passwords of a site were hashed");
 }
