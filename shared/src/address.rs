@@ -1,8 +1,11 @@
 //! Email addresses: RFC 5321 §4.1.2 mailboxes, with the internationalised forms of RFC 6531.
 
+#[cfg(any(target_arch = "wasm32", test))]
+mod bidi;
+mod domain;
+
 use std::fmt;
 
-use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// RFC 5321 §4.5.3.1.1, octets.
@@ -48,7 +51,7 @@ impl Address {
         if local.is_empty() || local.len() > MAX_LOCAL_PART || !is_local_part(local) {
             return Err(FormatError::LocalPart);
         }
-        let domain = to_a_labels(domain).ok_or(FormatError::Domain)?;
+        let domain = domain::to_a_labels(domain).ok_or(FormatError::Domain)?;
         let normal = format!("{local}@{domain}");
         if normal.len() > MAX_ADDRESS {
             return Err(FormatError::TooLong);
@@ -148,23 +151,6 @@ fn is_quoted_content(content: &str) -> bool {
 /// RFC 6532 `UTF8-non-ascii`, less the C1 controls and the separators that break lines.
 fn is_utf8_text(c: char) -> bool {
     !c.is_ascii() && !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}')
-}
-
-/// UTS #46 `ToASCII` with the host-name rules of RFC 5321 §4.1.2 and RFC 1123 §2.1.
-fn to_a_labels(domain: &str) -> Option<String> {
-    let ascii = Uts46::new()
-        .to_ascii(
-            domain.as_bytes(),
-            AsciiDenyList::STD3,
-            // Hyphens in the third and fourth place are common in real host names.
-            Hyphens::CheckFirstLast,
-            DnsLength::Verify,
-        )
-        .ok()?;
-    // RFC 3696 §2: a top-level label is never all digits, which also keeps bare IPv4 addresses out.
-    let top_level = ascii.rsplit('.').next()?;
-    let numeric = top_level.bytes().all(|b| b.is_ascii_digit());
-    (!numeric).then(|| ascii.into_owned())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod cache_keeping;
 mod checks_in_flight;
 mod credentials;
 mod details;
+mod domains;
 mod http;
 mod hung_origins;
 mod junk_keys;

@@ -1,0 +1,105 @@
+//! Domains in every script: the Worker, which has them read by the platform, and origin, which reads them with
+//! its own tables, make the same of them (docs/architecture.md).
+
+use std::collections::BTreeSet;
+
+use proptest::{
+    strategy::{Strategy as _, ValueTree as _},
+    string::string_regex,
+    test_runner::TestRunner,
+};
+use rcpt_shared::{Address, Status};
+use rcpt_tests::{Conduct, Edge, FakeOrigin};
+use tokio::task::JoinSet;
+
+/// What is mapped, refused, or an A-label already; what a URL would read as something else.
+const CURIOUS: [&str; 44] = [
+    "BÜCHER.example",
+    "xn--bcher-kva.example",
+    "XN--BCHER-KVA.example",
+    "faß.de",
+    "xn--fa-hia.de",
+    "σς.gr",
+    "παράδειγμα.ελ",
+    "💌.example",
+    "食狮.公司.cn",
+    "пример.испытание",
+    "ex\u{ff41}mple.org",
+    "a。b.example",
+    "a．example",
+    "a。",
+    "a\u{ad}b.example",
+    "\u{ad}.example",
+    "क\u{94d}\u{200d}.example",
+    "a\u{200d}.example",
+    "אב.example",
+    "1א.example",
+    "אa.example",
+    "a.א1",
+    "é-.example",
+    "-é.example",
+    "é--é.example",
+    "xn-----8fa.example",
+    "xn--",
+    "xn--.example",
+    "xn--zz--.example",
+    "xn--a.example",
+    "xn--a-0000000000.example",
+    "xn--xn--a-ecp.example",
+    "bücher.4",
+    "bücher.0x4",
+    "bücher.08",
+    "4.bücher",
+    "1.2.3.4",
+    "bü_cher.example",
+    "bü＿cher.example",
+    "℀.example",
+    "％2e.example",
+    "ü％41.example",
+    "／ü.example",
+    "ü：80.example",
+];
+/// Names of these letters, some more and some less like domains.
+const RANDOM: &str =
+    r"(xn--)?[a-zA-Zéßñ。.\-_0-9אبД你ก]{1,10}(\.xn--[a-z0-9-]{1,9})?(\.é|\.example)?";
+const COUNT: usize = 400;
+const AT_ONCE: usize = 20;
+
+#[tokio::test]
+async fn the_worker_and_origin_read_every_domain_alike() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
+    let account = edge.account().await;
+    edge.set(&account.email, "plan = 'unlimited'").await;
+    let mut runner = TestRunner::default();
+    let random = string_regex(RANDOM).unwrap();
+    let random = (0..COUNT).map(|_| random.new_tree(&mut runner).unwrap().current());
+    let domains = CURIOUS.map(str::to_owned).into_iter().chain(random);
+    let addresses: Vec<_> = domains.enumerate().map(|(n, name)| format!("n{n}@{name}")).collect();
+    let mut waiting = addresses.clone().into_iter();
+    let mut checks = JoinSet::new();
+    loop {
+        while checks.len() < AT_ONCE
+            && let Some(address) = waiting.next()
+        {
+            let account = account.clone();
+            checks.spawn(async move {
+                let reply = account.check(&address).await;
+                (address, reply.status, reply.body["status"].clone())
+            });
+        }
+        let Some(done) = checks.join_next().await else { break };
+        let (address, code, status) = done.unwrap();
+        let expected = match Address::parse(&address) {
+            Ok(_) => true.into(),
+            Err(_) => "invalid_format".into(),
+        };
+        assert_eq!((code, status), (200, expected), "{address:?}");
+    }
+    let asked: BTreeSet<_> = origin.probes().into_iter().map(|probe| probe.address).collect();
+    let read = addresses.iter().filter_map(|address| Address::parse(address).ok());
+    let read: BTreeSet<_> = read.map(|address| address.normal().to_owned()).collect();
+    println!("{} of {} are host names", read.len(), addresses.len());
+    assert_eq!(asked, read);
+    assert!(read.len() > addresses.len() / 10 && read.len() < addresses.len());
+}
