@@ -60,24 +60,19 @@ async fn cost() -> Result<Vec<Figure>> {
     ])
 }
 
-/// Single checks at one machine while a scan asks another one about fifty addresses a second: five sessions, each of
-/// them answered after 100 ms.
+/// Single checks at one machine while a scan asks another one, which answers so slowly that the scan outlasts them.
 async fn beside() -> Result<Figure> {
-    let slow = |machine| {
+    let slow = |machine, milliseconds| {
         let any = SocketAddr::from(([127, 0, 0, machine], 0));
-        SmtpServer::start(any, |recipient| {
+        SmtpServer::start(any, move |recipient| {
             // A domain that takes everybody is not asked about each.
             let known = if recipient.contains('+') { "250 2.1.5 Ok" } else { "550 5.1.1 Unknown" };
-            Answer::After(Duration::from_millis(100), known.to_owned())
+            Answer::After(Duration::from_millis(milliseconds), known.to_owned())
         })
     };
-    let (listed, single) = (slow(2)?, slow(3)?);
+    let (listed, single) = (slow(2, 800)?, slow(3, 100)?);
     let routes = format!("listed.test={},single.test={}", listed.address(), single.address());
-    let stack = Stack::builder()
-        .origin_env("RCPT_ROUTES", routes)
-        .origin_env("RCPT_MACHINE_SESSIONS", "5")
-        .try_start()
-        .await?;
+    let stack = Stack::builder().origin_env("RCPT_ROUTES", routes).try_start().await?;
     let account = account(&stack).await;
     let single = async |name: &str| {
         let times = checks(&account, |n| format!("{name}+{n}@single.test")).await;
