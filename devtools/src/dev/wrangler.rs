@@ -11,8 +11,6 @@ use super::{Settings, say};
 /// `wrangler dev` looks for the network before it starts, and goes on without.
 const START: Duration = Duration::from_secs(120);
 const MIGRATE: Duration = Duration::from_secs(120);
-const D1: Duration = Duration::from_secs(60);
-const UNTHROTTLE: &str = "DELETE FROM throttles";
 
 /// Migrates the local databases, then serves the Worker.
 pub(super) async fn start(settings: &Settings) -> Result<Process> {
@@ -22,7 +20,8 @@ pub(super) async fn start(settings: &Settings) -> Result<Process> {
 
     say("migrating the local databases");
     let mut migrate = node("tools/migrate", &temporary);
-    migrate.args(["--local", "--persist-to"]).arg(&settings.state);
+    // A developer who was throttled starts anew: it is their own machine.
+    migrate.args(["--local", "--forget-throttles", "--persist-to"]).arg(&settings.state);
     let mut migrating = Process::spawn("migrations", &migrate, &settings.folder)?;
     let status = migrating.wait_for_end(MIGRATE).await?;
     let log = migrating.log();
@@ -32,8 +31,6 @@ pub(super) async fn start(settings: &Settings) -> Result<Process> {
         settings.state.display()
     );
     ensure!(status.success(), "{}", migrating.last_lines());
-    // A developer who was throttled starts anew: it is their own machine. All throttles are in the first database.
-    d1(settings, &temporary, "throttles", &["execute", "DB", "--command", UNTHROTTLE]).await?;
 
     say("starting wrangler dev");
     let edge_url = settings.edge_url();
@@ -55,16 +52,6 @@ pub(super) async fn start(settings: &Settings) -> Result<Process> {
         .await
         .context("wrangler dev did not start")?;
     Ok(process)
-}
-
-/// `wrangler d1` on the local database.
-async fn d1(settings: &Settings, temporary: &Path, name: &str, words: &[&str]) -> Result<()> {
-    let mut command = wrangler(temporary);
-    command.arg("d1").args(words).args(["--local", "--persist-to"]).arg(&settings.state);
-    let mut process = Process::spawn(name, &command, &settings.folder)?;
-    let status = process.wait_for_end(D1).await?;
-    ensure!(status.success(), "{}", process.last_lines());
-    Ok(())
 }
 
 fn wrangler(temporary: &Path) -> Command {
