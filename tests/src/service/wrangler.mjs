@@ -10,8 +10,12 @@
 //   queue       name of the queue that it consumes
 //   options     of the Worker, for miniflare
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
-import { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } from "wrangler";
+
+// By `import`, Node would first read all of wrangler for the names that it exports.
+const { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } =
+  createRequire(import.meta.url)("wrangler");
 
 const [, , file, target] = process.argv;
 const config = unstable_readConfig({ config: file });
