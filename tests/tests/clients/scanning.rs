@@ -29,7 +29,7 @@ async fn a_list_that_is_killed_in_the_middle_goes_on_and_is_whole() {
     let stack = Stack::start().await;
     let account = stack.edge.account().await;
     stack.edge.set(&account.email, "plan = 'unlimited'").await;
-    let count = proof::count(2_400, 10_000);
+    let count = proof::count(2_400, 100_000);
     let command = CommandLine::new(&stack.edge.url).with_key(&account.api_key);
     let mut text = "name;email;note\n".to_owned();
     for n in 0..count {
