@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         let registration_mail =
             rule("REGISTRATION_MAILS_FREE", 2, "REGISTRATION_MAILS_SECONDS", HOUR);
         let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR);
-        // Some fifty milliseconds each: a quarter of the isolate's time.
+        // Some forty milliseconds each: a fifth of the isolate's time.
         let hashes_per_minute = self.number("PASSWORD_HASHES_PER_MINUTE", 300, 1, 1_000_000_000);
         let mut per_day = |name| Rule::per_day(self.number(name, 2_000, 1, 1_000_000_000));
         Throttle {

@@ -113,8 +113,9 @@ pub async fn login(
         Ok(address) => AccountHash::of(&app.config.address_secrets, &address),
         Err(_) => AccountHash::of_no_address(&body.email),
     };
-    let turn = client.hashing_turn(&app).await?;
     let attempt = client.attempt(&app, Key::sign_in(address_hash.as_str())).await?;
+    // After it: a network that has to wait takes nobody's turn.
+    let turn = client.hashing_turn(&app).await?;
     let named = addresses::find(app.databases.directory(), &address_hash).await?;
     let database = match named {
         Some(account) => app.databases.of(account)?,
