@@ -122,6 +122,11 @@ try-deb: deb ## lintian, the unit's exposure, origin under its restrictions; ins
 	@tools/install debian-root
 	tools/try-package
 
+.PHONY: try-boot
+try-boot: deb ## the package on an emulated Debian machine, with systemd: started, hung, upgraded, rebooted (needs root; ten minutes)
+	@tools/install debian-root machine
+	tools/try-boot
+
 .PHONY: release
 release: ## origin's package, command, clients, bills of materials, checksums, in target/dist
 	@tools/install package npm python

@@ -101,6 +101,11 @@ async fn run(
         tracing::info!(address = %listener.local_addr()?, "listening for neighbours");
         tokio::spawn(axum::serve(listener, page).into_future());
     }
+    for name in passed.left() {
+        tracing::warn!(
+            "nobody answers on the service manager's socket for {name}, which is not set"
+        );
+    }
     tokio::spawn(reloading);
     tokio::spawn(supervisor::keep_alive());
     supervisor::ready();

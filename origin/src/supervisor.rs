@@ -62,7 +62,10 @@ impl Passed {
         address: SocketAddr,
     ) -> Result<TcpListener, String> {
         let position = self.names.iter().position(|name| name == setting);
-        let passed = position.map(|position| self.sockets.take_tcp_listener(position));
+        let passed = position.map(|position| {
+            self.names[position].clear();
+            self.sockets.take_tcp_listener(position)
+        });
         match passed.transpose() {
             Ok(Some(Some(listener))) => listener
                 .set_nonblocking(true)
@@ -74,5 +77,10 @@ impl Passed {
             }
             Err(error) => Err(format!("{setting}: the socket of the service manager: {error}")),
         }
+    }
+
+    /// Names of the sockets that nobody has taken: what connects there waits for ever.
+    pub fn left(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str).filter(|name| !name.is_empty())
     }
 }

@@ -156,12 +156,12 @@ async fn a_socket_of_the_service_manager_stands_in_for_the_setting_it_is_named_f
     let address = socket.local_addr().unwrap().to_string();
     let configured = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let configured = configured.local_addr().unwrap().to_string();
-    // As systemd does: the socket is descriptor 3, and LISTEN_PID names who it is for.
-    let script = r#"LISTEN_PID=$$ exec "$0" 3<&0 </dev/null"#;
+    // As systemd does: sockets are descriptors 3 and 4, and LISTEN_PID names who they are for.
+    let script = r#"LISTEN_PID=$$ exec "$0" 3<&0 4<&0 </dev/null"#;
     let mut command = Command::new("sh");
     command.args(["-c", script, env!("CARGO_BIN_EXE_origin")]).env_clear().envs([
-        ("LISTEN_FDS", "1"),
-        ("LISTEN_FDNAMES", "neighbour_listen"),
+        ("LISTEN_FDS", "2"),
+        ("LISTEN_FDNAMES", "neighbour_listen:admin_listen"),
         ("RCPT_NEIGHBOUR_LISTEN", &configured),
         ("RCPT_CONTACT", "abuse@example.com"),
         ("RCPT_LISTEN", "127.0.0.1:0"),
@@ -177,6 +177,7 @@ async fn a_socket_of_the_service_manager_stands_in_for_the_setting_it_is_named_f
     let edge = origin.line("listening").await["address"].as_str().unwrap().to_owned();
     let page = origin.line("listening for neighbours").await;
     assert_eq!(page["address"].as_str().unwrap(), address);
+    origin.line("socket for admin_listen, which is not set").await;
     assert_eq!(status(&address, "/").await, 200);
     assert_ne!(edge, address);
 }
