@@ -61,9 +61,9 @@ impl Passed {
         setting: &str,
         address: SocketAddr,
     ) -> Result<TcpListener, String> {
-        let position = self.names.iter().position(|name| name == setting);
-        let passed = position.map(|position| {
-            self.names[position].clear();
+        let named = self.names.iter_mut().enumerate().find(|(_, name)| *name == setting);
+        let passed = named.map(|(position, name)| {
+            name.clear();
             self.sockets.take_tcp_listener(position)
         });
         match passed.transpose() {
