@@ -57,7 +57,7 @@ pub(crate) struct Call<'a> {
     bearer: Option<&'a SecretString>,
     /// The `Idempotency-Key`, in place of a fresh one.
     key: Option<&'a str>,
-    /// Whether it may be made again when nobody knows whether it has arrived.
+    /// Whether it may be made again when it is not known whether it has arrived.
     repeatable: bool,
 }
 
@@ -127,7 +127,7 @@ impl Client {
         self.ask(json!({ "email": email }))
     }
 
-    /// As [`Client::check`], and asks why.
+    /// Asks whether an address can receive mail, and why: the answer has `details`.
     ///
     /// # Errors
     /// No verdict: see [`Error`].

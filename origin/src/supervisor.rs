@@ -1,5 +1,5 @@
 //! What the service manager is told (sd_notify(3)): that we serve, end, and are alive; and the sockets that
-//! it hands us (sd_listen_fds(3)). Without a service manager it is told to nobody.
+//! it hands us (sd_listen_fds(3)). Without a service manager nothing is sent.
 
 use std::{env, net::SocketAddr, time::Duration};
 

@@ -2,7 +2,7 @@
 //! Google's public resolvers speak it. The Worker asks, and no origin: an account can be made while every
 //! origin is down, and no origin works for strangers.
 //!
-//! Only the domain leaves us. A resolver that fails or is slow says nothing, and nobody is kept out.
+//! Only the domain leaves us. A resolver that fails or is slow keeps no domain out.
 
 use serde::Deserialize;
 use worker::send::IntoSendFuture as _;
@@ -20,7 +20,7 @@ const NXDOMAIN: u8 = 3;
 /// What DNS says of a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailDomain {
-    /// It may get mail, or nobody knows.
+    /// It may get mail, or DNS did not say.
     Fine,
     /// There is no such domain.
     Missing,

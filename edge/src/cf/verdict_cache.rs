@@ -32,7 +32,7 @@ const PATIENCE_MS: u32 = 1_000;
 const PATIENCE: Duration = Duration::from_millis(PATIENCE_MS as u64);
 
 /// How long an answer waits until this data centre has its verdict: an immediate repeat finds it, and a
-/// cache that is slow holds up nobody.
+/// slow cache holds up no answer for longer.
 const PATIENCE_TO_KEEP: Duration = Duration::from_millis(100);
 
 /// The verdicts seen lately.

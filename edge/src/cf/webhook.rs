@@ -9,7 +9,7 @@ use worker::send::IntoSendFuture as _;
 
 use super::{fetch::Outgoing, mail_domain::ask, webhook_url::host};
 
-/// A server that takes longer to answer is asked again later. The same signal ends a body that nobody reads.
+/// A server that takes longer to answer is asked again later. The same signal ends a body that is not read.
 const PATIENCE_MS: u32 = 5_000;
 
 /// What is sent, in the form of Standard Webhooks.

@@ -1,4 +1,4 @@
-//! Seals what waits outside of the database, so that nobody but the Worker reads it; and tells the same part of
+//! Seals what waits outside of the database, so that only the Worker can read it; and tells the same part of
 //! a scan from another one without keeping any of it.
 
 use aes_gcm::{

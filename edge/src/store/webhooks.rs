@@ -1,6 +1,6 @@
 //! Webhooks: where an account is told that a scan has ended, and the deliveries, which a trigger on the table of scans
 //! writes. One delivery of an account is under way at a time, and an endpoint that fails is left alone for a while:
-//! whatever one endpoint does, it costs so much and delays nobody else.
+//! an endpoint costs no more than that, and delays no other account's deliveries.
 
 use serde::Deserialize;
 
@@ -71,8 +71,8 @@ const SETTINGS: &str = concat!(
 /// `?3` whether.
 const SET_MAIL: &str = concat!("UPDATE accounts SET scan_mail = ?3 WHERE ", in_session!());
 
-/// `?3` URL, `?4` name of the secret of a new one. Another URL waits for five minutes at most, and not for nothing: who
-/// changes it all the time has nobody asked more often.
+/// `?3` URL, `?4` name of the secret of a new one. After a change of the URL the pause of a failing endpoint lasts five
+/// more minutes at most. It is not dropped: changing the URL all the time makes for no more requests.
 const SET_URL: &str = concat!(
     "INSERT INTO webhooks (account_id, url, secret) SELECT id, ?3, ?4 FROM accounts WHERE ",
     in_session!(),

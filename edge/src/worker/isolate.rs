@@ -83,7 +83,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     Ok(Isolate { app, router })
 }
 
-/// Where it is not known how many there are, no number is said to be none of them.
+/// While the number of databases is not known, no number is refused as one that does not exist.
 const MOST_DATABASES: usize = 256;
 
 /// The databases that are bound, by number.
@@ -152,7 +152,7 @@ pub fn log_answer(id: &str, method: &str, route: &str, response: &Response, mete
     log_line(id, method, route, (status, error::outcome(response), cause), meter);
 }
 
-/// As [`log_answer`], of status, outcome and cause.
+/// Writes the log line of an answer that is no axum response.
 pub fn log_line(
     request_id: &str,
     method: &str,

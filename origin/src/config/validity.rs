@@ -21,7 +21,7 @@ pub enum Standing {
 
 const DAY: i64 = 86_400;
 /// Certificates are renewed when a third of their time is left, or half of it where that is a few days. With less
-/// than a sixth left, that has failed; and nobody need hear of it more than two weeks before the end.
+/// than a sixth left, that has failed; and the operator is told two weeks before the end at most.
 const SHARE_LEFT: i64 = 6;
 const MOST_LEFT: i64 = 14 * DAY;
 

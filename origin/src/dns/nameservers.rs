@@ -101,7 +101,7 @@ impl Nameservers {
         Answer { records: Err(NoAnswer::Failed), until: None }
     }
 
-    /// As configured, those that were passed over lately last.
+    /// The nameservers in the configured order, but those last that were passed over lately.
     fn in_order(&self) -> Vec<&Nameserver> {
         let mut all: Vec<_> = self.all.iter().collect();
         if all.len() > 1 {

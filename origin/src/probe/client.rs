@@ -32,7 +32,7 @@ pub(super) struct Client {
     identities: Vec<HeloIdentity>,
     /// Our name at an address that the system chooses.
     unbound: HeloIdentity,
-    /// Which identity asks about a domain depends on a secret: nobody can choose it from outside.
+    /// Which identity asks about a domain depends on this secret, so it cannot be chosen from outside.
     identity_key: Vec<u8>,
     reverse_path: String,
     starttls: StartTls,

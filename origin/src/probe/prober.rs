@@ -331,7 +331,7 @@ fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
     }
 }
 
-/// Nobody was asked, and no connection was made.
+/// The verdict on a domain whose operator does not want to be asked: no connection was made.
 pub(super) fn opted_out() -> Verdict {
     Verdict::new(Status::BlockedByProvider, Reason::OptedOut, Stage::Dns)
 }

@@ -1,5 +1,5 @@
 //! Addresses of `sandbox.test`: what their mail server would reply is written here and judged like any other reply,
-//! and nobody is asked. A route for the domain comes before it.
+//! without a connection. A route for the domain comes before it.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use super::{prober::Question, progress::Progress};
 use crate::{smtp::Reply, verdict::judge};
 
-/// `.test` is nobody's (RFC 6761 §6.2), so no real domain is ever taken for it.
+/// `.test` is reserved (RFC 6761 §6.2), so no real domain is ever taken for it.
 const DOMAIN: &str = "sandbox.test";
 const HOST: &str = "mx.sandbox.test";
 

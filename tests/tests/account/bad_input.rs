@@ -18,7 +18,7 @@ enum Kind {
     Password,
     Token,
     Code,
-    /// As [`Kind::Code`], of an operation that does not ask for one otherwise.
+    /// A code, of an operation that does not ask for one otherwise.
     OptionalCode,
     Name,
 }

@@ -96,7 +96,7 @@ async fn a_unit_goes_back_to_where_it_came_from_unless_an_origin_was_asked() {
     assert_eq!(account.delete(&format!("/scans/{credit}"), &json!({})).await.status, 204);
     left(1, 1, "deleting cancels first").await;
 
-    // The unit of a day that is over is nobody's any more.
+    // The unit of a day that is over is not given back.
     let yesterday = begin().await;
     edge().await.sql("UPDATE scans SET source = 'daily', day = ?", &[json!(day - 1)]).await;
     cancel(&yesterday).await;

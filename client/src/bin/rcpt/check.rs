@@ -65,7 +65,7 @@ fn checked<W: io::Write>(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stop = &stop;
-        // Not of the scope: it may be reading a terminal, and nobody waits for that.
+        // Not of the scope: it may be reading a terminal, and is not waited for.
         let addresses = args.addresses.clone();
         thread::spawn(move || read(&addresses, &questions));
         for _ in 0..args.at_once {

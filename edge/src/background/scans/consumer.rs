@@ -41,7 +41,7 @@ pub enum Done {
 
 /// Storage that fails tends to fail for a while.
 const RETRY_AFTER: u32 = 60;
-/// Messages of which nobody was asked so often in a row go past origins that have no room.
+/// After so many rounds in a row in which no mail server was asked, a message goes past origins that have no room.
 const PATIENT_MISSES: u32 = 3;
 
 /// What became of a message, for the log: no address, no domain.
@@ -69,7 +69,7 @@ struct Line<'a> {
 
 /// Works on a message and writes its log line.
 pub async fn consume(app: &App, text: Option<&str>) -> Done {
-    // Nobody else writes into this queue; what cannot be read now cannot be read later.
+    // Only we write into this queue; what cannot be read now cannot be read later.
     let Some(message) = text.and_then(Message::parse) else {
         log::failure("scan message", &"unreadable");
         return Done::Acknowledge;

@@ -35,8 +35,8 @@ macro_rules! and_not_known {
 const CHARGE: &str = charge!(and_not_known!());
 const LEASE: &str = lease!("?8", and_not_known!());
 
-/// A day. An account that has had more than 50,000 checks on one is remembered for an hour: nobody fills a database
-/// that others live in too.
+/// A day. An account that has had more than 50,000 checks on one is remembered for an hour: one account must not
+/// fill a database that others live in too.
 macro_rules! keep {
     ($now:literal, $key:literal, $request:literal, $answer:literal, $from:literal) => {
         concat!(

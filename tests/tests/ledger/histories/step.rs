@@ -10,7 +10,7 @@ pub enum End {
     Failure,
     /// The origin could not find out.
     Fatal,
-    /// Client and Worker are gone, and nobody ends the lease before its time is over.
+    /// Client and Worker are gone, and the lease lasts until its time is over.
     Died,
 }
 

@@ -42,7 +42,7 @@ pub struct List {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Subject {
     Position(usize),
-    /// Not an address: nobody has to be asked.
+    /// Not an address: the service doesn't have to be asked.
     Malformed,
     Empty,
 }
