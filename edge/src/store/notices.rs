@@ -28,7 +28,7 @@ const MOST_ATTEMPTS: u64 = 13;
 /// before the deed and under the deed's condition.
 macro_rules! notice {
     ($kind:literal, $($condition:expr),+) => {
-        concat!(
+        constcat::concat!(
             "INSERT INTO notices (account_id, kind, due_at)
              SELECT id, '", $kind, "', unixepoch() FROM accounts WHERE ",
             $($condition,)+
