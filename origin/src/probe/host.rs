@@ -128,18 +128,8 @@ impl HostProbe<'_> {
         };
         let (mut best, mut stale, mut asked_again) = (BestFailure::default(), 0, false);
         while !addresses.is_empty() {
-            let request = Request {
-                host: route.as_deref().unwrap_or(host),
-                addresses: &addresses,
-                domain: conversation.recipient.domain(),
-                tenant: self.question.tenant,
-                account: self.question.account,
-                class: self.question.class,
-                is_route: route.is_some(),
-                admitted: progress.admitted,
-                more_hosts: self.more_hosts > 0,
-                deadline: self.question.deadline,
-            };
+            let admitted = progress.admitted;
+            let request = self.request(host, route.as_deref(), &addresses, admitted);
             let waiting = progress.waiting.clone();
             let acquired = waiting.during(Box::pin(self.pool.session(&request, identity))).await;
             progress.admitted |= acquired.is_ok();
@@ -180,6 +170,28 @@ impl HostProbe<'_> {
             addresses.retain(|address| !tried.contains(&address.ip()));
         }
         Attempt::NextHost(best.into_verdict())
+    }
+
+    /// What the pool is asked for; a route has a name of its own there.
+    fn request<'a>(
+        &'a self,
+        host: &'a str,
+        route: Option<&'a str>,
+        addresses: &'a [SocketAddr],
+        admitted: bool,
+    ) -> Request<'a> {
+        Request {
+            host: route.unwrap_or(host),
+            addresses,
+            domain: self.question.address.domain(),
+            tenant: self.question.tenant,
+            account: self.question.account,
+            class: self.question.class,
+            is_route: route.is_some(),
+            admitted,
+            more_hosts: self.more_hosts > 0,
+            deadline: self.question.deadline,
+        }
     }
 
     fn has_time(self, moment: Duration) -> bool {

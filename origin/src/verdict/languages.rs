@@ -83,6 +83,19 @@ enum Sense {
     Plain(Meaning),
 }
 
+impl Sense {
+    /// What the state means, if it is the mailbox's; `None` for what is no state.
+    const fn of_mailbox(self) -> Option<Meaning> {
+        match self {
+            Self::Missing => Some(Meaning::Recipient),
+            Self::Unavailable => Some(Meaning::Unavailable),
+            Self::Disabled => Some(Meaning::Disabled),
+            Self::Full => Some(Meaning::MailboxFull),
+            Self::Recipient | Self::Address | Self::Plain(_) => None,
+        }
+    }
+}
+
 /// Most characters between a word for a mailbox and the word for its state: `user with that name is`.
 const NEAR: usize = 14;
 /// Most words that are looked at for what stands near them; a refusal has a dozen.
@@ -129,13 +142,7 @@ pub(super) fn meanings(words: &str) -> u32 {
         }
     }
     for (language, state, range) in &found {
-        let meaning = match state {
-            Sense::Missing => Meaning::Recipient,
-            Sense::Unavailable => Meaning::Unavailable,
-            Sense::Disabled => Meaning::Disabled,
-            Sense::Full => Meaning::MailboxFull,
-            Sense::Recipient | Sense::Address | Sense::Plain(_) => continue,
-        };
+        let Some(meaning) = state.of_mailbox() else { continue };
         let near = |noun: Sense| {
             let nouns =
                 found.iter().filter(|(other, sense, _)| other == language && *sense == noun);
