@@ -58,7 +58,7 @@ impl HostProbe<'_> {
     ///
     /// Each step is boxed: a probe that a silent server holds has the memory of that step alone, and
     /// not of the largest of all.
-    pub(super) async fn ask(self, host: &str, found: Found, progress: &mut Progress) -> Attempt {
+    pub(super) async fn run(self, host: &str, found: Found, progress: &mut Progress) -> Attempt {
         let recipient = self.question.address;
         let named = |verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict };
         if recipient.needs_smtputf8() && self.client.memory.offers(host).lacks_smtputf8 {
@@ -93,7 +93,7 @@ impl HostProbe<'_> {
             details: self.question.details,
             is_backup: self.is_backup,
         };
-        match self.ask_at(conversation, addresses, identity, found, progress).await {
+        match self.try_addresses(conversation, addresses, identity, found, progress).await {
             Attempt::Settled(verdict) => Attempt::Settled(named(verdict)),
             Attempt::NextHost(failure) => Attempt::NextHost(named(failure)),
             Attempt::AskAgain(verdict, _) | Attempt::AskEqual(verdict) if self.has_equal => {
@@ -112,7 +112,7 @@ impl HostProbe<'_> {
     }
 
     /// Asks at one address after the other, until there is a verdict.
-    async fn ask_at(
+    async fn try_addresses(
         self,
         conversation: Conversation<'_>,
         mut addresses: Vec<SocketAddr>,
