@@ -41,7 +41,7 @@ pub(super) struct Document {
 struct Record {
     #[serde(rename = "type")]
     kind: u16,
-    /// Of an MX record: preference and host. Of an address record: the address.
+    /// Preference and host of an MX record; the address of an address record.
     data: String,
 }
 

@@ -212,7 +212,7 @@ pub struct Lease {
     id: String,
     /// Unix seconds.
     expires_at: u64,
-    /// Of the key that took it; 0 for a session.
+    /// The version of the key that took it; 0 for a session.
     key_version: u32,
     /// The account's plan is another than the free one.
     pub is_paying: bool,

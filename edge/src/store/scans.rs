@@ -56,7 +56,7 @@ pub struct Scan {
 /// Scans that an account may have at all, of which most have ended: they go by themselves after a week.
 const MOST_KEPT: u32 = 1_000;
 
-/// Of the caller who is authorised, `?4` day and `?5` most kept: one row with what the account may still do.
+/// One row with what the account may still do, if the caller is authorised. `?4` day, `?5` most kept.
 const WITH_CALLER: &str = concat!(
     "WITH caller AS (
        SELECT a.id, p.scan_size AS size,

@@ -157,7 +157,7 @@ async fn write(
             return;
         }
     }
-    // Those whose task is lost have a line all the same.
+    // An address whose task is lost has a line all the same.
     for index in (0..count).filter(|index| unanswered.get(*index) == Some(&true)) {
         let line = not_asked(index, RETRY_AFTER);
         end.count(&line);

@@ -246,7 +246,7 @@ impl Client {
 }
 
 /// QUIT for a session that is not needed any more, and its end before another is opened in its place.
-/// Nothing is waited for: six octets fit the socket's buffer.
+/// It does not wait: six octets fit the socket's buffer.
 pub(super) fn quit_now(session: HostSession) {
     let _ = session.quit().now_or_never();
 }

@@ -42,7 +42,7 @@ pub(super) struct Language {
     pub us: &'static [&'static str],
     /// TLS by another name.
     pub encryption: &'static [&'static str],
-    /// Who sends, whose mailbox may be unknown as well.
+    /// The sender, whose mailbox may be unknown as well.
     pub sender: &'static [&'static str],
     /// A policy, a denial: us, unless a code says otherwise.
     pub refusal: &'static [&'static str],
@@ -187,7 +187,7 @@ fn patterns_of(word: &str) -> Vec<String> {
     let lossy = |c: char| if c.is_ascii() { c } else { LOST };
     let words = |text: &str| Said::of(text).words.trim().to_owned();
     let mut forms = vec![words(stem)];
-    // Of other scripts nothing would be left.
+    // Words in other scripts would have no letter left.
     if !stem.is_ascii() && stem.chars().all(|c| c < '\u{250}') {
         forms.push(words(&stem.chars().map(lossy).collect::<String>()));
     }

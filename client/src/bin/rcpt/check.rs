@@ -22,7 +22,7 @@ use crate::{
     output::{Row, Rows},
 };
 
-/// Of an address in a table that was not there to be measured.
+/// Width of an address in a table whose addresses are not all known yet.
 const WIDTH: usize = 36;
 /// How often a worker without an address looks whether others have failed meanwhile.
 const LOOK: Duration = Duration::from_millis(50);

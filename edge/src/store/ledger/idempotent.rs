@@ -27,7 +27,7 @@ const KNOWN: &str = concat!(
      WHERE l.idempotency IN (?8, ?9) AND l.expires_at > ?5"
 );
 
-/// Neither is there.
+/// Demands that there is neither.
 const AND_NOT_KNOWN: &str =
     " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = room.id
         AND k.name IN (?8, ?9) AND k.expires_at > ?5)

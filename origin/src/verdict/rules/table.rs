@@ -36,7 +36,7 @@ pub(in crate::verdict) struct Rule {
     silent_on: &'static [Meaning],
     pub status: Status,
     pub reason: Reason,
-    /// Of what the refusal tells us for the next question.
+    /// What the refusal tells us for the next question.
     pub scope: Scope,
 }
 
