@@ -124,7 +124,7 @@ impl Client {
     /// # Errors
     /// No verdict: see [`Error`].
     pub fn check(&self, email: &str) -> Result<Validation, Error> {
-        self.ask(json!({ "email": email }))
+        self.validate(json!({ "email": email }))
     }
 
     /// Asks whether an address can receive mail, and why: the answer has `details`.
@@ -132,7 +132,7 @@ impl Client {
     /// # Errors
     /// No verdict: see [`Error`].
     pub fn check_with_details(&self, email: &str) -> Result<Validation, Error> {
-        self.ask(json!({ "email": email, "details": true }))
+        self.validate(json!({ "email": email, "details": true }))
     }
 
     /// Asks under an `Idempotency-Key` of the caller's own, 16 to 255 printable characters: sent again with the same
@@ -150,7 +150,7 @@ impl Client {
         self.call(&Call::post("/validate_email", body).under(idempotency_key))
     }
 
-    fn ask(&self, body: Value) -> Result<Validation, Error> {
+    fn validate(&self, body: Value) -> Result<Validation, Error> {
         self.call(&Call::post("/validate_email", body))
     }
 

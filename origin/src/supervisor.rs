@@ -45,7 +45,7 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// Those of the environment, each under the name of its setting (`FileDescriptorName=`).
+    /// The sockets that the environment names, each under the name of its setting (`FileDescriptorName=`).
     pub fn from_service_manager() -> Self {
         let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
         let names = names.split(':').map(str::to_owned).collect();

@@ -104,7 +104,7 @@ impl VerdictCache {
         Ok(Self { base: format!("{host}/v1/verdicts"), here, kv: Kv::new(env, BINDING)? })
     }
 
-    /// Nothing is served at this path, so that nothing else is stored under it.
+    /// The URL under which the Cache API keeps a verdict. No page is served there, so that none is ever stored under it.
     fn url(&self, key: &str) -> String {
         format!("{}/{key}", self.base)
     }

@@ -86,7 +86,7 @@ impl Config {
     }
 }
 
-/// Nothing of the key.
+/// Shows nothing of the key.
 impl fmt::Debug for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Certificate")

@@ -106,7 +106,7 @@ pub fn next(waiting: Vec<Waiting>, kept: &[Kept], now: u64) -> Vec<Waiting> {
     next.collect()
 }
 
-/// Those of a message that are asked now; the others are not due yet.
+/// The addresses of a message whose time has come.
 pub fn due_now(waiting: &[Waiting], now: u64) -> Vec<Waiting> {
     waiting.iter().filter(|waiting| waiting.due <= now).cloned().collect()
 }
