@@ -10,7 +10,6 @@ use axum::{
 use rcpt_shared::bearer_token;
 
 use crate::{
-    account::AccountId,
     app::App,
     cf::{clock, shield::Shield},
     config::Config,
@@ -51,12 +50,14 @@ pub fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
     identity.map(Caller::from).ok_or_else(Error::invalid_api_key)
 }
 
-/// Shields the storage from an account that asks too often. Checks have a shield of their own.
+/// Shields the storage from an account that asks too often, or too much at once. Checks have a shield of their own.
 ///
 /// # Errors
 /// [`Error::throttled`].
-pub async fn shield(app: &App, account: AccountId) -> Result<(), Error> {
-    if app.shield.admits_account(&account.to_string()).await {
+pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
+    let party = caller.party();
+    app.pace.turn(&party).await?;
+    if app.shield.admits_account(&party).await {
         Ok(())
     } else {
         Err(Error::throttled(Shield::PERIOD))
@@ -78,7 +79,7 @@ impl FromRequestParts<Arc<App>> for Session {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let session = session(&app.config, &parts.headers, clock::now());
         let session = session.ok_or_else(Error::missing_session)??;
-        shield(app, session.account).await?;
+        shield(app, session.into()).await?;
         Ok(session)
     }
 }

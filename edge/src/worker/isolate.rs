@@ -26,6 +26,7 @@ use crate::{
         mailer::Mailer,
         meter::{Meter, metered},
         origin::Origins,
+        pace::Pace,
         queue::ScanQueue,
         recent::Recent,
         shield::Shield,
@@ -44,6 +45,9 @@ pub struct Isolate {
     pub app: Arc<App>,
     router: Router,
 }
+
+/// Requests on behalf of an account that need not wait: the portal in several tabs.
+const REQUESTS_AT_ONCE: u64 = 20;
 
 static ISOLATE: OnceLock<Result<Isolate, Vec<String>>> = OnceLock::new();
 
@@ -71,6 +75,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
         verdicts: VerdictCache::new(env, &config.portal_url).map_err(missing)?,
         in_flight: InFlight::new(config.upstream_budget_ms),
         hashing: HashingTurns::new(config.throttle.hashes_per_minute),
+        pace: Pace::new(1_000 / config.throttle.account_requests_per_second, REQUESTS_AT_ONCE),
         refusals: Refusals::default(),
         origins: Origins::new(&config.origins, &config.ticket_secrets, config.cache),
         scan_queue: ScanQueue::new(env).map_err(missing)?,
