@@ -21,7 +21,7 @@ use tokio::{
 };
 
 const CHECKS: Duration = Duration::from_millis(50);
-/// Of each kind of abuse and of junk keys; their medians are compared.
+/// Rounds with each kind of abuse, and with junk keys. Their medians are compared.
 const ROUNDS: usize = 3;
 
 /// Between two requests of the abuser.

@@ -35,7 +35,7 @@ async fn scans(account: &Account) -> Value {
 #[tokio::test]
 async fn of_a_hundred_at_once_with_three_left_three_are_made() {
     let day = today().await;
-    // Of twenty a day, eighteen are used, and there is one credit. At most three run at a time.
+    // Eighteen of twenty a day are used, and there is one credit. At most three run at a time.
     let used = format!("plan = 'pro', scans_day = {day}, scans_charged = 18, scan_credits = 1");
     let account = account(&used).await;
     let body = json!({ "total": 10 });

@@ -19,7 +19,7 @@ pub enum End {
 pub enum Step {
     /// A fresh check.
     Check,
-    /// As many fresh checks at the same time.
+    /// So many fresh checks at the same time.
     Burst(u8),
     /// A check that the cache answers; in the session or with the key.
     Cached {
