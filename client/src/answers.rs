@@ -92,6 +92,6 @@ pub struct ScanAllowance {
 pub struct SignIn {
     pub email: String,
     pub api_key: SecretString,
-    /// Of the session, which ends with [`crate::Client::sign_out`] or by itself.
+    /// The token of the session, which ends with [`crate::Client::sign_out`] or by itself.
     pub token: SecretString,
 }

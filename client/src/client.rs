@@ -57,7 +57,7 @@ pub(crate) struct Call<'a> {
     bearer: Option<&'a SecretString>,
     /// The `Idempotency-Key`, in place of a fresh one.
     key: Option<&'a str>,
-    /// Whether it may be made again when nobody knows whether it has arrived.
+    /// Whether it may be made again when it is not known whether it has arrived.
     repeatable: bool,
 }
 
@@ -124,15 +124,15 @@ impl Client {
     /// # Errors
     /// No verdict: see [`Error`].
     pub fn check(&self, email: &str) -> Result<Validation, Error> {
-        self.ask(json!({ "email": email }))
+        self.validate(json!({ "email": email }))
     }
 
-    /// As [`Client::check`], and asks why.
+    /// Asks whether an address can receive mail, and why: the answer has `details`.
     ///
     /// # Errors
     /// No verdict: see [`Error`].
     pub fn check_with_details(&self, email: &str) -> Result<Validation, Error> {
-        self.ask(json!({ "email": email, "details": true }))
+        self.validate(json!({ "email": email, "details": true }))
     }
 
     /// Asks under an `Idempotency-Key` of the caller's own, 16 to 255 printable characters: sent again with the same
@@ -150,7 +150,7 @@ impl Client {
         self.call(&Call::post("/validate_email", body).under(idempotency_key))
     }
 
-    fn ask(&self, body: Value) -> Result<Validation, Error> {
+    fn validate(&self, body: Value) -> Result<Validation, Error> {
         self.call(&Call::post("/validate_email", body))
     }
 

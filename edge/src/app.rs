@@ -3,7 +3,7 @@
 use crate::{
     cf::{
         assets::Assets, hashing::HashingTurns, in_flight::InFlight, mailer::Mailer,
-        origin::Origins, queue::ScanQueue, recent::Recent, shield::Shield,
+        origin::Origins, pace::Pace, queue::ScanQueue, recent::Recent, shield::Shield,
         verdict_cache::VerdictCache,
     },
     config::Config,
@@ -19,6 +19,8 @@ pub struct App {
     pub verdicts: VerdictCache,
     pub in_flight: InFlight,
     pub hashing: HashingTurns,
+    /// Of the requests on behalf of each account, checks aside.
+    pub pace: Pace,
     pub refusals: Refusals,
     pub origins: Origins,
     pub scan_queue: ScanQueue,

@@ -18,6 +18,7 @@ pub mod meter;
 pub mod origin;
 pub mod origin_batch;
 mod origin_health;
+pub mod pace;
 pub mod queue;
 pub mod recent;
 mod rendezvous;

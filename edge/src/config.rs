@@ -60,6 +60,8 @@ pub struct Throttle {
     pub all_reset_mails: Rule,
     /// Passwords that one isolate hashes.
     pub hashes_per_minute: u64,
+    /// Requests on behalf of one account that one isolate serves, checks aside; not 0.
+    pub account_requests_per_second: u64,
 }
 
 impl Config {

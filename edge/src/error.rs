@@ -26,7 +26,7 @@ use rate_limit::RateLimit;
 pub struct Error {
     status: StatusCode,
     body: Body,
-    /// Of how many a day none is left, for `RateLimit`; 0 where it says nothing.
+    /// The daily allowance that is used up, for `RateLimit`; 0 where the error is about something else.
     allowance: u32,
     /// Seconds, for `Retry-After`.
     retry_after: Option<u64>,

@@ -4,14 +4,6 @@
 //! all of them are [`Error::unavailable`](crate::error::Error::unavailable), when the database fails;
 //! then nothing has changed.
 
-/// Authorises by session: `?1` account, `?2` session.
-macro_rules! in_session {
-    () => {
-        "id = ?1 AND state = 'confirmed'
-           AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = ?1)"
-    };
-}
-
 pub mod accounts;
 pub mod addresses;
 pub mod databases;
@@ -29,3 +21,7 @@ pub mod throttle;
 pub mod two_factor;
 pub mod usage_days;
 pub mod webhooks;
+
+/// Authorises by session: `?1` account, `?2` session.
+const IN_SESSION: &str = "id = ?1 AND state = 'confirmed'
+    AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = ?1)";

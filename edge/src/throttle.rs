@@ -83,7 +83,7 @@ impl Key {
         Self::of("password", &account.to_string())
     }
 
-    /// Test deliveries to an account's webhook: nobody is to be knocked at through us.
+    /// Test deliveries to an account's webhook: we are not to be used to flood a server.
     pub fn webhook_test(account: AccountId) -> Self {
         Self::of("webhook-test", &account.to_string())
     }

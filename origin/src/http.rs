@@ -62,8 +62,8 @@ fn admin() -> Router<Arc<State>> {
         .route("/operators", get(health::operators))
 }
 
-fn finish(routes: Router<Arc<State>>, state: Arc<State>) -> Router {
-    routes
+fn finish(router: Router<Arc<State>>, state: Arc<State>) -> Router {
+    router
         .fallback(|| async { Error::NotFound })
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
         .layer(DefaultBodyLimit::max(MAX_BODY))

@@ -1,8 +1,8 @@
 //! Wires the service: command line → configuration → state → listener.
 
-use std::{env, future::IntoFuture as _, path::PathBuf, process::ExitCode};
+use std::{env, future::IntoFuture as _, io, path::PathBuf, process::ExitCode};
 
-use axum::serve::ListenerExt as _;
+use axum::{Router, serve::ListenerExt as _};
 use rcpt_origin::{
     Config, State, build,
     cli::{Cli, Command},
@@ -20,6 +20,7 @@ use rcpt_origin::{
         status,
     },
 };
+use tokio::net::TcpListener;
 
 fn main() -> ExitCode {
     let cli = Cli::read();
@@ -84,22 +85,20 @@ async fn run(
     // The port may have been 0.
     tracing::info!(address = %listener.local_addr()?, tls = speaks_tls, "listening");
     let router = match admin_address {
-        Some(admin_address) => {
-            let listener = passed.listener("admin_listen", admin_address).await?;
-            tracing::info!(address = %listener.local_addr()?, "listening for our own network");
-            tokio::spawn(axum::serve(listener, http::build_admin(state.clone())).into_future());
-            http::build_public(state.clone())
-        }
         None if address.ip().is_loopback() => build(state.clone()),
         None => {
             tracing::warn!("/metrics, /ready and /operators are not served: set admin_listen");
             http::build_public(state.clone())
         }
+        Some(address) => {
+            let listener = passed.listener("admin_listen", address).await?;
+            serve_beside(listener, http::build_admin(state.clone()), "our own network")?;
+            http::build_public(state.clone())
+        }
     };
     if let Some(address) = neighbours {
         let listener = passed.listener("neighbour_listen", address).await?;
-        tracing::info!(address = %listener.local_addr()?, "listening for neighbours");
-        tokio::spawn(axum::serve(listener, page).into_future());
+        serve_beside(listener, page, "neighbours")?;
     }
     for name in passed.left() {
         tracing::warn!(
@@ -123,6 +122,13 @@ async fn run(
     }
     state.prober.close().await;
     tracing::info!("stopped");
+    Ok(())
+}
+
+/// Serves what is not for the edge, for as long as the process runs.
+fn serve_beside(listener: TcpListener, router: Router, whom: &str) -> io::Result<()> {
+    tracing::info!(address = %listener.local_addr()?, "listening for {whom}");
+    tokio::spawn(axum::serve(listener, router).into_future());
     Ok(())
 }
 

@@ -71,7 +71,7 @@ impl State {
         Self::unproved(config)
     }
 
-    /// As [`State::new`], whether or not there are the source addresses: for the doctor, who says so.
+    /// Builds it without trying the source addresses: the doctor reports those that are missing, and goes on.
     ///
     /// # Errors
     /// [`SetupError`].

@@ -1,5 +1,5 @@
 //! What the service manager is told (sd_notify(3)): that we serve, end, and are alive; and the sockets that
-//! it hands us (sd_listen_fds(3)). Without a service manager it is told to nobody.
+//! it hands us (sd_listen_fds(3)). Without a service manager nothing is sent.
 
 use std::{env, net::SocketAddr, time::Duration};
 
@@ -45,7 +45,7 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// Those of the environment, each under the name of its setting (`FileDescriptorName=`).
+    /// The sockets that the environment names, each under the name of its setting (`FileDescriptorName=`).
     pub fn from_service_manager() -> Self {
         let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
         let names = names.split(':').map(str::to_owned).collect();

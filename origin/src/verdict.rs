@@ -8,10 +8,10 @@
 mod assessment;
 mod blocklists;
 mod encryption;
-mod evidence;
 mod languages;
 mod matcher;
 mod phrases;
+mod reading;
 mod reception;
 mod retry;
 mod rules;
@@ -22,7 +22,7 @@ use rcpt_shared::{Reason, Stage, Status, Verdict};
 use crate::smtp::{Broken, Reply};
 pub use assessment::{Assessment, assess};
 pub use encryption::demands_tls;
-use evidence::Evidence;
+use reading::Reading;
 pub use reception::{Reception, Scope};
 use rules::Rule;
 
@@ -76,9 +76,9 @@ impl Finding {
 /// What `reply`, given at `stage`, means: the conclusion of the first rule that fits it.
 #[must_use]
 pub fn judge(stage: Stage, reply: &Reply) -> Finding {
-    let evidence = Evidence::of(reply);
+    let reading = Reading::of(reply);
     let mut rules = rules::of(stage, reply.code).iter();
-    let rule = rules.find(|rule| rule.fits(stage, reply.code, &evidence));
+    let rule = rules.find(|rule| rule.fits(stage, reply.code, &reading));
     // The last rule of each table fits everything.
     rule.map_or(Finding::unanswered(Reason::ProtocolError), |rule| Finding::by(rule, reply))
 }

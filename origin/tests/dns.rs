@@ -132,7 +132,7 @@ fn answer(query: &[u8]) -> Option<Vec<u8>> {
 struct Internet {
     origin: Router,
     nameserver: SocketAddr,
-    /// Of every mail server.
+    /// The port of every mail server.
     port: u16,
     running: Vec<JoinHandle<()>>,
     /// Which mail servers were connected to, and how many questions were asked.

@@ -48,7 +48,7 @@ async fn serve(stream: TcpStream, mail: &str, left: mpsc::UnboundedSender<String
 
 #[tokio::test]
 async fn a_session_ends_after_the_servers_farewell() {
-    // Of a sender that is refused, the answer to RCPT is never read.
+    // Where the sender is refused, the answer to RCPT is never read.
     for mail in ["250 ok", "550 no"] {
         let (left, mut how) = mpsc::unbounded_channel();
         let server = MailServer::serving(move |stream, _| serve(stream, mail, left.clone())).await;

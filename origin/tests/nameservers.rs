@@ -67,7 +67,7 @@ fn coded(query: Message, code: ResponseCode) -> Vec<u8> {
     response.to_vec().unwrap()
 }
 
-/// As [`coded`], the header alone.
+/// The header alone, as some servers send it with an error: twelve bytes, all counts zero.
 fn coded_without_question(query: Message, code: ResponseCode) -> Vec<u8> {
     let mut response = coded(query, code);
     response.truncate(12);

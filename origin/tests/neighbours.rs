@@ -1,5 +1,5 @@
-//! Nobody in anybody's way: one domain's, one customer's or one machine's trouble is not everybody's
-//! (docs/trust.md, N1–N5). DNS is ours and says that the domains are at well-known operators.
+//! The trouble of one domain, one customer or one machine stays its own (docs/trust.md, N1–N5). DNS is ours and says
+//! that the domains are at well-known operators.
 
 mod harness;
 

@@ -68,7 +68,7 @@ impl Authority {
         self.issue_until(unix_now() + 90 * DAY)
     }
 
-    /// As [`Authority::issue`], valid for the ninety days before this Unix time.
+    /// A trusted certificate that is valid for the ninety days before this Unix time: its text, and its key's.
     fn issue_until(&mut self, not_after: u64) -> (String, String) {
         let signing_key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(["origin.example.com".to_owned()]).unwrap();
@@ -224,7 +224,7 @@ async fn a_certificate_that_is_wrong_changes_nothing_until_its_files_are_right()
         let stream = authority.connect(address, &[&TLS13], b"http/1.1").await.unwrap();
         stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()
     };
-    // The key of another, as between the two writes of a renewal; nobody sends a signal.
+    // The key of another certificate, as between the two writes of a renewal; no signal is sent.
     authority.put(&(second.0.clone(), first.1.clone()));
     let line = origin.line("configuration not reloaded").await;
     assert!(line["message"].as_str().unwrap().contains("tls_key: "), "{line}");

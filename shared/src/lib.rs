@@ -5,6 +5,7 @@
 //! for the VM.
 
 pub mod address;
+pub mod bearer;
 pub mod jwt;
 pub mod key_ring;
 pub mod malformed;
@@ -15,6 +16,7 @@ pub mod status;
 pub mod ticket;
 
 pub use address::{Address, FormatError};
+pub use bearer::bearer_token;
 pub use key_ring::KeyRing;
 pub use name_address::{ReduceError, reduce};
 pub use probe::{

@@ -111,7 +111,7 @@ fn domain(domain: &str) -> String {
 /// The address that was probably meant, where one small repair makes an address of the text.
 #[must_use]
 pub fn meant(text: &str) -> Option<String> {
-    // Nobody types more by hand, and each repair reads all of it.
+    // A typed address is never longer, and each repair reads all of it.
     if text.len() > 2 * MAX_ADDRESS {
         return None;
     }

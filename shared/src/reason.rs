@@ -41,8 +41,8 @@ pub enum Reason {
     // Our side.
     DnsFailure,
     OurLimit,
-    /// Nothing that the server said was about the recipient, and nothing about us. An edge reads so what
-    /// a newer origin calls by a name that it does not know.
+    /// The server said nothing about the recipient, and nothing about us. An edge also reads a reason so that a newer
+    /// origin has and it does not know.
     #[serde(other)]
     Unclear,
 }

@@ -78,7 +78,7 @@ impl Ticket {
         Self::issue_for(keys, request_id, body, now, None)
     }
 
-    /// As [`Ticket::issue`], on behalf of `tenant`.
+    /// Issues the token for one request of `tenant`, for whom an origin keeps a share of its permits.
     ///
     /// # Errors
     /// [`InvalidToken`] when the claims do not serialise, or the tenant's name is too long.

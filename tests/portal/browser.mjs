@@ -10,7 +10,7 @@ const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium";
 export function launch() {
   return chromium.launch({
     executablePath: EXECUTABLE,
-    // Nothing of the browser's own may look for a network; root, as in a container, has no sandbox.
+    // The browser's own services must not look for a network; root, as in a container, has no sandbox.
     args: [
       "--no-sandbox",
       "--disable-gpu",

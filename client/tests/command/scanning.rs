@@ -244,7 +244,7 @@ fn a_list_survives_five_kills_and_two_cuts_and_each_row_is_there_once() {
             assert!(child.try_wait().unwrap().is_none(), "kill {kill} came too late");
             sleep(Duration::from_millis(1));
         }
-        // What it has sent and nobody has read yet arrives after its end.
+        // What it has sent and the service has not yet read arrives after its end.
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!world.output().exists() && world.journal().exists());

@@ -23,7 +23,7 @@ const AT_ONCE: u32 = 6;
 const SECONDS: u64 = 15;
 
 /// Delivers to the endpoints that are free, a few of each database in turn, until nothing is left or the time is over.
-/// Those that failed last time wait for all that work.
+/// Endpoints that failed last time come after all that work.
 pub async fn run(app: &App, turn: u64) {
     let until = clock::now().saturating_add(SECONDS);
     for failing in [false, true] {

@@ -45,7 +45,7 @@ impl Assets {
     pub async fn common_passwords(&self) -> Result<&str, Error> {
         if self.common_passwords.get().is_none() {
             let read = self.read("common-passwords.txt").await?;
-            // Of two requests that read it at the same time, the second keeps the same.
+            // Two requests may read it at the same time: the second would keep the same text.
             let _ = self.common_passwords.set(read);
         }
         Ok(self.common_passwords.get().map_or("", String::as_str))

@@ -33,7 +33,7 @@ impl Deferred {
                 Some(meter) => metered(&meter, work).await,
                 None => work.await,
             };
-            // Nobody may be left to hear of it.
+            // The request may have ended meanwhile; then nothing waits for the result.
             let _ = sender.send(done);
         });
         receiver.await.ok()

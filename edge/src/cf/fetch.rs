@@ -29,7 +29,7 @@ impl Outgoing<'_> {
         }
         let init = RequestInit::new();
         init.set_headers(&headers);
-        // Nobody is asked on another's word.
+        // A redirect is not followed: a server may not choose whom we ask.
         init.set_redirect(RequestRedirect::Manual);
         init.set_signal(Some(&AbortSignal::timeout_with_u32(self.timeout_ms)));
         if let Some(body) = self.body {

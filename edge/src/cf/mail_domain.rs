@@ -2,7 +2,7 @@
 //! Google's public resolvers speak it. The Worker asks, and no origin: an account can be made while every
 //! origin is down, and no origin works for strangers.
 //!
-//! Only the domain leaves us. A resolver that fails or is slow says nothing, and nobody is kept out.
+//! Only the domain leaves us. A resolver that fails or is slow keeps no domain out.
 
 use serde::Deserialize;
 use worker::send::IntoSendFuture as _;
@@ -20,7 +20,7 @@ const NXDOMAIN: u8 = 3;
 /// What DNS says of a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailDomain {
-    /// It may get mail, or nobody knows.
+    /// It may get mail, or DNS did not say.
     Fine,
     /// There is no such domain.
     Missing,
@@ -41,7 +41,7 @@ pub(super) struct Document {
 struct Record {
     #[serde(rename = "type")]
     kind: u16,
-    /// Of an MX record: preference and host. Of an address record: the address.
+    /// Preference and host of an MX record; the address of an address record.
     data: String,
 }
 
@@ -56,7 +56,7 @@ impl Document {
 impl MailDomain {
     /// Asks the resolver at `url`. `domain` in A-labels.
     pub async fn look_up(url: &str, domain: &str) -> Self {
-        match ask(url, domain, "MX").into_send().await {
+        match resolve(url, domain, "MX").into_send().await {
             Some(document) => Self::of(&document),
             None => {
                 log::failure("dns", &"the resolver did not answer");
@@ -82,7 +82,7 @@ impl MailDomain {
 }
 
 /// Asks for records of this type. `None` when the resolver does not answer in time.
-pub(super) async fn ask(url: &str, domain: &str, kind: &str) -> Option<Document> {
+pub(super) async fn resolve(url: &str, domain: &str, kind: &str) -> Option<Document> {
     let question = Outgoing {
         // A domain in A-labels has no character that a URL would read otherwise.
         url: &format!("{url}?name={domain}&type={kind}"),

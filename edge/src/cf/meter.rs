@@ -57,7 +57,7 @@ pub enum Part {
 pub struct Expenses {
     pub d1_trips: u32,
     pub d1_statements: u32,
-    /// As D1 says and is paid: rows of indexes count.
+    /// As D1 counts and bills them: rows of indexes too.
     pub d1_rows_written: u32,
     pub d1_ms: u32,
     pub cache_calls: u32,

@@ -98,7 +98,8 @@ impl Origins {
             // At least a share of its own, however many come after it.
             let patience = left.saturating_sub(kept).max(left.min(share));
             let patience = u32::try_from(patience).unwrap_or(u32::MAX);
-            let asked = timed(Part::Origin, ask(origin, &ticket, &self.remember, &body, patience));
+            let asked =
+                timed(Part::Origin, verdict_of(origin, &ticket, &self.remember, &body, patience));
             match self.unless_hung(origin, asked).into_send().await {
                 Ok(verdict) => return Ok(verdict),
                 Err(failure) => failures.push(format!("origin {index}: {failure}")),
@@ -188,7 +189,7 @@ async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
 }
 
 /// One request to one origin. The error says what to log; the origin's own text stays out of it.
-async fn ask(
+async fn verdict_of(
     origin: &str,
     ticket: &str,
     remember: &str,

@@ -25,7 +25,7 @@ const MAX_LINE: usize = 64 * 1024;
 #[derive(Debug, Clone)]
 pub enum Outcome {
     Verdict(Box<Verdict>),
-    /// Nobody was asked; seconds after which to try again.
+    /// No mail server was asked; seconds after which to try again.
     NotAsked(u32),
 }
 

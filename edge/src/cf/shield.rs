@@ -54,14 +54,14 @@ impl Shield {
         }
     }
 
-    /// Whether one more request on behalf of this account is let through.
-    pub async fn admits_account(&self, account: &str) -> bool {
-        admits(&self.account, account).await
+    /// Whether one more request of this party is let through, which is an account's sessions or its key.
+    pub async fn admits_account(&self, party: &str) -> bool {
+        admits(&self.account, party).await
     }
 
-    /// Whether one more request for scans of this account is let through: a large list comes in a hundred.
-    pub async fn admits_scans(&self, account: &str) -> bool {
-        admits(&self.scans, account).await
+    /// Whether one more request for scans of this party is let through: a large list comes in a hundred.
+    pub async fn admits_scans(&self, party: &str) -> bool {
+        admits(&self.scans, party).await
     }
 
     /// Whether one more check of this account is let through.

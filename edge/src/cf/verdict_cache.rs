@@ -32,7 +32,7 @@ const PATIENCE_MS: u32 = 1_000;
 const PATIENCE: Duration = Duration::from_millis(PATIENCE_MS as u64);
 
 /// How long an answer waits until this data centre has its verdict: an immediate repeat finds it, and a
-/// cache that is slow holds up nobody.
+/// slow cache holds up no answer for longer.
 const PATIENCE_TO_KEEP: Duration = Duration::from_millis(100);
 
 /// The verdicts seen lately.
@@ -104,7 +104,7 @@ impl VerdictCache {
         Ok(Self { base: format!("{host}/v1/verdicts"), here, kv: Kv::new(env, BINDING)? })
     }
 
-    /// Nothing is served at this path, so that nothing else is stored under it.
+    /// The URL under which the Cache API keeps a verdict. No page is served there, so that none is ever stored under it.
     fn url(&self, key: &str) -> String {
         format!("{}/{key}", self.base)
     }

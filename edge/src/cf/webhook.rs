@@ -7,9 +7,9 @@ use std::net::IpAddr;
 
 use worker::send::IntoSendFuture as _;
 
-use super::{fetch::Outgoing, mail_domain::ask, webhook_url::host};
+use super::{fetch::Outgoing, mail_domain::resolve, webhook_url::host};
 
-/// A server that takes longer to answer is asked again later. The same signal ends a body that nobody reads.
+/// A server that takes longer to answer is asked again later. The same signal ends a body that is not read.
 const PATIENCE_MS: u32 = 5_000;
 
 /// What is sent, in the form of Standard Webhooks.
@@ -40,7 +40,7 @@ pub async fn send(dns_url: Option<&str>, attempt: &Attempt<'_>) -> Answer {
         if let Some(dns_url) = dns_url {
             let mut count = 0;
             for kind in ["A", "AAAA"] {
-                let Some(found) = ask(dns_url, host(attempt.url), kind).await else {
+                let Some(found) = resolve(dns_url, host(attempt.url), kind).await else {
                     return NO_DNS;
                 };
                 if !found.addresses().all(is_public) {

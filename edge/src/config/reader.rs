@@ -126,6 +126,8 @@ impl<'a> Reader<'a> {
         let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR);
         // Some forty milliseconds each: a fifth of the isolate's time.
         let hashes_per_minute = self.number("PASSWORD_HASHES_PER_MINUTE", 300, 1, 1_000_000_000);
+        let account_requests_per_second =
+            self.number("ACCOUNT_REQUESTS_PER_SECOND", 10, 1, 1_000_000_000);
         let mut per_day = |name| Rule::per_day(self.number(name, 2_000, 1, 1_000_000_000));
         Throttle {
             account,
@@ -135,6 +137,7 @@ impl<'a> Reader<'a> {
             all_registration_mails: per_day("REGISTRATION_MAILS_PER_DAY"),
             all_reset_mails: per_day("RESET_MAILS_PER_DAY"),
             hashes_per_minute,
+            account_requests_per_second,
         }
     }
 

@@ -27,7 +27,7 @@ impl AccountHash {
         Self { current: hashes.next().unwrap_or_default(), other: hashes.next() }
     }
 
-    /// Of a text that is no address and so has no account.
+    /// The hash of a text that is no address, and so has no account.
     pub fn of_no_address(text: &str) -> Self {
         Self { current: TokenHash::of(text).as_str().to_owned(), other: None }
     }

@@ -33,6 +33,17 @@ impl From<Session> for Caller {
     }
 }
 
+impl Caller {
+    /// Whose rate the request counts towards. Keys have one of their own: who floods us with a stolen key must not
+    /// keep its owner, who is signed in, from replacing it.
+    pub fn party(self) -> String {
+        match self.proof {
+            Proof::Key { .. } => format!("{} by key", self.account),
+            Proof::Session { .. } => self.account.to_string(),
+        }
+    }
+}
+
 impl Proof {
     /// How SQL tells the kinds apart.
     pub const fn kind(self) -> &'static str {

@@ -1,4 +1,4 @@
-//! Seals what waits outside of the database, so that nobody but the Worker reads it; and tells the same part of
+//! Seals what waits outside of the database, so that only the Worker can read it; and tells the same part of
 //! a scan from another one without keeping any of it.
 
 use aes_gcm::{
@@ -67,7 +67,7 @@ fn cipher(secret: &[u8], purpose: Purpose<'_>) -> Aes256Gcm {
     Aes256Gcm::new(&derived.finalize().into_bytes())
 }
 
-/// Of all addresses of a part together and the part's place, under each live secret, the one that signs
+/// The MACs of a part's place and all its addresses together, one under each live secret, the one that signs
 /// first: `kid.` and 64 hexadecimal digits.
 pub fn part_macs(keys: &KeyRing, scan: &str, part: u32, addresses: &[String]) -> Vec<String> {
     let mac = |mut mac: Hmac<Sha256>| {

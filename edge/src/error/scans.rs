@@ -14,7 +14,7 @@ impl Error {
         Self::account(StatusCode::BAD_REQUEST, "invalid_name", detail)
     }
 
-    /// Neither addresses nor their number, or both, or too many in one body.
+    /// The body has neither addresses nor their number, or both, or too many addresses at once.
     pub fn invalid_scan(detail: &'static str) -> Self {
         Self::account(StatusCode::BAD_REQUEST, "invalid_scan", detail)
     }

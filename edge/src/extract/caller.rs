@@ -7,10 +7,9 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, HeaderName, header, request::Parts},
 };
-use secrecy::{ExposeSecret as _, SecretString};
+use rcpt_shared::bearer_token;
 
 use crate::{
-    account::AccountId,
     app::App,
     cf::{clock, shield::Shield},
     config::Config,
@@ -26,17 +25,9 @@ use crate::{
 /// all names of headers with it, 12 KB of the Worker.
 pub const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The token of `Authorization: Bearer`; the scheme's case does not matter (RFC 9110 §11.1).
-fn bearer(headers: &HeaderMap) -> Option<SecretString> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| SecretString::from(token.trim()))
-}
-
 /// `None` where no session token was sent.
 fn session(config: &Config, headers: &HeaderMap, now: u64) -> Option<Result<Session, Error>> {
-    let token = bearer(headers)?;
-    let token = token.expose_secret();
+    let token = bearer_token(headers.get(header::AUTHORIZATION)?.to_str().ok()?)?;
     if ApiKey::is_meant(token) {
         return Some(Err(Error::key_as_session()));
     }
@@ -59,12 +50,14 @@ pub fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
     identity.map(Caller::from).ok_or_else(Error::invalid_api_key)
 }
 
-/// Shields the storage from an account that asks too often. Checks have a shield of their own.
+/// Shields the storage from an account that asks too often, or too much at once. Checks have a shield of their own.
 ///
 /// # Errors
 /// [`Error::throttled`].
-pub async fn shield(app: &App, account: AccountId) -> Result<(), Error> {
-    if app.shield.admits_account(&account.to_string()).await {
+pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
+    let party = caller.party();
+    app.pace.turn(&party).await?;
+    if app.shield.admits_account(&party).await {
         Ok(())
     } else {
         Err(Error::throttled(Shield::PERIOD))
@@ -86,7 +79,7 @@ impl FromRequestParts<Arc<App>> for Session {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let session = session(&app.config, &parts.headers, clock::now());
         let session = session.ok_or_else(Error::missing_session)??;
-        shield(app, session.account).await?;
+        shield(app, session.into()).await?;
         Ok(session)
     }
 }
@@ -95,7 +88,7 @@ impl FromRequestParts<Arc<App>> for Session {
 mod tests {
     use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
-    use super::{API_KEY_HEADER, bearer, identify};
+    use super::{API_KEY_HEADER, identify};
     use crate::{
         account::AccountId,
         config::tests::config,
@@ -105,7 +98,6 @@ mod tests {
             session::{self, Session, SessionId},
         },
     };
-    use secrecy::ExposeSecret as _;
 
     const NOW: u64 = 1_790_000_000;
     const ACCOUNT: AccountId = AccountId::from_u64(7);
@@ -115,19 +107,6 @@ mod tests {
             (name.clone(), HeaderValue::from_str(value).unwrap())
         };
         pairs.iter().map(pair).collect()
-    }
-
-    #[test]
-    fn the_scheme_is_bearer_in_any_case_and_nothing_else() {
-        let token = |value: &str| {
-            let headers = headers(&[(header::AUTHORIZATION, value.to_owned())]);
-            bearer(&headers).map(|token| token.expose_secret().to_owned())
-        };
-        assert_eq!(token("Bearer abc").as_deref(), Some("abc"));
-        assert_eq!(token("bEARER  abc ").as_deref(), Some("abc"));
-        for other in ["Basic abc", "Bearer", "abc", ""] {
-            assert_eq!(token(other), None, "{other}");
-        }
     }
 
     #[test]

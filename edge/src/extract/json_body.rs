@@ -28,7 +28,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 /// Bytes of a body with a list of addresses: a thousand of them.
 pub const LIST_LIMIT: usize = 256 * 1024;
 
-/// As [`JsonBody`], of at most [`LIST_LIMIT`] bytes.
+/// A JSON body that may hold a list of addresses, and so may have [`LIST_LIMIT`] bytes.
 pub struct JsonList<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonList<T> {

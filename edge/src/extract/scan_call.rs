@@ -32,7 +32,9 @@ impl FromRequestParts<Arc<App>> for ScanCall {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        if !app.shield.admits_scans(&caller.account.to_string()).await {
+        let party = caller.party();
+        app.pace.turn(&party).await?;
+        if !app.shield.admits_scans(&party).await {
             return Err(Error::throttled(Shield::PERIOD));
         }
         let accept = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());

@@ -1,4 +1,4 @@
-//! Forgotten, reset and changed passwords.
+//! Passwords: asking for a reset link, resetting by it, and changing within a session.
 
 use std::sync::Arc;
 

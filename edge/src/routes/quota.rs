@@ -27,7 +27,7 @@ pub async fn report(
     State(app): State<Arc<App>>,
     caller: Caller,
 ) -> Result<(HeaderMap, Json<QuotaReport>), Error> {
-    shield(&app, caller.account).await?;
+    shield(&app, caller).await?;
     let now = clock::now();
     let usage = ledger::usage(app.databases.of(caller.account)?, caller, now).await?;
     let usage = usage.ok_or_else(|| caller.proof.refused())?;

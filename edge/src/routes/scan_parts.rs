@@ -99,14 +99,7 @@ pub async fn receive(
     let since = now.saturating_sub(LIFETIME);
     let state = scans::begin_part(app.databases.of(caller.account)?, caller, &part, since).await?;
     let PartState { scan: known, part: written } = found(state, caller)?;
-    let parts = known.total.div_ceil(PART);
-    if number >= parts {
-        return Err(Error::no_such_part(parts));
-    }
-    let expected = known.total.saturating_sub(number * PART).min(PART);
-    if positions != expected {
-        return Err(Error::part_size(expected));
-    }
+    fits(known.total, number, positions)?;
     let written = written.ok_or_else(Error::scan_ended)?;
     if !written.mac.is_empty() && !macs.contains(&written.mac) {
         return Err(Error::part_conflict());
@@ -134,14 +127,8 @@ pub async fn receive(
     }
     app.scan_queue.send(messages).await?;
     // 3
-    let kept = |place: &u16| Kept {
-        place: *place,
-        status: Status::InvalidFormat,
-        due: None,
-        evidence: String::new(),
-    };
     let malformed = u32::try_from(slots.malformed.len()).unwrap_or(u32::MAX);
-    let results = to_text(&slots.malformed.iter().map(kept).collect::<Vec<_>>());
+    let results = to_text(&slots.malformed.iter().map(no_address).collect::<Vec<_>>());
     let (ending, now) = (random::identifier()?, clock::now());
     let counted = scans::finish_part(
         app.databases.of(caller.account)?,
@@ -153,4 +140,19 @@ pub async fn receive(
         now,
     );
     counted.await?.ok_or_else(Error::no_such_scan)
+}
+
+/// Whether a scan of `total` positions has this part, and of this size.
+fn fits(total: u32, number: u32, positions: u32) -> Result<(), Error> {
+    let parts = total.div_ceil(PART);
+    if number >= parts {
+        return Err(Error::no_such_part(parts));
+    }
+    let expected = total.saturating_sub(number * PART).min(PART);
+    if positions == expected { Ok(()) } else { Err(Error::part_size(expected)) }
+}
+
+/// The result of a position that is no address.
+const fn no_address(place: &u16) -> Kept {
+    Kept { place: *place, status: Status::InvalidFormat, due: None, evidence: String::new() }
 }

@@ -224,20 +224,7 @@ pub async fn create(
     let left_over = scan.left_over.take().unwrap_or_default();
     // A repeat finishes what was cut off: a part may be sent any number of times.
     if let Some(addresses) = request.addresses.as_ref().filter(|_| scan.state == "open") {
-        let sending = Sending { scan: &id, number: 0, addresses };
-        match receive(&app, caller, sending).await {
-            Ok(received) => scan = received,
-            // Another request with the key may have succeeded, or will.
-            Err(error) if once.is_some() => return Err(error),
-            Err(error) => {
-                // The client does not know the scan's id: it must not hold a place, nor the unit.
-                let gone = act(&app, caller, &id, Deed::Delete, clock::now()).await;
-                if let Err(error) = gone {
-                    log::failure("removing a scan that could not start", &error);
-                }
-                return Err(error);
-            }
-        }
+        scan = fill(&app, caller, &id, addresses, once.is_some()).await?;
     }
     let mut headers = HeaderMap::new();
     if let Ok(location) = HeaderValue::try_from(format!("/v1/scans/{id}")) {
@@ -247,6 +234,25 @@ pub async fn create(
         rate_limit.insert(&mut headers);
     }
     Ok((StatusCode::CREATED, headers, Json(Scan::new(scan, now))))
+}
+
+/// Takes in the whole list of a new scan. If that fails the scan is removed, because the client does not know its id:
+/// it must not hold a place, nor the unit. `has_key`: another request with the key may have succeeded, or will.
+async fn fill(
+    app: &App,
+    caller: Caller,
+    scan: &str,
+    addresses: &[String],
+    has_key: bool,
+) -> Result<scans::Scan, Error> {
+    let filled = receive(app, caller, Sending { scan, number: 0, addresses }).await;
+    if filled.is_err()
+        && !has_key
+        && let Err(error) = act(app, caller, scan, Deed::Delete, clock::now()).await
+    {
+        log::failure("removing a scan that could not start", &error);
+    }
+    filled
 }
 
 fn refused(refusal: &Refusal, caller: Caller, now: u64) -> Error {

@@ -114,7 +114,7 @@ pub async fn login(
         Err(_) => AccountHash::of_no_address(&body.email),
     };
     let attempt = client.attempt(&app, Key::sign_in(address_hash.as_str())).await?;
-    // After it: a network that has to wait takes nobody's turn.
+    // After the attempt has been counted: a network that has to wait takes no turn from others.
     let turn = client.hashing_turn(&app).await?;
     let named = addresses::find(app.databases.directory(), &address_hash).await?;
     let database = match named {

@@ -1,9 +1,10 @@
 //! Accounts: reading them, and what a signed-in person changes or ends.
 
+use constcat::concat;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{addresses::Deleted, notices::notice};
+use super::{IN_SESSION, addresses::Deleted, mailed_tokens::BY_RESET_LINK, notices::notice};
 use crate::{
     account::{AccountId, AccountState},
     cf::database::{Database, Statement},
@@ -35,17 +36,11 @@ pub struct Account {
     pub created_at: i64,
 }
 
-macro_rules! account_where {
-    ($($condition:expr),+) => {
-        concat!(
-            "SELECT id, address_hash, email, display_name, plan, state, password_hash, key_version,
-               key_active, key_day, totp_secret, totp_pending, created_at,
-               (SELECT count(*) FROM recovery_codes r WHERE r.account_id = a.id) AS recovery_codes_left
-             FROM accounts a WHERE ",
-            $($condition),+
-        )
-    };
-}
+const READ: &str =
+    "SELECT id, address_hash, email, display_name, plan, state, password_hash, key_version,
+       key_active, key_day, totp_secret, totp_pending, created_at,
+       (SELECT count(*) FROM recovery_codes r WHERE r.account_id = a.id) AS recovery_codes_left
+     FROM accounts a WHERE ";
 
 // No-ops where two instances, one of which has not yet heard of a secret, have made two rows.
 const REKEY: [&str; 2] = [
@@ -62,7 +57,7 @@ pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
     })
 }
 
-const BY_ID: &str = account_where!("id = ?1");
+const BY_ID: &str = concat!(READ, "id = ?1");
 
 /// The account that the directory names for an address. Where it names none, the same is done for nothing.
 pub async fn of_address(
@@ -77,7 +72,7 @@ pub async fn of_address(
     database.batch(&statements).await?.first(index)
 }
 
-const BY_SESSION: &str = account_where!(in_session!());
+const BY_SESSION: &str = concat!(READ, IN_SESSION);
 
 /// The account of this session; `None` when the session is over.
 pub async fn by_session(database: &Database, session: Session) -> Result<Option<Account>, Error> {
@@ -85,11 +80,7 @@ pub async fn by_session(database: &Database, session: Session) -> Result<Option<
     database.first((BY_SESSION, vec![(&id).into(), (&session).into()])).await
 }
 
-const BY_RESET_TOKEN: &str = account_where!(
-    "state = 'confirmed' AND id = (
-       SELECT account_id FROM mailed_tokens
-       WHERE hash = ?1 AND purpose = 'reset' AND expires_at > ?2)"
-);
+const BY_RESET_TOKEN: &str = concat!(READ, BY_RESET_LINK);
 
 /// The account that a reset link belongs to. The link is not consumed.
 pub async fn by_reset_token(
@@ -103,11 +94,11 @@ pub async fn by_reset_token(
 const ROTATE_KEY: &str = concat!(
     "UPDATE accounts SET key_version = key_version + 1, key_day = 0
      WHERE key_active = 1 AND ",
-    in_session!(),
+    IN_SESSION,
     " RETURNING key_version"
 );
 
-const KEY_REPLACED: &str = notice!("key_replaced", "key_active = 1 AND ", in_session!());
+const KEY_REPLACED: &str = notice!("key_replaced", "key_active = 1 AND ", IN_SESSION);
 
 #[derive(Deserialize)]
 struct KeyVersion {
@@ -125,7 +116,7 @@ pub async fn rotate_key(database: &Database, session: Session) -> Result<Option<
 
 const RENAME: &str = concat!(
     "UPDATE accounts SET display_name = ?3 WHERE ",
-    in_session!(),
+    IN_SESSION,
     " RETURNING email, display_name"
 );
 
@@ -160,7 +151,7 @@ const TOMBSTONE: &str = concat!(
          AND source = 'welcome' AND expires_at > ?4)),
        ?4 + 30 * 86400
      FROM accounts WHERE ",
-    in_session!(),
+    IN_SESSION,
     " ON CONFLICT (address_hash) DO UPDATE SET
        account_id = excluded.account_id, day = excluded.day, used = excluded.used,
        scans_used = excluded.scans_used, welcome_left = excluded.welcome_left,
@@ -168,19 +159,13 @@ const TOMBSTONE: &str = concat!(
 );
 
 // The rows of other tables go with it: ON DELETE CASCADE.
-const DELETE: &str = concat!("DELETE FROM accounts WHERE ", in_session!(), " RETURNING id");
+const DELETE: &str = concat!("DELETE FROM accounts WHERE ", IN_SESSION, " RETURNING id");
 
-macro_rules! deleted {
-    ($condition:literal) => {
-        concat!(
-            "SELECT address_hash, account_id, day, used, scans_used, welcome_left, expires_at
-             FROM tombstones WHERE ",
-            $condition
-        )
-    };
-}
+const READ_DELETED: &str =
+    "SELECT address_hash, account_id, day, used, scans_used, welcome_left, expires_at
+     FROM tombstones WHERE ";
 
-const DELETED: &str = deleted!("account_id = ?1");
+const DELETED: &str = concat!(READ_DELETED, "account_id = ?1");
 
 /// Removes the account and every row that belongs to it, but for its tombstone. Returns what the directory
 /// is to forget, `None` when the session is over.
@@ -201,7 +186,7 @@ pub async fn delete(
     if rows.any(1)? { rows.first(2) } else { Ok(None) }
 }
 
-const UNTOLD: &str = deleted!("account_id IS NOT NULL LIMIT 500");
+const UNTOLD: &str = concat!(READ_DELETED, "account_id IS NOT NULL LIMIT 500");
 
 /// Deleted accounts that the directory has not been told of.
 pub async fn untold(database: &Database) -> Result<Vec<Deleted>, Error> {

@@ -23,7 +23,8 @@ const REKEY: [&str; 2] = [
     "UPDATE OR IGNORE tombstones SET address_hash = ?1 WHERE address_hash = ?2",
 ];
 
-/// As [`super::accounts::rekey`], in the directory.
+/// While a secret is being replaced, the statements that put the directory's rows of an address under the one that
+/// signs. They stand before those that look for it, in their transaction.
 fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
     let others = hash.other().into_iter();
     others.flat_map(|other| {
@@ -38,7 +39,7 @@ struct Named {
 
 const FIND: &str = "SELECT account_id FROM addresses WHERE address_hash = ?1 AND confirmed = 1";
 
-/// The confirmed account of an address. One that waits for confirmation is nobody's yet.
+/// The confirmed account of an address. An address that waits for confirmation has none yet.
 pub async fn find(directory: &Database, hash: &AccountHash) -> Result<Option<AccountId>, Error> {
     let mut statements = Vec::from_iter(rekey(hash));
     let index = statements.len();

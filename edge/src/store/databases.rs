@@ -62,7 +62,7 @@ impl Databases {
 }
 
 /// One of these numbers for an address: the same one each time, and another one only for as many
-/// addresses as a new number takes over (rendezvous hashing). The hash is keyed, so nobody else can tell.
+/// addresses as a new number takes over (rendezvous hashing). The hash is keyed, so an outsider cannot tell which.
 pub fn chosen(numbers: &[u8], hash: &AccountHash) -> u8 {
     let weight = |number: u8| Sha256::new().chain_update([number]).chain_update(hash.as_str());
     let heaviest = numbers.iter().copied().max_by_key(|number| weight(*number).finalize());

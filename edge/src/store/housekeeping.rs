@@ -1,5 +1,7 @@
 //! What the scheduled handler removes: rows that do not count any more.
 
+use constcat::concat;
+
 use crate::{
     cf::database::{Database, Statement},
     error::Error,
@@ -17,11 +19,7 @@ const NOTICES: u64 = 30 * DAY;
 const RESULTS: u64 = 7 * DAY;
 
 /// Each removes at most this many rows at once, so that none of them runs into D1's limit of 30 s.
-macro_rules! most_rows {
-    () => {
-        " LIMIT 1000)"
-    };
-}
+const MOST: &str = " LIMIT 1000)";
 
 /// Rounds of one statement: a run every five minutes keeps up with 16 rows a second.
 const ROUNDS: usize = 5;
@@ -31,7 +29,7 @@ const MOST_ROWS: usize = 1_000;
 const LEASES: &str = concat!(
     "DELETE FROM leases WHERE (account_id, id) IN (
        SELECT account_id, id FROM leases WHERE expires_at <= ?1",
-    most_rows!()
+    MOST
 );
 // All keys are read for it too, once in a run unless many have expired: an index would cost two rows with each.
 const IDEMPOTENCY_KEYS: &str = "DELETE FROM idempotency_keys WHERE (account_id, name) IN (
@@ -39,30 +37,30 @@ const IDEMPOTENCY_KEYS: &str = "DELETE FROM idempotency_keys WHERE (account_id, 
 const CLAIMS: &str = concat!(
     "DELETE FROM addresses WHERE address_hash IN (
        SELECT address_hash FROM addresses WHERE confirmed = 0 AND claimed_at <= ?1",
-    most_rows!()
+    MOST
 );
 const TOKENS: &str = concat!(
     "DELETE FROM mailed_tokens WHERE hash IN (
        SELECT hash FROM mailed_tokens WHERE expires_at <= ?1",
-    most_rows!()
+    MOST
 );
 const THROTTLES: &str = concat!(
     "DELETE FROM throttles WHERE key IN (SELECT key FROM throttles WHERE drained_at <= ?1",
-    most_rows!()
+    MOST
 );
 const SESSIONS: &str = concat!(
     "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1",
-    most_rows!()
+    MOST
 );
 const STALE_NOTICES: &str = concat!(
     "DELETE FROM notices WHERE (account_id, kind) IN (
        SELECT account_id, kind FROM notices WHERE due_at <= ?1",
-    most_rows!()
+    MOST
 );
 const TOMBSTONES: &str = concat!(
     "DELETE FROM tombstones WHERE address_hash IN (
        SELECT address_hash FROM tombstones WHERE expires_at <= ?1",
-    most_rows!()
+    MOST
 );
 /// A scan of 100,000 positions has some five hundred rows of results, which go with it.
 const SCANS: &str = "DELETE FROM scans WHERE id IN (
@@ -71,18 +69,18 @@ const SCANS: &str = "DELETE FROM scans WHERE id IN (
 const GIVEN_UP: &str = concat!(
     "UPDATE webhook_deliveries SET state = 'failed' WHERE (account_id, id) IN (
        SELECT account_id, id FROM webhook_deliveries WHERE state = 'pending' AND created_at <= ?1",
-    most_rows!()
+    MOST
 );
 const DELIVERIES: &str = concat!(
     "DELETE FROM webhook_deliveries WHERE (account_id, id) IN (
        SELECT account_id, id FROM webhook_deliveries WHERE created_at <= ?1",
-    most_rows!()
+    MOST
 );
 const STALE_ACCOUNTS: &str = concat!(
     "DELETE FROM accounts WHERE id IN (
        SELECT id FROM accounts WHERE state = 'unconfirmed' AND created_at <= ?1
          AND NOT EXISTS (SELECT 1 FROM mailed_tokens t WHERE t.account_id = accounts.id)",
-    most_rows!()
+    MOST
 );
 
 /// Removes what has expired by `now` (unix seconds) from one database: small statements, each by itself, so that one that

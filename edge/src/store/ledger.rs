@@ -12,108 +12,91 @@ use crate::{
     error::Error,
     quota::{Day, Usage},
 };
+use constcat::concat;
 use serde::Deserialize;
 
 /// `?1` account, `?2` version of the key or the session, `?3` which of the two, `?4` day, `?5` now. One row
 /// if the caller is authorised; `daily` and `welcome` say whether a unit may be taken from there, `full`
 /// whether charges alone have used up both.
-macro_rules! with_room {
-    ($statement:expr) => {
-        concat!(
-            "WITH room AS (
-               SELECT a.id,
-                 p.unlimited OR p.daily_checks >
-                   CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END
-                   + (SELECT count(*) FROM leases l WHERE l.account_id = a.id
-                      AND l.source = 'daily' AND l.day = ?4 AND l.expires_at > ?5) AS daily,
-                 a.welcome_left >
-                   (SELECT count(*) FROM leases l WHERE l.account_id = a.id
-                    AND l.source = 'welcome' AND l.expires_at > ?5) AS welcome,
-                 NOT p.unlimited AND a.welcome_left = 0 AND a.day >= ?4
-                   AND a.daily_charged >= p.daily_checks AS full,
-                 p.max_in_flight, p.daily_checks AS allowance
-               FROM accounts a JOIN plans p ON p.name = a.plan
-               WHERE a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
-                 WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
-                 ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id)
-                 END) ",
-            $statement
-        )
-    };
-}
+const WITH_ROOM: &str = "WITH room AS (
+       SELECT a.id,
+         p.unlimited OR p.daily_checks >
+           CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END
+           + (SELECT count(*) FROM leases l WHERE l.account_id = a.id
+              AND l.source = 'daily' AND l.day = ?4 AND l.expires_at > ?5) AS daily,
+         a.welcome_left >
+           (SELECT count(*) FROM leases l WHERE l.account_id = a.id
+            AND l.source = 'welcome' AND l.expires_at > ?5) AS welcome,
+         NOT p.unlimited AND a.welcome_left = 0 AND a.day >= ?4
+           AND a.daily_charged >= p.daily_checks AS full,
+         p.max_in_flight, p.daily_checks AS allowance
+       FROM accounts a JOIN plans p ON p.name = a.plan
+       WHERE a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
+         WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
+         ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id)
+         END) ";
 
 /// What is left to the account `a`, in the words that `RateLimit::of_checks` reads, leases subtracted; empty where
 /// nothing limits. One text, because each column costs a crossing.
-macro_rules! left {
-    () => {
-        "(SELECT CASE WHEN p.unlimited THEN '' ELSE p.daily_checks || ' ' || max(0, p.daily_checks
-             - CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END
-             - (SELECT count(*) FROM leases l WHERE l.account_id = a.id
-                AND l.source = 'daily' AND l.day = ?4 AND l.expires_at > ?5))
-             || ' ' || p.welcome_checks || ' ' || max(0, a.welcome_left
-             - (SELECT count(*) FROM leases l WHERE l.account_id = a.id
-                AND l.source = 'welcome' AND l.expires_at > ?5)) END
-           FROM plans p WHERE p.name = a.plan)"
-    };
-}
+const LEFT: &str =
+    "(SELECT CASE WHEN p.unlimited THEN '' ELSE p.daily_checks || ' ' || max(0, p.daily_checks
+     - CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END
+     - (SELECT count(*) FROM leases l WHERE l.account_id = a.id
+        AND l.source = 'daily' AND l.day = ?4 AND l.expires_at > ?5))
+     || ' ' || p.welcome_checks || ' ' || max(0, a.welcome_left
+     - (SELECT count(*) FROM leases l WHERE l.account_id = a.id
+        AND l.source = 'welcome' AND l.expires_at > ?5)) END
+   FROM plans p WHERE p.name = a.plan)";
 
-/// `?6` the name of this charge.
-macro_rules! charge {
-    ($and:expr) => {
-        with_room!(concat!(
-            "UPDATE accounts SET
-               previous_day = CASE WHEN day < ?4 THEN day ELSE previous_day END,
-               previous_charged = CASE WHEN day < ?4 THEN daily_charged ELSE previous_charged END,
-               daily_charged = CASE WHEN day < ?4 THEN 0 ELSE daily_charged END + room.daily,
-               welcome_left = welcome_left - (1 - room.daily),
-               day = max(day, ?4),
-               key_day = CASE ?3 WHEN 'key' THEN max(key_day, ?4) ELSE key_day END,
-               last_charge = ?6
-             FROM room
-             WHERE accounts.id = room.id AND (room.daily OR room.welcome)
-               AND accounts.last_charge <> ?6",
-            $and,
-            // Read again by its id: a day just set is not yet an integer in RETURNING, and less than itself.
-            " RETURNING (SELECT ",
-            left!(),
-            " FROM accounts a WHERE a.id = accounts.id) AS left_over"
-        ))
-    };
-}
+/// Takes a unit of the room there is. `?6` the name of this charge.
+const TAKE: &str = "UPDATE accounts SET
+       previous_day = CASE WHEN day < ?4 THEN day ELSE previous_day END,
+       previous_charged = CASE WHEN day < ?4 THEN daily_charged ELSE previous_charged END,
+       daily_charged = CASE WHEN day < ?4 THEN 0 ELSE daily_charged END + room.daily,
+       welcome_left = welcome_left - (1 - room.daily),
+       day = max(day, ?4),
+       key_day = CASE ?3 WHEN 'key' THEN max(key_day, ?4) ELSE key_day END,
+       last_charge = ?6
+     FROM room
+     WHERE accounts.id = room.id AND (room.daily OR room.welcome)
+       AND accounts.last_charge <> ?6";
 
-/// `?6` lease, `?7` when it expires.
-macro_rules! lease {
-    ($key:literal, $and:expr) => {
-        with_room!(concat!(
-            "INSERT INTO leases (id, account_id, day, source, expires_at, idempotency)
-             SELECT ?6, room.id, ?4, CASE WHEN room.daily THEN 'daily' ELSE 'welcome' END, ?7, ",
-            $key,
-            " FROM room
-             WHERE (room.daily OR room.welcome) AND room.max_in_flight >
-               (SELECT count(*) FROM leases l WHERE l.account_id = room.id AND l.expires_at > ?5)",
-            $and,
-            " RETURNING (SELECT a.plan <> 'free' FROM accounts a WHERE a.id = leases.account_id) AS paying, (SELECT ",
-            left!(),
-            " FROM accounts a WHERE a.id = leases.account_id) AS left_over"
-        ))
-    };
-}
+// Read again by its id: a day just set is not yet an integer in RETURNING, and less than itself.
+const TAKEN: &str =
+    concat!(" RETURNING (SELECT ", LEFT, " FROM accounts a WHERE a.id = accounts.id) AS left_over");
 
-const CHARGE: &str = charge!("");
-const LEASE: &str = lease!("NULL", "");
+const CHARGE: &str = concat!(WITH_ROOM, TAKE, TAKEN);
+
+/// Holds a unit of the room there is. `?6` lease, `?7` when it expires; the key of its request comes behind it.
+const HOLD: &str = "INSERT INTO leases (id, account_id, day, source, expires_at, idempotency)
+     SELECT ?6, room.id, ?4, CASE WHEN room.daily THEN 'daily' ELSE 'welcome' END, ?7, ";
+
+const WHILE_ROOM: &str = " FROM room
+     WHERE (room.daily OR room.welcome) AND room.max_in_flight >
+       (SELECT count(*) FROM leases l WHERE l.account_id = room.id AND l.expires_at > ?5)";
+
+const HELD: &str = concat!(
+    " RETURNING (SELECT a.plan <> 'free' FROM accounts a WHERE a.id = leases.account_id) AS paying, (SELECT ",
+    LEFT,
+    " FROM accounts a WHERE a.id = leases.account_id) AS left_over"
+);
+
+const LEASE: &str = concat!(WITH_ROOM, HOLD, "NULL", WHILE_ROOM, HELD);
 
 /// `?1` account, `?2` the name of a charge.
 const CHARGED: &str = "SELECT '' AS left_over FROM accounts WHERE id = ?1 AND last_charge = ?2";
 
 /// No row: there is no such account any more.
-const WHY: &str = with_room!(
+const WHY: &str = concat!(
+    WITH_ROOM,
     "SELECT ?3 = 'key' AND a.key_version > ?2 AS replaced, room.id IS NOT NULL AS authorised,
        coalesce(room.daily OR room.welcome, 0) AS has_room, coalesce(room.full, 0) AS full,
        coalesce(room.allowance, 0) AS allowance
      FROM accounts a LEFT JOIN room ON room.id = a.id WHERE a.id = ?1"
 );
 
-const USAGE: &str = with_room!(
+const USAGE: &str = concat!(
+    WITH_ROOM,
     "SELECT p.name AS plan, p.unlimited, p.daily_checks, p.welcome_checks, p.daily_scans, a.scan_credits,
        CASE WHEN a.scans_day < ?4 THEN 0 ELSE a.scans_charged END AS scans_used,
        a.total_scans, a.completed_scans, p.scan_size,
@@ -151,13 +134,9 @@ impl Texts {
     }
 }
 
-/// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took it, `$and` a further condition. Charges the
-/// day the lease was taken on: the current day's counter, a new
-/// day's first charge, or the day before's. An expired lease charges nothing.
-macro_rules! charge_lease {
-    ($and:expr) => {
-        concat!(
-            "
+/// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took it. Charges the day the lease was taken on: the
+/// current day's counter, a new day's first charge, or the day before's. An expired lease charges nothing.
+const SETTLE: &str = "
     UPDATE accounts SET
       previous_day = CASE
         WHEN accounts.day < l.day THEN accounts.day
@@ -178,14 +157,11 @@ macro_rules! charge_lease {
       day = max(accounts.day, l.day),
       key_day = CASE key_version WHEN ?4 THEN max(key_day, l.day) ELSE key_day END
     FROM leases l
-    WHERE l.account_id = ?1 AND l.id = ?2 AND l.expires_at > ?3 AND accounts.id = l.account_id",
-            $and,
-            " RETURNING accounts.id"
-        )
-    };
-}
+    WHERE l.account_id = ?1 AND l.id = ?2 AND l.expires_at > ?3 AND accounts.id = l.account_id";
 
-const CHARGE_LEASE: &str = charge_lease!("");
+const SETTLED: &str = " RETURNING accounts.id";
+
+const CHARGE_LEASE: &str = concat!(SETTLE, SETTLED);
 
 mod idempotent;
 
@@ -236,7 +212,7 @@ pub struct Lease {
     id: String,
     /// Unix seconds.
     expires_at: u64,
-    /// Of the key that took it; 0 for a session.
+    /// The version of the key that took it; 0 for a session.
     key_version: u32,
     /// The account's plan is another than the free one.
     pub is_paying: bool,

@@ -81,6 +81,11 @@ pub(super) fn store<'a>(token: &'a NewToken, account: &'a str) -> Statement<'a> 
     (STORE, params)
 }
 
+/// Selects the account that a reset link belongs to: `?1` hash of the token, `?2` now.
+pub(super) const BY_RESET_LINK: &str = "state = 'confirmed' AND id = (
+     SELECT account_id FROM mailed_tokens
+     WHERE hash = ?1 AND purpose = 'reset' AND expires_at > ?2)";
+
 const CONSUME: &str = "DELETE FROM mailed_tokens WHERE hash = ?1";
 const RESTORE: &str = "UPDATE mailed_tokens SET hash = ?2, expires_at = ?3 WHERE hash = ?1";
 

@@ -28,7 +28,7 @@ const MOST_ATTEMPTS: u64 = 13;
 /// before the deed and under the deed's condition.
 macro_rules! notice {
     ($kind:literal, $($condition:expr),+) => {
-        concat!(
+        constcat::concat!(
             "INSERT INTO notices (account_id, kind, due_at)
              SELECT id, '", $kind, "', unixepoch() FROM accounts WHERE ",
             $($condition,)+
@@ -45,11 +45,11 @@ pub struct Due {
     pub account_id: AccountId,
     pub kind: Notice,
     pub deeds: u64,
-    /// Of those, how many an earlier email has told of.
+    /// How many of the deeds an earlier email has told of.
     pub told: u64,
     pub email: String,
     pub display_name: String,
-    /// Of the last deed; older than that where `noted` is behind `deeds`.
+    /// When the last noted deed happened, unix seconds. There are later ones where `noted` is less than `deeds`.
     happened_at: i64,
     browser: String,
     country: String,

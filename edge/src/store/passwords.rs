@@ -1,7 +1,10 @@
 //! Changing a password, within a session or by a mailed link, and renewing its hash.
 
+use constcat::concat;
+
 use super::{
-    mailed_tokens,
+    IN_SESSION,
+    mailed_tokens::{self, BY_RESET_LINK},
     notices::notice,
     sessions::{self, NewSession},
 };
@@ -14,11 +17,11 @@ use crate::{
 
 const CHANGE: &str = concat!(
     "UPDATE accounts SET password_hash = ?4 WHERE password_hash = ?3 AND ",
-    in_session!(),
+    IN_SESSION,
     " RETURNING id"
 );
 
-const CHANGED: &str = notice!("password_changed", "password_hash = ?3 AND ", in_session!());
+const CHANGED: &str = notice!("password_changed", "password_hash = ?3 AND ", IN_SESSION);
 
 // A link that was asked for before must not undo this change.
 const VOID_RESET_LINK: &str = "
@@ -48,19 +51,10 @@ pub async fn change(
     rows.any(1)
 }
 
-/// `?1` hash of the token, `?2` now.
-macro_rules! by_link {
-    () => {
-        "state = 'confirmed' AND id = (
-           SELECT account_id FROM mailed_tokens
-           WHERE hash = ?1 AND purpose = 'reset' AND expires_at > ?2)"
-    };
-}
-
 const RESET: &str =
-    concat!("UPDATE accounts SET password_hash = ?3 WHERE ", by_link!(), " RETURNING id");
+    concat!("UPDATE accounts SET password_hash = ?3 WHERE ", BY_RESET_LINK, " RETURNING id");
 
-const CHANGED_BY_LINK: &str = notice!("password_changed", by_link!());
+const CHANGED_BY_LINK: &str = notice!("password_changed", BY_RESET_LINK);
 
 /// Consumes a reset link: sets the password, ends every session and starts a new one, in one transaction.
 /// `false` when the link was used or replaced meanwhile.

@@ -7,8 +7,9 @@ mod rounds;
 
 pub use ending::{Overdue, close, last_ended, overdue, rows_of_parts};
 pub use parts::{Part, PartState, begin_part, finish_part};
-pub use rounds::{Delta, Place, begin_round, hand_over, record, set_followed};
+pub use rounds::{Delta, Place, Round, begin_round, hand_over, record, set_followed};
 
+use constcat::concat;
 use serde::Deserialize;
 
 use super::ledger::{Outcome, Texts};
@@ -19,14 +20,9 @@ use crate::{
 };
 
 /// A caller who is authorised: `?1` account, `?2` version of the key or the session, `?3` which of the two.
-macro_rules! authorised {
-    () => {
-        "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
-           WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
-           ELSE EXISTS (SELECT 1 FROM sessions n WHERE n.id = ?2 AND n.account_id = a.id) END"
-    };
-}
-use authorised;
+const AUTHORISE: &str = "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
+     WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
+     ELSE EXISTS (SELECT 1 FROM sessions n WHERE n.id = ?2 AND n.account_id = a.id) END";
 
 /// A row of `scans`.
 #[derive(Debug, Deserialize)]
@@ -60,51 +56,43 @@ pub struct Scan {
 /// Scans that an account may have at all, of which most have ended: they go by themselves after a week.
 const MOST_KEPT: u32 = 1_000;
 
-/// As [`authorised!`], with `?4` day: one row with what the account may still do.
-macro_rules! with_caller {
-    ($statement:expr) => {
-        concat!(
-            "WITH caller AS (
-               SELECT a.id, p.scan_size AS size,
-                 p.unlimited OR p.daily_scans >
-                   CASE WHEN a.scans_day < ?4 THEN 0 ELSE a.scans_charged END AS daily,
-                 a.scan_credits > 0 AS credit,
-                 p.max_scans > (SELECT count(*) FROM scans s WHERE s.account_id = a.id
-                   AND s.ended_at IS NULL) AS may_run,
-                 p.max_scans, p.daily_scans,
-                 ?5 > (SELECT count(*) FROM scans s WHERE s.account_id = a.id) AS may_keep
-               FROM accounts a JOIN plans p ON p.name = a.plan WHERE ",
-            authorised!(),
-            ") ",
-            $statement
-        )
-    };
-}
+/// One row with what the account may still do, if the caller is authorised. `?4` day, `?5` most kept.
+const WITH_CALLER: &str = concat!(
+    "WITH caller AS (
+       SELECT a.id, p.scan_size AS size,
+         p.unlimited OR p.daily_scans >
+           CASE WHEN a.scans_day < ?4 THEN 0 ELSE a.scans_charged END AS daily,
+         a.scan_credits > 0 AS credit,
+         p.max_scans > (SELECT count(*) FROM scans s WHERE s.account_id = a.id
+           AND s.ended_at IS NULL) AS may_run,
+         p.max_scans, p.daily_scans,
+         ?5 > (SELECT count(*) FROM scans s WHERE s.account_id = a.id) AS may_keep
+       FROM accounts a JOIN plans p ON p.name = a.plan WHERE ",
+    AUTHORISE,
+    ") "
+);
 
-/// `?5` most kept, `?6` id, `?7` total, `?8` name, `?9` details, `?10` now.
-macro_rules! create {
-    ($and:literal) => {
-        with_caller!(concat!(
-            "INSERT INTO scans (id, account_id, name, total, details, source, day, created_at,
-               window_at, previous_at)
-             SELECT ?6, id, ?8, ?7, ?9, CASE WHEN daily THEN 'daily' ELSE 'credit' END, ?4, ?10, ?10,
-               ?10
-             FROM caller WHERE ?7 <= size AND may_run AND may_keep AND (daily OR credit)",
-            $and
-        ))
-    };
-}
-const CREATE: &str = create!("");
+/// `?6` id, `?7` total, `?8` name, `?9` details, `?10` now.
+const CREATE: &str = concat!(
+    WITH_CALLER,
+    "INSERT INTO scans (id, account_id, name, total, details, source, day, created_at,
+       window_at, previous_at)
+     SELECT ?6, id, ?8, ?7, ?9, CASE WHEN daily THEN 'daily' ELSE 'credit' END, ?4, ?10, ?10,
+       ?10
+     FROM caller WHERE ?7 <= size AND may_run AND may_keep AND (daily OR credit)"
+);
 
 /// `?11` and `?12` the names of an `Idempotency-Key`, `?13` its request. A key whose scan was deleted may make another.
-const CREATE_ONCE: &str = create!(
+const CREATE_ONCE: &str = concat!(
+    CREATE,
     " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = caller.id
         AND k.name IN (?11, ?12) AND k.expires_at > ?10
         AND (k.request <> ?13 OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer)))"
 );
 
-/// As in [`CREATE_ONCE`]: the scan that the key has made, or what else it was used for.
-const KNOWN: &str = with_caller!(
+/// The scan that the key of [`CREATE_ONCE`] has made, or what else it was used for.
+const KNOWN: &str = concat!(
+    WITH_CALLER,
     "SELECT k.request, k.answer, '' AS left_over FROM caller
      JOIN idempotency_keys k ON k.account_id = caller.id
      WHERE k.name IN (?11, ?12) AND k.expires_at > ?10
@@ -138,9 +126,8 @@ const MADE: &str = "
     FROM scans s JOIN accounts a ON a.id = s.account_id JOIN plans p ON p.name = a.plan
     WHERE s.id = ?1";
 
-/// `?5` most kept.
 const WHY: &str =
-    with_caller!("SELECT size, may_run, max_scans, may_keep, daily_scans FROM caller");
+    concat!(WITH_CALLER, "SELECT size, may_run, max_scans, may_keep, daily_scans FROM caller");
 
 /// A scan to be made.
 #[derive(Debug)]
@@ -250,12 +237,12 @@ pub enum Found<T> {
     Here(T),
 }
 
-const AUTHORISED: &str = concat!("SELECT 1 AS one FROM accounts a WHERE ", authorised!());
+const AUTHORISED: &str = concat!("SELECT 1 AS one FROM accounts a WHERE ", AUTHORISE);
 
 /// `?4` scan.
 const OWN: &str = concat!(
     "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4 WHERE ",
-    authorised!()
+    AUTHORISE
 );
 
 fn params<'a>(texts: &'a Texts, caller: Caller) -> Vec<Param<'a>> {
@@ -267,7 +254,7 @@ fn params<'a>(texts: &'a Texts, caller: Caller) -> Vec<Param<'a>> {
 /// `?4` before this id, `?5` at most so many.
 const LIST: &str = concat!(
     "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id < ?4 WHERE ",
-    authorised!(),
+    AUTHORISE,
     " ORDER BY s.id DESC LIMIT CAST(?5 AS INTEGER)"
 );
 
@@ -289,7 +276,7 @@ pub async fn list(
 const CANCEL: &str = concat!(
     "UPDATE scans SET state = 'cancelled', ended_at = ?5, ended_by = ?6, waiting = 0
      WHERE id = ?4 AND ended_at IS NULL AND account_id IN (SELECT a.id FROM accounts a WHERE ",
-    authorised!(),
+    AUTHORISE,
     ")"
 );
 
@@ -305,7 +292,7 @@ const GIVE_BACK: &str = "
 /// `?4` scan.
 const DELETE: &str = concat!(
     "DELETE FROM scans WHERE id = ?4 AND account_id IN (SELECT a.id FROM accounts a WHERE ",
-    authorised!(),
+    AUTHORISE,
     ")"
 );
 
@@ -354,7 +341,7 @@ pub async fn act(
 const RESULTS: &str = concat!(
     "SELECT r.part, r.results FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
      JOIN scan_results r ON r.scan_id = s.id AND r.part BETWEEN ?5 AND ?6 WHERE ",
-    authorised!(),
+    AUTHORISE,
     " ORDER BY r.part, r.round, r.slot"
 );
 

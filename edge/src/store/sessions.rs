@@ -1,7 +1,9 @@
 //! Sessions: one row each, which every statement on a session's behalf reads.
 
+use constcat::concat;
 use serde::Deserialize;
 
+use super::IN_SESSION;
 use crate::{
     cf::database::{Database, Param, Statement},
     credentials::session::{Session, SessionId},
@@ -80,7 +82,7 @@ pub async fn end(database: &Database, session: Session) -> Result<bool, Error> {
 const END_ALL: &str = concat!(
     "DELETE FROM sessions WHERE account_id = ?1
        AND EXISTS (SELECT 1 FROM accounts WHERE ",
-    in_session!(),
+    IN_SESSION,
     ") RETURNING id"
 );
 
@@ -108,7 +110,7 @@ const LIST: &str = concat!(
     "SELECT l.id, l.created_at, l.expires_at, l.browser, l.country, l.id = ?2 AS current
      FROM sessions l WHERE l.account_id = ?1 AND l.expires_at > ?3
        AND EXISTS (SELECT 1 FROM accounts WHERE ",
-    in_session!(),
+    IN_SESSION,
     ") ORDER BY current DESC, l.created_at DESC LIMIT 100"
 );
 
@@ -127,12 +129,12 @@ pub enum Ended {
     Unauthorised,
 }
 
-const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", in_session!());
+const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
 const END_ONE: &str = concat!(
     "DELETE FROM sessions WHERE account_id = ?1 AND id = ?3
        AND EXISTS (SELECT 1 FROM accounts WHERE ",
-    in_session!(),
+    IN_SESSION,
     ") RETURNING id"
 );
 

@@ -1,6 +1,8 @@
 //! Two-factor authentication: sealed secrets, accepted steps, recovery codes.
 
-use super::notices::notice;
+use constcat::concat;
+
+use super::{IN_SESSION, notices::notice};
 use crate::{
     account::AccountId, cf::database::Database, credentials::session::Session, error::Error,
 };
@@ -70,7 +72,7 @@ pub async fn use_recovery_code(
 
 const PEND: &str = concat!(
     "UPDATE accounts SET totp_pending = ?3 WHERE totp_secret IS NULL AND ",
-    in_session!(),
+    IN_SESSION,
     " RETURNING id"
 );
 
@@ -84,12 +86,12 @@ pub async fn pend(database: &Database, session: Session, sealed: &str) -> Result
 const ENABLE: &str = concat!(
     "UPDATE accounts SET totp_secret = totp_pending, totp_pending = NULL, totp_last_step = ?4
      WHERE totp_secret IS NULL AND totp_pending = ?3 AND ",
-    in_session!(),
+    IN_SESSION,
     " RETURNING id"
 );
 
 const ON: &str =
-    notice!("two_factor_on", "totp_secret IS NULL AND totp_pending = ?3 AND ", in_session!());
+    notice!("two_factor_on", "totp_secret IS NULL AND totp_pending = ?3 AND ", IN_SESSION);
 
 /// `?4` a JSON array of hashes: one statement whatever their number. Runs before [`ENABLE`] and under
 /// its condition, so that of two enablings at once only the first leaves its codes.
@@ -98,7 +100,7 @@ const FIRST_RECOVERY_CODES: &str = concat!(
      SELECT ?1, value FROM json_each(?4)
      WHERE EXISTS (
        SELECT 1 FROM accounts WHERE totp_secret IS NULL AND totp_pending = ?3 AND ",
-    in_session!(),
+    IN_SESSION,
     ")"
 );
 
@@ -137,7 +139,7 @@ pub async fn enable(
 const FORGET_RECOVERY_CODES: &str = concat!(
     "DELETE FROM recovery_codes WHERE account_id = ?1 AND EXISTS (
        SELECT 1 FROM accounts WHERE totp_secret IS NOT NULL AND ",
-    in_session!(),
+    IN_SESSION,
     ")"
 );
 
@@ -145,12 +147,12 @@ const ADD_RECOVERY_CODES: &str = concat!(
     "INSERT INTO recovery_codes (account_id, hash)
      SELECT ?1, value FROM json_each(?3)
      WHERE EXISTS (SELECT 1 FROM accounts WHERE totp_secret IS NOT NULL AND ",
-    in_session!(),
+    IN_SESSION,
     ") RETURNING hash"
 );
 
 const CODES_REPLACED: &str =
-    notice!("recovery_codes_replaced", "totp_secret IS NOT NULL AND ", in_session!());
+    notice!("recovery_codes_replaced", "totp_secret IS NOT NULL AND ", IN_SESSION);
 
 /// Replaces the recovery codes; `false` when two-factor is off or the session is over.
 pub async fn replace_recovery_codes(
@@ -177,11 +179,11 @@ fn json(hashes: &[String]) -> Result<String, Error> {
 const DISABLE: &str = concat!(
     "UPDATE accounts SET totp_secret = NULL, totp_pending = NULL
      WHERE totp_secret IS NOT NULL AND ",
-    in_session!(),
+    IN_SESSION,
     " RETURNING id"
 );
 
-const OFF: &str = notice!("two_factor_off", "totp_secret IS NOT NULL AND ", in_session!());
+const OFF: &str = notice!("two_factor_off", "totp_secret IS NOT NULL AND ", IN_SESSION);
 
 // Only once two-factor is off: where DISABLE found the session over, the codes stay.
 const FORGET_USELESS_CODES: &str = "

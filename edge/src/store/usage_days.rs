@@ -1,8 +1,10 @@
 //! What an account was charged, day by day. The rows are written by triggers of the database
 //! (`0040_usage_days.sql`), so that no charge needs a statement more.
 
+use constcat::concat;
 use serde::Deserialize;
 
+use super::IN_SESSION;
 use crate::{cf::database::Database, credentials::session::Session, error::Error};
 
 /// One day of an account.
@@ -25,7 +27,7 @@ const OF_ACCOUNT: &str = concat!(
          (SELECT max(day) FROM usage_days WHERE account_id = ?1 AND day < ?3), 0)
        UNION ALL SELECT day, daily_charged, welcome_left FROM accounts WHERE id = ?1)
      WHERE EXISTS (SELECT 1 FROM accounts WHERE ",
-    in_session!(),
+    IN_SESSION,
     ") ORDER BY day"
 );
 

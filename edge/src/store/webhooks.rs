@@ -1,10 +1,11 @@
 //! Webhooks: where an account is told that a scan has ended, and the deliveries, which a trigger on the table of scans
 //! writes. One delivery of an account is under way at a time, and an endpoint that fails is left alone for a while:
-//! whatever one endpoint does, it costs so much and delays nobody else.
+//! an endpoint costs no more than that, and delays no other account's deliveries.
 
+use constcat::concat;
 use serde::Deserialize;
 
-use super::notices::notice;
+use super::{IN_SESSION, notices::notice};
 use crate::{
     account::AccountId,
     cf::{
@@ -37,17 +38,13 @@ macro_rules! time {
 }
 
 /// A row of `webhook_deliveries` as its owner sees it, in JSON.
-macro_rules! delivery {
-    () => {
-        concat!(
-            "json_object('id', id, 'event', kind, 'state', state, 'created_at', ",
-            time!("created_at"),
-            ", 'attempts', attempts, 'attempted_at', ",
-            time!("attempted_at"),
-            ", 'status', status, 'problem', problem)"
-        )
-    };
-}
+const DELIVERY: &str = concat!(
+    "json_object('id', id, 'event', kind, 'state', state, 'created_at', ",
+    time!("created_at"),
+    ", 'attempts', attempts, 'attempted_at', ",
+    time!("attempted_at"),
+    ", 'status', status, 'problem', problem)"
+);
 
 /// The webhook, with what its owner sees of it as the body: JSON, but for the secret. Shaped here, because a shape for each
 /// would cost the Worker kilobytes.
@@ -61,30 +58,30 @@ const SETTINGS: &str = concat!(
     " END,
          'deliveries', json((SELECT json_group_array(json(shown)) FROM (
            SELECT ",
-    delivery!(),
+    DELIVERY,
     " AS shown FROM webhook_deliveries d WHERE d.account_id = ?1
            ORDER BY d.created_at DESC, d.id DESC LIMIT 20)))) AS body
      FROM accounts LEFT JOIN webhooks w ON w.account_id = accounts.id WHERE accounts.",
-    in_session!()
+    IN_SESSION
 );
 
 /// `?3` whether.
-const SET_MAIL: &str = concat!("UPDATE accounts SET scan_mail = ?3 WHERE ", in_session!());
+const SET_MAIL: &str = concat!("UPDATE accounts SET scan_mail = ?3 WHERE ", IN_SESSION);
 
-/// `?3` URL, `?4` name of the secret of a new one. Another URL waits for five minutes at most, and not for nothing: who
-/// changes it all the time has nobody asked more often.
+/// `?3` URL, `?4` name of the secret of a new one. After a change of the URL the pause of a failing endpoint lasts five
+/// more minutes at most. It is not dropped: changing the URL all the time makes for no more requests.
 const SET_URL: &str = concat!(
     "INSERT INTO webhooks (account_id, url, secret) SELECT id, ?3, ?4 FROM accounts WHERE ",
-    in_session!(),
+    IN_SESSION,
     " ON CONFLICT (account_id) DO UPDATE SET url = excluded.url, failures = min(failures, 1),
        free_at = min(free_at, unixepoch() + 300)"
 );
 
-const CHANGED: &str = notice!("webhook_changed", in_session!());
+const CHANGED: &str = notice!("webhook_changed", IN_SESSION);
 
 const REMOVE: &str = concat!(
     "DELETE FROM webhooks WHERE account_id IN (SELECT id FROM accounts WHERE ",
-    in_session!(),
+    IN_SESSION,
     ")"
 );
 
@@ -92,7 +89,7 @@ const REMOVE: &str = concat!(
 const ROTATE: &str = concat!(
     "UPDATE webhooks SET previous_secret = secret, secret = ?3, previous_until = ?4
      WHERE account_id IN (SELECT id FROM accounts WHERE ",
-    in_session!(),
+    IN_SESSION,
     ")"
 );
 
@@ -200,7 +197,7 @@ const ATTEMPTED: &str = concat!(
        problem = nullif(?5, ''), state = CASE WHEN ?6 = 1 THEN 'delivered' ELSE state END
      WHERE account_id = ?1 AND id = ?2
      RETURNING account_id, '' AS url, '' AS secret, '' AS previous_secret, id, ",
-    delivery!(),
+    DELIVERY,
     " AS body"
 );
 

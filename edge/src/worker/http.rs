@@ -41,7 +41,7 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     *request.method_mut() = method;
     *request.uri_mut() = from.url().parse().unwrap_or_else(|_| Uri::from_static("/"));
     *request.headers_mut() = headers;
-    // Only who has no account yet needs a place for one.
+    // Only a registration needs to know the continent, and it has no key.
     if !request.headers().contains_key(API_KEY_HEADER)
         && let Some(continent) = continent(&from)
     {

@@ -26,6 +26,7 @@ use crate::{
         mailer::Mailer,
         meter::{Meter, metered},
         origin::Origins,
+        pace::Pace,
         queue::ScanQueue,
         recent::Recent,
         shield::Shield,
@@ -44,6 +45,9 @@ pub struct Isolate {
     pub app: Arc<App>,
     router: Router,
 }
+
+/// Requests on behalf of an account that need not wait: the portal in several tabs.
+const REQUESTS_AT_ONCE: u64 = 20;
 
 static ISOLATE: OnceLock<Result<Isolate, Vec<String>>> = OnceLock::new();
 
@@ -71,6 +75,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
         verdicts: VerdictCache::new(env, &config.portal_url).map_err(missing)?,
         in_flight: InFlight::new(config.upstream_budget_ms),
         hashing: HashingTurns::new(config.throttle.hashes_per_minute),
+        pace: Pace::new(1_000 / config.throttle.account_requests_per_second, REQUESTS_AT_ONCE),
         refusals: Refusals::default(),
         origins: Origins::new(&config.origins, &config.ticket_secrets, config.cache),
         scan_queue: ScanQueue::new(env).map_err(missing)?,
@@ -83,7 +88,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     Ok(Isolate { app, router })
 }
 
-/// Where it is not known how many there are, no number is said to be none of them.
+/// While the number of databases is not known, no number is refused as one that does not exist.
 const MOST_DATABASES: usize = 256;
 
 /// The databases that are bound, by number.
@@ -152,7 +157,7 @@ pub fn log_answer(id: &str, method: &str, route: &str, response: &Response, mete
     log_line(id, method, route, (status, error::outcome(response), cause), meter);
 }
 
-/// As [`log_answer`], of status, outcome and cause.
+/// Writes the log line of an answer that is no axum response.
 pub fn log_line(
     request_id: &str,
     method: &str,

@@ -36,7 +36,7 @@ pub fn key_of(request: &Request) -> Option<String> {
     glue::key_of(request, LIMIT)
 }
 
-/// As [`isolate::serve`].
+/// Serves one check: gives it an id, answers it without the router, and writes its log line.
 ///
 /// # Errors
 /// The runtime's, when the client leaves before its body is here.

@@ -36,7 +36,7 @@ pub enum Malice {
     Reset,
     RepliesBeforeCommands,
     WrongCodes,
-    /// As much of an answer as we are willing to hold, and no end of it.
+    /// An answer that is as long as we are willing to hold, and does not end.
     Hoard,
 }
 

@@ -17,7 +17,7 @@ pub struct Certificate {
     pub tls: Arc<ServerConfig>,
     /// Of the first of the chain, which is ours.
     pub validity: Option<Validity>,
-    /// As they were before they were read.
+    /// The files' state before they were read: a change since then is noticed.
     pub files: Files,
 }
 
@@ -86,7 +86,7 @@ impl Config {
     }
 }
 
-/// Nothing of the key.
+/// Shows nothing of the key.
 impl fmt::Debug for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Certificate")

@@ -28,8 +28,8 @@ impl Families {
         Some((families.ipv4 || families.ipv6).then_some(families))
     }
 
-    /// Those of `sources`; both where the system chooses the address. From one that it chose beside a
-    /// configured one, nothing would lead back to the HELO name.
+    /// The families of `sources`; both where the system chooses the address. Beside a configured address it chooses none:
+    /// no reverse record would lead from such an address to the HELO name.
     pub fn of<'a>(sources: impl IntoIterator<Item = &'a SourceAddress>) -> Self {
         let mut families = Self { ipv4: false, ipv6: false };
         for source in sources {

@@ -9,10 +9,10 @@ use super::parse;
 /// What a name is written with that means mail hosts, and not the domain of an address.
 const MAIL_HOST: &str = "mx:";
 
-/// Those who opted out. A name stands for its subdomains too.
+/// Domains, hosts and networks whose owners do not want to be asked. A name stands for its subdomains too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OptOuts {
-    /// Of addresses.
+    /// Domains of addresses.
     domains: HashSet<String>,
     /// Names of MX hosts.
     hosts: HashSet<String>,

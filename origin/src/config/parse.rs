@@ -93,7 +93,7 @@ pub(super) fn milliseconds(text: &str) -> Option<Duration> {
     from_str(text).filter(|ms| (1..=600_000).contains(ms)).map(Duration::from_millis)
 }
 
-/// As [`milliseconds`], or none at all.
+/// Milliseconds, of which 0 means no pause.
 pub(super) fn pause(text: &str) -> Option<Duration> {
     if text == "0" { Some(Duration::ZERO) } else { milliseconds(text) }
 }

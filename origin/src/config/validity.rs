@@ -21,12 +21,12 @@ pub enum Standing {
 
 const DAY: i64 = 86_400;
 /// Certificates are renewed when a third of their time is left, or half of it where that is a few days. With less
-/// than a sixth left, that has failed; and nobody need hear of it more than two weeks before the end.
+/// than a sixth left, that has failed; and the operator is told two weeks before the end at most.
 const SHARE_LEFT: i64 = 6;
 const MOST_LEFT: i64 = 14 * DAY;
 
 impl Validity {
-    /// Of a certificate in DER. `None`: it is so unusual that it cannot be read, which is no reason not to serve it.
+    /// The validity of a certificate in DER. `None` where it is too unusual to be read, which is no reason not to serve it.
     pub(super) fn of(certificate: &[u8]) -> Option<Self> {
         let (_, certificate) = parse_x509_certificate(certificate).ok()?;
         let validity = certificate.validity();
@@ -80,7 +80,7 @@ mod tests {
             (90, 77, EndsSoon, "expires in 13 days"),
             (365, 350, Valid, "expires in 15 days"),
             (365, 352, EndsSoon, "expires in 13 days"),
-            // Of six days, renewed every third.
+            // A certificate of six days, renewed every third.
             (6, 4, Valid, "expires in 2 days"),
             (12, 11, EndsSoon, "expires in 24 hours"),
             (90, 90, EndsSoon, "expires in 0 minutes"),

@@ -83,7 +83,7 @@ where
     (until > Instant::now()).then_some(records)
 }
 
-/// One who waits for an answer. When it leaves, the question goes on for a while.
+/// Waits for an answer. The question goes on for a while when it is dropped.
 struct Lingering<T: Send + Sync + 'static>(Option<Flight<Records<T>>>);
 
 impl<T: Send + Sync + 'static> Future for Lingering<T> {

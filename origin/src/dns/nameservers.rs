@@ -86,7 +86,7 @@ impl Nameservers {
             let answer = match nameserver.lookup(fqdn.clone(), kind).await {
                 Ok(lookup) => of_records(&lookup, &data),
                 Err(NetError::Dns(DnsError::NoRecordsFound(none))) => of_absence(&none),
-                // Of this name it could not find out, which is mostly the name's own fault.
+                // It could not find out about this name, which is mostly the name's own fault.
                 Err(NetError::Dns(DnsError::ResponseCode(ResponseCode::ServFail))) => continue,
                 Err(_) => {
                     mute.push(nameserver);
@@ -101,7 +101,7 @@ impl Nameservers {
         Answer { records: Err(NoAnswer::Failed), until: None }
     }
 
-    /// As configured, those that were passed over lately last.
+    /// The nameservers in the configured order, but those last that were passed over lately.
     fn in_order(&self) -> Vec<&Nameserver> {
         let mut all: Vec<_> = self.all.iter().collect();
         if all.len() > 1 {

@@ -84,7 +84,7 @@ impl DnsUdpSocket for ConnectedSocket {
         Poll::Ready(Ok((room.filled().len(), self.nameserver)))
     }
 
-    /// As the default, and heeds errors, which make a socket neither readable nor wake who polls for that.
+    /// Heeds errors too, unlike the trait's own: an error does not make a socket readable, and would wake no task.
     fn recv_from<'s, 'b, 'f>(&'s self, buffer: &'b mut [u8]) -> Waiting<'f, (usize, SocketAddr)>
     where
         's: 'f,

@@ -102,16 +102,7 @@ impl Evaluation<'_> {
         match (name.to_ascii_lowercase().as_str(), argument) {
             ("all", None) => Ok(true),
             ("ip4" | "ip6", Some(network)) => self.is_in(mechanism, network),
-            ("include", Some(target)) => {
-                self.spend(target)?;
-                match self.boxed(target).await {
-                    Spf::Pass => Ok(true),
-                    Spf::Fail | Spf::SoftFail | Spf::Neutral => Ok(false),
-                    Spf::NoRecord => Err(Stop::Broken(format!("include:{target} has none"))),
-                    Spf::Broken(why) => Err(Stop::Broken(why)),
-                    Spf::Unknown(why) => Err(Stop::Unknown(why)),
-                }
-            }
+            ("include", Some(target)) => self.includes(target).await,
             ("exists", Some(target)) => {
                 self.spend(target)?;
                 Ok(!self.found(target, self.dns.addresses_v4(target).await)?.is_empty())
@@ -120,24 +111,44 @@ impl Evaluation<'_> {
                 let (target, prefixes) = target_and_prefixes(rest);
                 let target = target.unwrap_or(domain);
                 self.spend(target)?;
-                let hosts = if kind == "mx" {
-                    self.exchanges(target).await?
-                } else {
-                    vec![target.to_owned()]
+                let hosts = match kind {
+                    "mx" => self.exchanges(target).await?,
+                    _ => vec![target.to_owned()],
                 };
-                for host in hosts {
-                    let found = self.found(&host, self.dns.all_addresses(&host).await)?;
-                    let prefixes = prefixes.ok_or_else(|| not_understood(mechanism))?;
-                    if found.into_iter().any(|ip| same_network(ip, self.address, prefixes)) {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
+                self.is_one_of(hosts, prefixes).await?.ok_or_else(|| not_understood(mechanism))
             }
             // RFC 7208 §5.5: do not use. It would not speak for an address that has no reverse name.
             ("ptr", _) => Ok(false),
             _ => Err(not_understood(mechanism)),
         }
+    }
+
+    async fn includes(&mut self, target: &str) -> Result<bool, Stop> {
+        self.spend(target)?;
+        match self.boxed(target).await {
+            Spf::Pass => Ok(true),
+            Spf::Fail | Spf::SoftFail | Spf::Neutral => Ok(false),
+            Spf::NoRecord => Err(Stop::Broken(format!("include:{target} has none"))),
+            Spf::Broken(why) => Err(Stop::Broken(why)),
+            Spf::Unknown(why) => Err(Stop::Unknown(why)),
+        }
+    }
+
+    /// Whether our address is in the network of one of these hosts; `None` where there is a host, and the prefixes are
+    /// none.
+    async fn is_one_of(
+        &mut self,
+        hosts: Vec<String>,
+        prefixes: Option<(u8, u8)>,
+    ) -> Result<Option<bool>, Stop> {
+        for host in hosts {
+            let found = self.found(&host, self.dns.all_addresses(&host).await)?;
+            let Some(prefixes) = prefixes else { return Ok(None) };
+            if found.into_iter().any(|ip| same_network(ip, self.address, prefixes)) {
+                return Ok(Some(true));
+            }
+        }
+        Ok(Some(false))
     }
 
     async fn exchanges(&self, domain: &str) -> Result<Vec<String>, Stop> {

@@ -117,7 +117,7 @@ async fn drive(
             };
             if let Some(group) = group {
                 group.lock().push_back((index, address));
-                batch.ask_next(&group).await
+                batch.probe_next(&group).await
             } else {
                 Some((index, not_asked(index, RETRY_AFTER)))
             }
@@ -157,7 +157,7 @@ async fn write(
             return;
         }
     }
-    // Those whose task is lost have a line all the same.
+    // An address whose task is lost has a line all the same.
     for index in (0..count).filter(|index| unanswered.get(*index) == Some(&true)) {
         let line = not_asked(index, RETRY_AFTER);
         end.count(&line);
@@ -201,14 +201,14 @@ impl Batch {
     }
 
     /// When the group has room for one more, asks about the one of it that has waited longest.
-    async fn ask_next(&self, group: &Group) -> Option<(usize, BatchLine)> {
+    async fn probe_next(&self, group: &Group) -> Option<(usize, BatchLine)> {
         let waiting = timeout_at(self.until, group.at_once.acquire()).await;
         let (index, address) = group.lock().pop_front()?;
         let stopping = *self.state.stopping.borrow();
         if stopping || !matches!(waiting, Ok(Ok(_))) || Instant::now() >= self.until {
             return Some((index, not_asked(index, RETRY_AFTER)));
         }
-        let verdict = self.ask(&address).await;
+        let verdict = self.probe(&address).await;
         drop(waiting);
         Some((
             index,
@@ -220,7 +220,7 @@ impl Batch {
     }
 
     /// The verdict; or, where our own limits left none, the seconds after which to ask again.
-    async fn ask(&self, address: &Address) -> Result<Verdict, u32> {
+    async fn probe(&self, address: &Address) -> Result<Verdict, u32> {
         let state = &self.state;
         // Half the permits are left to those who wait for a single answer.
         let permits = async {

@@ -9,7 +9,9 @@ use axum::{
     http::{HeaderMap, StatusCode, header::AUTHORIZATION},
     response::{IntoResponse as _, Response},
 };
-use rcpt_shared::{Address, CacheTimes, ProbeRequest, REMEMBER_HEADER, Stage, Ticket, Verdict};
+use rcpt_shared::{
+    Address, CacheTimes, ProbeRequest, REMEMBER_HEADER, Stage, Ticket, Verdict, bearer_token,
+};
 use tokio::time::{Instant, timeout};
 
 use super::{Error, request_id::RequestId};
@@ -102,7 +104,7 @@ pub(super) async fn admitted(
     given_id: RequestId,
     mut request: Request,
 ) -> Result<Admitted, Error> {
-    let token = bearer(request.headers()).ok_or_else(|| bad_ticket(state))?.to_owned();
+    let token = token(request.headers()).ok_or_else(|| bad_ticket(state))?.to_owned();
     let body = read(&mut request).await?;
     let secrets = state.prober.config().ticket_secrets.clone();
     let ticket =
@@ -120,10 +122,8 @@ fn bad_ticket(state: &State) -> Error {
     Error::BadTicket
 }
 
-/// RFC 6750 §2.1; the scheme is case-insensitive (RFC 9110 §11.1).
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+fn token(headers: &HeaderMap) -> Option<&str> {
+    bearer_token(headers.get(AUTHORIZATION)?.to_str().ok()?)
 }
 
 async fn read(request: &mut Request) -> Result<Bytes, Error> {

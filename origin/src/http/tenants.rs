@@ -12,9 +12,9 @@ use std::{
 /// Counts something in progress, by tenant.
 pub struct Tenants {
     in_progress: Arc<Mutex<HashMap<Option<Arc<str>>, usize>>>,
-    /// Of one tenant; tenants whose names are not told are not limited.
+    /// What one tenant may have in progress. Without a tenant's name there is no such limit.
     share: AtomicUsize,
-    /// In all, beyond the first of each tenant.
+    /// What all tenants may have in progress, beyond the first of each.
     most: usize,
 }
 

@@ -24,7 +24,8 @@ use crate::State;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Handshakes at once; further connections wait in the kernel's queue.
 const MAX_HANDSHAKES: usize = 4_096;
-/// And with one address, or one /64, whose further connections are closed: who begins none holds up nobody else.
+/// Handshakes at once with one address, or one /64, whose further connections are closed: a client that opens
+/// connections and says nothing holds up only itself.
 const MAX_OF_PEER: usize = 256;
 /// Connections that are ready and not yet served.
 const MAX_READY: usize = 256;
@@ -56,8 +57,8 @@ impl Listener for TlsListener {
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         match self.ready.recv().await {
             Some(ready) => ready,
-            // The task that sends has panicked: the service manager's watchdog is not told, and clients see
-            // nobody listen.
+            // The task that sends has panicked: the service manager's watchdog is not told, and clients find
+            // the port silent.
             None => std::future::pending().await,
         }
     }

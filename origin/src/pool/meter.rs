@@ -122,7 +122,7 @@ impl Meter {
         self.next_new = self.next_new.map(|due| due.min(soonest));
     }
 
-    /// Nothing here is worth remembering.
+    /// Whether it can be forgotten: there is nothing left that a later request depends on.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.in_use == 0
             && self.idle == 0

@@ -124,7 +124,7 @@ impl<S: Send + 'static> Drop for Permit<S> {
     }
 }
 
-/// One who waits; what was granted to one who leaves is taken back.
+/// A request that waits. A permit that was granted to one that has left is taken back.
 pub(super) struct Queued<S: Send + 'static> {
     pub answer: oneshot::Receiver<Result<Assigned<S>, Refused>>,
     /// The permit as it will be, which counts nothing before it is granted.

@@ -10,7 +10,7 @@ use super::{Class, Key, permit::Party};
 /// Refusals are counted in slices of this length, over an hour.
 const SLICE: Duration = Duration::from_secs(300);
 const SLICES: u32 = 12;
-/// Of the recipients of a minute, so many may come at once.
+/// The recipients of a minute, divided by this, may come at once.
 const BURST_SHARE: u32 = 6;
 
 /// Recipients a minute, as a token bucket.
@@ -46,7 +46,7 @@ impl Recipients {
     }
 }
 
-/// Of a tenant's share of refused recipients, what each of its accounts has for itself: a twentieth.
+/// Each account of a tenant has a twentieth of the tenant's share of refused recipients for itself.
 const ACCOUNTS: usize = 20;
 
 /// Tenant and account.

@@ -221,7 +221,7 @@ impl Rate {
         }
     }
 
-    /// Nothing here is worth remembering.
+    /// Whether it can be forgotten: there is nothing left that a later request depends on.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.level == 0
             && self.trials.values().all(|trial| now.saturating_duration_since(trial.at) >= LATELY)

@@ -1,10 +1,16 @@
 //! How we were received, and what follows from it for the questions that come after.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    net::IpAddr,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use tokio::time::Instant;
 
-use super::{Permit, Pool, Refusal, Signal, State, permit::Party, rate::Change, site::SiteKey};
+use super::{
+    Key, Permit, Pool, Refusal, Signal, State, gates::Gates, meter::Meter, permit::Party,
+    rate::Change, site::SiteKey,
+};
 
 /// [`super::Totals`] of all machines that are no operator's: what is known of one of them is soon forgotten.
 #[derive(Default)]
@@ -22,55 +28,18 @@ impl<S: Send + 'static> Pool<S> {
             return;
         }
         let now = Instant::now();
-        let Party { tenant, account, domain, is_consumer } = permit.party;
         let mut state = self.lock();
         let State { sites, domains, addresses, .. } = &mut *state;
         let Some(site) = sites.get_mut(&permit.site) else { return };
         let meter = site.meter(permit.meter);
-        let others = u64::from(matches!(permit.site, SiteKey::Network(_)));
+        let others = matches!(permit.site, SiteKey::Network(_)).then_some(&self.others);
+        let (party, address) = (permit.party, permit.address);
+        let mut reception = Reception { meter, domains, addresses, others, party, address, now };
         let change = match signal {
-            Signal::Answered { refused } => {
-                domains.answered(domain);
-                if let Some(address) = permit.address {
-                    addresses.answered(address);
-                }
-                if refused {
-                    meter.totals.refused += 1;
-                    self.others.refused.fetch_add(others, Ordering::Relaxed);
-                    meter.refusals.count(permit.party, now);
-                }
-                meter.rate.answered(tenant, domain, now)
-            }
-            Signal::Refused(refusal) => {
-                meter.totals.refusals_of_us += 1;
-                self.others.refusals_of_us.fetch_add(others, Ordering::Relaxed);
-                let Refusal { before_rcpt, closing, hint, .. } = refusal;
-                if before_rcpt
-                    && closing
-                    && let Some(address) = permit.address
-                {
-                    addresses.refused(address, hint, now);
-                }
-                match (is_consumer, before_rcpt || closing) {
-                    (true, _) => {}
-                    (false, true) => domains.refused(domain, hint, now),
-                    (false, false) => domains.doubted(domain, hint, now),
-                }
-                if closing && !before_rcpt {
-                    meter.debts.closed(account, now);
-                }
-                match (refusal.about_our_address, before_rcpt, permit.address) {
-                    (false, ..) => None,
-                    (true, false, _) => {
-                        meter.rate.refused_at_rcpt(tenant, domain, refusal.words, now)
-                    }
-                    (true, true, None) => None,
-                    (true, true, Some(address)) => {
-                        meter.rate.refused_by_machine(address, domain, refusal.words, now)
-                    }
-                }
-            }
+            Signal::Answered { refused } => reception.answered(refused),
+            Signal::Refused(refusal) => reception.refused(refusal),
         };
+        let meter = reception.meter;
         if change == Some(Change::Raised) {
             meter.rate_raised(now);
         }
@@ -86,6 +55,71 @@ impl<S: Send + 'static> Pool<S> {
     pub(super) fn count_recipient(&self, permit: &Permit<S>) {
         if let Some(site) = self.lock().sites.get_mut(&permit.site) {
             site.meter(permit.meter).count_recipient(Instant::now());
+        }
+    }
+}
+
+/// A holder of a permit, and what its reception counts for.
+struct Reception<'a> {
+    meter: &'a mut Meter,
+    domains: &'a mut Gates<Key>,
+    addresses: &'a mut Gates<IpAddr>,
+    /// Where the machine is no operator's.
+    others: Option<&'a OtherTotals>,
+    party: Party,
+    /// That of the machine, where a connection was made.
+    address: Option<IpAddr>,
+    now: Instant,
+}
+
+impl Reception<'_> {
+    /// The server spoke of the recipient.
+    fn answered(&mut self, refused: bool) -> Option<Change> {
+        let Party { tenant, domain, .. } = self.party;
+        self.domains.answered(domain);
+        if let Some(address) = self.address {
+            self.addresses.answered(address);
+        }
+        if refused {
+            self.meter.totals.refused += 1;
+            self.count_other(|others| &others.refused);
+            self.meter.refusals.count(self.party, self.now);
+        }
+        self.meter.rate.answered(tenant, domain, self.now)
+    }
+
+    /// The server refused us.
+    fn refused(&mut self, refusal: Refusal<'_>) -> Option<Change> {
+        let Refusal { before_rcpt, closing, about_our_address, hint, words } = refusal;
+        let Party { tenant, account, domain, is_consumer } = self.party;
+        self.meter.totals.refusals_of_us += 1;
+        self.count_other(|others| &others.refusals_of_us);
+        if before_rcpt
+            && closing
+            && let Some(address) = self.address
+        {
+            self.addresses.refused(address, hint, self.now);
+        }
+        match (is_consumer, before_rcpt || closing) {
+            (true, _) => {}
+            (false, true) => self.domains.refused(domain, hint, self.now),
+            (false, false) => self.domains.doubted(domain, hint, self.now),
+        }
+        if closing && !before_rcpt {
+            self.meter.debts.closed(account, self.now);
+        }
+        if !about_our_address {
+            None
+        } else if before_rcpt {
+            self.meter.rate.refused_by_machine(self.address?, domain, words, self.now)
+        } else {
+            self.meter.rate.refused_at_rcpt(tenant, domain, words, self.now)
+        }
+    }
+
+    fn count_other(&self, total: impl Fn(&OtherTotals) -> &AtomicU64) {
+        if let Some(others) = self.others {
+            total(others).fetch_add(1, Ordering::Relaxed);
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct Settings {
     pub network_sessions: usize,
     /// How long a session may lie idle.
     pub max_idle: Duration,
-    /// Who may wait for one site.
+    /// Requests that may wait for one site.
     pub max_waiting: usize,
     /// The part of waiters and of refused recipients that one tenant may have.
     pub tenant_share: f64,

@@ -13,7 +13,7 @@ use super::{
     operators::OperatorId,
 };
 
-/// Of ten sessions that are granted while both classes wait, one is a batch's.
+/// While both classes wait, every tenth session goes to a batch.
 const BATCH_TURN: usize = 10;
 const CROWDED: Refused = Refused { after: Duration::from_secs(5), cause: Cause::Crowded };
 

@@ -61,7 +61,7 @@ fn pool_of(sources: usize) -> Arc<Pool<u32>> {
     pool_since(sources, Vec::new())
 }
 
-/// As [`pool_of`], with the Unix time since which each source address is in use.
+/// A pool of so many source addresses; `since` holds the Unix time since which each is in use.
 fn pool_since(sources: usize, since: Vec<Option<u64>>) -> Arc<Pool<u32>> {
     let settings = Settings {
         operators: Arc::new(Operators::with(OPERATORS).unwrap()),

@@ -32,7 +32,7 @@ pub(super) struct Client {
     identities: Vec<HeloIdentity>,
     /// Our name at an address that the system chooses.
     unbound: HeloIdentity,
-    /// Which identity asks about a domain depends on a secret: nobody can choose it from outside.
+    /// Which identity asks about a domain depends on this secret, so it cannot be chosen from outside.
     identity_key: Vec<u8>,
     reverse_path: String,
     starttls: StartTls,
@@ -180,14 +180,13 @@ impl Client {
         }
     }
 
-    async fn open_and_ask(
+    /// Opens a session over `stream`, and remembers how the host wants to be greeted.
+    async fn open(
         &self,
         call: Call<'_>,
         stream: TcpStream,
-        envelope: Envelope<'_>,
-        encrypt: bool,
         stage: &mut Stage,
-    ) -> Result<Told, Failure> {
+    ) -> Result<HostSession, Failure> {
         let greeting = self.memory.offers(call.host).greeting;
         let helo_name = &call.identity.helo_name;
         let opened = Session::open(stream, helo_name, greeting, call.patience, stage).await;
@@ -197,10 +196,22 @@ impl Client {
         if greeted && !call.by_route {
             self.port_check.banner_seen();
         }
-        let mut session = opened?;
+        let session = opened?;
         if session.greeting() != greeting {
             self.remember(call.host, |offers| offers.greeting = session.greeting());
         }
+        Ok(session)
+    }
+
+    async fn open_and_ask(
+        &self,
+        call: Call<'_>,
+        stream: TcpStream,
+        envelope: Envelope<'_>,
+        encrypt: bool,
+        stage: &mut Stage,
+    ) -> Result<Told, Failure> {
+        let mut session = self.open(call, stream, stage).await?;
         if encrypt && session.capabilities().starttls {
             session = self.encrypt(session, call, stage).await?;
         }
@@ -246,7 +257,7 @@ impl Client {
 }
 
 /// QUIT for a session that is not needed any more, and its end before another is opened in its place.
-/// Nothing is waited for: six octets fit the socket's buffer.
+/// It does not wait: six octets fit the socket's buffer.
 pub(super) fn quit_now(session: HostSession) {
     let _ = session.quit().now_or_never();
 }

@@ -42,7 +42,7 @@ pub(super) fn learn(
         async move {
             let found = match (ours, control) {
                 (Some((session, permit)), Some(control)) => {
-                    ask(&client, &control, session, permit).await
+                    catch_all(&client, &control, session, permit).await
                 }
                 _ => CatchAll::Unknown,
             };
@@ -57,7 +57,8 @@ pub(super) fn learn(
     flight
 }
 
-async fn ask(
+/// What the server says of the control recipient.
+async fn catch_all(
     client: &Client,
     control: &Address,
     mut session: HostSession,

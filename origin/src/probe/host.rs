@@ -58,7 +58,7 @@ impl HostProbe<'_> {
     ///
     /// Each step is boxed: a probe that a silent server holds has the memory of that step alone, and
     /// not of the largest of all.
-    pub(super) async fn ask(self, host: &str, found: Found, progress: &mut Progress) -> Attempt {
+    pub(super) async fn run(self, host: &str, found: Found, progress: &mut Progress) -> Attempt {
         let recipient = self.question.address;
         let named = |verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict };
         if recipient.needs_smtputf8() && self.client.memory.offers(host).lacks_smtputf8 {
@@ -93,7 +93,7 @@ impl HostProbe<'_> {
             details: self.question.details,
             is_backup: self.is_backup,
         };
-        match self.ask_at(conversation, addresses, identity, found, progress).await {
+        match self.try_addresses(conversation, addresses, identity, found, progress).await {
             Attempt::Settled(verdict) => Attempt::Settled(named(verdict)),
             Attempt::NextHost(failure) => Attempt::NextHost(named(failure)),
             Attempt::AskAgain(verdict, _) | Attempt::AskEqual(verdict) if self.has_equal => {
@@ -112,7 +112,7 @@ impl HostProbe<'_> {
     }
 
     /// Asks at one address after the other, until there is a verdict.
-    async fn ask_at(
+    async fn try_addresses(
         self,
         conversation: Conversation<'_>,
         mut addresses: Vec<SocketAddr>,
@@ -128,18 +128,8 @@ impl HostProbe<'_> {
         };
         let (mut best, mut stale, mut asked_again) = (BestFailure::default(), 0, false);
         while !addresses.is_empty() {
-            let request = Request {
-                host: route.as_deref().unwrap_or(host),
-                addresses: &addresses,
-                domain: conversation.recipient.domain(),
-                tenant: self.question.tenant,
-                account: self.question.account,
-                class: self.question.class,
-                is_route: route.is_some(),
-                admitted: progress.admitted,
-                more_hosts: self.more_hosts > 0,
-                deadline: self.question.deadline,
-            };
+            let admitted = progress.admitted;
+            let request = self.request(host, route.as_deref(), &addresses, admitted);
             let waiting = progress.waiting.clone();
             let acquired = waiting.during(Box::pin(self.pool.session(&request, identity))).await;
             progress.admitted |= acquired.is_ok();
@@ -180,6 +170,28 @@ impl HostProbe<'_> {
             addresses.retain(|address| !tried.contains(&address.ip()));
         }
         Attempt::NextHost(best.into_verdict())
+    }
+
+    /// What the pool is asked for; a route has a name of its own there.
+    fn request<'a>(
+        &'a self,
+        host: &'a str,
+        route: Option<&'a str>,
+        addresses: &'a [SocketAddr],
+        admitted: bool,
+    ) -> Request<'a> {
+        Request {
+            host: route.unwrap_or(host),
+            addresses,
+            domain: self.question.address.domain(),
+            tenant: self.question.tenant,
+            account: self.question.account,
+            class: self.question.class,
+            is_route: route.is_some(),
+            admitted,
+            more_hosts: self.more_hosts > 0,
+            deadline: self.question.deadline,
+        }
     }
 
     fn has_time(self, moment: Duration) -> bool {

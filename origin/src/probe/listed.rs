@@ -13,7 +13,7 @@ use crate::{
 
 /// The budget of an address of a list is looked at no more often.
 const TICK: Duration = Duration::from_millis(100);
-/// Of a list, addresses of one operator or machine that are asked about at once, at most.
+/// Addresses of one operator or machine that a list has asked about at once, at most.
 const MAX_AT_ONCE: usize = 8;
 
 impl Prober {
@@ -49,8 +49,8 @@ impl Prober {
     }
 }
 
-/// Of a list, what is `lost` to waiting and to DNS is no part of an address's budget. A session is
-/// waited for until the deadline; one that is had by then has its budget.
+/// Runs the probe of one address of a list. What is `lost` to waiting and to DNS is no part of its budget. It waits
+/// for a session until the deadline, and has its whole budget once it has one.
 pub(super) async fn within_own_budget<T>(
     mut work: impl Future<Output = T> + Unpin,
     budget: Duration,

@@ -45,7 +45,7 @@ pub struct Prober {
 /// How a probe is wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Asking {
-    /// With its evidence.
+    /// With its details.
     pub details: bool,
     /// Who asks; see [`crate::pool::Request::tenant`].
     pub tenant: Option<Arc<str>>,
@@ -225,7 +225,7 @@ impl Prober {
             Some(Route::NoMx) => return no_mail_hosts(NoMailHosts::NullMx),
             None => {}
         }
-        if let Some(verdict) = sandbox::ask(question, progress).await {
+        if let Some(verdict) = sandbox::verdict_of(question, progress).await {
             return verdict;
         }
         let resolving = progress.dns.clone();
@@ -252,7 +252,7 @@ impl Prober {
     ) -> Verdict {
         progress.mx_host = Some(Arc::from(server.host.as_str()));
         let found = Found::ByRoute(server.port);
-        match self.only_host(question).ask(&server.host, found, progress).await {
+        match self.only_host(question).run(&server.host, found, progress).await {
             Attempt::Settled(verdict)
             | Attempt::NextHost(verdict)
             | Attempt::AskEqual(verdict)
@@ -278,7 +278,7 @@ impl Prober {
                 ..self.only_host(question)
             };
             progress.mx_host = Some(exchange.clone());
-            match host_probe.ask(exchange, Found::InDns, progress).await {
+            match host_probe.run(exchange, Found::InDns, progress).await {
                 Attempt::Settled(verdict)
                 | Attempt::AskEqual(verdict)
                 | Attempt::AskAgain(verdict, _) => return verdict,
@@ -292,7 +292,7 @@ impl Prober {
     /// the answer is about the missing record (RFC 5321 §5.1).
     async fn ask_implicit(&self, question: Question<'_>, progress: &mut Progress) -> Verdict {
         let host = question.address.domain();
-        match self.only_host(question).ask(host, Found::InDns, progress).await {
+        match self.only_host(question).run(host, Found::InDns, progress).await {
             Attempt::Settled(verdict)
             | Attempt::AskEqual(verdict)
             | Attempt::AskAgain(verdict, _) => verdict,
@@ -331,7 +331,7 @@ fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
     }
 }
 
-/// Nobody was asked, and no connection was made.
+/// The verdict on a domain whose operator does not want to be asked: no connection was made.
 pub(super) fn opted_out() -> Verdict {
     Verdict::new(Status::BlockedByProvider, Reason::OptedOut, Stage::Dns)
 }

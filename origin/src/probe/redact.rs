@@ -50,7 +50,8 @@ pub(super) fn redact<'a>(
     }
 }
 
-/// As [`redact`], without the recipient's domain too, and shorter: for logs and for the operator's eyes.
+/// What [`redact`] leaves of `text`, without the recipient's domain and cut to 200 characters: for logs and for the
+/// operator's eyes.
 pub(super) fn redact_for_log<'a>(
     text: &str,
     recipient: &Address,

@@ -1,5 +1,5 @@
 //! Addresses of `sandbox.test`: what their mail server would reply is written here and judged like any other reply,
-//! and nobody is asked. A route for the domain comes before it.
+//! without a connection. A route for the domain comes before it.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use super::{prober::Question, progress::Progress};
 use crate::{smtp::Reply, verdict::judge};
 
-/// `.test` is nobody's (RFC 6761 §6.2), so no real domain is ever taken for it.
+/// `.test` is reserved (RFC 6761 §6.2), so no real domain is ever taken for it.
 const DOMAIN: &str = "sandbox.test";
 const HOST: &str = "mx.sandbox.test";
 
@@ -17,7 +17,7 @@ const UNKNOWN: &str = "550 5.1.1 No such user here";
 const SLOW: Duration = Duration::from_secs(3);
 
 /// The verdict of a sandbox address; `None` for all others.
-pub(super) async fn ask(question: Question<'_>, progress: &mut Progress) -> Option<Verdict> {
+pub(super) async fn verdict_of(question: Question<'_>, progress: &mut Progress) -> Option<Verdict> {
     let Question { address, details, .. } = question;
     let below = address.domain().strip_suffix(DOMAIN)?;
     let verdict = match below {
@@ -84,7 +84,7 @@ mod tests {
 
     use super::{
         super::{prober::Question, progress::Progress},
-        ask,
+        verdict_of,
     };
     use crate::pool::Class;
 
@@ -121,7 +121,7 @@ mod tests {
             for address in [address.to_owned(), address.replace('@', "+tag@")] {
                 let address = Address::parse(&address).unwrap();
                 let mut progress = Progress::default();
-                let answer = timeout(BUDGET, ask(about(&address), &mut progress)).await;
+                let answer = timeout(BUDGET, verdict_of(about(&address), &mut progress)).await;
                 let told = match answer {
                     Ok(Some(verdict)) => verdict.status,
                     // DNS is asked, and `.test` has none.
@@ -141,12 +141,13 @@ mod tests {
         let address = |text| Address::parse(text).unwrap();
         let mut progress = Progress::default();
         let started = Instant::now();
-        ask(about(&address("slow@sandbox.test")), &mut progress).await.unwrap();
+        verdict_of(about(&address("slow@sandbox.test")), &mut progress).await.unwrap();
         assert_eq!(started.elapsed().as_secs(), 3);
         let verdict =
-            ask(about(&address("any@catchall.sandbox.test")), &mut progress).await.unwrap();
+            verdict_of(about(&address("any@catchall.sandbox.test")), &mut progress).await.unwrap();
         assert_eq!(verdict.details.unwrap().catch_all, CatchAll::Yes);
-        let verdict = ask(about(&address("rejects@SANDBOX.test")), &mut progress).await.unwrap();
+        let verdict =
+            verdict_of(about(&address("rejects@SANDBOX.test")), &mut progress).await.unwrap();
         assert_eq!(verdict.details.unwrap().smtp_text.as_deref(), Some("No such user here"));
         assert_eq!(verdict.enhanced_code.as_deref(), Some("5.1.1"));
     }
@@ -155,7 +156,7 @@ mod tests {
     async fn a_domain_that_ends_alike_is_another() {
         for address in ["a@notsandbox.test", "a@sandbox.test.example.org", "a@sandbox.example"] {
             let address = Address::parse(address).unwrap();
-            assert!(ask(about(&address), &mut Progress::default()).await.is_none());
+            assert!(verdict_of(about(&address), &mut Progress::default()).await.is_none());
         }
     }
 }

@@ -133,7 +133,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let mut reply = self.greet(helo_name).await?;
         if reply.is_permanent() {
             self.greeting = self.greeting.other();
-            // Of a server that hangs up then, the refusal is what it had to say.
+            // If the server hangs up now, its refusal stands.
             let refusal = |_| Failure::Refused(Stage::Ehlo, reply);
             reply = self.greet(helo_name).await.map_err(refusal)?;
         }

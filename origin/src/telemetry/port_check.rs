@@ -78,7 +78,7 @@ impl PortCheck {
         }
     }
 
-    /// Whether every server failed when last asked, and none has been heard since. Asks nobody.
+    /// Whether every server failed when last asked, and none has been heard since. Makes no connection.
     pub fn is_known_shut(&self) -> bool {
         matches!(*self.known(), Known::AllFailed(_))
     }

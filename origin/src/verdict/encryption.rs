@@ -1,6 +1,6 @@
 //! Whether a refusal is met by encrypting the session.
 
-use super::{Evidence, phrases::Meaning};
+use super::{Reading, phrases::Meaning};
 use crate::smtp::Reply;
 
 /// x.7.10, "encryption needed" (RFC 5248).
@@ -14,13 +14,11 @@ pub fn demands_tls(reply: &Reply) -> bool {
     if reply.is_positive() {
         return false;
     }
-    let evidence = Evidence::of(reply);
+    let reading = Reading::of(reply);
     // `530 Must issue a STARTTLS command first` (RFC 3207 §4) may say so in any words. The same code wants
     // a password (RFC 4954 §6), which encryption does not help.
-    let unnamed = reply.code == 530 && !evidence.speaks_of(Meaning::Policy);
-    evidence.enhanced == Some(ENCRYPTION_NEEDED)
-        || evidence.speaks_of(Meaning::Encryption)
-        || unnamed
+    let unnamed = reply.code == 530 && !reading.speaks_of(Meaning::Policy);
+    reading.enhanced == Some(ENCRYPTION_NEEDED) || reading.speaks_of(Meaning::Encryption) || unnamed
 }
 
 #[cfg(test)]

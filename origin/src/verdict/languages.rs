@@ -42,7 +42,7 @@ pub(super) struct Language {
     pub us: &'static [&'static str],
     /// TLS by another name.
     pub encryption: &'static [&'static str],
-    /// Who sends, whose mailbox may be unknown as well.
+    /// The sender, whose mailbox may be unknown as well.
     pub sender: &'static [&'static str],
     /// A policy, a denial: us, unless a code says otherwise.
     pub refusal: &'static [&'static str],
@@ -81,6 +81,19 @@ enum Sense {
     Full,
     /// Says all by itself.
     Plain(Meaning),
+}
+
+impl Sense {
+    /// What the state means, if it is the mailbox's; `None` for what is no state.
+    const fn of_mailbox(self) -> Option<Meaning> {
+        match self {
+            Self::Missing => Some(Meaning::Recipient),
+            Self::Unavailable => Some(Meaning::Unavailable),
+            Self::Disabled => Some(Meaning::Disabled),
+            Self::Full => Some(Meaning::MailboxFull),
+            Self::Recipient | Self::Address | Self::Plain(_) => None,
+        }
+    }
 }
 
 /// Most characters between a word for a mailbox and the word for its state: `user with that name is`.
@@ -129,13 +142,7 @@ pub(super) fn meanings(words: &str) -> u32 {
         }
     }
     for (language, state, range) in &found {
-        let meaning = match state {
-            Sense::Missing => Meaning::Recipient,
-            Sense::Unavailable => Meaning::Unavailable,
-            Sense::Disabled => Meaning::Disabled,
-            Sense::Full => Meaning::MailboxFull,
-            Sense::Recipient | Sense::Address | Sense::Plain(_) => continue,
-        };
+        let Some(meaning) = state.of_mailbox() else { continue };
         let near = |noun: Sense| {
             let nouns =
                 found.iter().filter(|(other, sense, _)| other == language && *sense == noun);
@@ -180,7 +187,7 @@ fn patterns_of(word: &str) -> Vec<String> {
     let lossy = |c: char| if c.is_ascii() { c } else { LOST };
     let words = |text: &str| Said::of(text).words.trim().to_owned();
     let mut forms = vec![words(stem)];
-    // Of other scripts nothing would be left.
+    // Words in other scripts would have no letter left.
     if !stem.is_ascii() && stem.chars().all(|c| c < '\u{250}') {
         forms.push(words(&stem.chars().map(lossy).collect::<String>()));
     }

@@ -1,6 +1,6 @@
 //! What servers write, in lower case, each row with the provider or software it was seen at.
 //!
-//! A phrase is searched in the text as `evidence.rs` prepares it: words separated and surrounded by
+//! A phrase is searched in the text as `reading.rs` prepares it: words separated and surrounded by
 //! single spaces, without quoted addresses. Sisimai is a library that reads bounces, and lists what it met.
 
 use std::{borrow::Cow, sync::LazyLock};

@@ -6,7 +6,7 @@ use crate::smtp::Reply;
 /// Whom a refusal is about, besides the recipient that was asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Nothing that concerns the next question.
+    /// Of no concern for the next question.
     Nothing,
     /// Our address, its name or its reputation: every recipient there gets the same answer.
     OurAddress,

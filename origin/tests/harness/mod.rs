@@ -173,7 +173,7 @@ fn request_of(path: &str, tenant: Option<&str>, body: String) -> Request<Body> {
         .unwrap()
 }
 
-/// As [`verdict`], on behalf of a tenant.
+/// Asks about `address` on behalf of a tenant who pays, and expects a verdict.
 pub async fn verdict_for(origin: &Router, tenant: &str, address: &str) -> Verdict {
     let response = send(origin, request_of("/v1/probe", Some(tenant), body(address))).await;
     assert_eq!(response.status(), StatusCode::OK);
@@ -190,7 +190,7 @@ pub async fn batch(origin: &Router, addresses: &[String], tenant: Option<&str>) 
     lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
-/// As [`verdict`], with the evidence.
+/// Asks about `address` with `details`, and expects a verdict that has them.
 pub async fn detailed(origin: &Router, address: &str) -> Verdict {
     let response = send(origin, probe_request(detailed_body(address))).await;
     assert_eq!(response.status(), StatusCode::OK);

@@ -36,7 +36,7 @@ fn is_label(label: &str) -> bool {
         && label.strip_prefix(A_LABEL).is_none_or(is_encoded)
 }
 
-/// As they are read.
+/// The labels as people read them: A-labels are decoded.
 #[cfg(any(target_arch = "wasm32", test))]
 fn labels(ascii: &str) -> Vec<Vec<char>> {
     let read = |label: &str| match label.strip_prefix(A_LABEL) {

@@ -90,7 +90,7 @@ export function suite(world) {
       )) {
         const schemes = security.flatMap(Object.keys);
         const byKey = schemes.includes("ApiKey");
-        // Of the account's own operations those that end it, or a session, would end the test.
+        // The account's own operations are read only: some would end the account or its session, and with it the test.
         if (!byKey && method !== "get") continue;
         const request = bodyOf(description, requestBody?.content);
         const example = {

@@ -246,7 +246,7 @@ export function suite(world) {
     const account = await world.account();
     await reader.signIn(account, "/sign-in?next=https://evil.example/");
     await reader.arrivesAt("/overview");
-    // Who is signed in already is led on at once, by the same rule.
+    // A reader who is already signed in is led on at once, by the same rule.
     for (const next of ["//evil.example", "/v1/health", "/sign-in", "javascript:alert(1)", "/nowhere"]) {
       await reader.open(`/sign-in?next=${encodeURIComponent(next)}`);
       await reader.arrivesAt("/overview");

@@ -20,7 +20,7 @@ impl AbortingClient {
         Self::check_with(direct, account, address, "").await
     }
 
-    /// As [`Self::check`], with a further header: `Name: value` and CRLF.
+    /// Sends the check with a further header: `Name: value` and CRLF.
     ///
     /// # Errors
     /// The connection fails.

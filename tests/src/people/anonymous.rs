@@ -29,8 +29,7 @@ impl Anonymous {
         Self { client, url: url.to_owned() }
     }
 
-    /// As [`Anonymous::new`], but its connections are kept for further requests: for many requests
-    /// within one test.
+    /// Calls the service at `url` on connections that are kept: for many requests within one test.
     ///
     /// # Panics
     /// Never: no TLS backend has to be found.

@@ -64,7 +64,7 @@ pub async fn send_again(request: RequestBuilder) -> Reply {
 /// that each hash a password keep a busy machine for long.
 ///
 /// # Panics
-/// As [`send_again`].
+/// One of them gets no answer five times.
 pub async fn send_all(
     requests: impl IntoIterator<Item = RequestBuilder>,
     width: usize,

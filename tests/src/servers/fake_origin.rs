@@ -131,7 +131,7 @@ impl FakeOrigin {
     /// accepted.
     ///
     /// # Panics
-    /// As [`FakeOrigin::start`].
+    /// The port cannot be listened on.
     pub fn by_name() -> Self {
         Self::start(|address| match address.split(['-', '@']).next() {
             Some("held") => Conduct::Hold,
@@ -169,7 +169,7 @@ impl FakeOrigin {
     /// then in the middle of its work.
     ///
     /// # Panics
-    /// As [`FakeOrigin::wait_for_probe`].
+    /// The probe does not come within ten seconds.
     pub async fn hold(&self, account: &Account, address: &str) -> JoinHandle<Reply> {
         let (account, owned) = (account.clone(), address.to_owned());
         let check = tokio::spawn(async move { account.check(&owned).await });

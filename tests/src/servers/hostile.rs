@@ -25,7 +25,7 @@ pub enum Hostility {
     HugeBanner,
     /// `250-` to EHLO for ever.
     Endless,
-    /// As much to EHLO as a session may be sent, and no end.
+    /// A reply to EHLO that is as long as a session may be sent, and does not end.
     Hoarding,
     /// A reset (RST) at the connection, and where the banner and the replies to EHLO and MAIL would be.
     Reset(usize),

@@ -65,7 +65,23 @@ async fn an_account_that_asks_without_end_is_turned_away_before_the_database() {
     assert!(edge.counts().await.d1_trips <= shown as u64);
     let refused = replies.iter().find(|reply| reply.status != 200).unwrap();
     refused.assert_error(429, "throttled", "turned away");
-    assert_eq!(busy.quota().await.status, 429, "the same account");
+    assert_eq!(busy.get("/me").await.status, 429, "the same account");
+    assert_eq!(other.get("/me").await.status, 200, "another account");
+}
+
+#[tokio::test]
+async fn a_flood_with_a_stolen_key_does_not_keep_its_owner_from_replacing_it() {
+    let _turn = turn().await;
+    let edge = Edge::builder().throttled().start().await.unwrap();
+    let (account, other) = (edge.account().await, edge.account().await);
+    let by_key = |_| {
+        let request = account.anonymous.request(Method::GET, "/me/quota");
+        request.header("x-api-key", &account.api_key)
+    };
+    let replies = send_all((0..300).map(by_key), 100).await;
+    let refused = replies.iter().find(|reply| reply.status != 200).unwrap();
+    refused.assert_error(429, "throttled", "turned away");
+    assert_eq!(account.rotate_api_key().await.status, 200, "its owner, who is signed in");
     assert_eq!(other.get("/me").await.status, 200, "another account");
 }
 

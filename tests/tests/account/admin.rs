@@ -24,7 +24,7 @@ pub async fn admin(words: &[&str]) -> (i32, String, String) {
     admin_with(&[], words).await
 }
 
-/// As [`admin`], with more in its environment.
+/// Exit code, standard output, standard error, with `environment` beside what the tests always set.
 pub async fn admin_with(environment: &[(&str, &str)], words: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(folder::repository().join("tools/admin"));
     command.current_dir(folder::repository()).env("NO_COLOR", "1");

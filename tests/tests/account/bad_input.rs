@@ -18,7 +18,7 @@ enum Kind {
     Password,
     Token,
     Code,
-    /// As [`Kind::Code`], of an operation that does not ask for one otherwise.
+    /// A code, of an operation that does not ask for one otherwise.
     OptionalCode,
     Name,
 }
@@ -113,7 +113,8 @@ async fn world() -> World {
     let (second, _) = protected.enable_two_factor().await;
     let (_, confirmation) = edge.registered().await;
     assert_eq!(protected.anonymous.forgot_password(&protected.email).await.status, 200);
-    let reset = edge.mailbox().wait_for_nth_mail(&protected.email, 3).await.unwrap();
+    let reset =
+        edge.mailbox().wait_for_titled(&protected.email, "Set a new password", 1).await.unwrap();
     let [confirmation, reset] =
         [&confirmation, &reset].map(|mail| mail.token().unwrap().to_owned());
     // Codes that are used up: the operations are refused for the member that is wrong before.

@@ -21,7 +21,7 @@ use tokio::{
 };
 
 const CHECKS: Duration = Duration::from_millis(50);
-/// Of each kind of abuse and of junk keys; their medians are compared.
+/// Rounds with each kind of abuse, and with junk keys. Their medians are compared.
 const ROUNDS: usize = 3;
 
 /// Between two requests of the abuser.
@@ -245,5 +245,6 @@ async fn checks_go_on_between_the_passwords_of_a_site_and_its_neighbours_sign_in
     assert_eq!(neighbour.unwrap().await.unwrap().status, 200, "another site has its turn");
     println!("{} hashed, {} refused, {checks} checks beside", hashed.len(), refused.len());
     assert!(hashed.len() >= 10 && refused.len() >= 50, "{} hashed", hashed.len());
-    assert!(checks >= 20, "{checks} checks while the passwords of a site were hashed");
+    // Also where a hash takes longer than the time between two of them.
+    assert!(checks * 2 >= hashed.len(), "{checks} checks beside {} hashes", hashed.len());
 }

@@ -90,7 +90,7 @@ async fn deleting_removes_every_row_of_the_account() {
         let insert = format!("INSERT INTO {row}");
         edge.sql_of(&marks[0], &insert, &[marks[0].as_str().into()]).await;
     }
-    let link = edge.mailbox().wait_for_nth_mail(email, 3).await.unwrap();
+    let link = edge.mailbox().wait_for_titled(email, "Set a new password", 1).await.unwrap();
     let tables = [
         "accounts",
         "addresses",

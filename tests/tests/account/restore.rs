@@ -7,7 +7,7 @@ use rcpt_shared::Status;
 use rcpt_tests::{Account, Conduct, Edge, FakeOrigin, people::PASSWORD, service::clock};
 use serde_json::json;
 
-/// Of the databases' files, those that hold this text or, without one, all.
+/// Copies the databases' files that hold this text; all of them without one.
 fn copy(from: &Path, to: &Path, text: Option<&str>) {
     fs::create_dir_all(to).unwrap();
     let files: Vec<_> = fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -89,7 +89,7 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         copy(&kept, &databases, (!is_whole).then_some(steady.email.as_str()));
         edge.restart().await.unwrap();
 
-        // Who changed nothing notices nothing, but for the charges of the minutes that are gone.
+        // An account that changed nothing notices nothing, but for the charges of the minutes that are gone.
         assert_eq!(works(&steady).await, EVERYTHING);
         assert_eq!(steady.email_checks().await.used_today, used);
         assert_eq!(steady.check("two@restore.example").await.status, 200);
@@ -110,10 +110,10 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
             edge.restart().await.unwrap();
             assert_eq!(checks().await, (200, 401));
         }
-        // Who registered later has nothing, and registers again.
+        // An account that was registered later is gone, and is registered again.
         assert_eq!(works(&late).await, NOTHING);
         let late = again(&edge, &late).await;
-        // Who was deleted is back, though not to be signed in to where the directory has forgotten; and goes again.
+        // A deleted account is back, although it cannot be signed in to where the directory has forgotten it, and goes again.
         let sign_in = if is_whole { 200 } else { 401 };
         assert_eq!(works(&deleted).await, (200, 200, sign_in));
         assert_eq!(deleted.delete("/me", &body).await.status, 204);

@@ -1,4 +1,4 @@
-//! The owner sees where the account is signed in, and ends any of its sessions; nobody else's.
+//! The owner sees where the account is signed in, and ends any of its sessions, but none of another account.
 
 use rcpt_tests::{
     Account,

@@ -37,7 +37,7 @@ async fn from_registration_to_deletion_every_step_works() {
     assert_eq!(anonymous.check_with_key(new_key, "accepts@sandbox.test").await.status, 200);
 
     assert_eq!(anonymous.forgot_password(&email).await.status, 200);
-    let mail = mailbox.wait_for_nth_mail(&email, 4).await.unwrap();
+    let mail = mailbox.wait_for_titled(&email, "Set a new password", 1).await.unwrap();
     let code = stack.edge.fresh_code(&account, &authenticator).await;
     let password = "copper-meadow-58-lattice";
     let body = json!({ "token": mail.token().unwrap(), "password": password, "totp_code": code });

@@ -53,7 +53,7 @@ enum Who {
     /// An account of the client's own.
     #[default]
     Owner,
-    /// Nobody: a key that no account has.
+    /// A key that no account has.
     Wrong,
     /// An account that has used up everything.
     Spent,
@@ -63,7 +63,7 @@ fn nothing() -> Value {
     json!({})
 }
 
-/// The cases, with `{client}` in place: nobody is answered from another's cache.
+/// The cases, with `{client}` in place: no client is answered from another's cache.
 fn cases(client: &str) -> Vec<Case> {
     let text = include_str!("cases.json").replace("{client}", client);
     serde_json::from_str(&text).expect("cases")

@@ -91,7 +91,7 @@ async fn assert_refused(headers: &[(&str, &str)], error: &str, why: &str) {
     assert_eq!(world().await.origin.probes_of(&fresh), 0, "{why}");
 }
 
-/// As [`assert_refused`], and before the body is looked at: the edge needs no storage to know.
+/// Refused on every way, and before the body is looked at: the edge needs no storage to know.
 async fn assert_refused_at_once(headers: &[(&str, &str)], error: &str, why: &str) {
     assert_refused(headers, error, why).await;
     let reply = check(headers, "").await;

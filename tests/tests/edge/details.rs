@@ -23,7 +23,7 @@ mx.weary        A  127.0.0.31
 everybody       MX 10 mta5.am0.yahoodns.net.
 ";
 
-/// An operator that accepts every recipient, whoever it is.
+/// An operator that accepts every recipient.
 const YAHOO_ZONE: &str = "mta5.am0 A 127.0.0.32";
 
 const WEARY: &str = "mx.weary.rcpt-tests.net";
@@ -134,7 +134,7 @@ fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> Told {
     })
 }
 
-/// As [`replied`], about a recipient: whether there are others is then known, too.
+/// A reply to RCPT about a recipient: whether the server accepts every name is then known, too.
 fn spoken(reason: &str, code: u16, enhanced: &str, text: &str, catch_all: &str) -> Told {
     with(replied(reason, code, enhanced, text), "catch_all", json!(catch_all))
 }

@@ -1,5 +1,5 @@
-//! Clients that leave in the middle of a check: what has reached an origin is charged, once; nobody gets more
-//! of an origin by leaving; and nothing of them stays in memory (docs/trust.md, B4 and B7).
+//! Clients that leave in the middle of a check: what has reached an origin is charged, once; leaving gets
+//! them no more of an origin; and nothing of them stays in memory (docs/trust.md, B4 and B7).
 
 use std::time::Duration;
 

@@ -91,7 +91,7 @@ fn assert_upstream_error(reply: &Reply, why: &str) {
     assert_eq!(reply.header("content-type"), "application/json", "{why}");
 }
 
-/// Neither charged nor leased.
+/// The account has no lease and no charge.
 async fn assert_nothing_counted(edge: &Edge, account: &Account, why: &str) {
     assert_eq!(edge.leases(&account.email).await, [] as [Value; 0], "{why}");
     let row = edge.row(&account.email, "day, daily_charged, welcome_left").await;

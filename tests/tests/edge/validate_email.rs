@@ -12,7 +12,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{sync::OnceCell, task::JoinSet};
 
-/// Of a request body, in bytes.
+/// The most bytes that a request body may have.
 const LIMIT: usize = 16 * 1024;
 
 /// Shared by the tests of this file, and so is its cache: each test has accounts and addresses of its
@@ -58,7 +58,7 @@ async fn every_verdict_of_the_sandbox_comes_fresh_and_then_from_the_cache_and_co
     }
     let mut seen = checks.join_all().await;
     assert_eq!(used(&account).await, 30);
-    // Of all statuses only two cannot come from an origin: one is decided before, one is a failure.
+    // Only two statuses cannot come from an origin: one is decided before it is asked, one is a failure.
     seen.extend([Status::InvalidFormat, Status::FatalException]);
     seen.sort();
     seen.dedup();

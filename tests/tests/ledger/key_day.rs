@@ -17,7 +17,7 @@ async fn days_ago(account: &Account) -> Option<u64> {
     Some(rows[0]["ago"].as_u64().unwrap())
 }
 
-/// As if the last charge to the key had been that many days ago.
+/// Makes the last charge to the key that many days older.
 async fn age(account: &Account, days: u64) {
     world().await.edge.set(&account.email, &format!("key_day = key_day - {days}")).await;
 }

@@ -35,7 +35,7 @@ async fn scans(account: &Account) -> Value {
 #[tokio::test]
 async fn of_a_hundred_at_once_with_three_left_three_are_made() {
     let day = today().await;
-    // Of twenty a day, eighteen are used, and there is one credit. At most three run at a time.
+    // Eighteen of twenty a day are used, and there is one credit. At most three run at a time.
     let used = format!("plan = 'pro', scans_day = {day}, scans_charged = 18, scan_credits = 1");
     let account = account(&used).await;
     let body = json!({ "total": 10 });
@@ -96,7 +96,7 @@ async fn a_unit_goes_back_to_where_it_came_from_unless_an_origin_was_asked() {
     assert_eq!(account.delete(&format!("/scans/{credit}"), &json!({})).await.status, 204);
     left(1, 1, "deleting cancels first").await;
 
-    // The unit of a day that is over is nobody's any more.
+    // The unit of a day that is over is not given back.
     let yesterday = begin().await;
     edge().await.sql("UPDATE scans SET source = 'daily', day = ?", &[json!(day - 1)]).await;
     cancel(&yesterday).await;

@@ -1,4 +1,4 @@
-//! What is lost is said: whatever a scan's time was not enough for has a verdict that says so
+//! Addresses that a scan had no time for have a verdict that says so
 //! (docs/trust.md, S8).
 
 use rcpt_tests::{Stack, service::shim::Fault};

@@ -32,7 +32,7 @@ fn assert_right(statuses: &[Value], results: &[Value]) {
     }
 }
 
-/// The pause that a message of which nobody could be asked waits for, made short.
+/// An account of the plan `pro`, which may have scans of this size.
 async fn account_of(stack: &Stack) -> Account {
     let account = stack.edge.account().await;
     stack.edge.set(&account.email, "plan = 'pro'").await;

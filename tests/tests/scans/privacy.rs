@@ -1,5 +1,5 @@
-//! The promise: no checked address, no domain and no hash of one is kept anywhere, and in the queue nobody
-//! can read it (docs/trust.md, S2).
+//! The promise: no checked address, no domain and no hash of one is kept anywhere, and in the queue it
+//! is sealed (docs/trust.md, S2).
 
 use std::{fs, path::Path};
 

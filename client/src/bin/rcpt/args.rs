@@ -20,7 +20,7 @@ Exit codes:
   10   the output can't be written
   11   the scan can't go on: its file has changed, another run goes on with it, or it's gone
   12   the service refuses the request
-  141  whoever read the output has closed it
+  141  the program that read the output has closed it
 
 Environment:
   RCPT_API_KEY  the API key, in place of the one that `rcpt sign-in` keeps

@@ -22,7 +22,7 @@ use crate::{
     output::{Row, Rows},
 };
 
-/// Of an address in a table that was not there to be measured.
+/// Width of an address in a table whose addresses are not all known yet.
 const WIDTH: usize = 36;
 /// How often a worker without an address looks whether others have failed meanwhile.
 const LOOK: Duration = Duration::from_millis(50);
@@ -65,12 +65,12 @@ fn checked<W: io::Write>(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stop = &stop;
-        // Not of the scope: it may be reading a terminal, and nobody waits for that.
+        // Not of the scope: it may be reading a terminal, and is not waited for.
         let addresses = args.addresses.clone();
         thread::spawn(move || read(&addresses, &questions));
         for _ in 0..args.at_once {
             let (asked, answers, client) = (&asked, answers.clone(), client.clone());
-            scope.spawn(move || ask(&client, args, asked, &answers, stop));
+            scope.spawn(move || answer(&client, args, asked, &answers, stop));
         }
         drop(answers);
         let ended = write(rows, &answered, stop);
@@ -88,7 +88,7 @@ fn read(addresses: &[String], questions: &SyncSender<(usize, Result<String, Fail
     }
 }
 
-fn ask(
+fn answer(
     client: &Client,
     args: &Check,
     asked: &Mutex<Receiver<(usize, Result<String, Failure>)>>,

@@ -32,7 +32,7 @@ pub enum Kind {
     /// A scan can't go on where it was left.
     Journal = 11,
     Refused = 12,
-    /// Whoever read the output has closed it, as `head` does: 128 and SIGPIPE, and no sentence.
+    /// The program that read the output has closed it, as `head` does: 128 and SIGPIPE, and no sentence.
     Closed = 141,
 }
 

@@ -40,7 +40,7 @@ fn by_password(client: &Client, email: Option<String>) -> Result<(String, Secret
         other => other,
     };
     let signed_in = signed_in.map_err(refused)?;
-    // Only the key is kept, so nobody needs the session. One that isn't ended expires.
+    // Only the key is kept, so the session isn't needed. One that isn't ended expires.
     let _ = client.sign_out(&signed_in.token);
     Ok((signed_in.email, signed_in.api_key))
 }

@@ -9,7 +9,7 @@ import css from "./verdict.module.css";
 
 interface VerdictProps {
   result: ValidationResult;
-  /** As it was typed, where that may differ. */
+  /** The address as it was typed, where that may differ from the one that was checked. */
   sent?: string;
   /** Takes over the address that was probably meant. */
   onSuggestion?: (address: string) => void;

@@ -41,7 +41,7 @@ pub enum Done {
 
 /// Storage that fails tends to fail for a while.
 const RETRY_AFTER: u32 = 60;
-/// Messages of which nobody was asked so often in a row go past origins that have no room.
+/// After so many rounds in a row in which no mail server was asked, a message goes past origins that have no room.
 const PATIENT_MISSES: u32 = 3;
 
 /// What became of a message, for the log: no address, no domain.
@@ -69,7 +69,7 @@ struct Line<'a> {
 
 /// Works on a message and writes its log line.
 pub async fn consume(app: &App, text: Option<&str>) -> Done {
-    // Nobody else writes into this queue; what cannot be read now cannot be read later.
+    // Only we write into this queue; what cannot be read now cannot be read later.
     let Some(message) = text.and_then(Message::parse) else {
         log::failure("scan message", &"unreadable");
         return Done::Acknowledge;
@@ -99,26 +99,24 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
         return Ok(("too old", summary));
     }
     // 2
+    let database = app.databases.of(message.place.account)?;
     let account = message.place.account.to_string();
     let place = stored(&account, &message.place);
-    let Some(found) = scans::begin_round(app.databases.of(message.place.account)?, place).await?
-    else {
+    let Some(found) = scans::begin_round(database, place).await? else {
         return Ok(("not wanted", summary));
     };
     let Ok(waiting) = message.open(&app.config.scan_secrets) else {
         return Ok(("sealed for something else", summary));
     };
-    if let Some(kept) = found.results {
+    if let Some(kept) = &found.results {
         // It was done before, and may have been cut off since.
         if found.followed == Some(0) {
-            follow(app, &message, waiting, &results::from_text(&kept), now).await?;
+            follow(app, &message, waiting, &results::from_text(kept), now).await?;
         }
         return Ok(("done before", summary));
     }
     // 3
-    if found.handed == 0
-        && !scans::hand_over(app.databases.of(message.place.account)?, place.scan).await?
-    {
+    if found.handed == 0 && !scans::hand_over(database, place.scan).await? {
         return Ok(("not wanted", summary));
     }
     let asked = round::due_now(&waiting, now);
@@ -126,15 +124,9 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
         again(app, &message, &waiting, round::delay(&waiting, now)).await?;
         return Ok(("early", summary));
     }
-    let details = found.details != 0;
-    let addresses: Vec<_> = asked.iter().map(|waiting| waiting.address.clone()).collect();
-    let urgent = message.misses >= PATIENT_MISSES;
-    let tenant = address_hash::of_tenant(&app.config.address_secrets, message.place.account);
-    let tenant = Tenant { name: &tenant, paying: found.paying != 0 };
-    let outcomes = app.origins.probe_batch(&addresses, details, id, tenant, urgent).await?;
-    let now = clock::now();
-    let retries = &app.config.scan_retries;
-    let (kept, gains) = round::keep(&asked, &outcomes, retries, details, now);
+    let outcomes = probe(app, &message, &asked, &found, id).await?;
+    let (now, retries) = (clock::now(), &app.config.scan_retries);
+    let (kept, gains) = round::keep(&asked, &outcomes, retries, found.details != 0, now);
     let not_asked = outcomes.iter().filter(|o| matches!(o, Outcome::NotAsked(_))).count();
     if kept.is_empty() {
         let wait = round::wait_after_miss(&outcomes, message.misses);
@@ -148,10 +140,7 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
         waited: gains.waited,
     };
     let text = results::to_text(&kept);
-    let Some(written) =
-        scans::record(app.databases.of(message.place.account)?, place, &text, &delta, id, now)
-            .await?
-    else {
+    let Some(written) = scans::record(database, place, &text, &delta, id, now).await? else {
         return Ok(("not wanted", summary));
     };
     // 4
@@ -161,6 +150,21 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
         tell(app, message.place.account).await;
     }
     Ok(("asked", Summary { answered: delta.answered, again, not_asked, age_s }))
+}
+
+/// Asks the origins about the addresses whose time has come, on behalf of the account.
+async fn probe(
+    app: &App,
+    message: &Message,
+    asked: &[Waiting],
+    found: &scans::Round,
+    id: &str,
+) -> Result<Vec<Outcome>, Error> {
+    let addresses: Vec<_> = asked.iter().map(|waiting| waiting.address.clone()).collect();
+    let urgent = message.misses >= PATIENT_MISSES;
+    let tenant = address_hash::of_tenant(&app.config.address_secrets, message.place.account);
+    let tenant = Tenant { name: &tenant, paying: found.paying != 0 };
+    app.origins.probe_batch(&addresses, found.details != 0, id, tenant, urgent).await
 }
 
 /// Emails at the end of a scan: others of the account may be due before its own.

@@ -58,7 +58,7 @@ impl Place {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Message {
     pub place: Place,
-    /// How often in a row nobody was asked.
+    /// How often in a row no mail server was asked about any of it.
     #[serde(default)]
     pub misses: u32,
     sealed: String,

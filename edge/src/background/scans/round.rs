@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{cf::origin_batch::Outcome, config::RetryTimes};
 
-/// Seconds that an address waits which nobody was asked about, and the most of it.
+/// Seconds that an address waits when no mail server was asked about it, and the most of it.
 const LEAST_WAIT: u64 = 30;
 const MOST_WAIT: u64 = 900;
 /// A server's own wish is followed up to so many times our own delay, and four hours.
@@ -106,7 +106,7 @@ pub fn next(waiting: Vec<Waiting>, kept: &[Kept], now: u64) -> Vec<Waiting> {
     next.collect()
 }
 
-/// Those of a message that are asked now; the others are not due yet.
+/// The addresses of a message whose time has come.
 pub fn due_now(waiting: &[Waiting], now: u64) -> Vec<Waiting> {
     waiting.iter().filter(|waiting| waiting.due <= now).cloned().collect()
 }
@@ -117,7 +117,7 @@ pub fn delay(waiting: &[Waiting], now: u64) -> u64 {
     first.saturating_sub(now)
 }
 
-/// Seconds that a message waits of which nobody was asked, the `misses`-th time in a row.
+/// Seconds that a message waits when no mail server was asked about any of it, for the `misses`-th time in a row.
 pub fn wait_after_miss(outcomes: &[Outcome], misses: u32) -> u64 {
     let wishes = outcomes.iter().filter_map(|outcome| match outcome {
         Outcome::NotAsked(after) => Some(u64::from(*after)),

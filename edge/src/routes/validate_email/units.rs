@@ -78,7 +78,7 @@ pub async fn admit(app: &App, caller: Caller, once: Option<&Idempotent>) -> Resu
     let now = clock::now();
     if let Some(refusal) = app.refusals.known(caller, now) {
         let may_repeat = once.is_some() && matches!(refusal, Refusal::UsedUp { .. });
-        if !(may_repeat && app.shield.admits_account(&caller.account.to_string()).await) {
+        if !(may_repeat && app.shield.admits_account(&caller.party()).await) {
             return Err(error_of(refusal, caller, now));
         }
     }

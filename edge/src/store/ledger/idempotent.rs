@@ -1,9 +1,13 @@
 //! The ledger of requests under an `Idempotency-Key`: one charge for each key, however often it is sent (docs/trust.md,
 //! Q6). Which key was answered is decided by the statements that charge.
 
+use constcat::concat;
 use serde::Deserialize;
 
-use super::{END_LEASE, Lease, Left, Refusal, Taken, Texts, refusal, settle};
+use super::{
+    END_LEASE, HELD, HOLD, LEFT, Lease, Left, Refusal, SETTLE, SETTLED, TAKE, TAKEN, Taken, Texts,
+    WHILE_ROOM, WITH_ROOM, refusal, settle,
+};
 use crate::{
     cf::database::Database,
     credentials::{idempotency::Idempotent, proof::Caller},
@@ -11,32 +15,30 @@ use crate::{
 };
 
 /// What is kept under the key of a request (`?8` and `?9`), or that a lease is held under it.
-const KNOWN: &str = with_room!(concat!(
+const KNOWN: &str = concat!(
+    WITH_ROOM,
     "SELECT k.request, k.answer, ",
-    left!(),
+    LEFT,
     " AS left_over
      FROM room JOIN accounts a ON a.id = room.id JOIN idempotency_keys k ON k.account_id = a.id
      WHERE k.name IN (?8, ?9) AND k.expires_at > ?5
      UNION ALL
      SELECT '', '', '' FROM room JOIN leases l ON l.account_id = room.id
      WHERE l.idempotency IN (?8, ?9) AND l.expires_at > ?5"
-));
+);
 
-/// Neither is there.
-macro_rules! and_not_known {
-    () => {
-        " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = room.id
-            AND k.name IN (?8, ?9) AND k.expires_at > ?5)
-          AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.account_id = room.id
-            AND l.idempotency IN (?8, ?9) AND l.expires_at > ?5)"
-    };
-}
+/// Demands that there is neither.
+const AND_NOT_KNOWN: &str =
+    " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = room.id
+        AND k.name IN (?8, ?9) AND k.expires_at > ?5)
+      AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.account_id = room.id
+        AND l.idempotency IN (?8, ?9) AND l.expires_at > ?5)";
 
-const CHARGE: &str = charge!(and_not_known!());
-const LEASE: &str = lease!("?8", and_not_known!());
+const CHARGE: &str = concat!(WITH_ROOM, TAKE, AND_NOT_KNOWN, TAKEN);
+const LEASE: &str = concat!(WITH_ROOM, HOLD, "?8", WHILE_ROOM, AND_NOT_KNOWN, HELD);
 
-/// A day. An account that has had more than 50,000 checks on one is remembered for an hour: nobody fills a database
-/// that others live in too.
+/// `$key`, `$request`, `$answer` and `$now` name parameters. Kept for a day. An account that has had more than 50,000
+/// checks on one is remembered for an hour: one account must not fill a database that others live in too.
 macro_rules! keep {
     ($now:literal, $key:literal, $request:literal, $answer:literal, $from:literal) => {
         concat!(
@@ -63,9 +65,11 @@ const KEEP_CHARGED: &str =
     keep!("?5", "?8", "?10", "?11", "WHERE a.id = ?1 AND a.last_charge = ?6");
 
 /// A key that was answered meanwhile charges nothing: clocks of two Workers may differ about when a lease ends.
-pub(super) const CHARGE_LEASE: &str = charge_lease!(
+pub(super) const CHARGE_LEASE: &str = concat!(
+    SETTLE,
     " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = ?1
-        AND k.name = l.idempotency AND k.expires_at > ?3)"
+        AND k.name = l.idempotency AND k.expires_at > ?3)",
+    SETTLED
 );
 
 /// `?1` account, `?2` lease, `?3` now, `?5` request, `?6` answer.
@@ -95,7 +99,7 @@ pub enum Outcome<T, R = Refusal> {
     Refused(R),
 }
 
-/// As [`super::charge`]; what was asked before is not charged, and what is charged is kept. A database that fails is
+/// Charges one cached answer and keeps it, in one batch, unless the key was answered before. A database that fails is
 /// asked once more: if only the reply was lost, its own answer is found.
 pub async fn charge_once(
     database: &Database,
@@ -124,7 +128,7 @@ pub async fn charge_once(
     refusal(database, params).await.map(Outcome::Refused)
 }
 
-/// As [`super::lease`]; not for a key that was answered, or that holds a lease.
+/// Authorises and takes a lease under the key, unless the key was answered or holds a lease.
 pub async fn lease_once(
     database: &Database,
     caller: Caller,
@@ -156,7 +160,7 @@ pub async fn lease_once(
     refusal(database, params).await.map(Outcome::Refused)
 }
 
-/// As [`super::charge_lease`], and keeps the answer in the same transaction.
+/// Charges what the lease held, keeps the answer and ends the lease, in one transaction. `false` when it had expired.
 pub async fn settle_once(
     database: &Database,
     lease: Lease,

@@ -1,9 +1,10 @@
 //! Parts as they come in. A part is written down before it is sent and marked when all of it is in the queue: one
 //! that was cut off in between is sent again by the client, and only as it was.
 
+use constcat::concat;
 use serde::Deserialize;
 
-use super::{Found, Scan, authorised, params, rounds::completed};
+use super::{AUTHORISE, Found, Scan, params, rounds::completed};
 use crate::{
     cf::database::{Database, Param, Statement},
     credentials::proof::Caller,
@@ -43,7 +44,7 @@ const BEGIN: &str = concat!(
      SELECT s.id, ?5, ?7 FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
      WHERE s.state = 'open' AND s.created_at > ?8 AND ?5 * 1000 < s.total
        AND ?6 = min(1000, s.total - ?5 * 1000) AND ",
-    authorised!()
+    AUTHORISE
 );
 
 /// Read by those who own the scan: `?1` scan, `?2` part.

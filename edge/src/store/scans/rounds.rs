@@ -41,7 +41,7 @@ const BEGIN: &str = "
       ON r.scan_id = s.id AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4
     WHERE s.id = ?1 AND s.account_id = ?5 AND s.ended_at IS NULL";
 
-/// `None` when nobody wants the scan any more.
+/// Begins a round of a message; `None` when its scan has ended or is gone.
 pub async fn begin_round(database: &Database, place: Place<'_>) -> Result<Option<Round>, Error> {
     let params = [place.params(), vec![place.account.into()]].concat();
     database.first((BEGIN, params)).await
@@ -120,7 +120,7 @@ pub struct Written {
     pub has_ended: u8,
 }
 
-/// Writes the results of a round and counts them, unless that has been done: whatever is delivered twice counts
+/// Writes the results of a round and counts them, unless that has been done: a message that is delivered twice counts
 /// once. Returns what is there now, which another delivery may have written; `None` when the scan has ended.
 pub async fn record(
     database: &Database,

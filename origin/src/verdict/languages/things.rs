@@ -55,7 +55,7 @@ const THINGS: &[&str] = &[
     "veritabanı",
 ];
 
-/// As [`THINGS`], before the mailbox, with a word for `of` between: `base de datos de usuarios`.
+/// Things that stand before the mailbox, with a word for `of` between: `base de datos de usuarios`.
 const WITH_OF: &[&str] = &[
     "server",
     "dienst",
@@ -89,7 +89,7 @@ const OF: &[&str] = &[
     "di", "dei", "degli", "dell", "della", "delle", "van", "van de", "der",
 ];
 
-/// As [`WITH_OF`], in languages that need no word for it.
+/// Things that stand right before the mailbox, in languages that need no word for `of`: `baza użytkowników`.
 const WITHOUT_OF: &[&str] = &["baza", "serwer", "usługa", "база", "сервер", "сервис", "служба"];
 
 /// In scripts without spaces, between mailbox and state.

@@ -37,7 +37,7 @@ pub(in crate::verdict) const BEFORE_RCPT: &[Rule] = &[
     rule("early.smtputf8").enhanced(&[Exactly(6, 7)]).unanswered(Smtputf8Unsupported),
     // At MAIL an address status (RFC 3463 §3.2) is about the reverse-path.
     rule("early.sender-code").stage(Mail).enhanced(&[Subject(1)]).blocked(),
-    // Of our syntax, whatever the words were about.
+    // These codes are about our syntax, whatever the words say.
     rule("early.syntax").codes(&[500, 501, 502, 503, 504]).unanswered(ServerUnavailable),
     // So are, at MAIL, words about an address that does not exist.
     rule("early.sender-words")

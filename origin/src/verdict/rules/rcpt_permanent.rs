@@ -112,7 +112,7 @@ pub(in crate::verdict) const RCPT_PERMANENT: &[Rule] = &[
     // The enhanced code is absent, or says nothing about whom the refusal is about.
     rule("5yz.syntax").codes(&[500, 501, 502, 503, 504, 555]).unanswered(ProtocolError),
     rule("5yz.full").says(&[MailboxFull]).silent_on(&[Sender]).refused(Full),
-    // Of a message that was not sent yet.
+    // The size is of a message that was not sent yet.
     rule("5yz.size").says(&[MessageSize]).unanswered(ProtocolError),
     rule("5yz.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),
     // RFC 5321 §4.2.3: 552 is of storage. Under another code a quota may be one of sending.

@@ -2,7 +2,7 @@
 
 use rcpt_shared::{Reason, Stage, Status};
 
-use crate::verdict::{Scope, evidence::Evidence, phrases::Meaning};
+use crate::verdict::{Scope, phrases::Meaning, reading::Reading};
 
 /// Subject and detail of an enhanced status code; the class is the basic code's to say.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ pub(in crate::verdict) struct Rule {
     silent_on: &'static [Meaning],
     pub status: Status,
     pub reason: Reason,
-    /// Of what the refusal tells us for the next question.
+    /// What the refusal tells us for the next question.
     pub scope: Scope,
 }
 
@@ -133,13 +133,13 @@ impl Rule {
         self.concludes(Status::BlockedByProvider, Reason::Unclear, Scope::Nothing)
     }
 
-    pub(in crate::verdict) fn fits(&self, stage: Stage, code: u16, evidence: &Evidence) -> bool {
-        let says = |meaning: &Meaning| evidence.speaks_of(*meaning);
+    pub(in crate::verdict) fn fits(&self, stage: Stage, code: u16, reading: &Reading) -> bool {
+        let says = |meaning: &Meaning| reading.speaks_of(*meaning);
         let covered = |code| self.enhanced.iter().any(|enhanced| enhanced.covers(code));
         self.stage.is_none_or(|wanted| wanted == stage)
             && (self.classes.is_empty() || self.classes.contains(&(code / 100)))
             && (self.codes.is_empty() || self.codes.contains(&code))
-            && (self.enhanced.is_empty() || evidence.enhanced.is_some_and(covered))
+            && (self.enhanced.is_empty() || reading.enhanced.is_some_and(covered))
             && (self.says.is_empty() || self.says.iter().any(says))
             && !self.silent_on.iter().any(says)
     }

@@ -10,7 +10,7 @@ pub enum End {
     Failure,
     /// The origin could not find out.
     Fatal,
-    /// Client and Worker are gone, and nobody ends the lease before its time is over.
+    /// Client and Worker are gone, and the lease lasts until its time is over.
     Died,
 }
 
@@ -19,7 +19,7 @@ pub enum End {
 pub enum Step {
     /// A fresh check.
     Check,
-    /// As many fresh checks at the same time.
+    /// So many fresh checks at the same time.
     Burst(u8),
     /// A check that the cache answers; in the session or with the key.
     Cached {

@@ -35,7 +35,7 @@ impl World {
         Self::start_with(|edge| edge).await
     }
 
-    /// A world whose third database fails all the time, and in which nobody lives there.
+    /// A world whose third database fails all the time, and is the home of no account.
     ///
     /// # Errors
     /// The edge does not start.

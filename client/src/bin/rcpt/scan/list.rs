@@ -42,7 +42,7 @@ pub struct List {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Subject {
     Position(usize),
-    /// Not an address: nobody has to be asked.
+    /// Not an address: the service doesn't have to be asked.
     Malformed,
     Empty,
 }
@@ -160,7 +160,7 @@ pub fn unreadable(file: &Path, error: &io::Error) -> Failure {
     Failure::new(Kind::Input, format!("{} can't be read: {why}.", file.display()))
 }
 
-/// Of the first line's comma, semicolon and tab, the one that is there most often.
+/// The separator of the columns: comma, semicolon or tab, which of them the first line has most of.
 fn delimiter(file: &Path) -> Result<u8, Failure> {
     let opened = File::open(file).map_err(|error| unreadable(file, &error))?;
     let mut line = Vec::new();

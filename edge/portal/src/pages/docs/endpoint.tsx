@@ -2,7 +2,8 @@
 import type { ComponentChildren } from "preact";
 import { Code } from "../../ui/code";
 import { masked } from "../../ui/key-box";
-import css from "../docs.module.css";
+import page from "../docs.module.css";
+import css from "./endpoint.module.css";
 import {
   type Document,
   type Endpoint,
@@ -66,8 +67,8 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
         </>
       }
     >
-      <div class={css.endpoint}>
-        <div class={css.text}>
+      <div class={page.endpoint}>
+        <div class={page.text}>
           {operation.description !== undefined && <Prose text={operation.description} />}
           <p class="quiet">{whoMayCall(byKey, bySession)}</p>
           {(operation.parameters ?? []).some(({ in: place }) => place === "header") && (
@@ -105,7 +106,7 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
             ))}
           </dl>
         </div>
-        <div class={css.code}>
+        <div class={page.code}>
           <ExampleBox
             id={id}
             example={{

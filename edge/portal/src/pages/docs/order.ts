@@ -4,7 +4,7 @@ import { type Document, type Endpoint, byTag } from "./document";
 /** Tags that programs need; all others come after the basics, folded. */
 const FIRST = ["Validation", "Scans", "Quota"];
 
-/** As people do it, one after the other. */
+/** The order in which people use the operations. */
 const OPERATIONS = [
   "createScan",
   "putScanPart",

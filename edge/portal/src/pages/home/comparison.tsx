@@ -2,7 +2,8 @@
 import type { ValidationResult } from "../../api/details";
 import { Mark } from "../../ui/mark";
 import { explain, replyOf } from "../../words/verdicts";
-import css from "../home.module.css";
+import page from "../home.module.css";
+import css from "./comparison.module.css";
 import { RECORDED } from "./recorded";
 
 const SHOWN = [
@@ -22,8 +23,8 @@ const SHOWN = [
 
 export function Comparison() {
   return (
-    <section class={css.section} aria-labelledby="why">
-      <div class={css.sectionHead}>
+    <section class={page.section} aria-labelledby="why">
+      <div class={page.sectionHead}>
         <h2 id="why">A closed door isn’t a missing mailbox</h2>
         <p>
           A “no” always comes from the mailbox’s own server. If a server blocks, greylists or rate-limits us,

@@ -2,15 +2,16 @@
 import { FREE, PRO } from "../../plans";
 import { contactUrl } from "../../site";
 import { LinkButton } from "../../ui/button";
-import css from "../home.module.css";
+import page from "../home.module.css";
+import css from "./plans.module.css";
 
 const number = new Intl.NumberFormat("en");
 
 export function Plans() {
   const contact = contactUrl();
   return (
-    <section class={css.section} aria-labelledby="plans">
-      <div class={css.sectionHead}>
+    <section class={page.section} aria-labelledby="plans">
+      <div class={page.sectionHead}>
         <h2 id="plans">Start free, grow when you need to</h2>
         <p>Checks that fail on our side are never counted.</p>
       </div>

@@ -3,15 +3,16 @@ import { useState } from "preact/hooks";
 import { Code } from "../../ui/code";
 import { ExampleBox } from "../../ui/example-box";
 import { CHECK, LANGUAGES, type Language } from "../../words/examples";
-import css from "../home.module.css";
+import page from "../home.module.css";
+import css from "./quick-start.module.css";
 import { RECORDED } from "./recorded";
 
 export function QuickStart() {
   const [language, setLanguage] = useState<Language>(LANGUAGES[0]);
   const [first] = RECORDED;
   return (
-    <section class={css.section} aria-labelledby="code">
-      <div class={css.sectionHead}>
+    <section class={page.section} aria-labelledby="code">
+      <div class={page.sectionHead}>
         <h2 id="code">One request, one answer</h2>
         <p>
           A JSON API with one endpoint to learn. Sandbox addresses always give the same verdict, like a

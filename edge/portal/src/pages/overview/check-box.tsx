@@ -11,7 +11,7 @@ import css from "./check-box.module.css";
 import { remember } from "./checked";
 import { Verdict } from "../../ui/verdict";
 
-/** Of the sandbox, which gives each its own verdict. */
+/** Addresses of the sandbox, which gives each its own verdict. */
 const SAMPLES = [
   "accepts@sandbox.test",
   "rejects@sandbox.test",

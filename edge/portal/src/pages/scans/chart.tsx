@@ -1,5 +1,5 @@
 // A bar chart that is a table: the bars are there for the eye only.
-import css from "../scans.module.css";
+import css from "./chart.module.css";
 
 interface ChartProps {
   title: string;

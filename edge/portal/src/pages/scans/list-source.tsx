@@ -2,7 +2,8 @@
 import { useId, useState } from "preact/hooks";
 import { Button } from "../../ui/button";
 import { Notice } from "../../ui/notice";
-import css from "../scans.module.css";
+import page from "../scans.module.css";
+import css from "./list-source.module.css";
 import { type List, readFile, readText } from "./read-list";
 
 interface ListSourceProps {
@@ -33,7 +34,7 @@ export function ListSource({ onList, pastes = true }: ListSourceProps) {
   }
 
   return (
-    <div class={css.source}>
+    <div class={page.source}>
       <div
         class={css.drop}
         data-over={over}

@@ -9,7 +9,8 @@ import { Field } from "../../ui/field";
 import { useSubmission } from "../../ui/form";
 import { Meter } from "../../ui/meter";
 import { Notice, ProblemNotice } from "../../ui/notice";
-import css from "../scans.module.css";
+import page from "../scans.module.css";
+import css from "./new-scan.module.css";
 import { keepList } from "./known-lists";
 import { ListSource } from "./list-source";
 import { type Figures, type List, addressesOf, figuresOf } from "./read-list";
@@ -52,7 +53,7 @@ function Ready({ list, onList, allowance }: ReadyProps) {
   const tooLarge = list.rows.length > allowance.scan_size;
   const none = allowance.left_today === 0 && allowance.credits === 0;
   return (
-    <div class={css.source}>
+    <div class={page.source}>
       {(list.header !== null || (list.rows[0]?.length ?? 0) > 1) && (
         <ColumnChoice list={list} onColumn={(column) => onList({ ...list, column })} />
       )}
@@ -110,7 +111,7 @@ function Ready({ list, onList, allowance }: ReadyProps) {
 function ColumnChoice({ list, onColumn }: { list: List; onColumn: (column: number) => void }) {
   const width = Math.max(list.header?.length ?? 0, list.rows[0]?.length ?? 0);
   return (
-    <label class={css.choice}>
+    <label class={page.choice}>
       Column with the addresses
       <select value={list.column} onChange={(event) => onColumn(Number(event.currentTarget.value))}>
         {Array.from({ length: width }, (_, column) => (

@@ -7,7 +7,8 @@ import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
 import { Notice, ProblemNotice } from "../../ui/notice";
 import { REASONS } from "../../words/verdicts";
-import css from "../scans.module.css";
+import page from "../scans.module.css";
+import css from "./results.module.css";
 import { Chart } from "./chart";
 import { keepList, listOf } from "./known-lists";
 import { ListSource } from "./list-source";
@@ -111,7 +112,7 @@ function Lookup({ scan, results }: { scan: Scan; results: ScanResult[] }) {
         </>
       )}
       <div class={css.tools}>
-        <label class={css.choice}>
+        <label class={page.choice}>
           Show
           <select
             value={status}

@@ -22,7 +22,7 @@ export function useProof(coded: boolean): ProofState {
   return { password, code, coded, setPassword, setCode };
 }
 
-/** As the service takes it. */
+/** The members of a request's body. */
 export function proofBody({ password, code }: ProofState): { password: string; totp_code: string } {
   return { password, totp_code: plainCode(code) };
 }

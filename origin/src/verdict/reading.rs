@@ -8,14 +8,14 @@ use super::{
 use crate::smtp::Reply;
 
 /// What the text of a refusal speaks of.
-pub(super) struct Evidence {
+pub(super) struct Reading {
     meanings: u32,
     /// Subject and detail of the enhanced code. The class is the basic code's to say: servers that
     /// answer `450 5.7.1` mean to be asked again.
     pub enhanced: Option<(u16, u16)>,
 }
 
-impl Evidence {
+impl Reading {
     pub(super) fn of(reply: &Reply) -> Self {
         let said = Said::of(reply.text());
         let mut meanings = phrases::meanings(&said.text) | languages::meanings(&said.words);
