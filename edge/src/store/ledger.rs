@@ -264,7 +264,7 @@ pub async fn charge(
     caller: Caller,
     name: &str,
     now: u64,
-) -> Result<Result<String, Refusal>, Error> {
+) -> Result<Outcome<String>, Error> {
     let texts = Texts::of(caller);
     let params = texts.params(caller, now);
     let charge = (CHARGE, [params.clone(), vec![name.into()]].concat());
@@ -277,9 +277,9 @@ pub async fn charge(
         }
     };
     if let Some(Left { left_over }) = charged {
-        return Ok(Ok(left_over));
+        return Ok(Outcome::Taken(left_over));
     }
-    refusal(database, params).await.map(Err)
+    refusal(database, params).await.map(Outcome::Refused)
 }
 
 /// Authorises and takes a lease named `id` that expires by itself after `ttl` seconds.
@@ -289,15 +289,15 @@ pub async fn lease(
     id: String,
     now: u64,
     ttl: u64,
-) -> Result<Result<Lease, Refusal>, Error> {
+) -> Result<Outcome<Lease>, Error> {
     let texts = Texts::of(caller);
     let expires_at = now.saturating_add(ttl);
     let params = texts.params(caller, now);
     let lease = [params.clone(), vec![(&id).into(), expires_at.into()]].concat();
     if let Some(taken) = database.first::<Taken>((LEASE, lease)).await? {
-        return Ok(Ok(taken.lease(caller, id, expires_at)));
+        return Ok(Outcome::Taken(taken.lease(caller, id, expires_at)));
     }
-    refusal(database, params).await.map(Err)
+    refusal(database, params).await.map(Outcome::Refused)
 }
 
 async fn refusal(database: &Database, params: Vec<Param<'_>>) -> Result<Refusal, Error> {

@@ -26,12 +26,11 @@ pub async fn charge(
     let now = clock::now();
     let name = random::identifier()?;
     let database = app.databases.of(caller.account)?;
-    let Some(once) = once else {
-        let charged = ledger::charge(database, caller, &name, now).await?;
-        return charged.map(Unit::Taken).map_err(|refusal| refused(app, refusal, caller, now));
+    let charged = match once {
+        None => ledger::charge(database, caller, &name, now).await?,
+        Some(once) => ledger::charge_once(database, caller, &name, once, now).await?,
     };
-    let charged = ledger::charge_once(database, caller, &name, once, now).await?;
-    unit(app, charged, once.0, caller, now)
+    unit(app, charged, once.map(|(once, _)| once), caller, now)
 }
 
 pub async fn lease(
@@ -42,11 +41,10 @@ pub async fn lease(
     let now = clock::now();
     let id = random::identifier()?;
     let (database, ttl) = (app.databases.of(caller.account)?, app.config.lease_ttl);
-    let Some(once) = once else {
-        let lease = ledger::lease(database, caller, id, now, ttl).await?;
-        return lease.map(Unit::Taken).map_err(|refusal| refused(app, refusal, caller, now));
+    let lease = match once {
+        None => ledger::lease(database, caller, id, now, ttl).await?,
+        Some(once) => ledger::lease_once(database, caller, id, once, now, ttl).await?,
     };
-    let lease = ledger::lease_once(database, caller, id, once, now, ttl).await?;
     unit(app, lease, once, caller, now)
 }
 
@@ -54,7 +52,7 @@ pub async fn lease(
 fn unit<T>(
     app: &App,
     outcome: ledger::Outcome<T>,
-    once: &Idempotent,
+    once: Option<&Idempotent>,
     caller: Caller,
     now: u64,
 ) -> Result<Unit<T>, Error> {
@@ -63,7 +61,9 @@ fn unit<T>(
         ledger::Outcome::Kept(kept) if kept.request.is_empty() => {
             Err(Error::idempotency_key_in_use())
         }
-        ledger::Outcome::Kept(kept) if once.is(&kept.request) => Ok(Unit::Kept(kept)),
+        ledger::Outcome::Kept(kept) if once.is_some_and(|once| once.is(&kept.request)) => {
+            Ok(Unit::Kept(kept))
+        }
         ledger::Outcome::Kept(_) => Err(Error::idempotency_key_reused()),
         ledger::Outcome::Refused(refusal) => Err(refused(app, refusal, caller, now)),
     }
