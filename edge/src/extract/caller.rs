@@ -56,12 +56,10 @@ pub fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
 /// [`Error::throttled`].
 pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
     let party = caller.party();
-    app.pace.turn(&party).await?;
-    if app.shield.admits_account(&party).await {
-        Ok(())
-    } else {
-        Err(Error::throttled(Shield::PERIOD))
+    if !app.shield.admits_account(&party).await {
+        return Err(Error::throttled(Shield::PERIOD));
     }
+    app.pace.turn(&party).await
 }
 
 impl FromRequestParts<Arc<App>> for Caller {

@@ -33,10 +33,10 @@ impl FromRequestParts<Arc<App>> for ScanCall {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let caller = Caller::from_request_parts(parts, app).await?;
         let party = caller.party();
-        app.pace.turn(&party).await?;
         if !app.shield.admits_scans(&party).await {
             return Err(Error::throttled(Shield::PERIOD));
         }
+        app.pace.turn(&party).await?;
         let accept = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
         // /v1/scans/{id}/parts/{n}
         let segment = |n| parts.uri.path().split('/').nth(n).unwrap_or_default().to_owned();

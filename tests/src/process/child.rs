@@ -50,7 +50,7 @@ impl Process {
         Self::start(name, command, folder, Duration::from_secs(3), &[])
     }
 
-    /// As [`Process::spawn`], with another time between SIGTERM and SIGKILL.
+    /// Starts `command` with so much time between SIGTERM and SIGKILL.
     ///
     /// # Errors
     /// As [`Process::spawn`].
@@ -63,7 +63,7 @@ impl Process {
         Self::start(name, command, folder, grace, &[])
     }
 
-    /// As [`Process::spawn`], as root: through `sudo` when we are not.
+    /// Starts `command` as root: through `sudo` when we are not.
     ///
     /// # Errors
     /// As [`Process::spawn`]; when sudo wants a password the program ends at once, and its log says so.

@@ -45,7 +45,7 @@ impl Edge {
         self.account_of(&self.new_email()).await
     }
 
-    /// As [`Edge::account`], of this address.
+    /// A confirmed account of this address, signed in.
     ///
     /// # Panics
     /// Any step does not go as documented.

@@ -322,7 +322,7 @@ impl Edge {
         self.try_sql(sql, params).await.unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// As [`Edge::sql`].
+    /// Runs one statement on each of its databases, which may refuse it.
     ///
     /// # Errors
     /// D1 refuses the statement.
@@ -330,7 +330,7 @@ impl Edge {
         self.query("/sql", sql, params).await
     }
 
-    /// As [`Edge::sql`], on the database of this number alone.
+    /// Runs one statement on the database of this number alone.
     ///
     /// # Panics
     /// D1 refuses the statement.
@@ -355,7 +355,7 @@ impl Edge {
         self.restart_with(|builder| builder).await
     }
 
-    /// As [`Edge::restart`], with other settings. The log, and with it the mailbox, starts anew.
+    /// `kill -9`, then a start with other settings on the same state. The log, and with it the mailbox, starts anew.
     ///
     /// # Errors
     /// As [`Builder::start`].
@@ -378,7 +378,7 @@ impl Edge {
         self.schedule("/scheduled").await;
     }
 
-    /// As [`Edge::run_scheduled`], of the variant at `index`.
+    /// Runs the scheduled handler of the variant at `index` once.
     ///
     /// # Panics
     /// It fails.

@@ -62,7 +62,7 @@ impl Builder {
         self.env("RCPT_ROUTES", routes)
     }
 
-    /// As [`Builder::routes`], after those there are.
+    /// Routes after those there are.
     pub fn add_routes(self, routes: &str) -> Self {
         let present = self.environment.iter().find(|(key, _)| key == "RCPT_ROUTES");
         let all = present.map_or_else(|| routes.to_owned(), |(_, all)| format!("{all},{routes}"));
@@ -106,7 +106,7 @@ impl Builder {
         self.start_in(&folder).await
     }
 
-    /// As [`Builder::start`], with its log in `folder`.
+    /// Starts it with its log in `folder`, and waits until it listens.
     ///
     /// # Errors
     /// As [`Builder::start`].
@@ -154,7 +154,7 @@ impl Origin {
         Self::system_dns().env("RCPT_NAMESERVERS", "127.0.0.1:1")
     }
 
-    /// As [`Origin::builder`], with the nameservers of the machine.
+    /// An origin that asks the nameservers of the machine.
     ///
     /// # Panics
     /// There is no `/dev/urandom`.

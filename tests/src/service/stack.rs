@@ -70,7 +70,7 @@ impl Builder {
         Ok(Stack { edge: edge.start().await?, origin, sandbox })
     }
 
-    /// As [`Builder::try_start`].
+    /// Starts all parts and waits until they answer.
     ///
     /// # Panics
     /// A part does not start; the message shows its log.

@@ -58,14 +58,22 @@ async fn an_account_that_asks_without_end_is_turned_away_before_the_database() {
     let _turn = turn().await;
     let edge = Edge::builder().throttled().shimmed().start().await.unwrap();
     let (busy, other) = (edge.account().await, edge.account().await);
-    edge.counts().await;
-    let replies = send_all((0..TRIES).map(|_| busy.request(Method::GET, "/me")), 20).await;
-    let shown = replies.iter().filter(|reply| reply.status == 200).count();
-    assert!((1..=240).contains(&shown), "{shown}");
-    assert!(edge.counts().await.d1_trips <= shown as u64);
-    let refused = replies.iter().find(|reply| reply.status != 200).unwrap();
-    refused.assert_error(429, "throttled", "turned away");
-    assert_eq!(busy.get("/me").await.status, 429, "the same account");
+    // The shield's minute may turn during one flood, and so not during the next.
+    let mut quota = 200;
+    for _ in 0..2 {
+        edge.counts().await;
+        let replies = send_all((0..TRIES).map(|_| busy.request(Method::GET, "/me")), 20).await;
+        let shown = replies.iter().filter(|reply| reply.status == 200).count();
+        assert!((1..=240).contains(&shown), "{shown}");
+        assert!(edge.counts().await.d1_trips <= shown as u64);
+        let refused = replies.iter().find(|reply| reply.status != 200).unwrap();
+        refused.assert_error(429, "throttled", "turned away");
+        quota = send(busy.request(Method::GET, "/me/quota")).await.status;
+        if quota == 429 {
+            break;
+        }
+    }
+    assert_eq!(quota, 429, "another path of the same account");
     assert_eq!(other.get("/me").await.status, 200, "another account");
 }
 
