@@ -14,6 +14,7 @@ const CACHE = process.env.XDG_CACHE_HOME || path.join(homedir(), ".cache");
 const TOOLS = process.env.RCPT_TOOLS || path.join(CACHE, "rcpt/tools");
 
 let installed;
+let examples = 0;
 
 /** A function for each language that runs a text in it, and resolves to what it wrote. */
 export function programs() {
@@ -23,8 +24,10 @@ export function programs() {
     curl: (text) => run("sh", ["-ec", text], options),
     rcpt: (text) => run("sh", ["-c", `${text}; test $? -le 3`], options),
     TypeScript: (text) => {
-      writeFileSync(path.join(folder, "example.mjs"), text);
-      return run("node", ["example.mjs"], options);
+      // Tests run side by side, each with examples of its own.
+      const example = `example-${(examples += 1)}.mjs`;
+      writeFileSync(path.join(folder, example), text);
+      return run("node", [example], options);
     },
     Python: (text) => run(path.join(TOOLS, "clients/bin/python"), ["-c", text], options),
   };
