@@ -1,5 +1,5 @@
 //! How fast one party may go on in an isolate: so many requests at once, the others one after another. A shield counts
-//! a minute's requests and lets them through at once; what comes in one moment, everybody else would wait for.
+//! a minute's requests and lets them through at once, and everybody else would wait for what comes in one moment.
 
 use std::{
     collections::HashMap,

@@ -34,8 +34,8 @@ impl From<Session> for Caller {
 }
 
 impl Caller {
-    /// Whose rate the request counts towards. Keys have one of their own: who floods us with a stolen key must not
-    /// keep its owner, who is signed in, from replacing it.
+    /// Whose rate the request counts towards. Keys have one of their own: a flood with a stolen key must not keep
+    /// its owner, who is signed in, from replacing it.
     pub fn party(self) -> String {
         match self.proof {
             Proof::Key { .. } => format!("{} by key", self.account),

@@ -371,3 +371,16 @@ pub async fn release(database: &Database, lease: Lease) -> Result<(), Error> {
 pub async fn usage(database: &Database, caller: Caller, now: u64) -> Result<Option<Usage>, Error> {
     database.first((USAGE, Texts::of(caller).params(caller, now))).await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::CHARGE;
+
+    /// What the Worker is compared with would otherwise do less for a check, and seem faster.
+    #[test]
+    fn the_worker_of_the_bench_charges_by_the_same_statement() {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let bench = include_str!("../../../devtools/bench/javascript.mjs");
+        assert!(words(bench).contains(&words(CHARGE)));
+    }
+}

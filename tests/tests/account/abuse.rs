@@ -94,6 +94,33 @@ async fn a_flood_with_a_stolen_key_does_not_keep_its_owner_from_replacing_it() {
 }
 
 #[tokio::test]
+async fn what_one_account_sends_in_one_moment_is_spread_or_refused_before_the_database() {
+    const TRIES: usize = 300;
+    let _turn = turn().await;
+    let edge = Edge::builder().var("ACCOUNT_REQUESTS_PER_SECOND", "10").shimmed();
+    let edge = edge.start().await.unwrap();
+    let (busy, other) = (edge.account().await, edge.account().await);
+    edge.counts().await;
+    let burst: Vec<_> = (0..TRIES).map(|_| busy.request(Method::GET, "/me")).collect();
+    let burst = tokio::spawn(send_all(burst, TRIES));
+    let mut answered = 0;
+    while !burst.is_finished() {
+        assert_eq!(other.get("/me").await.status, 200, "another account");
+        answered += 1;
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    }
+    let replies = burst.await.unwrap();
+    let shown = replies.iter().filter(|reply| reply.status == 200).count();
+    println!("{TRIES} at once: {shown} answered");
+    assert!((20..TRIES).contains(&shown), "{shown}");
+    for refused in replies.iter().filter(|reply| reply.status != 200) {
+        refused.assert_error(429, "throttled", "too much at once");
+        assert_eq!(refused.header("retry-after"), "5");
+    }
+    assert!(edge.counts().await.d1_trips <= (shown + answered) as u64);
+}
+
+#[tokio::test]
 async fn checks_at_an_absurd_rate_are_turned_away_before_the_database_and_count_nothing() {
     const LIMIT: u32 = 30;
     const TRIES: usize = 200;
