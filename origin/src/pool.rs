@@ -138,17 +138,17 @@ impl<S: Send + 'static> Pool<S> {
     ) -> Result<Acquired<S>, Refused> {
         let party = self.party(request);
         let (identity, operator) = self.identity_for(request, identity);
-        let passage = self.pass_domain_gate(request, party)?;
-        sleep_until(passage).await;
+        let mut now = Instant::now();
+        now = until(self.pass_domain_gate(request, party, now)?, now).await;
         let (site, meter) = self.site_of(request, operator, identity);
-        self.check_refusals(request, party, &site, meter)?;
+        self.check_refusals(request, party, &site, meter, now)?;
         self.check_warm_up(request, &site)?;
-        sleep_until(self.pass_debts(request, party, &site, meter)?).await;
-        if let Some(acquired) = self.idle_session(request, party, identity, &site, meter) {
+        now = until(self.pass_debts(request, party, &site, meter, now)?, now).await;
+        if let Some(acquired) = self.idle_session(request, party, identity, &site, meter, now) {
             return Ok(acquired);
         }
-        let Passage { at, address } = self.pass_address_gate(request)?;
-        sleep_until(at).await;
+        let Passage { at, address } = self.pass_address_gate(request, now)?;
+        until(at, now).await;
         let meter = meter.and(address);
         let site = match site {
             SiteKey::Network(_) => address.map_or(site, |ip| SiteKey::Network(network(ip))),
@@ -230,11 +230,12 @@ impl<S: Send + 'static> Pool<S> {
         identity: usize,
         site: &SiteKey,
         meter: MeterKey,
+        now: Instant,
     ) -> Option<Acquired<S>> {
         let mut state = self.lock();
         let held = state.sites.get_mut(site)?;
         let want = Want { host: request.host, identity, meter, class: request.class };
-        let idle = held.take_idle(want, Instant::now())?;
+        let idle = held.take_idle(want, now)?;
         drop(state);
         Some(self.blank(request, party, identity, site, meter, None).granted(Assigned::Idle(idle)))
     }
@@ -380,6 +381,16 @@ impl<S: Send + 'static> Pool<S> {
         // Nothing that can panic runs under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Waits until `due` and says what time it is then. A timer rings a millisecond or two late, so what is due already
+/// has none.
+async fn until(due: Instant, now: Instant) -> Instant {
+    if due <= now {
+        return now;
+    }
+    sleep_until(due).await;
+    Instant::now()
 }
 
 #[cfg(test)]

@@ -203,7 +203,11 @@ async fn a_batch_for_a_route_answers_every_address_and_ends_with_a_line() {
         .collect();
     indexes.sort_unstable();
     assert!(indexes.into_iter().eq(0..500));
-    assert!(seen.most_open.load(Ordering::Relaxed) <= 8, "as many as are asked about at once");
+    let most_open = seen.most_open.load(Ordering::Relaxed);
+    assert!(
+        most_open <= 9,
+        "{most_open}: as many as are asked about at once, and the control recipient"
+    );
     assert!(seen.connections.load(Ordering::Relaxed) <= 13, "a hundred recipients a session");
 }
 

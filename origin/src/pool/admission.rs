@@ -65,8 +65,8 @@ impl<S: Send + 'static> Pool<S> {
         &self,
         request: &Request<'_>,
         party: Party,
+        now: Instant,
     ) -> Result<Instant, Refused> {
-        let now = Instant::now();
         if request.is_route || request.admitted || party.is_consumer {
             return Ok(now);
         }
@@ -81,8 +81,11 @@ impl<S: Send + 'static> Pool<S> {
     }
 
     /// The first address that stands open; or the one that does soonest, if that is worth waiting for.
-    pub(super) fn pass_address_gate(&self, request: &Request<'_>) -> Result<Passage, Refused> {
-        let now = Instant::now();
+    pub(super) fn pass_address_gate(
+        &self,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Result<Passage, Refused> {
         if request.is_route {
             return Ok(Passage { at: now, address: None });
         }
@@ -104,6 +107,7 @@ impl<S: Send + 'static> Pool<S> {
         party: Party,
         site: &SiteKey,
         meter: MeterKey,
+        now: Instant,
     ) -> Result<(), Refused> {
         let mut state = self.lock();
         let Some(site) = state.sites.get_mut(site) else { return Ok(()) };
@@ -112,7 +116,7 @@ impl<S: Send + 'static> Pool<S> {
             Some(_) => self.settings().share(refusals.per_hour()),
             None => refusals.per_hour(),
         };
-        match refusals.must_wait(party, share, request.class, Instant::now()) {
+        match refusals.must_wait(party, share, request.class, now) {
             Some(after) => Err(Refused { after, cause: Cause::Refusals }),
             None => Ok(()),
         }
@@ -141,8 +145,8 @@ impl<S: Send + 'static> Pool<S> {
         party: Party,
         site: &SiteKey,
         meter: MeterKey,
+        now: Instant,
     ) -> Result<Instant, Refused> {
-        let now = Instant::now();
         let mut state = self.lock();
         let Some(site) = state.sites.get_mut(site).filter(|_| request.tenant.is_some()) else {
             return Ok(now);

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep, timeout},
@@ -183,6 +184,19 @@ async fn a_thousand_at_one_host_share_two_sessions() {
     all.join_all().await;
     assert_eq!(busy.most.load(Ordering::Relaxed), 2);
     assert_eq!(busy.opened.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_free_is_not_waited_for() {
+    let pool = pool();
+    for want in [google("d"), Want { tenant: Some("t"), ..at("mx", "198.51.100.7") }] {
+        for _ in ["a new one", "an idle one"] {
+            match want.ask(&pool).now_or_never() {
+                Some(Ok(Acquired::New(permit) | Acquired::Idle(_, permit))) => permit.keep(0),
+                _ => panic!("a timer stands before it"),
+            }
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

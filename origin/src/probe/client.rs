@@ -145,9 +145,13 @@ impl Client {
         session.is_reusable(self.session_recipients + 1)
     }
 
-    /// `last`: no control recipient follows.
-    pub(super) fn envelope<'a>(&'a self, recipient: &'a Address, last: bool) -> Envelope<'a> {
-        let last = last && self.session_recipients == 1;
+    /// `is_last`: whether no control recipient follows.
+    pub(super) fn envelope<'a>(
+        &'a self,
+        recipient: &'a Address,
+        is_last: impl FnOnce() -> bool,
+    ) -> Envelope<'a> {
+        let last = self.session_recipients == 1 && is_last();
         Envelope { reverse_path: &self.reverse_path, recipient, last }
     }
 

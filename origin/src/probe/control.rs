@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The key of what is remembered: backup hosts accept what the first host refuses.
 pub(super) fn key(domain: &str, host: &str) -> String {
-    format!("{domain}\n{host}")
+    [domain, "\n", host].concat()
 }
 
 /// Asks about a control recipient of `domain` in the session, in the background, unless one is being
@@ -65,7 +65,7 @@ async fn catch_all(
     permit: HostPermit,
 ) -> CatchAll {
     permit.count_recipient();
-    let envelope = client.envelope(control, true);
+    let envelope = client.envelope(control, || true);
     let mut stage = Stage::Rcpt;
     let told = timeout(PATIENCE, session.ask(envelope, &mut stage)).await;
     let Ok(Ok(Answer::Rcpt(reply))) = told else { return CatchAll::Unknown };

@@ -63,7 +63,7 @@ impl Conversation<'_> {
             return Resumed::Stale;
         }
         let asked = Instant::now();
-        let envelope = self.client.envelope(self.recipient, self.is_last());
+        let envelope = self.client.envelope(self.recipient, || self.is_last());
         let Ok(answer) = session.ask(envelope, &mut progress.stage).await else {
             return Resumed::Stale;
         };
@@ -100,7 +100,7 @@ impl Conversation<'_> {
     ) -> Attempt {
         let identity = self.client.identity(permit.identity());
         let call = Call { host: self.host, peer, identity, by_route: self.by_route, patience };
-        let envelope = self.client.envelope(self.recipient, self.is_last());
+        let envelope = self.client.envelope(self.recipient, || self.is_last());
         let asking = self.client.ask_in_new_session(call, stream, envelope, &mut progress.stage);
         let (finding, stage, reply) = match asking.await {
             Ok(told) => return self.conclude(told, permit, progress).await,

@@ -127,8 +127,13 @@ impl Prober {
         // One who wants details must not be answered by a probe without, nor a single check by one
         // that waits with a batch, nor a tenant by one that has spent its share.
         let tenant = asking.tenant.as_deref().unwrap_or_default();
-        let kind = (asking.details, asking.class());
-        let key = format!("{kind:?} {tenant} {}", address.normal());
+        let kind = match (asking.details, asking.class()) {
+            (false, Class::Interactive) => "single ",
+            (true, Class::Interactive) => "single with details ",
+            (false, Class::Batch) => "listed ",
+            (true, Class::Batch) => "listed with details ",
+        };
+        let key = [kind, tenant, " ", address.normal()].concat();
         let flight = self.flights.join(&key, || {
             let (prober, address, asking) = (Arc::clone(self), address.clone(), asking.clone());
             async move { prober.ask_within_budget(&address, &asking).await }

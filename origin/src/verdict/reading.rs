@@ -1,5 +1,7 @@
 //! What the words and the enhanced code of a reply speak of.
 
+use std::cell::OnceCell;
+
 use super::{
     languages,
     phrases::{self, Meaning},
@@ -7,33 +9,39 @@ use super::{
 };
 use crate::smtp::Reply;
 
-/// What the text of a refusal speaks of.
-pub(super) struct Reading {
-    meanings: u32,
+/// What a reply speaks of. Its text is not looked at before a rule wants to know: most replies are judged by their
+/// codes alone.
+pub(super) struct Reading<'a> {
+    text: &'a str,
+    meanings: OnceCell<u32>,
     /// Subject and detail of the enhanced code. The class is the basic code's to say: servers that
     /// answer `450 5.7.1` mean to be asked again.
     pub enhanced: Option<(u16, u16)>,
 }
 
-impl Reading {
-    pub(super) fn of(reply: &Reply) -> Self {
-        let said = Said::of(reply.text());
-        let mut meanings = phrases::meanings(&said.text) | languages::meanings(&said.words);
-        if said.names_blocklist {
-            meanings |= Meaning::OurAddress.bit();
-        }
-        // Servers quote the address of who asks.
-        if said.quotes_an_ip() {
-            meanings |= Meaning::Sending.bit();
-        }
-        if said.merely_rejects_the_recipient() {
-            meanings |= Meaning::Recipient.bit();
-        }
+impl<'a> Reading<'a> {
+    pub(super) fn of(reply: &'a Reply) -> Self {
         let enhanced = reply.enhanced.map(|code| (code.subject, code.detail));
-        Self { meanings, enhanced }
+        Self { text: reply.text(), meanings: OnceCell::new(), enhanced }
     }
 
-    pub(super) const fn speaks_of(&self, meaning: Meaning) -> bool {
-        self.meanings & meaning.bit() != 0
+    pub(super) fn speaks_of(&self, meaning: Meaning) -> bool {
+        self.meanings.get_or_init(|| meanings(self.text)) & meaning.bit() != 0
     }
+}
+
+fn meanings(text: &str) -> u32 {
+    let said = Said::of(text);
+    let mut meanings = phrases::meanings(&said.text) | languages::meanings(&said.words);
+    if said.names_blocklist {
+        meanings |= Meaning::OurAddress.bit();
+    }
+    // Servers quote the address of who asks.
+    if said.quotes_an_ip() {
+        meanings |= Meaning::Sending.bit();
+    }
+    if said.merely_rejects_the_recipient() {
+        meanings |= Meaning::Recipient.bit();
+    }
+    meanings
 }

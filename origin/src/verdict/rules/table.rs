@@ -133,7 +133,7 @@ impl Rule {
         self.concludes(Status::BlockedByProvider, Reason::Unclear, Scope::Nothing)
     }
 
-    pub(in crate::verdict) fn fits(&self, stage: Stage, code: u16, reading: &Reading) -> bool {
+    pub(in crate::verdict) fn fits(&self, stage: Stage, code: u16, reading: &Reading<'_>) -> bool {
         let says = |meaning: &Meaning| reading.speaks_of(*meaning);
         let covered = |code| self.enhanced.iter().any(|enhanced| enhanced.covers(code));
         self.stage.is_none_or(|wanted| wanted == stage)
