@@ -40,6 +40,17 @@ function owner({ url, functionName }) {
   return functionName.startsWith("(") ? functionName : "built-in functions";
 }
 
+function plain({ functionName, url, lineNumber }) {
+  return functionName || `(anonymous ${url}:${lineNumber})`;
+}
+
+/** A function with whose it is, or with its caller where it is built in. */
+function named(frame, caller) {
+  if (frame.functionName.startsWith("(")) return frame.functionName;
+  if (frame.url !== "") return `${owner(frame)}: ${plain(frame)}`;
+  return caller ? `${plain(frame)} < ${plain(caller)}` : plain(frame);
+}
+
 function add(sums, name, time) {
   sums.set(name, (sums.get(name) ?? 0) + time);
 }
@@ -48,10 +59,12 @@ function table(profile) {
   const own = new Map();
   const owners = new Map();
   const nodes = new Map(profile.nodes.map((node) => [node.id, node.callFrame]));
+  const callers = new Map();
+  for (const node of profile.nodes) for (const child of node.children ?? []) callers.set(child, node.callFrame);
   profile.samples.forEach((id, index) => {
     const frame = nodes.get(id);
     const time = profile.timeDeltas[index];
-    add(own, frame.functionName || `(anonymous ${frame.url}:${frame.lineNumber})`, time);
+    add(own, named(frame, callers.get(id)), time);
     add(owners, owner(frame), time);
   });
   const idle = own.get("(idle)") ?? 0;

@@ -175,7 +175,8 @@ impl<S: Send + 'static> Pool<S> {
         }
         let held = self.site(&mut state, &site, None);
         let class = request.class;
-        let want = Want { host: request.host, identity, meter: Some(address), class };
+        let afresh = request.afresh;
+        let want = Want { host: request.host, identity, meter: Some(address), class, afresh };
         let assigned = held.serve_newcomer(want, now, &mut evicted);
         drop(state);
         self.close_all(evicted);
@@ -234,7 +235,8 @@ impl<S: Send + 'static> Pool<S> {
     ) -> Option<Acquired<S>> {
         let mut state = self.lock();
         let held = state.sites.get_mut(site)?;
-        let want = Want { host: request.host, identity, meter, class: request.class };
+        let Request { host, class, afresh, .. } = *request;
+        let want = Want { host, identity, meter, class, afresh };
         let idle = held.take_idle(want, now)?;
         drop(state);
         Some(self.blank(request, party, identity, site, meter, None).granted(Assigned::Idle(idle)))
@@ -253,6 +255,7 @@ impl<S: Send + 'static> Pool<S> {
             identity: blank.identity,
             meter: blank.meter,
             class: request.class,
+            afresh: request.afresh,
         };
         let site_key = blank.site.clone();
         let queued = {
@@ -269,6 +272,7 @@ impl<S: Send + 'static> Pool<S> {
                 identity: blank.identity,
                 meter: blank.meter,
                 class: request.class,
+                afresh: request.afresh,
                 answer,
             };
             let most = self.settings().max_waiting;

@@ -71,6 +71,7 @@ async fn converse(
                 tokio::time::sleep(Duration::from_millis(2_200)).await;
                 "550 5.1.1 no such user here"
             }
+            "RCPT" if line.starts_with("RCPT TO:<busy") => "450 4.2.1 Too many messages, slow down",
             "RCPT" if line.starts_with("RCPT TO:<grey") => "451 4.7.1 Greylisted, try again later",
             "RCPT" => {
                 seen.unknown.fetch_add(1, Ordering::Relaxed);
@@ -110,6 +111,25 @@ async fn a_stale_session_is_replaced_without_anybody_noticing() {
         assert_eq!((told.status, told.reason), (Status::Accepted, Reason::Accepted), "{n}");
     }
     assert_eq!(seen.connections.load(Ordering::Relaxed), 2);
+}
+
+/// Those of a session that served others before it may be theirs, and of idle ones there may be many.
+#[tokio::test]
+async fn a_refusal_of_us_in_a_used_session_is_asked_about_in_a_new_one_however_many_lie_idle() {
+    let seen = Arc::new(Seen::default());
+    let server = server(&seen, |_, _| false).await;
+    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    let mut all = JoinSet::new();
+    for n in 0..6 {
+        let origin = origin.clone();
+        all.spawn(async move { verdict(&origin, &format!("known{n}@sandbox.test")).await.status });
+    }
+    assert_eq!(all.join_all().await, [Status::Accepted; 6]);
+    let idle = seen.connections.load(Ordering::Relaxed);
+    assert!(idle >= 6, "{idle}");
+    let told = verdict(&origin, "busy@sandbox.test").await;
+    assert_eq!((told.status, told.reason), (Status::BlockedByProvider, Reason::RateLimited));
+    assert_eq!(seen.connections.load(Ordering::Relaxed), idle + 1);
 }
 
 #[tokio::test]

@@ -57,7 +57,8 @@ impl<S> Held<S> {
     pub(super) fn room(&mut self, want: Want<'_>, now: Instant) -> Room {
         let max_idle = self.max_idle;
         let fits = |idle: &Idle<S>| {
-            *idle.host == *want.host
+            !want.afresh
+                && *idle.host == *want.host
                 && idle.identity == want.identity
                 && now.saturating_duration_since(idle.since) < max_idle
         };

@@ -31,6 +31,8 @@ pub struct Request<'a> {
     pub is_route: bool,
     /// The probe has passed the gate of the domain already.
     pub admitted: bool,
+    /// In a session of its own: those that lay idle were of no use to it.
+    pub afresh: bool,
     /// Other hosts are left to ask, so this one is not waited for.
     pub more_hosts: bool,
     /// Until when it is worth waiting.

@@ -51,6 +51,7 @@ pub(super) struct Waiter<S> {
     pub identity: usize,
     pub meter: MeterKey,
     pub class: Class,
+    pub afresh: bool,
     pub answer: oneshot::Sender<Result<Assigned<S>, Refused>>,
 }
 
@@ -61,11 +62,19 @@ pub(super) struct Want<'a> {
     pub identity: usize,
     pub meter: MeterKey,
     pub class: Class,
+    /// No idle one.
+    pub afresh: bool,
 }
 
 impl<S> Waiter<S> {
     fn want(&self) -> Want<'_> {
-        Want { host: &self.host, identity: self.identity, meter: self.meter, class: self.class }
+        Want {
+            host: &self.host,
+            identity: self.identity,
+            meter: self.meter,
+            class: self.class,
+            afresh: self.afresh,
+        }
     }
 }
 

@@ -93,6 +93,7 @@ struct Want {
     account: Option<&'static str>,
     class: Class,
     is_route: bool,
+    afresh: bool,
     more_hosts: bool,
 }
 
@@ -105,6 +106,7 @@ fn at(host: &str, address: &str) -> Want {
         account: None,
         class: Class::Interactive,
         is_route: false,
+        afresh: false,
         more_hosts: false,
     }
 }
@@ -124,6 +126,7 @@ impl Want {
             class: self.class,
             is_route: self.is_route,
             admitted: false,
+            afresh: self.afresh,
             more_hosts: self.more_hosts,
             deadline: Instant::now() + BUDGET,
         };
@@ -250,6 +253,19 @@ async fn an_idle_session_gives_way_to_one_with_another_host() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_who_wants_a_session_of_its_own_gets_it_in_the_place_of_an_idle_one() {
+    let pool = pool();
+    let want = at("mx", "198.51.100.7");
+    let both = [want.permit(&pool).await, want.permit(&pool).await];
+    both.into_iter().for_each(|permit| permit.keep(0));
+    let own = Want { afresh: true, ..want.clone() };
+    let Ok(Acquired::New(own)) = own.ask(&pool).await else { panic!("an idle one") };
+    let Ok(Acquired::Idle(..)) = want.ask(&pool).await else { panic!("both have gone") };
+    assert_eq!(pool.idle.load(Ordering::Relaxed), 0);
+    drop(own);
+}
+
+#[tokio::test(start_paused = true)]
 async fn new_sessions_come_at_the_rate_once_the_first_are_open() {
     let pool = pool();
     let started = Instant::now();
@@ -288,6 +304,7 @@ async fn a_second_family_is_tried_only_where_there_is_room() {
         class: Class::Interactive,
         is_route: false,
         admitted: true,
+        afresh: false,
         more_hosts: false,
         deadline: Instant::now() + BUDGET,
     };

@@ -48,8 +48,10 @@ pub(super) struct Conversation<'a> {
 /// What came of a session that has served before.
 pub(super) enum Resumed {
     Answered(Attempt),
-    /// It said nothing about the recipient: the question is to be asked in a session of its own.
+    /// It has ended, or is of no use any more.
     Stale,
+    /// It was refused, perhaps for what was asked in it before: the question is to be asked in a session of its own.
+    Refused,
 }
 
 impl Conversation<'_> {
@@ -83,7 +85,7 @@ impl Conversation<'_> {
         if !is_final {
             self.note(&permit, verdict::judge(stage, reply), stage, reply);
             session.quit().await;
-            return Resumed::Stale;
+            return Resumed::Refused;
         }
         let told = Told { answer, session, took: asked.elapsed() };
         Resumed::Answered(self.conclude(told, permit, progress).await)

@@ -35,7 +35,7 @@ const BANNER: Duration = Duration::from_millis(3_500);
 const SHORTEST: Duration = Duration::from_secs(1);
 /// What a dialogue takes that is worth beginning.
 const DIALOGUE: Duration = Duration::from_secs(1);
-/// Idle sessions that may turn out to be stale, one after the other.
+/// Idle sessions that may turn out to be stale, one after the other, before one is opened.
 const MAX_STALE: usize = 3;
 
 /// What asking a host takes.
@@ -127,9 +127,11 @@ impl HostProbe<'_> {
             Found::ByRoute(port) => Some(format!("{host}:{port}")),
         };
         let (mut best, mut stale, mut asked_again) = (BestFailure::default(), 0, false);
+        let mut afresh = false;
         while !addresses.is_empty() {
             let admitted = progress.admitted;
-            let request = self.request(host, route.as_deref(), &addresses, admitted);
+            let request = self.request(host, route.as_deref(), &addresses);
+            let request = Request { admitted, afresh, ..request };
             let waiting = progress.waiting.clone();
             let acquired = waiting.during(Box::pin(self.pool.session(&request, identity))).await;
             progress.admitted |= acquired.is_ok();
@@ -137,12 +139,12 @@ impl HostProbe<'_> {
                 Ok(Acquired::Idle(session, permit)) => {
                     match Box::pin(conversation.resume(session, permit, progress)).await {
                         Resumed::Answered(attempt) => attempt,
-                        Resumed::Stale if stale < MAX_STALE => {
+                        unheard => {
                             stale += 1;
+                            afresh = matches!(unheard, Resumed::Refused) || stale >= MAX_STALE;
                             progress.stage = Stage::Connect;
                             continue;
                         }
-                        Resumed::Stale => Attempt::NextHost(closed()),
                     }
                 }
                 Ok(Acquired::New(permit)) => {
@@ -178,7 +180,6 @@ impl HostProbe<'_> {
         host: &'a str,
         route: Option<&'a str>,
         addresses: &'a [SocketAddr],
-        admitted: bool,
     ) -> Request<'a> {
         Request {
             host: route.unwrap_or(host),
@@ -188,7 +189,8 @@ impl HostProbe<'_> {
             account: self.question.account,
             class: self.question.class,
             is_route: route.is_some(),
-            admitted,
+            admitted: false,
+            afresh: false,
             more_hosts: self.more_hosts > 0,
             deadline: self.question.deadline,
         }
@@ -291,10 +293,6 @@ fn our_limit(refused: Refused) -> Verdict {
 
 fn no_usable_address() -> Verdict {
     Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
-}
-
-fn closed() -> Verdict {
-    Verdict::new(Status::SmtpConnectError, Reason::ConnectionFailed, Stage::Mail)
 }
 
 fn not_connected(unconnected: Unconnected) -> Verdict {
