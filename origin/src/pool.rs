@@ -54,7 +54,7 @@ use permit::{Party, Queued};
 use receptions::OtherTotals;
 pub use request::{Cause, Class, Refusal, Refused, Request, Signal};
 pub use settings::Settings;
-use site::{Assigned, MeterKey, Site, SiteKey, Waiter, Want};
+use site::{Assigned, Granted, MeterKey, Site, SiteKey, Waiter, Want};
 pub use status::{SiteStatus, Status};
 use warm_up::WarmUp;
 
@@ -302,12 +302,24 @@ impl<S: Send + 'static> Pool<S> {
 
     /// Serves those who wait for a site, as far as there is room.
     fn pump(self: &Arc<Self>, key: &SiteKey) {
-        let mut evicted = Vec::new();
-        let mut state = self.lock();
-        let Some(site) = state.sites.get_mut(key) else { return };
-        let next = site.serve(Instant::now(), &mut evicted);
-        drop(state);
-        self.close_all(evicted);
+        let mut next = None;
+        loop {
+            let (mut evicted, now) = (Vec::new(), Instant::now());
+            let mut state = self.lock();
+            let Some(site) = state.sites.get_mut(key) else { return };
+            let (granted, due) = site.serve(now, &mut evicted);
+            drop(state);
+            next = next.or(due);
+            // Before what takes its place is opened: the server is never to see one too many.
+            self.close_all(evicted);
+            let left: Vec<_> = granted.into_iter().filter_map(Granted::hand_over).collect();
+            if left.is_empty() {
+                break;
+            }
+            if let Some(site) = self.lock().sites.get_mut(key) {
+                left.into_iter().for_each(|assigned| site.take_back(assigned, now));
+            }
+        }
         if let Some(due) = next {
             let (pool, key) = (Arc::clone(self), key.clone());
             tokio::spawn(async move {

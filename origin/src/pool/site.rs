@@ -66,6 +66,19 @@ pub(super) struct Want<'a> {
     pub afresh: bool,
 }
 
+/// A session for one who has waited.
+pub(super) struct Granted<S> {
+    answer: oneshot::Sender<Result<Assigned<S>, Refused>>,
+    assigned: Assigned<S>,
+}
+
+impl<S> Granted<S> {
+    /// Gives it to the one who waits; what one that has left does not take comes back.
+    pub(super) fn hand_over(self) -> Option<Assigned<S>> {
+        self.answer.send(Ok(self.assigned)).err()?.ok()
+    }
+}
+
 impl<S> Waiter<S> {
     fn want(&self) -> Want<'_> {
         Want {
@@ -191,27 +204,32 @@ impl<S> Site<S> {
         }
     }
 
-    /// Serves those who wait, as far as there is room, and says when a timer is to call again.
-    pub(super) fn serve(&mut self, now: Instant, evicted: &mut Vec<S>) -> Option<Instant> {
+    /// Serves those who wait, as far as there is room, and says when a timer is to call again. What is granted is
+    /// the caller's to hand over, when what was evicted for it has been closed.
+    pub(super) fn serve(
+        &mut self,
+        now: Instant,
+        evicted: &mut Vec<S>,
+    ) -> (Vec<Granted<S>>, Option<Instant>) {
         let stays = |waiter: &Waiter<S>| !waiter.answer.is_closed();
         self.interactive.retain(stays);
         self.batch.retain(stays);
-        let mut next = None;
+        let (mut granted, mut next) = (Vec::new(), None);
         while let Some((waiter, room)) = self.next_with_room(now, &mut next) {
             self.granted += 1;
-            let Some(assigned) = self.held.assign(room, waiter.want(), now, evicted) else {
-                continue;
-            };
-            // One that left meanwhile gives back what it was granted.
-            if let Err(Ok(assigned)) = waiter.answer.send(Ok(assigned)) {
-                self.held.take_back(assigned, now);
+            if let Some(assigned) = self.held.assign(room, waiter.want(), now, evicted) {
+                granted.push(Granted { answer: waiter.answer, assigned });
             }
         }
         if self.timer || !self.has_waiting() {
-            return None;
+            return (granted, None);
         }
         self.timer = next.is_some();
-        next
+        (granted, next)
+    }
+
+    pub(super) fn take_back(&mut self, assigned: Assigned<S>, now: Instant) {
+        self.held.take_back(assigned, now);
     }
 
     fn next_with_room(

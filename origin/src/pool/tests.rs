@@ -64,7 +64,11 @@ fn pool_of(sources: usize) -> Arc<Pool<u32>> {
 
 /// A pool of so many source addresses; `since` holds the Unix time since which each is in use.
 fn pool_since(sources: usize, since: Vec<Option<u64>>) -> Arc<Pool<u32>> {
-    let settings = Settings {
+    Pool::new(settings(sources, since), drop)
+}
+
+fn settings(sources: usize, since: Vec<Option<u64>>) -> Settings {
+    Settings {
         operators: Arc::new(Operators::with(OPERATORS).unwrap()),
         operator: LIMITS,
         machine: LIMITS,
@@ -74,8 +78,7 @@ fn pool_since(sources: usize, since: Vec<Option<u64>>) -> Arc<Pool<u32>> {
         tenant_share: 0.5,
         sources: (0..sources).map(|n| Arc::from(format!("source {n}"))).collect(),
         since,
-    };
-    Pool::new(settings, drop)
+    }
 }
 
 fn pool() -> Arc<Pool<u32>> {
@@ -116,7 +119,7 @@ fn google(domain: &str) -> Want {
 }
 
 impl Want {
-    async fn ask(&self, pool: &Arc<Pool<u32>>) -> Result<Acquired<u32>, Refused> {
+    async fn ask<S: Send + 'static>(&self, pool: &Arc<Pool<S>>) -> Result<Acquired<S>, Refused> {
         let request = Request {
             host: &self.host,
             addresses: &self.addresses,
@@ -217,6 +220,33 @@ async fn one_machine_under_five_hundred_names_gets_two_sessions_idle_ones_includ
     assert_eq!(busy.most.load(Ordering::Relaxed), 2);
     let idle: usize = pool.status().operators.iter().map(|site| site.idle).sum();
     assert!(idle <= 2, "{idle}");
+}
+
+/// A connection of the test below, among those that are open.
+struct Open(Arc<AtomicUsize>);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_session_that_gives_way_is_closed_before_the_one_in_its_place_is_opened() {
+    // To close one takes long enough for others to go ahead of it.
+    let close = |session: Open| {
+        std::thread::sleep(Duration::from_millis(2));
+        session.0.fetch_sub(1, Ordering::SeqCst);
+    };
+    let limits = Limits { interval: Duration::ZERO, ..LIMITS };
+    let pool = Pool::new(Settings { machine: limits, ..settings(1, Vec::new()) }, close);
+    let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut all = JoinSet::new();
+    for n in 0..60 {
+        let (pool, open, most) = (pool.clone(), open.clone(), most.clone());
+        all.spawn(async move {
+            let want = at(&format!("mx{n}"), "198.51.100.7");
+            let Ok(Acquired::New(permit)) = want.ask(&pool).await else { panic!("another's") };
+            most.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            permit.keep(Open(open));
+        });
+    }
+    all.join_all().await;
+    assert_eq!(most.load(Ordering::SeqCst), LIMITS.sessions);
 }
 
 #[tokio::test(start_paused = true)]
