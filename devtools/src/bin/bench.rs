@@ -1,12 +1,26 @@
-//! What `make bench` runs; `bench comparison` is the part beside the JavaScript Worker alone, and
-//! `bench databases` is rows, dollars and what more databases give;
-//! `bench profile` tells where a cached check's CPU time goes in either; `bench tarpits` is P3 of docs/trust.md alone,
-//! and `bench scans` what scans cost.
+//! What `make bench` runs, or a part of it.
+
+const HELP: &str = "\
+Usage: bench [PART]
+
+Without a part, all figures of the edge: as a table, and in target/bench/edge.json.
+
+  comparison  cached checks beside Workers in JavaScript that do the same
+  databases   rows and dollars of a check, and what more databases give
+  profile     where the CPU time of a cached check goes, beside JavaScript
+  scans       what scans cost
+  tarpits     probes beside mail servers that never answer
+";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     match std::env::args().nth(1).as_deref() {
-        Some("comparison") => rcpt_devtools::bench::comparison().await.map(drop),
+        Some("comparison") => {
+            for figure in rcpt_devtools::bench::comparison().await? {
+                println!("{} {:.2}", figure.name, figure.value);
+            }
+            Ok(())
+        }
         Some("tarpits") => {
             println!("ratio {:.2}", rcpt_devtools::bench::tarpits().await?.value);
             Ok(())
@@ -14,11 +28,14 @@ async fn main() -> anyhow::Result<()> {
         Some("databases") => rcpt_devtools::bench::databases().await,
         Some("profile") => rcpt_devtools::bench::profile().await,
         Some("scans") => rcpt_devtools::bench::scans().await,
+        Some("--help" | "-h") => {
+            print!("{HELP}");
+            Ok(())
+        }
         None => rcpt_devtools::bench::run().await,
         Some(other) => {
-            anyhow::bail!(
-                "no part is called {other:?}: comparison, databases, profile, scans or tarpits"
-            )
+            eprint!("bench: no part is called {other:?}\n\n{HELP}");
+            std::process::exit(2);
         }
     }
 }
