@@ -60,30 +60,18 @@ export RUST_BACKTRACE := $(or $(BACKTRACE),0)
 CARGO_TEST := cargo test --locked --workspace
 # The folders of end-to-end tests, each a part that ONLY may name.
 PARTS := account edge ledger scans origin clients harness programs
-# Every program of tests, so that a new one is run by `make test` without being named here.
+# Every program of tests in the packages' folders, by its name.
 PROGRAMS := $(notdir $(patsubst %.rs,%,$(patsubst %/main.rs,%,$(wildcard */tests/*.rs */tests/*/main.rs))))
-# Those that keep every core busy, or measure.
-BUSY := load $(filter-out origin,$(PARTS))
-# Those that need no Worker, no mail server and no browser, with the tests inside the crates.
-UNIT := --lib --bins $(patsubst %,--test %,$(filter-out $(BUSY) origin,$(PROGRAMS)))
+# Tests that need no Worker, no mail server and no browser.
+UNIT := --lib --bins $(patsubst %,--test %,$(filter-out load $(PARTS),$(PROGRAMS)))
 
 .PHONY: test
 ifeq ($(ONLY),)
 test: setup worker ## every test; ONLY=unit, account, edge, ledger, scans, origin, clients, harness, programs, portal, or a test's name
-	$(CARGO_TEST) --no-run
-	@echo "test: first the browser's, and beside them those that wait most of their time; both are shown when they end"
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going test-portal test-waiting
-	$(CARGO_TEST) --no-fail-fast $(patsubst %,--test %,$(BUSY))
+	$(CARGO_TEST) --no-fail-fast
+	npm run --silent test:portal
 	@# Last: it reads what all of them have logged.
 	target/debug/scan
-
-.PHONY: test-portal test-waiting
-test-portal:
-	npm run --silent test:portal
-
-test-waiting:
-	$(CARGO_TEST) --no-fail-fast $(UNIT) --test origin
-	$(CARGO_TEST) --doc
 else ifeq ($(ONLY),unit)
 test: unit
 else ifeq ($(ONLY),portal)

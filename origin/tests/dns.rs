@@ -208,6 +208,8 @@ impl Internet {
             // The limit is on questions, and none on sessions.
             ("RCPT_MACHINE_SESSIONS", "1000"),
             ("RCPT_NETWORK_SESSIONS", "1000"),
+            // A busy machine is no silent nameserver: no question is to be sent again.
+            ("RCPT_DNS_TIMEOUT_MS", "5000"),
         ])
     }
 

@@ -42,7 +42,7 @@ pub(super) fn learn(
         async move {
             let found = match (ours, control) {
                 (Some((session, permit)), Some(control)) => {
-                    catch_all(&client, &control, session, permit).await
+                    catch_all(&client, &control, permit, session).await
                 }
                 _ => CatchAll::Unknown,
             };
@@ -61,8 +61,9 @@ pub(super) fn learn(
 async fn catch_all(
     client: &Client,
     control: &Address,
-    mut session: HostSession,
+    // As in `Conversation::resume`.
     permit: HostPermit,
+    mut session: HostSession,
 ) -> CatchAll {
     permit.count_recipient();
     let envelope = client.envelope(control, || true);

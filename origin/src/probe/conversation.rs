@@ -55,10 +55,12 @@ pub(super) enum Resumed {
 }
 
 impl Conversation<'_> {
+    /// What is named later is dropped sooner: the session ends before its permit, also where this is cut off, so that
+    /// there is never one too many.
     pub(super) async fn resume(
         &self,
-        mut session: HostSession,
         permit: HostPermit,
+        mut session: HostSession,
         progress: &mut Progress,
     ) -> Resumed {
         if !session.is_quiet().await {

@@ -137,7 +137,7 @@ impl HostProbe<'_> {
             progress.admitted |= acquired.is_ok();
             let attempt = match acquired {
                 Ok(Acquired::Idle(session, permit)) => {
-                    match Box::pin(conversation.resume(session, permit, progress)).await {
+                    match Box::pin(conversation.resume(permit, session, progress)).await {
                         Resumed::Answered(attempt) => attempt,
                         unheard => {
                             stale += 1;
