@@ -174,9 +174,7 @@ impl<S: Send + 'static> Pool<S> {
             return None;
         }
         let held = self.site(&mut state, &site, None);
-        let class = request.class;
-        let afresh = request.afresh;
-        let want = Want { host: request.host, identity, meter: Some(address), class, afresh };
+        let want = Want::of(request, identity, Some(address));
         let assigned = held.serve_newcomer(want, now, &mut evicted);
         drop(state);
         self.close_all(evicted);
@@ -235,9 +233,7 @@ impl<S: Send + 'static> Pool<S> {
     ) -> Option<Acquired<S>> {
         let mut state = self.lock();
         let held = state.sites.get_mut(site)?;
-        let Request { host, class, afresh, .. } = *request;
-        let want = Want { host, identity, meter, class, afresh };
-        let idle = held.take_idle(want, now)?;
+        let idle = held.take_idle(Want::of(request, identity, meter), now)?;
         drop(state);
         Some(self.blank(request, party, identity, site, meter, None).granted(Assigned::Idle(idle)))
     }
@@ -250,13 +246,7 @@ impl<S: Send + 'static> Pool<S> {
     ) -> Result<Acquired<S>, Refused> {
         let mut evicted = Vec::new();
         let now = Instant::now();
-        let want = Want {
-            host: request.host,
-            identity: blank.identity,
-            meter: blank.meter,
-            class: request.class,
-            afresh: request.afresh,
-        };
+        let want = Want::of(request, blank.identity, blank.meter);
         let site_key = blank.site.clone();
         let queued = {
             let mut state = self.lock();
@@ -267,14 +257,7 @@ impl<S: Send + 'static> Pool<S> {
                 return Ok(blank.granted(assigned));
             }
             let (answer, receiver) = oneshot::channel();
-            let waiter = Waiter {
-                host: blank.host.clone(),
-                identity: blank.identity,
-                meter: blank.meter,
-                class: request.class,
-                afresh: request.afresh,
-                answer,
-            };
+            let waiter = Waiter::of(want, blank.host.clone(), answer);
             let most = self.settings().max_waiting;
             let most_of_tenant =
                 if request.tenant.is_some() { self.settings().share(most) } else { usize::MAX };

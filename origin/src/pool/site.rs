@@ -6,7 +6,7 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    Cause, Class, Key, Refused,
+    Cause, Class, Key, Refused, Request,
     fair_queue::FairQueue,
     held::{Held, Room},
     meter::{Limits, Meter},
@@ -66,6 +66,13 @@ pub(super) struct Want<'a> {
     pub afresh: bool,
 }
 
+impl<'a> Want<'a> {
+    pub(super) fn of(request: &Request<'a>, identity: usize, meter: MeterKey) -> Self {
+        let Request { host, class, afresh, .. } = *request;
+        Self { host, identity, meter, class, afresh }
+    }
+}
+
 /// A session for one who has waited.
 pub(super) struct Granted<S> {
     answer: oneshot::Sender<Result<Assigned<S>, Refused>>,
@@ -80,6 +87,15 @@ impl<S> Granted<S> {
 }
 
 impl<S> Waiter<S> {
+    pub(super) fn of(
+        want: Want<'_>,
+        host: Arc<str>,
+        answer: oneshot::Sender<Result<Assigned<S>, Refused>>,
+    ) -> Self {
+        let Want { identity, meter, class, afresh, .. } = want;
+        Self { host, identity, meter, class, afresh, answer }
+    }
+
     fn want(&self) -> Want<'_> {
         Want {
             host: &self.host,
