@@ -56,6 +56,9 @@ export RCPT_COMMAND_BIN ?= $(CURDIR)/target/debug/rcpt
 # A failed test says what it met; forty frames of tokio below it say nothing more.
 export RUST_BACKTRACE := $(or $(BACKTRACE),0)
 
+# What is drawn at random is the same in each `make test`, and another in `make proof`.
+export PROPTEST_RNG_SEED := $(or $(SEED),$(if $(filter proof,$(MAKECMDGOALS))$(PROOF),$(shell date +%s),1))
+
 # All targets each time: alone, one would need its crates with other features, and compile them again.
 CARGO_TEST := cargo test --locked --workspace
 # The folders of end-to-end tests, each a part that ONLY may name.
@@ -94,7 +97,8 @@ unit: ## the tests that need no Worker, no mail server and no browser; nothing i
 
 .PHONY: proof
 proof: setup worker ## the long proofs, which `make test` runs in a short form
-	PROOF=1 $(CARGO_TEST) --no-fail-fast -- --nocapture \
+	@echo SEED=$(PROPTEST_RNG_SEED)
+	SEED=$(PROPTEST_RNG_SEED) PROOF=1 $(CARGO_TEST) --no-fail-fast -- --nocapture \
 		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly five_kills \
 		every_sequence_is_answered_alike that_is_killed beside_an_abuser leavers:: replaced_alone secret_is_replaced
 

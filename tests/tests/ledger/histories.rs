@@ -34,8 +34,10 @@ const ATTEMPTS: usize = 200;
 
 type History = dyn ValueTree<Value = Vec<Step>>;
 
-fn from_env(name: &str) -> Option<u64> {
-    env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name}={value}")))
+/// `LEDGER_STEPS`, if it is set.
+fn steps_wanted() -> Option<usize> {
+    let steps = env::var("LEDGER_STEPS").ok()?;
+    Some(steps.parse().unwrap_or_else(|_| panic!("LEDGER_STEPS={steps}")))
 }
 
 /// A history of up to `length` steps; the same for the same seed.
@@ -95,7 +97,7 @@ async fn assert_none_fails(world: &Arc<World>, seeds: Range<u64>) {
         if let Some((seed, first)) = outcome.unwrap() {
             histories.shutdown().await;
             let (steps, fault) = shortest(world, history(seed, LENGTH), first.clone()).await;
-            panic!("LEDGER_SEED={seed}: {first}\nshortest: {steps:?}\n{fault}");
+            panic!("SEED={seed}: {first}\nshortest: {steps:?}\n{fault}");
         }
     }
 }
@@ -108,8 +110,7 @@ async fn inhabited(world: &World) -> usize {
 
 /// Plays histories of so many steps in all, and finds no fault.
 async fn assert_whole(world: World, total: usize) {
-    let first_seed = from_env("LEDGER_SEED").unwrap_or_else(clock::now);
-    println!("LEDGER_SEED={first_seed}");
+    let first_seed = proof::seed();
     let world = Arc::new(world);
     let started = Instant::now();
     let (mut planned, mut end) = (0, first_seed);
@@ -132,8 +133,7 @@ async fn assert_whole(world: World, total: usize) {
 #[tokio::test(flavor = "multi_thread")]
 async fn random_steps_leave_every_invariant_whole() {
     let _turn = turn().await;
-    let total = from_env("LEDGER_STEPS").map(|steps| steps.try_into().unwrap());
-    let total = total.unwrap_or_else(|| proof::count(1_000, 10_000));
+    let total = steps_wanted().unwrap_or_else(|| proof::count(1_000, 10_000));
     assert_whole(World::start().await.unwrap(), total).await;
 }
 
