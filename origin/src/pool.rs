@@ -315,17 +315,23 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    fn close_all(&self, sessions: Vec<S>) {
-        self.idle.fetch_sub(sessions.len(), Ordering::Relaxed);
-        sessions.into_iter().for_each(self.close);
+    /// Ends sessions that were idle.
+    fn close_all(&self, sessions: impl IntoIterator<Item = S>) {
+        for session in sessions {
+            (self.close)(session);
+            self.idle.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Takes all idle sessions out, for their end.
     pub fn drain(&self) -> Vec<S> {
         let mut drained = Vec::new();
-        let mut state = self.lock();
-        state.sites.values_mut().for_each(|site| site.drain(&mut drained));
-        drop(state);
+        for site in self.lock().sites.values_mut() {
+            for (meter, session) in site.drain() {
+                site.release(meter, None);
+                drained.push(session);
+            }
+        }
         self.idle.fetch_sub(drained.len(), Ordering::Relaxed);
         drained
     }
@@ -351,12 +357,13 @@ impl<S: Send + 'static> Pool<S> {
     }
 
     /// Closes what has been idle too long and forgets what is over; true when nothing is left.
-    fn sweep(&self) -> bool {
+    fn sweep(self: &Arc<Self>) -> bool {
         let now = Instant::now();
         let mut expired = Vec::new();
         let mut state = self.lock();
         state.sites.retain(|key, site| {
-            site.expire(now, &mut expired);
+            let of_site = site.expire(now).into_iter();
+            expired.extend(of_site.map(|(meter, session)| (key.clone(), meter, session)));
             // Operators are few, and their totals are shown.
             matches!(key, SiteKey::Operator(..)) || !site.is_over(now)
         });
@@ -372,7 +379,16 @@ impl<S: Send + 'static> Pool<S> {
             && state.sites.values().all(|site| !site.is_in_use())
             && state.sites.keys().all(|key| matches!(key, SiteKey::Operator(..)));
         drop(state);
-        self.close_all(expired);
+        for (key, meter, session) in expired {
+            self.close_all([session]);
+            let has_waiting = self.lock().sites.get_mut(&key).is_some_and(|site| {
+                site.release(meter, None);
+                site.has_waiting()
+            });
+            if has_waiting {
+                self.pump(&key);
+            }
+        }
         nothing_left
     }
 

@@ -128,32 +128,39 @@ impl<S> Held<S> {
         match assigned {
             Assigned::Idle(idle) => {
                 let meter = idle.meter;
-                // There was room for it a moment ago.
-                let _ = self.release(meter, Some(Idle { since: now, ..idle }));
+                self.release(meter, Some(Idle { since: now, ..idle }));
             }
-            Assigned::New(meter) => drop(self.release(meter, None)),
+            Assigned::New(meter) => self.release(meter, None),
         }
     }
 
-    pub(super) fn release(&mut self, key: MeterKey, idle: Option<Idle<S>>) -> Option<S> {
+    /// Makes room: the session has been closed, or lies idle from now on.
+    pub(super) fn release(&mut self, key: MeterKey, idle: Option<Idle<S>>) {
         self.in_use = self.in_use.saturating_sub(1);
-        let room = self.idle.len() < MAX_IDLE_SITE;
         let meter = self.meter(key);
         meter.in_use = meter.in_use.saturating_sub(1);
-        let idle = idle?;
-        if !room {
-            return Some(idle.session);
+        if let Some(idle) = idle {
+            meter.idle += 1;
+            self.idle.push(idle);
         }
-        meter.idle += 1;
-        self.idle.push(idle);
-        None
     }
 
-    pub(super) fn remove_idle(&mut self, goes: impl Fn(&Idle<S>) -> bool, removed: &mut Vec<S>) {
-        let gone: Vec<_> = self.idle.extract_if(.., |idle| goes(idle)).collect();
-        for idle in gone {
-            self.meter(idle.meter).idle -= 1;
-            removed.push(idle.session);
-        }
+    /// Whether one more may lie idle.
+    pub(super) const fn has_room_for_idle(&self) -> bool {
+        self.idle.len() < MAX_IDLE_SITE
+    }
+
+    /// Takes out the idle sessions that are to end. Each is in use until it is closed and released: no other one may
+    /// be opened in its place before.
+    pub(super) fn take_idle(&mut self, ends: impl Fn(&Idle<S>) -> bool) -> Vec<(MeterKey, S)> {
+        let ending: Vec<_> = self.idle.extract_if(.., |idle| ends(idle)).collect();
+        let in_use = ending.into_iter().map(|idle| {
+            let meter = self.meter(idle.meter);
+            meter.idle -= 1;
+            meter.in_use += 1;
+            self.in_use += 1;
+            (idle.meter, idle.session)
+        });
+        in_use.collect()
     }
 }

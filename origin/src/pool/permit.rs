@@ -73,11 +73,8 @@ impl<S: Send + 'static> Permit<S> {
         self.pool.count_recipient(self);
     }
 
-    /// Keeps the session for the next recipient.
+    /// Keeps the session for the next recipient, or closes it when enough lie idle.
     pub fn keep(mut self, session: S) {
-        self.released = true;
-        // Counted before it can be taken, and while it is closed: `close_all` counts back.
-        let room = self.pool.idle.fetch_add(1, Ordering::Relaxed) < MAX_IDLE;
         let idle = Idle {
             host: self.host.clone(),
             identity: self.identity,
@@ -86,20 +83,26 @@ impl<S: Send + 'static> Permit<S> {
             since: Instant::now(),
             session,
         };
-        let (kept, mut closed) =
-            if room { (Some(idle), Vec::new()) } else { (None, vec![idle.session]) };
-        let has_waiting = match self.pool.lock().sites.get_mut(&self.site) {
-            Some(site) => {
-                closed.extend(site.release(self.meter, kept));
-                site.has_waiting()
-            }
-            None => {
-                closed.extend(kept.map(|idle| idle.session));
-                false
-            }
+        // Counted before it can be taken, and while it is closed: `close_all` counts back.
+        let room = self.pool.idle.fetch_add(1, Ordering::Relaxed) < MAX_IDLE;
+        let too_many = if room { self.lie_idle(idle) } else { Some(idle) };
+        // Closed before the permit is dropped, which makes room for another one.
+        self.pool.close_all(too_many.into_iter().map(|idle| idle.session));
+    }
+
+    /// Leaves the session to the next one, which ends the permit; or gives it back where too many lie idle.
+    fn lie_idle(&mut self, idle: Idle<S>) -> Option<Idle<S>> {
+        let mut state = self.pool.lock();
+        let Some(site) = state.sites.get_mut(&self.site).filter(|site| site.has_room_for_idle())
+        else {
+            return Some(idle);
         };
-        self.pool.close_all(closed);
+        site.release(self.meter, Some(idle));
+        let has_waiting = site.has_waiting();
+        drop(state);
+        self.released = true;
         self.left(has_waiting);
+        None
     }
 
     /// There is room for those who wait, and perhaps something to tidy up.

@@ -280,21 +280,27 @@ impl<S> Site<S> {
         self.timer = false;
     }
 
-    /// A session came back: `session` is one that can serve again. What is closed instead is returned.
-    pub(super) fn release(&mut self, meter: MeterKey, idle: Option<Idle<S>>) -> Option<S> {
-        self.held.release(meter, idle)
+    /// A session came back: it lies idle, or has been closed.
+    pub(super) fn release(&mut self, meter: MeterKey, idle: Option<Idle<S>>) {
+        self.held.release(meter, idle);
     }
 
-    pub(super) fn drain(&mut self, drained: &mut Vec<S>) {
-        self.held.remove_idle(|_| true, drained);
+    /// Whether one more may lie idle.
+    pub(super) const fn has_room_for_idle(&self) -> bool {
+        self.held.has_room_for_idle()
     }
 
-    pub(super) fn expire(&mut self, now: Instant, expired: &mut Vec<S>) {
+    /// All idle sessions, for their end.
+    pub(super) fn drain(&mut self) -> Vec<(MeterKey, S)> {
+        self.held.take_idle(|_| true)
+    }
+
+    /// The sessions that have been idle too long; each is in use until it is released.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<(MeterKey, S)> {
         let max_idle = self.held.max_idle;
-        let over = |idle: &Idle<S>| now.saturating_duration_since(idle.since) >= max_idle;
-        self.held.remove_idle(over, expired);
         self.interactive.retain(|waiter| !waiter.answer.is_closed());
         self.batch.retain(|waiter| !waiter.answer.is_closed());
+        self.held.take_idle(|idle| now.saturating_duration_since(idle.since) >= max_idle)
     }
 
     pub(super) fn is_in_use(&self) -> bool {

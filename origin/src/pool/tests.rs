@@ -11,13 +11,14 @@ use std::{
 
 use futures_util::FutureExt as _;
 use tokio::{
-    task::JoinSet,
+    sync::mpsc::{UnboundedSender, unbounded_channel},
+    task::{JoinSet, spawn_blocking},
     time::{Instant, sleep, timeout},
 };
 
 use super::{
-    Acquired, Class, Limits, Permit, Pool, Refusal, Refused, Request, Settings, Signal,
-    operators::Operators,
+    Acquired, Class, Limits, MAX_IDLE_SITE, Permit, Pool, Refusal, Refused, Request, Settings,
+    Signal, operators::Operators,
 };
 
 mod neighbours;
@@ -136,7 +137,7 @@ impl Want {
         pool.session(&request, 0).await
     }
 
-    async fn permit(&self, pool: &Arc<Pool<u32>>) -> Permit<u32> {
+    async fn permit<S: Send + 'static>(&self, pool: &Arc<Pool<S>>) -> Permit<S> {
         match self.ask(pool).await {
             Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) => permit,
             Err(refused) => panic!("{refused:?}"),
@@ -247,6 +248,55 @@ async fn a_session_that_gives_way_is_closed_before_the_one_in_its_place_is_opene
     }
     all.join_all().await;
     assert_eq!(most.load(Ordering::SeqCst), LIMITS.sessions);
+}
+
+/// A connection of the tests below, which says when it is being closed: that takes its time.
+struct Closing(Arc<AtomicUsize>, UnboundedSender<()>);
+
+impl Closing {
+    fn close(self) {
+        self.1.send(()).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Opens `count` sessions with one machine, as many as it may have, and leaves them all idle; one more is wanted as
+/// soon as one is being closed. How many are open at once then.
+async fn most_beside_one_that_is_closed(count: usize, max_idle: Duration) -> usize {
+    let machine = Limits { interval: Duration::ZERO, sessions: count, ..LIMITS };
+    let limits = Settings { machine, network_sessions: count, max_idle, ..settings(1, Vec::new()) };
+    let pool = Pool::new(limits, Closing::close);
+    let (open, (closing, mut closed)) = (Arc::new(AtomicUsize::new(0)), unbounded_channel());
+    let want = at("mx", "198.51.100.7");
+    let mut permits = Vec::new();
+    for _ in 0..count {
+        permits.push(want.permit(&pool).await);
+        open.fetch_add(1, Ordering::SeqCst);
+    }
+    let sessions =
+        permits.into_iter().map(|permit| (permit, Closing(open.clone(), closing.clone())));
+    let sessions: Vec<_> = sessions.collect();
+    let left = spawn_blocking(move || {
+        sessions.into_iter().for_each(|(permit, session)| permit.keep(session));
+    });
+    closed.recv().await.unwrap();
+    let other = at("other", "198.51.100.7");
+    let Ok(Acquired::New(_permit)) = other.ask(&pool).await else { panic!("another's") };
+    let most = open.fetch_add(1, Ordering::SeqCst) + 1;
+    left.await.unwrap();
+    most
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_session_that_need_not_lie_idle_is_closed_before_another_one_is_opened() {
+    let count = MAX_IDLE_SITE + 1;
+    assert!(most_beside_one_that_is_closed(count, Duration::from_secs(30)).await <= count);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_session_that_has_lain_idle_for_too_long_is_closed_before_another_one_is_opened() {
+    assert!(most_beside_one_that_is_closed(2, Duration::from_millis(100)).await <= 2);
 }
 
 #[tokio::test(start_paused = true)]
