@@ -23,7 +23,7 @@ const MAX_LINE: usize = 64 * 1024;
 
 /// What came of one address.
 #[derive(Debug, Clone)]
-pub enum Outcome {
+pub enum BatchItem {
     Verdict(Box<Verdict>),
     /// No mail server was asked; seconds after which to try again.
     NotAsked(u32),
@@ -32,7 +32,7 @@ pub enum Outcome {
 /// How one origin answered.
 enum Answer {
     /// As far as it goes: what is missing was not asked.
-    Lines(Vec<(usize, Outcome)>),
+    Lines(Vec<(usize, BatchItem)>),
     /// It has no room now: seconds.
     Busy(u32),
     /// Another may be asked in its place.
@@ -53,7 +53,7 @@ impl Origins {
         request_id: &str,
         tenant: Tenant<'_>,
         urgent: bool,
-    ) -> Result<Vec<Outcome>, Error> {
+    ) -> Result<Vec<BatchItem>, Error> {
         let mut outcomes = vec![None; addresses.len()];
         let orders: Vec<Vec<&str>> = addresses
             .iter()
@@ -83,7 +83,7 @@ impl Origins {
                     Answer::Busy(after) if !urgent => {
                         for index in indexes {
                             if let Some(outcome) = outcomes.get_mut(*index) {
-                                *outcome = Some(Outcome::NotAsked(after));
+                                *outcome = Some(BatchItem::NotAsked(after));
                             }
                         }
                     }
@@ -94,7 +94,7 @@ impl Origins {
                 break;
             }
         }
-        let missing = Outcome::NotAsked(RETRY_AFTER);
+        let missing = BatchItem::NotAsked(RETRY_AFTER);
         Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| missing.clone())).collect())
     }
 
@@ -148,7 +148,7 @@ fn groups<'a>(open: &[usize], orders: &[Vec<&'a str>], rank: usize) -> Vec<Group
     groups
 }
 
-/// Any line of an answer ([`BatchLine`](rcpt_shared::BatchLine)). Read as one shape: an untagged enumeration
+/// Any line of an answer ([`BatchItem`](rcpt_shared::BatchItem)). Read as one shape: an untagged enumeration
 /// costs kilobytes of the Worker.
 #[derive(Deserialize)]
 struct Line {
@@ -159,7 +159,7 @@ struct Line {
 }
 
 /// The lines up to the end, or up to where the answer is cut off.
-async fn lines(mut chunks: Chunks) -> Vec<(usize, Outcome)> {
+async fn lines(mut chunks: Chunks) -> Vec<(usize, BatchItem)> {
     let mut lines = Vec::new();
     let mut rest: Vec<u8> = Vec::new();
     while let Some(chunk) = chunks.next().await {
@@ -171,8 +171,8 @@ async fn lines(mut chunks: Chunks) -> Vec<(usize, Outcome)> {
             let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
             let Some(index) = line.index else { return lines };
             let not_asked = line.not_asked_retry_after;
-            let not_asked = not_asked.map(|after| Outcome::NotAsked(after.max(RETRY_AFTER)));
-            let outcome = line.verdict.map(Outcome::Verdict).or(not_asked);
+            let not_asked = not_asked.map(|after| BatchItem::NotAsked(after.max(RETRY_AFTER)));
+            let outcome = line.verdict.map(BatchItem::Verdict).or(not_asked);
             lines.extend(outcome.map(|outcome| (index, outcome)));
         }
         rest.drain(..start);

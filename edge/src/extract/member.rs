@@ -8,7 +8,7 @@ use axum::{
 };
 use secrecy::SecretString;
 
-use super::{client_network::ClientNetwork, second_factor::Challenge};
+use super::{client_network::ClientNetwork, second_factor::SecondFactor};
 use crate::{
     app::App,
     credentials::{password, session::Session},
@@ -34,9 +34,9 @@ impl FromRequestParts<Arc<App>> for Member {
 }
 
 impl Member {
-    /// What a code within a session has to meet.
-    pub fn challenge(&self) -> Challenge<'_> {
-        Challenge::new(&self.account, Key::code(self.account.id), StatusCode::FORBIDDEN)
+    /// The code that is demanded within a session.
+    pub fn second_factor(&self) -> SecondFactor<'_> {
+        SecondFactor::new(&self.account, Key::code(self.account.id), StatusCode::FORBIDDEN)
     }
 
     /// Asks for the password again: a session alone must not be enough for what cannot be undone.

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Whose code is asked for, and how.
-pub struct Challenge<'a> {
+pub struct SecondFactor<'a> {
     account: &'a Account,
     /// Under which key attempts are counted.
     key: Key,
@@ -25,7 +25,7 @@ pub struct Challenge<'a> {
     status: StatusCode,
 }
 
-impl<'a> Challenge<'a> {
+impl<'a> SecondFactor<'a> {
     pub const fn new(account: &'a Account, key: Key, status: StatusCode) -> Self {
         Self { account, key, status }
     }
@@ -35,7 +35,7 @@ impl<'a> Challenge<'a> {
     ///
     /// # Errors
     /// [`Error::totp_required`], [`Error::totp_invalid`] or [`Error::throttled`].
-    pub async fn meet(
+    pub async fn demand(
         &self,
         app: &Arc<App>,
         context: &RequestContext,

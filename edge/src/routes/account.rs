@@ -90,7 +90,7 @@ pub async fn delete(
     JsonBody(body): JsonBody<Deletion>,
 ) -> Result<StatusCode, Error> {
     member.check_password(&app, &client, &body.password).await?;
-    member.challenge().meet(&app, &context, body.totp_code.as_ref()).await?;
+    member.second_factor().demand(&app, &context, body.totp_code.as_ref()).await?;
     let database = app.databases.of(member.account.id)?;
     let deleted = accounts::delete(database, member.session, clock::now()).await?;
     let deleted = deleted.ok_or_else(Error::invalid_session)?;

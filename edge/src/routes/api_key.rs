@@ -53,7 +53,7 @@ pub async fn rotate(
     if member.account.key_active == 0 {
         return Err(Error::key_deactivated());
     }
-    member.challenge().meet(&app, &context, body.totp_code.as_ref()).await?;
+    member.second_factor().demand(&app, &context, body.totp_code.as_ref()).await?;
     let version =
         accounts::rotate_key(app.databases.of(member.account.id)?, member.session).await?;
     let version = version.ok_or_else(Error::invalid_session)?;

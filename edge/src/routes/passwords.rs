@@ -23,7 +23,7 @@ use crate::{
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, device::Device, json_body::JsonBody, member::Member,
-        request::RequestContext, second_factor::Challenge,
+        request::RequestContext, second_factor::SecondFactor,
     },
     mail,
     store::{
@@ -175,8 +175,9 @@ pub async fn reset(
     let account = accounts::by_reset_token(database, &token, clock::now()).await?;
     let account = account.ok_or_else(Error::invalid_reset_token)?;
     check_new_password(&app, &body.password, &account.email).await?;
-    let challenge = Challenge::new(&account, Key::reset(token.as_str()), StatusCode::UNAUTHORIZED);
-    challenge.meet(&app, &context, body.totp_code.as_ref()).await?;
+    let second_factor =
+        SecondFactor::new(&account, Key::reset(token.as_str()), StatusCode::UNAUTHORIZED);
+    second_factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let hash = password::hash(client.hashing_turn(&app).await?, &body.password, random::bytes()?)?;
     let session = new_session(&app, account.id, device)?;
     if !passwords::reset(database, &token, &hash, &session, clock::now()).await? {

@@ -20,7 +20,7 @@ use crate::{
     extract::{json_body::JsonList, request::RequestContext, scan_call::ScanCall},
     quota::{Day, seconds_to_reset},
     store::{
-        ledger::Outcome,
+        ledger::Taking,
         scans::{self, Deed, Found, NewScan, Refusal},
     },
 };
@@ -213,12 +213,12 @@ pub async fn create(
     let scan = NewScan { id: &id, name, total, details };
     let database = app.databases.of(caller.account)?;
     let mut scan = match scans::create(database, caller, &scan, once.as_ref(), now).await? {
-        Outcome::Taken(scan) => scan,
-        Outcome::Kept(kept) if once.as_ref().is_some_and(|once| once.is(&kept.request)) => {
+        Taking::Taken(scan) => scan,
+        Taking::Kept(kept) if once.as_ref().is_some_and(|once| once.is(&kept.request)) => {
             act(&app, caller, &kept.answer, Deed::Show, now).await?
         }
-        Outcome::Kept(_) => return Err(Error::idempotency_key_reused()),
-        Outcome::Refused(refusal) => return Err(refused(&refusal, caller, now)),
+        Taking::Kept(_) => return Err(Error::idempotency_key_reused()),
+        Taking::Refused(refusal) => return Err(refused(&refusal, caller, now)),
     };
     let id = scan.id.clone();
     let left_over = scan.left_over.take().unwrap_or_default();

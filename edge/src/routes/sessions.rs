@@ -20,7 +20,7 @@ use crate::{
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, device::Device, json_body::JsonBody,
-        request::RequestContext, second_factor::Challenge,
+        request::RequestContext, second_factor::SecondFactor,
     },
     store::{
         self,
@@ -134,8 +134,9 @@ pub async fn login(
     if account.state == AccountState::Deactivated {
         return Err(Error::deactivated());
     }
-    let challenge = Challenge::new(&account, Key::code(account.id), StatusCode::UNAUTHORIZED);
-    challenge.meet(&app, &context, body.totp_code.as_ref()).await?;
+    let second_factor =
+        SecondFactor::new(&account, Key::code(account.id), StatusCode::UNAUTHORIZED);
+    second_factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let session = new_session(&app, account.id, device)?;
     if !store::sessions::start(database, &session, &account.password_hash).await? {
         return Err(Error::invalid_credentials());

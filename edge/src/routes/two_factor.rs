@@ -221,7 +221,7 @@ async fn check_both(
         return Err(Error::totp_not_on());
     }
     member.check_password(app, client, &body.password).await?;
-    member.challenge().meet(app, context, Some(&body.totp_code)).await
+    member.second_factor().demand(app, context, Some(&body.totp_code)).await
 }
 
 fn hashes(account: AccountId, codes: &[RecoveryCode]) -> Vec<String> {

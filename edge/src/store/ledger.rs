@@ -165,7 +165,7 @@ const CHARGE_LEASE: &str = concat!(SETTLE, SETTLED);
 
 mod idempotent;
 
-pub use idempotent::{Kept, Outcome, charge_once, lease_once, settle_once};
+pub use idempotent::{Kept, Taking, charge_once, lease_once, settle_once};
 
 const END_LEASE: &str = "DELETE FROM leases WHERE account_id = ?1 AND id = ?2";
 
@@ -264,7 +264,7 @@ pub async fn charge(
     caller: Caller,
     name: &str,
     now: u64,
-) -> Result<Outcome<String>, Error> {
+) -> Result<Taking<String>, Error> {
     let texts = Texts::of(caller);
     let params = texts.params(caller, now);
     let charge = (CHARGE, [params.clone(), vec![name.into()]].concat());
@@ -277,9 +277,9 @@ pub async fn charge(
         }
     };
     if let Some(Left { left_over }) = charged {
-        return Ok(Outcome::Taken(left_over));
+        return Ok(Taking::Taken(left_over));
     }
-    refusal(database, params).await.map(Outcome::Refused)
+    refusal(database, params).await.map(Taking::Refused)
 }
 
 /// Authorises and takes a lease named `id` that expires by itself after `ttl` seconds.
@@ -289,15 +289,15 @@ pub async fn lease(
     id: String,
     now: u64,
     ttl: u64,
-) -> Result<Outcome<Lease>, Error> {
+) -> Result<Taking<Lease>, Error> {
     let texts = Texts::of(caller);
     let expires_at = now.saturating_add(ttl);
     let params = texts.params(caller, now);
     let lease = [params.clone(), vec![(&id).into(), expires_at.into()]].concat();
     if let Some(taken) = database.first::<Taken>((LEASE, lease)).await? {
-        return Ok(Outcome::Taken(taken.lease(caller, id, expires_at)));
+        return Ok(Taking::Taken(taken.lease(caller, id, expires_at)));
     }
-    refusal(database, params).await.map(Outcome::Refused)
+    refusal(database, params).await.map(Taking::Refused)
 }
 
 async fn refusal(database: &Database, params: Vec<Param<'_>>) -> Result<Refusal, Error> {

@@ -12,7 +12,7 @@ pub use rounds::{Delta, Place, Round, begin_round, hand_over, record, set_follow
 use constcat::concat;
 use serde::Deserialize;
 
-use super::ledger::{Outcome, Texts};
+use super::ledger::{Taking, Texts};
 use crate::{
     cf::database::{Database, Param, Statement},
     credentials::{idempotency::Idempotent, proof::Caller},
@@ -177,7 +177,7 @@ pub async fn create(
     scan: &NewScan<'_>,
     once: Option<&Idempotent>,
     now: u64,
-) -> Result<Outcome<Scan, Refusal>, Error> {
+) -> Result<Taking<Scan, Refusal>, Error> {
     let texts = Texts::of(caller);
     let mut params = texts.params(caller, now);
     params.truncate(4);
@@ -208,18 +208,18 @@ pub async fn create(
     let rows = match database.batch(&statements).await {
         Ok(rows) => rows,
         // Only the reply may have been lost.
-        Err(error) => return database.first(read).await?.map(Outcome::Taken).ok_or(error),
+        Err(error) => return database.first(read).await?.map(Taking::Taken).ok_or(error),
     };
     if let Some(scan) = rows.first(2)? {
-        return Ok(Outcome::Taken(scan));
+        return Ok(Taking::Taken(scan));
     }
     if once.is_some()
         && let Some(kept) = rows.first(3)?
     {
-        return Ok(Outcome::Kept(kept));
+        return Ok(Taking::Kept(kept));
     }
     let why = database.first::<Why>(why).await?;
-    Ok(Outcome::Refused(match why {
+    Ok(Taking::Refused(match why {
         None => Refusal::Unauthorised,
         Some(Why { size, .. }) if scan.total > size => Refusal::TooLarge { size },
         Some(Why { may_run: 0, max_scans, .. }) => Refusal::TooMany { at_once: max_scans },

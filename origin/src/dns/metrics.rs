@@ -23,7 +23,7 @@ const BUCKETS: [f64; 9] = [0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0]
 
 /// Which nameserver, by its place in the configuration, and what it said.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
+struct QuestionLabels {
     nameserver: usize,
     /// `records`, `no_records`, `no_such_name`, `servfail`, `timeout` or `failed`.
     outcome: &'static str,
@@ -37,7 +37,7 @@ struct Place {
 /// What was asked of the nameservers. Clones count together.
 #[derive(Clone)]
 pub struct DnsMetrics {
-    questions: Family<Outcome, Counter>,
+    questions: Family<QuestionLabels, Counter>,
     duration: Family<Place, Histogram>,
     /// Whether the last question that was put to any of them got an answer.
     answering: Arc<AtomicBool>,
@@ -70,7 +70,7 @@ impl DnsMetrics {
     /// `place` counts from 1.
     pub(super) fn asked<T>(&self, place: usize, told: &Result<T, NetError>, took: Duration) {
         let outcome = outcome(told);
-        self.questions.get_or_create(&Outcome { nameserver: place, outcome }).inc();
+        self.questions.get_or_create(&QuestionLabels { nameserver: place, outcome }).inc();
         self.duration.get_or_create(&Place { nameserver: place }).observe(took.as_secs_f64());
         self.answering.store(!matches!(outcome, "timeout" | "failed"), Ordering::Relaxed);
     }

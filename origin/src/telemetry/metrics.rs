@@ -15,7 +15,7 @@ use crate::pool::{SiteStatus, Status};
 const BUCKETS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.5];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
+struct ProbeLabels {
     status: &'static str,
     reason: &'static str,
     stage: &'static str,
@@ -102,7 +102,7 @@ impl Sites {
 /// All metrics of the service, and the registry that prints them.
 pub struct Metrics {
     registry: Registry,
-    probes: Family<Outcome, Counter>,
+    probes: Family<ProbeLabels, Counter>,
     duration: Histogram,
     in_flight: Gauge,
     at_capacity: Counter<u64, AtomicU64>,
@@ -150,7 +150,7 @@ impl Metrics {
     }
 
     pub fn finished(&self, verdict: &Verdict, operator: &str, took: Duration) {
-        let outcome = Outcome {
+        let outcome = ProbeLabels {
             status: verdict.status.as_str(),
             reason: verdict.reason.as_str(),
             stage: verdict.stage.as_str(),

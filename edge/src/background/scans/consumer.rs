@@ -24,7 +24,7 @@ use crate::{
     cf::{
         clock, log,
         meter::{Expenses, Meter, metered},
-        origin_batch::Outcome,
+        origin_batch::BatchItem,
     },
     credentials::{address_hash, random},
     error::Error,
@@ -127,7 +127,7 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
     let outcomes = probe(app, &message, &asked, &found, id).await?;
     let (now, retries) = (clock::now(), &app.config.scan_retries);
     let (kept, gains) = round::keep(&asked, &outcomes, retries, found.details != 0, now);
-    let not_asked = outcomes.iter().filter(|o| matches!(o, Outcome::NotAsked(_))).count();
+    let not_asked = outcomes.iter().filter(|o| matches!(o, BatchItem::NotAsked(_))).count();
     if kept.is_empty() {
         let wait = round::wait_after_miss(&outcomes, message.misses);
         again(app, &message, &waiting, wait).await?;
@@ -159,7 +159,7 @@ async fn probe(
     asked: &[Waiting],
     found: &scans::Round,
     id: &str,
-) -> Result<Vec<Outcome>, Error> {
+) -> Result<Vec<BatchItem>, Error> {
     let addresses: Vec<_> = asked.iter().map(|waiting| waiting.address.clone()).collect();
     let urgent = message.misses >= PATIENT_MISSES;
     let tenant = address_hash::of_tenant(&app.config.address_secrets, message.place.account);

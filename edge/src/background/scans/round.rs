@@ -7,7 +7,7 @@ use super::{
     message::Waiting,
     results::{Counts, Kept, evidence},
 };
-use crate::{cf::origin_batch::Outcome, config::RetryTimes};
+use crate::{cf::origin_batch::BatchItem, config::RetryTimes};
 
 /// Seconds that an address waits when no mail server was asked about it, and the most of it.
 const LEAST_WAIT: u64 = 30;
@@ -57,7 +57,7 @@ pub struct Gains {
 /// What is kept of the outcomes of `asked`, in its order, and what it adds.
 pub fn keep(
     asked: &[Waiting],
-    outcomes: &[Outcome],
+    outcomes: &[BatchItem],
     times: &RetryTimes,
     details: bool,
     now: u64,
@@ -65,7 +65,7 @@ pub fn keep(
     let mut kept = Vec::new();
     let mut gains = Gains::default();
     for (waiting, outcome) in asked.iter().zip(outcomes) {
-        let Outcome::Verdict(verdict) = outcome else { continue };
+        let BatchItem::Verdict(verdict) = outcome else { continue };
         let due = due(times, verdict, waiting.tries.saturating_add(1), now);
         let places = u32::try_from(waiting.places.len()).unwrap_or(u32::MAX);
         match due {
@@ -118,10 +118,10 @@ pub fn delay(waiting: &[Waiting], now: u64) -> u64 {
 }
 
 /// Seconds that a message waits when no mail server was asked about any of it, for the `misses`-th time in a row.
-pub fn wait_after_miss(outcomes: &[Outcome], misses: u32) -> u64 {
+pub fn wait_after_miss(outcomes: &[BatchItem], misses: u32) -> u64 {
     let wishes = outcomes.iter().filter_map(|outcome| match outcome {
-        Outcome::NotAsked(after) => Some(u64::from(*after)),
-        Outcome::Verdict(_) => None,
+        BatchItem::NotAsked(after) => Some(u64::from(*after)),
+        BatchItem::Verdict(_) => None,
     });
     let grown = LEAST_WAIT.saturating_mul(1 << misses.min(5));
     wishes.min().unwrap_or(LEAST_WAIT).max(grown).min(MOST_WAIT)
@@ -134,7 +134,7 @@ mod tests {
     use super::{Gains, delay, due_now, keep, next, wait_after_miss};
     use crate::{
         background::scans::{message::Waiting, results::Counts},
-        cf::origin_batch::Outcome,
+        cf::origin_batch::BatchItem,
         config::RetryTimes,
     };
 
@@ -145,9 +145,9 @@ mod tests {
         Waiting { address, places: places.to_vec(), tries, due: 0 }
     }
 
-    fn told(status: Status, reason: Reason, retry_after: Option<u32>) -> Outcome {
+    fn told(status: Status, reason: Reason, retry_after: Option<u32>) -> BatchItem {
         let verdict = Verdict { retry_after, ..Verdict::new(status, reason, Stage::Rcpt) };
-        Outcome::Verdict(Box::new(verdict))
+        BatchItem::Verdict(Box::new(verdict))
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
             told(Status::Refused, Reason::NoSuchMailbox, None),
             grey(),
             told(Status::Accepted, Reason::Accepted, None),
-            Outcome::NotAsked(30),
+            BatchItem::NotAsked(30),
             grey(),
         ];
         let (kept, gains) = keep(&all, &outcomes, &times, false, NOW);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn waits_without_an_answer_grow_and_end() {
-        let waits = [0, 1, 2, 3, 4, 5, 6].map(|n| wait_after_miss(&[Outcome::NotAsked(30)], n));
+        let waits = [0, 1, 2, 3, 4, 5, 6].map(|n| wait_after_miss(&[BatchItem::NotAsked(30)], n));
         assert_eq!(waits, [30, 60, 120, 240, 480, 900, 900]);
     }
 }

@@ -51,21 +51,21 @@ pub async fn lease(
 /// What is kept is for the same request only.
 fn unit<T>(
     app: &App,
-    outcome: ledger::Outcome<T>,
+    outcome: ledger::Taking<T>,
     once: Option<&Idempotent>,
     caller: Caller,
     now: u64,
 ) -> Result<Unit<T>, Error> {
     match outcome {
-        ledger::Outcome::Taken(unit) => Ok(Unit::Taken(unit)),
-        ledger::Outcome::Kept(kept) if kept.request.is_empty() => {
+        ledger::Taking::Taken(unit) => Ok(Unit::Taken(unit)),
+        ledger::Taking::Kept(kept) if kept.request.is_empty() => {
             Err(Error::idempotency_key_in_use())
         }
-        ledger::Outcome::Kept(kept) if once.is_some_and(|once| once.is(&kept.request)) => {
+        ledger::Taking::Kept(kept) if once.is_some_and(|once| once.is(&kept.request)) => {
             Ok(Unit::Kept(kept))
         }
-        ledger::Outcome::Kept(_) => Err(Error::idempotency_key_reused()),
-        ledger::Outcome::Refused(refusal) => Err(refused(app, refusal, caller, now)),
+        ledger::Taking::Kept(_) => Err(Error::idempotency_key_reused()),
+        ledger::Taking::Refused(refusal) => Err(refused(app, refusal, caller, now)),
     }
 }
 

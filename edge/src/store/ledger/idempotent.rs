@@ -90,9 +90,9 @@ pub struct Kept {
     pub left_over: String,
 }
 
-/// What came of asking for a unit.
+/// What came of taking a unit.
 #[derive(Debug)]
-pub enum Outcome<T, R = Refusal> {
+pub enum Taking<T, R = Refusal> {
     Taken(T),
     /// The key has its unit.
     Kept(Kept),
@@ -107,7 +107,7 @@ pub async fn charge_once(
     name: &str,
     (key, answer): (&Idempotent, &str),
     now: u64,
-) -> Result<Outcome<String>, Error> {
+) -> Result<Taking<String>, Error> {
     let texts = Texts::of(caller);
     let params = texts.params(caller, now);
     let [first, second] = key.names();
@@ -120,12 +120,12 @@ pub async fn charge_once(
         Err(_) => database.batch(&batch).await?,
     };
     if let Some(kept) = rows.first(0)? {
-        return Ok(Outcome::Kept(kept));
+        return Ok(Taking::Kept(kept));
     }
     if let Some(Left { left_over }) = rows.first(1)? {
-        return Ok(Outcome::Taken(left_over));
+        return Ok(Taking::Taken(left_over));
     }
-    refusal(database, params).await.map(Outcome::Refused)
+    refusal(database, params).await.map(Taking::Refused)
 }
 
 /// Authorises and takes a lease under the key, unless the key was answered or holds a lease.
@@ -136,7 +136,7 @@ pub async fn lease_once(
     key: &Idempotent,
     now: u64,
     ttl: u64,
-) -> Result<Outcome<Lease>, Error> {
+) -> Result<Taking<Lease>, Error> {
     let texts = Texts::of(caller);
     let expires_at = now.saturating_add(ttl);
     let params = texts.params(caller, now);
@@ -152,12 +152,12 @@ pub async fn lease_once(
         }
     };
     if let Some(kept) = rows.first(0)? {
-        return Ok(Outcome::Kept(kept));
+        return Ok(Taking::Kept(kept));
     }
     if let Some(taken) = rows.first::<Taken>(1)? {
-        return Ok(Outcome::Taken(taken.lease(caller, id, expires_at)));
+        return Ok(Taking::Taken(taken.lease(caller, id, expires_at)));
     }
-    refusal(database, params).await.map(Outcome::Refused)
+    refusal(database, params).await.map(Taking::Refused)
 }
 
 /// Charges what the lease held, keeps the answer and ends the lease, in one transaction. `false` when it had expired.
