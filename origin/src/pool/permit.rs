@@ -101,16 +101,11 @@ impl<S: Send + 'static> Permit<S> {
         let has_waiting = site.has_waiting();
         drop(state);
         self.released = true;
-        self.left(has_waiting);
-        None
-    }
-
-    /// There is room for those who wait, and perhaps something to tidy up.
-    fn left(&self, has_waiting: bool) {
         if has_waiting {
             self.pool.pump(&self.site);
         }
         self.pool.sweep_soon();
+        None
     }
 }
 
@@ -119,11 +114,8 @@ impl<S: Send + 'static> Drop for Permit<S> {
         if self.released {
             return;
         }
-        let has_waiting = self.pool.lock().sites.get_mut(&self.site).is_some_and(|site| {
-            site.release(self.meter, None);
-            site.has_waiting()
-        });
-        self.left(has_waiting);
+        self.pool.make_room(&self.site, self.meter);
+        self.pool.sweep_soon();
     }
 }
 
