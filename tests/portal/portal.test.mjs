@@ -1,5 +1,5 @@
 // The portal in a real browser, against the running service. `npm run test:portal`; needs `make build` and
-// Debian's chromium.
+// Debian's chromium-headless-shell (CHROMIUM=/usr/bin/chromium takes a whole browser).
 import { after, before, describe } from "node:test";
 import * as apiKey from "./suites/api-key.mjs";
 import * as description from "./suites/description.mjs";
