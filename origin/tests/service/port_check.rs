@@ -1,12 +1,10 @@
 //! A shut port 25 is ours: 503, so that the edge asks another origin, and no verdict about the recipient.
 
-mod harness;
-
+use crate::harness::{MailServer, body, drain, json_of, probe_request, send, state};
 use axum::{
     body::Body,
     http::{Request, StatusCode},
 };
-use harness::{MailServer, body, drain, json_of, probe_request, send, state};
 use rcpt_origin::build;
 use serde_json::json;
 use tokio::net::TcpListener;

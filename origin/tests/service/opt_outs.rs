@@ -1,10 +1,8 @@
 //! Those who asked not to be asked: no connection is made, under whichever name they are reached.
 
-mod harness;
-
 use std::sync::atomic::Ordering;
 
-use harness::{
+use crate::harness::{
     batch, verdict,
     world::{Settings, World},
 };

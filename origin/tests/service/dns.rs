@@ -1,15 +1,13 @@
 //! From DNS to the hosts that are asked: a nameserver that answers from a table, and mail servers on
 //! several loopback addresses with one port.
 
-mod harness;
-
 use std::{
     net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex},
 };
 
+use crate::harness::{origin, verdict};
 use axum::Router;
-use harness::{origin, verdict};
 use hickory_resolver::proto::{
     op::{Message, ResponseCode},
     rr::{
@@ -182,13 +180,13 @@ impl Internet {
                     seen.lock().unwrap().push(stream.local_addr().unwrap().ip());
                     let mut stream = BufReader::new(stream);
                     if banner == SILENT {
-                        tokio::spawn(harness::drain(stream.into_inner()));
+                        tokio::spawn(crate::harness::drain(stream.into_inner()));
                         continue;
                     }
                     stream.write_all(format!("{banner}\r\n").as_bytes()).await.unwrap();
-                    tokio::spawn(
-                        async move { harness::obey(&mut stream, "", "250 ok", rcpt).await },
-                    );
+                    tokio::spawn(async move {
+                        crate::harness::obey(&mut stream, "", "250 ok", rcpt).await
+                    });
                 }
             }));
         }

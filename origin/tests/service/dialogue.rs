@@ -1,7 +1,5 @@
 //! Verdicts from whole dialogues over real sockets, the hostile ones included.
 
-mod harness;
-
 use std::{
     sync::{
         Arc,
@@ -10,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use harness::{MailServer, drain, obey, origin, verdict};
+use crate::harness::{MailServer, drain, obey, origin, verdict};
 use rcpt_shared::{
     Reason, Stage,
     Status::{self, BlockedByProvider, SmtpConnectError, SmtpTimeout},

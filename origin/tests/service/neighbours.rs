@@ -1,15 +1,13 @@
 //! The trouble of one domain, one customer or one machine stays its own (docs/trust.md, N1–N5). DNS is ours and says
 //! that the domains are at well-known operators.
 
-mod harness;
-
 use std::{sync::atomic::Ordering, time::Duration};
 
-use axum::Router;
-use harness::{
+use crate::harness::{
     batch, send, verdict_for,
     world::{Settings, World},
 };
+use axum::Router;
 use rcpt_shared::{BatchLine, Reason, Status, Verdict};
 use serde_json::Value;
 use tokio::{
@@ -107,7 +105,7 @@ async fn many_domains_and_many_tenants_shut_nothing_either() {
 
 async fn operators(origin: &Router) -> Value {
     let request = axum::http::Request::get("/operators").body(axum::body::Body::empty()).unwrap();
-    harness::json_of(send(origin, request).await).await
+    crate::harness::json_of(send(origin, request).await).await
 }
 
 /// N2.

@@ -1,7 +1,5 @@
 //! Sessions over real sockets: what is shared, what is not, and how politely.
 
-mod harness;
-
 use std::{
     collections::HashSet,
     net::IpAddr,
@@ -12,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use harness::{MailServer, detailed, origin, verdict};
+use crate::harness::{MailServer, detailed, origin, verdict};
 use rcpt_origin::probe::{Asking, Prober};
 use rcpt_shared::{Address, BatchEnd, BatchLine, CatchAll, Reason, Stage, Status};
 use tokio::{
@@ -199,10 +197,10 @@ async fn a_batch_for_a_route_answers_every_address_and_ends_with_a_line() {
     let addresses: Vec<_> = (0..500).map(|n| format!("known{n}@sandbox.test")).collect();
     let body = serde_json::json!({ "addresses": addresses }).to_string();
     let request = axum::http::Request::post("/v1/probe/batch")
-        .header("authorization", format!("Bearer {}", harness::ticket(&body)))
+        .header("authorization", format!("Bearer {}", crate::harness::ticket(&body)))
         .body(axum::body::Body::from(body))
         .unwrap();
-    let response = harness::send(&origin, request).await;
+    let response = crate::harness::send(&origin, request).await;
     assert_eq!(response.status(), axum::http::StatusCode::OK);
     assert_eq!(response.headers()["content-type"], "application/x-ndjson");
     let text = axum::body::to_bytes(response.into_body(), 1_000_000).await.unwrap();
@@ -237,10 +235,10 @@ async fn a_batch_of_none_or_too_many_is_malformed() {
     for count in [0, 501] {
         let body = serde_json::json!({ "addresses": vec!["a@b.invalid"; count] }).to_string();
         let request = axum::http::Request::post("/v1/probe/batch")
-            .header("authorization", format!("Bearer {}", harness::ticket(&body)))
+            .header("authorization", format!("Bearer {}", crate::harness::ticket(&body)))
             .body(axum::body::Body::from(body))
             .unwrap();
-        let response = harness::send(&origin, request).await;
+        let response = crate::harness::send(&origin, request).await;
         assert_eq!(response.status(), axum::http::StatusCode::BAD_REQUEST, "{count}");
     }
 }
@@ -248,7 +246,7 @@ async fn a_batch_of_none_or_too_many_is_malformed() {
 /// The future of a probe is what a silent server makes us hold.
 #[tokio::test]
 async fn a_probe_in_waiting_is_small() {
-    let state = harness::state(&[]);
+    let state = crate::harness::state(&[]);
     let address = Address::parse("user@sandbox.test").unwrap();
     let asking = Asking::default();
     let size = std::mem::size_of_val(&Prober::probe(&state.prober, &address, &asking));

@@ -1,7 +1,5 @@
 //! TLS of its own: which versions, HTTP/2, and certificates replaced while requests come.
 
-mod harness;
-
 use std::{
     path::PathBuf,
     process::Stdio,
@@ -12,8 +10,8 @@ use std::{
     time::Duration,
 };
 
+use crate::harness::{MailServer, SECRETS, body, ticket};
 use axum::body::Body;
-use harness::{MailServer, SECRETS, body, ticket};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};

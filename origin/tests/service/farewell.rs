@@ -1,10 +1,8 @@
 //! The end of a session: a server that says goodbye is heard, and the connection is not reset over it.
 
-mod harness;
-
 use std::{io::ErrorKind, time::Duration};
 
-use harness::{MailServer, origin, verdict};
+use crate::harness::{MailServer, origin, verdict};
 use rcpt_shared::Status;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},

@@ -1,14 +1,12 @@
 //! `origin doctor`, on a machine whose DNS, mail servers and postmaster are ours.
 
-mod harness;
-
 use std::{
     collections::HashMap,
     net::{IpAddr, Ipv4Addr},
     process::Output,
 };
 
-use harness::{MailServer, SECRETS, obey};
+use crate::harness::{MailServer, SECRETS, obey};
 use hickory_resolver::proto::{
     op::{Message, ResponseCode},
     rr::{

@@ -1,7 +1,5 @@
 //! Politeness (docs/trust.md, P7) as it is in production: the host is found in DNS, and no route exempts it.
 
-mod harness;
-
 use std::{
     net::SocketAddr,
     sync::{
@@ -10,7 +8,7 @@ use std::{
     },
 };
 
-use harness::{MailServer, batch, obey, origin, verdict};
+use crate::harness::{MailServer, batch, obey, origin, verdict};
 use hickory_resolver::proto::{
     op::Message,
     rr::{

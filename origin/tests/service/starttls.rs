@@ -1,10 +1,8 @@
 //! STARTTLS: when it is used, and what happens when it fails.
 
-mod harness;
-
 use std::sync::{Arc, Mutex};
 
-use harness::{MailServer, obey, origin, verdict};
+use crate::harness::{MailServer, obey, origin, verdict};
 use rcpt_shared::{Reason, Stage, Status};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio_rustls::{

@@ -1,7 +1,5 @@
 //! Nameservers that are silent, shut, or older than EDNS: whose time it costs, and how often.
 
-mod harness;
-
 use std::{
     net::SocketAddr,
     sync::{
@@ -11,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use harness::{origin, verdict};
+use crate::harness::{origin, verdict};
 use hickory_resolver::proto::op::{Message, ResponseCode};
 use rcpt_shared::{Reason, Stage, Status};
 use tokio::{net::UdpSocket, task::JoinHandle};

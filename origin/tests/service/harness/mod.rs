@@ -1,5 +1,4 @@
 //! The players of these tests: mail servers that follow a script, and an edge that asks.
-#![allow(dead_code, clippy::allow_attributes, reason = "each test binary uses its part")]
 
 pub mod world;
 

@@ -1,7 +1,7 @@
 //! What systemd refuses in the package's unit and no check of the unit alone shows. `make try-boot` starts it.
 
-const UNIT: &str = include_str!("../../dist/debian/rcpt-origin.service");
-const GROUPS: &str = include_str!("../../dist/systemd/rcpt-origin.conf");
+const UNIT: &str = include_str!("../../../dist/debian/rcpt-origin.service");
+const GROUPS: &str = include_str!("../../../dist/systemd/rcpt-origin.conf");
 
 fn value(key: &str) -> &'static str {
     let mut values = UNIT.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));

@@ -1,10 +1,8 @@
 //! The binary: its arguments, its log and its end.
 
-mod harness;
-
 use std::process::{Output, Stdio};
 
-use harness::{MailServer, REQUEST_ID, SECRETS, body, ticket};
+use crate::harness::{MailServer, REQUEST_ID, SECRETS, body, ticket};
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
@@ -202,7 +200,7 @@ async fn sigterm_lets_a_probe_in_progress_finish_and_takes_no_new_one() {
             asked.send(()).unwrap();
             released.await.unwrap();
             stream.write_all(b"250 mx\r\n").await.unwrap();
-            harness::obey(&mut stream, "", "250 ok", "250 ok").await;
+            crate::harness::obey(&mut stream, "", "250 ok", "250 ok").await;
         }
     })
     .await;

@@ -1,10 +1,8 @@
 //! The binary under a service manager: what it tells it, what a reload changes, and who is served where.
 
-mod harness;
-
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
-use harness::{MailServer, SECRETS, body, drain, ticket};
+use crate::harness::{MailServer, SECRETS, body, drain, ticket};
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},

@@ -1,10 +1,8 @@
 //! EHLO or HELO: what a host takes is remembered.
 
-mod harness;
-
 use std::sync::{Arc, Mutex};
 
-use harness::{MailServer, origin, verdict};
+use crate::harness::{MailServer, origin, verdict};
 use rcpt_shared::{Reason, Status};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 

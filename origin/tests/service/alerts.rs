@@ -1,26 +1,24 @@
 //! The alerts and the dashboard in `dist/` speak of metrics, labels and paragraphs that there are.
 
-mod harness;
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
+use crate::harness::{
+    send, verdict,
+    world::{Settings, World},
+};
 use axum::{
     body::{Body, to_bytes},
     http::Request,
 };
-use harness::{
-    send, verdict,
-    world::{Settings, World},
-};
 use rcpt_shared::{Reason, Status};
 use serde_json::Value;
 
-const ALERTS: &str = include_str!("../../dist/prometheus/alerts.yml");
-const DASHBOARD: &str = include_str!("../../dist/grafana/rcpt.json");
-const OPERATING: &str = include_str!("../../docs/operating.md");
+const ALERTS: &str = include_str!("../../../dist/prometheus/alerts.yml");
+const DASHBOARD: &str = include_str!("../../../dist/grafana/rcpt.json");
+const OPERATING: &str = include_str!("../../../docs/operating.md");
 
 /// Labels that Prometheus adds.
 const OF_PROMETHEUS: [&str; 2] = ["instance", "job"];

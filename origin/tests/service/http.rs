@@ -1,14 +1,12 @@
 //! The HTTP interface.
 
-mod harness;
-
+use crate::harness::{
+    MailServer, REQUEST_ID, body, drain, json_of, origin, probe_request, send, state, ticket,
+    verdict,
+};
 use axum::{
     body::{Body, to_bytes},
     http::{Request, StatusCode},
-};
-use harness::{
-    MailServer, REQUEST_ID, body, drain, json_of, origin, probe_request, send, state, ticket,
-    verdict,
 };
 use serde_json::json;
 

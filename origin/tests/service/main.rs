@@ -1,0 +1,24 @@
+//! Origin as a whole, against servers of ours that do as they are told: no Worker, no mail server of Debian's.
+//!
+//! One program for all of them: many wait for time-outs, and wait side by side.
+
+mod alerts;
+mod dialogue;
+mod dns;
+mod doctor;
+mod farewell;
+mod generated;
+mod greetings;
+mod harness;
+mod http;
+mod nameservers;
+mod neighbours;
+mod opt_outs;
+mod package;
+mod politeness;
+mod port_check;
+mod process;
+mod sessions;
+mod starttls;
+mod supervision;
+mod tls;
