@@ -219,7 +219,7 @@ async fn hang(origin: &Origin, time: Duration) -> Result<()> {
 }
 
 fn signal(origin: &Origin, signal: &str) -> Result<()> {
-    let id = origin.process.member("origin").context("no process called origin")?;
+    let id = origin.pid().context("no process called origin")?;
     let status = Command::new("kill").args([signal, &id.to_string()]).status()?;
     ensure!(status.success(), "kill {signal} {id}");
     Ok(())

@@ -150,7 +150,7 @@ async fn measure(
         seconds.tick().await;
         samples.push(Sample {
             second: start.elapsed().as_secs_f64(),
-            origin: rss::bytes(&stack.origin.process, "origin").context("no origin")?,
+            origin: stack.origin.pid().and_then(rss::bytes).context("no origin")?,
             wasm: wasm_bytes(&stack.edge)?,
         });
     }
@@ -163,7 +163,7 @@ async fn measure(
 }
 
 async fn warm_up(plan: &Plan, stack: &Stack, account: &Account) -> Result<()> {
-    let workerd = stack.edge.process.member("workerd").context("no workerd")?;
+    let workerd = stack.edge.process.pid();
     let request = account.anonymous.check_request(&account.api_key, &popular(0)).build()?;
     let mut subject = Subject::new(request, workerd)?;
     for round in 1..=plan.warm_up / ROUND {

@@ -11,9 +11,11 @@ pub mod secret;
 pub mod shim;
 pub mod stack;
 mod wasm;
+mod workerd;
 
 pub use edge::Edge;
 pub use mailbox::{Mail, Mailbox};
 pub use origin::Origin;
 pub use stack::Stack;
 pub use wasm::wasm_bytes;
+pub use workerd::Workerd;

@@ -26,7 +26,7 @@ pub async fn run() -> Result<Vec<Figure>> {
 
 /// CPU and memory of sign-ins, one after the other.
 async fn sign_ins(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
-    let workerd = edge.process.member("workerd").context("no workerd")?;
+    let workerd = edge.process.pid();
     let (memory, wasm) = (resident(edge)?, wasm_bytes(edge)?);
     let (mut cpu, mut times) = (Vec::new(), Vec::new());
     for _ in 0..CALLS {
@@ -131,5 +131,5 @@ pub(super) fn cpu_milliseconds(process: u32) -> Result<f64> {
 }
 
 fn resident(edge: &Edge) -> Result<u64> {
-    rss::bytes(&edge.process, "workerd").context("no workerd")
+    rss::bytes(edge.process.pid()).context("no workerd")
 }

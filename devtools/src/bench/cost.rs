@@ -60,7 +60,7 @@ async fn measured(
     account: &Account,
     address: impl Fn(u32) -> String,
 ) -> Result<(Counts, f64)> {
-    let workerd = edge.process.member("workerd").context("no workerd")?;
+    let workerd = edge.process.pid();
     edge.counts().await;
     let before = cpu_milliseconds(workerd)?;
     for n in 0..CHECKS {

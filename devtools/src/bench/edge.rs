@@ -69,7 +69,7 @@ pub async fn comparison() -> Result<Vec<Figure>> {
     for url in [&javascript, &fair] {
         wait_for_kv(&check(url)?).await?;
     }
-    let workerd = edge.process.member("workerd").context("no workerd")?;
+    let workerd = edge.process.pid();
     let [mut p50_js, mut p50_fair, mut p50_empty] = [const { Vec::new() }; 3];
     let [mut rate, mut rate_fair, mut cpu] = [const { Vec::new() }; 3];
     let mut n = 0;
@@ -144,7 +144,7 @@ pub async fn profile() -> Result<()> {
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'unlimited'").await;
     ensure!(account.check(ADDRESS).await.status == 200, "the address cannot be checked");
-    let workerd = edge.process.member("workerd").context("no workerd")?;
+    let workerd = edge.process.pid();
     let javascript = format!("http://127.0.0.1:{}", ports[0]);
     wait_for_kv(&check(&account, &javascript)?).await?;
     for (url, service) in

@@ -46,7 +46,7 @@ pub(super) async fn start(settings: &Settings) -> Result<Process> {
     let mut process = Process::spawn("edge", &command, &settings.folder)?;
     let (client, health) = (Client::new(), format!("{edge_url}/v1/health"));
     process
-        .wait_until("answer of /v1/health", START, async |_| {
+        .wait_until("answer of /v1/health", START, async || {
             client.get(&health).send().await.ok()?.error_for_status().ok()
         })
         .await

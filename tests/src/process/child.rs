@@ -5,9 +5,9 @@
 //! `kill -9`, or a test binary whose statics are never dropped), and the leash then ends the group.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     thread,
     time::Duration,
@@ -20,12 +20,12 @@ use nix::{
 };
 use tokio::time::{Instant, sleep};
 
+use super::{Log, Stat};
+
 const LEASH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/process/leash.sh");
 const POLL: Duration = Duration::from_millis(20);
 /// For the kernel to end what was killed.
 const KILLED: Duration = Duration::from_secs(10);
-/// Lines of its log that an error about a process shows.
-const SHOWN_LINES: usize = 30;
 
 /// A running program, its output in a file. Dropping it ends it and everything it started.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct Process {
     leash: Child,
     /// Closing it ends the program.
     held: Option<ChildStdin>,
-    log: PathBuf,
+    log: Log,
     grace: Duration,
     ended: Option<ExitStatus>,
 }
@@ -79,8 +79,9 @@ impl Process {
         grace: Duration,
         wrapper: &[&str],
     ) -> Result<Self> {
-        let log = folder.join(format!("{name}.log"));
-        let output = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
+        let log = Log::new(name, folder);
+        let path = log.path();
+        let output = File::create(path).with_context(|| format!("creating {}", path.display()))?;
         let tenths = grace.as_millis() / 100;
         let mut words = wrapper.iter().chain(&["sh", LEASH]);
         let mut leash = Command::new(words.next().context("no words")?);
@@ -107,22 +108,17 @@ impl Process {
 
     /// Everything the program has written so far.
     pub fn log(&self) -> String {
-        fs::read(&self.log)
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
+        self.log.text()
     }
 
     /// Where the program's output goes.
     pub fn log_path(&self) -> &Path {
-        &self.log
+        self.log.path()
     }
 
     /// The last lines of the log, for an error message.
     pub fn last_lines(&self) -> String {
-        let log = self.log();
-        let lines: Vec<_> = log.lines().collect();
-        let shown = lines.get(lines.len().saturating_sub(SHOWN_LINES)..).unwrap_or_default();
-        format!("{} ({}):\n{}", self.name, self.log.display(), shown.join("\n"))
+        self.log.to_string()
     }
 
     /// The exit status, once the program has ended.
@@ -141,21 +137,11 @@ impl Process {
         &mut self,
         what: &str,
         limit: Duration,
-        mut condition: impl AsyncFnMut(&Self) -> Option<T>,
+        condition: impl AsyncFnMut() -> Option<T>,
     ) -> Result<T> {
-        let deadline = Instant::now() + limit;
-        loop {
-            if let Some(value) = condition(self).await {
-                return Ok(value);
-            }
-            if let Some(status) = self.exited() {
-                bail!("{} ended ({status}) before {what}\n{}", self.name, self.last_lines());
-            }
-            if Instant::now() > deadline {
-                bail!("no {what} from {} within {limit:?}\n{}", self.name, self.last_lines());
-            }
-            sleep(POLL).await;
-        }
+        let log = self.log.clone();
+        log.wait_until(what, limit, condition, || self.exited().map(|status| status.to_string()))
+            .await
     }
 
     /// Waits for a line that contains `needle`, and returns it.
@@ -163,11 +149,9 @@ impl Process {
     /// # Errors
     /// As [`Process::wait_until`].
     pub async fn wait_for_line(&mut self, needle: &str, limit: Duration) -> Result<String> {
-        self.wait_until(&format!("line with {needle:?}"), limit, async |process| {
-            let log = process.log();
-            log.lines().find(|line| line.contains(needle)).map(str::to_owned)
-        })
-        .await
+        let log = self.log.clone();
+        self.wait_until(&format!("line with {needle:?}"), limit, async || log.line_with(needle))
+            .await
     }
 
     /// Waits for the program to end by itself.
@@ -189,30 +173,18 @@ impl Process {
 
     /// The process id of a program of this name that the process has started, or is.
     pub fn member(&self, name: &str) -> Option<u32> {
-        self.find_member(|comm, _| comm == name)
+        self.members().find(|(_, stat)| stat.name == name).map(|(pid, _)| pid)
     }
 
     /// Waits until no process of the group runs any more. A killed one does until the kernel comes to it, and holds its
     /// ports as long.
     fn wait_for_group(&self, patience: Duration) {
-        wait_at_most(patience, || self.find_member(|_, has_ended| !has_ended).is_none());
+        wait_at_most(patience, || self.members().all(|(_, stat)| stat.has_ended));
     }
 
-    /// The id of a process of the group whose name, and whether it has ended, pass `is_wanted`.
-    fn find_member(&self, is_wanted: impl Fn(&str, bool) -> bool) -> Option<u32> {
-        let group = self.group().to_string();
-        fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
-            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-            // `pid (name) state parent group …`, proc_pid_stat(5).
-            let (pid, rest) = stat.split_once(" (")?;
-            let (comm, rest) = rest.rsplit_once(") ")?;
-            let mut fields = rest.split(' ');
-            // A zombie has ended when its other threads have: they hold its files.
-            let threads = || fs::read_dir(entry.path().join("task")).map_or(0, Iterator::count);
-            let has_ended = fields.next()? == "Z" && threads() <= 1;
-            let is_member = fields.nth(1) == Some(group.as_str());
-            (is_member && is_wanted(comm, has_ended)).then(|| pid.parse().ok())?
-        })
+    fn members(&self) -> impl Iterator<Item = (u32, Stat)> {
+        let group = self.group_id();
+        Stat::all().filter(move |(_, stat)| stat.group == group)
     }
 
     /// SIGTERM now; returns without waiting. Follow with [`Process::wait_for_end`].
@@ -259,7 +231,8 @@ impl Drop for Process {
     }
 }
 
-fn wait_at_most(patience: Duration, mut is_over: impl FnMut() -> bool) {
+/// Asks `is_over` until it is, or until so much time has passed.
+pub(crate) fn wait_at_most(patience: Duration, mut is_over: impl FnMut() -> bool) {
     let mut waited = Duration::ZERO;
     while !is_over() && waited < patience {
         thread::sleep(POLL);

@@ -1,9 +1,13 @@
 //! Free ports.
 
 use std::{
+    env,
+    fs::File,
     net::Ipv4Addr,
-    process,
-    sync::atomic::{AtomicU16, Ordering},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU16, Ordering},
+    },
 };
 
 use tokio::net::TcpSocket;
@@ -11,24 +15,33 @@ use tokio::net::TcpSocket;
 /// Below Linux's ephemeral range (32768–60999), so that no outgoing connection takes a port between
 /// the moment it is handed out and the moment it is listened on.
 const FIRST: u16 = 20_000;
-const COUNT: u16 = 12_000;
+/// How many each test program has, and how many programs may run at the same time.
+const BLOCK: u16 = 1_000;
+const BLOCKS: u16 = 12;
 
-/// A port that no program listens on, on any loopback address. Never the same one twice in a process; other
-/// processes start looking elsewhere. UDP is not looked at: our nameservers take both.
+/// The first port of this process's block. The lock is the kernel's: it ends with the process, however that ends.
+static OURS: LazyLock<(File, u16)> = LazyLock::new(|| {
+    (0..BLOCKS).find_map(lock).expect("at most 12 test programs at the same time")
+});
+
+/// The block of this number, unless another program has it.
+fn lock(number: u16) -> Option<(File, u16)> {
+    let path = env::temp_dir().join(format!("rcpt-ports-{number}.lock"));
+    let file = File::options().write(true).create(true).truncate(false).open(path).ok()?;
+    file.try_lock().ok()?;
+    Some((file, FIRST + number * BLOCK))
+}
+
+/// A port that no program listens on, on any loopback address. Another process gets none of the same, and this one not
+/// before 1,000 others. UDP is not looked at: our nameservers take both.
 ///
 /// # Panics
-/// All 12,000 candidates are taken.
+/// All 1,000 are taken, or twelve other test programs are running.
 pub fn free() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    let start = process::id().wrapping_mul(61) % u32::from(COUNT);
-    for _ in 0..COUNT {
-        let offset = start + u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
-        let port = FIRST + u16::try_from(offset % u32::from(COUNT)).expect("below COUNT");
-        if is_free(port) {
-            return port;
-        }
-    }
-    panic!("no free port in {FIRST}..{}", FIRST + COUNT);
+    let (_, first) = &*OURS;
+    let mut candidates = (0..BLOCK).map(|_| first + NEXT.fetch_add(1, Ordering::Relaxed) % BLOCK);
+    candidates.find(|port| is_free(*port)).expect("a free port among 1,000")
 }
 
 /// Whether no program listens on it. The socket that finds out doesn't listen: a process that is started in this
@@ -39,4 +52,18 @@ fn is_free(port: u16) -> bool {
         let any = (Ipv4Addr::UNSPECIFIED, port).into();
         socket.set_reuseaddr(true).is_ok() && socket.bind(any).is_ok()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK, FIRST, OURS, free, lock};
+
+    #[test]
+    fn a_program_has_its_ports_for_itself() {
+        let (_, first) = &*OURS;
+        assert!(lock((first - FIRST) / BLOCK).is_none());
+        for _ in 0..2 * BLOCK {
+            assert!((*first..first + BLOCK).contains(&free()));
+        }
+    }
 }

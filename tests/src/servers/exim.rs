@@ -67,7 +67,7 @@ impl Exim {
         let mut process =
             chroot.start(|root| certificate::write(&root.join("etc"), "mx.exim.test"))?;
         process
-            .wait_until("open port", START, async |_| TcpStream::connect(plain).await.ok())
+            .wait_until("open port", START, async || TcpStream::connect(plain).await.ok())
             .await?;
         Ok(Self { process, _postgrey: postgrey, plain, tls_only })
     }

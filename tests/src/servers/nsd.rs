@@ -57,7 +57,7 @@ impl Nsd {
         command.arg("-d").arg("-c").arg(&config_file);
         let mut process = Process::spawn("nsd", &command, &folder)?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        process.wait_until("answer", START, async |_| answers(address).await.ok()).await?;
+        process.wait_until("answer", START, async || answers(address).await.ok()).await?;
         let log = process.log();
         let errors = log.lines().filter(|line| line.contains(" error: "));
         let unexpected = errors.filter(|line| !unloadable.iter().any(|name| line.contains(name)));

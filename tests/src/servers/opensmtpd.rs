@@ -60,7 +60,7 @@ impl OpenSmtpd {
         let mut process =
             chroot.start(|root| certificate::write(&root.join("etc"), "mx.opensmtpd.test"))?;
         process
-            .wait_until("open port", START, async |_| TcpStream::connect(plain).await.ok())
+            .wait_until("open port", START, async || TcpStream::connect(plain).await.ok())
             .await?;
         Ok(Self { process, plain, tls_only })
     }

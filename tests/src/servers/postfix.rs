@@ -74,7 +74,7 @@ impl Postfix {
 
         let mut process = Process::spawn_as_root("postfix", &postfix_command(at), &logs)?;
         process
-            .wait_until("open port", START, async |_| TcpStream::connect(plain).await.ok())
+            .wait_until("open port", START, async || TcpStream::connect(plain).await.ok())
             .await?;
         Ok(Self { process, _postgrey: postgrey, plain, tls_only })
     }

@@ -37,7 +37,7 @@ impl Postgrey {
         let mut process =
             Process::spawn_as_root("postgrey", &command, &folder::scratch("postgrey")?)?;
         process
-            .wait_until("open port", START, async |_| TcpStream::connect(address).await.ok())
+            .wait_until("open port", START, async || TcpStream::connect(address).await.ok())
             .await?;
         Ok(Self { _process: process, address })
     }

@@ -65,7 +65,7 @@ impl Sendmail {
         let mut process =
             chroot.start(|root| certificate::write(&root.join("etc/mail"), "mx.sendmail.test"))?;
         process
-            .wait_until("open port", START, async |_| TcpStream::connect(address).await.ok())
+            .wait_until("open port", START, async || TcpStream::connect(address).await.ok())
             .await?;
         Ok(Self { process, address })
     }

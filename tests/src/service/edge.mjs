@@ -1,6 +1,8 @@
 // The built Worker in the real runtime, with the bindings of wrangler.toml and state of its own.
 //
-// node edge.mjs SETTINGS.json, where SETTINGS is
+// `new Edge(SETTINGS, LOG)`, where LOG is miniflare's and SETTINGS is
+//   log        path of the file that gets what the Worker logs and the mails it "sends"
+//   temporary  folder of what miniflare keeps while it runs: the mails' texts, for one
 //   wrangler   what wrangler.mjs has read from wrangler.toml: path of its file
 //   port       where the Worker is served, on 127.0.0.1
 //   direct     port of the Worker without miniflare's own in front: neither the one that goes on when a
@@ -25,48 +27,97 @@
 //              null: there are none
 //   variants   the Worker itself once more, with other vars, as while a deployment spreads: a list of
 //              {port, vars}, vars over those above
-//
-// What the Worker logs and the mails it "sends" appear on standard output; `ready` is the last line of
-// the start.
 import { readFileSync, readdirSync } from "node:fs";
 import http from "node:http";
 import { createRequire } from "node:module";
 import path from "node:path";
 
 // By `import`, Node would first read all of miniflare for the names that it exports: half a second of CPU.
-const { Log, LogLevel, Miniflare, Response, fetch: fetchPlainly } = createRequire(import.meta.url)("miniflare");
+const miniflare = createRequire(import.meta.url)("miniflare");
+const { Miniflare, Response } = miniflare;
+export const { Log, LogLevel } = miniflare;
 
 // The runtime hands mails to a server of miniflare's, over connections that it keeps. Node ends such a connection after
 // five idle seconds, and a mail that is on its way just then is lost: the Worker says 503. So they are not ended.
 const { createServer } = http;
 http.createServer = (...handed) => Object.assign(createServer(...handed), { keepAliveTimeout: 0 });
 
-const settings = JSON.parse(readFileSync(process.argv[2], "utf8"));
-const config = JSON.parse(readFileSync(settings.wrangler, "utf8"));
-const { main, options: bindings } = config;
-
 const UNLIMITED = 1_000_000_000;
-const limitOf = (name, limit) => settings.shields[name] ?? (settings.shielded ? limit : UNLIMITED);
-const ratelimits = Object.fromEntries(
-  Object.entries(bindings.ratelimits ?? {}).map(([name, limit]) => [
-    name,
-    { ...limit, simple: { ...limit.simple, limit: limitOf(name, limit.simple.limit) } },
-  ]),
-);
 
-// The control channel is a Worker too. Miniflare's own way to D1 from Node makes a synchronous call for
-// each `prepare` and `bind`, and now and then takes the late end of one call for that of the next.
-const count = settings.databases ?? config.databases.length;
-const databases = Array.from({ length: count }, (_, number) => (number === 0 ? "DB" : `DB_${number}`));
-const d1Databases = Object.fromEntries(
-  databases.map((name) => [name, bindings.d1Databases[name] ?? `not-in-wrangler-toml-${name}`]),
-);
-if (settings.exchanged) {
-  const [one, other] = settings.exchanged.map((number) => databases[number]);
-  [d1Databases[one], d1Databases[other]] = [d1Databases[other], d1Databases[one]];
-}
+const socket = (port) => ({ host: "127.0.0.1", port });
 
-const CONTROL = `const DATABASES = ${JSON.stringify(databases)};
+export class Edge {
+  #settings;
+  #config;
+  #databases;
+  #miniflare;
+  /** Resolves once it can be used. */
+  ready;
+
+  constructor(settings, log) {
+    this.#settings = settings;
+    this.#config = JSON.parse(readFileSync(settings.wrangler, "utf8"));
+    const count = settings.databases ?? this.#config.databases.length;
+    this.#databases = Array.from({ length: count }, (_, number) => (number === 0 ? "DB" : `DB_${number}`));
+    // Read by miniflare's constructor.
+    process.env.TMPDIR = settings.temporary;
+    this.#miniflare = new Miniflare({
+      host: "127.0.0.1",
+      port: settings.port,
+      log,
+      // The Worker logs each request itself; a second line costs a call of Node.
+      logRequests: false,
+      ...(settings.inspector && { inspectorPort: settings.inspector }),
+      // No look-up of the data centre we are near: there may be no network.
+      cf: false,
+      defaultPersistRoot: path.join(settings.state, "v3"),
+      workers: [
+        this.#worker(),
+        this.#control(),
+        this.#direct(),
+        ...(settings.beside ?? []).map((beside, index) => this.#beside(beside, index)),
+        ...(settings.variants ?? []).map((variant, index) => this.#variant(variant, index)),
+      ],
+    });
+    this.ready = this.#miniflare.ready.then(() =>
+      Promise.all(this.#databases.map((_, number) => this.#migrate(number))),
+    );
+  }
+
+  dispose() {
+    return this.#miniflare.dispose();
+  }
+
+  /** What our Worker and those beside it share. */
+  #shared(vars) {
+    const { bindings, compatibilityDate } = this.#config.options;
+    return {
+      compatibilityDate,
+      d1Databases: this.#d1Databases(),
+      ratelimits: this.#ratelimits(),
+      bindings: { ...bindings, ...this.#settings.vars, ...vars },
+    };
+  }
+
+  #worker() {
+    const { name, main, options } = this.#config;
+    const { shimmed, webhooks } = this.#settings;
+    const modules = this.#modules();
+    return {
+      ...options,
+      ...this.#shared(),
+      name,
+      modules: shimmed ? [shim(main), ...modules] : modules,
+      modulesRoot: path.dirname(main),
+      email: this.#email(),
+      ...(webhooks && { outboundService: (request) => outside(request, webhooks) }),
+    };
+  }
+
+  // The control channel is a Worker too. Miniflare's own way to D1 from Node makes a synchronous call for
+  // each `prepare` and `bind`, and now and then takes the late end of one call for that of the next.
+  #control() {
+    const script = `const DATABASES = ${JSON.stringify(this.#databases)};
 export default {
   async fetch(request, env) {
     try {
@@ -86,109 +137,154 @@ export default {
     }
   },
 };`;
-
-// A binding that may send from no address refuses every mail, as Cloudflare does from an address
-// that is not onboarded.
-const send = settings.mailless
-  ? bindings.email.send_email.map((binding) => ({ ...binding, allowed_sender_addresses: [] }))
-  : bindings.email.send_email;
-
-const miniflare = new Miniflare({
-  host: "127.0.0.1",
-  port: settings.port,
-  log: new Log(LogLevel.INFO),
-  // The Worker logs each request itself; a second line costs a call of Node.
-  logRequests: false,
-  ...(settings.inspector && { inspectorPort: settings.inspector }),
-  // No look-up of the data centre we are near: there may be no network.
-  cf: false,
-  defaultPersistRoot: path.join(settings.state, "v3"),
-  workers: [
-    {
-      ...bindings,
-      d1Databases,
-      name: config.name,
-      modules: settings.shimmed ? [shim(main), ...modulesBeside(main)] : modulesBeside(main),
-      modulesRoot: path.dirname(main),
-      bindings: { ...bindings.bindings, ...settings.vars },
-      ratelimits,
-      email: { send_email: send },
-      ...(settings.webhooks && { outboundService: outside }),
-    },
-    {
+    return {
       name: "control",
       modules: true,
-      script: CONTROL,
-      compatibilityDate: bindings.compatibilityDate,
-      d1Databases,
-      serviceBindings: { SCHEDULED: runScheduled },
-      unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.control }],
-    },
-    {
-      // A socket of the Worker itself would lead through miniflare's router of static assets, which is
-      // JavaScript too and which the Workers beside do not have.
+      script,
+      compatibilityDate: this.#config.options.compatibilityDate,
+      d1Databases: this.#d1Databases(),
+      serviceBindings: { SCHEDULED: (request) => this.#runScheduled(request) },
+      unsafeDirectSockets: [socket(this.#settings.control)],
+    };
+  }
+
+  // A socket of the Worker itself would lead through miniflare's router of static assets, which is
+  // JavaScript too and which the Workers beside do not have.
+  #direct() {
+    const { name, options } = this.#config;
+    return {
       name: "direct",
       modules: true,
       script: "export default {};",
-      compatibilityDate: bindings.compatibilityDate,
-      unsafeDirectSockets: [{ host: "127.0.0.1", port: settings.direct, serviceName: config.name }],
-    },
-    ...(settings.beside ?? []).map(beside),
-    ...(settings.variants ?? []).map(variant),
-  ],
-});
-
-await miniflare.ready;
-await Promise.all(databases.map((_, number) => migrate(number)));
-
-console.log(`ready ${databases.length} databases`);
-
-for (const signal of ["SIGTERM", "SIGINT"]) {
-  process.on(signal, async () => {
-    await miniflare.dispose();
-    process.exit(0);
-  });
-}
-
-// A service binding would reach the router of the static assets, which has no such handler.
-async function runScheduled(request) {
-  if (new URL(request.url).pathname === "/queue") return deliver(await request.json());
-  const variant = new URL(request.url).searchParams.get("variant");
-  const worker = await miniflare.getWorker(variant ? `variant-${variant}` : config.name);
-  const { outcome } = await worker.scheduled({ cron: config.cron });
-  return new Response(outcome);
-}
-
-// Hands texts to the consumer as one batch of messages, whatever is in the queue.
-async function deliver(texts) {
-  const worker = await miniflare.getWorker(config.name);
-  const messages = texts.map((body, index) => ({ id: `${index}`, timestamp: new Date(), attempts: 1, body }));
-  return Response.json(await worker.queue(config.queue, messages));
-}
-
-// Every module worker-build wrote, the entry first.
-function modulesBeside(entry) {
-  const folder = path.dirname(entry);
-  const types = { ".js": "ESModule", ".mjs": "ESModule", ".wasm": "CompiledWasm" };
-  const modules = readdirSync(folder, { recursive: true })
-    .map((name) => ({ type: types[path.extname(name)], path: path.join(folder, name) }))
-    .filter((module) => module.type);
-  modules.sort((a, b) => Number(b.path === entry) - Number(a.path === entry));
-  if (settings.inspector) {
-    const named = new URL("../../../target/edge-with-names.wasm", import.meta.url);
-    const wasm = modules.find((module) => module.type === "CompiledWasm");
-    wasm.contents = readFileSync(named);
+      compatibilityDate: options.compatibilityDate,
+      unsafeDirectSockets: [{ ...socket(this.#settings.direct), serviceName: name }],
+    };
   }
-  return modules;
+
+  #beside({ script, port, vars }, index) {
+    return {
+      ...this.#shared(vars),
+      name: `${path.basename(script, ".mjs")}-${index}`,
+      modules: true,
+      script: readFileSync(script, "utf8"),
+      kvNamespaces: this.#config.options.kvNamespaces,
+      unsafeDirectSockets: [socket(port)],
+    };
+  }
+
+  #variant({ port, vars }, index) {
+    const { main, options } = this.#config;
+    // Its socket would lead through the router of static assets.
+    // A queue has one consumer.
+    const { assets, queueConsumers: _, ...rest } = options;
+    return {
+      ...rest,
+      ...this.#shared(vars),
+      serviceBindings: { ...rest.serviceBindings, [assets.binding]: fileOf(assets.directory) },
+      name: `variant-${index}`,
+      modules: this.#modules(),
+      modulesRoot: path.dirname(main),
+      email: this.#email(),
+      unsafeDirectSockets: [socket(port)],
+    };
+  }
+
+  #d1Databases() {
+    const bound = this.#config.options.d1Databases;
+    const names = this.#databases;
+    const ids = names.map((name) => bound[name] ?? `not-in-wrangler-toml-${name}`);
+    const [one, other] = this.#settings.exchanged ?? [0, 0];
+    [ids[one], ids[other]] = [ids[other], ids[one]];
+    return Object.fromEntries(names.map((name, number) => [name, ids[number]]));
+  }
+
+  #ratelimits() {
+    const { shields, shielded } = this.#settings;
+    const limitOf = (name, limit) => shields[name] ?? (shielded ? limit : UNLIMITED);
+    return Object.fromEntries(
+      Object.entries(this.#config.options.ratelimits ?? {}).map(([name, limit]) => [
+        name,
+        { ...limit, simple: { ...limit.simple, limit: limitOf(name, limit.simple.limit) } },
+      ]),
+    );
+  }
+
+  // A binding that may send from no address refuses every mail, as Cloudflare does from an address
+  // that is not onboarded.
+  #email() {
+    const { send_email: bindings } = this.#config.options.email;
+    if (!this.#settings.mailless) return { send_email: bindings };
+    return { send_email: bindings.map((binding) => ({ ...binding, allowed_sender_addresses: [] })) };
+  }
+
+  // Every module worker-build wrote, the entry first.
+  #modules() {
+    const entry = this.#config.main;
+    const folder = path.dirname(entry);
+    const types = { ".js": "ESModule", ".mjs": "ESModule", ".wasm": "CompiledWasm" };
+    const modules = readdirSync(folder, { recursive: true })
+      .map((name) => ({ type: types[path.extname(name)], path: path.join(folder, name) }))
+      .filter((module) => module.type);
+    modules.sort((a, b) => Number(b.path === entry) - Number(a.path === entry));
+    if (this.#settings.inspector) {
+      const named = new URL("../../../target/edge-with-names.wasm", import.meta.url);
+      const wasm = modules.find((module) => module.type === "CompiledWasm");
+      wasm.contents = readFileSync(named);
+    }
+    return modules;
+  }
+
+  // A service binding would reach the router of the static assets, which has no such handler.
+  async #runScheduled(request) {
+    const { name, cron } = this.#config;
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/queue") return this.#deliver(await request.json());
+    const variant = searchParams.get("variant");
+    const worker = await this.#miniflare.getWorker(variant ? `variant-${variant}` : name);
+    const { outcome } = await worker.scheduled({ cron });
+    return new Response(outcome);
+  }
+
+  // Hands texts to the consumer as one batch of messages, whatever is in the queue.
+  async #deliver(texts) {
+    const { name, queue } = this.#config;
+    const worker = await this.#miniflare.getWorker(name);
+    const timestamp = new Date();
+    const messages = texts.map((body, index) => ({ id: `${index}`, timestamp, attempts: 1, body }));
+    return Response.json(await worker.queue(queue, messages));
+  }
+
+  // As `wrangler d1 migrations apply`: files in order, each once, remembered in `d1_migrations`.
+  async #migrate(database) {
+    await this.#sql(database, { sql: "CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)" });
+    const rows = await this.#sql(database, { sql: "SELECT name FROM d1_migrations" });
+    const applied = new Set(rows.map((row) => row.name));
+    const missing = this.#config.migrations.filter(({ name }) => !applied.has(name));
+    // All in one: a start of the Worker is for many tests most of their time.
+    const statements = missing.flatMap(({ name, statements }) => [
+      ...statements.map((sql) => ({ sql })),
+      { sql: "INSERT INTO d1_migrations (name) VALUES (?)", params: [name] },
+    ]);
+    if (statements.length > 0) await this.#sql(database, statements);
+  }
+
+  // One statement, or several as one transaction; the rows of the last.
+  async #sql(database, statements) {
+    const body = JSON.stringify(statements);
+    const url = `http://127.0.0.1:${this.#settings.control}/sql?database=${database}`;
+    const reply = await fetch(url, { method: "POST", body });
+    if (!reply.ok) throw new Error(await reply.text());
+    return reply.json();
+  }
 }
 
-// What the Worker fetches from the Internet.
-async function outside(request) {
-  if (!request.url.startsWith("https:")) return fetchPlainly(request);
+// What the Worker fetches from the Internet; `webhooks` is the port that stands for it.
+async function outside(request, webhooks) {
+  if (!request.url.startsWith("https:")) return miniflare.fetch(request);
   const told = [...request.headers].filter(([name]) => /^(webhook-|content-type$|user-agent$)/.test(name));
   const headers = { ...Object.fromEntries(told), "x-url": request.url };
-  const [url, body] = [`http://127.0.0.1:${settings.webhooks}/`, await request.text()];
-  const reply = await fetchPlainly(url, { method: request.method, headers, body, redirect: "manual" });
+  const [url, body] = [`http://127.0.0.1:${webhooks}/`, await request.text()];
+  const reply = await miniflare.fetch(url, { method: request.method, headers, body, redirect: "manual" });
   return new Response(null, { status: reply.status, headers: reply.headers });
 }
 
@@ -198,62 +294,7 @@ function shim(entry) {
   return { type: "ESModule", path: path.join(path.dirname(entry), "shim.mjs"), contents };
 }
 
-function beside({ script, port, vars }, index) {
-  return {
-    name: `${path.basename(script, ".mjs")}-${index}`,
-    modules: true,
-    script: readFileSync(script, "utf8"),
-    compatibilityDate: bindings.compatibilityDate,
-    d1Databases,
-    kvNamespaces: bindings.kvNamespaces,
-    ratelimits,
-    bindings: { ...bindings.bindings, ...settings.vars, ...vars },
-    unsafeDirectSockets: [{ host: "127.0.0.1", port }],
-  };
-}
-
-function variant({ port, vars }, index) {
-  // Its socket would lead through the router of static assets.
-  // A queue has one consumer.
-  const { assets, queueConsumers: _, ...rest } = bindings;
-  return {
-    ...rest,
-    serviceBindings: { ...rest.serviceBindings, [assets.binding]: fileOf(assets.directory) },
-    d1Databases,
-    name: `variant-${index}`,
-    modules: modulesBeside(main),
-    modulesRoot: path.dirname(main),
-    bindings: { ...bindings.bindings, ...settings.vars, ...vars },
-    ratelimits,
-    email: { send_email: send },
-    unsafeDirectSockets: [{ host: "127.0.0.1", port }],
-  };
-}
-
 // What the Worker reads through its binding for assets.
 function fileOf(folder) {
   return (request) => new Response(readFileSync(path.join(folder, new URL(request.url).pathname)));
-}
-
-// As `wrangler d1 migrations apply`: files in order, each once, remembered in `d1_migrations`.
-async function migrate(database) {
-  await sql(database, { sql: "CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)" });
-  const rows = await sql(database, { sql: "SELECT name FROM d1_migrations" });
-  const applied = new Set(rows.map((row) => row.name));
-  const missing = config.migrations.filter(({ name }) => !applied.has(name));
-  // All in one: a start of the Worker is for many tests most of their time.
-  const statements = missing.flatMap(({ name, statements }) => [
-    ...statements.map((sql) => ({ sql })),
-    { sql: "INSERT INTO d1_migrations (name) VALUES (?)", params: [name] },
-  ]);
-  if (statements.length > 0) await sql(database, statements);
-}
-
-// One statement, or several as one transaction; the rows of the last.
-async function sql(database, statements) {
-  const body = JSON.stringify(statements);
-  const url = `http://127.0.0.1:${settings.control}/sql?database=${database}`;
-  const reply = await fetch(url, { method: "POST", body });
-  if (!reply.ok) throw new Error(await reply.text());
-  return reply.json();
 }

@@ -2,9 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
-    process::Command,
     time::Duration,
 };
 
@@ -13,9 +11,12 @@ use rcpt_shared::KeyRing;
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use super::{Mailbox, secret};
+use super::{
+    Mailbox, secret,
+    workerd::{Workerd, node},
+};
 use crate::process::{
-    Process, folder,
+    folder,
     nested_build::{self, Once, once},
     port,
 };
@@ -34,7 +35,6 @@ const RATES: [&str; 2] = ["PASSWORD_HASHES_PER_MINUTE", "ACCOUNT_REQUESTS_PER_SE
 
 /// A test that waits longer would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
-const START: Duration = Duration::from_secs(60);
 
 /// Builds the Worker unless it is up to date.
 ///
@@ -72,15 +72,6 @@ fn read_wrangler() -> Result<PathBuf> {
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "wrangler.toml cannot be read:\n{errors}");
     Ok(file)
-}
-
-/// A program beside this file: in the repository, where Node finds its node_modules.
-fn node(program: &str) -> Command {
-    let mut command = Command::new("node");
-    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/service").join(program));
-    command.current_dir(folder::repository());
-    command.env("WRANGLER_SEND_METRICS", "false").env("NO_COLOR", "1");
-    command
 }
 
 /// A Worker beside ours: its script, its port, its vars.
@@ -225,14 +216,7 @@ impl Builder {
             "webhooks": self.webhooks,
             "exchanged": self.exchanged,
         });
-        let file = folder.join("settings.json");
-        fs::write(&file, settings.to_string())?;
-        let temporary = folder.join("tmp");
-        fs::create_dir_all(&temporary)?;
-        let mut command = node("edge.mjs");
-        command.arg(file).env("TMPDIR", temporary);
-        let mut process = Process::spawn("edge", &command, folder)?;
-        process.wait_for_line("ready ", START).await?;
+        let process = Workerd::start(settings, folder).await?;
         let variant_urls = self.variants.iter();
         let variant_urls =
             variant_urls.map(|(_, port)| format!("http://127.0.0.1:{port}")).collect();
@@ -252,7 +236,7 @@ impl Builder {
 /// A running Worker.
 #[derive(Debug)]
 pub struct Edge {
-    pub process: Process,
+    pub process: Workerd,
     /// `http://127.0.0.1:PORT`, without `/v1`.
     pub url: String,
     /// The same without miniflare's own Worker in front, which does not notice that a client leaves.
@@ -347,7 +331,7 @@ impl Edge {
         serde_json::from_str(&text).with_context(|| text.clone())
     }
 
-    /// `kill -9` of workerd and all, then a start with the same state, secrets and port.
+    /// `kill -9` of workerd, then a start with the same state, secrets and port.
     ///
     /// # Errors
     /// As [`Builder::start`].

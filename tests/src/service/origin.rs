@@ -119,7 +119,7 @@ impl Builder {
         let url = format!("http://127.0.0.1:{}", self.port);
         let health = format!("{url}/health");
         process
-            .wait_until("answer of /health", START, async |_| {
+            .wait_until("answer of /health", START, async || {
                 client.get(&health).send().await.ok()?.error_for_status().ok()
             })
             .await?;
@@ -240,6 +240,11 @@ impl Origin {
     /// The connection fails.
     pub async fn get(&self, path: &str) -> reqwest::Result<Response> {
         self.client.get(format!("{}{path}", self.url)).send().await
+    }
+
+    /// The id of its process.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.member("origin")
     }
 
     /// `kill -9`.

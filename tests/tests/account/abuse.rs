@@ -207,6 +207,7 @@ async fn a_victim_gets_three_mails_an_hour_however_they_are_caused() {
         }
         // A mail to somebody else that is sent after all of them comes after all of them.
         edge.registered().await;
+        edge.mailbox().wait_for_nth_mail(&victim, 3).await.unwrap();
         // A member's own registration was one of them.
         assert_eq!(edge.mailbox().mails_to(&victim).len(), 3);
     }

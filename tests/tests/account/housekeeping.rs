@@ -126,7 +126,7 @@ async fn what_is_looked_for_is_found_by_an_index() {
 
 #[tokio::test]
 async fn a_database_that_fails_is_logged_and_the_next_run_works() {
-    let mut edge = Edge::builder().start().await.unwrap();
+    let edge = Edge::builder().start().await.unwrap();
     edge.sql("ALTER TABLE throttles RENAME TO throttles_gone", &[]).await;
     edge.run_scheduled().await;
     let limit = std::time::Duration::from_secs(10);

@@ -20,11 +20,13 @@ async fn nth_mail(email: &str, nth: usize) -> Mail {
     edge().await.mailbox().wait_for_nth_mail(email, nth).await.unwrap()
 }
 
-/// Asks for a reset link; it comes with the `nth` mail.
+/// Asks for a reset link, the `nth` of the account.
 async fn reset_token(account: &Account, nth: usize) -> String {
     let reply = account.anonymous.forgot_password(&account.email).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    nth_mail(&account.email, nth).await.token().expect("a link").to_owned()
+    let mailbox = edge().await.mailbox();
+    let mail = mailbox.wait_for_titled(&account.email, "Set a new password", nth).await.unwrap();
+    mail.token().expect("a link").to_owned()
 }
 
 async fn assert_sessions_are_over(account: &Account) {
@@ -65,7 +67,7 @@ async fn changing_the_password_ends_every_session_and_leaves_the_key() {
 #[tokio::test]
 async fn changing_the_password_voids_a_waiting_reset_link() {
     let account = edge().await.account().await;
-    let token = reset_token(&account, 2).await;
+    let token = reset_token(&account, 1).await;
     assert_eq!(account.put("/auth/password", &change(PASSWORD, NEW)).await.status, 200);
     let reply = account.anonymous.reset_password(&token, "another-new-91-password").await;
     reply.assert_error(400, "invalid_token", "a link from before the change");
@@ -74,7 +76,7 @@ async fn changing_the_password_voids_a_waiting_reset_link() {
 #[tokio::test]
 async fn a_mailed_link_sets_a_new_password_once_and_ends_every_session() {
     let account = edge().await.account().await;
-    let token = reset_token(&account, 2).await;
+    let token = reset_token(&account, 1).await;
     assert_eq!(account.get("/me").await.status, 200, "asking changes nothing");
     let reply = account.anonymous.reset_password(&token, NEW).await;
     let renewed = Account::from_credentials(&account.anonymous, NEW, &reply);
@@ -91,8 +93,8 @@ async fn a_mailed_link_sets_a_new_password_once_and_ends_every_session() {
 async fn a_reset_link_is_valid_for_an_hour_and_only_the_newest_is() {
     let edge = edge().await;
     let account = edge.account().await;
-    let older = reset_token(&account, 2).await;
-    let newer = reset_token(&account, 3).await;
+    let older = reset_token(&account, 1).await;
+    let newer = reset_token(&account, 2).await;
     let reply = account.anonymous.reset_password(&older, NEW).await;
     reply.assert_error(400, "invalid_token", "a replaced link");
     let left = "SELECT expires_at - unixepoch() AS seconds FROM mailed_tokens
@@ -138,7 +140,7 @@ async fn a_reset_does_not_bypass_two_factor_and_a_wrong_code_does_not_use_up_the
     let edge = edge().await;
     let account = edge.account().await;
     let (authenticator, _) = account.enable_two_factor().await;
-    let token = reset_token(&account, 3).await;
+    let token = reset_token(&account, 1).await;
     let with_code = |code: String| json!({ "token": token, "password": NEW, "totp_code": code });
     let reply = account.anonymous.reset_password(&token, NEW).await;
     reply.assert_error(401, "totp_required", "no code");
@@ -159,7 +161,7 @@ async fn a_reset_does_not_bypass_two_factor_and_a_wrong_code_does_not_use_up_the
 async fn a_reset_link_is_no_confirmation_link_nor_the_other_way_round() {
     let edge = edge().await;
     let account = edge.account().await;
-    let reset = reset_token(&account, 2).await;
+    let reset = reset_token(&account, 1).await;
     account.anonymous.verify_email(&reset).await.assert_error(400, "invalid_token", "a reset link");
     let (email, mail) = edge.registered().await;
     let reply = account.anonymous.reset_password(mail.token().unwrap(), NEW).await;
@@ -173,7 +175,7 @@ async fn a_common_password_and_one_like_the_address_are_refused_with_the_reason(
     let edge = edge().await;
     let account = edge.account().await;
     let anonymous = &account.anonymous;
-    let token = reset_token(&account, 2).await;
+    let token = reset_token(&account, 1).await;
     let local = account.email.split('@').next().unwrap();
     let domain = account.email.split('@').nth(1).unwrap();
     let reversed: String = account.email.chars().rev().collect();

@@ -25,7 +25,7 @@ async fn a_wrong_configuration_is_named_in_the_log_and_to_nobody_else() {
         .var("LEASE_TTL_SECONDS", "soon")
         .var("PORTAL_URL", "portal.example")
         .var("SESSION_SECRETS", "k1:dG9vLXNob3J0");
-    let mut edge = edge.start().await.unwrap();
+    let edge = edge.start().await.unwrap();
     for path in ["/health", "/health/ready", "/me/quota", "/nothing"] {
         assert_unavailable(&edge.anonymous().get(path).await, path);
     }

@@ -71,7 +71,8 @@ async fn each_gets_its_verdict_in_time() {
 /// Bytes that so many probes at once add to what origin holds.
 async fn added_by(kinds: &[Hostility]) -> u64 {
     let world = World::start(kinds).await;
-    let before = rss::bytes(&world.origin.process, "origin").expect("a resident size");
+    let pid = world.origin.pid().expect("a running origin");
+    let before = rss::bytes(pid).expect("a resident size");
     let mut probes = JoinSet::new();
     for n in 0..AT_ONCE {
         let (origin, domain) = (world.origin.clone(), n % kinds.len());
@@ -80,7 +81,7 @@ async fn added_by(kinds: &[Hostility]) -> u64 {
     for verdict in probes.join_all().await {
         assert!([SmtpTimeout, SmtpConnectError].contains(&verdict.status), "{verdict:?}");
     }
-    let peak = rss::peak(&world.origin.process, "origin").expect("a peak");
+    let peak = rss::peak(pid).expect("a peak");
     let added = peak.saturating_sub(before);
     println!("{AT_ONCE} of {} kinds: {:.1} MiB", kinds.len(), added as f64 / 1024.0 / 1024.0);
     added

@@ -1,0 +1,40 @@
+//! What the kernel says of a process: `/proc/<pid>/stat` (proc_pid_stat(5)).
+
+use std::fs;
+
+/// A process at one moment.
+#[derive(Debug)]
+pub(crate) struct Stat {
+    /// Of its program, 15 bytes at most.
+    pub(crate) name: String,
+    pub(crate) has_ended: bool,
+    pub(crate) group: i32,
+    /// Clock ticks from the start of the machine to its own. Ids are given again; with this, one is unique.
+    pub(crate) started: u64,
+}
+
+impl Stat {
+    /// None: there is no such process.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // `pid (name) state parent group …`; the name may hold anything.
+        let (_, rest) = stat.split_once(" (")?;
+        let (name, rest) = rest.rsplit_once(") ")?;
+        let fields: Vec<_> = rest.split(' ').collect();
+        // A zombie has ended when its other threads have: they hold its files.
+        let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+        Some(Self {
+            name: name.to_owned(),
+            has_ended: *fields.first()? == "Z" && threads() <= 1,
+            group: fields.get(2)?.parse().ok()?,
+            started: fields.get(19)?.parse().ok()?,
+        })
+    }
+
+    /// Every process of the machine, by its id.
+    pub(crate) fn all() -> impl Iterator<Item = (u32, Self)> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter_map(|pid| Some((pid, Self::of(pid)?)))
+    }
+}

@@ -1,0 +1,85 @@
+// Node for all edges of a test program: each has a miniflare and a workerd of its own. A Node each would spend most of
+// a second of CPU time on loading and compiling miniflare.
+//
+// node host.mjs prints `listening PORT`. POST / there with an edge's settings (edge.mjs) answers the process id of its
+// workerd once it is ready, or 500 and why it isn't. An edge ends with its workerd.
+import childProcess from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { createServer } from "node:http";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { Edge, Log, LogLevel } from "./edge.mjs";
+
+/** The edges that are being started, by the address of their workerd. */
+const starting = new Map();
+
+// Miniflare does not say which process it has started. And workerd writes into the log itself: what it says is there at
+// once, however busy this program is.
+const { spawn } = childProcess;
+childProcess.spawn = (command, args, options) => {
+  const address = args
+    .find((arg) => arg.startsWith("--socket-addr=entry="))
+    ?.split("=")
+    .at(-1);
+  const edge = starting.get(address);
+  if (edge === undefined) return spawn(command, args, options);
+  const [stdin, , , control] = options.stdio;
+  const { file } = edge.log;
+  const workerd = spawn(command, args, { ...options, stdio: [stdin, file, file, control] });
+  edge.started({ workerd, ended: once(workerd, "close") });
+  return Object.assign(workerd, { stdout: Readable.from([]), stderr: Readable.from([]) });
+};
+
+// What goes wrong in one edge is told to its own test; the others go on.
+for (const event of ["uncaughtException", "unhandledRejection"])
+  process.on(event, (error) => console.error(event, error));
+for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => process.exit(0));
+
+const server = createServer(async (request, response) => {
+  try {
+    const { pid } = await run(JSON.parse(await text(request)));
+    response.end(String(pid));
+  } catch (error) {
+    response.writeHead(500).end(error.stack ?? String(error));
+  }
+});
+server.listen(0, "127.0.0.1", () => console.log(`listening ${server.address().port}`));
+
+async function run(settings) {
+  const log = new FileLog(settings.log);
+  const address = `127.0.0.1:${settings.port}`;
+  const start = new Promise((started) => starting.set(address, { log, started }));
+  let edge;
+  try {
+    edge = new Edge(settings, log);
+    await edge.ready;
+  } catch (error) {
+    await edge?.dispose().catch(console.error);
+    throw error;
+  } finally {
+    starting.delete(address);
+  }
+  const { workerd, ended } = await start;
+  ended.then(() => edge.dispose()).then(() => log.close(), console.error);
+  return workerd;
+}
+
+/** What miniflare says of one edge, in a file that is the edge's own. */
+class FileLog extends Log {
+  file;
+
+  constructor(path) {
+    super(LogLevel.INFO);
+    closeSync(openSync(path, "w"));
+    this.file = openSync(path, "a");
+  }
+
+  log(message) {
+    writeSync(this.file, `${message}\n`);
+  }
+
+  close() {
+    closeSync(this.file);
+  }
+}
