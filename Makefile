@@ -61,20 +61,46 @@ export PROPTEST_RNG_SEED := $(or $(SEED),$(if $(filter proof,$(MAKECMDGOALS))$(P
 
 # All targets each time: alone, one would need its crates with other features, and compile them again.
 CARGO_TEST := cargo test --locked --workspace
-# The folders of end-to-end tests, each a part that ONLY may name.
+# The programs of end-to-end tests, each a part that ONLY may name.
 PARTS := account edge ledger scans origin clients harness programs
 # Every program of tests in the packages' folders, by its name.
 PROGRAMS := $(notdir $(patsubst %.rs,%,$(patsubst %/main.rs,%,$(wildcard */tests/*.rs */tests/*/main.rs))))
 # Tests that need no Worker, no mail server and no browser.
 UNIT := --lib --bins $(patsubst %,--test %,$(filter-out load $(PARTS),$(PROGRAMS)))
 
+# What `make test` runs two at a time: those that wait most of their time; then the browser, and beside it those that no
+# clock of theirs makes fail. Between them, one at a time, are those that show who waits for whom and for how long.
+WAITING := load unit programs origin
+ALONE := account edge
+BESIDE_BROWSER := portal ledger scans clients harness doc
+TWO_AT_A_TIME = $(MAKE) --no-print-directory --keep-going --output-sync=target --jobs=2
+
 .PHONY: test
 ifeq ($(ONLY),)
 test: setup worker ## every test; ONLY=unit, account, edge, ledger, scans, origin, clients, harness, programs, portal, or a test's name
-	$(CARGO_TEST) --no-fail-fast
-	npm run --silent test:portal
+	$(CARGO_TEST) --no-run
+	@failed=; \
+	echo "Two at a time, with the output of each when it ends: $(WAITING)"; \
+	$(TWO_AT_A_TIME) $(WAITING:%=test-%) || failed=1; \
+	$(MAKE) --no-print-directory --keep-going $(ALONE:%=test-%) || failed=1; \
+	echo "Two at a time, with the output of each when it ends: $(BESIDE_BROWSER)"; \
+	$(TWO_AT_A_TIME) $(BESIDE_BROWSER:%=test-%) || failed=1; \
+	[ -z "$$failed" ]
 	@# Last: it reads what all of them have logged.
 	target/debug/scan
+
+.PHONY: $(patsubst %,test-%,$(WAITING) $(ALONE) $(BESIDE_BROWSER))
+$(patsubst %,test-%,load $(PARTS)): test-%:
+	$(CARGO_TEST) --no-fail-fast --test $*
+
+test-unit:
+	$(CARGO_TEST) --no-fail-fast $(UNIT)
+
+test-doc:
+	$(CARGO_TEST) --no-fail-fast --doc
+
+test-portal:
+	npm run --silent test:portal
 else ifeq ($(ONLY),unit)
 test: unit
 else ifeq ($(ONLY),portal)
