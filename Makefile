@@ -70,9 +70,9 @@ UNIT := --lib --bins $(patsubst %,--test %,$(filter-out load $(PARTS),$(PROGRAMS
 
 # What `make test` runs two at a time: those that wait most of their time; then the browser, and beside it those that no
 # clock of theirs makes fail. Between them, one at a time, are those that show who waits for whom and for how long.
-WAITING := load unit programs origin
+WAITING := load unit programs origin clients harness doc
 ALONE := account edge
-BESIDE_BROWSER := portal ledger scans clients harness doc
+BESIDE_BROWSER := portal ledger scans
 TWO_AT_A_TIME = $(MAKE) --no-print-directory --keep-going --output-sync=target --jobs=2
 
 .PHONY: test

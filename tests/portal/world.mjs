@@ -120,6 +120,17 @@ export class Reader {
     return assertAccessible(this.page, state, rules);
   }
 
+  /** Usable and no wider than the window, in light and in dark colours, which are all that differs then. */
+  async inBothSchemes(state) {
+    await this.page.emulateMedia({ colorScheme: "light" });
+    await this.accessible(`${state} light`);
+    const widths = () => [document.documentElement.scrollWidth, innerWidth];
+    const [content, window] = await this.page.evaluate(widths);
+    assert.ok(content <= window, `${state}: ${content} px wide in a window of ${window}`);
+    await this.page.emulateMedia({ colorScheme: "dark" });
+    await this.accessible(`${state} dark`, ["color-contrast", "link-in-text-block"]);
+  }
+
   async signIn({ email }, path = "/sign-in") {
     await this.open(path);
     await this.reads("Sign in");

@@ -150,7 +150,7 @@ export function suite(world) {
         // Their links are incomplete without a token, and they say so.
         await reader.reads(["/verify", "/reset"].includes(path) ? "This link is incomplete" : title);
         if (path === "/docs") await reader.page.locator("#validateEmail").waitFor();
-        await inBothSchemes(reader, `${path} ${width}`);
+        await reader.inBothSchemes(`${path} ${width}`);
       }
     });
   }
@@ -167,7 +167,7 @@ export function suite(world) {
         await reader.open(path);
         await reader.reads(title);
         await reader.settles();
-        await inBothSchemes(reader, `${path} ${width}`);
+        await reader.inBothSchemes(`${path} ${width}`);
       }
     });
   }
@@ -273,19 +273,4 @@ function assertHeaders({ headers }, what) {
   };
   for (const [name, value] of Object.entries(expected))
     assert.equal(headers.get(name), value, `${what}: ${name}`);
-}
-
-/** Usable and no wider than the window, in light and in dark colours, which are all that differs then. */
-async function inBothSchemes(reader, what) {
-  await reader.page.emulateMedia({ colorScheme: "light" });
-  await reader.accessible(`${what} light`);
-  await assertFits(reader.page, what);
-  await reader.page.emulateMedia({ colorScheme: "dark" });
-  await reader.accessible(`${what} dark`, ["color-contrast", "link-in-text-block"]);
-}
-
-/** Nothing wider than the window. */
-async function assertFits(page, what) {
-  const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-  assert.ok(content <= window, `${what}: ${content} px wide in a window of ${window}`);
 }
