@@ -1,8 +1,8 @@
 //! The local secrets in `.dev.vars`, made once and kept.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::Write as _,
+    fs::OpenOptions,
+    io::{Read as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
@@ -22,9 +22,14 @@ pub(super) struct Secrets {
     pub tickets: String,
 }
 
-/// Adds what is missing to `.dev.vars` and changes nothing that is there.
+/// Adds what is missing to `.dev.vars` and changes nothing that is there. Another `make dev` that starts at the same
+/// moment waits, and finds what this one has written.
 pub(super) fn ensure(path: &Path) -> Result<Secrets> {
-    let present = fs::read_to_string(path).unwrap_or_default();
+    let opened = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path);
+    let mut file = opened.with_context(|| format!("opening {}", path.display()))?;
+    file.lock().with_context(|| format!("locking {}", path.display()))?;
+    let mut present = String::new();
+    file.read_to_string(&mut present).with_context(|| format!("reading {}", path.display()))?;
     let mut added = String::new();
     for (name, value) in PLAIN {
         if value_of(&present, name).is_none() {
@@ -40,13 +45,7 @@ pub(super) fn ensure(path: &Path) -> Result<Secrets> {
         say(&format!("writing fresh local secrets to {}", path.display()));
         let broken_line = !present.is_empty() && !present.ends_with('\n');
         let added = format!("{}{added}", if broken_line { "\n" } else { "" });
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(path)
-            .and_then(|mut file| file.write_all(added.as_bytes()))
-            .with_context(|| format!("writing {}", path.display()))?;
+        file.write_all(added.as_bytes()).with_context(|| format!("writing {}", path.display()))?;
     }
     let all = format!("{present}\n{added}");
     let tickets = value_of(&all, "TICKET_SECRETS").context("TICKET_SECRETS is empty")?;
@@ -63,7 +62,7 @@ fn value_of<'a>(vars: &'a str, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _};
+    use std::{fs, os::unix::fs::PermissionsExt as _, sync::Barrier, thread};
 
     use rcpt_tests::service::secret;
 
@@ -84,5 +83,29 @@ mod tests {
         let fresh = folder.path().join("fresh");
         ensure(&fresh).unwrap();
         assert_eq!(fs::metadata(&fresh).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn all_that_start_at_the_same_moment_have_the_same_secrets() {
+        let folder = tempfile::tempdir().unwrap();
+        for round in 0..50 {
+            let path = &folder.path().join(format!("fresh-{round}"));
+            let together = &Barrier::new(8);
+            let tickets: Vec<_> = thread::scope(|scope| {
+                let start = || {
+                    together.wait();
+                    ensure(path).unwrap().tickets
+                };
+                let started: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
+                started.into_iter().map(|one| one.join().unwrap()).collect()
+            });
+            let written = fs::read_to_string(path).unwrap();
+            let kept = value_of(&written, "TICKET_SECRETS").unwrap();
+            assert!(
+                tickets.iter().all(|tickets| tickets == kept),
+                "{tickets:?} and in the file {written}"
+            );
+            assert_eq!(written.matches("TICKET_SECRETS").count(), 1, "{written}");
+        }
     }
 }
