@@ -68,12 +68,12 @@ PROGRAMS := $(notdir $(patsubst %.rs,%,$(patsubst %/main.rs,%,$(wildcard */tests
 # Tests that need no Worker, no mail server and no browser.
 UNIT := --lib --bins $(patsubst %,--test %,$(filter-out load $(PARTS),$(PROGRAMS)))
 
-# What `make test` runs two at a time, because most of them wait most of their time: first those that need no Worker of
-# their own for long, then `account`, the longest, beside those that wait for leases and queues.
-WAITING := load unit programs origin clients harness doc
-BESIDE_EACH_OTHER := account ledger scans
-# Then, one at a time, what keeps both cores busy or is about who waits for how long.
-ALONE := edge portal
+# What `make test` runs two at a time, because most of them wait most of their time: first those without a browser, at the
+# end the browser beside those that wait for leases and queues.
+WAITING := load unit programs origin clients harness
+BESIDE_BROWSER := portal ledger scans
+# Between them, one at a time, what is about who waits for whom and for how long.
+ALONE := account edge doc
 TWO_AT_A_TIME = $(MAKE) --no-print-directory --keep-going --output-sync=target --jobs=2
 
 .PHONY: test
@@ -81,16 +81,16 @@ ifeq ($(ONLY),)
 test: setup worker ## every test; ONLY=unit, account, edge, ledger, scans, origin, clients, harness, programs, portal, or a test's name
 	$(CARGO_TEST) --no-run
 	@failed=; \
-	for programs in "$(WAITING)" "$(BESIDE_EACH_OTHER)"; do \
-		echo "Two at a time, with the output of each when it ends: $$programs"; \
-		$(TWO_AT_A_TIME) $$(printf "test-%s " $$programs) || failed=1; \
-	done; \
+	echo "Two at a time, with the output of each when it ends: $(WAITING)"; \
+	$(TWO_AT_A_TIME) $(WAITING:%=test-%) || failed=1; \
 	$(MAKE) --no-print-directory --keep-going $(ALONE:%=test-%) || failed=1; \
+	echo "Two at a time, with the output of each when it ends: $(BESIDE_BROWSER)"; \
+	$(TWO_AT_A_TIME) $(BESIDE_BROWSER:%=test-%) || failed=1; \
 	[ -z "$$failed" ]
 	@# Last: it reads what all of them have logged.
 	target/debug/scan
 
-.PHONY: $(patsubst %,test-%,$(WAITING) $(BESIDE_EACH_OTHER) $(ALONE))
+.PHONY: $(patsubst %,test-%,$(WAITING) $(ALONE) $(BESIDE_BROWSER))
 $(patsubst %,test-%,load $(PARTS)): test-%:
 	$(CARGO_TEST) --no-fail-fast --test $*
 
