@@ -55,7 +55,6 @@ async fn the_networks_of_one_site_are_shielded_together() {
 #[tokio::test]
 async fn an_account_that_asks_without_end_is_turned_away_before_the_database() {
     const TRIES: usize = 400;
-    let _turn = turn().await;
     let edge = Edge::builder().throttled().shimmed().start().await.unwrap();
     let (busy, other) = (edge.account().await, edge.account().await);
     // The shield's minute may turn during one flood, and so not during the next.
@@ -79,7 +78,6 @@ async fn an_account_that_asks_without_end_is_turned_away_before_the_database() {
 
 #[tokio::test]
 async fn a_flood_with_a_stolen_key_does_not_keep_its_owner_from_replacing_it() {
-    let _turn = turn().await;
     let edge = Edge::builder().throttled().start().await.unwrap();
     let (account, other) = (edge.account().await, edge.account().await);
     let by_key = |_| {
@@ -96,7 +94,6 @@ async fn a_flood_with_a_stolen_key_does_not_keep_its_owner_from_replacing_it() {
 #[tokio::test]
 async fn what_one_account_sends_in_one_moment_is_spread_or_refused_before_the_database() {
     const TRIES: usize = 300;
-    let _turn = turn().await;
     let edge = Edge::builder().var("ACCOUNT_REQUESTS_PER_SECOND", "10").shimmed();
     let edge = edge.start().await.unwrap();
     let (busy, other) = (edge.account().await, edge.account().await);
