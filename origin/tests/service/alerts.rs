@@ -1,9 +1,6 @@
 //! The alerts and the dashboard in `dist/` speak of metrics, labels and paragraphs that there are.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::harness::{
     send, verdict,
@@ -25,8 +22,7 @@ const OF_PROMETHEUS: [&str; 2] = ["instance", "job"];
 
 /// The series at `/metrics` of an origin that has worked: name → labels.
 async fn exposed() -> BTreeMap<String, BTreeSet<String>> {
-    let settings = Settings { own_hosts: false, delay: Duration::ZERO };
-    let (_world, origin) = World::start(settings, &[]).await;
+    let (_world, origin) = World::start(Settings::default(), &[]).await;
     verdict(&origin, "known@example.org").await;
     let request = Request::get("/metrics").body(Body::empty()).unwrap();
     let body = to_bytes(send(&origin, request).await.into_body(), 1_000_000).await.unwrap();

@@ -75,7 +75,8 @@ fn assert_untouched(told: &[Verdict], attack: &str) {
 async fn one_domain_shuts_nothing_for_its_neighbours() {
     for refusal in EVIL {
         for own_hosts in [false, true] {
-            let settings = Settings { own_hosts, delay: Duration::from_millis(2) };
+            let settings =
+                Settings { own_hosts, delay: Duration::from_millis(2), ..Settings::default() };
             let (world, origin) = World::start(settings, &[]).await;
             world.refuse("evil.org", refusal);
             let domains = vec![("attacker".to_owned(), "evil.org".to_owned())];
@@ -92,7 +93,7 @@ async fn many_domains_and_many_tenants_shut_nothing_either() {
     let of_many = |n: usize| (format!("attacker{n}"), format!("evil{n}.org"));
     for refusal in EVIL {
         for domains in [(0..20).map(of_one).collect::<Vec<_>>(), (0..5).map(of_many).collect()] {
-            let settings = Settings { own_hosts: false, delay: Duration::from_millis(2) };
+            let settings = Settings { delay: Duration::from_millis(2), ..Settings::default() };
             let (world, origin) = World::start(settings, &[]).await;
             for (_, domain) in &domains {
                 world.refuse(domain, refusal);
@@ -112,8 +113,7 @@ async fn operators(origin: &Router) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     const BAN: &str = "550 5.7.1 Service unavailable; client host blocked using zen.spamhaus.org";
-    let settings = Settings { own_hosts: false, delay: Duration::ZERO };
-    let (world, origin) = World::start(settings, &[]).await;
+    let (world, origin) = World::start(Settings::default(), &[]).await;
     for n in 0..16 {
         let domain = format!("d{n}.org");
         world.refuse(&domain, BAN);
@@ -148,7 +148,8 @@ async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
 /// N3.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_machine_with_five_hundred_names_sees_two_sessions() {
-    let settings = Settings { own_hosts: false, delay: Duration::from_millis(5) };
+    let (delay, watches_open) = (Duration::from_millis(5), true);
+    let settings = Settings { delay, watches_open, ..Settings::default() };
     let (world, origin) = World::start(settings, &[]).await;
     let addresses: Vec<_> = (0..500).map(|n| format!("known@d{n}.named.org")).collect();
     let lines = batch(&origin, &addresses[..20], None).await;
@@ -169,7 +170,8 @@ async fn one_machine_with_five_hundred_names_sees_two_sessions() {
 /// N4.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_address_of_a_batch_has_its_line_and_single_checks_do_not_wait_for_it() {
-    let settings = Settings { own_hosts: true, delay: Duration::from_millis(100) };
+    let delay = Duration::from_millis(100);
+    let settings = Settings { own_hosts: true, delay, ..Settings::default() };
     let environment = [("RCPT_BUDGET_MS", "10000")];
     let (_world, origin) = World::start(settings, &environment).await;
     let single = async |n: usize| {
@@ -223,11 +225,10 @@ async fn every_address_of_a_batch_has_its_line_and_single_checks_do_not_wait_for
 /// N5.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_dead_addresses_is_no_dictionary_attack() {
-    let settings = Settings { own_hosts: false, delay: Duration::ZERO };
     let dir = std::env::temp_dir().join(format!("rcpt-neighbours-{}.toml", std::process::id()));
     std::fs::write(&dir, "[[operator]]\nname = \"google\"\nrefused_per_hour = 60\n").unwrap();
     let environment = [("RCPT_OPERATORS_FILE", dir.to_str().unwrap())];
-    let (world, origin) = World::start(settings, &environment).await;
+    let (world, origin) = World::start(Settings::default(), &environment).await;
     std::fs::remove_file(&dir).unwrap();
     let mut refused = 0;
     for part in 0..2 {

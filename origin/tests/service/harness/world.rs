@@ -37,6 +37,9 @@ pub struct World {
     pub delay: Duration,
     /// Where the mail servers listen.
     port: u16,
+    /// Connections so far.
+    pub accepted: AtomicUsize,
+    /// The most that were open when one was accepted, where that is looked at.
     pub most_open: AtomicUsize,
     /// Recipients refused in each session.
     pub refused: Mutex<Vec<usize>>,
@@ -49,9 +52,12 @@ impl Drop for World {
     }
 }
 
+#[derive(Default)]
 pub struct Settings {
     pub own_hosts: bool,
     pub delay: Duration,
+    /// Looks at [`World::open`] when a connection is accepted. It takes twenty milliseconds, in which no other is.
+    pub watches_open: bool,
 }
 
 impl World {
@@ -65,6 +71,7 @@ impl World {
             own_hosts: settings.own_hosts,
             delay: settings.delay,
             port,
+            accepted: AtomicUsize::new(0),
             most_open: AtomicUsize::new(0),
             refused: Mutex::default(),
             running: Mutex::default(),
@@ -76,7 +83,10 @@ impl World {
                 let (stream, _) = listener.accept().await.unwrap();
                 let Some(world) = serving.upgrade() else { return };
                 stream.set_nodelay(true).unwrap();
-                world.most_open.fetch_max(world.open(), Ordering::Relaxed);
+                world.accepted.fetch_add(1, Ordering::Relaxed);
+                if settings.watches_open {
+                    world.most_open.fetch_max(world.open(), Ordering::Relaxed);
+                }
                 tokio::spawn(async move { world.converse(stream).await });
             }
         });
