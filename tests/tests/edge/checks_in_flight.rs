@@ -4,8 +4,14 @@
 use std::time::Duration;
 
 use rcpt_shared::Status;
-use rcpt_tests::{AbortingClient, Account, Conduct, Edge, FakeOrigin, service::shim::Fault};
-use serde_json::json;
+use rcpt_tests::{
+    AbortingClient, Account, Conduct, Edge, FakeOrigin,
+    service::{
+        clock::{self, today},
+        shim::Fault,
+    },
+};
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 async fn held() -> (Edge, FakeOrigin) {
@@ -149,4 +155,39 @@ async fn a_charge_whose_reply_was_lost_is_not_charged_again() {
     edge.fail(&[lost]).await;
     assert_eq!(account.check("no address").await.status, 200);
     assert_eq!(account.email_checks().await.used_today, 1);
+}
+
+#[tokio::test]
+async fn when_the_client_leaves_or_the_worker_dies_the_units_come_back_with_the_end_of_the_lease() {
+    // The shortest that can be configured, so that the test need not wait for thirty seconds.
+    const LEASE: u64 = 15;
+    let origin = FakeOrigin::start(|_| Conduct::Hold);
+    let edge = Edge::builder().origins(&[&origin.url]).var("LEASE_TTL_SECONDS", LEASE.to_string());
+    let mut edge = edge.start().await.unwrap();
+    let account = edge.account().await;
+    today().await;
+    let leaves = origin.hold(&account, "leaves@example.org").await;
+    leaves.abort();
+    let dies = origin.hold(&account, "dies@example.org").await;
+    let leases = edge.leases(&account.email).await;
+    let expiries = leases.iter().filter_map(|lease| lease["expires_at"].as_u64());
+    let last = expiries.max().expect("a lease");
+    assert!(last <= clock::now() + LEASE, "{leases:?}");
+    dies.abort();
+    edge.restart().await.unwrap();
+    assert_eq!(edge.row(&account.email, "daily_charged").await, json!({ "daily_charged": 0 }));
+
+    // A start takes a busy machine longer than the lease: when it is asked counts, not when it is seen.
+    loop {
+        let asked = clock::now();
+        if account.email_checks().await.used_today == 0 {
+            break;
+        }
+        assert!(asked <= last + 1, "no later than the lease's end");
+        sleep(Duration::from_millis(100)).await;
+    }
+    let row = edge.row(&account.email, "day, daily_charged, welcome_left").await;
+    assert_eq!(row, json!({ "day": 0, "daily_charged": 0, "welcome_left": 50 }));
+    let left: Vec<Value> = edge.leases(&account.email).await;
+    assert!(left.iter().all(|lease| lease["expires_at"].as_u64() <= Some(last)), "{left:?}");
 }

@@ -101,7 +101,6 @@ async fn every_probe_that_reached_an_origin_is_charged_once_whenever_its_client_
 async fn nobody_holds_more_of_an_origin_by_leaving() {
     const SHARE: usize = 10;
     const HELD: Duration = Duration::from_secs(9);
-    let _turn = turn().await;
     let (edge, origin) = edge(HELD).await;
     let account = on_plan(&edge, "free").await;
     let started = Instant::now();

@@ -1,5 +1,6 @@
 //! The edge end to end: who may check, what a check answers, and what happens when a part fails.
 
+mod api_description;
 mod cache;
 mod cache_keeping;
 mod checks_in_flight;
@@ -14,6 +15,5 @@ mod leavers;
 mod origin_faults;
 mod own_faults;
 mod privacy;
-mod schemathesis;
 mod tenants;
 mod validate_email;
