@@ -25,7 +25,7 @@ export function launch() {
   });
 }
 
-/** A window of its own: storage, and a record of what must stay empty. */
+/** A window of its own: storage, a record of what must stay empty, and one of what was refused, for reports. */
 export async function openWindow(browser, stack, options = {}) {
   const context = await browser.newContext({
     baseURL: stack.url,
@@ -40,6 +40,14 @@ export async function openWindow(browser, stack, options = {}) {
   context.on("request", (request) => {
     const url = new URL(request.url());
     if (url.origin !== stack.url && url.protocol !== "blob:") wrongs.push(`a request to ${url.origin}`);
+  });
+  const refused = [];
+  context.on("response", (response) => {
+    if (response.status() >= 400)
+      refused.push(`${response.request().method()} ${response.url()}: ${response.status()}`);
+  });
+  context.on("requestfailed", (request) => {
+    refused.push(`${request.method()} ${request.url()}: ${request.failure()?.errorText}`);
   });
   context.on("weberror", (error) =>
     wrongs.push(`an uncaught error: ${error.error().stack ?? error.error()}`),
@@ -58,7 +66,7 @@ export async function openWindow(browser, stack, options = {}) {
     });
   }
   const page = await context.newPage();
-  return { context, page, wrongs };
+  return { context, page, wrongs, refused };
 }
 
 /** What the rules of these names, or all rules, find in what is shown now: nothing. */

@@ -57,16 +57,17 @@ export class World {
   }
 
   async #inWindow(run, options) {
-    const { context, page, wrongs } = await openWindow(this.browser, this.stack, options);
+    const { context, page, wrongs, refused } = await openWindow(this.browser, this.stack, options);
     try {
       await run(new Reader(this, page, context));
       assert.deepEqual(wrongs, []);
     } catch (error) {
+      // The page's own part first: a report may be cut short.
       const shown = await page
-        .locator("body")
+        .locator("main")
         .innerText({ timeout: 1000 })
         .catch(() => "");
-      error.message += `\n--- ${page.url()} showed:\n${shown}`;
+      error.message += `\n--- refused: ${refused.join(", ")}\n--- ${page.url()} showed:\n${shown}`;
       throw error;
     } finally {
       await context.close();
