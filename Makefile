@@ -68,24 +68,25 @@ PROGRAMS := $(notdir $(patsubst %.rs,%,$(patsubst %/main.rs,%,$(wildcard */tests
 # Tests that need no Worker, no mail server and no browser.
 UNIT := --lib --bins $(patsubst %,--test %,$(filter-out load $(PARTS),$(PROGRAMS)))
 
-# What `make test` runs several at a time, because most of them wait most of their time: first, by threes, those without a
-# browser, and at the end, by twos, the browser beside those that wait for leases and queues.
-WAITING := unit load programs origin clients harness doc
+# What `make test` runs two at a time, because most of them wait most of their time: first those without a browser, and at
+# the end the browser beside those that wait for leases and queues. `load` is first and `programs` near the end, so that
+# the two that send requests without pause do not meet.
+WAITING := load unit origin clients harness programs doc
 BESIDE_BROWSER := portal ledger scans
 # Between them, one at a time, what is about who waits for whom and for how long.
 ALONE := account edge
-AT_A_TIME = $(MAKE) --no-print-directory --keep-going --output-sync=target --jobs=$(1)
+TWO_AT_A_TIME = $(MAKE) --no-print-directory --keep-going --output-sync=target --jobs=2
 
 .PHONY: test
 ifeq ($(ONLY),)
 test: setup worker ## every test; ONLY=unit, account, edge, ledger, scans, origin, clients, harness, programs, portal, or a test's name
 	$(CARGO_TEST) --no-run
 	@failed=; \
-	echo "Three at a time, with the output of each when it ends: $(WAITING)"; \
-	$(call AT_A_TIME,3) $(WAITING:%=test-%) || failed=1; \
+	echo "Two at a time, with the output of each when it ends: $(WAITING)"; \
+	$(TWO_AT_A_TIME) $(WAITING:%=test-%) || failed=1; \
 	$(MAKE) --no-print-directory --keep-going $(ALONE:%=test-%) || failed=1; \
 	echo "Two at a time, with the output of each when it ends: $(BESIDE_BROWSER)"; \
-	$(call AT_A_TIME,2) $(BESIDE_BROWSER:%=test-%) || failed=1; \
+	$(TWO_AT_A_TIME) $(BESIDE_BROWSER:%=test-%) || failed=1; \
 	[ -z "$$failed" ]
 	@# Last: it reads what all of them have logged.
 	target/debug/scan

@@ -2,41 +2,35 @@
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rcpt_shared::Ticket;
-use rcpt_tests::{people::PASSWORD, service::clock};
+use rcpt_tests::{Edge, people::PASSWORD, service::clock};
 use serde_json::{Value, json};
 
-use super::admin::{TURN, admin, admin_with, edge, origin, shown};
+use super::admin::operated;
 
 /// The actions on record, with everything but the time.
-async fn records(account_id: &str) -> Vec<Value> {
+async fn records(edge: &Edge, account_id: &str) -> Vec<Value> {
     let sql = "SELECT operator, action, value, reason FROM operator_actions WHERE account_id = ?
         ORDER BY id";
-    edge().await.sql(sql, &[account_id.into()]).await
-}
-
-/// Standard output of an action that succeeds.
-async fn output(words: &[&str]) -> String {
-    let (code, output, errors) = admin(words).await;
-    assert_eq!((code, errors.as_str()), (0, ""), "{words:?}");
-    output
+    edge.sql(sql, &[account_id.into()]).await
 }
 
 #[tokio::test]
 async fn every_action_leaves_a_record_that_outlives_the_account() {
-    let _turn = TURN.lock().await;
-    let account = edge().await.account().await;
+    let service = operated().await;
+    let account = service.edge.account().await;
     let email = account.email.as_str();
-    let id = edge().await.id(email).await;
-    assert_eq!(shown(&["--as", "ann", "show", email], "state").await, "confirmed");
-    shown(&["--as", "ann", "--reason", "paid; it's the 2nd", "set-plan", email, "pro"], "plan")
+    let id = service.edge.id(email).await;
+    assert_eq!(service.shown(&["--as", "ann", "show", email], "state").await, "confirmed");
+    service
+        .shown(&["--as", "ann", "--reason", "paid; it's the 2nd", "set-plan", email, "pro"], "plan")
         .await;
-    let (code, _, errors) = admin(&["delete", email]).await;
+    let (code, _, errors) = service.admin(&["delete", email]).await;
     assert_eq!((code, errors.trim()), (2, "admin: delete needs --reason TEXT"));
     let used = "day = unixepoch() / 86400, daily_charged = 7, scans_day = unixepoch() / 86400,
         scans_charged = 1, welcome_left = 3";
-    edge().await.set(email, used).await;
+    service.edge.set(email, used).await;
     let deletion = ["--as", "bob", "--reason", "asked for", "delete", email];
-    assert!(output(&deletion).await.contains(email));
+    assert!(service.output(&deletion).await.contains(email));
     account.get("/me").await.assert_error(401, "invalid_session", "the account is gone");
     let record = |operator, action, value, reason| json!({ "operator": operator, "action": action, "value": value, "reason": reason });
     let expected = [
@@ -44,33 +38,33 @@ async fn every_action_leaves_a_record_that_outlives_the_account() {
         record("ann", "set-plan", "pro", "paid; it's the 2nd"),
         record("bob", "delete", "", "asked for"),
     ];
-    assert_eq!(records(&id).await, expected);
-    let audit = output(&["--as", "ann", "audit"]).await;
+    assert_eq!(records(&service.edge, &id).await, expected);
+    let audit = service.output(&["--as", "ann", "audit"]).await;
     assert!(audit.contains("asked for") && audit.contains(&id), "{audit}");
     let kept = "SELECT used, scans_used, welcome_left FROM tombstones";
     let expected = [json!({ "used": 7, "scans_used": 1, "welcome_left": 3 })];
-    assert_eq!(edge().await.sql(kept, &[]).await, expected, "registering again renews nothing");
+    assert_eq!(service.edge.sql(kept, &[]).await, expected, "registering again renews nothing");
     // The directory forgets it with the next scheduled run.
-    edge().await.run_scheduled().await;
+    service.edge.run_scheduled().await;
     let named = format!("addresses WHERE account_id = '{id}'");
-    assert_eq!(edge().await.count(&named).await, 0);
+    assert_eq!(service.edge.count(&named).await, 0);
     let named = "tombstones WHERE account_id IS NOT NULL";
-    assert_eq!(edge().await.count(named).await, 0);
+    assert_eq!(service.edge.count(named).await, 0);
     // Nothing names the address any more.
-    for (table, rows) in edge().await.dump(&[]).await {
+    for (table, rows) in service.edge.dump(&[]).await {
         assert!(!rows.to_string().contains(email), "{table}");
     }
 }
 
 #[tokio::test]
 async fn the_tenant_of_an_origins_log_is_led_back_to_its_account() {
-    let _turn = TURN.lock().await;
-    let (ann, bob) = (edge().await.account().await, edge().await.account().await);
+    let service = operated().await;
+    let (ann, bob) = (service.edge.account().await, service.edge.account().await);
     for account in [&ann, &bob] {
         assert_eq!(account.check(&format!("{}-1", account.email)).await.status, 200);
     }
-    let tickets = edge().await.key_ring("TICKET_SECRETS");
-    let tenants: Vec<_> = origin().probes()[..]
+    let tickets = service.edge.key_ring("TICKET_SECRETS");
+    let tenants: Vec<_> = service.origin.probes()[..]
         .iter()
         .map(|probe| {
             let body = probe.body.as_bytes();
@@ -83,109 +77,110 @@ async fn the_tenant_of_an_origins_log_is_led_back_to_its_account() {
         own.unwrap().1.clone()
     };
     let (of_ann, of_bob) = (tenant(&ann.email), tenant(&bob.email));
-    let ring = edge().await.key_ring("ADDRESS_SECRETS");
+    let ring = service.edge.key_ring("ADDRESS_SECRETS");
     let (kid, secret) = ring.signing();
     let secrets = format!("old:{},{kid}:{}", "A".repeat(43), URL_SAFE_NO_PAD.encode(secret));
     let (code, output, errors) =
-        admin_with(&[("ADDRESS_SECRETS", &secrets)], &["tenant", &of_ann]).await;
+        service.admin_with(&[("ADDRESS_SECRETS", &secrets)], &["tenant", &of_ann]).await;
     assert_eq!((code, errors.as_str()), (0, ""));
     assert!(output.contains(&ann.email) && !output.contains(&bob.email), "{output}");
     for (ring, name, message) in [
         (&*secrets, "me", "a tenant is 32 hexadecimal digits"),
         ("k:AAAA", &of_bob, "no account is the tenant"),
     ] {
-        let (code, _, errors) = admin_with(&[("ADDRESS_SECRETS", ring)], &["tenant", name]).await;
+        let (code, _, errors) =
+            service.admin_with(&[("ADDRESS_SECRETS", ring)], &["tenant", name]).await;
         assert!(code == 2 && errors.contains(message), "{errors}");
     }
 }
 
 #[tokio::test]
 async fn an_owner_who_has_lost_phone_and_codes_is_let_in_again() {
-    let _turn = TURN.lock().await;
-    let account = edge().await.account().await;
+    let service = operated().await;
+    let account = service.edge.account().await;
     account.enable_two_factor().await;
     let email = account.email.as_str();
-    let (code, _, errors) = admin(&["reset-two-factor", email]).await;
+    let (code, _, errors) = service.admin(&["reset-two-factor", email]).await;
     assert_eq!((code, errors.trim()), (2, "admin: reset-two-factor needs --reason TEXT"));
     let reset = ["--reason", "lost phone, passport seen", "reset-two-factor", email];
-    assert_eq!(shown(&reset, "two_factor").await, "0");
+    assert_eq!(service.shown(&reset, "two_factor").await, "0");
     account.get("/me").await.assert_error(401, "invalid_session", "every session ends");
     assert_eq!(account.anonymous.login(email, PASSWORD).await.status, 200);
-    let id = edge().await.id(email).await;
+    let id = service.edge.id(email).await;
     let codes = format!("recovery_codes WHERE account_id = '{id}'");
-    assert_eq!(edge().await.count(&codes).await, 0);
+    assert_eq!(service.edge.count(&codes).await, 0);
 }
 
 #[tokio::test]
 async fn accounts_are_listed_by_use_and_found_by_a_part_of_their_address() {
-    let _turn = TURN.lock().await;
-    let [busy, idle] = [edge().await.account().await, edge().await.account().await];
+    let service = operated().await;
+    let [busy, idle] = [service.edge.account().await, service.edge.account().await];
     let today = "day = unixepoch() / 86400, daily_charged = 97";
-    edge().await.set(&busy.email, today).await;
-    let list = output(&["list"]).await;
+    service.edge.set(&busy.email, today).await;
+    let list = service.output(&["list"]).await;
     let lines: Vec<_> = list.lines().collect();
     assert!(lines[0].starts_with("email") && lines[1].starts_with(&busy.email), "{list}");
     assert!(lines[1].contains("97") && list.contains(&idle.email), "{list}");
     let part = idle.email.split('@').next().unwrap().to_uppercase();
-    let found = output(&["search", &part]).await;
+    let found = service.output(&["search", &part]).await;
     assert!(found.contains(&idle.email) && !found.contains(&busy.email), "{found}");
-    let wildcard = output(&["search", "%"]).await;
+    let wildcard = service.output(&["search", "%"]).await;
     assert!(!wildcard.contains('@'), "no wildcards: {wildcard}");
-    let secrets = output(&["secrets"]).await;
+    let secrets = service.output(&["secrets"]).await;
     assert!(secrets.contains("ADDRESS_SECRETS  dev1"), "{secrets}");
 }
 
 #[tokio::test]
 async fn a_confirmation_link_is_sent_again() {
-    let _turn = TURN.lock().await;
-    let (email, first) = edge().await.registered().await;
-    assert_eq!(shown(&["resend", &email], "state").await, "unconfirmed");
-    edge().await.run_scheduled().await;
-    let mail = edge().await.mailbox().wait_for_nth_mail(&email, 2).await.unwrap();
-    let anonymous = edge().await.anonymous();
+    let service = operated().await;
+    let (email, first) = service.edge.registered().await;
+    assert_eq!(service.shown(&["resend", &email], "state").await, "unconfirmed");
+    service.edge.run_scheduled().await;
+    let mail = service.edge.mailbox().wait_for_nth_mail(&email, 2).await.unwrap();
+    let anonymous = service.edge.anonymous();
     let reply = anonymous.verify_email(first.token().unwrap()).await;
     reply.assert_error(400, "invalid_token", "a newer link voids it");
     assert_eq!(anonymous.verify_email(mail.token().unwrap()).await.status, 200);
-    edge().await.run_scheduled().await;
-    let (code, _, errors) = admin(&["resend", &email]).await;
+    service.edge.run_scheduled().await;
+    let (code, _, errors) = service.admin(&["resend", &email]).await;
     assert_eq!(
         (code, errors.trim()),
         (2, format!("admin: {email} isn't waiting for confirmation").as_str())
     );
-    assert_eq!(edge().await.mailbox().mails_to(&email).len(), 2, "once");
+    assert_eq!(service.edge.mailbox().mails_to(&email).len(), 2, "once");
 }
 
 #[tokio::test]
 async fn the_size_of_a_plan_is_changed_in_every_database_and_leaves_a_record() {
-    let _turn = TURN.lock().await;
-    let before = output(&["plans"]).await;
+    let service = operated().await;
+    let before = service.output(&["plans"]).await;
     assert_eq!(before.lines().count(), 4, "the databases agree: {before}");
     assert!(before.lines().next().unwrap().contains("scans-at-once"), "{before}");
-    let account = edge().await.account().await;
-    edge().await.set(&account.email, "plan = 'pro'").await;
+    let account = service.edge.account().await;
+    service.edge.set(&account.email, "plan = 'pro'").await;
     let words = ["--as", "ann", "--reason", "asked for", "set-size", "pro", "scan-size", "20001"];
-    let after = output(&words).await;
+    let after = service.output(&words).await;
     assert!(after.contains("20001") && after.lines().count() == 4, "{after}");
     assert_eq!(account.quota().await.body["scans"]["scan_size"], 20_001);
     let sql = "SELECT operator, value, reason FROM operator_actions WHERE action = 'set-size'";
     let record =
         json!({ "operator": "ann", "value": "pro scan-size 20001", "reason": "asked for" });
-    assert_eq!(edge().await.sql(sql, &[]).await, [record]);
+    assert_eq!(service.edge.sql(sql, &[]).await, [record]);
     for (words, error) in [
         (["set-size", "gold", "scan-size", "5"], "there is no plan gold"),
         (["set-size", "pro", "scan-size", "0"], "N must be a whole number"),
         (["set-size", "pro", "name", "5"], "expected set-size PLAN"),
     ] {
-        let (code, _, errors) = admin(&words).await;
+        let (code, _, errors) = service.admin(&words).await;
         assert!(code == 2 && errors.contains(error), "{words:?}: {errors}");
     }
-    output(&["set-size", "pro", "scan-size", "10000"]).await;
+    service.output(&["set-size", "pro", "scan-size", "10000"]).await;
 }
 
 #[tokio::test]
 async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
-    let _turn = TURN.lock().await;
-    let edge = edge().await;
+    let service = operated().await;
+    let edge = &service.edge;
     let (lost, other) = (edge.account().await, edge.account().await);
     let (lost_id, other_id) = (edge.id(&lost.email).await, edge.id(&other.email).await);
     edge.sql("DELETE FROM addresses WHERE account_id = ?", &[lost_id.as_str().into()]).await;
@@ -199,16 +194,16 @@ async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
     for (words, said) in
         [(&["directory"][..], "has lost it"), (&["directory", "--mend"], "entered")]
     {
-        let text = output(words).await;
+        let text = service.output(words).await;
         let line = line_of(&text, &lost_id);
         assert!(line.contains(&lost.email) && line.ends_with(said), "{line}");
         assert!(line_of(&text, &other_id).ends_with(&format!("names {nobody}")), "{text}");
         assert!(line_of(&text, nobody).ends_with("names no account"), "{text}");
     }
     assert_eq!(lost.anonymous.login(&lost.email, PASSWORD).await.status, 200);
-    assert_eq!(shown(&["show", &other_id], "email").await, other.email);
+    assert_eq!(service.shown(&["show", &other_id], "email").await, other.email);
     edge.sql(renamed, &[nobody.into(), other_id.as_str().into()]).await;
     // The accounts that other tests have deleted are forgotten by then.
     edge.run_scheduled().await;
-    assert_eq!(output(&["directory"]).await, "every account is in the directory\n");
+    assert_eq!(service.output(&["directory"]).await, "every account is in the directory\n");
 }

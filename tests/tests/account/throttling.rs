@@ -124,7 +124,6 @@ async fn of_two_hundred_wrong_codes_few_are_evaluated_and_the_owner_gets_in_by_m
 
 #[tokio::test]
 async fn wrong_codes_and_passwords_within_a_session_are_throttled_too() {
-    let _turn = turn().await;
     let edge = edge_with_waits().await;
     let account = edge.account().await;
     let (authenticator, _) = account.enable_two_factor().await;
@@ -175,7 +174,6 @@ async fn a_stranger_delays_the_owner_by_no_more_than_the_longest_wait() {
 
 #[tokio::test]
 async fn whoever_guesses_at_many_accounts_is_stopped_by_network() {
-    let _turn = turn().await;
     let edge = edge_with_waits().await;
     let account = edge.account().await;
     let guesses = (0..TRIES).map(|n| {
@@ -209,7 +207,6 @@ async fn registering_and_signing_in_a_dozen_times_is_not_throttled() {
 
 #[tokio::test]
 async fn the_shield_turns_a_flood_away_before_any_hashing() {
-    let _turn = turn().await;
     let edge = Edge::builder().throttled().shimmed().start().await.unwrap();
     let account = edge.account().await;
     edge.counts().await;
