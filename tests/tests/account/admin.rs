@@ -8,8 +8,8 @@ use tokio::{
     sync::{MappedMutexGuard, Mutex, MutexGuard},
 };
 
-/// A service and its operator. One test at a time has it: a Worker that reads while another process writes is refused by the
-/// local database.
+/// A service and its operator. One test at a time has it: a Worker that reads while another process writes is refused
+/// by the local database.
 pub struct Operated {
     pub edge: Edge,
     pub origin: FakeOrigin,
