@@ -1,6 +1,4 @@
-// The Worker's entry, in place of worker-build's: that one makes an instance of a class for each event, and
-// wraps it and each of its methods in a Proxy. After a panic the next event begins with a new instance of
-// the wasm, as there.
+// The Worker's entry. After a panic the next event begins with a new instance of the wasm.
 import * as wasm from "./index.js";
 
 Error.stackTraceLimit = 100;
@@ -14,10 +12,6 @@ function failed(error) {
 
 addEventListener("error", (event) => failed(event.error));
 addEventListener("unhandledrejection", (event) => failed(event.reason));
-
-// The platform's own is 10 µs slower than a promise, and a check needs five. What a task throws is an unhandled rejection.
-const settled = Promise.resolve();
-globalThis.queueMicrotask = (task) => void settled.then(task);
 
 function guarded(handler, what, env, context) {
   if (state.criticalError) {
@@ -34,8 +28,15 @@ function guarded(handler, what, env, context) {
   }
 }
 
+// Paths of the API, and the most used one without its prefix: no page has that path.
+const API = /^[a-z]+:\/\/[^/?#]*\/(?:v1(?:[/?#]|$)|validate_email(?:[?#]|$))/;
+
+// A page or one of its files: read, and outside the API. Everything else gets a JSON answer from the Worker.
+const isPage = ({ method, url }) => (method === "GET" || method === "HEAD") && !API.test(url);
+
 export default {
-  fetch: (request, env, context) => guarded(wasm.fetch, request, env, context),
+  fetch: (request, env, context) =>
+    isPage(request) ? env.ASSETS.fetch(request) : guarded(wasm.fetch, request, env, context),
   queue: (batch, env, context) => guarded(wasm.queue, batch, env, context),
   scheduled: (event, env, context) => guarded(wasm.scheduled, event, env, context),
 };

@@ -75,6 +75,8 @@ pub struct Allowance {
     pub left_today: i64,
     /// Taken once the daily allowance is used up.
     pub welcome_left: i64,
+    #[serde(flatten)]
+    pub further: BTreeMap<String, Value>,
 }
 
 /// The allowance of scans.
@@ -85,6 +87,8 @@ pub struct ScanAllowance {
     pub left_today: i64,
     /// They extend the allowance.
     pub credits: i64,
+    #[serde(flatten)]
+    pub further: BTreeMap<String, Value>,
 }
 
 /// What a sign-in gives.

@@ -7,17 +7,15 @@ use ureq::{Agent, http::Uri};
 
 use crate::{Client, client::OnWait, error::Error, retry::Wait};
 
-/// The service answers a check within 12 seconds, or says that it cannot.
-const ATTEMPT: Duration = Duration::from_secs(30);
 const CONNECT: Duration = Duration::from_secs(10);
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How a [`Client`] is made.
 #[derive(Clone)]
 pub struct Builder {
     url: String,
     api_key: Option<SecretString>,
-    patience: Duration,
+    timeout: Duration,
     on_wait: OnWait,
 }
 
@@ -29,7 +27,7 @@ impl fmt::Debug for Builder {
 
 impl Builder {
     pub(crate) fn new(url: &str) -> Self {
-        Self { url: url.to_owned(), api_key: None, patience: PATIENCE, on_wait: Arc::new(|_| ()) }
+        Self { url: url.to_owned(), api_key: None, timeout: TIMEOUT, on_wait: Arc::new(|_| ()) }
     }
 
     /// The key of the account whose allowance is taken.
@@ -39,11 +37,18 @@ impl Builder {
         self
     }
 
-    /// How long one call may wait in all, between attempts; 30 seconds unless said otherwise.
+    /// Time of one call in all, its attempts and the pauses between them; 30 seconds unless said otherwise.
     #[must_use]
-    pub const fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
+    }
+
+    /// The same as [`Self::timeout`].
+    #[must_use]
+    #[deprecated = "It's `timeout` now."]
+    pub const fn patience(self, patience: Duration) -> Self {
+        self.timeout(patience)
     }
 
     /// Is told of each wait, before it.
@@ -62,23 +67,36 @@ impl Builder {
             // A redirection would carry the key to another host.
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .timeout_global(Some(ATTEMPT))
             .timeout_connect(Some(CONNECT))
             .user_agent(concat!("rcpt-client/", env!("CARGO_PKG_VERSION")));
         let agent = config.build().into();
-        let Self { api_key, patience, on_wait, .. } = self;
-        Ok(Client { agent, url, api_key, patience, on_wait, told: Arc::default() })
+        let Self { api_key, timeout, on_wait, .. } = self;
+        Ok(Client { agent, url, api_key, timeout, on_wait, told: Arc::default() })
     }
 }
 
-/// The URL without a slash at the end. Only to this machine may a key go unencrypted.
+fn is_here(host: &str) -> bool {
+    host == "localhost"
+        || host == "[::1]"
+        || host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback())
+}
+
+/// The URL without a slash at the end. Only to this machine may a key go unencrypted, and only for this
+/// machine may the scheme be left out.
 fn checked(url: &str) -> Result<String, Error> {
+    let with_scheme = match url.parse::<Uri>() {
+        Ok(uri) if uri.scheme().is_none() && uri.host().is_some_and(is_here) => {
+            format!("http://{url}")
+        }
+        _ if !url.contains("://") && url.split(['/', ':']).next().is_some_and(is_here) => {
+            format!("http://{url}")
+        }
+        _ => url.to_owned(),
+    };
+    let url = with_scheme.as_str();
     let wrong = |why: &str| Error::Address(format!("{url} can't be the service's address: {why}."));
     let uri: Uri = url.parse().map_err(|_| wrong("it's not a URL"))?;
     let host = uri.host().ok_or_else(|| wrong("it has no host name"))?;
-    let is_here = host == "localhost"
-        || host == "[::1]"
-        || host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback());
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Err(Error::Address(
             "The service's address must not contain a user name or a password.".to_owned(),
@@ -86,8 +104,11 @@ fn checked(url: &str) -> Result<String, Error> {
     }
     match uri.scheme_str() {
         Some("https") => {}
-        Some("http") if is_here => {}
-        _ => return Err(wrong("it must start with https://")),
+        Some("http") if is_here(host) => {}
+        Some(scheme) => {
+            return Err(wrong(&format!("it must start with https://, not with {scheme}://")));
+        }
+        None => return Err(wrong("it must start with https://")),
     }
     if uri.query().is_some() {
         return Err(wrong("it has a query"));
@@ -105,12 +126,23 @@ mod tests {
         let url = |url: &str| Client::new(url, "rcpt_live_x").map(|client| client.url().to_owned());
         assert_eq!(url("https://rcpt.example.net/v1/").unwrap(), "https://rcpt.example.net");
         assert_eq!(url("http://127.0.0.1:8787").unwrap(), "http://127.0.0.1:8787");
+        for (here, full) in [
+            ("localhost:8787", "http://localhost:8787"),
+            ("localhost:8787/v1/", "http://localhost:8787"),
+            ("127.0.0.1:8787", "http://127.0.0.1:8787"),
+            ("localhost", "http://localhost"),
+            ("[::1]:8787", "http://[::1]:8787"),
+        ] {
+            assert_eq!(url(here).unwrap(), full);
+        }
         for wrong in [
             "",
             "rcpt.example.net",
             "http://rcpt.example.net",
             "http://127.0.0.1.example.net",
             "ftp://127.0.0.1",
+            "localhost.example.net:8787",
+            "localhost@rcpt.example.net",
             "https://ann:secret@rcpt.example.net",
             "https://rcpt.example.net?x=1",
         ] {

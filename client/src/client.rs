@@ -12,16 +12,16 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use ureq::{
-    Agent,
-    http::{Method, Request, header},
+    Agent, AsSendBody, Body,
+    http::{Method, Request, Response, header},
 };
 
 use crate::{
     Builder,
     answers::{Quota, SignIn, Validation},
-    error::Error,
+    error::{Error, ErrorDetails},
     rate_limit::RateLimit,
-    retry::{Patience, Wait},
+    retry::{Attempts, Wait, now},
 };
 
 /// More than any answer has: a page of results is 1,000 lines.
@@ -36,7 +36,7 @@ pub struct Client {
     /// Without `/v1`, and without a slash at the end.
     pub(crate) url: String,
     pub(crate) api_key: Option<SecretString>,
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
     pub(crate) on_wait: OnWait,
     pub(crate) told: Arc<Mutex<Option<RateLimit>>>,
 }
@@ -74,6 +74,10 @@ impl<'a> Call<'a> {
         Self::new(Method::POST, path, Some(body))
     }
 
+    pub(crate) const fn delete(path: &'a str) -> Self {
+        Self::new(Method::DELETE, path, None)
+    }
+
     pub(crate) const fn put(path: &'a str, body: Value) -> Self {
         Self::new(Method::PUT, path, Some(body))
     }
@@ -86,14 +90,15 @@ impl<'a> Call<'a> {
 }
 
 /// An answer with status, body and the time that it asks to wait.
-struct Reply {
+pub(crate) struct Reply {
     status: u16,
     body: Vec<u8>,
     after: Option<Duration>,
+    request_id: Option<String>,
 }
 
 impl Client {
-    /// A client with this key and the usual patience.
+    /// A client with this key and the usual timeout.
     ///
     /// # Errors
     /// [`Error::Address`]: the URL is none, or would send the key in the clear.
@@ -197,26 +202,29 @@ impl Client {
     }
 
     /// Makes the call, again and again while that may help.
-    fn reply(&self, call: &Call<'_>) -> Result<Reply, Error> {
+    pub(crate) fn reply(&self, call: &Call<'_>) -> Result<Reply, Error> {
         // One for all attempts, so that they can be told to be one.
         let key = call.key.map(str::to_owned);
         let key = key.or_else(|| (call.method == Method::POST).then(idempotency_key));
-        let mut patience = Patience::new(self.patience);
+        let mut attempts = Attempts::new(self.timeout, now());
+        let mut is_unanswered = false;
         loop {
-            let (error, asked) = match self.attempt(call, key.as_deref()) {
+            let attempt = self.attempt(call, key.as_deref(), attempts.next(now()));
+            let (error, asked) = match attempt {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(reply),
-                Ok(reply) => {
-                    let (again, after) = (is_momentary(&reply), reply.after);
-                    let error = error_of(&self.url, &reply);
-                    if !again {
-                        return Err(error);
-                    }
-                    (error, after)
+                // An earlier attempt of this call is still under way: nothing that its caller could act on.
+                Ok(reply) if is_in_progress(&reply) && (is_unanswered || call.key.is_none()) => {
+                    (Error::Network { cause: NO_ANSWER.to_owned() }, reply.after)
                 }
-                Err(error) if call.repeatable => (error, None),
+                Ok(reply) if is_momentary(&reply) => (error_of(&self.url, &reply), reply.after),
+                Ok(reply) => return Err(error_of(&self.url, &reply)),
+                Err(error @ Error::Network { .. }) if call.repeatable => {
+                    is_unanswered = true;
+                    (error, None)
+                }
                 Err(error) => return Err(error),
             };
-            let Some(mut wait) = patience.pause(asked, rand::random()) else {
+            let Some(mut wait) = attempts.pause(asked, rand::random(), now()) else {
                 return Err(error);
             };
             wait.why = error.to_string();
@@ -225,7 +233,12 @@ impl Client {
         }
     }
 
-    fn attempt(&self, call: &Call<'_>, key: Option<&str>) -> Result<Reply, Error> {
+    fn attempt(
+        &self,
+        call: &Call<'_>,
+        key: Option<&str>,
+        timeout: Duration,
+    ) -> Result<Reply, Error> {
         let uri = format!("{}/v1{}", self.url, call.path);
         let mut request = Request::builder().method(&call.method).uri(uri);
         match (call.bearer, &self.api_key) {
@@ -242,67 +255,100 @@ impl Client {
         let unusable = |_| Error::Unauthorised {
             code: None,
             message: "The API key has characters that no key has.".to_owned(),
+            details: Box::default(),
         };
         let answer = match &call.body {
             Some(body) => {
                 let request = request.header(header::CONTENT_TYPE, "application/json");
-                self.agent.run(request.body(body.to_string()).map_err(unusable)?)
+                self.sent(request.body(body.to_string()).map_err(unusable)?, timeout)
             }
-            None => self.agent.run(request.body(()).map_err(unusable)?),
+            None => self.sent(request.body(()).map_err(unusable)?, timeout),
         };
         let network = |error: ureq::Error| Error::Network { cause: in_words(&error) };
         let mut answer = answer.map_err(network)?;
         let after = answer.headers().get(header::RETRY_AFTER);
         let after = after.and_then(|value| value.to_str().ok()?.parse().ok());
+        let request_id = answer.headers().get("x-request-id");
+        let request_id = request_id.and_then(|value| value.to_str().ok()).map(str::to_owned);
         let status = answer.status().as_u16();
         if let Some(told) = RateLimit::of(answer.headers()) {
             *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
         }
         let body = answer.body_mut().with_config().limit(LARGEST).read_to_vec().map_err(network)?;
-        Ok(Reply { status, body, after: after.map(Duration::from_secs) })
+        Ok(Reply { status, body, after: after.map(Duration::from_secs), request_id })
+    }
+
+    /// Sends a request whose answer, with its body, must be there within this time.
+    fn sent(
+        &self,
+        request: Request<impl AsSendBody>,
+        timeout: Duration,
+    ) -> Result<Response<Body>, ureq::Error> {
+        let configured = self.agent.configure_request(request);
+        self.agent.run(configured.timeout_global(Some(timeout)).build())
     }
 }
 
 /// 409 with this code: the first call with this `Idempotency-Key` is still under way.
 const IN_PROGRESS: &str = "idempotency_key_in_use";
 
+const NO_ANSWER: &str = "no answer in time";
+
+fn is_in_progress(reply: &Reply) -> bool {
+    reply.status == 409
+        && Problem::of(reply).is_some_and(|it| it.code.as_deref() == Some(IN_PROGRESS))
+}
+
 fn is_momentary(reply: &Reply) -> bool {
-    match reply.status {
-        429 | 502 | 503 | 504 => true,
-        409 => Told::of(&reply.body).is_some_and(|told| told.code.as_deref() == Some(IN_PROGRESS)),
-        _ => false,
-    }
+    matches!(reply.status, 429 | 502 | 503 | 504) || is_in_progress(reply)
 }
 
 /// What an error says for people and for programs, in any of its three shapes.
-struct Told {
+struct Problem {
     message: String,
     code: Option<String>,
+    details: Box<ErrorDetails>,
 }
 
-impl Told {
-    fn of(body: &[u8]) -> Option<Self> {
-        let body: Value = serde_json::from_slice(body).ok()?;
+impl Problem {
+    fn of(reply: &Reply) -> Option<Self> {
+        let body: Value = serde_json::from_slice(&reply.body).ok()?;
         let detail = body.get("detail")?;
         let message = detail.as_str().or_else(|| detail.get("error")?.as_str())?.to_owned();
-        let code = body.get("code").and_then(Value::as_str).map(str::to_owned);
-        Some(Self { message, code })
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        let details = Box::new(ErrorDetails {
+            request_id: reply.request_id.clone(),
+            limit: text(detail.get("limit")),
+            resets_at: text(detail.get("resets_at")),
+            doc_url: text(body.get("doc_url")),
+        });
+        Some(Self { message, code: text(body.get("code")), details })
     }
 }
 
 fn error_of(url: &str, reply: &Reply) -> Error {
     let (status, after) = (reply.status, reply.after);
-    match (status, Told::of(&reply.body)) {
-        (401, Some(Told { message, code })) => Error::Unauthorised { code, message },
-        (429, Some(Told { message, code })) => Error::TooMany { code, message, after },
-        (500.., Some(Told { message, .. })) => Error::Unavailable { status, message },
-        (400..500, Some(Told { message, code })) => Error::Refused { status, code, message },
-        (502..=504, None) => {
-            Error::Unavailable { status, message: format!("{url} answers with status {status}.") }
-        }
-        _ => Error::Unintelligible(format!(
-            "{url} answers with status {status}, and not as rcpt does. Is the address right?"
-        )),
+    let Some(Problem { message, code, details }) = Problem::of(reply) else {
+        let message = format!("{url} answers with status {status}");
+        return match status {
+            502..=504 => Error::Unavailable {
+                status,
+                code: None,
+                message: message + ".",
+                details: Box::default(),
+            },
+            _ => {
+                let question = ", and not as rcpt does. Is the address right?";
+                Error::Unintelligible(message + question)
+            }
+        };
+    };
+    match status {
+        401 => Error::Unauthorised { code, message, details },
+        429 => Error::TooMany { code, message, after, details },
+        500.. => Error::Unavailable { status, code, message, details },
+        400..500 => Error::Refused { status, code, message, details },
+        _ => Error::Unintelligible(message),
     }
 }
 
@@ -316,7 +362,7 @@ pub fn idempotency_key() -> String {
 fn in_words(error: &ureq::Error) -> String {
     match error {
         ureq::Error::HostNotFound => "the host name isn't known".to_owned(),
-        ureq::Error::Timeout(_) => "no answer in time".to_owned(),
+        ureq::Error::Timeout(_) => NO_ANSWER.to_owned(),
         ureq::Error::Io(error) => error.to_string(),
         other => other.to_string(),
     }
@@ -324,18 +370,37 @@ fn in_words(error: &ureq::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reply, error_of};
+    use super::{ErrorDetails, Reply, error_of};
     use crate::Error;
+
+    fn error(status: u16, body: &str) -> Error {
+        let request_id = Some("id-1".to_owned());
+        let reply = Reply { status, body: body.into(), after: None, request_id };
+        error_of("https://rcpt.example.net", &reply)
+    }
 
     #[test]
     fn a_page_that_is_not_ours_is_no_verdict_and_no_refusal() {
-        let reply = |status, body: &str| Reply { status, body: body.into(), after: None };
-        let error = |status, body| error_of("https://rcpt.example.net", &reply(status, body));
         for (status, body) in [(302, ""), (404, "<html>"), (401, "{}"), (500, "oops")] {
             let error = error(status, body);
             assert!(matches!(error, Error::Unintelligible(_)), "{status}: {error:?}");
         }
-        let told = error(401, r#"{"detail":{"error":"Invalid API key."}}"#);
-        assert_eq!(told.to_string(), "Invalid API key.");
+        let wrong_key = error(401, r#"{"detail":{"error":"Invalid API key."}}"#);
+        assert_eq!(wrong_key.to_string(), "Invalid API key.");
+    }
+
+    #[test]
+    fn an_error_has_all_that_its_answer_says() {
+        let body = r#"{"detail":{"error":"Used up.","limit":"email check","resets_at":"2026-11-24T00:00:00Z"},
+            "code":"allowance_used_up","doc_url":"https://rcpt.example.net/docs/errors"}"#;
+        let error = error(429, body);
+        assert_eq!(error.code(), Some("allowance_used_up"));
+        let details = ErrorDetails {
+            request_id: Some("id-1".to_owned()),
+            limit: Some("email check".to_owned()),
+            resets_at: Some("2026-11-24T00:00:00Z".to_owned()),
+            doc_url: Some("https://rcpt.example.net/docs/errors".to_owned()),
+        };
+        assert_eq!(error.details(), Some(&details));
     }
 }

@@ -10,18 +10,23 @@ pub enum Error {
     Address(String),
     /// 401: no key, or one that is wrong, replaced or deactivated.
     #[error("{message}")]
-    Unauthorised { code: Option<String>, message: String },
+    Unauthorised { code: Option<String>, message: String, details: Box<ErrorDetails> },
     /// 429: an allowance is used up, or there were too many requests; `after` is when it is worth trying
     /// again.
     #[error("{message}")]
-    TooMany { code: Option<String>, message: String, after: Option<Duration> },
+    TooMany {
+        code: Option<String>,
+        message: String,
+        after: Option<Duration>,
+        details: Box<ErrorDetails>,
+    },
     /// Another 4xx: the request itself is refused.
     #[error("{message}")]
-    Refused { status: u16, code: Option<String>, message: String },
+    Refused { status: u16, code: Option<String>, message: String, details: Box<ErrorDetails> },
     /// 5xx, to the last attempt.
     #[error("{message}")]
-    Unavailable { status: u16, message: String },
-    /// No connection, or one that broke, to the last attempt.
+    Unavailable { status: u16, code: Option<String>, message: String, details: Box<ErrorDetails> },
+    /// No connection, one that broke, or no answer in time, to the last attempt.
     #[error("{cause}")]
     Network { cause: String },
     /// Whatever answered is not the service: a proxy, a sign-in page of a network, another version.
@@ -29,10 +34,47 @@ pub enum Error {
     Unintelligible(String),
 }
 
+/// Members of an error of the service beside its message and code.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ErrorDetails {
+    /// Quote it when you report a problem.
+    pub request_id: Option<String>,
+    /// The allowance that is used up, such as `email check`.
+    pub limit: Option<String>,
+    /// When that allowance is renewed, as an ISO 8601 date-time.
+    pub resets_at: Option<String>,
+    /// A page about this error.
+    pub doc_url: Option<String>,
+}
+
 impl Error {
     /// Whether the same call may succeed later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::TooMany { .. } | Self::Unavailable { .. } | Self::Network { .. })
+    }
+
+    /// The word for programs, if the service gave one.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Unauthorised { code, .. }
+            | Self::TooMany { code, .. }
+            | Self::Refused { code, .. }
+            | Self::Unavailable { code, .. } => code.as_deref(),
+            Self::Address(_) | Self::Network { .. } | Self::Unintelligible(_) => None,
+        }
+    }
+
+    /// Further members of the answer; `None` where the service has not answered.
+    #[must_use]
+    pub const fn details(&self) -> Option<&ErrorDetails> {
+        match self {
+            Self::Unauthorised { details, .. }
+            | Self::TooMany { details, .. }
+            | Self::Refused { details, .. }
+            | Self::Unavailable { details, .. } => Some(details),
+            Self::Address(_) | Self::Network { .. } | Self::Unintelligible(_) => None,
+        }
     }
 }

@@ -7,8 +7,23 @@
 //! # Ok::<(), rcpt_client::Error>(())
 //! ```
 //!
+//! A list is checked in the background. Its results have positions and no addresses, so keep the list:
+//!
+//! ```no_run
+//! # let client = rcpt_client::Client::new("https://rcpt.example.net", "rcpt_live_…")?;
+//! let addresses = ["ann@example.org", "bob@example.com"];
+//! let scan = client.start_scan(&addresses, "customers", &rcpt_client::idempotency_key())?;
+//! client.wait_for_scan(&scan.id, |scan| println!("{} of {}", scan.answered, scan.total))?;
+//! for row in client.join_scan(&scan.id, &addresses)? {
+//!     println!("{} {:?}", row.address, row.result.map(|result| result.status));
+//! }
+//! # Ok::<(), rcpt_client::Error>(())
+//! ```
+//!
+//! A webhook is believed after [`verify_webhook`].
+//!
 //! Calls block. A call that fails for the moment (502, 503, 429, no connection) is made again by itself
-//! for as long as [`Builder::patience`] allows.
+//! for as long as [`Builder::timeout`] allows.
 
 mod answers;
 mod builder;
@@ -17,12 +32,14 @@ mod error;
 mod rate_limit;
 mod retry;
 mod scans;
+mod webhook;
 
 pub use answers::{Allowance, Details, Quota, ScanAllowance, SignIn, Validation};
 pub use builder::Builder;
 pub use client::{Client, idempotency_key};
-pub use error::Error;
+pub use error::{Error, ErrorDetails};
 pub use rate_limit::RateLimit;
 pub use rcpt_shared::{Address, Confidence, Deliverability, Status, reduce};
 pub use retry::Wait;
-pub use scans::{PART, Scan, ScanPage, ScanResult, ScanResults};
+pub use scans::{Event, EventPage, Joined, PART, Scan, ScanPage, ScanResult, ScanResults};
+pub use webhook::{WebhookError, WebhookEvent, WebhookHeaders, sign_webhook, verify_webhook};

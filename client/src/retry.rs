@@ -1,11 +1,17 @@
-//! When a call is made again, and after how long.
+//! When a call is made again, after how long, and when its time is over.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Before the second attempt, where the service names no time; it doubles with each.
 const FIRST: Duration = Duration::from_millis(500);
 /// The most that is waited where the service names no time.
 const LONGEST: Duration = Duration::from_secs(15);
+/// The service answers a check within 12 seconds, or says that it cannot.
+const ATTEMPT: Duration = Duration::from_secs(15);
+
+/// An attempt that had less would end the call with "no answer" in place of what the service said before. Of a
+/// short call a quarter.
+const RESERVE: Duration = Duration::from_secs(1);
 
 /// A call waits before it is made again.
 #[derive(Debug, Clone)]
@@ -18,51 +24,90 @@ pub struct Wait {
     pub why: String,
 }
 
-/// What is left of the time that one call may spend waiting.
+/// The attempts of one call, and the time that it has in all.
 #[derive(Debug)]
-pub(crate) struct Patience {
-    left: Duration,
+pub(crate) struct Attempts {
+    end: Instant,
+    reserve: Duration,
     failures: u32,
 }
 
-impl Patience {
-    pub(crate) const fn new(whole: Duration) -> Self {
-        Self { left: whole, failures: 0 }
+impl Attempts {
+    pub(crate) fn new(timeout: Duration, now: Instant) -> Self {
+        // A time that no clock reaches is a year.
+        let end = now.checked_add(timeout).unwrap_or(now + Duration::from_secs(31_536_000));
+        Self { end, reserve: RESERVE.min(timeout / 4), failures: 0 }
+    }
+
+    /// Time of the next attempt. Never zero, which would be no limit.
+    pub(crate) fn next(&self, now: Instant) -> Duration {
+        self.end.saturating_duration_since(now).clamp(Duration::from_millis(1), ATTEMPT)
     }
 
     /// The pause before the next attempt: what the service asks for, or a time that doubles, and up to
     /// half of it again, so that many clients do not come back together. `jitter` is in 0..1. `None` when
-    /// that is longer than what is left.
-    pub(crate) fn pause(&mut self, asked: Option<Duration>, jitter: f64) -> Option<Wait> {
+    /// too little of the call's time would be left.
+    pub(crate) fn pause(
+        &mut self,
+        asked: Option<Duration>,
+        jitter: f64,
+        now: Instant,
+    ) -> Option<Wait> {
         let doubled = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
         let pause = asked.map_or(doubled, |asked| asked.max(FIRST)).mul_f64(1.0 + jitter / 2.0);
-        self.left = self.left.checked_sub(pause)?;
+        if pause + self.reserve > self.end.saturating_duration_since(now) {
+            return None;
+        }
         self.failures += 1;
         Some(Wait { failures: self.failures, pause, why: String::new() })
     }
+}
+
+/// The clock that a call's time is measured with.
+#[expect(clippy::disallowed_methods, reason = "the client runs natively")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
 }
 
 #[cfg(test)]
 mod tests {
     use std::{iter, time::Duration};
 
-    use super::Patience;
+    use super::{Attempts, now as clock};
 
     #[test]
-    fn pauses_double_up_to_fifteen_seconds_and_end_with_the_patience() {
-        let mut patience = Patience::new(Duration::from_secs(60));
-        let pauses = iter::from_fn(|| patience.pause(None, 0.0));
-        let seconds: Vec<_> = pauses.map(|wait| wait.pause.as_secs_f64()).collect();
-        assert_eq!(seconds, [0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 15.0]);
+    fn pauses_double_up_to_fifteen_seconds_and_end_with_the_call() {
+        let mut now = clock();
+        let mut attempts = Attempts::new(Duration::from_secs(60), now);
+        let pauses = iter::from_fn(|| {
+            let wait = attempts.pause(None, 0.0, now)?;
+            now += wait.pause;
+            Some(wait.pause.as_secs_f64())
+        });
+        assert_eq!(pauses.collect::<Vec<_>>(), [0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 15.0]);
+    }
+
+    #[test]
+    fn the_time_of_attempts_is_the_calls_time_too() {
+        let start = clock();
+        let mut attempts = Attempts::new(Duration::from_secs(20), start);
+        assert_eq!(attempts.next(start), Duration::from_secs(15));
+        let late = start + Duration::from_secs(16);
+        assert_eq!(attempts.next(late), Duration::from_secs(4));
+        assert!(attempts.pause(Some(Duration::from_millis(3_001)), 0.0, late).is_none());
+        assert!(attempts.pause(Some(Duration::from_secs(3)), 0.0, late).is_some());
+        assert_eq!(attempts.next(start + Duration::from_secs(99)), Duration::from_millis(1));
     }
 
     #[test]
     fn what_the_service_asks_for_is_waited_and_never_less() {
-        let mut patience = Patience::new(Duration::from_secs(60));
+        let now = clock();
+        let mut attempts = Attempts::new(Duration::from_secs(60), now);
         let asked = Some(Duration::from_secs(10));
-        assert_eq!(patience.pause(asked, 0.0).unwrap().pause, Duration::from_secs(10));
-        assert_eq!(patience.pause(asked, 1.0).unwrap().pause, Duration::from_secs(15));
-        let midnight = Some(Duration::from_secs(36));
-        assert!(patience.pause(midnight, 0.0).is_none(), "35 seconds are left");
+        assert_eq!(attempts.pause(asked, 0.0, now).unwrap().pause, Duration::from_secs(10));
+        assert_eq!(attempts.pause(asked, 1.0, now).unwrap().pause, Duration::from_secs(15));
+        let midnight = Some(Duration::from_secs(60));
+        assert!(attempts.pause(midnight, 0.0, now).is_none(), "a minute is left");
+        assert!(Attempts::new(Duration::MAX, now).pause(midnight, 0.0, now).is_some());
     }
 }

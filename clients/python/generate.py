@@ -1,7 +1,8 @@
 """Writes the generated part of the Python client into a folder: generate.py OPENAPI FOLDER.
 
 Words such as `reason` may get new values, which a client of today must let through. The generator would refuse
-a value that its document does not list, so it is given the document without those lists.
+a value that its document does not list, so it is given the document without those lists. A service of an earlier
+release leaves out members that are null or more today: those aren't required of it either.
 """
 
 import json
@@ -20,10 +21,24 @@ def without_lists(node):
     return node
 
 
+def is_nullable(schema):
+    kinds = schema.get("type", [])
+    return "null" in kinds or any(is_nullable(part) for part in schema.get("oneOf", []))
+
+
+def tolerant(document):
+    """The document, with only those members required that are never null."""
+    for schema in document["components"]["schemas"].values():
+        members = schema.get("properties", {})
+        if "required" in schema:
+            schema["required"] = [name for name in schema["required"] if not is_nullable(members.get(name, {}))]
+    return document
+
+
 document, folder = Path(sys.argv[1]), Path(sys.argv[2])
 with tempfile.TemporaryDirectory() as scratch:
     reduced, config = Path(scratch, "openapi.json"), Path(scratch, "config.json")
-    reduced.write_text(json.dumps(without_lists(json.loads(document.read_text()))))
+    reduced.write_text(json.dumps(without_lists(tolerant(json.loads(document.read_text())))))
     config.write_text(json.dumps({"package_name_override": "generated"}))
     # The formatter takes the oldest Python that it writes for from here, wherever the folder is.
     Path(scratch, "ruff.toml").write_text('target-version = "py310"\n')
@@ -34,5 +49,12 @@ with tempfile.TemporaryDirectory() as scratch:
     ended = subprocess.run(command, capture_output=True, text=True, env={"PATH": f"{tools}:/usr/bin:/bin", "RUFF_NO_CACHE": "true"})
     if ended.returncode != 0:
         sys.exit(ended.stdout + ended.stderr)
+    # Its template takes from Python 3.11 what the rest of it has for 3.10.
+    client = generated / "client.py"
+    text = client.read_text()
+    newer, older = "from typing import Any, Self\n", "from typing import Any\n"
+    if newer in text:
+        text = text.replace(newer, older)
+        client.write_text(text.replace("from attrs import define, evolve, field\n", "from attrs import define, evolve, field\nfrom typing_extensions import Self\n"))
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(generated, folder)

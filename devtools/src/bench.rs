@@ -1,22 +1,25 @@
 //! What `make bench` measures, on this machine and under whatever else it does meanwhile.
 
 mod accounts;
+mod conversations;
 mod cost;
-pub(crate) mod drive;
 mod edge;
 mod scans;
 mod tarpits;
 
 use std::{fs, process::Command, time::Duration};
 
+pub use conversations::run as conversations;
 pub use cost::{costs, scaling};
-pub use edge::{comparison, profile};
+pub use edge::comparison;
 pub use tarpits::run as tarpits;
 
 use anyhow::{Context as _, Result, ensure};
 use rcpt_tests::{Account, Stack, process::folder};
 use serde::Serialize;
 use tokio::time::Instant;
+
+use crate::drive::quantile;
 
 /// Enough for a median and a 99th percentile that mean something, and over in a minute.
 const CHECKS: usize = 300;
@@ -149,21 +152,4 @@ fn expect(code: u16, times: Vec<(u16, Duration)>) -> Result<Vec<f64>> {
         times.into_iter().map(|(_, time)| time.as_secs_f64() * 1000.0).collect();
     milliseconds.sort_by(f64::total_cmp);
     Ok(milliseconds)
-}
-
-/// Nearest rank.
-pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
-    let rank = (sorted.len() as f64 * part).ceil() as usize;
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quantile;
-
-    #[test]
-    fn a_quantile_is_a_measured_value() {
-        let sorted = [1.0, 2.0, 3.0, 4.0];
-        assert_eq!([0.5, 0.75, 0.99].map(|part| quantile(&sorted, part)), [2.0, 3.0, 4.0]);
-    }
 }

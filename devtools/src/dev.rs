@@ -3,6 +3,7 @@
 
 mod account;
 mod mails;
+mod rebuild;
 mod secrets;
 mod settings;
 mod wrangler;
@@ -15,8 +16,9 @@ use tokio::{
     time::sleep,
 };
 
-use self::{mails::Mails, settings::Settings};
-use rcpt_tests::{Account, Mailbox, Origin, Process, Sandbox, process::folder, servers::sandbox};
+use self::{mails::Mails, rebuild::Rebuild, settings::Settings};
+use rcpt_shared::sandbox;
+use rcpt_tests::{Account, Mailbox, Origin, Process, Sandbox, process::folder};
 
 const WATCH: Duration = Duration::from_millis(250);
 
@@ -51,8 +53,10 @@ async fn live() -> Result<()> {
     let account = account::ensure(&settings.edge_url(), &mut mails).await?;
 
     introduce(&settings, &account, &origin, &edge);
+    let mut rebuild = Rebuild::new();
     loop {
         mails.deliver()?;
+        rebuild.poll(&settings.folder)?;
         for part in [&mut origin.process, &mut edge] {
             if let Some(status) = part.exited() {
                 bail!("ended by itself ({status}): {}", part.last_lines());
@@ -71,8 +75,8 @@ async fn start_origin(settings: &Settings, sandbox: &Sandbox, tickets: &str) -> 
 fn introduce(settings: &Settings, account: &Account, origin: &Origin, edge: &Process) {
     let url = settings.edge_url();
     println!("\nSandbox addresses, each with the verdict it always gets:\n");
-    for case in sandbox::CASES {
-        println!("  {:<30} {:<20} {}", case.address, case.status.as_str(), case.because);
+    for case in &sandbox::CASES {
+        println!("  {:<42} {:<20} {}", case.address, case.status.as_str(), case.does);
     }
     println!("\nready\n");
     println!("  edge     {url}");
@@ -82,7 +86,7 @@ fn introduce(settings: &Settings, account: &Account, origin: &Origin, edge: &Pro
     println!("  logs     {}", edge.log_path().display());
     println!("           {}", origin.process.log_path().display());
     println!("\nTry it:\n\n  {}\n", curl(&url, &account.api_key));
-    println!("Ctrl-C stops everything.");
+    println!("A change in edge/src or shared/src runs within seconds. Ctrl-C stops everything.");
 }
 
 fn curl(url: &str, api_key: &str) -> String {

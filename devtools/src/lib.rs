@@ -4,6 +4,7 @@
 pub mod bench;
 pub mod dev;
 pub mod drill;
+pub(crate) mod drive;
 pub mod load;
 pub mod log_scan;
 pub mod serve;

@@ -20,7 +20,7 @@ use tokio::{
 use report::{Answer, Sample};
 pub use report::{Percentiles, Report};
 
-use crate::bench::drive::Subject;
+use crate::drive::Subject;
 
 /// What is sent.
 #[derive(Debug, Clone, Copy)]

@@ -73,7 +73,11 @@ pub async fn run() -> Result<()> {
     // Attempts of an account wait as in production. Those of a network do not: all tests come from one.
     let webhooks = FakeWebhook::start();
     let stack = Stack::builder().with_waits().webhooks(webhooks.port);
-    let stack = stack.edge_var("THROTTLE_NETWORK_FREE_ATTEMPTS", "1000000").try_start().await?;
+    let stack = stack
+        .edge_var("THROTTLE_NETWORK_FREE_ATTEMPTS", "1000000")
+        .edge_var("MAILS_NETWORK_FREE", "1000000")
+        .try_start()
+        .await?;
     say(&json!({ "url": stack.edge.url })).await?;
     let stack = RwLock::new(stack);
     let world = Rc::new(World { stack, webhooks, authenticators: RefCell::default() });

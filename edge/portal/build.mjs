@@ -4,18 +4,25 @@
 // node build.mjs [FOLDER]     instead of dist/
 // PORTAL_API_URL  where the API is, when it is not on the portal's own origin
 // PORTAL_URL      where the portal is; else as in wrangler.toml
-// CONTACT_URL, TERMS_URL, STATUS_URL  what the footer leads to; absent unless they are set
+// CONTACT_URL, CONTACT_EMAIL, TERMS_URL, STATUS_URL  what the footer leads to; else as in wrangler.toml, and absent
+//                 unless they are set
 import { build } from "esbuild";
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parse } from "smol-toml";
+import { filterOf } from "./common-passwords.mjs";
+import { writeReadable } from "./readable.mjs";
+import { referenceHtml } from "./reference.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const dist = path.resolve(process.argv[2] ?? path.join(here, "dist"));
 const apiUrl = (process.env.PORTAL_API_URL ?? "").replace(/\/+$/, "");
 const { vars } = parse(await readFile(path.join(here, "../../wrangler.toml"), "utf8"));
 const site = (process.env.PORTAL_URL ?? vars.PORTAL_URL).replace(/\/+$/, "");
+
+const PUBLISHED = ["CONTACT_URL", "CONTACT_EMAIL", "TERMS_URL", "STATUS_URL"];
+const published = (name) => process.env[name] ?? vars[name] ?? "";
 
 await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
@@ -25,8 +32,37 @@ await cp(path.join(here, "static"), dist, { recursive: true });
 const beside = path.join(dist, "v1");
 await mkdir(beside);
 const description = JSON.parse(await readFile(path.join(here, "../openapi.json"), "utf8"));
+// Read from a file, `/` would lead nowhere.
+description.servers[0].url = apiUrl || site;
 await writeFile(path.join(beside, "openapi.json"), JSON.stringify(description));
-await cp(path.join(here, "../data/common-passwords.txt"), path.join(beside, "common-passwords.txt"));
+const passwords = await readFile(path.join(here, "../data/common-passwords.txt"), "utf8");
+await writeFile(path.join(beside, "common-passwords.bloom"), filterOf(passwords));
+
+// A script of its own, for a worker. Its library would start workers from texts, which the policy forbids.
+const spreadsheets = await build({
+  absWorkingDir: here,
+  entryPoints: ["src/spreadsheet/worker.ts"],
+  outdir: dist,
+  entryNames: "assets/spreadsheet-[hash]",
+  bundle: true,
+  format: "iife",
+  target: "es2022",
+  minify: true,
+  metafile: true,
+  legalComments: "none",
+  plugins: [
+    {
+      name: "bounded unzip",
+      setup: ({ onResolve }) =>
+        onResolve({ filter: /^fflate$/ }, ({ importer }) =>
+          importer.includes("read-excel-file")
+            ? { path: path.join(here, "src/spreadsheet/unzip.ts") }
+            : undefined,
+        ),
+    },
+  ],
+});
+const [worker] = Object.keys(spreadsheets.metafile.outputs);
 
 const ENTRY = "src/main.tsx";
 // In the same build, so that both agree about the names of style classes.
@@ -50,9 +86,8 @@ const { metafile } = await build({
   loader: { ".woff2": "file" },
   define: defined({
     API_URL: apiUrl,
-    CONTACT_URL: process.env.CONTACT_URL ?? "",
-    TERMS_URL: process.env.TERMS_URL ?? "",
-    STATUS_URL: process.env.STATUS_URL ?? "",
+    SPREADSHEET_WORKER: `/assets/${path.basename(worker)}`,
+    ...Object.fromEntries(PUBLISHED.map((name) => [name, published(name)])),
   }),
 });
 
@@ -67,7 +102,10 @@ const at = ({ url }) => path.join(dist, url);
 // Node reads the chunks as modules only where a manifest says so.
 const manifest = path.join(dist, "assets/package.json");
 await writeFile(manifest, '{"type":"module"}');
-const { PAGES, draw, isDrawn } = await import(pathToFileURL(at(outputOf(PRERENDER))));
+const { PAGES, draw, isDrawn, readable } = await import(pathToFileURL(at(outputOf(PRERENDER))));
+const read = [];
+for (const page of PAGES.filter(({ description, access }) => description !== null && access === "anyone"))
+  read.push({ ...page, html: await readable(page, site) });
 await rm(manifest);
 await rm(at(outputOf(PRERENDER)));
 
@@ -87,11 +125,14 @@ for (const page of PAGES) {
     script: outputOf(ENTRY).url,
     preloads: preloadsOf(page),
     drawn: isDrawn(page) ? " data-drawn" : "",
-    content: draw(page, site),
+    content: withReference(page, draw(page, site)),
   };
   const html = template.replace(/\{\{(\w+)\}\}/g, (_, key) => values[key]);
   await writeFile(path.join(dist, fileOf(page)), html);
 }
+
+const contact = published("CONTACT_URL") || published("CONTACT_EMAIL");
+await writeReadable(dist, { site, contact, pages: read, description });
 
 const listed = PAGES.filter(({ description }) => description !== null).map((page) => site + page.path);
 await writeFile(
@@ -107,6 +148,15 @@ await appendFile(path.join(dist, "robots.txt"), `Sitemap: ${site}/sitemap.xml\n`
 const headers = path.join(dist, "_headers");
 const api = apiUrl === "" ? "" : ` ${new URL(apiUrl).origin}`;
 await writeFile(headers, (await readFile(headers, "utf8")).replace("{{api}}", api));
+
+/** The API reference is drawn from a document that is fetched: without JavaScript it's there all the same. */
+function withReference({ name }, content) {
+  if (name !== "docs") return content;
+  return content.replace(
+    /<noscript>.*<\/noscript>/s,
+    () => `<noscript>${referenceHtml(description)}</noscript>`,
+  );
+}
 
 /** What search engines and link previews read of a page. */
 function searchTags({ path: served, title, description }) {

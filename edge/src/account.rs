@@ -1,5 +1,7 @@
 //! What an account is called and where it stands: its id, its state, its address.
 
+pub mod mailbox;
+
 use std::fmt;
 
 use rcpt_shared::{Address, FormatError};
@@ -94,6 +96,11 @@ impl AccountAddress {
     /// What equal accounts share.
     pub fn folded(&self) -> String {
         self.0.normal().to_lowercase()
+    }
+
+    /// What the spellings of one mailbox share.
+    pub fn mailbox(&self) -> String {
+        mailbox::canonical(&self.folded())
     }
 }
 

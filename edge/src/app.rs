@@ -1,14 +1,18 @@
 //! What the rooms above share: the configuration and the bindings of one isolate.
 
+pub mod recent;
+
+use std::sync::Arc;
+
 use crate::{
-    cf::{
-        assets::Assets, hashing::HashingTurns, in_flight::InFlight, mailer::Mailer,
-        origin::Origins, pace::Pace, queue::ScanQueue, recent::Recent, shield::Shield,
-        verdict_cache::VerdictCache,
-    },
+    cf::{assets::Assets, mailer::Mailer, queue::ScanQueue, verdict_cache::VerdictCache},
     config::Config,
-    store::{databases::Databases, refusals::Refusals},
+    limits::{hashing::HashingTurns, pace::Pace, refusals::Refusals, shield::Shield},
+    outbound::{in_flight::InFlight, origins::Origins},
+    store::{databases::Databases, plans::PlanSizes},
 };
+
+use recent::Recent;
 
 /// Built once per isolate, shared by all its requests.
 #[derive(Debug)]
@@ -28,4 +32,6 @@ pub struct App {
     pub shield: Shield,
     /// Whether the databases and the origins answered lately.
     pub readiness: Recent<(bool, bool)>,
+    /// The plans, for those who haven't signed in.
+    pub plans: Recent<Arc<[PlanSizes]>>,
 }

@@ -4,5 +4,7 @@
 pub mod deletions;
 pub mod notices;
 pub mod requested;
+pub mod reset_links;
 pub mod scans;
+pub mod webhook_event;
 pub mod webhooks;

@@ -2,12 +2,16 @@
 
 mod homes;
 mod reader;
+mod site;
 
 use rcpt_shared::{CacheTimes, KeyRing};
 
-pub use self::homes::{Homes, binding, count_databases};
 use self::reader::Reader;
-use crate::throttle::Rule;
+pub use self::{
+    homes::{Homes, binding, count_databases},
+    site::Site,
+};
+use crate::limits::rules::Rule;
 
 /// Everything that can be configured. Secrets hide themselves from `Debug`.
 #[derive(Debug)]
@@ -41,6 +45,9 @@ pub struct Config {
     /// How long a verdict is given again, from the cache and by an origin.
     pub cache: CacheTimes,
     pub throttle: Throttle,
+    pub site: Site,
+    /// Sign calls of the operator's own programs, such as those of a payment provider's webhook; `None`: none are taken.
+    pub operator_secrets: Option<KeyRing>,
 }
 
 /// How attempts are limited.
@@ -54,10 +61,15 @@ pub struct Throttle {
     pub registration_mail: Rule,
     /// Reset links mailed to one address.
     pub reset_mail: Rule,
-    /// Mails over all, to addresses without a confirmed account.
+    /// Mails that one network causes, and those that one site (/48) does: each for registrations and for reset links.
+    pub mails_of_network: Rule,
+    pub mails_of_site: Rule,
+    /// Mails of registrations over all.
     pub all_registration_mails: Rule,
-    /// Reset links over all, to confirmed accounts.
+    /// Mails of forgotten passwords over all, whether or not there is an account.
     pub all_reset_mails: Rule,
+    /// Reset links over all that are sent although that budget, or the network's, is used up.
+    pub all_exempt_reset_mails: Rule,
     /// Passwords that one isolate hashes.
     pub hashes_per_minute: u64,
     /// Requests on behalf of one account that one isolate serves, checks aside; not 0.
@@ -97,6 +109,8 @@ impl Config {
             undecided: read.number("CACHE_UNDECIDED_SECONDS", 5 * 60, 0, 7 * DAY),
         };
         let throttle = read.throttle();
+        let site = read.site();
+        let operator_secrets = read.optional_keys("OPERATOR_SECRETS");
         let mistakes = read.mistakes;
         // In a closure, so that a missing secret, which is among the mistakes, ends in `None`.
         let config = || {
@@ -118,6 +132,8 @@ impl Config {
                 upstream_budget_ms,
                 cache,
                 throttle,
+                site,
+                operator_secrets,
             })
         };
         config().filter(|_| mistakes.is_empty()).ok_or(mistakes)
@@ -211,6 +227,46 @@ pub mod tests {
         let mistakes = read(&values).unwrap_err();
         let named: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
         let expected = ["SESSION_SECRETS", "PORTAL_URL", "MAIL_FROM", "HOMES", "LEASE_TTL_SECONDS"];
+        assert_eq!(named, expected);
+    }
+
+    #[test]
+    fn what_the_operator_publishes_is_optional_and_checked_where_it_is_set() {
+        let plain = read(&values()).unwrap();
+        assert_eq!(plain.site.contact(), None);
+        assert!(plain.operator_secrets.is_none());
+        let mut values = values();
+        for (name, value) in [
+            ("CONTACT_URL", " "),
+            ("CONTACT_EMAIL", "help@example.org"),
+            ("TERMS_URL", "https://example.org/terms/"),
+            ("OPERATOR_SECRETS", ""),
+        ] {
+            values.insert(name, value.into());
+        }
+        let config = read(&values).unwrap();
+        assert_eq!(config.site.contact(), Some("help@example.org"));
+        assert_eq!(config.site.terms_url.as_deref(), Some("https://example.org/terms/"));
+        for (name, value) in [
+            ("CONTACT_URL", "example.org"),
+            ("CONTACT_EMAIL", "help"),
+            ("TERMS_URL", "javascript:alert(1)"),
+            ("STATUS_URL", "/status"),
+            ("CHECKOUT_URLS", "pro"),
+            ("OPERATOR_SECRETS", "k1:short"),
+        ] {
+            values.insert(name, value.into());
+        }
+        let mistakes = read(&values).unwrap_err();
+        let named: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
+        let expected = [
+            "CONTACT_URL",
+            "CONTACT_EMAIL",
+            "TERMS_URL",
+            "STATUS_URL",
+            "CHECKOUT_URLS",
+            "OPERATOR_SECRETS",
+        ];
         assert_eq!(named, expected);
     }
 

@@ -1,11 +1,13 @@
 //! Everything a caller shows or is given to prove who they are: pure rules, no storage.
 
+pub mod account_reference;
 pub mod address_hash;
 pub mod api_key;
 mod base62;
-mod common_passwords;
+pub mod common_passwords;
 pub mod idempotency;
 pub mod mailed_token;
+pub mod operator_signature;
 pub mod password;
 pub mod proof;
 pub mod random;

@@ -6,7 +6,7 @@ mod scans;
 
 pub use scans::{EndedScan, scans_ended};
 
-use chrono::{DateTime, Datelike as _, Timelike as _};
+use chrono::DateTime;
 use serde::Deserialize;
 
 use crate::{cf::mailer::Message, credentials::mailed_token::MailedToken};
@@ -64,23 +64,23 @@ impl Mail {
         .button("Set a new password", link)
     }
 
-    /// The email in its envelope.
-    pub fn to<'a>(&'a self, recipient: &'a str) -> Message<'a> {
+    /// The email in its envelope. `contact` is where its reader may ask: a URL or an email address.
+    pub fn to<'a>(&'a self, recipient: &'a str, contact: Option<&str>) -> Message<'a> {
         Message {
             to: recipient,
             subject: self.subject,
-            text: self.to_text(),
-            html: self.to_html(),
+            text: self.to_text(contact),
+            html: self.to_html(contact),
             language: LANGUAGE,
         }
     }
 
-    fn to_text(&self) -> String {
-        layout::text(&self.paragraphs, &self.portal_url)
+    fn to_text(&self, contact: Option<&str>) -> String {
+        layout::text(&self.paragraphs, &self.portal_url, contact)
     }
 
-    fn to_html(&self) -> String {
-        layout::html(self.subject, &self.paragraphs, &self.portal_url)
+    fn to_html(&self, contact: Option<&str>) -> String {
+        layout::html(self.subject, &self.paragraphs, &self.portal_url, contact)
     }
 }
 
@@ -117,6 +117,21 @@ pub fn already_registered(recipient: &str, portal_url: &str) -> Mail {
         ))
         .button("Sign in", format!("{portal_url}/sign-in"))
         .text("If it wasn't you, there's nothing to do.")
+}
+
+/// The same where another spelling of the mailbox has an account. It doesn't name that one: if the provider's rule is
+/// right, its owner reads this; if not, the reader learns nothing of the other.
+pub fn another_spelling(recipient: &str, portal_url: &str) -> Mail {
+    Mail::new("You already have an account", portal_url, "")
+        .text(format!(
+            "Someone, perhaps you, tried to sign up with {recipient}. This mailbox has an rcpt account \
+             under another spelling. Nothing has changed. Ask for a reset link with this address to find it:"
+        ))
+        .button("Find my account", format!("{portal_url}/forgot"))
+        .text(
+            "If you have no account here, please write to us. If it wasn't you who signed up, there's \
+             nothing to do.",
+        )
 }
 
 /// "Set a new password": carries the reset link.
@@ -158,6 +173,14 @@ pub fn deleted(name: &str, portal_url: &str, deed: &Deed) -> Mail {
         .button("Create a new account", format!("{portal_url}/register"))
 }
 
+/// Tells the owner which plan the account is on now, and until when (unix seconds).
+pub fn plan_changed(name: &str, portal_url: &str, plan: &str, until: Option<i64>) -> Mail {
+    let end = until.and_then(shown).map(|end| format!(", until {end}")).unwrap_or_default();
+    Mail::new("Your plan has changed", portal_url, name)
+        .text(format!("Your rcpt account is on the plan {plan} now{end}."))
+        .button("See what it allows", format!("{portal_url}/overview"))
+}
+
 /// When and from where something was done to an account.
 #[derive(Debug, Clone, Default)]
 pub struct Deed {
@@ -180,27 +203,10 @@ impl Deed {
     }
 }
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-
-/// Such as "7 May 2026, 08:05 UTC". The library's own formatting reads a pattern, for 8 KB of the Worker.
+/// Such as "7 May 2026, 08:05 UTC".
 fn shown(at: i64) -> Option<String> {
     let time = DateTime::from_timestamp(at, 0)?;
-    let month = MONTHS.get(usize::try_from(time.month0()).ok()?)?;
-    let (day, year, hour, minute) = (time.day(), time.year(), time.hour(), time.minute());
-    Some(format!("{day} {month} {year}, {hour:02}:{minute:02} UTC"))
+    Some(time.format("%-d %B %Y, %H:%M UTC").to_string())
 }
 
 /// What the owner of an account is told afterwards.
@@ -216,6 +222,7 @@ pub enum Notice {
     WrongCodes,
     WebhookChanged,
     ScanEnded,
+    PlanChanged,
 }
 
 impl Notice {
@@ -231,6 +238,7 @@ impl Notice {
             Self::WrongCodes => "wrong_codes",
             Self::WebhookChanged => "webhook_changed",
             Self::ScanEnded => "scan_ended",
+            Self::PlanChanged => "plan_changed",
         }
     }
 
@@ -277,6 +285,10 @@ impl Notice {
             ),
             // Has an email of its own (`scans_ended`).
             Self::ScanEnded => ("A scan has ended", "A scan of your rcpt account has ended."),
+            // So has this one (`plan_changed`).
+            Self::PlanChanged => {
+                ("Your plan has changed", "The plan of your rcpt account has changed.")
+            }
         };
         let mail = Mail::new(subject, portal_url, name).text(text);
         let mail = match last {
@@ -291,7 +303,9 @@ impl Notice {
 mod tests {
     use serde_json::json;
 
-    use super::{Deed, Notice, already_registered, confirm, deleted, no_account, reset};
+    use super::{
+        Deed, Notice, already_registered, confirm, deleted, no_account, plan_changed, reset,
+    };
     use crate::credentials::mailed_token::MailedToken;
 
     const PORTAL: &str = "https://portal.example";
@@ -303,8 +317,12 @@ mod tests {
             (confirm("ann@example.org", PORTAL, &token), token.confirmation_link(PORTAL)),
             (reset("ann@example.org", PORTAL, &token), token.reset_link(PORTAL)),
         ] {
-            assert!(mail.to_text().lines().any(|line| line == link), "{}", mail.to_text());
-            assert!(mail.to_html().contains(&format!("href=\"{link}\"")), "{}", mail.to_html());
+            assert!(mail.to_text(None).lines().any(|line| line == link), "{}", mail.to_text(None));
+            assert!(
+                mail.to_html(None).contains(&format!("href=\"{link}\"")),
+                "{}",
+                mail.to_html(None)
+            );
         }
     }
 
@@ -316,7 +334,7 @@ mod tests {
             Notice::KeyReplaced.mail(PORTAL, "Ann", None),
             deleted("Ann", PORTAL, &Deed::default()),
         ] {
-            assert!(!mail.to_text().contains("token"), "{}", mail.to_text());
+            assert!(!mail.to_text(None).contains("token"), "{}", mail.to_text(None));
         }
     }
 
@@ -332,6 +350,7 @@ mod tests {
             Notice::WrongCodes,
             Notice::WebhookChanged,
             Notice::ScanEnded,
+            Notice::PlanChanged,
         ] {
             let read: Notice = serde_json::from_value(json!(notice.as_str())).unwrap();
             assert_eq!(read, notice);
@@ -343,7 +362,7 @@ mod tests {
         let deed =
             Deed { at: 1_795_219_199, browser: "Firefox on Linux".into(), country: "DE".into() };
         let mail = Notice::KeyReplaced.mail(PORTAL, "Ann", Some(&deed));
-        let text = mail.to_text();
+        let text = mail.to_text(None);
         for said in [
             "Hi Ann,",
             "When: 20 November 2026, 23:59 UTC\nBrowser: Firefox on Linux\nCountry: DE",
@@ -351,21 +370,52 @@ mod tests {
         ] {
             assert!(text.contains(said), "{said}: {text}");
         }
-        assert!(mail.to_html().contains("<th>Browser</th><td>Firefox on Linux</td>"));
-        let unknown = Notice::KeyReplaced.mail(PORTAL, "", None).to_text();
+        assert!(mail.to_html(None).contains("<th>Browser</th><td>Firefox on Linux</td>"));
+        let unknown = Notice::KeyReplaced.mail(PORTAL, "", None).to_text(None);
         assert!(unknown.starts_with("Hi,\n") && !unknown.contains("When"), "{unknown}");
     }
 
     #[test]
+    fn a_changed_plan_is_named_with_its_end() {
+        let mail = plan_changed("Ann", PORTAL, "pro", Some(1_795_219_199)).to_text(None);
+        let said = "on the plan pro now, until 20 November 2026, 23:59 UTC.";
+        assert!(
+            mail.contains(said) && mail.contains("\nhttps://portal.example/overview\n"),
+            "{mail}"
+        );
+        let endless = plan_changed("", PORTAL, "free", None).to_text(None);
+        assert!(endless.contains("on the plan free now.\n"), "{endless}");
+    }
+
+    #[test]
+    fn every_email_ends_with_whom_to_ask_where_that_is_known() {
+        let mail = Notice::KeyReplaced.mail(PORTAL, "", None);
+        for (contact, link) in [
+            ("help@example.org", "mailto:help@example.org"),
+            ("https://example.org/?a=1&b=2", "https://example.org/?a=1&amp;b=2"),
+        ] {
+            let text = mail.to_text(Some(contact));
+            assert!(
+                text.ends_with(&format!("\nhttps://portal.example\nQuestions? {contact}\n")),
+                "{text}"
+            );
+            let html = mail.to_html(Some(contact));
+            assert!(html.contains(&format!("<br>Questions? <a href=\"{link}\">")), "{html}");
+        }
+        assert!(!mail.to_text(None).contains("Questions?"));
+        assert!(!mail.to_html(None).contains("Questions?"));
+    }
+
+    #[test]
     fn a_name_cannot_write_html() {
-        let html = Notice::TwoFactorOn.mail(PORTAL, "<b>Ann</b>", None).to_html();
+        let html = Notice::TwoFactorOn.mail(PORTAL, "<b>Ann</b>", None).to_html(None);
         assert!(html.contains("Hi &lt;b&gt;Ann") && !html.contains("<b>"), "{html}");
     }
 
     #[test]
     fn an_address_cannot_write_html() {
         let mail = no_account(r#""<img src=x onerror=y>&"@example.org"#, PORTAL);
-        let html = mail.to_html();
+        let html = mail.to_html(None);
         assert!(html.contains("&quot;&lt;img src=x onerror=y&gt;&amp;&quot;@"), "{html}");
     }
 }

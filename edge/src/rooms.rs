@@ -1,14 +1,14 @@
-//! Checks the arrows between the rooms: a file names only rooms below its own, so there is no circle.
+//! Checks the arrows between the rooms: a file names only rooms below its own.
 
 use std::{fs, path::Path};
 
 /// From the floor to the roof. Rooms on one line do not name each other.
 const FLOORS: [&[&str]; 11] = [
-    &["error"],
+    &["error", "meter"],
     &["cf"],
-    &["account"],
+    &["account", "outbound"],
     &["credentials"],
-    &["mail", "quota", "throttle"],
+    &["mail", "limits"],
     &["config"],
     &["store"],
     &["app"],
@@ -66,6 +66,11 @@ fn check(file: &Path, room: &str, wrong: &mut Vec<String>) {
     if names_the_runtime && !["cf", ROOF].contains(&room) {
         wrong.push(format!("{} names the runtime", file.display()));
     }
+    let is_code = file.extension().is_some_and(|extension| extension == "rs");
+    if is_code && !source.contains("worker::") && room == "cf" && file.file_stem().unwrap() != "cf"
+    {
+        wrong.push(format!("{} does not name the runtime: it belongs elsewhere", file.display()));
+    }
     if !source.starts_with("//! ") {
         wrong.push(format!("{} does not say what it is", file.display()));
     }
@@ -100,7 +105,7 @@ fn every_file_names_only_rooms_below_its_own() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(at_the_top <= 16, "{at_the_top} files at the top");
+    assert!(at_the_top <= 17, "{at_the_top} files at the top");
 }
 
 #[test]

@@ -5,27 +5,38 @@ use std::sync::Arc;
 use axum::{
     Router,
     extract::DefaultBodyLimit,
-    routing::{MethodFilter, MethodRouter, on},
+    http::Uri,
+    middleware::from_fn_with_state,
+    routing::{MethodFilter, MethodRouter, on, post},
 };
 use utoipa::{Path, openapi::HttpMethod};
 
-use crate::{app::App, error::Error, extract::json_body};
+use crate::{
+    app::App,
+    error::Error,
+    extract::{caller::remember_refusal, json_body},
+};
 
 mod account;
 mod api_key;
+mod events;
 mod health;
 mod notifications;
 #[cfg(test)]
 mod openapi;
+pub mod operator;
 mod passwords;
+mod plan;
 mod profile;
 mod quota;
 mod registration;
+mod scan;
 mod scan_parts;
 mod scan_results;
 mod scans;
 mod session_list;
 mod sessions;
+mod site;
 mod two_factor;
 mod usage;
 pub mod validate_email;
@@ -38,6 +49,11 @@ macro_rules! operations {
             let mut router = Router::new();
             $(router = add::<$resource::[<__path_ $handler>]>(router, |method| on(method, $resource::$handler));)+
             router
+        }
+
+        /// Every path of the table, with its parameters in braces.
+        fn paths() -> Vec<String> {
+            vec![$(<$resource::[<__path_ $handler>] as Path>::path()),+]
         }
 
         #[cfg(test)]
@@ -64,9 +80,11 @@ operations! {
     two_factor::disable,
     two_factor::recovery_codes,
     api_key::rotate,
+    api_key::show,
     profile::update,
     account::show,
     account::delete,
+    plan::show,
     quota::report,
     usage::report,
     scans::create,
@@ -75,7 +93,9 @@ operations! {
     scans::cancel,
     scans::delete,
     scan_parts::put,
+    scan_parts::compare,
     scan_results::read,
+    events::list,
     notifications::show,
     notifications::update,
     notifications::rotate_secret,
@@ -83,15 +103,46 @@ operations! {
     health::live,
     health::ready,
     health::openapi,
+    site::site,
 }
 
 /// The router over the table.
 pub fn router(app: Arc<App>) -> Router {
-    operations()
-        .fallback(async || Error::not_found())
+    let mut router = operations();
+    if app.config.operator_secrets.is_some() {
+        router = router.route(operator::PATH, post(operator::set_plan));
+    }
+    router
+        .fallback(async |uri: Uri| not_found(uri.path()))
         .method_not_allowed_fallback(async || Error::method_not_allowed())
         .layer(DefaultBodyLimit::max(json_body::LIMIT))
+        .layer(from_fn_with_state(Arc::clone(&app), remember_refusal))
         .with_state(app)
+}
+
+/// The prefix of every path of the API.
+const PREFIX: &str = "/v1";
+
+/// 404, which names the right path where only the prefix is missing.
+fn not_found(path: &str) -> Error {
+    let meant = format!("{PREFIX}{path}");
+    let detail = if path.split('/').nth(1) == PREFIX.split('/').nth(1) {
+        return Error::not_found();
+    } else if paths().iter().any(|template| matches_template(template, &meant)) {
+        format!("There is nothing at this path. Did you mean {meant}?")
+    } else {
+        format!("There is nothing at this path. Paths of the API begin with {PREFIX}/.")
+    };
+    Error::no_such_path(detail)
+}
+
+/// Whether a path is one of a template such as `/v1/scans/{id}`; a slash at its end doesn't matter.
+fn matches_template(template: &str, path: &str) -> bool {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    template.split('/').count() == path.split('/').count()
+        && template.split('/').zip(path.split('/')).all(|(part, given)| {
+            if part.starts_with('{') { !given.is_empty() } else { part == given }
+        })
 }
 
 fn add<P: Path>(router: Router<Arc<App>>, handler: Handler) -> Router<Arc<App>> {
@@ -100,8 +151,7 @@ fn add<P: Path>(router: Router<Arc<App>>, handler: Handler) -> Router<Arc<App>> 
 
 type Handler = fn(MethodFilter) -> MethodRouter<Arc<App>>;
 
-/// Each operation has one method. Not inlined, since there are many operations, and the Worker's size is limited.
-#[inline(never)]
+/// Each operation has one method.
 fn add_at(
     router: Router<Arc<App>>,
     path: &str,
@@ -115,4 +165,24 @@ fn add_at(
         _ => MethodFilter::POST,
     };
     router.route(path, handler(method))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches_template;
+
+    #[test]
+    fn a_parameter_stands_for_any_one_segment() {
+        for (template, path, expected) in [
+            ("/v1/scans/{id}", "/v1/scans/scan_1", true),
+            ("/v1/scans/{id}", "/v1/scans/scan_1/", true),
+            ("/v1/scans/{id}", "/v1/scans", false),
+            ("/v1/scans/{id}", "/v1/scans//", false),
+            ("/v1/scans/{id}", "/v1/scans/1/results", false),
+            ("/v1/me", "/v1/me", true),
+            ("/v1/me", "/v1/you", false),
+        ] {
+            assert_eq!(matches_template(template, path), expected, "{template} {path}");
+        }
+    }
 }

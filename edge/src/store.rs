@@ -7,20 +7,30 @@
 pub mod accounts;
 pub mod addresses;
 pub mod databases;
+pub mod deleted_accounts;
+pub mod expired_keys;
 pub mod housekeeping;
 pub mod ledger;
+pub mod mail_due;
+pub mod mailbox_hashes;
 pub mod mailed_tokens;
 pub mod notices;
+#[cfg(test)]
+mod operator;
 pub mod passwords;
-pub mod refusals;
+pub mod plans;
 pub mod registrations;
 pub mod rekeying;
 pub mod scans;
 pub mod sessions;
-pub mod throttle;
 pub mod two_factor;
 pub mod usage_days;
 pub mod webhooks;
+
+/// Selects the account that a reset link belongs to: `?1` hash of the token, `?2` now.
+const BY_RESET_LINK: &str = "state = 'confirmed' AND id = (
+     SELECT account_id FROM mailed_tokens WHERE purpose = 'reset'
+       AND (hash = ?1 AND expires_at > ?2 OR next_hash = ?1 AND next_expires_at > ?2))";
 
 /// Authorises by session: `?1` account, `?2` session.
 const IN_SESSION: &str = "id = ?1 AND state = 'confirmed'

@@ -3,8 +3,8 @@
 mod answer;
 mod http;
 mod isolate;
-mod lane;
 
+use futures_util::future::join_all;
 use worker::{
     Context, Env, MessageBatch, MessageExt as _, QueueRetryOptionsBuilder, ScheduleContext,
     ScheduledEvent, event,
@@ -13,14 +13,15 @@ use worker::{
 
 use crate::{
     background::{
-        deletions, notices, requested,
+        deletions, notices, requested, reset_links,
         scans::{
             closing,
             consumer::{Done, consume},
+            redelivery,
         },
         webhooks,
     },
-    cf::{at_once::join_all, clock, log},
+    cf::{clock, log},
     config::Config,
     error::Error,
     store,
@@ -28,15 +29,12 @@ use crate::{
 
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
-    if let Some(key) = lane::key_of(&request) {
-        return lane::serve(&request, &key, &env, context).await;
-    }
     let request = http::request(request).await?;
     http::response(isolate::serve(request, &env, context).await).await
 }
 
 /// Every five minutes, one database after another, each time another one first: mails the notices and
-/// confirmations that are due, tells the directory of deletions, closes scans whose time is over, removes what
+/// confirmations that are due, goes on with deletions, closes scans whose time is over, removes what
 /// has expired, puts what a replaced secret has made under its successor, and delivers to webhooks. What fails is logged, since the runtime drops an error from here,
 /// and keeps nothing else from being done.
 #[event(scheduled)]
@@ -45,10 +43,17 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
     let app = &*isolate.app;
     let mut mails = notices::MOST_AT_ONCE;
     let turn = clock::now() / RUN;
+    if let Err(error) = reset_links::send(app).await {
+        log::failure("reset links", &error);
+    }
     for (number, database) in app.databases.in_turn(turn) {
         let failed = |what: &str, error: Error| {
             log::failure(&format!("{what} in database {number}"), &error);
         };
+        // First: the owners are told by the same run.
+        if let Err(error) = store::plans::end(database, clock::now()).await {
+            failed("ended plans", error);
+        }
         match notices::send(app, database, None, mails).await {
             Ok(tried) => mails = mails.saturating_sub(tried),
             Err(error) => failed("notices", error),
@@ -56,7 +61,7 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
         if let Err(error) = requested::send(app, database).await {
             failed("requested confirmations", error);
         }
-        if let Err(error) = deletions::tell_all(&app.databases, database).await {
+        if let Err(error) = deletions::finish(&app.databases, database).await {
             failed("deletions", error);
         }
         if let Err(error) = closing::run(database).await {
@@ -72,6 +77,10 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
             failed(&format!("rekeying of {column}"), error);
         }
     }
+    let Config { address_secrets, .. } = &app.config;
+    if let Err(error) = store::mailbox_hashes::fill(&app.databases, address_secrets).await {
+        log::failure("hashes of mailboxes", &error);
+    }
     // Last: it waits for servers of customers.
     webhooks::run(app, turn).await;
 }
@@ -79,19 +88,22 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
 /// Seconds between two runs (wrangler.toml, `crons`).
 const RUN: u64 = 5 * 60;
 
-/// Works on the messages of a batch, all at the same time: most of that is waiting for mail servers. An error
-/// from here would deliver the whole batch again.
+/// Works on the messages of a batch, all at the same time: most of that is waiting for mail servers. While the
+/// configuration has a mistake, each message waits. An error from here would deliver the whole batch again.
 #[event(queue)]
 async fn queue(batch: MessageBatch<String>, env: Env, _context: Context) -> worker::Result<()> {
-    let Ok(isolate) = isolate::of(&env) else {
-        batch.retry_all();
-        return Ok(());
-    };
+    let isolate = isolate::of(&env);
     let messages = batch.raw_iter().map(async |message| {
         let text = message.body().as_string();
-        match consume(&isolate.app, text.as_deref()).await {
+        let done = match &isolate {
+            Ok(isolate) => consume(&isolate.app, text.as_deref()).await,
+            Err(_) => Done::Retry,
+        };
+        match done {
             Done::Acknowledge => message.ack(),
-            Done::Retry(after) => {
+            Done::Retry => {
+                let sent_at = message.timestamp().as_millis() / 1000;
+                let after = redelivery::delay(text.as_deref(), sent_at, clock::now());
                 let options = QueueRetryOptionsBuilder::new().with_delay_seconds(after).build();
                 message.retry_with_options(&options);
             }

@@ -21,7 +21,7 @@ pub struct Cli {
 }
 
 /// What to do instead of serving.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Command {
     /// Examine this machine: network, port 25, names, sender, blocklists, clock. Exits with 0 when it is
     /// fit, 1 when something is wrong, 3 when there are warnings only
@@ -29,6 +29,16 @@ pub enum Command {
         /// Print the findings as JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Ask whether these addresses can receive mail, and print each verdict with its evidence. Needs `helo_name` and
+    /// `mail_from` alone. Exits with 0 when each has a verdict, 3 when a question stays open: then it says what is
+    /// wrong with this machine
+    Ask {
+        /// Print one line of JSON an address
+        #[arg(long)]
+        json: bool,
+        #[arg(required = true, value_name = "ADDRESS")]
+        addresses: Vec<String>,
     },
     /// Print what the running service asks of each operator of mail hosts, and how it is received there
     Status,

@@ -2,20 +2,21 @@
 
 mod certificate;
 mod contradictions;
-mod families;
 mod mistake;
 mod opt_outs;
 mod parse;
 mod routes;
+mod setting;
 mod settings;
 mod validity;
 mod values;
 mod variables;
 
-use std::{net::IpAddr, path::Path};
+use std::{fmt, path::Path, str::FromStr};
+
+pub use rcpt_smtp::{Families, SourceAddress};
 
 pub use certificate::{Certificate, Files};
-pub use families::Families;
 pub use mistake::{Mistake, Mistakes};
 pub use opt_outs::OptOuts;
 pub use routes::{Route, Routes, Server};
@@ -33,14 +34,26 @@ pub enum StartTls {
     Always,
 }
 
-/// An address to connect from, and the name that its reverse record leads to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceAddress {
-    pub ip: IpAddr,
-    /// `None`: [`Config::helo_name`].
-    pub helo_name: Option<String>,
-    /// Unix time since which mail servers see it. `None`: for long.
-    pub since: Option<u64>,
+/// Octets of `source_key`: too many to be guessed.
+const SOURCE_KEY_LENGTH: usize = 16;
+
+/// The secret of `source_key`; without one, empty.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SourceKey(pub String);
+
+impl FromStr for SourceKey {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let fits = text.is_empty() || text.len() >= SOURCE_KEY_LENGTH;
+        fits.then(|| Self(text.to_owned())).ok_or(())
+    }
+}
+
+impl fmt::Debug for SourceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "none" } else { "hidden" })
+    }
 }
 
 impl Config {
@@ -73,7 +86,7 @@ impl Config {
         text: &str,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Mistakes> {
-        let mut values = Values::new(text, environment)?;
+        let mut values = Values::new(settings::ALL, text, environment)?;
         let config = Self::from_values(&mut values);
         let contradictions = match &config {
             Some(config) => config.contradictions(|name| values.is_given(name)),

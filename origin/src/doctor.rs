@@ -33,7 +33,23 @@ pub async fn examine(state: &State) -> Report {
         findings.push(Finding::unknown("names", about, ""));
         return Report(findings);
     }
-    let mut ours: Vec<IpAddr> = Vec::new();
+    let (ours, found) = addresses(state).await;
+    findings.extend(found);
+    findings.extend(sender::mail_from(state, &ours).await);
+    Report(findings)
+}
+
+/// Looks at what others hold against our addresses, with questions to nameservers alone.
+pub async fn examine_addresses(state: &State) -> Vec<Finding> {
+    let (ours, mut findings) = addresses(state).await;
+    findings.extend(sender::sender_spf(state, &ours).await);
+    findings
+}
+
+/// Every address that we connect from, and what is found of it.
+async fn addresses(state: &State) -> (Vec<IpAddr>, Vec<Finding>) {
+    let (config, dns) = (&*state.prober.config(), state.prober.dns());
+    let (mut ours, mut findings) = <(Vec<IpAddr>, Vec<Finding>)>::default();
     for identity in state.prober.identities() {
         let (addresses, found) = names::helo_name(dns, identity).await;
         findings.extend(found);
@@ -44,6 +60,5 @@ pub async fn examine(state: &State) -> Report {
         }
         ours.extend(addresses);
     }
-    findings.extend(sender::mail_from(state, &ours).await);
-    Report(findings)
+    (ours, findings)
 }

@@ -2,12 +2,12 @@
 
 mod batch;
 mod error;
+mod header_limit;
 mod health;
 mod neighbours;
 mod probe;
 mod request_id;
 pub mod serve;
-pub mod tenants;
 pub mod tls;
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The SMTP probe service: asks mail servers about one recipient.
 //!
 //! `POST /v1/probe` takes an address from the edge and gives a verdict: DNS finds the mail servers
-//! ([`mx`]), [`pool`] grants sessions, [`smtp`] holds the dialogue, [`verdict`] says what its replies mean, and
+//! ([`mx`]), `rcpt-pool` grants sessions, `rcpt-smtp` holds the dialogue, `rcpt-verdict` says what its replies mean, and
 //! [`probe`] does all of it within one budget.
 #![warn(
     clippy::expect_used,
@@ -11,23 +11,23 @@
     clippy::unwrap_used
 )]
 
+pub mod ask;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod dns;
 pub mod doctor;
+pub mod fair_shares;
 pub mod http;
 pub mod mx;
-pub mod pool;
 pub mod probe;
 pub mod reload;
 pub mod single_flight;
-pub mod smtp;
 pub mod state;
 pub mod supervisor;
 pub mod telemetry;
-pub mod verdict;
 pub mod verdict_memory;
+pub mod watch;
 
 pub use config::Config;
 pub use http::build;

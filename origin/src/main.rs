@@ -1,10 +1,10 @@
 //! Wires the service: command line → configuration → state → listener.
 
-use std::{env, future::IntoFuture as _, io, path::PathBuf, process::ExitCode};
+use std::{env, future::pending, io, path::PathBuf, process::ExitCode, time::Duration};
 
 use axum::{Router, serve::ListenerExt as _};
 use rcpt_origin::{
-    Config, State, build,
+    Config, State, ask, build,
     cli::{Cli, Command},
     clock::unix_now,
     config::unknown_variables,
@@ -19,8 +19,12 @@ use rcpt_origin::{
         log::{self, Level},
         status,
     },
+    watch::Watch,
 };
 use tokio::net::TcpListener;
+
+/// Ticket secrets in the form that the configuration demands.
+const UNUSED_SECRETS: &str = "unused:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 fn main() -> ExitCode {
     let cli = Cli::read();
@@ -28,7 +32,16 @@ fn main() -> ExitCode {
     let variables: Vec<_> =
         env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
     let unknown = unknown_variables(variables.iter().map(String::as_str));
-    let config = match Config::read(path.as_deref(), &|name| env::var(name).ok()) {
+    let environment = |name: &str| env::var(name).ok();
+    // `ask` sees no tickets, so it works without their secrets.
+    let without_tickets = |name: &str| match name {
+        "RCPT_TICKET_SECRETS" => Some(UNUSED_SECRETS.to_owned()),
+        _ => environment(name),
+    };
+    let asks = matches!(cli.command, Some(Command::Ask { .. }));
+    let variable: &dyn Fn(&str) -> Option<String> =
+        if asks { &without_tickets } else { &environment };
+    let config = match Config::read(path.as_deref(), variable) {
         Ok(config) if unknown.slips.0.is_empty() => config,
         read => {
             let mistakes = read.err().unwrap_or_default().0;
@@ -44,12 +57,14 @@ fn main() -> ExitCode {
         println!("configuration is fine");
         return ExitCode::SUCCESS;
     }
-    let level = log::install(config.log_level);
+    // Dropped at the end of `main`: what is logged until then is written.
+    let (level, _written) = log::install(config.log_level);
     for stranger in &unknown.strangers.0 {
         tracing::warn!("{stranger}");
     }
     let done = match cli.command {
         Some(Command::Doctor { json }) => doctor(config, json),
+        Some(Command::Ask { json, addresses }) => ask(config, &addresses, json),
         Some(Command::Status) => status(&config),
         None => run(config, path, level).map(|()| ExitCode::SUCCESS),
     };
@@ -82,6 +97,8 @@ async fn run(
     let (signals, stopping) = (serve::signals()?, state.clone());
     let listener = passed.listener("listen", address).await?;
     tokio::spawn(state.port_check.clone().watch());
+    tokio::spawn(state.prober.clone().learn_own_addresses());
+    tokio::spawn(Watch::keep(state.clone()));
     // The port may have been 0.
     tracing::info!(address = %listener.local_addr()?, tls = speaks_tls, "listening");
     let router = match admin_address {
@@ -128,7 +145,7 @@ async fn run(
 /// Serves what is not for the edge, for as long as the process runs.
 fn serve_beside(listener: TcpListener, router: Router, whom: &str) -> io::Result<()> {
     tracing::info!(address = %listener.local_addr()?, "listening for {whom}");
-    tokio::spawn(axum::serve(listener, router).into_future());
+    tokio::spawn(serve::serve(listener, router, pending(), Duration::ZERO));
     Ok(())
 }
 
@@ -142,6 +159,16 @@ async fn doctor(config: Config, json: bool) -> Result<ExitCode, Box<dyn std::err
         println!("{report}");
     }
     Ok(ExitCode::from(report.exit_code()))
+}
+
+/// Prints the verdicts, and exits with 3 when a question stays open.
+#[tokio::main]
+async fn ask(
+    config: Config,
+    addresses: &[String],
+    json: bool,
+) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    Ok(ExitCode::from(ask::ask(&State::new(config)?, addresses, json).await))
 }
 
 /// Prints what the running service says of the operators.

@@ -3,7 +3,10 @@
 pub mod guard;
 pub mod special_use;
 
-use rand::{Rng, seq::SliceRandom as _};
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::LazyLock,
+};
 
 use crate::dns::{Dns, Mx, NoAnswer};
 use special_use::is_special_use;
@@ -28,6 +31,10 @@ pub enum NoMailHosts {
     DnsFailure,
 }
 
+/// Orders hosts of equal preference: for one domain always alike, so that its questions share sessions, and
+/// differently for each, so that all hosts get their part (RFC 5321 §5.1).
+static ORDER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
 /// Asks DNS for the mail hosts of `domain` (lower-case A-labels).
 ///
 /// # Errors
@@ -38,7 +45,8 @@ pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHost
     }
     match dns.mx(domain).await {
         Ok(records) => {
-            in_order(&records, &mut rand::rng()).map(MailHosts::Explicit).ok_or(NoMailHosts::NullMx)
+            let place = |host: &str| ORDER.hash_one((domain, host));
+            in_order(&records, place).map(MailHosts::Explicit).ok_or(NoMailHosts::NullMx)
         }
         Err(NoAnswer::NoRecords) => Ok(MailHosts::Implicit),
         Err(NoAnswer::NoSuchName) => Err(NoMailHosts::DomainNotFound),
@@ -46,15 +54,14 @@ pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHost
     }
 }
 
-/// The hosts by preference, equal preferences shuffled (RFC 5321 §5.1), each once; `None` for a null MX
+/// The hosts by preference, equal preferences by their place, each once; `None` for a null MX
 /// (RFC 7505). A null MX beside real hosts is a mistake of the domain's owner and names no host.
-fn in_order(records: &[Mx], random: &mut impl Rng) -> Option<Vec<Mx>> {
+fn in_order(records: &[Mx], place: impl Fn(&str) -> u64) -> Option<Vec<Mx>> {
     let mut records: Vec<&Mx> = records.iter().filter(|mx| !mx.exchange.is_empty()).collect();
     if records.is_empty() {
         return None;
     }
-    records.shuffle(random);
-    records.sort_by_key(|mx| mx.preference);
+    records.sort_by_cached_key(|mx| (mx.preference, place(&mx.exchange)));
     let mut hosts: Vec<Mx> = Vec::with_capacity(records.len().min(MAX_HOSTS));
     for mx in records {
         if hosts.len() == MAX_HOSTS {
@@ -82,9 +89,10 @@ pub fn is_resolvable(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
-    use rand::{SeedableRng as _, rngs::StdRng};
+    use std::{
+        collections::HashSet,
+        hash::{DefaultHasher, Hash as _, Hasher as _},
+    };
 
     use super::{MAX_HOSTS, in_order, is_resolvable};
     use crate::dns::Mx;
@@ -94,7 +102,12 @@ mod tests {
             .iter()
             .map(|(preference, host)| Mx { preference: *preference, exchange: (*host).into() })
             .collect();
-        let hosts = in_order(&records, &mut StdRng::seed_from_u64(seed))?;
+        let place = |host: &str| {
+            let mut hasher = DefaultHasher::new();
+            (seed, host).hash(&mut hasher);
+            hasher.finish()
+        };
+        let hosts = in_order(&records, place)?;
         Some(hosts.iter().map(|mx| mx.exchange.to_string()).collect())
     }
 
@@ -105,7 +118,9 @@ mod tests {
     }
 
     #[test]
-    fn equal_preferences_come_in_every_order() {
+    fn equal_preferences_come_in_every_order_and_for_one_domain_in_one() {
+        let equal = [(10, "a"), (10, "b"), (10, "c")];
+        assert_eq!(order(&equal, 7), order(&[equal[2], equal[0], equal[1]], 7));
         let orders: HashSet<_> = (0..200)
             .map(|seed| order(&[(10, "a"), (10, "b"), (10, "c"), (20, "z")], seed).unwrap())
             .inspect(|hosts| assert_eq!(hosts[3], "z"))

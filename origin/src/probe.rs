@@ -2,6 +2,7 @@
 
 mod address_traits;
 mod attempt;
+mod batch_budget;
 mod best_failure;
 mod client;
 mod control;
@@ -10,10 +11,13 @@ mod host;
 mod host_memory;
 mod limits;
 mod listed;
+mod own_addresses;
 mod prober;
 mod progress;
 mod redact;
 mod resolver;
 mod sandbox;
+mod signal;
+mod unasked;
 
-pub use prober::{Asking, Prober};
+pub use prober::Prober;

@@ -61,6 +61,7 @@ pub fn on_hangup(
             match Config::read(path.as_deref(), &|name| std::env::var(name).ok()) {
                 Ok(config) => match apply(&running, &config, &state, &level) {
                     Ok(()) => {
+                        tokio::spawn(state.prober.clone().learn_own_addresses());
                         files = files_of(&config);
                         running = config;
                     }
@@ -93,7 +94,7 @@ fn apply(
     let (before, after) = (running.max_probes, read.max_probes);
     resize(state, |state| &state.permits, before, after);
     resize(state, |state| &state.batch_permits, before.div_ceil(2), after.div_ceil(2));
-    state.tenants.set_share(probes_of_one_tenant(after, read));
+    state.probes.set_share(probes_of_one_tenant(after, read));
     state.certificate.store(read.certificate.clone().map(Arc::new));
     if let Some(warning) = read.certificate_warning(unix_now()) {
         tracing::warn!("{warning}");

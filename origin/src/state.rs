@@ -8,17 +8,18 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use rcpt_shared::{Stage, Verdict};
+use rcpt_smtp::{Dialer, HeloIdentity, Tls};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
     config::{Certificate, Config},
     dns::Dns,
-    http::tenants::Tenants,
+    fair_shares::FairShares,
     mx::guard::Guard,
     probe::Prober,
-    smtp::{Dialer, HeloIdentity, Tls},
     telemetry::{metrics::Metrics, port_check::PortCheck, vitals::Vitals},
     verdict_memory::VerdictMemory,
+    watch::Watch,
 };
 
 /// What the handlers share.
@@ -31,17 +32,18 @@ pub struct State {
     /// How many of them batches may take.
     pub batch_permits: Semaphore,
     /// What each tenant has in progress of single checks, and of batches.
-    pub tenants: Tenants,
-    pub batches: Tenants,
+    pub probes: FairShares,
+    pub batches: FairShares,
     pub port_check: Arc<PortCheck>,
     pub verdicts: VerdictMemory,
+    pub watch: Watch,
     /// What `listen` speaks TLS with, if it does.
     pub certificate: ArcSwapOption<Certificate>,
     /// True when the process is to end: batches ask about no further address.
     pub stopping: watch::Sender<bool>,
 }
 
-/// Batches in progress beyond the first of each tenant.
+/// Batches of one tenant in progress while it is alone; of all tenants twice as many, beyond the first of each.
 const MAX_BATCHES: usize = 8;
 
 /// The service could not be set up.
@@ -86,8 +88,8 @@ impl State {
         let identity =
             HeloIdentity::all(&config.helo_name, sources, config.families).swap_remove(0);
         let port_check = PortCheck::new(config.port_check.clone(), dialer, identity);
-        let tenants = Tenants::new(probes_of_one_tenant(config.max_probes, &config), usize::MAX);
-        let batches = Tenants::new(MAX_BATCHES, MAX_BATCHES);
+        let probes = FairShares::new(probes_of_one_tenant(config.max_probes, &config), usize::MAX);
+        let batches = FairShares::new(MAX_BATCHES, 2 * MAX_BATCHES);
         let certificate = config.certificate.clone().map(Arc::new);
         let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, port_check.clone());
         let vitals = Vitals::new(prober.dns().metrics());
@@ -97,10 +99,11 @@ impl State {
             vitals,
             permits,
             batch_permits,
-            tenants,
+            probes,
             batches,
             port_check,
             verdicts: VerdictMemory::default(),
+            watch: Watch::default(),
             certificate: ArcSwapOption::new(certificate),
             stopping: watch::Sender::new(false),
         }))

@@ -75,7 +75,9 @@ impl VerdictMemory {
 
     /// Remembers a verdict for its cache time; one that has none is forgotten at once.
     pub fn remember(&self, address: &Address, details: bool, verdict: &Verdict, times: CacheTimes) {
-        let ttl = Duration::from_secs(times.of(verdict.status).unwrap_or_default());
+        let ttl = Duration::from_secs(
+            times.of_verdict(verdict.status, Some(verdict.reason)).unwrap_or_default(),
+        );
         if !ttl.is_zero() {
             let kept = Kept { verdict: Arc::new(verdict.clone()), reached: Instant::now(), ttl };
             self.kept.insert(self.key(address, details), kept);

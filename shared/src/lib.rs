@@ -10,8 +10,10 @@ pub mod jwt;
 pub mod key_ring;
 pub mod malformed;
 pub mod name_address;
+mod names;
 pub mod probe;
 pub mod reason;
+pub mod sandbox;
 pub mod status;
 pub mod ticket;
 

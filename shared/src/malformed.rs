@@ -5,6 +5,9 @@ use crate::address::{Address, FormatError, MAX_ADDRESS, MAX_LOCAL_PART};
 /// A host name's label (RFC 1035 §2.3.4).
 const MAX_LABEL: usize = 63;
 
+/// The sign that Japanese, Chinese and Korean keyboards type.
+const FULL_WIDTH_AT: char = '＠';
+
 /// Says in one sentence what is wrong with a text that [`Address::parse`] refuses. It quotes at most one
 /// character of the text.
 #[must_use]
@@ -13,7 +16,7 @@ pub fn explain(text: &str) -> String {
         return problem;
     }
     match Address::parse(text) {
-        Err(FormatError::NoAt) => "There is no @ in it.".into(),
+        Err(FormatError::NoAt) => no_at(text).into(),
         Err(FormatError::LocalPart) => {
             local_part(text.rsplit_once('@').map_or(text, |(local, _)| local))
         }
@@ -23,6 +26,14 @@ pub fn explain(text: &str) -> String {
         }
         // Only texts that do not parse are asked about.
         Ok(_) => "It is an address.".into(),
+    }
+}
+
+fn no_at(text: &str) -> &'static str {
+    if text.contains(FULL_WIDTH_AT) {
+        "The ＠ in it is a full-width sign: type @."
+    } else {
+        "There is no @ in it."
     }
 }
 
@@ -117,7 +128,7 @@ pub fn meant(text: &str) -> Option<String> {
     }
     let text = text.trim_matches(|c: char| c.is_whitespace() || ",;:.'\"()".contains(c));
     let text = text.strip_prefix("mailto:").unwrap_or(text);
-    let repaired = squeezed(text);
+    let repaired = squeezed(&half_width(text));
     let repaired = match repaired.rsplit_once('@') {
         // A comma stands beside the dot on every keyboard.
         Some((local, domain)) => format!("{local}@{}", domain.replace(',', ".")),
@@ -125,6 +136,16 @@ pub fn meant(text: &str) -> Option<String> {
     };
     let is_whole = |address: &Address| address.domain().contains('.');
     Address::parse(&repaired).ok().filter(is_whole).map(|_| repaired)
+}
+
+/// With ASCII in place of the full-width forms of the block U+FF01 to U+FF5E, where one of them is the `@`.
+fn half_width(text: &str) -> String {
+    if !text.contains(FULL_WIDTH_AT) {
+        return text.to_owned();
+    }
+    let ascii =
+        |c: char| u32::from(c).checked_sub(0xFEE0).filter(|code| (0x21..=0x7E).contains(code));
+    text.chars().map(|c| ascii(c).and_then(char::from_u32).unwrap_or(c)).collect()
 }
 
 /// Without blanks, and with one `@` or dot where several stand in a row.
@@ -153,6 +174,9 @@ mod tests {
         for (text, problem, repaired) in [
             ("ann", "There is no @ in it.", None),
             ("", "There is no @ in it.", None),
+            ("ann＠example.org", "full-width", Some("ann@example.org")),
+            ("ａｎｎ＠ｅｘａｍｐｌｅ．ｏｒｇ", "full-width", Some("ann@example.org")),
+            ("ann＠", "full-width", None),
             ("ann@@example.org", "There are 2 @ signs in it", Some("ann@example.org")),
             ("ann@b@example.org", "There are 2 @ signs in it", None),
             ("ann@example.org, bob@example.org", "This looks like several", None),
@@ -189,7 +213,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_text_has_an_explanation_and_what_was_meant_is_an_address(
-            text in r#"["a-zé. \\@<>,;\r\n_-]{0,300}"#,
+            text in r#"["a-zé＠ａ. \\@<>,;\r\n_-]{0,300}"#,
         ) {
             prop_assert!(explain(&text).ends_with('.'));
             if let Some(address) = meant(&text) {

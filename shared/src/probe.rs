@@ -11,7 +11,7 @@ pub use self::{
     cache_times::{CacheTimes, REMEMBER_HEADER},
     details::{CatchAll, Confidence, Deliverability, Details, Traits},
 };
-use crate::{Address, Reason, Status};
+use crate::{Address, Reason, Status, names::names};
 
 /// Body of `POST /v1/probe`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,30 +41,14 @@ pub enum Stage {
     Rcpt,
 }
 
-impl Stage {
-    pub const ALL: [Self; 7] = [
-        Self::Dns,
-        Self::Connect,
-        Self::Banner,
-        Self::Ehlo,
-        Self::StartTls,
-        Self::Mail,
-        Self::Rcpt,
-    ];
-
-    /// The wire form.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Dns => "dns",
-            Self::Connect => "connect",
-            Self::Banner => "banner",
-            Self::Ehlo => "ehlo",
-            Self::StartTls => "start_tls",
-            Self::Mail => "mail",
-            Self::Rcpt => "rcpt",
-        }
-    }
+names! { Stage:
+    Dns = "dns",
+    Connect = "connect",
+    Banner = "banner",
+    Ehlo = "ehlo",
+    StartTls = "start_tls",
+    Mail = "mail",
+    Rcpt = "rcpt",
 }
 
 /// Answer of `POST /v1/probe`: the status with the evidence for it.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::names;
+
 /// Why a verdict is what it is: the tables of `docs/verdicts.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -15,6 +17,8 @@ pub enum Reason {
     DomainRefusesMail,
     MailboxDisabled,
     MailboxFull,
+    /// More mail comes for it at the moment than the server takes; it exists, and was not refused.
+    MailboxBusy,
     // The recipient's server spoke about us.
     Blocked,
     RateLimited,
@@ -47,69 +51,34 @@ pub enum Reason {
     Unclear,
 }
 
-impl Reason {
-    /// Every reason, for metric labels and for tests that must have seen each.
-    pub const ALL: [Self; 26] = [
-        Self::Accepted,
-        Self::AcceptedCatchAll,
-        Self::AcceptedByOperatorPolicy,
-        Self::NoSuchMailbox,
-        Self::DomainRefusesMail,
-        Self::MailboxDisabled,
-        Self::MailboxFull,
-        Self::Blocked,
-        Self::RateLimited,
-        Self::ReverseDnsRequired,
-        Self::RelayDenied,
-        Self::Greylisted,
-        Self::OptedOut,
-        Self::Unclear,
-        Self::ServerUnavailable,
-        Self::ProtocolError,
-        Self::Smtputf8Unsupported,
-        Self::ConnectionFailed,
-        Self::TlsFailed,
-        Self::Timeout,
-        Self::DomainNotFound,
-        Self::NullMx,
-        Self::NoMx,
-        Self::NoUsableAddress,
-        Self::DnsFailure,
-        Self::OurLimit,
-    ];
-
-    /// The wire form.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::AcceptedCatchAll => "accepted_catch_all",
-            Self::AcceptedByOperatorPolicy => "accepted_by_operator_policy",
-            Self::NoSuchMailbox => "no_such_mailbox",
-            Self::DomainRefusesMail => "domain_refuses_mail",
-            Self::MailboxDisabled => "mailbox_disabled",
-            Self::MailboxFull => "mailbox_full",
-            Self::Blocked => "blocked",
-            Self::RateLimited => "rate_limited",
-            Self::ReverseDnsRequired => "reverse_dns_required",
-            Self::RelayDenied => "relay_denied",
-            Self::Greylisted => "greylisted",
-            Self::OptedOut => "opted_out",
-            Self::Unclear => "unclear",
-            Self::ServerUnavailable => "server_unavailable",
-            Self::ProtocolError => "protocol_error",
-            Self::Smtputf8Unsupported => "smtputf8_unsupported",
-            Self::ConnectionFailed => "connection_failed",
-            Self::TlsFailed => "tls_failed",
-            Self::Timeout => "timeout",
-            Self::DomainNotFound => "domain_not_found",
-            Self::NullMx => "null_mx",
-            Self::NoMx => "no_mx",
-            Self::NoUsableAddress => "no_usable_address",
-            Self::DnsFailure => "dns_failure",
-            Self::OurLimit => "our_limit",
-        }
-    }
+names! { Reason:
+    Accepted = "accepted",
+    AcceptedCatchAll = "accepted_catch_all",
+    AcceptedByOperatorPolicy = "accepted_by_operator_policy",
+    NoSuchMailbox = "no_such_mailbox",
+    DomainRefusesMail = "domain_refuses_mail",
+    MailboxDisabled = "mailbox_disabled",
+    MailboxFull = "mailbox_full",
+    MailboxBusy = "mailbox_busy",
+    Blocked = "blocked",
+    RateLimited = "rate_limited",
+    ReverseDnsRequired = "reverse_dns_required",
+    RelayDenied = "relay_denied",
+    Greylisted = "greylisted",
+    OptedOut = "opted_out",
+    Unclear = "unclear",
+    ServerUnavailable = "server_unavailable",
+    ProtocolError = "protocol_error",
+    Smtputf8Unsupported = "smtputf8_unsupported",
+    ConnectionFailed = "connection_failed",
+    TlsFailed = "tls_failed",
+    Timeout = "timeout",
+    DomainNotFound = "domain_not_found",
+    NullMx = "null_mx",
+    NoMx = "no_mx",
+    NoUsableAddress = "no_usable_address",
+    DnsFailure = "dns_failure",
+    OurLimit = "our_limit",
 }
 
 #[cfg(test)]

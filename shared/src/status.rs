@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::names::names;
+
 /// What is known of an address (docs/interface.md, POST /validate_email): on the wire `true`, `false` or
 /// one of seven strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,36 +28,19 @@ pub enum Status {
     FatalException,
 }
 
+names! { Status:
+    Accepted = "true",
+    Refused = "false",
+    InvalidFormat = "invalid_format",
+    DomainNotFound = "domain_not_found",
+    NoMxRecords = "no_mx_records",
+    SmtpConnectError = "smtp_connect_error",
+    SmtpTimeout = "smtp_timeout",
+    BlockedByProvider = "blocked_by_provider",
+    FatalException = "fatal_exception",
+}
+
 impl Status {
-    /// Every status, in the order of the interface document.
-    pub const ALL: [Self; 9] = [
-        Self::Accepted,
-        Self::Refused,
-        Self::InvalidFormat,
-        Self::DomainNotFound,
-        Self::NoMxRecords,
-        Self::SmtpConnectError,
-        Self::SmtpTimeout,
-        Self::BlockedByProvider,
-        Self::FatalException,
-    ];
-
-    /// Name for logs and metric labels; for the seven string statuses also the wire form.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "true",
-            Self::Refused => "false",
-            Self::InvalidFormat => "invalid_format",
-            Self::DomainNotFound => "domain_not_found",
-            Self::NoMxRecords => "no_mx_records",
-            Self::SmtpConnectError => "smtp_connect_error",
-            Self::SmtpTimeout => "smtp_timeout",
-            Self::BlockedByProvider => "blocked_by_provider",
-            Self::FatalException => "fatal_exception",
-        }
-    }
-
     /// Whether an answer with this status counts against the allowance (docs/interface.md, Limits).
     #[must_use]
     pub const fn counts(self) -> bool {

@@ -10,12 +10,15 @@ import * as keyboard from "./suites/keyboard.mjs";
 import * as mails from "./suites/mails.mjs";
 import * as overview from "./suites/overview.mjs";
 import * as pages from "./suites/pages.mjs";
+import * as plans from "./suites/plans.mjs";
+import * as privacy from "./suites/privacy.mjs";
 import * as registration from "./suites/registration.mjs";
 import * as scans from "./suites/scans.mjs";
 import * as settings from "./suites/settings.mjs";
 import * as signIn from "./suites/sign-in.mjs";
 import * as twoFactor from "./suites/two-factor.mjs";
 import * as webhook from "./suites/webhook.mjs";
+import * as webhookPage from "./suites/webhook-page.mjs";
 import * as words from "./suites/words.mjs";
 import { World } from "./world.mjs";
 
@@ -39,7 +42,10 @@ describe("the portal", () => {
       apiKey,
       settings,
       webhook,
+      webhookPage,
       twoFactor,
+      privacy,
+      plans,
       keyboard,
       faults,
       words,

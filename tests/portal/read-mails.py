@@ -47,7 +47,11 @@ def read(octets):
         "recipients": [address.addr_spec for address in message["To"].addresses],
         "subject": str(message["Subject"]),
         "text": text.replace("\r\n", "\n").rstrip("\n"),
-        "text_links": sorted(set(re.findall(r"https?://\S+", text))),
+        # The contact is a link in one part, and an address in the other.
+        "text_links": sorted(
+            set(re.findall(r"https?://\S+", text))
+            | {f"mailto:{found}" for found in re.findall(r"^Questions\? (\S+@\S+)", text, re.MULTILINE)}
+        ),
         "html_links": sorted(set(Links(html).found)),
     }
 

@@ -34,7 +34,7 @@ const PICTURES = {
   verify: (reader) => reader.open("/verify?token=example"),
   "verify-useless": async (reader) => {
     await reader.open("/verify?token=example");
-    await reader.fill({ Password: PASSWORD });
+    await reader.fill({ Password: PASSWORD, "Password again": PASSWORD });
     await reader.press("Confirm my address");
     await reader.reads("This link doesn’t work");
   },
@@ -47,11 +47,11 @@ const PICTURES = {
   reset: (reader) => reader.open("/reset?token=example"),
   overview: async (reader, { account }) => {
     await reader.enter(account);
-    await check(reader, "rejects@sandbox.test", "No, it can’t receive mail");
+    await check(reader, "rejects@sandbox.test", "Undeliverable: it can’t receive mail");
   },
   "overview-accepted": async (reader, { account }) => {
     await reader.enter(account);
-    await check(reader, "accepts@sandbox.test", "Yes, it can receive mail");
+    await check(reader, "accepts@sandbox.test", "Deliverable: it can receive mail");
   },
   "overview-unknown": async (reader, { account }) => {
     await reader.enter(account);
@@ -85,7 +85,10 @@ const PICTURES = {
     await reader.page.route("**/v1/auth/totp/enable", (route) =>
       route.fulfill({
         json: {
-          recovery_codes: Array.from({ length: 10 }, (_, n) => `abcd-efgh-ijkl-mno${"pqrstuvwxy"[n]}`),
+          recovery_codes: Array.from(
+            { length: 10 },
+            (_, n) => `abcd-efgh-ijkl-mnop-qrst-uvw${"pqrstuvwxy"[n]}`,
+          ),
         },
       }),
     );
@@ -126,9 +129,9 @@ const PICTURES = {
   },
   "overview-several": async (reader, { account }) => {
     await reader.enter(account);
-    await check(reader, "accepts@sandbox.test", "Yes, it can receive mail");
+    await check(reader, "accepts@sandbox.test", "Deliverable: it can receive mail");
     await check(reader, "blocked@sandbox.test", "declined to answer");
-    await check(reader, "rejects@sandbox.test", "No, it can’t receive mail");
+    await check(reader, "rejects@sandbox.test", "Undeliverable: it can’t receive mail");
   },
   "mail-confirm": (reader, { mails }) => showMail(reader.page, reader.stack, mails[0].html),
   "mail-deleted": (reader, { mails }) => showMail(reader.page, reader.stack, mails.at(-1).html),

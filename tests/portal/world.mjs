@@ -139,15 +139,14 @@ export class Reader {
     await this.press("Sign in");
   }
 
-  /** Signed in with the session that the account came with, on a page of theirs that has all it loads. */
-  async enter({ email, token, apiKey }, path = "/overview") {
+  /** Signed in as after a reload, without the API key, on a page of theirs that has all it loads. */
+  async enter({ email, token }, path = "/overview") {
     // Storage belongs to a site: any page of it will do.
     const empty = `${this.stack.url}/empty`;
     await this.page.route(empty, (route) => route.fulfill({ contentType: "text/html", body: "" }));
     await this.open(empty);
-    await this.page.evaluate((session) => localStorage.setItem("rcpt.session", JSON.stringify(session)), {
+    await this.page.evaluate((session) => sessionStorage.setItem("rcpt.session", JSON.stringify(session)), {
       token,
-      api_key: apiKey,
       email,
     });
     await this.open(path);

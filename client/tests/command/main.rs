@@ -1,6 +1,7 @@
 //! The command without the service: what it says and how it ends when something is wrong. With the
 //! service it is tested in `tests/tests/clients/`.
 
+mod listening;
 mod scanning;
 mod stand_in;
 
@@ -78,17 +79,21 @@ fn without_a_key_or_a_service_it_says_where_to_get_one() {
     let keyless = run(command(&home).args(check).env("RCPT_URL", "https://rcpt.example.net"), b"");
     keyless.fails(4, "Run `rcpt sign-in`, or set RCPT_API_KEY");
     let clear = run(&mut at(&home, "http://rcpt.example.net", &check), b"");
-    clear.fails(2, "it must start with https://");
+    clear.fails(2, "it must start with https://, not with http://");
+    let other = run(command(&home).args(check).args(["--url", "ftp://x"]), b"");
+    other.fails(2, "it must start with https://, not with ftp://");
+    let none = run(&mut at(&home, "https://x.example", &["--timeout", "0", "quota"]), b"");
+    none.fails(2, "give a number of seconds above 0");
     run(&mut at(&home, "https://x.example", &["check"]), b"").fails(2, "<ADDRESS>");
 }
 
 #[test]
-fn no_network_is_said_after_the_patience_and_each_wait_is_told() {
+fn no_network_is_said_after_its_time_and_each_wait_is_told() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let home = home();
-    let ran = run(&mut at(&home, &url, &["check", "a@b.example", "--patience", "2"]), b"");
+    let ran = run(&mut at(&home, &url, &["check", "a@b.example", "--timeout", "2"]), b"");
     ran.fails(6, "The service can't be reached");
     assert!(ran.said.contains("Trying again in 1 s"), "{}", ran.said);
     assert_eq!(ran.out, "");
@@ -124,7 +129,11 @@ fn what_passes_is_tried_again_under_one_idempotency_key() {
 
 /// The line that an answer of [`verdict`] becomes.
 fn verdict_line(email: &str) -> String {
-    format!("{{\"email\":\"{email}\",\"status\":true,\"cached\":false}}\n")
+    line_of(&format!("\"input\":\"{email}\""), email)
+}
+
+fn line_of(entry: &str, email: &str) -> String {
+    format!("{{{entry},\"email\":\"{email}\",\"status\":true,\"cached\":false}}\n")
 }
 
 #[test]
@@ -181,6 +190,36 @@ fn a_failure_in_the_middle_loses_no_answer_and_asks_no_more() {
 }
 
 #[test]
+fn a_refusal_of_the_service_is_no_verdict() {
+    let service = StandIn::start(|_, asked| match email(&asked.body).as_str() {
+        "bad@b.example" => {
+            let detail = json!({ "error": "The Idempotency-Key must have 16 to 255 characters." });
+            (400, "", json!({ "detail": detail, "code": "invalid_idempotency_key" }).to_string())
+        }
+        address => (200, "", verdict(address)),
+    });
+    let home = home();
+    for format in ["table", "json", "ndjson"] {
+        let check = ["check", "--format", format, "--idempotency-key", "abc", "bad@b.example"];
+        let ran = run(&mut at(&home, &service.url, &check), b"");
+        ran.fails(12, "The Idempotency-Key must have 16 to 255 characters.");
+        let empty = if format == "json" { "[]\n" } else { "" };
+        assert_eq!(ran.out, empty, "{format}");
+    }
+    let list = b"a@b.example\n\nbad@b.example\nc@b.example\n";
+    let ran = run(&mut at(&home, &service.url, &["check", "-"]), list);
+    ran.fails(12, "The service refuses 1 of 3 addresses");
+    let lines: Vec<Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let entries: Vec<_> = lines.iter().map(|line| (&line["line"], &line["status"])).collect();
+    let (t, none) = (json!(true), Value::Null);
+    assert_eq!(entries, [(&json!(1), &t), (&json!(3), &none), (&json!(4), &t)]);
+    assert_eq!(lines[1]["code"], "invalid_idempotency_key", "{}", lines[1]);
+    let ran = run(&mut at(&home, &service.url, &["check", "-", "--format", "table"]), list);
+    assert!(!ran.out.contains("undeliverable") && ran.out.contains("not checked"), "{}", ran.out);
+}
+
+#[test]
 fn a_failure_ends_it_while_the_input_stays_open() {
     let service = StandIn::start(|_, _| {
         (401, "", json!({ "detail": { "error": "Invalid API key." } }).to_string())
@@ -202,7 +241,8 @@ fn other_encodings_and_unreadable_lines_have_codes_and_advice_of_their_own() {
     let check = ["check", "-"];
     let ran = run(&mut at(&home, &service.url, &check), b"a@b.example\nj\xf6rg@b.example\n");
     ran.fails(9, "iconv -f WINDOWS-1252 -t UTF-8");
-    assert_eq!(ran.out, verdict_line("a@b.example"), "what came before is answered");
+    let first = line_of(r#""line":1,"input":"a@b.example""#, "a@b.example");
+    assert_eq!(ran.out, first, "what came before is answered");
     let ran = run(&mut at(&home, &service.url, &check), b"\xff\xfea\0@\0b\0");
     ran.fails(9, "iconv -f UTF-16 -t UTF-8");
     let ran = run(&mut at(&home, &service.url, &check), &vec![b'a'; 200_000]);
@@ -224,6 +264,29 @@ fn a_full_disk_is_said_and_stops_the_spending() {
     Ran { code: ended.status.code().unwrap(), out: String::new(), said }
         .fails(10, "the disk is full");
     assert!(service.asked().len() < 100, "{}", service.asked().len());
+}
+
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    for arguments in [&["--help"][..], &["check", "--help"], &["--version"]] {
+        let mut command = command(&home());
+        command.args(arguments).stderr(Stdio::piped());
+        command.stdout(File::options().write(true).open("/dev/full").unwrap());
+        let ended = command.spawn().unwrap().wait_with_output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        Ran { code: ended.status.code().unwrap(), out: String::new(), said }
+            .fails(10, "the disk is full");
+    }
+    let ran = run(command(&home()).arg("--help"), b"");
+    assert!(ran.code == 0 && ran.out.contains("manual"), "{}", ran.out);
+}
+
+#[test]
+fn a_service_on_this_machine_needs_no_scheme() {
+    let service = StandIn::start(|_, asked| (200, "", verdict(&email(&asked.body))));
+    let url = service.url.trim_start_matches("http://");
+    let ran = run(&mut at(&home(), url, &["check", "a@b.example"]), b"");
+    assert_eq!((ran.code, ran.out), (0, verdict_line("a@b.example")), "{}", ran.said);
 }
 
 #[test]

@@ -2,219 +2,20 @@
 //! once, a file that changes. The service is a stand-in that holds the command to the API: every part once
 //! and the same, one scan a list.
 
+mod world;
+
 use std::{
-    collections::BTreeMap,
     env, fs,
-    path::{Path, PathBuf},
+    io::{BufRead as _, BufReader, Read as _},
     process::{Child, Stdio},
-    sync::{Arc, Mutex},
     thread::sleep,
     time::Duration,
 };
 
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use rcpt_client::{Client, idempotency_key};
 
-use super::{Ran, at, home, run};
-use crate::stand_in::{Answer, Asked, StandIn};
-
-/// What the service knows.
-#[derive(Debug, Default)]
-struct Service {
-    /// By `Idempotency-Key`: total and name.
-    scans: BTreeMap<String, (usize, String)>,
-    parts: BTreeMap<usize, Vec<String>>,
-    answered: usize,
-    /// Requests that get no answer.
-    cut: usize,
-    /// Requests that are carried out, and whose answers are lost.
-    lost: usize,
-    requests: usize,
-    /// How many requests are answered; those beyond wait until there is no such number.
-    held_after: Option<usize>,
-    state: Option<&'static str>,
-}
-
-impl Service {
-    fn total(&self) -> usize {
-        self.scans.values().next().map_or(0, |scan| scan.0)
-    }
-
-    fn scan(&self) -> Value {
-        let received: usize = self.parts.values().map(Vec::len).sum();
-        let total = self.total();
-        let state = match self.state {
-            Some(state) => state,
-            None if received < total => "open",
-            None if self.answered < total => "running",
-            None => "completed",
-        };
-        let name = self.scans.values().next().map(|scan| scan.1.clone());
-        json!({
-            "id": "scan_1", "name": name, "state": state, "total": total, "received": received,
-            "answered": self.answered, "waiting": 0, "estimated_seconds_left": null, "counts": {},
-        })
-    }
-
-    fn answer(&mut self, asked: &Asked) -> Answer {
-        self.requests += 1;
-        if self.cut > 0 {
-            self.cut -= 1;
-            return (0, "", String::new());
-        }
-        let path = asked.line.split(' ').nth(1).unwrap().trim_start_matches("/v1/scans").to_owned();
-        let body: Value = serde_json::from_str(&asked.body).unwrap_or_default();
-        let method = asked.line.split(' ').next().unwrap();
-        let told = match (method, &*path) {
-            ("POST", "") => {
-                let key = asked.header("idempotency-key").unwrap().to_owned();
-                let total = body["total"].as_u64().unwrap() as usize;
-                self.scans.insert(key, (total, body["name"].as_str().unwrap().to_owned()));
-                assert_eq!(self.scans.len(), 1, "a second scan was started");
-                self.scan()
-            }
-            ("PUT", part) => {
-                let number: usize = part.trim_start_matches("/scan_1/parts/").parse().unwrap();
-                let addresses: Vec<String> =
-                    serde_json::from_value(body["addresses"].clone()).unwrap();
-                let expected = (self.total() - number * 1_000).min(1_000);
-                assert_eq!(addresses.len(), expected);
-                let before = self.parts.insert(number, addresses.clone());
-                assert!(
-                    before.is_none_or(|before| before == addresses),
-                    "part {number} has changed"
-                );
-                self.scan()
-            }
-            ("GET", list) if list.starts_with('?') => {
-                let scans = if self.scans.is_empty() { vec![] } else { vec![self.scan()] };
-                json!({ "scans": scans, "next": null })
-            }
-            ("GET", "/scan_1") => {
-                let received: usize = self.parts.values().map(Vec::len).sum();
-                self.answered = received.min(self.answered + self.total() / 3 + 1);
-                self.scan()
-            }
-            ("GET", results) => self.results(results),
-            other => panic!("{other:?}"),
-        };
-        if self.lost > 0 {
-            self.lost -= 1;
-            return (0, "", String::new());
-        }
-        (200, "", told.to_string())
-    }
-
-    fn results(&self, path: &str) -> Value {
-        let after = path.split_once("after=").map(|(_, after)| after.parse::<usize>().unwrap());
-        let first = after.map_or(0, |after| after + 1);
-        let end = (first + 1_000).min(self.total());
-        let results = (first..end).map(|position| {
-            let address = &self.parts[&(position / 1_000)][position % 1_000];
-            let (status, reason) = verdict_of(address);
-            json!({ "position": position, "status": status, "verdict": "as said", "reason": reason })
-        });
-        let next = (end < self.total()).then(|| end - 1);
-        json!({ "results": results.collect::<Vec<_>>(), "next": next })
-    }
-}
-
-/// What the service says of an address: it is in the address.
-fn verdict_of(address: &str) -> (Value, &'static str) {
-    match address.as_bytes()[4] % 3 {
-        0 => (true.into(), "accepted"),
-        1 => (false.into(), "no_such_mailbox"),
-        _ => ("blocked_by_provider".into(), "blocked"),
-    }
-}
-
-struct World {
-    home: TempDir,
-    service: Arc<Mutex<Service>>,
-    stand_in: StandIn,
-    file: PathBuf,
-}
-
-impl World {
-    fn new(text: &str) -> Self {
-        let service = Arc::<Mutex<Service>>::default();
-        let answering = Arc::clone(&service);
-        let stand_in = StandIn::start(move |_, asked| {
-            loop {
-                let mut service = answering.lock().unwrap();
-                if service.held_after.is_none_or(|most| service.requests < most) {
-                    return service.answer(asked);
-                }
-                drop(service);
-                sleep(Duration::from_millis(1));
-            }
-        });
-        let home = home();
-        let file = home.path().join("list.csv");
-        fs::write(&file, text).unwrap();
-        Self { home, service, stand_in, file }
-    }
-
-    fn command(&self) -> std::process::Command {
-        at(&self.home, &self.stand_in.url, &["scan", self.file.to_str().unwrap()])
-    }
-
-    fn run(&self, further: &[&str]) -> Ran {
-        run(self.command().args(further), b"")
-    }
-
-    fn start(&self) -> Child {
-        self.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-    }
-
-    fn requests(&self) -> usize {
-        self.service.lock().unwrap().requests
-    }
-
-    fn output(&self) -> PathBuf {
-        self.home.path().join("list.verdicts.csv")
-    }
-
-    fn journal(&self) -> PathBuf {
-        self.home.path().join("list.verdicts.rcpt-journal")
-    }
-}
-
-/// A list with a column before and one behind, some addresses twice, some that are none.
-fn list(rows: usize) -> String {
-    let mut text = "no,email,comment\n".to_owned();
-    for row in 0..rows {
-        let address = match row % 50 {
-            7 => format!("user{}@list.example", row - 7),
-            11 => "nobody".to_owned(),
-            _ => format!("user{row}@list.example"),
-        };
-        text += &format!("{row},{address},\"a, \"\"quoted\"\" one\"\n");
-    }
-    text
-}
-
-/// Each row once, in order, with the verdict of its own address.
-fn assert_right(output: &Path, rows: usize) {
-    let text = fs::read_to_string(output).unwrap();
-    let mut lines = text.lines();
-    let header = "no,email,comment,rcpt_status,rcpt_verdict,rcpt_confidence,rcpt_reason";
-    assert_eq!(lines.next(), Some(header));
-    let given = list(rows);
-    let mut count = 0;
-    for (line, given) in lines.zip(given.lines().skip(1)) {
-        let address = given.split(',').nth(1).unwrap();
-        let expected = if address == "nobody" {
-            "invalid_format,undeliverable,high,".to_owned()
-        } else {
-            let (status, reason) = verdict_of(address);
-            format!("{},as said,,{reason}", status.to_string().trim_matches('"'))
-        };
-        assert_eq!(line, format!("{given},{expected}"));
-        count += 1;
-    }
-    assert_eq!((count, text.lines().count()), (rows, rows + 1));
-}
+use super::{KEY, at, run};
+use world::{World, assert_right, list, verdict_of};
 
 /// The most memory that a process has had, in bytes.
 fn peak(child: &Child) -> u64 {
@@ -313,7 +114,10 @@ fn a_start_whose_answer_is_lost_is_found_again_and_starts_no_second_scan() {
 fn a_scan_that_was_cancelled_elsewhere_ends_it() {
     let world = World::new(&list(30));
     world.service.lock().unwrap().state = Some("cancelled");
-    world.run(&[]).fails(11, "The scan is cancelled. Start over with --restart.");
+    world.run(&[]).fails(
+        11,
+        "The scan is cancelled. What is known: rcpt results scan_1 --interim. Start over with --restart.",
+    );
 }
 
 #[test]
@@ -324,4 +128,154 @@ fn a_list_without_any_address_costs_no_scan() {
     let text = fs::read_to_string(world.output()).unwrap();
     assert!(text.contains("Ann,nobody,invalid_format,") && text.contains("Bob,,,,,"), "{text}");
     assert_eq!(world.requests(), 0);
+}
+
+#[test]
+fn the_output_has_the_mark_and_the_line_ends_of_the_file() {
+    let mark = "\u{feff}";
+    for (start, delimiter, end) in
+        [(mark, ";", "\r\n"), ("", ",", "\r\n"), (mark, "\t", "\n"), ("", ",", "\r")]
+    {
+        let row = |fields: &[&str]| fields.join(delimiter) + end;
+        let file = row(&["Name", "Email"]) + &row(&["Jörg", "user0@list.example"]);
+        let world = World::new(&(start.to_owned() + &file));
+        let ran = world.run(&[]);
+        assert_eq!(ran.code, 0, "{}", ran.said);
+        let ours = ["rcpt_status", "rcpt_verdict", "rcpt_confidence", "rcpt_reason"];
+        let header = row(&[&["Name", "Email"][..], &ours].concat());
+        let verdict = row(&["Jörg", "user0@list.example", "true", "as said", "", "accepted"]);
+        let written = fs::read_to_string(world.output()).unwrap();
+        assert_eq!(written, start.to_owned() + &header + &verdict);
+    }
+}
+
+#[test]
+fn a_list_that_the_plan_never_takes_leaves_nothing_and_promises_nothing() {
+    let world = World::new(&list(30));
+    world.service.lock().unwrap().most = Some(20);
+    let ran = world.run(&[]);
+    ran.fails(12, "A scan of this plan has at most 20 addresses.");
+    ran.fails(12, "28 different addresses in 30 rows (1 repeated, 1 malformed)");
+    assert!(!ran.said.contains("goes on"), "{}", ran.said);
+    assert!(!world.journal().exists() && !world.output().exists());
+    world.service.lock().unwrap().most = None;
+    assert_eq!(world.run(&[]).code, 0);
+}
+
+#[test]
+fn standard_input_is_scanned_like_a_file() {
+    let world = World::new("");
+    let scan = |arguments: &[&str]| {
+        let arguments = [&["scan", "-"], arguments].concat();
+        run(&mut at(&world.home, &world.stand_in.url, &arguments), list(30).as_bytes())
+    };
+    let ran = scan(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    let output = world.home.path().join("out.csv");
+    fs::write(&output, ran.out).unwrap();
+    assert_right(&output, 30);
+    fs::remove_file(&output).unwrap();
+    world.service.lock().unwrap().scans.clear();
+    assert_eq!(scan(&["--output", output.to_str().unwrap()]).code, 0);
+    assert_right(&output, 30);
+    scan(&["--output", output.to_str().unwrap()]).fails(2, "is there already");
+}
+
+#[test]
+fn ragged_rows_are_taken_when_that_is_wanted() {
+    let text = "name,email,note\nAnn,user0@list.example\nBob,user1@list.example,a,b\n\"x\"\n";
+    let world = World::new(text);
+    world.run(&[]).fails(8, "line 2: 2 fields, where the first line has 3.");
+    assert_eq!(world.requests(), 0);
+    let ran = world.run(&["--lenient"]);
+    assert_eq!(ran.code, 0, "{}", ran.said);
+    let written = fs::read_to_string(world.output()).unwrap();
+    let expected = "name,email,note,,rcpt_status,rcpt_verdict,rcpt_confidence,rcpt_reason\n\
+                    Ann,user0@list.example,,,true,as said,,accepted\n\
+                    Bob,user1@list.example,a,b,false,as said,,no_such_mailbox\n\
+                    x,,,,,,,\n";
+    assert_eq!(written, expected);
+}
+
+#[test]
+fn a_scan_that_exists_is_cancelled_deleted_and_printed() {
+    let world = World::new(&list(3));
+    let ran = world.run(&[]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.said.contains("\n3 deliverable.\n"), "{}", ran.said);
+    let act = |arguments: &[&str]| run(&mut at(&world.home, &world.stand_in.url, arguments), b"");
+    let csv = act(&["results", "scan_1", "--format", "csv"]);
+    assert_eq!(csv.code, 0, "{}", csv.said);
+    let lines: Vec<_> = csv.out.lines().collect();
+    assert!(lines[0].starts_with("position,status,verdict,confidence,reason,"), "{}", csv.out);
+    assert!(lines[1].starts_with("0,true,as said,,accepted,"), "{}", csv.out);
+    assert_eq!(lines.len(), 4);
+    let ndjson = act(&["results", "scan_1", "--interim"]);
+    assert_eq!(ndjson.out.lines().count(), 3);
+    let asked = world.stand_in.asked();
+    assert!(asked.last().unwrap().line.contains("&interim=true"), "{asked:?}");
+    let cancelled = act(&["scans", "cancel", "scan_1"]);
+    assert_eq!(
+        (cancelled.code, &*cancelled.said),
+        (0, "scan_1 is cancelled: 3 of 3 have a verdict.\n")
+    );
+    let deleted = act(&["scans", "delete", "scan_1"]);
+    assert_eq!((deleted.code, &*deleted.said), (0, "scan_1 is gone, with its results.\n"));
+    assert!(world.service.lock().unwrap().deleted);
+    assert_eq!(act(&["scans"]).out.lines().count(), 1, "the list goes on working");
+    act(&["scans", "cancel"]).fails(2, "<ID>");
+}
+
+#[test]
+fn ctrl_c_says_that_the_scan_goes_on_and_how_to_stop_it() {
+    let world = World::new(&list(30));
+    // The start, the part, and a look that gets no answer.
+    world.service.lock().unwrap().held_after = Some(2);
+    let mut child = world.command().stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    while world.requests() < 2 {
+        sleep(Duration::from_millis(1));
+    }
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("as scan_1") {
+        assert!(said.read_line(&mut line).unwrap() > 0, "{line}");
+    }
+    // The handler is in place before the first part is sent.
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let ended = child.wait().unwrap();
+    said.read_to_string(&mut line).unwrap();
+    assert_eq!(ended.code(), Some(130), "{line}");
+    assert!(line.contains("The scan goes on at the service."), "{line}");
+    assert!(line.contains("rcpt scans cancel scan_1"), "{line}");
+    world.service.lock().unwrap().held_after = None;
+    assert_eq!(world.run(&[]).code, 0);
+    assert_right(&world.output(), 30);
+}
+
+#[test]
+fn the_library_joins_the_list_that_was_scanned_and_no_other() {
+    let world = World::new("");
+    let client = Client::new(&world.stand_in.url, KEY).unwrap();
+    let addresses: Vec<_> = (0..2_001).map(|n| format!("user{n}@list.example")).collect();
+    let addresses: Vec<_> = addresses.iter().map(String::as_str).collect();
+    let scan = client.start_scan(&addresses, "list", &idempotency_key()).unwrap();
+    let mut looks = 0;
+    let ended = client.wait_for_scan(&scan.id, |_| looks += 1).unwrap();
+    assert_eq!((&*ended.state, looks > 1), ("completed", true));
+    let joined = client.join_scan(&scan.id, &addresses).unwrap();
+    assert_eq!(joined.len(), 2_001);
+    for (row, address) in joined.iter().zip(&addresses) {
+        let result = row.result.as_ref().unwrap();
+        assert_eq!(&row.address, address);
+        assert_eq!(result.further["reason"], verdict_of(address).1);
+    }
+    let refused =
+        |addresses: &[&str]| client.join_scan(&scan.id, addresses).unwrap_err().to_string();
+    let mut swapped = addresses.clone();
+    swapped.swap(1_500, 1_501);
+    assert!(refused(&swapped).contains("addresses 1001 to 2000 differ"));
+    assert!(
+        refused(&addresses[1..]).contains("The scan is of 2001 addresses, and the list has 2000")
+    );
 }

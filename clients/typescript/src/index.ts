@@ -1,13 +1,30 @@
 /** A client of the API that tells whether an email address can receive mail. */
 import createClient, { type Client } from "openapi-fetch";
+import { RcptError, errorOf } from "./errors.js";
 import { type RateLimit, rateLimitOf } from "./rate-limit.js";
-import { type Retries, retrying } from "./retrying.js";
+import { type Retries, paused, retrying } from "./retrying.js";
+import {
+  type Joined,
+  LONGEST_LOOK,
+  LOOK,
+  type NewScan,
+  PAGE,
+  PART,
+  type Scan,
+  type ScanResult,
+  type Waiting,
+  isOver,
+  joined,
+  partsOf,
+} from "./scans.js";
 import type { components, paths } from "./schema.js";
 
+export { RcptError } from "./errors.js";
+export { WebhookError, type WebhookEvent, type WebhookHeaders, verifyWebhook } from "./webhooks.js";
 export type Schemas = components["schemas"];
 export type ValidationResult = Schemas["ValidationResult"];
 export type QuotaReport = Schemas["QuotaReport"];
-export type { paths, RateLimit, Retries };
+export type { Joined, NewScan, paths, RateLimit, Retries, Scan, ScanResult, Waiting };
 
 export interface Options extends Retries {
   /** The address of the service, such as `https://rcpt.example.net`. */
@@ -15,21 +32,16 @@ export interface Options extends Retries {
   apiKey: string;
 }
 
-/** An answer that isn't the one that was asked for. */
-export class RcptError extends Error {
-  override name = "RcptError";
+export interface CheckOptions extends Signal {
+  /** Asks for the evidence behind the verdict. */
+  details?: boolean;
+  /** Sent again with the same key within 24 hours, a check is counted once. */
+  idempotencyKey?: string;
+}
 
-  constructor(
-    message: string,
-    /** The HTTP status. */
-    readonly status: number,
-    /** For programs; some errors have none. */
-    readonly code: string | undefined,
-    /** Seconds after which it's worth trying again, if the service says so. */
-    readonly retryAfter: number | undefined,
-  ) {
-    super(message);
-  }
+export interface Signal {
+  /** Ends the call: it rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
 }
 
 export class Rcpt {
@@ -59,24 +71,141 @@ export class Rcpt {
     return this.#rateLimit;
   }
 
-  /**
-   * Asks whether an address can receive mail; with `details`, also why. Sent again with the same `idempotencyKey`
-   * within 24 hours, it's counted once.
-   */
+  /** Asks whether an address can receive mail; with `details`, also why. */
   async check(
     email: string,
-    { details = false, idempotencyKey }: { details?: boolean; idempotencyKey?: string } = {},
+    { details = false, idempotencyKey, signal }: CheckOptions = {},
   ): Promise<ValidationResult> {
-    const header = idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
-    return answer(
-      await this.api.POST("/v1/validate_email", { params: { header }, body: { email, details } }),
-    );
+    const header = keyOf(idempotencyKey);
+    const init = { params: { header }, body: { email, details }, ...signalOf(signal) };
+    return answer(await this.api.POST("/v1/validate_email", init));
   }
 
   /** The plan and what is left of it today. */
-  async quota(): Promise<QuotaReport> {
-    return answer(await this.api.GET("/v1/me/quota"));
+  async quota({ signal }: Signal = {}): Promise<QuotaReport> {
+    return answer(await this.api.GET("/v1/me/quota", signalOf(signal)));
   }
+
+  /** Starts a scan of a list, and sends all of it. */
+  async startScan(
+    addresses: readonly string[],
+    { name = "", details = true, idempotencyKey, signal }: NewScan = {},
+  ): Promise<Scan> {
+    const header = keyOf(idempotencyKey);
+    const isOnePart = addresses.length <= PART;
+    const list = isOnePart ? { addresses: [...addresses] } : { total: addresses.length };
+    const init = { params: { header }, body: { name, details, ...list }, ...signalOf(signal) };
+    let scan: Scan = answer(await this.api.POST("/v1/scans", init));
+    if (isOnePart) return scan;
+    for (const [n, part] of partsOf(addresses).entries()) {
+      const params = { path: { id: scan.id, n } };
+      const init = { params, body: { addresses: part }, ...signalOf(signal) };
+      scan = answer(await this.api.PUT("/v1/scans/{id}/parts/{n}", init));
+    }
+    return scan;
+  }
+
+  /** Waits until a scan has ended. */
+  async waitForScan(id: string, { timeout, onProgress, signal }: Waiting = {}): Promise<Scan> {
+    const end = timeout === undefined ? Infinity : performance.now() + timeout * 1000;
+    let [look, answered] = [LOOK, -1];
+    for (;;) {
+      const scan = await this.scan(id, { signal });
+      onProgress?.(scan);
+      if (isOver(scan)) return scan;
+      look = scan.answered > answered ? LOOK : Math.min(look * 2, LONGEST_LOOK);
+      answered = scan.answered;
+      if (performance.now() + look >= end)
+        throw new RcptError(`The scan ${id} hasn't ended within ${timeout} s. It goes on.`, 0);
+      await paused(look, signal);
+    }
+  }
+
+  /**
+   * The addresses of a scan, in the order in which they were sent, each with its result. Rejects with a `RangeError`
+   * where it isn't the list that was scanned; the service compares each part, twenty times.
+   */
+  async joinScan(id: string, addresses: readonly string[], { signal }: Signal = {}): Promise<Joined[]> {
+    const { total } = await this.scan(id, { signal });
+    if (total !== addresses.length)
+      throw new RangeError(`The scan is of ${total} addresses, and the list has ${addresses.length}.`);
+    for (const [n, part] of partsOf(addresses).entries())
+      if (!(await this.#isPart(id, n, part, signal))) {
+        const [first, last] = [n * PART + 1, n * PART + part.length];
+        throw new RangeError(
+          `This isn't the list that was scanned, or not in its order: addresses ${first} to ${last} differ.`,
+        );
+      }
+    return joined(addresses, await this.scanResults(id, { signal }));
+  }
+
+  async #isPart(id: string, n: number, addresses: string[], signal?: AbortSignal): Promise<boolean> {
+    const init = { params: { path: { id, n } }, body: { addresses }, ...signalOf(signal) };
+    try {
+      return answer(await this.api.POST("/v1/scans/{id}/parts/{n}/match", init)).matches;
+    } catch (error) {
+      if (error instanceof RcptError && isIncomparable(error)) return true;
+      throw error;
+    }
+  }
+
+  /** A scan as it is now. */
+  async scan(id: string, { signal }: Signal = {}): Promise<Scan> {
+    return answer(await this.api.GET("/v1/scans/{id}", { params: { path: { id } }, ...signalOf(signal) }));
+  }
+
+  /** All scans, newest first. */
+  async scans({ signal }: Signal = {}): Promise<Scan[]> {
+    const found: Scan[] = [];
+    let before: string | undefined;
+    do {
+      const query = { limit: 100, ...(before === undefined ? {} : { before }) };
+      const page = answer(await this.api.GET("/v1/scans", { params: { query }, ...signalOf(signal) }));
+      found.push(...page.scans);
+      before = page.next ?? undefined;
+    } while (before !== undefined);
+    return found;
+  }
+
+  /** All results of a scan, by position. */
+  async scanResults(id: string, { signal }: Signal = {}): Promise<ScanResult[]> {
+    const found: ScanResult[] = [];
+    let after: number | undefined;
+    do {
+      const query = { limit: PAGE, ...(after === undefined ? {} : { after }) };
+      const init = { params: { path: { id }, query }, ...signalOf(signal) };
+      // In JSON, since no other form is asked for.
+      const page = answer(await this.api.GET("/v1/scans/{id}/results", init)) as Schemas["ScanResults"];
+      found.push(...page.results);
+      after = page.next ?? undefined;
+    } while (after !== undefined);
+    return found;
+  }
+
+  /** Stops a scan; what it knows by then stays. */
+  async cancelScan(id: string, { signal }: Signal = {}): Promise<Scan> {
+    const init = { params: { path: { id } }, ...signalOf(signal) };
+    return answer(await this.api.POST("/v1/scans/{id}/cancel", init));
+  }
+
+  /** Removes a scan with its results, and stops it if it's under way. */
+  async deleteScan(id: string, { signal }: Signal = {}): Promise<void> {
+    const init = { params: { path: { id } }, ...signalOf(signal) };
+    answer(await this.api.DELETE("/v1/scans/{id}", init));
+  }
+}
+
+/** An older service compares nothing; of a part with fewer than two different addresses none can. */
+function isIncomparable({ status, code }: RcptError): boolean {
+  return code === "nothing_to_match" || status === 404 || status === 405;
+}
+
+function keyOf(idempotencyKey: string | undefined): { "Idempotency-Key"?: string } {
+  return idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
+}
+
+function signalOf(signal: AbortSignal | undefined): { signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
 }
 
 /** What was asked for, or an error to throw. Also for calls of {@link Rcpt.api}. */
@@ -84,17 +213,5 @@ export function answer<T>(told: { data?: T; error?: unknown; response: Response 
   const { data, error, response } = told;
   // 204 has nothing to say.
   if (response.ok && (data !== undefined || response.status === 204)) return data as T;
-  const { detail, code } = membersOf(error);
-  const message = typeof detail === "string" ? detail : membersOf(detail)["error"];
-  const after = Number.parseInt(response.headers.get("Retry-After") ?? "", 10);
-  throw new RcptError(
-    typeof message === "string" ? message : `The service answers with status ${response.status}.`,
-    response.status,
-    typeof code === "string" ? code : undefined,
-    Number.isNaN(after) ? undefined : after,
-  );
-}
-
-function membersOf(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  throw errorOf(response, error);
 }

@@ -1,56 +1,125 @@
-/** `fetch` that makes a call again when the service asks for it, or when the connection breaks. */
+import { RcptError, membersOf, secondsOf } from "./errors.js";
+
+/** The time of calls. */
 export interface Retries {
-  /** Seconds that one call may wait in all; 30 unless said otherwise. */
-  patience?: number;
-  /** Seconds that one attempt may take; 30 unless said otherwise. */
+  /** Seconds that one call may take in all, its attempts and the pauses between them; 30 unless said otherwise. */
   timeout?: number;
+  /** @deprecated It's `timeout` now. */
+  patience?: number;
 }
 
 /** Before the second attempt, where the service names no time; it doubles with each. Seconds. */
 const FIRST = 0.5;
 const LONGEST = 15;
 
+/** The service answers a check within 12 seconds, or says that it can't. Seconds. */
+const ATTEMPT = 15;
+
+/**
+ * An attempt that had less would end the call with "no answer" in place of what the service said before. Seconds; of a
+ * short call a quarter.
+ */
+const RESERVE = 1;
+
 /** The first call with this `Idempotency-Key` is still under way. */
 const IN_PROGRESS = "idempotency_key_in_use";
 
-export function retrying({ patience = 30, timeout = 30 }: Retries): (request: Request) => Promise<Response> {
-  return async (request) => {
-    // One for all attempts, so that they can be told to be one.
-    if (request.method === "POST" && !request.headers.has("Idempotency-Key"))
-      request.headers.set("Idempotency-Key", crypto.randomUUID());
-    let left = patience;
-    for (let failures = 0; ; failures += 1) {
-      const attempt = await fetch(request.clone(), {
-        // A redirection would carry the key to another host.
-        redirect: "manual",
-        signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeout * 1000)]),
-      }).catch((error: unknown) => ({ error }));
-      if ("error" in attempt && request.signal.aborted) throw attempt.error;
-      if (!("error" in attempt) && !(await isMomentary(attempt))) return attempt;
-      const asked = "error" in attempt ? undefined : secondsOf(attempt);
-      const pause =
-        Math.max(asked ?? Math.min(FIRST * 2 ** failures, LONGEST), FIRST) * (1 + Math.random() / 2);
-      left -= pause;
-      if (left < 0) {
-        if ("error" in attempt) throw attempt.error;
-        return attempt;
-      }
-      await new Promise((resolve) => setTimeout(resolve, pause * 1000));
+/** `fetch` that makes a call again when the service asks for it, or when the connection breaks. */
+export function retrying({ timeout, patience }: Retries): (request: Request) => Promise<Response> {
+  const seconds = timeout ?? patience ?? 30;
+  if (!(seconds > 0)) throw new RangeError("The timeout must be more than 0 seconds.");
+  return (request) => called(request, seconds);
+}
+
+async function called(request: Request, seconds: number): Promise<Response> {
+  const hasKey = request.headers.has("Idempotency-Key");
+  // One for all attempts, so that they can be told to be one.
+  if (request.method === "POST" && !hasKey) request.headers.set("Idempotency-Key", crypto.randomUUID());
+  // As bytes, which every attempt sends anew: of a stream each would need a copy.
+  const body = request.body === null ? null : await request.arrayBuffer();
+  const end = performance.now() + seconds * 1000;
+  const reserve = Math.min(RESERVE, seconds / 4) * 1000;
+  let unanswered = false;
+  for (let failures = 0; ; failures += 1) {
+    const outcome = await attempt(request, body, Math.min(end - performance.now(), ATTEMPT * 1000));
+    unanswered ||= outcome instanceof RcptError;
+    const isInProgress = !(outcome instanceof RcptError) && (await isUnderWay(outcome));
+    if (!(outcome instanceof RcptError) && !isInProgress && ![429, 502, 503, 504].includes(outcome.status))
+      return outcome;
+    const asked = outcome instanceof RcptError ? undefined : secondsOf(outcome);
+    const doubled = Math.min(FIRST * 2 ** failures, LONGEST);
+    const pause = Math.max(asked ?? doubled, FIRST) * (1 + Math.random() / 2) * 1000;
+    if (performance.now() + pause + reserve > end) {
+      if (outcome instanceof RcptError) throw outcome;
+      // An earlier attempt of this call is still under way: nothing that its caller could act on.
+      if (isInProgress && (unanswered || !hasKey))
+        throw new RcptError(`The service didn't answer within ${seconds} s.`, 0);
+      return outcome;
     }
-  };
+    await paused(pause, request.signal);
+  }
 }
 
-function secondsOf(response: Response): number | undefined {
-  const seconds = Number.parseInt(response.headers.get("Retry-After") ?? "", 10);
-  return Number.isNaN(seconds) ? undefined : seconds;
+/** The whole answer, or the error that a broken connection is. Rejects when the caller's signal aborts. */
+async function attempt(
+  { url, method, headers, signal }: Request,
+  body: ArrayBuffer | null,
+  milliseconds: number,
+): Promise<Response | RcptError> {
+  const limit = new AbortController();
+  // Not `AbortSignal.timeout`, whose timer does not keep a program running that waits for nothing else.
+  const timer = setTimeout(() => limit.abort(), Math.max(milliseconds, 1));
+  try {
+    const response = await fetch(url, {
+      method,
+      headers,
+      body,
+      // A redirection would carry the key to another host.
+      redirect: "manual",
+      signal: AbortSignal.any([signal, limit.signal]),
+    });
+    const answer = await response.arrayBuffer();
+    const { status, statusText, headers: given } = response;
+    // A response of these statuses can't be made with a body.
+    const isEmpty = [204, 205, 304].includes(status);
+    return new Response(isEmpty ? null : answer, { status, statusText, headers: given });
+  } catch (cause) {
+    signal.throwIfAborted();
+    const why = limit.signal.aborted ? "no answer in time" : reasonOf(cause);
+    return new RcptError(`The service can't be reached: ${why}.`, 0, { cause });
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
-async function isMomentary(response: Response): Promise<boolean> {
-  if ([429, 502, 503, 504].includes(response.status)) return true;
+/** `fetch failed` says nothing; its cause does. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const { code, message } = membersOf(cause);
+  return ([message, code].find((text) => typeof text === "string" && text !== "") as string) ?? String(error);
+}
+
+/** Resolves after the time, and rejects as soon as the signal aborts. */
+export function paused(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+async function isUnderWay(response: Response): Promise<boolean> {
   if (response.status !== 409) return false;
   const body: unknown = await response
     .clone()
     .json()
     .catch(() => null);
-  return typeof body === "object" && body !== null && "code" in body && body.code === IN_PROGRESS;
+  return membersOf(body)["code"] === IN_PROGRESS;
 }

@@ -1,12 +1,13 @@
 //! What accounts cost and what their times give away (docs/trust.md, A1): the CPU time of argon2 in workerd.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use rcpt_tests::{Account, Edge, people::PASSWORD, process::rss, service::wasm_bytes};
 use tokio::time::Instant;
 
-use super::{Figure, expect, quantile, time};
+use super::{Figure, expect, time};
+use crate::drive::{cpu_milliseconds, quantile};
 
 /// Interleaved calls of each kind (docs/trust.md, A1), and sign-ins.
 const CALLS: usize = 200;
@@ -117,17 +118,6 @@ async fn enumeration(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
         figures.push(Figure { name: ratio, value: known / unknown, unit: "", n: 2 * CALLS });
     }
     Ok(figures)
-}
-
-/// Time on a CPU of all threads, living ones: workerd's threads live as long as it does.
-pub(super) fn cpu_milliseconds(process: u32) -> Result<f64> {
-    let mut nanoseconds = 0.0;
-    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        // The first number of schedstat (Linux, sched-stats.rst).
-        let stat = fs::read_to_string(thread?.path().join("schedstat"))?;
-        nanoseconds += stat.split(' ').next().unwrap_or_default().parse::<f64>()?;
-    }
-    Ok(nanoseconds / 1e6)
 }
 
 fn resident(edge: &Edge) -> Result<u64> {

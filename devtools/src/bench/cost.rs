@@ -7,7 +7,8 @@ use rcpt_shared::Status;
 use rcpt_tests::{Account, Conduct, Edge, FakeOrigin, Stack, service::shim::Counts};
 use tokio::{task::JoinSet, time::Instant};
 
-use super::{Figure, accounts::cpu_milliseconds};
+use super::Figure;
+use crate::drive::cpu_milliseconds;
 
 /// Cloudflare's list prices of autumn 2026, in dollars for a million; CPU for a million milliseconds.
 const ROW_WRITTEN: f64 = 1.00;

@@ -1,38 +1,33 @@
-//! What the Worker adds to what the platform costs, beside a JavaScript Worker that does the same and an
-//! empty one, in the same runtime and in turn: `target/bench/edge.json`.
+//! The Worker's cost beyond the platform's, measured beside an empty one in the same runtime and in turn:
+//! `target/bench/edge.json`.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, path::Path};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use rand::{SeedableRng as _, rngs::StdRng, seq::SliceRandom as _};
 use rcpt_shared::Status;
 use rcpt_tests::{
     Account, Conduct, Edge, FakeOrigin, Stack,
     process::{folder, port},
-    service::edge,
 };
 use reqwest::{Client, Request};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
-use super::{Figure, drive::Subject, quantile, wasm_size};
-use crate::load::{self, Plan};
+use super::{Figure, wasm_size};
+use crate::{
+    drive::{Subject, quantile},
+    load::{self, Plan},
+};
 
 /// Callers at a time, requests in each round of each subject, and rounds. One caller asks each subject once in a
 /// round: what disturbs the machine for a while disturbs all alike, and the ratio is the same within 1 %.
 const LEVELS: [(usize, usize, usize); 3] = [(1, 1, 1_500), (8, 400, 6), (32, 640, 6)];
 /// Requests to each subject before anything is measured: V8 compiles wasm well only after some thousand
-/// calls of a function, and JavaScript sooner.
+/// calls of a function.
 const WARM_UP: usize = 4_000;
 const STARTS: usize = 5;
 const FRESH: usize = 150;
-const PROFILED: usize = 800;
-const PROFILE_SECONDS: &str = "8";
 const ADDRESS: &str = "accepts@sandbox.test";
 
 /// # Errors
@@ -57,30 +52,22 @@ pub async fn run() -> Result<Vec<Figure>> {
 /// # Errors
 /// As [`run`].
 pub async fn comparison() -> Result<Vec<Figure>> {
-    let ports = [port::free(), port::free(), port::free()];
-    // Remembered, so that it is in KV, where the JavaScript Workers find it.
+    let port = port::free();
     let origin = FakeOrigin::start(|_| Conduct::Seen(Status::Accepted));
-    let edge = beside(Edge::builder().origins(&[&origin.url]), ports).start().await?;
+    let empty = Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/empty.mjs");
+    let edge = Edge::builder().origins(&[&origin.url]).beside(empty, port, &[]).start().await?;
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'unlimited'").await;
     ensure!(account.check(ADDRESS).await.status == 200, "the address cannot be checked");
-    let [javascript, fair, empty] = ports.map(|port| format!("http://127.0.0.1:{port}"));
-    let check = |url: &str| check(&account, url);
-    for url in [&javascript, &fair] {
-        wait_for_kv(&check(url)?).await?;
-    }
     let workerd = edge.process.pid();
-    let [mut p50_js, mut p50_fair, mut p50_empty] = [const { Vec::new() }; 3];
-    let [mut rate, mut rate_fair, mut cpu] = [const { Vec::new() }; 3];
+    let [mut p50, mut rate, mut cpu] = [const { Vec::new() }; 3];
     let mut n = 0;
-    // All of them without miniflare's own Workers in front.
+    // Both without miniflare's own Workers in front.
     let mut subjects = [
-        Subject::new(check(&edge.direct)?, workerd)?,
-        Subject::new(check(&javascript)?, workerd)?,
-        Subject::new(check(&fair)?, workerd)?,
-        Subject::new(check(&empty)?, workerd)?,
+        Subject::new(check(&account, &edge.direct)?, workerd)?,
+        Subject::new(check(&account, &format!("http://127.0.0.1:{port}"))?, workerd)?,
     ];
-    println!("bench: {WARM_UP} cached checks to each Worker first, about 15 s");
+    println!("bench: {WARM_UP} cached checks to each Worker first, about 10 s");
     for subject in &mut subjects {
         subject.drive(WARM_UP, 8).await?;
     }
@@ -95,111 +82,34 @@ pub async fn comparison() -> Result<Vec<Figure>> {
                 subjects[index].drive(count, at_once).await?;
             }
         }
-        let [ours, theirs, fair, floor] = &subjects;
-        for (name, subject) in
-            [("ours", ours), ("JavaScript", theirs), ("the fair one", fair), ("empty", floor)]
-        {
+        let [ours, empty] = &subjects;
+        for (name, subject) in [("ours", ours), ("empty", empty)] {
             let (p50, rate, cpu) = (subject.p50(), subject.rate(), subject.cpu());
             println!(
                 "{at_once:>3} at a time, {name}: p50 {p50:.3} ms, {rate:.0}/s, CPU {cpu:.2} ms"
             );
         }
-        p50_fair.push(ours.p50() / fair.p50());
-        rate_fair.push(ours.rate() / fair.rate());
-        p50_js.push(ours.p50() / theirs.p50());
-        p50_empty.push(ours.p50() / floor.p50());
-        rate.push(ours.rate() / theirs.rate());
-        cpu.push(ours.cpu() / theirs.cpu());
+        p50.push(ours.p50() / empty.p50());
+        rate.push(ours.rate() / empty.rate());
+        cpu.push(ours.cpu() / empty.cpu());
         n += ours.count();
     }
-    // With one caller; with more, connections starve each other.
-    let one = |ratios: &[f64]| ratios.first().copied().unwrap_or_default();
-    let (one_p50, one_rate) = (one(&p50_fair), one(&rate_fair));
-    let alone = |name, value| Figure { name, value, unit: "ratio", n };
     // The middle one of the three levels.
     let figure = |name, mut ratios: Vec<f64>| {
         ratios.sort_by(f64::total_cmp);
         Figure { name, value: quantile(&ratios, 0.5), unit: "ratio", n }
     };
     Ok(vec![
-        alone("cached_p50_ratio_to_fair_js", one_p50),
-        alone("cached_rps_ratio_to_fair_js", one_rate),
-        figure("cached_p50_ratio_to_js", p50_js),
-        figure("cached_rps_ratio_to_js", rate),
-        figure("cached_cpu_ratio_to_js", cpu),
-        figure("cached_p50_ratio_to_empty_worker", p50_empty),
+        figure("cached_p50_ratio_to_empty_worker", p50),
+        figure("cached_rps_ratio_to_empty_worker", rate),
+        figure("cached_cpu_ratio_to_empty_worker", cpu),
     ])
-}
-
-/// Prints where the CPU time of a cached check goes, ours and the JavaScript Worker's, by function.
-///
-/// # Errors
-/// As [`run`].
-pub async fn profile() -> Result<()> {
-    let ports = [port::free(), port::free(), port::free()];
-    let inspector = port::free();
-    let origin = FakeOrigin::start(|_| Conduct::Seen(Status::Accepted));
-    let edge = Edge::builder().origins(&[&origin.url]).inspected(inspector);
-    let edge = beside(edge, ports).start().await?;
-    let account = edge.account().await;
-    edge.set(&account.email, "plan = 'unlimited'").await;
-    ensure!(account.check(ADDRESS).await.status == 200, "the address cannot be checked");
-    let workerd = edge.process.pid();
-    let javascript = format!("http://127.0.0.1:{}", ports[0]);
-    wait_for_kv(&check(&account, &javascript)?).await?;
-    for (url, service) in
-        [(&edge.direct, "core:user:rcpt"), (&javascript, "core:user:javascript-0")]
-    {
-        let mut subject = Subject::new(check(&account, url)?, workerd)?;
-        subject.drive(PROFILED / 4, 8).await?;
-        subject.reset();
-        let mut profiler = Command::new("node");
-        profiler.arg(script("profile"));
-        profiler.args([&inspector.to_string(), PROFILE_SECONDS, service]);
-        let mut profiler = profiler.spawn()?;
-        let ended = loop {
-            subject.drive(PROFILED / 4, 8).await?;
-            if let Some(status) = profiler.try_wait()? {
-                break status;
-            }
-        };
-        ensure!(ended.success(), "the profiler failed");
-        println!("{} checks, {:.0}/s", subject.count(), subject.rate());
-    }
-    Ok(())
-}
-
-/// With the JavaScript Workers and the empty one in the same runtime.
-fn beside(edge: edge::Builder, [javascript, fair, empty]: [u16; 3]) -> edge::Builder {
-    let edge = edge.beside(script("javascript"), javascript, &[]);
-    edge.beside(script("javascript"), fair, &[("FAIR", "1")]).beside(script("empty"), empty, &[])
-}
-
-fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("bench/{name}.mjs"))
 }
 
 fn check(account: &Account, url: &str) -> Result<Request> {
     let request = Client::new().post(format!("{url}/v1/validate_email"));
     let request = request.header("x-api-key", &account.api_key).json(&json!({ "email": ADDRESS }));
     Ok(request.build()?)
-}
-
-/// Our Worker writes the verdict to KV after its answer; the JavaScript one finds it there, once.
-async fn wait_for_kv(request: &Request) -> Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    let client = Client::new();
-    loop {
-        let reply = client.execute(request.try_clone().context("a request")?).await?;
-        let (status, body) = (reply.status(), reply.text().await?);
-        if status == 200 {
-            let expected = json!({ "email": ADDRESS, "status": true, "cached": true });
-            ensure!(serde_json::from_str::<Value>(&body)? == expected, "{body}");
-            return Ok(());
-        }
-        ensure!(Instant::now() < deadline, "the JavaScript Worker answers {status}: {body}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
 }
 
 /// A fresh check over the edge, less the same probe asked of the origin directly, one after the other.

@@ -8,7 +8,8 @@ use rcpt_tests::{Account, Answer, Postfix, SmtpServer, Stack};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::{Figure, checks, expect, quantile};
+use super::{Figure, checks, expect};
+use crate::drive::quantile;
 
 /// Addresses of the scan that is measured, and of a part.
 const ADDRESSES: usize = 5_000;

@@ -10,7 +10,8 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-use super::{Figure, quantile};
+use super::Figure;
+use crate::drive::quantile;
 
 const TARPITS: usize = 500;
 /// A second; each is sent at its time, however the ones before it fare.

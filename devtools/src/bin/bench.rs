@@ -5,11 +5,11 @@ Usage: bench [PART]
 
 Without a part, all figures of the edge: as a table, and in target/bench/edge.json.
 
-  comparison  cached checks beside Workers in JavaScript that do the same
-  databases   rows and dollars of a check, and what more databases give
-  profile     where the CPU time of a cached check goes, beside JavaScript
-  scans       what scans cost
-  tarpits     probes beside mail servers that never answer
+  comparison     cached checks beside an empty Worker
+  databases      rows and dollars of a check, and what more databases give
+  scans          what scans cost
+  conversations  100 to 2,000 probes at once, on one core
+  tarpits        probes beside mail servers that never answer
 ";
 
 #[tokio::main]
@@ -25,8 +25,8 @@ async fn main() -> anyhow::Result<()> {
             println!("ratio {:.2}", rcpt_devtools::bench::tarpits().await?.value);
             Ok(())
         }
+        Some("conversations") => rcpt_devtools::bench::conversations().await,
         Some("databases") => rcpt_devtools::bench::databases().await,
-        Some("profile") => rcpt_devtools::bench::profile().await,
         Some("scans") => rcpt_devtools::bench::scans().await,
         Some("--help" | "-h") => {
             print!("{HELP}");

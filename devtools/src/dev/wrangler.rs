@@ -21,7 +21,7 @@ pub(super) async fn start(settings: &Settings) -> Result<Process> {
     say("migrating the local databases");
     let mut migrate = node("tools/migrate", &temporary);
     // A developer who was throttled starts anew: it is their own machine.
-    migrate.args(["--local", "--forget-throttles", "--persist-to"]).arg(&settings.state);
+    migrate.args(["--forget-throttles", "--persist-to"]).arg(&settings.state);
     let mut migrating = Process::spawn("migrations", &migrate, &settings.folder)?;
     let status = migrating.wait_for_end(MIGRATE).await?;
     let log = migrating.log();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Plan;
-use crate::bench::quantile;
+use crate::drive::quantile;
 
 /// One answer, or none: status 0.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! `tools/deployable`, which `make deploy` asks first.
+//! `tools/deployable`, with which `make deploy DRY_RUN=1` ends.
 
 use std::{fs, process::Command};
 
@@ -11,12 +11,11 @@ fn deployable(arguments: &[&str]) -> (bool, String) {
 
 #[test]
 fn a_configuration_as_it_came_is_not_deployed_and_everything_that_it_lacks_is_named() {
-    for arguments in [&[][..], &["--remote"]] {
-        let (ready, said) = deployable(arguments);
-        assert!(!ready, "{said}");
-        for name in ["DB", "DB_1", "DB_2", "VERDICTS", "ORIGINS", "PORTAL_URL", "MAIL_FROM"] {
-            assert!(said.contains(&format!("missing  {name}: ")), "{name}: {said}");
-        }
+    let (ready, said) = deployable(&[]);
+    assert!(!ready, "{said}");
+    let values = ["ORIGINS", "PORTAL_URL", "MAIL_FROM", "CONTACT_EMAIL"];
+    for name in ["DB", "DB_1", "DB_2", "VERDICTS"].iter().chain(&values) {
+        assert!(said.contains(&format!("missing  {name}: ")), "{name}: {said}");
     }
 
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../wrangler.toml");
@@ -29,6 +28,11 @@ fn a_configuration_as_it_came_is_not_deployed_and_everything_that_it_lacks_is_na
     fs::write(&file, filled).unwrap();
     let (ready, said) = deployable(&[file.to_str().unwrap()]);
     assert!(ready && !said.contains("missing"), "{said}");
+    let without_contact = fs::read_to_string(&file).unwrap().replace("CONTACT_EMAIL =", "# ");
+    let other = folder.path().join("without-contact.toml");
+    fs::write(&other, without_contact).unwrap();
+    let (ready, reply) = deployable(&[other.to_str().unwrap()]);
+    assert!(!ready && reply.contains("missing  CONTACT_EMAIL or CONTACT_URL: "), "{reply}");
     for name in ["SESSION", "API_KEY", "TICKET", "ADDRESS", "TOTP", "SCAN"] {
         assert!(said.contains(&format!("{name}_SECRETS")), "{said}");
     }

@@ -1,5 +1,6 @@
 //! The programs that other people start: `make dev` for developers, `serve` for the portal's tests.
 
+mod deploy;
 mod deployable;
 mod dev;
 mod drill;

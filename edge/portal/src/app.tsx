@@ -2,7 +2,7 @@
 import { LocationProvider, Route, Router, useLocation } from "preact-iso/router";
 import { useEffect } from "preact/hooks";
 import { CONTENTS } from "./contents";
-import { OURS, nextPage } from "./navigation";
+import { OURS, nextPage, signInPage } from "./navigation";
 import { PAGES, type Page } from "./pages";
 import * as session from "./session";
 import { LazyPage, Waiting } from "./ui/lazy-page";
@@ -46,9 +46,11 @@ function Guarded({ page }: { page: Page }) {
   useEffect(() => {
     if (elsewhere !== undefined) route(elsewhere, true);
   }, [elsewhere]);
-  if (elsewhere !== undefined) return <Waiting />;
+  const layout = page.file === "guest" ? "narrow" : "wide";
+  // A guest page that leads on has a member page after it.
+  if (elsewhere !== undefined) return <Waiting layout={member ? "wide" : "narrow"} />;
   const content = CONTENTS[page.name];
-  return "here" in content ? <content.here /> : <LazyPage load={content.load} />;
+  return "here" in content ? <content.here /> : <LazyPage load={content.load} layout={layout} />;
 }
 
 function redirection(page: Page, member: boolean): string | undefined {
@@ -61,6 +63,6 @@ function redirection(page: Page, member: boolean): string | undefined {
     case "everywhere":
       return "/sign-in";
     default:
-      return `/sign-in?next=${page.path}`;
+      return signInPage();
   }
 }

@@ -26,6 +26,8 @@ export const CONTENTS: Record<PageName, Content> = {
   settings: { load: async () => (await member()).Settings },
   docs: { load: async () => (await docs()).default },
   start: { load: async () => (await docs()).Start },
+  sandbox: { load: async () => (await docs()).Sandbox },
+  webhooks: { load: async () => (await docs()).Webhooks },
   deleted: { load: async () => (await guest()).Deleted },
   "not-found": { load: async () => (await guest()).NotFound },
 };

@@ -3,8 +3,12 @@
 /** Where the API is, without a trailing slash; empty when it is on the portal's own origin. */
 declare const API_URL: string;
 
-/** Pages of the operator's, as full URLs; empty where there is none. */
+/** The path of the script that reads spreadsheets. */
+declare const SPREADSHEET_WORKER: string;
+
+/** Pages of the operator's, as full URLs, and an address to write to; empty where there is none. */
 declare const CONTACT_URL: string;
+declare const CONTACT_EMAIL: string;
 declare const TERMS_URL: string;
 declare const STATUS_URL: string;
 

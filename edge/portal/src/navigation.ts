@@ -9,6 +9,14 @@ export const OURS = new RegExp(`^(?:/|${PATHS.join("|")})/?(?:[?#]|$)`);
 /** Where to go after sign-in: only ever a page of ours, whatever the address bar was made to say. */
 export function nextPage(): string {
   const next = new URLSearchParams(location.search).get("next") ?? "";
-  const page = pageAt(next);
-  return page === undefined || page.access === "guest" ? "/overview" : next;
+  if (!next.startsWith("/")) return "/overview";
+  const { origin, pathname, search } = new URL(next, location.origin);
+  const page = origin === location.origin ? pageAt(pathname) : undefined;
+  return page === undefined || page.access === "guest" ? "/overview" : pathname + search;
+}
+
+/** The sign-in page, which leads back to here. */
+export function signInPage(): string {
+  const here = location.pathname + location.search;
+  return `/sign-in?next=${location.search === "" ? here : encodeURIComponent(here)}`;
 }

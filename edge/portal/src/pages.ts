@@ -57,6 +57,24 @@ export const PAGES = [
       "Create an account, copy your API key and check your first email address: with curl, on the command line, in TypeScript or Python.",
   },
   {
+    path: "/sandbox",
+    name: "sandbox",
+    title: "Sandbox addresses",
+    access: "anyone",
+    file: "docs",
+    description:
+      "Email addresses for tests: each always gives the same verdict, status and reason, and no mail server is asked.",
+  },
+  {
+    path: "/webhooks",
+    name: "webhooks",
+    title: "Webhooks",
+    access: "anyone",
+    file: "docs",
+    description:
+      "The event that rcpt sends when a scan ends: its body and headers, how to verify its signature, and how often it is sent.",
+  },
+  {
     path: "/privacy",
     name: "privacy",
     title: "Privacy",

@@ -21,6 +21,22 @@ export function draw(page: Page, site: string): string {
   return render(isDrawn(page) ? <App /> : <Empty page={page} />);
 }
 
+/** The HTML of what a page says, without its frame; null where that takes a browser. */
+export async function readable(page: Page, site: string): Promise<string | null> {
+  Object.assign(globalThis, { location: new URL(page.path ?? "/404", site) });
+  const content = CONTENTS[page.name];
+  const Content = "here" in content ? content.here : await content.load();
+  try {
+    return render(
+      <LocationProvider scope={OURS}>
+        <Content />
+      </LocationProvider>,
+    );
+  } catch {
+    return null;
+  }
+}
+
 /** What readers without JavaScript see of a page that needs it. */
 function Empty({ page }: { page: Page }) {
   return (

@@ -1,17 +1,29 @@
-// The session that sign-in gave: kept in this browser and shared by its tabs, so that a link opened in a
-// new tab is signed in, and signing out in one tab signs out all of them.
+// The session that sign-in gave. Its token is in the storage of this tab, and the API key in memory alone. Open tabs
+// tell each other: a link opened in a new tab is signed in, and signing out in one tab signs out all of them.
 import { useEffect, useState } from "preact/hooks";
 import type { components } from "./api/schema";
 
-export type Session = components["schemas"]["SessionCredentials"];
+export type Credentials = components["schemas"]["SessionCredentials"];
+
+/** The key is absent after a reload, unless another tab knows it. */
+export type Session = Omit<Credentials, "api_key"> & { api_key?: string };
 
 /** Why there is no session any more; the sign-in page says it. */
 export type Ending = "expired" | "signed-out" | "everywhere" | "deleted";
 
+/** What tabs of this browser tell each other; it's written nowhere. */
+type Message =
+  | { kind: "ask" }
+  | { kind: "known" | "changed"; session: Session }
+  | { kind: "ended"; token: string };
+
 const STORED = "rcpt.session";
+/** Everything that this portal keeps in a browser beyond a tab. */
+const PREFIX = "rcpt.";
 const listeners = new Set<() => void>();
 let session = restored();
 let ending: Ending | undefined;
+let channel: BroadcastChannel | undefined;
 
 export function current(): Session | undefined {
   return session;
@@ -22,27 +34,38 @@ export function lastEnding(): Ending | undefined {
   return ending;
 }
 
-export function start(credentials: Session): void {
+export function start(credentials: Credentials): void {
   ending = undefined;
   change(credentials);
+  channel?.postMessage({ kind: "changed", session: credentials } satisfies Message);
 }
 
 /** The session goes on with another API key. */
 export function replaceKey(apiKey: string): void {
-  if (session !== undefined) change({ ...session, api_key: apiKey });
+  if (session === undefined) return;
+  change({ ...session, api_key: apiKey });
+  channel?.postMessage({ kind: "changed", session } satisfies Message);
 }
 
 export function end(why: Ending): void {
   if (session === undefined) return;
+  const { token } = session;
   ending = why;
   change(undefined);
+  if (why !== "expired") forgetEverything();
+  channel?.postMessage({ kind: "ended", token } satisfies Message);
 }
 
 /** The session, followed as it changes. */
 export function useSession(): Session | undefined {
   const [, redraw] = useState({});
-  useEffect(() => listen(() => redraw({})), []);
-  return session;
+  const drawn = session;
+  useEffect(() => {
+    // Another tab may have answered since the drawing.
+    if (session !== drawn) redraw({});
+    return listen(() => redraw({}));
+  }, []);
+  return drawn;
 }
 
 /** Calls back whenever the session changes; the result ends that. */
@@ -51,37 +74,72 @@ export function listen(listener: () => void): () => void {
   return () => void listeners.delete(listener);
 }
 
-/** Takes over what other tabs of this browser do. */
+/** Takes over what other tabs of this browser know and do. */
 export function followOtherTabs(): void {
-  window.addEventListener("storage", ({ key }) => {
-    // A null key means that everything was removed.
-    if (key !== null && key !== STORED) return;
-    const before = session;
-    session = restored();
-    ending = before !== undefined && session === undefined ? "signed-out" : undefined;
-    announce();
-  });
+  // Releases up to 0.2 kept the session, and the key with it, for all tabs.
+  removeFrom("localStorage", STORED);
+  if (typeof BroadcastChannel === "undefined") return;
+  channel = new BroadcastChannel(STORED);
+  channel.addEventListener("message", ({ data }: MessageEvent<Message>) => hear(data));
+  if (session?.api_key === undefined) channel.postMessage({ kind: "ask" } satisfies Message);
+}
+
+function hear(message: Message): void {
+  switch (message.kind) {
+    case "ask":
+      if (session !== undefined) channel?.postMessage({ kind: "known", session } satisfies Message);
+      return;
+    case "known":
+      // A tab that is asked may be behind this one.
+      if (session !== undefined && (session.token !== message.session.token || session.api_key !== undefined))
+        return;
+      if (session === undefined && ending !== undefined) return;
+      return change(message.session);
+    case "changed":
+      ending = undefined;
+      return change(message.session);
+    case "ended":
+      if (session?.token !== message.token) return;
+      ending = "signed-out";
+      return change(undefined);
+  }
 }
 
 function change(to: Session | undefined): void {
   session = to;
+  if (to === undefined) removeFrom("sessionStorage", STORED);
+  else store(to);
+  for (const listener of listeners) listener();
+}
+
+function store({ token, email }: Session): void {
   try {
-    if (to === undefined) localStorage.removeItem(STORED);
-    else localStorage.setItem(STORED, JSON.stringify(to));
+    sessionStorage.setItem(STORED, JSON.stringify({ token, email }));
   } catch {
     // Storage is full or forbidden: the session then lives in memory alone.
   }
-  announce();
 }
 
-function announce(): void {
-  for (const listener of listeners) listener();
+function removeFrom(storage: "localStorage" | "sessionStorage", key: string): void {
+  try {
+    globalThis[storage].removeItem(key);
+  } catch {
+    // Forbidden: then nothing is there either.
+  }
+}
+
+function forgetEverything(): void {
+  try {
+    for (const key of Object.keys(localStorage)) if (key.startsWith(PREFIX)) removeFrom("localStorage", key);
+  } catch {
+    // Forbidden: then nothing is there either.
+  }
 }
 
 function restored(): Session | undefined {
   try {
-    const stored: unknown = JSON.parse(localStorage.getItem(STORED) ?? "null");
-    return isSession(stored) ? stored : undefined;
+    const stored: unknown = JSON.parse(sessionStorage.getItem(STORED) ?? "null");
+    return isSession(stored) && !isOver(stored.token) ? stored : undefined;
   } catch {
     return undefined;
   }
@@ -92,7 +150,18 @@ function isSession(stored: unknown): stored is Session {
     typeof stored === "object" &&
     stored !== null &&
     "token" in stored &&
-    "api_key" in stored &&
+    typeof stored.token === "string" &&
     "email" in stored
   );
+}
+
+/** Whether a token (a JWT) says that its time is over. One that can't be read is left to the service. */
+function isOver(token: string): boolean {
+  try {
+    const claims = token.split(".")[1] ?? "";
+    const { exp } = JSON.parse(atob(claims.replaceAll("-", "+").replaceAll("_", "/"))) as { exp?: number };
+    return exp !== undefined && exp * 1000 < Date.now();
+  } catch {
+    return false;
+  }
 }

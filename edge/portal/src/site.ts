@@ -1,6 +1,7 @@
 // What the operator has configured for the build: where people reach them, and what else they publish.
 // Each is absent unless it was set.
-export const contactUrl = () => set(CONTACT_URL);
+/** A page of the operator's, or else an address to write to. */
+export const contactUrl = () => set(CONTACT_URL) ?? set(CONTACT_EMAIL && `mailto:${CONTACT_EMAIL}`);
 export const termsUrl = () => set(TERMS_URL);
 export const statusUrl = () => set(STATUS_URL);
 

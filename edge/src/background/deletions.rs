@@ -1,4 +1,5 @@
-//! Tells the directory of deleted accounts: right after the deletion, and else every five minutes.
+//! Finishes a deletion, right after it or else every five minutes: the directory forgets the account, and the rows that
+//! belong to it are removed.
 
 use crate::{
     cf::database::Database,
@@ -7,6 +8,7 @@ use crate::{
         accounts,
         addresses::{self, Deleted},
         databases::Databases,
+        deleted_accounts,
     },
 };
 
@@ -23,11 +25,20 @@ pub async fn tell(
     accounts::told(database, deleted).await
 }
 
-/// Tells it of those that it has not heard of yet.
+/// Goes on where a deletion was cut off, or has more rows than a step removes.
 ///
 /// # Errors
 /// [`Error::unavailable`] when a database fails.
-pub async fn tell_all(databases: &Databases, database: &Database) -> Result<(), Error> {
+pub async fn finish(databases: &Databases, database: &Database) -> Result<(), Error> {
+    let told = tell_all(databases, database).await;
+    deleted_accounts::remove(database).await.and(told)
+}
+
+/// Tells the directory of those that it has not heard of yet.
+///
+/// # Errors
+/// [`Error::unavailable`] when a database fails.
+async fn tell_all(databases: &Databases, database: &Database) -> Result<(), Error> {
     let deleted = accounts::untold(database).await?;
     if deleted.is_empty() { Ok(()) } else { tell(databases, database, &deleted).await }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rcpt_shared::Deliverability;
+
 use crate::{
     account::AccountId,
     app::App,
@@ -54,7 +56,7 @@ pub async fn send(
     let tried = due.len() as u64;
     for notice in due {
         let sent = match mail(app, database, &notice).await? {
-            Some(mail) => app.mailer.send(mail.to(&notice.email)).await,
+            Some(mail) => app.mailer.send(mail.to(&notice.email, app.config.site.contact())).await,
             // There is nothing left to tell of.
             None => Ok(()),
         };
@@ -68,6 +70,11 @@ pub async fn send(
 
 async fn mail(app: &App, database: &Database, notice: &Due) -> Result<Option<Mail>, Error> {
     let (portal_url, name) = (&app.config.portal_url, &notice.display_name);
+    if notice.kind == Notice::PlanChanged {
+        // The one in force when the mail is written: it may stand for several changes.
+        let plan = store::plans::of_account(database, notice.account_id).await?;
+        return Ok(plan.map(|now| mail::plan_changed(name, portal_url, &now.plan, now.until)));
+    }
     if notice.kind != Notice::ScanEnded {
         return Ok(Some(notice.kind.mail(portal_url, name, notice.last_deed().as_ref())));
     }
@@ -76,13 +83,11 @@ async fn mail(app: &App, database: &Database, notice: &Due) -> Result<Option<Mai
     let scans: Vec<EndedScan> = scans
         .into_iter()
         .map(|scan| EndedScan {
-            undeliverable: scan.invalid_format + scan.domain_not_found + scan.no_mx_records,
             id: scan.id,
             name: scan.name,
             state: scan.state,
             total: scan.total,
-            accepted: scan.accepted,
-            refused: scan.refused,
+            by_verdict: Deliverability::ALL.map(|word| scan.by_verdict.of(word)),
         })
         .collect();
     Ok((!scans.is_empty()).then(|| mail::scans_ended(portal_url, name, &scans, ended)))

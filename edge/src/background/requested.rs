@@ -33,7 +33,9 @@ pub async fn send(app: &App, database: &Database) -> Result<(), Error> {
         };
         registrations::renew_link(database, account.id, &stored).await?;
         let mail = mail::confirm(&account.email, &app.config.portal_url, &token);
-        if let Err(error) = app.mailer.send(mail.to(&account.email)).await {
+        if let Err(error) =
+            app.mailer.send(mail.to(&account.email, app.config.site.contact())).await
+        {
             log::failure("requested confirmation", &error);
         }
     }

@@ -4,6 +4,7 @@
 pub mod closing;
 pub mod consumer;
 pub mod message;
+pub mod redelivery;
 pub mod results;
 mod round;
 pub mod slots;

@@ -1,18 +1,16 @@
 //! Delivers to webhooks what a scan's end has left in the database: at once where that is known, and else every
 //! five minutes.
 
+use futures_util::future::join_all;
+
+use super::webhook_event::WebhookEvent;
 use crate::{
     account::AccountId,
     app::App,
-    cf::{
-        at_once::join_all,
-        clock,
-        database::Database,
-        log,
-        webhook::{self, Answer, Attempt},
-    },
+    cf::{clock, database::Database, log},
     credentials::webhook_secret,
     error::Error,
+    outbound::webhook::{self, Answer, Attempt},
     store::webhooks::{self, Due},
 };
 
@@ -72,9 +70,22 @@ async fn deliver(app: &App, database: &Database, due: &Due) {
     }
 }
 
+/// The body of a delivery, in the form of the type that describes it.
+fn body_of(due: &Due) -> String {
+    let event = serde_json::from_slice::<WebhookEvent>(due.body.as_bytes());
+    match event.and_then(|event| serde_json::to_string(&event)) {
+        Ok(body) => body,
+        Err(error) => {
+            log::failure("body of a webhook", &error);
+            due.body.clone()
+        }
+    }
+}
+
 /// One attempt.
 pub async fn attempt(app: &App, due: &Due) -> Answer {
-    let Due { account_id, url, secret, previous_secret, id, body } = due;
+    let Due { account_id, url, secret, previous_secret, id, .. } = due;
+    let body = &body_of(due);
     let timestamp = clock::now();
     let names = [secret.as_str(), previous_secret];
     let signed = (id.as_str(), timestamp, body.as_str());

@@ -19,7 +19,7 @@ const BINDING: &str = "ASSETS";
 pub struct Assets {
     binding: SendWrapper<Fetcher>,
     /// Read once.
-    common_passwords: OnceLock<String>,
+    common_passwords: OnceLock<Vec<u8>>,
 }
 
 impl Assets {
@@ -38,27 +38,34 @@ impl Assets {
         self.read("openapi.json").await
     }
 
-    /// The most common passwords, one a line, in byte order.
+    /// The filter of the most common passwords, as `CommonPasswords` reads it.
     ///
     /// # Errors
-    /// [`Error::unavailable`] when they cannot be read.
-    pub async fn common_passwords(&self) -> Result<&str, Error> {
+    /// [`Error::unavailable`] when it cannot be read.
+    pub async fn common_passwords(&self) -> Result<&[u8], Error> {
         if self.common_passwords.get().is_none() {
-            let read = self.read("common-passwords.txt").await?;
-            // Two requests may read it at the same time: the second would keep the same text.
+            let name = "common-passwords.bloom";
+            let read = async { self.fetch(name).await?.bytes().await }.into_send().await;
+            let read = read.filter(|bytes| !bytes.is_empty()).ok_or_else(|| unread(name))?;
+            // Two requests may read it at the same time: the second would keep the same bytes.
             let _ = self.common_passwords.set(read);
         }
-        Ok(self.common_passwords.get().map_or("", String::as_str))
+        Ok(self.common_passwords.get().map_or(&[], Vec::as_slice))
     }
 
     async fn read(&self, name: &str) -> Result<String, Error> {
-        let read = async {
-            // The binding looks at the path only.
-            let url = format!("https://assets/v1/{name}");
-            let reply = Reply::of(self.binding.fetch_with_str(&url).ok()?).await?;
-            if reply.status() == 200 { reply.text().await } else { None }
-        };
-        let read = read.into_send().await.filter(|text| !text.is_empty());
-        read.ok_or_else(|| Error::unavailable(format!("asset {name}: not read")))
+        let read = async { self.fetch(name).await?.text().await }.into_send().await;
+        read.filter(|text| !text.is_empty()).ok_or_else(|| unread(name))
     }
+
+    async fn fetch(&self, name: &str) -> Option<Reply> {
+        // The binding looks at the path only.
+        let url = format!("https://assets/v1/{name}");
+        let reply = Reply::of(self.binding.fetch_with_str(&url).ok()?).await?;
+        (reply.status() == 200).then_some(reply)
+    }
+}
+
+fn unread(name: &str) -> Error {
+    Error::unavailable(format!("asset {name}: not read"))
 }

@@ -9,6 +9,8 @@ use std::{
 
 use worker::{Delay, js_sys, send::IntoSendFuture as _};
 
+use crate::meter::{self, Part};
+
 /// The Worker's clock, unix milliseconds. It stands still between I/O.
 pub fn now_ms() -> u64 {
     // A whole number below 2^53.
@@ -39,4 +41,14 @@ pub async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output =
 /// Waits for a timer of this request's own; dropped, it takes the timer back.
 pub async fn sleep(duration: Duration) {
     Delay::from(duration).into_send().await;
+}
+
+/// Puts the time of `work`, one call of `part`, on the meter of the request that it belongs to. Work
+/// after the response has none, and is not measured.
+pub async fn timed<T>(part: Part, work: impl Future<Output = T>) -> T {
+    let Some(meter) = meter::current() else { return work.await };
+    let started = now_ms();
+    let done = work.await;
+    meter.add(part, now_ms().saturating_sub(started));
+    done
 }

@@ -25,11 +25,11 @@ use worker::{
     worker_sys::types as runtime,
 };
 
-use super::{
-    glue,
-    meter::{Part, count_rows_written, timed},
+use super::{clock::timed, glue};
+use crate::{
+    error::Error,
+    meter::{Part, count_rows_written},
 };
-use crate::error::Error;
 
 /// One database with accounts.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::{future::Future, sync::Arc};
 use futures_channel::oneshot;
 use worker::Context;
 
-use super::meter::{self, metered};
+use crate::meter::{self, metered};
 
 /// The request's `waitUntil`: the runtime lets such work run for at most 30 s.
 #[derive(Clone)]

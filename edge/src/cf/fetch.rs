@@ -3,6 +3,7 @@
 
 use worker::{
     js_sys::{self, Promise, Reflect, Uint8Array, futures::JsFuture},
+    send::{IntoSendFuture as _, SendWrapper},
     wasm_bindgen::{JsCast as _, JsValue},
     web_sys::{
         AbortSignal, Headers, ReadableStreamDefaultReader, RequestInit, RequestRedirect, Response,
@@ -23,6 +24,10 @@ pub struct Outgoing<'a> {
 impl Outgoing<'_> {
     /// `None`: no answer, or not in time.
     pub async fn send(self) -> Option<Reply> {
+        self.exchange().into_send().await
+    }
+
+    async fn exchange(self) -> Option<Reply> {
         let headers = Headers::new().ok()?;
         for (name, value) in self.headers {
             headers.set(name, value).ok()?;
@@ -43,11 +48,16 @@ impl Outgoing<'_> {
 
 /// What came back, as far as its headers.
 #[derive(Debug)]
-pub struct Reply(Response);
+pub struct Reply(SendWrapper<Response>);
 
 impl Reply {
     pub(super) async fn of(asked: Promise) -> Option<Self> {
-        JsFuture::from(asked).await.ok()?.dyn_into().map(Self).ok()
+        JsFuture::from(asked)
+            .await
+            .ok()?
+            .dyn_into()
+            .map(|response| Self(SendWrapper(response)))
+            .ok()
     }
 
     pub fn status(&self) -> u16 {
@@ -60,22 +70,28 @@ impl Reply {
 
     /// The whole body, `None` when it breaks off.
     pub async fn text(self) -> Option<String> {
-        JsFuture::from(self.0.text().ok()?).await.ok()?.as_string()
+        JsFuture::from(self.0.text().ok()?).into_send().await.ok()?.as_string()
+    }
+
+    /// The whole body, `None` when it breaks off.
+    pub async fn bytes(self) -> Option<Vec<u8>> {
+        let body = JsFuture::from(self.0.array_buffer().ok()?).into_send().await.ok()?;
+        Some(Uint8Array::new(&body).to_vec())
     }
 
     /// The body as it comes, `None` where there is none.
     pub fn chunks(self) -> Option<Chunks> {
-        self.0.body().map(|body| Chunks(body.get_reader().unchecked_into()))
+        self.0.body().map(|body| Chunks(SendWrapper(body.get_reader().unchecked_into())))
     }
 }
 
 #[derive(Debug)]
-pub struct Chunks(ReadableStreamDefaultReader);
+pub struct Chunks(SendWrapper<ReadableStreamDefaultReader>);
 
 impl Chunks {
     /// `None` at the end, also where the body breaks off.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
-        let chunk = JsFuture::from(self.0.read()).await.ok()?;
+        let chunk = JsFuture::from(self.0.read()).into_send().await.ok()?;
         // Undefined at the end.
         let bytes = Reflect::get(&chunk, &JsValue::from_str("value")).ok()?;
         Some(bytes.dyn_into::<Uint8Array>().ok()?.to_vec())

@@ -1,22 +1,26 @@
 //! Steps that would be many crossings each, done from wasm. A crossing costs the same whatever it carries.
 
-const PATH = /^[a-z]+:\/\/[^/?#]*\/v1\/validate_email(?:\?|$)/;
-
-// The API key of a check whose body is in memory and may be, without an Idempotency-Key; nothing for any other
-// request.
-export function keyOf(request, limit) {
-  const { headers, method, url } = request;
-  if (method !== "POST" || !PATH.test(url) || headers.has("origin")) return undefined;
-  if (headers.has("idempotency-key")) return undefined;
-  const length = Number(headers.get("content-length"));
-  return length > 0 && length <= limit ? (headers.get("x-api-key") ?? undefined) : undefined;
+// The method, URL and some headers of a request, whose names have commas between them.
+export function headOf({ method, url, headers }, names) {
+  return JSON.stringify({ method, url, headers: names.split(",").map((name) => headers.get(name)) });
 }
 
-// Without a limit nothing is said of one.
-export function answer(body, id, policy, limit, headers) {
-  headers["x-request-id"] = id;
-  const told = limit === "" ? headers : { ...headers, "ratelimit-policy": policy, ratelimit: limit };
-  return new Response(body, { headers: told });
+export function answer(body, init) {
+  return new Response(body, JSON.parse(init));
+}
+
+// The whole body of a request, cut off one byte behind the limit. A body is always read to its end: a connection on which
+// an answer overtakes the rest of a body cannot carry a further request, and what shares it fails.
+export async function bodyOf(request, limit) {
+  const length = Number(request.headers.get("content-length") ?? Infinity);
+  if (length <= limit || request.body === null) return request.arrayBuffer();
+  const kept = new Uint8Array(limit + 1);
+  let size = 0;
+  for await (const chunk of request.body) {
+    kept.set(chunk.subarray(0, kept.length - size), size);
+    size += Math.min(chunk.length, kept.length - size);
+  }
+  return kept.buffer.slice(0, size);
 }
 
 // The text under a URL; nothing where there is none, or the cache fails or takes longer.

@@ -8,20 +8,17 @@ use worker::{
 
 #[wasm_bindgen(module = "/src/cf/glue.js")]
 extern "C" {
-    /// The API key of a check by key with a body of at most `limit` bytes, from no browser; `None` for any
-    /// other request.
-    #[wasm_bindgen(js_name = keyOf)]
-    pub fn key_of(request: &Request, limit: usize) -> Option<String>;
+    /// Method, URL and the values of these headers, `null` for what is missing, as JSON.
+    #[wasm_bindgen(js_name = headOf)]
+    pub fn head_of(request: &Request, names: &str) -> String;
 
-    /// A 200 with these headers, the id, and what is left where a limit is given.
+    /// A response with this text and this `ResponseInit` in JSON (Fetch §5.5).
     #[wasm_bindgen(catch)]
-    pub fn answer(
-        body: &str,
-        id: &str,
-        policy: &str,
-        limit: &str,
-        headers: &JsValue,
-    ) -> Result<Response, JsValue>;
+    pub fn answer(body: Option<&str>, init: &str) -> Result<Response, JsValue>;
+
+    /// A promise of the request's whole body, cut off behind `limit` bytes; whatever is longer is read and dropped.
+    #[wasm_bindgen(js_name = bodyOf)]
+    pub fn body_of(request: &Request, limit: usize) -> Promise;
 
     /// A promise of the text under this URL, or of nothing after `patience` milliseconds.
     #[wasm_bindgen(js_name = textOf)]

@@ -9,8 +9,8 @@ use worker::{
     worker_sys::types::Queue,
 };
 
-use super::meter::{Part, timed};
-use crate::error::Error;
+use super::clock::timed;
+use crate::{error::Error, meter::Part};
 
 const BINDING: &str = "SCANS";
 /// Bytes of the messages of one `sendBatch`: the platform takes 256 KB, and does not say what was too large.

@@ -18,10 +18,11 @@ use worker::{
 };
 
 use super::{
-    clock, glue,
+    clock::{self, timed},
+    glue,
     kv::Kv,
-    meter::{Part, timed},
 };
+use crate::meter::Part;
 
 const BINDING: &str = "VERDICTS";
 /// KV refuses shorter times, in seconds.

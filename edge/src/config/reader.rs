@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use rcpt_shared::KeyRing;
+use rcpt_shared::{Address, KeyRing};
 
-use super::{DAY, HOUR, Homes, RetryTimes, Throttle};
-use crate::throttle::Rule;
+use super::{DAY, HOUR, Homes, RetryTimes, Site, Throttle, site::Checkout};
+use crate::limits::rules::Rule;
 
 /// Whether a URL without its scheme leads to this machine.
 fn is_loopback(rest: &str) -> bool {
@@ -29,7 +29,6 @@ impl<'a> Reader<'a> {
         Self { value, mistakes: Vec::new() }
     }
 
-    #[inline(never)]
     pub fn text(&mut self, name: &str) -> String {
         let text = (self.value)(name).map(|text| text.trim().to_owned()).unwrap_or_default();
         if text.is_empty() {
@@ -43,13 +42,44 @@ impl<'a> Reader<'a> {
         self.check_url(name, text)
     }
 
-    #[inline(never)]
     fn check_url(&mut self, name: &str, text: String) -> String {
         let is_http = text.starts_with("https://") || text.starts_with("http://");
         if !text.is_empty() && !is_http {
             self.mistakes.push(format!("{name}: expected an http(s) URL"));
         }
         text.trim_end_matches('/').to_owned()
+    }
+
+    /// Where customers turn. All of it is optional.
+    pub fn site(&mut self) -> Site {
+        let contact_url = self.optional_url("CONTACT_URL");
+        let contact_email = self.optional("CONTACT_EMAIL");
+        if contact_email.as_ref().is_some_and(|text| Address::parse(text).is_err()) {
+            self.mistakes.push("CONTACT_EMAIL: expected an email address".to_owned());
+        }
+        let terms_url = self.optional_url("TERMS_URL");
+        let status_url = self.optional_url("STATUS_URL");
+        let checkouts = Checkout::parse_all(&self.optional("CHECKOUT_URLS").unwrap_or_default());
+        let checkouts = checkouts.unwrap_or_else(|mistakes| {
+            let named = mistakes.into_iter().map(|mistake| format!("CHECKOUT_URLS: {mistake}"));
+            self.mistakes.extend(named);
+            Vec::new()
+        });
+        Site { contact_url, contact_email, terms_url, status_url, checkouts }
+    }
+
+    #[inline(never)]
+    fn optional(&self, name: &str) -> Option<String> {
+        let text = (self.value)(name)?.trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn optional_url(&mut self, name: &str) -> Option<String> {
+        let url = self.optional(name)?;
+        if !url.starts_with("https://") && !url.starts_with("http://") {
+            self.mistakes.push(format!("{name}: expected an http(s) URL"));
+        }
+        Some(url)
     }
 
     pub fn origins(&mut self, name: &str) -> Vec<String> {
@@ -81,7 +111,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    #[inline(never)]
     pub fn retries(&mut self, name: &str) -> RetryTimes {
         let Some(text) = (self.value)(name) else { return RetryTimes::default() };
         let times: Result<Vec<u64>, _> =
@@ -124,25 +153,37 @@ impl<'a> Reader<'a> {
         let registration_mail =
             rule("REGISTRATION_MAILS_FREE", 2, "REGISTRATION_MAILS_SECONDS", HOUR);
         let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR);
+        // 60 people behind one address register within an hour (docs/trust.md, B5).
+        let mails_of_network = rule("MAILS_NETWORK_FREE", 60, "MAILS_NETWORK_SECONDS", 10 * 60);
+        let mails_of_site = rule("MAILS_SITE_FREE", 120, "MAILS_SITE_SECONDS", 3 * 60);
         // Some forty milliseconds each: a fifth of the isolate's time.
         let hashes_per_minute = self.number("PASSWORD_HASHES_PER_MINUTE", 300, 1, 1_000_000_000);
         let account_requests_per_second =
             self.number("ACCOUNT_REQUESTS_PER_SECOND", 10, 1, 1_000_000_000);
-        let mut per_day = |name| Rule::per_day(self.number(name, 2_000, 1, 1_000_000_000));
+        let mut per_day = |name| self.number(name, 2_000, 1, 1_000_000_000);
+        let registrations_per_day = per_day("REGISTRATION_MAILS_PER_DAY");
+        let resets_per_day = per_day("RESET_MAILS_PER_DAY");
         Throttle {
             account,
             network,
             registration_mail,
             reset_mail,
-            all_registration_mails: per_day("REGISTRATION_MAILS_PER_DAY"),
-            all_reset_mails: per_day("RESET_MAILS_PER_DAY"),
+            mails_of_network,
+            mails_of_site,
+            all_registration_mails: Rule::per_day(registrations_per_day),
+            all_reset_mails: Rule::per_day(resets_per_day),
+            all_exempt_reset_mails: Rule::per_day(resets_per_day.div_ceil(2)),
             hashes_per_minute,
             account_requests_per_second,
         }
     }
 
+    /// `None` where none are set, and after a mistake.
+    pub fn optional_keys(&mut self, name: &str) -> Option<KeyRing> {
+        self.optional(name).and_then(|_| self.keys(name))
+    }
+
     /// `None` after a mistake.
-    #[inline(never)]
     pub fn keys(&mut self, name: &str) -> Option<KeyRing> {
         // One of them had a name for one secret before.
         let earlier = name == "ADDRESS_SECRETS" && (self.value)(name).is_none();
@@ -156,7 +197,6 @@ impl<'a> Reader<'a> {
         ring.ok()
     }
 
-    #[inline(never)]
     pub fn number(&mut self, name: &str, default: u64, least: u64, most: u64) -> u64 {
         let Some(text) = (self.value)(name) else { return default };
         match text.trim().parse() {

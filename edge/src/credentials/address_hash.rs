@@ -6,7 +6,7 @@ use rcpt_shared::{Address, KeyRing};
 use sha2::Sha256;
 
 use super::mailed_token::TokenHash;
-use crate::account::{AccountAddress, AccountId};
+use crate::account::{AccountAddress, AccountId, mailbox};
 
 /// What an account is found by: a hash of its address, under the secret that signs and, while there are
 /// two, under the other one too. Each is `kid.` and 64 hexadecimal digits, so that a range of the index
@@ -15,21 +15,27 @@ use crate::account::{AccountAddress, AccountId};
 pub struct AccountHash {
     current: String,
     other: Option<String>,
+    mailbox: String,
+    other_mailbox: Option<String>,
 }
 
 impl AccountHash {
     pub fn of(secrets: &KeyRing, address: &AccountAddress) -> Self {
-        let folded = address.folded();
-        let mut hashes = secrets
-            .kids()
-            .zip(secrets.macs())
-            .map(|(kid, mac)| format!("{kid}.{}", keyed(mac, "account", &folded)));
-        Self { current: hashes.next().unwrap_or_default(), other: hashes.next() }
+        let hashes = |purpose, text: &str| {
+            let all = secrets.kids().zip(secrets.macs());
+            let mut all = all.map(|(kid, mac)| format!("{kid}.{}", keyed(mac, purpose, text)));
+            (all.next().unwrap_or_default(), all.next())
+        };
+        let (current, other) = hashes("account", &address.folded());
+        let (mailbox, other_mailbox) =
+            hashes("mailbox", &[mailbox::VERSION, " ", &address.mailbox()].concat());
+        Self { current, other, mailbox, other_mailbox }
     }
 
     /// The hash of a text that is no address, and so has no account.
     pub fn of_no_address(text: &str) -> Self {
-        Self { current: TokenHash::of(text).as_str().to_owned(), other: None }
+        let hash = TokenHash::of(text).as_str().to_owned();
+        Self { current: hash.clone(), other: None, mailbox: hash, other_mailbox: None }
     }
 
     /// The hash under the secret that signs.
@@ -40,6 +46,17 @@ impl AccountHash {
     /// The hash under the other secret, while there is one.
     pub fn other(&self) -> Option<&str> {
         self.other.as_deref()
+    }
+
+    /// The hash of the mailbox, which all spellings of the address share. Limits of mails and sign-ins are kept under
+    /// it: with one for each spelling, a stranger would have as many.
+    pub fn mailbox(&self) -> &str {
+        &self.mailbox
+    }
+
+    /// The same under the other secret.
+    pub fn other_mailbox(&self) -> Option<&str> {
+        self.other_mailbox.as_deref()
     }
 }
 
@@ -65,7 +82,6 @@ pub fn of_tenant(secrets: &KeyRing, account: AccountId) -> String {
     name
 }
 
-#[inline(never)]
 fn keyed(mut mac: Hmac<Sha256>, purpose: &str, address: &str) -> String {
     mac.update(purpose.as_bytes());
     mac.update(b"\0");

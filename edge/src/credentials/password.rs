@@ -4,10 +4,12 @@ use argon2::{
     Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version,
     password_hash::phc::PasswordHash,
 };
+use icu_normalizer::ComposingNormalizerBorrowed;
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Deserializer};
 
-use super::common_passwords;
-use crate::{account::AccountAddress, cf::hashing::Turn, error::Error};
+use super::common_passwords::CommonPasswords;
+use crate::{account::AccountAddress, error::Error};
 
 /// Characters, not bytes: a passphrase in Greek may be as long as one in English.
 const LENGTH: std::ops::RangeInclusive<usize> = 8..=128;
@@ -20,24 +22,75 @@ const LANES: u32 = 1;
 /// Salt length in bytes (RFC 9106 §3.1 recommends 16).
 pub const SALT_BYTES: usize = 16;
 
-/// Whether `password` may guard the account of `address`. Checked exactly as sent: nothing is trimmed
-/// or normalised, here or at sign-in. `common` are the most common passwords.
+/// A password as its owner typed it. NFC (Unicode UAX #15) makes one text of what two keyboards send as different code
+/// points, so the account keeps the hash of that form (NIST SP 800-63B-4 §3.1.1.2). Nothing else is changed: no space is
+/// trimmed.
+#[derive(Debug)]
+pub struct Password {
+    normal: SecretString,
+    /// Where it differs from the normal form. Accounts of releases before the normal form have the hash of this one.
+    typed: Option<SecretString>,
+}
+
+impl Password {
+    /// Whether [`verify`] and [`verify_nothing`] hash it twice.
+    pub const fn takes_two_hashes(&self) -> bool {
+        self.typed.is_some()
+    }
+}
+
+impl From<SecretString> for Password {
+    fn from(typed: SecretString) -> Self {
+        let text = typed.expose_secret();
+        let normal = SecretString::from(&*ComposingNormalizerBorrowed::new_nfc().normalize(text));
+        let is_normal = normal.expose_secret() == text;
+        Self { normal, typed: (!is_normal).then_some(typed) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Password {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        SecretString::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// Whether a password is an account's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PasswordCheck {
+    Wrong,
+    Right,
+    /// Right, and the stored hash has other parameters than today's or isn't of the normal form: it can be renewed.
+    Outdated,
+}
+
+/// Leave to hash one password.
+#[derive(Debug)]
+pub struct Turn(());
+
+impl Turn {
+    /// For `limits::hashing` alone, which hands the turns out.
+    pub const fn granted() -> Self {
+        Self(())
+    }
+}
+
+/// Whether `password` may guard the account of `address`. Nothing is trimmed, here or at sign-in.
 ///
 /// # Errors
 /// The rule that it breaks, for its owner to read.
 pub fn check_rules(
-    password: &SecretString,
+    password: &Password,
     address: &AccountAddress,
-    common: &str,
+    common: CommonPasswords<'_>,
 ) -> Result<(), &'static str> {
-    let password = password.expose_secret();
+    let password = password.normal.expose_secret();
     if !LENGTH.contains(&password.chars().count()) {
         return Err("The password must have 8 to 128 characters.");
     }
     if resembles(password, address) {
         return Err("The password must not be the email address or a part of it.");
     }
-    if common_passwords::contains(common, password) {
+    if common.contains(password) {
         return Err("This password is too common. Attackers try it first.");
     }
     Ok(())
@@ -66,36 +119,52 @@ fn resembles(password: &str, address: &AccountAddress) -> bool {
 ///
 /// # Errors
 /// [`Error::internal`].
-// Called from several places, each of which would carry a copy.
-#[inline(never)]
-pub fn hash(_turn: Turn, password: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, Error> {
+pub fn hash(_turn: Turn, password: &Password, salt: [u8; SALT_BYTES]) -> Result<String, Error> {
+    hash_text(&password.normal, salt)
+}
+
+fn hash_text(text: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, Error> {
     argon2id()?
-        .hash_password_with_salt(password.expose_secret().as_bytes(), &salt)
+        .hash_password_with_salt(text.expose_secret().as_bytes(), &salt)
         .map(|hash| hash.to_string())
         .map_err(unhashable)
 }
 
-/// Whether `password` is the one that was hashed.
+/// Compares with a stored hash.
 ///
 /// # Errors
 /// [`Error::internal`] when the stored hash cannot be read.
-pub fn verify(_turn: Turn, password: &SecretString, stored: &str) -> Result<bool, Error> {
-    let stored = PasswordHash::new(stored).map_err(unhashable)?;
+pub fn verify(_turn: Turn, password: &Password, stored: &str) -> Result<PasswordCheck, Error> {
+    let parsed = PasswordHash::new(stored).map_err(unhashable)?;
+    let argon2id = argon2id()?;
     // The parameters come from the stored hash, so older ones go on verifying.
-    Ok(argon2id()?.verify_password(password.expose_secret().as_bytes(), &stored).is_ok())
+    let is_right = |text: &SecretString| {
+        argon2id.verify_password(text.expose_secret().as_bytes(), &parsed).is_ok()
+    };
+    let is_normal = is_right(&password.normal);
+    // Whatever the first comparison has found: the time tells nothing but what was typed.
+    let is_as_typed = password.typed.as_ref().is_some_and(is_right);
+    Ok(match (is_normal, is_as_typed) {
+        (true, _) if !is_outdated(stored) => PasswordCheck::Right,
+        (false, false) => PasswordCheck::Wrong,
+        _ => PasswordCheck::Outdated,
+    })
 }
 
-/// Does the work of [`verify`] for an address without an account, so that the time tells nothing. Never
-/// right.
+/// Does the work of [`verify`] for an address without an account, so that the time tells nothing. Always
+/// [`PasswordCheck::Wrong`].
 ///
 /// # Errors
 /// [`Error::internal`].
-pub fn verify_nothing(turn: Turn, password: &SecretString) -> Result<bool, Error> {
-    hash(turn, password, [0; SALT_BYTES]).map(|_| false)
+pub fn verify_nothing(_turn: Turn, password: &Password) -> Result<PasswordCheck, Error> {
+    for text in std::iter::once(&password.normal).chain(&password.typed) {
+        hash_text(text, [0; SALT_BYTES])?;
+    }
+    Ok(PasswordCheck::Wrong)
 }
 
 /// Whether the stored hash was made with other parameters than today's.
-pub fn is_outdated(stored: &str) -> bool {
+fn is_outdated(stored: &str) -> bool {
     !stored.starts_with(&format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p={LANES}$"))
 }
 
@@ -113,23 +182,27 @@ fn argon2id() -> Result<Argon2<'static>, Error> {
 mod tests {
     use secrecy::SecretString;
 
-    use super::{hash, is_outdated, verify};
-    use crate::{
-        account::AccountAddress, cf::hashing::Turn, credentials::common_passwords::tests::LIST,
-    };
+    use super::{Password, PasswordCheck, Turn, hash, verify};
+    use crate::{account::AccountAddress, credentials::common_passwords::tests::filter};
 
-    fn check_rules(password: &SecretString, address: &AccountAddress) -> Result<(), &'static str> {
-        super::check_rules(password, address, LIST)
+    impl From<&str> for Password {
+        fn from(text: &str) -> Self {
+            Self::from(SecretString::from(text))
+        }
+    }
+
+    fn check_rules(password: &str, address: &AccountAddress) -> Result<(), &'static str> {
+        super::check_rules(&password.into(), address, filter().as_common())
     }
 
     #[test]
     fn length_counts_characters_and_nothing_is_trimmed() {
         let address = AccountAddress::parse("ann.smith@example.org").unwrap();
         for good in ["8 chars!", "        ", &"ψ".repeat(8), &"ψ".repeat(128)] {
-            assert_eq!(check_rules(&good.into(), &address), Ok(()), "{good:?}");
+            assert_eq!(check_rules(good, &address), Ok(()), "{good:?}");
         }
         for bad in ["", "1234567", &"x".repeat(129), "ψυχή"] {
-            let told = check_rules(&bad.into(), &address).unwrap_err();
+            let told = check_rules(bad, &address).unwrap_err();
             assert!(told.contains("8 to 128"), "{bad:?}: {told}");
         }
     }
@@ -146,29 +219,30 @@ mod tests {
             "example.org",
             "annsmithexampleorg",
         ] {
-            let told = check_rules(&bad.into(), &address).unwrap_err();
+            let told = check_rules(bad, &address).unwrap_err();
             assert!(told.contains("email address"), "{bad:?}: {told}");
         }
-        assert_eq!(check_rules(&"ann smith likes tea".into(), &address), Ok(()));
+        assert_eq!(check_rules("ann smith likes tea", &address), Ok(()));
     }
 
     #[test]
     fn common_passwords_are_refused_in_any_case_and_the_reason_is_told() {
         let address = AccountAddress::parse("ann.smith@example.org").unwrap();
         for bad in ["password", "Password", "qwertyuiop", "1234567890", "iloveyou"] {
-            let told = check_rules(&bad.into(), &address).unwrap_err();
+            let told = check_rules(bad, &address).unwrap_err();
             assert!(told.contains("too common"), "{bad:?}: {told}");
         }
-        assert_eq!(check_rules(&"password ".into(), &address), Ok(()), "checked exactly as sent");
+        assert_eq!(check_rules("password ", &address), Ok(()), "checked exactly as sent");
     }
 
     #[test]
     fn a_hash_verifies_its_own_password_only() {
-        let stored = hash(Turn::free(), &"correct horse".into(), [7; 16]).unwrap();
+        let stored = hash(Turn::granted(), &"correct horse".into(), [7; 16]).unwrap();
         assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{stored}");
-        assert!(verify(Turn::free(), &"correct horse".into(), &stored).unwrap());
-        assert!(!verify(Turn::free(), &"correct horse ".into(), &stored).unwrap());
-        assert!(verify(Turn::free(), &"x".into(), "damaged").is_err());
+        let verdict = |typed: &str| verify(Turn::granted(), &typed.into(), &stored).unwrap();
+        assert_eq!(verdict("correct horse"), PasswordCheck::Right);
+        assert_eq!(verdict("correct horse "), PasswordCheck::Wrong);
+        assert!(verify(Turn::granted(), &"x".into(), "damaged").is_err());
     }
 
     #[test]
@@ -177,8 +251,33 @@ mod tests {
         let weak = argon2::Argon2::new(Default::default(), Default::default(), params);
         let stored = argon2::PasswordHasher::hash_password_with_salt(&weak, b"old", &[1; 16]);
         let stored = stored.unwrap().to_string();
-        assert!(verify(Turn::free(), &"old".into(), &stored).unwrap());
-        assert!(is_outdated(&stored));
-        assert!(!is_outdated(&hash(Turn::free(), &"new".into(), [1; 16]).unwrap()));
+        let verdict = |typed: &str| verify(Turn::granted(), &typed.into(), &stored).unwrap();
+        assert_eq!(verdict("old"), PasswordCheck::Outdated);
+        assert_eq!(verdict("new"), PasswordCheck::Wrong);
+    }
+
+    #[test]
+    fn one_text_of_two_keyboards_is_one_password() {
+        let (composed, decomposed) = ("caf\u{e9} meadow", "cafe\u{301} meadow");
+        for (chosen, typed) in [(composed, decomposed), (decomposed, composed)] {
+            let stored = hash(Turn::granted(), &chosen.into(), [7; 16]).unwrap();
+            for text in [chosen, typed] {
+                let verdict = verify(Turn::granted(), &text.into(), &stored).unwrap();
+                assert_eq!(verdict, PasswordCheck::Right, "{text:?}");
+            }
+            let verdict = verify(Turn::granted(), &"cafe meadow".into(), &stored).unwrap();
+            assert_eq!(verdict, PasswordCheck::Wrong);
+        }
+        // Compatibility forms stay apart: no keyboard sends one for the other.
+        assert!(Password::from("\u{fb01}re").typed.is_none());
+    }
+
+    #[test]
+    fn a_hash_of_the_text_as_typed_still_verifies_and_can_be_renewed() {
+        let decomposed = SecretString::from("cafe\u{301} meadow");
+        let stored = super::hash_text(&decomposed, [7; 16]).unwrap();
+        let verdict = |typed: &str| verify(Turn::granted(), &typed.into(), &stored).unwrap();
+        assert_eq!(verdict("cafe\u{301} meadow"), PasswordCheck::Outdated);
+        assert_eq!(verdict("caf\u{e9} meadow"), PasswordCheck::Wrong);
     }
 }

@@ -34,9 +34,18 @@ impl From<Session> for Caller {
 }
 
 impl Caller {
-    /// Whose rate the request counts towards. Keys have one of their own: a flood with a stolen key must not keep
-    /// its owner, who is signed in, from replacing it.
+    /// Whose rate the request counts towards first: the session itself, or the key's version. A flood with a stolen
+    /// session, or one that has ended, leaves the owner's own alone.
     pub fn party(self) -> String {
+        match self.proof {
+            Proof::Key { version } => format!("{} by key {version}", self.account),
+            Proof::Session { id } => format!("session {id}"),
+        }
+    }
+
+    /// Whose rate it counts towards behind that: all sessions of the account, or its keys. Keys have one of their own: a
+    /// flood with a stolen key must not keep its owner, who is signed in, from replacing it.
+    pub fn wider_party(self) -> String {
         match self.proof {
             Proof::Key { .. } => format!("{} by key", self.account),
             Proof::Session { .. } => self.account.to_string(),

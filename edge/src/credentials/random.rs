@@ -16,7 +16,6 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
 ///
 /// # Errors
 /// [`Error::internal`] when the runtime has none to give.
-#[inline(never)]
 pub fn identifier() -> Result<String, Error> {
     bytes::<16>().map(hex::encode)
 }

@@ -1,17 +1,16 @@
 //! What the body of an error looks like (docs/interface.md, Errors).
 
-use std::borrow::Cow;
-
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::{
     ToSchema,
     openapi::{Object, Schema, Type},
 };
 
-use super::limits::{LimitDetail, LimitError, LimitName};
+use super::table;
 
 /// The three shapes.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub(super) enum Body {
     Plain(PlainError),
@@ -29,71 +28,94 @@ impl Body {
             _ => "daily",
         }
     }
+
+    pub(super) const fn code(&self) -> &'static str {
+        match self {
+            Self::Plain(PlainError { code, .. })
+            | Self::Validation(ValidationError { code, .. })
+            | Self::Limit(LimitError { code, .. }) => code,
+        }
+    }
+
+    pub(super) fn of_validation(self) -> Self {
+        match self {
+            Self::Plain(PlainError { detail, code, doc_url }) => {
+                let detail = ValidationDetail { error: detail };
+                Self::Validation(ValidationError { detail, code, doc_url })
+            }
+            other => other,
+        }
+    }
+
+    /// Links the code to its row in the portal's reference.
+    pub(super) fn link(&mut self, portal_url: Option<&str>) {
+        let link = portal_url.map(|portal| [portal, "/docs#code-", self.code()].concat());
+        match self {
+            Self::Plain(PlainError { doc_url, .. })
+            | Self::Validation(ValidationError { doc_url, .. })
+            | Self::Limit(LimitError { doc_url, .. }) => *doc_url = link,
+        }
+    }
 }
 
 /// Most errors: `detail` for people, `code` for programs.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct PlainError {
     /// What went wrong, for people. It may be reworded.
-    pub detail: Cow<'static, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: String,
     #[schema(schema_with = code_schema)]
-    pub code: Option<&'static str>,
+    pub code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = link_schema)]
+    pub doc_url: Option<String>,
 }
 
 /// A 400 or 401 of email validation.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ValidationError {
     pub detail: ValidationDetail,
+    #[schema(schema_with = code_schema)]
+    pub code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = link_schema)]
+    pub doc_url: Option<String>,
 }
 
 /// `detail` of a 400 or 401 of email validation.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ValidationDetail {
-    pub error: Cow<'static, str>,
+    /// What went wrong, for people. It may be reworded.
+    pub error: String,
 }
 
-/// Every `code` of a [`PlainError`].
-const CODES: [&str; 38] = [
-    "invalid_body",
-    "invalid_email",
-    "undeliverable_email",
-    "invalid_password",
-    "invalid_display_name",
-    "invalid_token",
-    "missing_credentials",
-    "invalid_api_key",
-    "invalid_session",
-    "invalid_credentials",
-    "totp_required",
-    "totp_invalid",
-    "deactivated",
-    "key_deactivated",
-    "wrong_password",
-    "no_such_session",
-    "no_such_scan",
-    "invalid_name",
-    "invalid_scan",
-    "invalid_query",
-    "scan_too_large",
-    "too_many_scans",
-    "no_such_part",
-    "part_size",
-    "part_conflict",
-    "scan_ended",
-    "invalid_idempotency_key",
-    "idempotency_key_in_use",
-    "idempotency_key_reused",
-    "invalid_webhook",
-    "webhook_not_public",
-    "no_webhook",
-    "totp_already_on",
-    "totp_not_on",
-    "totp_not_set_up",
-    "throttled",
-    "internal",
-    "unavailable",
-];
+/// A 429: an allowance is used up, too many checks are in flight, or too many were sent in a short time.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LimitError {
+    pub detail: LimitDetail,
+    #[schema(schema_with = code_schema)]
+    pub code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = link_schema)]
+    pub doc_url: Option<String>,
+}
+
+/// `detail` of a 429 of the allowances.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LimitDetail {
+    /// Names the limit and the reset time.
+    pub error: String,
+    pub limit: LimitName,
+    pub resets_at: DateTime<Utc>,
+}
+
+/// Which limit was reached.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub enum LimitName {
+    #[serde(rename = "scan")]
+    Scan,
+    #[serde(rename = "email check")]
+    EmailCheck,
+}
 
 fn code_schema() -> Schema {
     Object::builder()
@@ -101,30 +123,15 @@ fn code_schema() -> Schema {
         .description(Some(
             "What went wrong, for programs. It stays the same; new ones may be added.",
         ))
-        .enum_values(Some(CODES))
+        .enum_values(Some(table::codes()))
         .build()
         .into()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::CODES;
-
-    #[test]
-    fn the_described_codes_are_those_that_errors_have() {
-        let source = concat!(include_str!("../error.rs"), include_str!("scans.rs"));
-        let quoted = |call: &str| call.split('"').nth(1).map(str::to_owned);
-        let calls = source.split("Self::account(").chain(source.split("Self::plain("));
-        // The first text of a call is its code, unless the call ends before it.
-        let mut used: Vec<_> = calls
-            .skip(1)
-            .filter_map(|rest| quoted(rest.split_inclusive(')').next()?))
-            .filter(|text| text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
-            .collect();
-        used.sort();
-        used.dedup();
-        let mut described = CODES.map(str::to_owned).to_vec();
-        described.sort();
-        assert_eq!(described, used);
-    }
+fn link_schema() -> Schema {
+    Object::builder()
+        .schema_type(Type::String)
+        .description(Some("A page that explains the code."))
+        .build()
+        .into()
 }

@@ -2,54 +2,12 @@
 
 use axum::http::StatusCode;
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::Serialize;
-use utoipa::{
-    ToSchema,
-    openapi::{Object, Schema, Type},
+
+use super::{
+    Challenge, Error,
+    body::{Body, LimitDetail, LimitError, LimitName},
+    table::{THROTTLED, TOO_MANY_IN_FLIGHT, USED_UP},
 };
-
-use super::{Body, Challenge, Error};
-
-/// A 429: an allowance is used up, too many checks are in flight, or too many were sent in a short time.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LimitError {
-    pub detail: LimitDetail,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = code_schema)]
-    pub code: Option<&'static str>,
-}
-
-/// `detail` of a 429 of the allowances.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LimitDetail {
-    /// Names the limit and the reset time.
-    pub error: String,
-    pub limit: LimitName,
-    pub resets_at: DateTime<Utc>,
-}
-
-/// Which limit was reached.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-pub enum LimitName {
-    #[serde(rename = "scan")]
-    Scan,
-    #[serde(rename = "email check")]
-    EmailCheck,
-}
-
-/// Every `code` of a [`LimitError`].
-const CODES: [&str; 2] = [TOO_MANY_IN_FLIGHT, THROTTLED];
-const TOO_MANY_IN_FLIGHT: &str = "too_many_in_flight";
-const THROTTLED: &str = "throttled";
-
-fn code_schema() -> Schema {
-    Object::builder()
-        .schema_type(Type::String)
-        .description(Some("Absent when an allowance is used up."))
-        .enum_values(Some(CODES))
-        .build()
-        .into()
-}
 
 impl Error {
     /// The daily allowance and the welcome checks are used up.
@@ -63,7 +21,7 @@ impl Error {
              resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
-        let error = Self::limit(LimitName::EmailCheck, error, resets_at, None);
+        let error = Self::limit(LimitName::EmailCheck, error, resets_at, USED_UP);
         Self { allowance, ..error.after(retry_after) }
     }
 
@@ -86,7 +44,7 @@ impl Error {
         let resets_at = DateTime::from_timestamp(end, 0).unwrap_or(DateTime::<Utc>::MAX_UTC);
         let at = resets_at.to_rfc3339_opts(SecondsFormat::Secs, true);
         let error = format!("{error}, and try again at {at}.");
-        Self::limit(LimitName::EmailCheck, error, resets_at, Some(code)).after(seconds)
+        Self::limit(LimitName::EmailCheck, error, resets_at, code).after(seconds)
     }
 
     /// The daily scans and the credits are used up.
@@ -95,7 +53,7 @@ impl Error {
             "The daily scan limit has been reached and no scan credits are left. It resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
-        let error = Self::limit(LimitName::Scan, error, resets_at, None);
+        let error = Self::limit(LimitName::Scan, error, resets_at, USED_UP);
         Self { allowance, ..error.after(retry_after) }
     }
 
@@ -103,17 +61,10 @@ impl Error {
         limit: LimitName,
         error: String,
         resets_at: DateTime<Utc>,
-        code: Option<&'static str>,
+        code: &'static str,
     ) -> Self {
         let detail = LimitDetail { error, limit, resets_at };
-        Self {
-            status: StatusCode::TOO_MANY_REQUESTS,
-            body: Body::Limit(LimitError { detail, code }),
-            allowance: 0,
-            retry_after: None,
-            challenge: Challenge::Either,
-            cause: None,
-            outcome: code.unwrap_or("used_up"),
-        }
+        let body = Body::Limit(LimitError { detail, code, doc_url: None });
+        Self::new(StatusCode::TOO_MANY_REQUESTS, body).challenging(Challenge::Either)
     }
 }

@@ -54,11 +54,6 @@ impl RateLimit {
         self
     }
 
-    /// Policy and limit.
-    pub fn values(&self) -> (&str, &str) {
-        (&self.policy, &self.limit)
-    }
-
     pub fn insert(&self, headers: &mut HeaderMap) {
         for (name, value) in [(POLICY, &self.policy), (LIMIT, &self.limit)] {
             if let Ok(value) = HeaderValue::from_str(value) {

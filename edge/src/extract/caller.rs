@@ -4,21 +4,25 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::FromRequestParts,
+    extract::{FromRequestParts, Request, State},
     http::{HeaderMap, HeaderName, header, request::Parts},
+    middleware::Next,
+    response::Response,
 };
 use rcpt_shared::bearer_token;
 
 use crate::{
     app::App,
-    cf::{clock, shield::Shield},
+    cf::clock,
     config::Config,
     credentials::{
         api_key::ApiKey,
         proof::Caller,
         session::{self, Session},
     },
-    error::Error,
+    error::{Error, outcome},
+    limits::{refusals::Refusal, shield::Shield},
+    store::accounts,
 };
 
 /// Constants of this type are known to the linker: a name that is looked up at run time would bring the table of
@@ -45,21 +49,71 @@ fn identify(config: &Config, headers: &HeaderMap, now: u64) -> Result<Caller, Er
 
 /// # Errors
 /// [`Error::invalid_api_key`] for a key that was never issued.
-pub fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
+fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
+    // Blanks around a header's value are no part of it (RFC 9110 §5.5); workerd leaves those behind it.
+    let key = key.trim_matches([' ', '\t']);
     let identity = ApiKey::verify(&config.api_key_secrets, key);
     identity.map(Caller::from).ok_or_else(Error::invalid_api_key)
 }
 
-/// Shields the storage from an account that asks too often, or too much at once. Checks have a shield of their own.
+/// Refuses a key or session that this isolate knows to be over, before it counts towards anything.
 ///
 /// # Errors
-/// [`Error::throttled`].
+/// As [`Proof::refused`](crate::credentials::proof::Proof::refused).
+pub fn still_good(app: &App, caller: Caller) -> Result<(), Error> {
+    match app.refusals.known(caller, clock::now()) {
+        Some(Refusal::Dead) => Err(caller.proof.refused()),
+        _ => Ok(()),
+    }
+}
+
+/// Shields the storage from a caller that asks too often, or too much at once, and from all callers of an account
+/// together. Checks have a shield of their own.
+///
+/// # Errors
+/// [`Error::throttled`]; or that of a caller whose key or session is known to be over.
 pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
-    let party = caller.party();
-    if !app.shield.admits_account(&party).await {
+    still_good(app, caller)?;
+    let wider = caller.wider_party();
+    // The limit of scans is five times that of one party.
+    let is_admitted = app.shield.admits_account(&caller.party()).await
+        && app.shield.admits_scans(&format!("all of {wider}")).await;
+    if !is_admitted {
         return Err(Error::throttled(Shield::PERIOD));
     }
-    app.pace.turn(&party).await
+    app.pace.turn(&wider).await
+}
+
+/// Remembers in this isolate that a genuine key or session was refused, whatever the route: the next call with it costs
+/// the account nothing.
+pub async fn remember_refusal(
+    State(app): State<Arc<App>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let headers = request.headers();
+    let [key, token] =
+        [API_KEY_HEADER, header::AUTHORIZATION].map(|name| headers.get(name).cloned());
+    let response = next.run(request).await;
+    let refused = match outcome(&response) {
+        Some("invalid_api_key") => key.and_then(|key| of_key(&app.config, key.to_str().ok()?).ok()),
+        Some("invalid_session") => {
+            let headers: HeaderMap =
+                token.into_iter().map(|token| (header::AUTHORIZATION, token)).collect();
+            let session = session(&app.config, &headers, clock::now());
+            session.and_then(Result::ok).map(Caller::from)
+        }
+        _ => None,
+    };
+    if let Some(caller) = refused
+        && still_good(&app, caller).is_ok()
+        && let Ok(database) = app.databases.of(caller.account)
+        // Of an account that the operator has closed, key and session may come back.
+        && accounts::has_ended(database, caller).await.unwrap_or_default()
+    {
+        app.refusals.learn(caller, Refusal::Dead, clock::now());
+    }
+    response
 }
 
 impl FromRequestParts<Arc<App>> for Caller {

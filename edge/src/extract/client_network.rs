@@ -9,20 +9,27 @@ use axum::{
 
 use crate::{
     app::App,
-    cf::{clock, hashing::Turn, shield::Shield},
-    credentials::{address_hash, random},
+    cf::clock,
+    credentials::{
+        address_hash,
+        password::{Password, Turn},
+    },
     error::Error,
-    store,
-    throttle::{Key, network_of, site_of},
+    limits::{
+        rules::{Gate, Key, MailPurpose, Rule, network_of, site_of},
+        shield::Shield,
+        throttle::Attempt,
+    },
 };
 
 /// The network of a client that has passed the shield: every handler without credentials takes one, and
 /// so touches no storage for a client that asks too often.
 #[derive(Debug, Clone)]
 pub struct ClientNetwork {
-    key: Key,
-    /// Hash of the site that it belongs to, or of itself.
-    site: String,
+    /// Hash of the network.
+    network: String,
+    /// Hash of the site that an IPv6 network belongs to.
+    site: Option<String>,
 }
 
 /// Set by Cloudflare on every request; a client cannot set it.
@@ -39,7 +46,7 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
         let network = hash(&address.map(network_of).unwrap_or_default());
         let site = address.and_then(site_of).map(|site| hash(&site));
         if app.shield.admits_network(&network, site.as_deref()).await {
-            Ok(Self { key: Key::network(&network), site: site.unwrap_or(network) })
+            Ok(Self { network, site })
         } else {
             Err(Error::throttled(Shield::PERIOD))
         }
@@ -47,17 +54,55 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
 }
 
 impl ClientNetwork {
-    /// Its key, under which attempts that cost us something are counted.
-    pub const fn key(&self) -> &Key {
-        &self.key
+    /// The gate of all attempts that cost us a hash.
+    pub fn gate(&self, app: &App) -> Gate {
+        Gate::new(Key::network(&self.network), app.config.throttle.network)
     }
 
-    /// Waits until a password may be hashed for this client.
+    /// The gates of a mail that this network causes: its own, its site's and that of all.
+    pub fn mail_gates(&self, app: &App, purpose: MailPurpose, all: Rule) -> Vec<Gate> {
+        let throttle = &app.config.throttle;
+        let of_network = |hash: &str, rule| Gate::new(Key::mails_of_network(purpose, hash), rule);
+        let mut gates = vec![of_network(&self.network, throttle.mails_of_network)];
+        gates.extend(self.site.iter().map(|site| of_network(site, throttle.mails_of_site)));
+        let party = Key::first_mail_of_site(purpose, self.site());
+        gates.push(Gate::new(Key::all_mails(purpose), all).reserved_for(party));
+        gates
+    }
+
+    /// Hash of the site, or of the network where that is its own.
+    fn site(&self) -> &str {
+        self.site.as_ref().unwrap_or(&self.network)
+    }
+
+    /// Waits until a password may be hashed for this client. An attempt that gets no turn is given back: it was not
+    /// evaluated.
     ///
     /// # Errors
     /// Those of `HashingTurns::turn`.
-    pub async fn hashing_turn(&self, app: &App) -> Result<Turn, Error> {
-        app.hashing.turn(&self.site).await
+    pub async fn hashing_turn(&self, app: &App, attempt: Option<&Attempt>) -> Result<Turn, Error> {
+        let turn = app.hashing.turn(self.site()).await;
+        if let (Err(_), Some(attempt)) = (&turn, attempt) {
+            attempt.give_back(app.databases.directory()).await;
+        }
+        turn
+    }
+
+    /// Waits until `password` may be compared with a stored hash. One that takes two hashes waits for two turns, so
+    /// that it holds up others no longer than two passwords do.
+    ///
+    /// # Errors
+    /// As [`Self::hashing_turn`].
+    pub async fn comparing_turn(
+        &self,
+        app: &App,
+        attempt: &Attempt,
+        password: &Password,
+    ) -> Result<Turn, Error> {
+        if password.takes_two_hashes() {
+            self.hashing_turn(app, Some(attempt)).await?;
+        }
+        self.hashing_turn(app, Some(attempt)).await
     }
 
     /// Lets an attempt through that costs us a hash: past the network's throttle and the one of `key`,
@@ -66,31 +111,7 @@ impl ClientNetwork {
     /// # Errors
     /// [`Error::throttled`] with the seconds to wait.
     pub async fn attempt(&self, app: &App, key: Key) -> Result<Attempt, Error> {
-        let throttle = &app.config.throttle;
-        let keys = [(self.key.clone(), throttle.network), (key.clone(), throttle.account)];
-        let attempt = random::identifier()?;
-        let admission =
-            store::throttle::admit(app.databases.directory(), &keys, &attempt, clock::now())
-                .await?;
-        admission.or_throttled()?;
-        Ok(Attempt { network: self.key.clone(), key })
-    }
-}
-
-/// An attempt that was let through and counted.
-pub struct Attempt {
-    network: Key,
-    key: Key,
-}
-
-impl Attempt {
-    /// It turned out well: what was counted under its key is forgotten, and this one attempt of the
-    /// network.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when the database fails.
-    pub async fn succeeded(&self, app: &App) -> Result<(), Error> {
-        let network = (&self.network, app.config.throttle.network);
-        store::throttle::succeeded(app.databases.directory(), &[&self.key], &[network]).await
+        let gates = vec![self.gate(app), Gate::new(key, app.config.throttle.account)];
+        Attempt::count(app.databases.directory(), gates, clock::now()).await
     }
 }

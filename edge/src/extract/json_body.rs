@@ -64,24 +64,64 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
         return Err(Error::invalid_body("The request body must be a JSON object."));
     }
     // The parser would pass over members that are ignored and not UTF-8 (RFC 8259 §8.1).
-    std::str::from_utf8(bytes).map_err(|_| Error::invalid_body("The request body is not JSON."))?;
-    serde_json::from_slice(bytes).map_err(|error| {
-        if error.is_data() {
-            Error::invalid_body(misfit(&error.to_string()))
-        } else {
-            Error::invalid_body("The request body is not JSON.")
+    std::str::from_utf8(bytes).map_err(|_| not_json(bytes))?;
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let inner = error.inner();
+        if !inner.is_data() {
+            return not_json(bytes);
         }
+        Error::invalid_body(misfit(&error.path().to_string(), &inner.to_string()))
+    })?;
+    reader.end().map_err(|_| not_json(bytes))?;
+    Ok(value)
+}
+
+/// Says why a body is no JSON where its first bytes give it away.
+fn not_json(bytes: &[u8]) -> Error {
+    const GZIP: &[u8] = &[0x1f, 0x8b];
+    const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+    const BYTE_ORDER_MARKS: [&[u8]; 3] = [&[0xef, 0xbb, 0xbf], &[0xff, 0xfe], &[0xfe, 0xff]];
+    let begins = |mark: &&[u8]| bytes.starts_with(mark);
+    Error::invalid_body(if [GZIP, ZSTD].iter().any(begins) {
+        "The request body is compressed. Send it as it is, without Content-Encoding."
+    } else if BYTE_ORDER_MARKS.iter().any(begins) {
+        "The request body begins with a byte order mark. Send UTF-8 without one."
+    } else {
+        "The request body is not JSON."
     })
 }
 
-/// A sentence of what serde says. Where a missing field was missed is the end of the body: left out.
-fn misfit(error: &str) -> String {
-    let said = match error.split_once(" at line ") {
-        Some((said, _)) if said.starts_with("missing field") => said,
-        _ => error,
-    };
-    let (first, rest) = said.split_at_checked(1).unwrap_or_default();
-    format!("{}{rest}.", first.to_ascii_uppercase())
+/// Puts what serde says of a member into words. `path` is the member's, or `.` for the body itself.
+fn misfit(path: &str, error: &str) -> String {
+    let error = error.split_once(" at line ").map_or(error, |(error, _)| error);
+    let named = |prefix: &str| error.strip_prefix(prefix)?.split('`').nth(1);
+    let within = |name: &str| if path == "." { name.to_owned() } else { format!("{path}.{name}") };
+    if let Some(name) = named("missing field") {
+        return format!("Missing '{}' field in request body.", within(name));
+    }
+    if let Some(name) = named("duplicate field") {
+        return format!("The '{}' field is there twice.", within(name));
+    }
+    let expected = error.rsplit_once("expected ").map(|(_, expected)| expected);
+    match expected.and_then(kind) {
+        Some(kind) => format!("The '{path}' field must be {kind}."),
+        None => format!("The '{path}' field isn't valid: {error}."),
+    }
+}
+
+/// A type of serde in the words of JSON.
+fn kind(expected: &str) -> Option<&'static str> {
+    Some(match expected {
+        "a string" | "a borrowed string" => "a string",
+        "a boolean" => "a boolean",
+        "a sequence" => "a list",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        expected if expected.starts_with("struct ") || expected == "a map" => "an object",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -90,16 +130,26 @@ mod tests {
 
     use super::parse;
 
-    #[derive(Debug, PartialEq, Eq, Deserialize)]
+    #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+    #[serde(default)]
     struct Body {
         email: Option<String>,
+        list: Vec<String>,
+        total: u32,
+        details: bool,
+        inner: Option<Inner>,
+    }
+
+    #[derive(Debug, PartialEq, Eq, Deserialize)]
+    struct Inner {
+        name: String,
     }
 
     #[test]
     fn an_empty_body_is_an_empty_object_and_unknown_members_do_not_matter() {
-        assert_eq!(parse::<Body>(b"").unwrap(), Body { email: None });
+        assert_eq!(parse::<Body>(b"").unwrap(), Body::default());
         let body = parse::<Body>(br#" {"email": "a", "more": [1]}"#).unwrap();
-        assert_eq!(body, Body { email: Some("a".into()) });
+        assert_eq!(body, Body { email: Some("a".into()), ..Body::default() });
     }
 
     #[test]
@@ -109,7 +159,16 @@ mod tests {
             (b"\"a\"", "must be a JSON object"),
             (b"{", "is not JSON"),
             (b"{\"more\": \"\xff\"}", "is not JSON"),
-            (b"{\"email\": 1}", "Invalid type: integer `1`, expected a string at line 1"),
+            (b"{} {}", "is not JSON"),
+            (b"{\"email\": 1}", "The 'email' field must be a string."),
+            (b"{\"email\": \"a\", \"email\": \"b\"}", "The 'email' field is there twice."),
+            (b"{\"list\": \"a@b.example\"}", "The 'list' field must be a list."),
+            (b"{\"list\": [\"a\", 2]}", "The 'list[1]' field must be a string."),
+            (b"{\"total\": -1}", "The 'total' field must be a whole number, 0 or more."),
+            (b"{\"details\": 0}", "The 'details' field must be a boolean."),
+            (b"{\"inner\": {}}", "Missing 'inner.name' field in request body."),
+            (b"\x1f\x8b\x08\x00", "is compressed. Send it as it is, without Content-Encoding"),
+            (b"\xef\xbb\xbf{}", "byte order mark"),
         ] {
             let error = format!("{:?}", parse::<Body>(bytes).unwrap_err());
             assert!(error.contains(text) && error.contains("invalid_body"), "{error}");

@@ -6,15 +6,21 @@ use axum::{
     extract::FromRequestParts,
     http::{StatusCode, request::Parts},
 };
-use secrecy::SecretString;
 
-use super::{client_network::ClientNetwork, second_factor::SecondFactor};
+use super::{
+    client_network::ClientNetwork,
+    request::RequestContext,
+    second_factor::{RightCode, SecondFactor},
+};
 use crate::{
     app::App,
-    credentials::{password, session::Session},
+    credentials::{
+        password::{self, Password, PasswordCheck},
+        session::Session,
+    },
     error::Error,
+    limits::rules::Key,
     store::accounts::{self, Account},
-    throttle::Key,
 };
 
 /// The account of a session that is not over.
@@ -47,13 +53,29 @@ impl Member {
         &self,
         app: &App,
         client: &ClientNetwork,
-        password: &SecretString,
+        password: &Password,
     ) -> Result<(), Error> {
         let attempt = client.attempt(app, Key::password(self.account.id)).await?;
-        let turn = client.hashing_turn(app).await?;
-        if !password::verify(turn, password, &self.account.password_hash)? {
+        let turn = client.comparing_turn(app, &attempt, password).await?;
+        if password::verify(turn, password, &self.account.password_hash)? == PasswordCheck::Wrong {
             return Err(Error::wrong_password());
         }
-        attempt.succeeded(app).await
+        attempt.give_back(app.databases.directory()).await;
+        Ok(())
+    }
+
+    /// The error of a deed that was not done because the session, two-factor or the code has changed since.
+    ///
+    /// # Errors
+    /// [`Error::unavailable`] when a database fails.
+    pub async fn refused(
+        &self,
+        app: &Arc<App>,
+        context: &RequestContext,
+        right: &RightCode,
+    ) -> Result<Error, Error> {
+        let now = accounts::by_session(app.databases.of(self.account.id)?, self.session).await?;
+        let otherwise = Error::invalid_session();
+        self.second_factor().refused(app, context, right, now, otherwise).await
     }
 }

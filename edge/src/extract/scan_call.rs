@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::FromRequestParts,
+    extract::{FromRequestParts, RawPathParams},
     http::{header, request::Parts},
 };
 
 use crate::{
-    app::App,
-    cf::{clock, shield::Shield},
-    credentials::proof::Caller,
-    error::Error,
+    app::App, cf::clock, credentials::proof::Caller, error::Error, extract::caller::still_good,
+    limits::shield::Shield,
 };
 
-/// A call of `/v1/scans/{id}/…`. One extractor for all of it: several for each handler cost the Worker kilobytes.
+/// A call of `/v1/scans/{id}/…`.
 pub struct ScanCall {
     pub caller: Caller,
     /// Unix seconds.
@@ -32,19 +30,24 @@ impl FromRequestParts<Arc<App>> for ScanCall {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        let party = caller.party();
+        still_good(app, caller)?;
+        let party = caller.wider_party();
         if !app.shield.admits_scans(&party).await {
             return Err(Error::throttled(Shield::PERIOD));
         }
         app.pace.turn(&party).await?;
+        let path = RawPathParams::from_request_parts(parts, app).await;
+        let path = path.map_err(|_| Error::not_found())?;
         let accept = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-        // /v1/scans/{id}/parts/{n}
-        let segment = |n| parts.uri.path().split('/').nth(n).unwrap_or_default().to_owned();
+        let segment = |name| {
+            let value = path.iter().find(|(key, _)| *key == name).map(|(_, value)| value);
+            value.unwrap_or_default().to_owned()
+        };
         Ok(Self {
             caller,
             now: clock::now(),
-            id: segment(3),
-            part: segment(5),
+            id: segment("id"),
+            part: segment("n"),
             query: parts.uri.query().unwrap_or_default().to_owned(),
             accept: accept.unwrap_or_default().to_owned(),
         })

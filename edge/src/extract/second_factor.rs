@@ -1,6 +1,6 @@
 //! The code that a person is asked for when two-factor authentication is on.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use axum::http::StatusCode;
 use secrecy::{ExposeSecret, SecretString};
@@ -8,12 +8,17 @@ use secrecy::{ExposeSecret, SecretString};
 use super::request::RequestContext;
 use crate::{
     app::App,
-    cf::clock,
+    cf::{clock, log},
     credentials::{random, recovery_code::RecoveryCode, totp::TotpSecret},
     error::Error,
-    store,
-    store::accounts::Account,
-    throttle::Key,
+    limits::{
+        rules::{Gate, Key},
+        throttle::Attempt,
+    },
+    store::{
+        accounts::Account,
+        two_factor::{self, Code},
+    },
 };
 
 /// Whose code is asked for, and how.
@@ -25,13 +30,19 @@ pub struct SecondFactor<'a> {
     status: StatusCode,
 }
 
+/// A code that is right, and is used up by the deed that it is shown for and by nothing before it.
+pub struct RightCode {
+    pub code: Code,
+    /// Counted, until the deed is done; none where two-factor is off.
+    pub attempt: Option<Attempt>,
+}
+
 impl<'a> SecondFactor<'a> {
     pub const fn new(account: &'a Account, key: Key, status: StatusCode) -> Self {
         Self { account, key, status }
     }
 
-    /// Demands a current code or an unused recovery code, and uses it up. Nothing is demanded while
-    /// two-factor is off.
+    /// Demands a current code or an unused recovery code. Nothing is demanded while two-factor is off.
     ///
     /// # Errors
     /// [`Error::totp_required`], [`Error::totp_invalid`] or [`Error::throttled`].
@@ -39,73 +50,102 @@ impl<'a> SecondFactor<'a> {
         &self,
         app: &Arc<App>,
         context: &RequestContext,
-        code: Option<&SecretString>,
-    ) -> Result<(), Error> {
-        let Some(sealed) = &self.account.totp_secret else { return Ok(()) };
-        let code = code.map(ExposeSecret::expose_secret).filter(|code| !code.is_empty());
-        let code = code.ok_or_else(|| Error::totp_required(self.status))?;
-        let keys = [(self.key.clone(), app.config.throttle.account)];
-        let now = clock::now();
-        let attempt = random::identifier()?;
-        let directory = app.databases.directory();
-        store::throttle::admit(directory, &keys, &attempt, now).await?.or_throttled()?;
-        let accepted = match RecoveryCode::parse(code) {
-            Some(recovery_code) => self.use_recovery_code(app, context, &recovery_code).await?,
-            None => self.use_totp(app, sealed, code, now).await?,
+        shown: Option<&SecretString>,
+    ) -> Result<RightCode, Error> {
+        let Some(sealed) = &self.account.totp_secret else {
+            return Ok(RightCode { code: Code::Off, attempt: None });
         };
-        if !accepted {
-            store::two_factor::count_wrong_code(
-                app.databases.of(self.account.id)?,
-                self.account.id,
-            )
-            .await?;
+        let shown = shown.map(|shown| plain(shown.expose_secret())).filter(|code| !code.is_empty());
+        let shown = shown.ok_or_else(|| Error::totp_required(self.status))?;
+        let gates = vec![Gate::new(self.key.clone(), app.config.throttle.account)];
+        let now = clock::now();
+        let attempt = Attempt::count(app.databases.directory(), gates, now).await?;
+        let code = match RecoveryCode::parse(&shown) {
+            Some(recovery_code) => {
+                let hash = recovery_code.hash(self.account.id);
+                let database = app.databases.of(self.account.id)?;
+                let exists = two_factor::is_recovery_code(database, self.account.id, &hash).await?;
+                exists.then_some(Code::Recovery(hash))
+            }
+            None => {
+                let secret = TotpSecret::open(&app.config.totp_secrets, self.account.id, sealed)
+                    .map_err(|_| Error::internal("a TOTP secret does not open"))?;
+                secret.step_of(&shown, now).map(Code::Step)
+            }
+        };
+        match code {
+            Some(code) => Ok(RightCode { code, attempt: Some(attempt) }),
+            None => Err(self.wrong(app, context).await?),
+        }
+    }
+
+    /// Counts a wrong code, and returns the error of it.
+    async fn wrong(&self, app: &Arc<App>, context: &RequestContext) -> Result<Error, Error> {
+        let database = app.databases.of(self.account.id)?;
+        two_factor::count_wrong_code(database, self.account.id).await?;
+        context.notify(app, self.account.id);
+        Ok(Error::totp_invalid(self.status))
+    }
+
+    /// Follows a deed that was done: the attempt is given back, the owner is told of a used recovery code, and an
+    /// outdated seal renewed. None of it undoes the deed when it fails.
+    pub async fn accepted(&self, app: &Arc<App>, context: &RequestContext, right: RightCode) {
+        if let Some(attempt) = &right.attempt {
+            attempt.give_back(app.databases.directory()).await;
+        }
+        if matches!(right.code, Code::Recovery(_)) {
             context.notify(app, self.account.id);
-            return Err(Error::totp_invalid(self.status));
         }
-        store::throttle::succeeded(directory, &[&self.key], &[]).await
-    }
-
-    async fn use_totp(&self, app: &App, sealed: &str, code: &str, now: u64) -> Result<bool, Error> {
-        let secret = TotpSecret::open(&app.config.totp_secrets, self.account.id, sealed)
-            .map_err(|_| Error::internal("a TOTP secret does not open"))?;
-        let Some(step) = secret.step_of(code, now) else { return Ok(false) };
-        let accepted = store::two_factor::accept_step(
-            app.databases.of(self.account.id)?,
-            self.account.id,
-            step,
-        )
-        .await?;
-        if accepted && TotpSecret::is_outdated(&app.config.totp_secrets, sealed) {
-            self.seal_anew(app, &secret, sealed).await?;
+        if matches!(right.code, Code::Step(_))
+            && let Err(error) = self.seal_anew(app).await
+        {
+            log::failure("renewing a seal", &error);
         }
-        Ok(accepted)
     }
 
-    async fn seal_anew(&self, app: &App, secret: &TotpSecret, sealed: &str) -> Result<(), Error> {
-        let fresh = secret
-            .seal(&app.config.totp_secrets, self.account.id, random::bytes()?)
-            .map_err(|_| Error::internal("a TOTP secret cannot be sealed"))?;
-        store::two_factor::reseal(
-            app.databases.of(self.account.id)?,
-            self.account.id,
-            sealed,
-            &fresh,
-        )
-        .await
-    }
-
-    async fn use_recovery_code(
+    /// The error of a deed that was not done because something has changed since `account` was read: `now` is the
+    /// account as it has become, and `otherwise` the error where neither two-factor nor the code was the reason.
+    ///
+    /// # Errors
+    /// [`Error::unavailable`] when a database fails.
+    pub async fn refused(
         &self,
         app: &Arc<App>,
         context: &RequestContext,
-        code: &RecoveryCode,
-    ) -> Result<bool, Error> {
-        let id = self.account.id;
-        let used =
-            store::two_factor::use_recovery_code(app.databases.of(id)?, id, &code.hash(id)).await?;
-        if used {
-            context.notify(app, id);
+        right: &RightCode,
+        now: Option<Account>,
+        otherwise: Error,
+    ) -> Result<Error, Error> {
+        let same = |now: &Account| now.password_hash == self.account.password_hash;
+        let Some(now) = now.filter(same) else { return Ok(otherwise) };
+        match right.code {
+            Code::Unasked => Ok(otherwise),
+            Code::Off if now.totp_secret.is_some() => Ok(Error::totp_required(self.status)),
+            Code::Off => Ok(otherwise),
+            Code::Step(_) | Code::Recovery(_) => self.wrong(app, context).await,
         }
-        Ok(used)
+    }
+
+    async fn seal_anew(&self, app: &App) -> Result<(), Error> {
+        let (secrets, account) = (&app.config.totp_secrets, self.account.id);
+        let Some(sealed) = &self.account.totp_secret else { return Ok(()) };
+        if !TotpSecret::is_outdated(secrets, sealed) {
+            return Ok(());
+        }
+        let unsealable = |_| Error::internal("a TOTP secret cannot be sealed");
+        let secret = TotpSecret::open(secrets, account, sealed).map_err(unsealable)?;
+        let fresh = secret.seal(secrets, account, random::bytes()?).map_err(unsealable)?;
+        two_factor::reseal(app.databases.of(account)?, account, sealed, &fresh).await
+    }
+}
+
+/// A code as it was typed, without the one space that authenticators show in its middle.
+pub fn plain(typed: &str) -> Cow<'_, str> {
+    let is_half = |half: &str| half.len() == 3 && half.bytes().all(|byte| byte.is_ascii_digit());
+    match typed.split_once(' ') {
+        Some((first, second)) if is_half(first) && is_half(second) => {
+            [first, second].concat().into()
+        }
+        _ => typed.into(),
     }
 }

@@ -5,6 +5,9 @@ use super::{LANGUAGE, Paragraph};
 /// What stands under every email.
 const FOOTER: &str = "rcpt checks whether an email address can receive mail.";
 
+/// Before where the reader may ask.
+const QUESTIONS: &str = "Questions?";
+
 /// Colours for both schemes; programs that know no style sheets show plain HTML.
 const STYLE: &str = "\
 body{margin:0;padding:24px 16px;background:#fbfaf8;color:#1a1917;\
@@ -27,7 +30,7 @@ main{background:#1a1917;border-color:#33302c}a{color:#9db4ff}\
 .button{background:#f2f0ec;color:#1a1917}.small,footer,th{color:#aea99f}}";
 
 /// `text/plain`: each link alone on its line.
-pub(super) fn text(paragraphs: &[Paragraph], portal_url: &str) -> String {
+pub(super) fn text(paragraphs: &[Paragraph], portal_url: &str, contact: Option<&str>) -> String {
     let mut parts: Vec<String> = paragraphs
         .iter()
         .map(|paragraph| match paragraph {
@@ -40,13 +43,20 @@ pub(super) fn text(paragraphs: &[Paragraph], portal_url: &str) -> String {
             }
         })
         .collect();
-    parts.push(format!("-- \n{FOOTER}\n{portal_url}"));
+    let contact = contact.map(|contact| format!("\n{QUESTIONS} {contact}")).unwrap_or_default();
+    parts.push(format!("-- \n{FOOTER}\n{portal_url}{contact}"));
     parts.join("\n\n") + "\n"
 }
 
 /// `text/html`.
-pub(super) fn html(subject: &str, paragraphs: &[Paragraph], portal_url: &str) -> String {
+pub(super) fn html(
+    subject: &str,
+    paragraphs: &[Paragraph],
+    portal_url: &str,
+    contact: Option<&str>,
+) -> String {
     let body: String = paragraphs.iter().map(paragraph).collect();
+    let contact = contact.map(contact_line).unwrap_or_default();
     let portal_url = escaped(portal_url);
     format!(
         "<!doctype html>\n<html lang=\"{LANGUAGE}\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -54,8 +64,15 @@ pub(super) fn html(subject: &str, paragraphs: &[Paragraph], portal_url: &str) ->
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{subject}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <header>rcpt</header>\n<main>\n<h1>{subject}</h1>\n{body}</main>\n\
-         <footer>{FOOTER}<br><a href=\"{portal_url}\">{portal_url}</a></footer>\n</body>\n</html>\n"
+         <footer>{FOOTER}<br><a href=\"{portal_url}\">{portal_url}</a>{contact}</footer>\n</body>\n</html>\n"
     )
+}
+
+/// A URL, or an email address.
+fn contact_line(contact: &str) -> String {
+    let scheme = if contact.contains("://") { "" } else { "mailto:" };
+    let contact = escaped(contact);
+    format!("<br>{QUESTIONS} <a href=\"{scheme}{contact}\">{contact}</a>")
 }
 
 fn paragraph(paragraph: &Paragraph) -> String {

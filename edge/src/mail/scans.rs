@@ -1,5 +1,7 @@
 //! The email at the end of scans: counts, and no address.
 
+use rcpt_shared::Deliverability;
+
 use super::{Mail, Paragraph};
 
 /// A scan that has ended, as its owner is told.
@@ -9,10 +11,8 @@ pub struct EndedScan {
     pub name: String,
     pub state: String,
     pub total: u32,
-    pub accepted: u32,
-    pub refused: u32,
-    /// Other verdicts that say that no mail arrives: no such domain, no mail server, no address at all.
-    pub undeliverable: u32,
+    /// In the order of [`Deliverability::ALL`].
+    pub by_verdict: [u32; Deliverability::ALL.len()],
 }
 
 /// Tells of the scans, the last one first, at least one; `ended` is how many there were in all.
@@ -28,6 +28,10 @@ pub fn scans_ended(portal_url: &str, name: &str, scans: &[EndedScan], ended: u64
     let more = ended.saturating_sub(scans.len() as u64);
     if more > 0 {
         mail = mail.text(format!("And {more} more."));
+    }
+    let risky = Deliverability::ALL.iter().position(|word| *word == Deliverability::Risky);
+    if scans.iter().any(|scan| risky.and_then(|nth| scan.by_verdict.get(nth)) > Some(&0)) {
+        mail = mail.text("Risky: accepted, but the server may accept every address.");
     }
     mail.button("See the results", format!("{portal_url}{list}"))
         .text("Results are kept for seven days. You can turn these emails off in the settings.")
@@ -46,12 +50,19 @@ fn facts(scan: &EndedScan) -> Paragraph {
         ));
         return Paragraph::Facts(rows);
     }
-    let no = scan.refused.saturating_add(scan.undeliverable);
-    let unknown = scan.total.saturating_sub(scan.accepted).saturating_sub(no);
-    rows.push(("Can receive mail", scan.accepted.to_string()));
-    rows.push(("Can't", no.to_string()));
-    rows.push(("Not known", unknown.to_string()));
+    for (verdict, number) in Deliverability::ALL.into_iter().zip(scan.by_verdict) {
+        rows.push((label(verdict), number.to_string()));
+    }
     Paragraph::Facts(rows)
+}
+
+const fn label(verdict: Deliverability) -> &'static str {
+    match verdict {
+        Deliverability::Deliverable => "Deliverable",
+        Deliverability::Undeliverable => "Undeliverable",
+        Deliverability::Risky => "Risky",
+        Deliverability::Unknown => "Unknown",
+    }
 }
 
 #[cfg(test)]
@@ -60,22 +71,23 @@ mod tests {
 
     fn scan(name: &str, state: &str) -> EndedScan {
         let (id, name, state) = ("scan_1".into(), name.into(), state.into());
-        EndedScan { id, name, state, total: 10, accepted: 5, refused: 2, undeliverable: 1 }
+        EndedScan { id, name, state, total: 10, by_verdict: [4, 3, 1, 2] }
     }
 
     #[test]
     fn one_scan_is_told_with_its_counts_and_several_with_how_many_more() {
         let one = scans_ended("https://p.example", "Ann", &[scan("May <b>", "completed")], 1);
-        let said = "Scan: May <b>\nAddresses: 10\nCan receive mail: 5\nCan't: 3\nNot known: 2";
-        assert!(one.to_text().contains(said), "{}", one.to_text());
+        let said = "Scan: May <b>\nAddresses: 10\nDeliverable: 4\n\
+            Undeliverable: 3\nRisky: 1\nUnknown: 2";
+        assert!(one.to_text(None).contains(said), "{}", one.to_text(None));
         assert!(
-            one.to_text().contains("\nhttps://p.example/scans?id=scan_1\n"),
+            one.to_text(None).contains("\nhttps://p.example/scans?id=scan_1\n"),
             "{}",
-            one.to_text()
+            one.to_text(None)
         );
-        assert!(!one.to_html().contains("<b>"));
+        assert!(!one.to_html(None).contains("<b>"));
         let two = [scan("", "completed"), scan("b", "expired")];
-        let many = scans_ended("https://p.example", "", &two, 7).to_text();
+        let many = scans_ended("https://p.example", "", &two, 7).to_text(None);
         assert!(many.contains("And 5 more.") && many.contains("wasn't counted"), "{many}");
     }
 }

@@ -12,12 +12,13 @@ use crate::{
     app::App,
     background::deletions,
     cf::{clock, log},
+    credentials::password::Password,
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
     },
     mail,
-    store::accounts,
+    store::{accounts, deleted_accounts},
 };
 
 /// Response of `GET /me`.
@@ -62,7 +63,7 @@ pub async fn show(Member { account, .. }: Member) -> Result<Json<Account>, Error
 #[derive(Deserialize, ToSchema)]
 pub struct Deletion {
     #[schema(value_type = String)]
-    password: SecretString,
+    password: Password,
     /// Current code or recovery code, when two-factor authentication is on.
     #[schema(value_type = Option<String>)]
     totp_code: Option<SecretString>,
@@ -90,14 +91,19 @@ pub async fn delete(
     JsonBody(body): JsonBody<Deletion>,
 ) -> Result<StatusCode, Error> {
     member.check_password(&app, &client, &body.password).await?;
-    member.second_factor().demand(&app, &context, body.totp_code.as_ref()).await?;
+    let right = member.second_factor().demand(&app, &context, body.totp_code.as_ref()).await?;
     let database = app.databases.of(member.account.id)?;
-    let deleted = accounts::delete(database, member.session, clock::now()).await?;
-    let deleted = deleted.ok_or_else(Error::invalid_session)?;
+    let deleted = accounts::delete(database, member.session, &right.code, clock::now()).await?;
+    let Some(deleted) = deleted else {
+        return Err(member.refused(&app, &context, &right).await?);
+    };
     tell(&app, &context, member);
-    // The account is gone. What fails from here on is made up for by the scheduled run.
+    // The account is ended. What fails from here on, or is more than one step, is made up for by the scheduled run.
     if let Err(error) = deletions::tell(&app.databases, database, &[deleted]).await {
         log::failure("the directory of a deletion", &error);
+    }
+    if let Err(error) = deleted_accounts::step(database).await {
+        log::failure("the rows of a deletion", &error);
     }
     Ok(StatusCode::NO_CONTENT)
 }
@@ -107,7 +113,9 @@ fn tell(app: &Arc<App>, context: &RequestContext, Member { account, .. }: Member
     let (app, deed) = (Arc::clone(app), context.deed());
     context.deferred.after_response(async move {
         let mail = mail::deleted(&account.display_name, &app.config.portal_url, &deed);
-        if let Err(error) = app.mailer.send(mail.to(&account.email)).await {
+        if let Err(error) =
+            app.mailer.send(mail.to(&account.email, app.config.site.contact())).await
+        {
             log::failure("deletion", &error);
         }
     });

@@ -9,9 +9,14 @@ use utoipa::ToSchema;
 
 use crate::{
     app::App,
-    credentials::api_key::{ApiKey, KeyIdentity},
+    credentials::{
+        api_key::{ApiKey, KeyIdentity},
+        password::Password,
+    },
     error::{Error, PlainError},
-    extract::{json_body::JsonBody, member::Member, request::RequestContext},
+    extract::{
+        client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
+    },
     store::accounts,
 };
 
@@ -26,6 +31,22 @@ pub struct Rotation {
 /// Response of `POST /auth/rotate-api-key`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct NewApiKey {
+    api_key: String,
+}
+
+/// Body of `POST /auth/show-api-key`.
+#[derive(Deserialize, ToSchema)]
+pub struct KeyDisplay {
+    #[schema(value_type = String)]
+    password: Password,
+    /// Current code or recovery code, when two-factor authentication is on.
+    #[schema(value_type = Option<String>)]
+    totp_code: Option<SecretString>,
+}
+
+/// Response of `POST /auth/show-api-key`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CurrentApiKey {
     api_key: String,
 }
 
@@ -53,11 +74,51 @@ pub async fn rotate(
     if member.account.key_active == 0 {
         return Err(Error::key_deactivated());
     }
-    member.second_factor().demand(&app, &context, body.totp_code.as_ref()).await?;
-    let version =
-        accounts::rotate_key(app.databases.of(member.account.id)?, member.session).await?;
-    let version = version.ok_or_else(Error::invalid_session)?;
+    let factor = member.second_factor();
+    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
+    let database = app.databases.of(member.account.id)?;
+    let Some(version) = accounts::rotate_key(database, member.session, &right.code).await? else {
+        return Err(member.refused(&app, &context, &right).await?);
+    };
+    factor.accepted(&app, &context, right).await;
     context.notify(&app, member.account.id);
     let key = KeyIdentity { account: member.account.id, version };
     Ok(Json(NewApiKey { api_key: ApiKey::derive(&app.config.api_key_secrets, key).into_text() }))
+}
+
+/// Show the API key
+///
+/// Returns the key that the account has. It changes nothing, and the session goes on.
+#[utoipa::path(
+    post, path = "/v1/auth/show-api-key", tag = "Account", operation_id = "showApiKey",
+    request_body = KeyDisplay,
+    responses(
+        (status = 200, description = "The key", body = CurrentApiKey),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the key has been deactivated", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+// A stolen session must not be enough: it ends after hours, and a key doesn't.
+pub async fn show(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    member: Member,
+    client: ClientNetwork,
+    JsonBody(body): JsonBody<KeyDisplay>,
+) -> Result<Json<CurrentApiKey>, Error> {
+    member.check_password(&app, &client, &body.password).await?;
+    if member.account.key_active == 0 {
+        return Err(Error::key_deactivated());
+    }
+    let factor = member.second_factor();
+    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
+    let database = app.databases.of(member.account.id)?;
+    let Some(version) = accounts::show_key(database, member.session, &right.code).await? else {
+        return Err(member.refused(&app, &context, &right).await?);
+    };
+    factor.accepted(&app, &context, right).await;
+    let key = KeyIdentity { account: member.account.id, version };
+    let api_key = ApiKey::derive(&app.config.api_key_secrets, key).into_text();
+    Ok(Json(CurrentApiKey { api_key }))
 }

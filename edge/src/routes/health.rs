@@ -34,6 +34,18 @@ pub struct Readiness {
     pub database: Condition,
     /// Up while at least one origin is.
     pub origins: Condition,
+    /// What the operator has left out, without which the service runs. Absent where there is nothing.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    pub warnings: &'static [Warning],
+}
+
+/// What an operator should add.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Warning {
+    /// Customers have nobody to ask.
+    NoContact,
 }
 
 /// Whether a part of the service works.
@@ -87,6 +99,7 @@ pub async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Readiness>)
         status: Condition::of(ready),
         database: Condition::of(database),
         origins: Condition::of(origins),
+        warnings: if app.config.site.contact().is_some() { &[] } else { &[Warning::NoContact] },
     };
     (status, Json(readiness))
 }

@@ -3,30 +3,25 @@
 
 use std::sync::Arc;
 
-use axum::{
-    extract::State,
-    http::header,
-    response::{IntoResponse as _, Response},
-};
+use axum::{Json, extract::State};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
     app::App,
-    background::webhooks::attempt,
-    cf::{
-        clock,
-        webhook_url::{self, Refusal},
-    },
+    background::{webhook_event::WebhookEvent, webhooks::attempt},
+    cf::clock,
     credentials::{random, session::Session, webhook_secret},
     error::{Error, PlainError},
-    extract::json_body::JsonBody,
-    store::{
-        throttle,
-        webhooks::{self, Change, Due},
+    extract::{json_body::JsonBody, request::RequestContext},
+    limits::{
+        quota::date_time,
+        rules::{Gate, Key, Rule},
+        throttle::Attempt,
     },
-    throttle::{Key, Rule},
+    outbound::webhook_url::{self, Refusal},
+    store::webhooks::{self, Change, Due, Settings},
 };
 
 /// What you're told when a scan ends, and how.
@@ -67,27 +62,46 @@ pub struct Delivery {
     pub problem: Option<String>,
 }
 
+impl From<webhooks::Delivery> for Delivery {
+    fn from(row: webhooks::Delivery) -> Self {
+        Self {
+            id: row.id,
+            event: row.kind,
+            state: row.state,
+            created_at: date_time(row.created_at),
+            attempts: row.attempts,
+            attempted_at: row.attempted_at.map(date_time),
+            status: row.status,
+            problem: row.problem,
+        }
+    }
+}
+
 /// Makes the changes and reads what is set then.
-async fn change(app: &App, session: Session, changes: &[Change<'_>]) -> Result<Due, Error> {
+async fn change(
+    app: &App,
+    session: Session,
+    changes: &[Change<'_>],
+) -> Result<(Settings, Vec<webhooks::Delivery>), Error> {
     let changed = webhooks::change(app.databases.of(session.account)?, session, changes).await?;
     changed.ok_or_else(Error::invalid_session)
 }
 
-fn json(text: String) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
-}
-
-/// [`Notifications`], which the database has shaped but for the secret.
-fn shown(app: &App, settings: &Due) -> Response {
-    let Due { account_id, secret, body, .. } = settings;
-    let secret = if secret.is_empty() {
-        "null".to_owned()
-    } else {
-        // Base64 needs no escapes.
-        format!("\"{}\"", webhook_secret::text(&app.config.api_key_secrets, *account_id, secret))
+fn shown(
+    app: &App,
+    settings: Settings,
+    deliveries: Vec<webhooks::Delivery>,
+) -> Json<Notifications> {
+    let secret = |name: &String| {
+        webhook_secret::text(&app.config.api_key_secrets, settings.account_id, name)
     };
-    let rest = body.strip_prefix('{').unwrap_or_default();
-    json(format!("{{\"webhook_secret\":{secret},{rest}"))
+    Json(Notifications {
+        scan_email: settings.scan_mail != 0,
+        webhook_secret: settings.secret.as_ref().map(secret),
+        webhook_url: settings.url,
+        previous_secret_until: settings.previous_until.map(date_time),
+        deliveries: deliveries.into_iter().map(Delivery::from).collect(),
+    })
 }
 
 /// Show notifications
@@ -102,8 +116,12 @@ fn shown(app: &App, settings: &Due) -> Response {
     ),
     security(("Session" = [])),
 )]
-pub async fn show(State(app): State<Arc<App>>, session: Session) -> Result<Response, Error> {
-    Ok(shown(&app, &change(&app, session, &[]).await?))
+pub async fn show(
+    State(app): State<Arc<App>>,
+    session: Session,
+) -> Result<Json<Notifications>, Error> {
+    let (settings, deliveries) = change(&app, session, &[]).await?;
+    Ok(shown(&app, settings, deliveries))
 }
 
 /// Body of `PUT /notifications`. What is absent stays as it is.
@@ -134,9 +152,10 @@ pub struct NotificationSettings {
 )]
 pub async fn update(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     session: Session,
     JsonBody(body): JsonBody<NotificationSettings>,
-) -> Result<Response, Error> {
+) -> Result<Json<Notifications>, Error> {
     let secret = random::identifier()?;
     let mut changes = Vec::from_iter(body.scan_email.map(Change::Mail));
     match body.webhook_url.as_deref() {
@@ -151,7 +170,9 @@ pub async fn update(
             changes.push(Change::Url { url, secret: &secret });
         }
     }
-    Ok(shown(&app, &change(&app, session, &changes).await?))
+    let (settings, deliveries) = change(&app, session, &changes).await?;
+    context.notify(&app, session.account);
+    Ok(shown(&app, settings, deliveries))
 }
 
 /// Seconds for which a replaced secret signs too.
@@ -173,11 +194,15 @@ const BOTH_SIGN: u64 = 24 * 60 * 60;
 pub async fn rotate_secret(
     State(app): State<Arc<App>>,
     session: Session,
-) -> Result<Response, Error> {
+) -> Result<Json<Notifications>, Error> {
     let secret = random::identifier()?;
     let until = clock::now().saturating_add(BOTH_SIGN);
-    let changed = change(&app, session, &[Change::Rotate { secret: &secret, until }]).await?;
-    if changed.url.is_empty() { Err(Error::no_webhook()) } else { Ok(shown(&app, &changed)) }
+    let rotate = Change::Rotate { secret: &secret, until };
+    let (settings, deliveries) = change(&app, session, &[rotate]).await?;
+    if settings.url.is_none() {
+        return Err(Error::no_webhook());
+    }
+    Ok(shown(&app, settings, deliveries))
 }
 
 /// Test deliveries of an account: ten at once, and ten an hour.
@@ -196,22 +221,28 @@ const TESTS: Rule = Rule { burst: 10, interval: 6 * 60 };
     ),
     security(("Session" = [])),
 )]
-pub async fn test(State(app): State<Arc<App>>, session: Session) -> Result<Response, Error> {
-    let due = change(&app, session, &[]).await?;
-    if due.url.is_empty() {
+pub async fn test(State(app): State<Arc<App>>, session: Session) -> Result<Json<Delivery>, Error> {
+    let (settings, _) = change(&app, session, &[]).await?;
+    let (Some(url), Some(secret)) = (settings.url, settings.secret) else {
         return Err(Error::no_webhook());
-    }
+    };
     let (now, random) = (clock::now(), random::identifier()?);
-    let keys = [(Key::webhook_test(session.account), TESTS)];
-    throttle::admit(app.databases.directory(), &keys, &random, now).await?.or_throttled()?;
-    let at = i64::try_from(now).ok().and_then(|now| DateTime::from_timestamp(now, 0));
-    let at = at.map(|at| at.format("%Y-%m-%dT%H:%M:%SZ").to_string()).unwrap_or_default();
-    let body = format!(r#"{{"type":"webhook.test","timestamp":"{at}","data":{{}}}}"#);
-    let due = Due { id: format!("msg_{random}"), body, ..due };
+    let gates = vec![Gate::new(Key::webhook_test(session.account), TESTS)];
+    Attempt::count(app.databases.directory(), gates, now).await?;
+    let body = serde_json::to_string(&WebhookEvent::of_test(now))
+        .map_err(|_| Error::internal("an event does not serialise"))?;
+    let due = Due {
+        account_id: settings.account_id,
+        url,
+        secret,
+        previous_secret: settings.previous_secret.unwrap_or_default(),
+        id: format!("msg_{random}"),
+        body,
+    };
     let (database, account) = (app.databases.of(session.account)?, session.account);
     webhooks::begin_test(database, account, &due.id, &due.body, now).await?;
     let answer = attempt(&app, &due).await;
     let now = clock::now();
     let delivery = webhooks::attempted(database, account, &due.id, answer, true, now).await?;
-    delivery.map(|delivery| json(delivery.body)).ok_or_else(Error::no_webhook)
+    delivery.map(|row| Json(row.into())).ok_or_else(Error::no_webhook)
 }

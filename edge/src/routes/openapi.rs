@@ -1,6 +1,11 @@
 //! The OpenAPI 3.1 document, put together from the handlers' descriptions. In tests only: `make openapi`
 //! writes `edge/openapi.json`, a test compares it, the Worker serves it.
 
+mod completion;
+mod examples;
+mod webhooks;
+
+use serde_json::Value;
 use utoipa::{
     __dev::{SchemaReferences, Tags},
     PartialSchema, Path, ToSchema,
@@ -17,12 +22,13 @@ use crate::error::PlainError;
 
 const HEALTH: &str = "Health";
 
-const TAGS: [(&str, &str); 6] = [
+const TAGS: [(&str, &str); 7] = [
     ("Validation", "Check whether an address can receive mail."),
     ("Scans", "Send a list of addresses, and come back to the verdicts."),
     ("Quota", "Your plan, and what is left of it."),
     ("Account", "Sign up, sign in, and manage the account. The portal uses these."),
     ("Two-factor", "Two-factor authentication for signing in."),
+    ("Service", "Whom to ask, and what each plan allows."),
     (HEALTH, "Whether the service works, and its description."),
 ];
 
@@ -133,7 +139,19 @@ fn retry_after() -> Header {
 }
 
 /// The whole document.
-fn document() -> OpenApi {
+fn document() -> Value {
+    let mut document = serde_json::to_value(described()).unwrap();
+    document["components"]["schemas"]["WebhookEvent"] = webhooks::schema();
+    // That schema allows for the empty data of a test, and so doesn't refer to this one.
+    document["components"]["schemas"].as_object_mut().unwrap().remove("EndedScanData");
+    document["webhooks"] = webhooks::described();
+    completion::complete(&mut document);
+    examples::add(&mut document);
+    document
+}
+
+/// What the handlers' attributes say.
+fn described() -> OpenApi {
     let mut components = Components::new();
     components.add_security_scheme(
         "ApiKey",
@@ -161,6 +179,7 @@ fn document() -> OpenApi {
     let mut license = License::new("MIT OR Apache-2.0");
     license.identifier = Some("MIT OR Apache-2.0".to_owned());
     info.license = Some(license);
+    // The portal's build puts the service's own address there.
     let mut server = Server::new("/");
     server.description = Some("The host that serves this document".to_owned());
     OpenApiBuilder::new()
@@ -181,7 +200,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
 /// `make openapi` sets the variable and so writes the file instead.
 #[test]
 fn the_served_document_is_the_one_that_the_handlers_describe() {
-    let generated = document().to_pretty_json().unwrap() + "\n";
+    let generated = serde_json::to_string_pretty(&document()).unwrap() + "\n";
     if std::env::var_os("WRITE_OPENAPI").is_some() {
         std::fs::write(FILE, &generated).unwrap();
     }
@@ -198,7 +217,7 @@ fn every_operation_is_described_under_a_path_and_a_name_of_its_own() {
         assert!(operation.summary.is_some() && operation.tags.is_some(), "{path}");
         assert!(names.insert(operation.operation_id.clone().unwrap()), "{path}");
     }
-    let document = serde_json::to_value(document()).unwrap();
+    let document = document();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
     let paths = document["paths"].as_object().unwrap();
     let described: usize = paths.values().map(|path| path.as_object().unwrap().len()).sum();

@@ -12,27 +12,29 @@ use super::{
     sessions::{SessionCredentials, new_session},
 };
 use crate::{
-    account::AccountId,
     app::App,
-    cf::{clock, log},
+    background::reset_links,
+    cf::clock,
     credentials::{
         address_hash::AccountHash,
-        mailed_token::{MailedToken, PresentedToken, RESET_TTL},
-        password, random,
+        mailed_token::PresentedToken,
+        password::{self, Password},
+        random,
     },
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, device::Device, json_body::JsonBody, member::Member,
         request::RequestContext, second_factor::SecondFactor,
     },
-    mail,
-    store::{
-        accounts, addresses,
-        mailed_tokens::{self, NewToken, Purpose},
-        passwords,
-        throttle::{self, Admission},
+    limits::{
+        rules::{Gate, Key, MailPurpose},
+        throttle::{Attempt, Counted},
     },
-    throttle::Key,
+    store::{
+        accounts,
+        mail_due::{self, DueMail},
+        passwords,
+    },
 };
 
 /// Body of `POST /auth/forgot-password`.
@@ -57,80 +59,46 @@ pub struct ResetMailed {
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
-// The same answer, after the same work and one mail either way, whether or not the address has an
-// account (docs/trust.md, A1). No throttle of a network stands before it: it is the way out of them.
-// Asking too often for one address gives the same answer and no further mail: the last link goes on
-// working, so that a stranger who asks again and again cannot keep its owner out (A3).
+// The same answer, after the same work, whether or not the address has an account (docs/trust.md, A1): the mail is made
+// and handed over afterwards. Asking too often for one address gives the same answer and no further mail: the last link
+// goes on working, so that a stranger who asks again and again cannot keep its owner out (A3). A network that asks
+// for too many is throttled; a member's first link of a day goes out all the same.
 pub async fn forgot(
     State(app): State<Arc<App>>,
-    _shielded: ClientNetwork,
+    context: RequestContext,
+    client: ClientNetwork,
     JsonBody(body): JsonBody<Forgotten>,
 ) -> Result<Json<ResetMailed>, Error> {
     let address = account_address(&body.email)?;
     check_domain(&app, &address).await?;
-    let address_hash = AccountHash::of(&app.config.address_secrets, &address);
-    let keys = [(Key::reset_mail(address_hash.as_str()), app.config.throttle.reset_mail)];
-    let now = clock::now();
-    let admission =
-        throttle::admit(app.databases.directory(), &keys, &random::identifier()?, now).await?;
-    if admission == Admission::Admitted {
-        mail_reset_link(&app, address.as_given(), &address_hash, now).await?;
+    let hash = AccountHash::of(&app.config.address_secrets, &address);
+    let throttle = &app.config.throttle;
+    let mut gates = client.mail_gates(&app, MailPurpose::Reset, throttle.all_reset_mails);
+    let budgets = gates.len();
+    gates.push(Gate::new(Key::mail(MailPurpose::Reset, hash.mailbox()), throttle.reset_mail));
+    let attempt = Attempt::new(gates)?;
+    let (directory, email) = (app.databases.directory(), address.as_given().to_owned());
+    let (gates, now) = (attempt.gates(), clock::now());
+    let admission = mail_due::ask(directory, gates, attempt.name(), &hash, &email, now).await?;
+    match attempt.counted(admission) {
+        Counted::Admitted(attempt) => {
+            let due = DueMail { address_hash: hash.mailbox().to_owned(), email };
+            reset_links::soon(&app, &context.deferred, attempt, due);
+        }
+        Counted::Refused { index, seconds, before } if index < budgets => {
+            reset_links::exempt_soon(&app, &context.deferred, before, address);
+            return Err(Error::throttled(seconds));
+        }
+        Counted::Refused { before, .. } => {
+            let app = Arc::clone(&app);
+            context
+                .deferred
+                .after_response(async move { before.give_back(app.databases.directory()).await });
+        }
     }
     let message = "Check your email: if the address has an account, a reset link is on its way. It \
                    expires in one hour.";
     Ok(Json(ResetMailed { message }))
-}
-
-async fn mail_reset_link(
-    app: &App,
-    recipient: &str,
-    address_hash: &AccountHash,
-    now: u64,
-) -> Result<(), Error> {
-    let directory = app.databases.directory();
-    let named = addresses::find(directory, address_hash).await?;
-    let database = match named {
-        Some(account) => app.databases.of(account)?,
-        None => app.databases.pretended(address_hash),
-    };
-    let number = named.map(AccountId::database).unwrap_or_default();
-    let token = MailedToken::new(number, random::bytes()?);
-    let stored = NewToken {
-        purpose: Purpose::Reset,
-        hash: token.hash(),
-        expires_at: now.saturating_add(RESET_TTL),
-    };
-    let previous = mailed_tokens::store_reset(database, address_hash, named, &stored).await?;
-    let portal_url = &app.config.portal_url;
-    let throttle = &app.config.throttle;
-    let (to, mail, budget) = match &previous {
-        Some(link) => (
-            link.email.as_str(),
-            mail::reset(&link.email, portal_url, &token),
-            (Key::all_reset_mails(), throttle.all_reset_mails),
-        ),
-        None => (
-            recipient,
-            mail::no_account(recipient, portal_url),
-            (Key::all_registration_mails(), throttle.all_registration_mails),
-        ),
-    };
-    let attempt = random::identifier()?;
-    let admission = throttle::admit(directory, &[budget], &attempt, now).await?;
-    // Answered all the same: which budget is used up would tell whether there is an account.
-    let sent = match admission {
-        Admission::Admitted => app.mailer.send(mail.to(to)).await,
-        Admission::Wait { .. } => {
-            log::failure("mail", &"a budget is used up");
-            Ok(())
-        }
-    };
-    if sent.is_err()
-        && let Some(previous) = &previous
-    {
-        mailed_tokens::take_back(database, &stored.hash, previous).await?;
-    }
-    sent
 }
 
 /// Body of `POST /auth/reset-password`.
@@ -140,7 +108,7 @@ pub struct Reset {
     #[schema(value_type = String)]
     token: SecretString,
     #[schema(value_type = String, min_length = 8, max_length = 128)]
-    password: SecretString,
+    password: Password,
     /// Current code or recovery code, when two-factor authentication is on.
     #[schema(value_type = Option<String>)]
     totp_code: Option<SecretString>,
@@ -175,18 +143,19 @@ pub async fn reset(
     let account = accounts::by_reset_token(database, &token, clock::now()).await?;
     let account = account.ok_or_else(Error::invalid_reset_token)?;
     check_new_password(&app, &body.password, &account.email).await?;
-    let second_factor =
-        SecondFactor::new(&account, Key::reset(token.as_str()), StatusCode::UNAUTHORIZED);
-    second_factor.demand(&app, &context, body.totp_code.as_ref()).await?;
-    let hash = password::hash(client.hashing_turn(&app).await?, &body.password, random::bytes()?)?;
-    let session = new_session(&app, account.id, device)?;
-    if !passwords::reset(database, &token, &hash, &session, clock::now()).await? {
-        return Err(Error::invalid_reset_token());
+    let key = Key::reset_code(account.id);
+    let second_factor = SecondFactor::new(&account, key, StatusCode::UNAUTHORIZED);
+    let right = second_factor.demand(&app, &context, body.totp_code.as_ref()).await?;
+    let turn = client.hashing_turn(&app, right.attempt.as_ref()).await?;
+    let hash = password::hash(turn, &body.password, random::bytes()?)?;
+    let (session, now) = (new_session(&app, account.id, device)?, clock::now());
+    if !passwords::reset(database, &token, &right.code, &hash, &session, now).await? {
+        let now = accounts::by_reset_token(database, &token, now).await?;
+        let otherwise = Error::invalid_reset_token();
+        return Err(second_factor.refused(&app, &context, &right, now, otherwise).await?);
     }
+    second_factor.accepted(&app, &context, right).await;
     context.notify(&app, account.id);
-    let waits = [Key::sign_in(&account.address_hash), Key::code(account.id)];
-    let [sign_in, code] = &waits;
-    throttle::succeeded(app.databases.directory(), &[sign_in, code], &[]).await?;
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
@@ -194,9 +163,9 @@ pub async fn reset(
 #[derive(Deserialize, ToSchema)]
 pub struct Change {
     #[schema(value_type = String)]
-    current_password: SecretString,
+    current_password: Password,
     #[schema(value_type = String, min_length = 8, max_length = 128)]
-    new_password: SecretString,
+    new_password: Password,
 }
 
 /// Change the password
@@ -223,8 +192,11 @@ pub async fn change(
 ) -> Result<Json<SessionCredentials>, Error> {
     check_new_password(&app, &body.new_password, &member.account.email).await?;
     member.check_password(&app, &client, &body.current_password).await?;
-    let hash =
-        password::hash(client.hashing_turn(&app).await?, &body.new_password, random::bytes()?)?;
+    let hash = password::hash(
+        client.hashing_turn(&app, None).await?,
+        &body.new_password,
+        random::bytes()?,
+    )?;
     let Member { session, account } = member;
     let new = new_session(&app, account.id, device)?;
     let current = &account.password_hash;

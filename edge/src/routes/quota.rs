@@ -10,7 +10,7 @@ use crate::{
     credentials::proof::Caller,
     error::{Error, PlainError, rate_limit::RateLimit},
     extract::caller::shield,
-    quota::{Day, QuotaReport, seconds_to_reset},
+    limits::quota::{Day, QuotaReport, seconds_to_reset},
     store::ledger,
 };
 

@@ -12,23 +12,30 @@ use super::sessions::{SessionCredentials, new_session};
 use crate::{
     account::AccountAddress,
     app::App,
-    cf::{clock, mail_domain::MailDomain},
+    cf::clock,
     credentials::{
         address_hash::AccountHash,
+        common_passwords::CommonPasswords,
         mailed_token::{CONFIRMATION_TTL, PresentedToken},
-        password, random,
+        password::{self, Password},
+        random,
     },
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, continent::Continent, device::Device, json_body::JsonBody,
     },
-    mail, store,
+    limits::{
+        rules::{Gate, Key, MailPurpose},
+        throttle::{Attempt, Counted},
+    },
+    mail,
+    outbound::dns::MailDomain,
+    store,
     store::{
         addresses,
         registrations::{self, Change, Registration},
-        throttle::Admission,
+        two_factor::Code,
     },
-    throttle::Key,
 };
 
 /// Body of `POST /auth/register`.
@@ -36,7 +43,7 @@ use crate::{
 pub struct Credentials {
     email: String,
     #[schema(value_type = String, min_length = 8, max_length = 128)]
-    password: SecretString,
+    password: Password,
 }
 
 /// Response of `POST /auth/register`.
@@ -71,10 +78,11 @@ pub async fn register(
 ) -> Result<(StatusCode, Json<RegistrationResult>), Error> {
     let address = account_address(&body.email)?;
     check_rules(&app, &body.password, &address).await?;
-    let turn = client.hashing_turn(&app).await?;
     check_domain(&app, &address).await?;
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
-    let may_mail = may_mail(&app, &client, address_hash.as_str()).await?;
+    let (attempt, may_mail) = count(&app, &client, address_hash.mailbox()).await?;
+    // After every throttle: a network that has to wait takes no turn from others.
+    let turn = client.hashing_turn(&app, Some(&attempt)).await?;
     let password_hash = password::hash(turn, &body.password, random::bytes()?)?;
     if may_mail {
         let id = continent.new_account(&app, &address_hash)?;
@@ -86,7 +94,10 @@ pub async fn register(
             random: random::bytes()?,
             expires_at: clock::now().saturating_add(CONFIRMATION_TTL),
         };
-        store_and_mail(&app, registration).await?;
+        if let Err(error) = store_and_mail(&app, registration).await {
+            attempt.give_back(app.databases.directory()).await;
+            return Err(error);
+        }
     }
     let result = RegistrationResult {
         email: address.as_given().to_owned(),
@@ -98,24 +109,33 @@ pub async fn register(
 
 /// Counts a registration. `false` when the address has had its mails of this hour: the answer is then the
 /// same, and neither the password nor the link changes.
-async fn may_mail(app: &App, client: &ClientNetwork, address_hash: &str) -> Result<bool, Error> {
+async fn count(
+    app: &App,
+    client: &ClientNetwork,
+    address_hash: &str,
+) -> Result<(Attempt, bool), Error> {
     let throttle = &app.config.throttle;
-    let keys = [
-        (client.key().clone(), throttle.network),
-        (Key::registration_mail(address_hash), throttle.registration_mail),
-        (Key::all_registration_mails(), throttle.all_registration_mails),
-    ];
-    let now = clock::now();
-    match store::throttle::admit(app.databases.directory(), &keys, &random::identifier()?, now)
-        .await?
-    {
-        Admission::Admitted => Ok(true),
-        Admission::Wait { index: 0, seconds } => Err(Error::throttled(seconds)),
-        Admission::Wait { index: 1, .. } => Ok(false),
-        Admission::Wait { .. } => {
-            Err(Error::unavailable("mail: the budget of registrations is used up"))
-        }
+    let purpose = MailPurpose::Registration;
+    let mut gates = vec![client.gate(app)];
+    gates.append(&mut client.mail_gates(app, purpose, throttle.all_registration_mails));
+    let all = gates.len().saturating_sub(1);
+    gates.push(Gate::new(Key::mail(purpose, address_hash), throttle.registration_mail));
+    let (index, seconds, before) =
+        match Attempt::try_count(app.databases.directory(), gates, clock::now()).await? {
+            Counted::Admitted(attempt) => return Ok((attempt, true)),
+            Counted::Refused { index, seconds, before } => (index, seconds, before),
+        };
+    // No mail, so none is counted. The hash is, where there is one.
+    if index > all {
+        let (hash, mail) = before.split_first();
+        mail.give_back(app.databases.directory()).await;
+        return Ok((hash, false));
     }
+    before.give_back(app.databases.directory()).await;
+    if index == all {
+        return Err(Error::unavailable("mail: the budget of registrations is used up"));
+    }
+    Err(Error::throttled(seconds))
 }
 
 async fn store_and_mail(app: &App, registration: Registration) -> Result<(), Error> {
@@ -125,10 +145,11 @@ async fn store_and_mail(app: &App, registration: Registration) -> Result<(), Err
     let token = registration.token(registered.account);
     let (recipient, mail) = match &registered.change {
         Change::Taken { email } => (email.as_str(), mail::already_registered(email, portal_url)),
+        Change::AnotherSpelling => (typed, mail::another_spelling(typed, portal_url)),
         Change::Again(_) => (typed, mail::confirm_again(typed, portal_url, &token)),
         Change::New => (typed, mail::confirm(typed, portal_url, &token)),
     };
-    if let Err(error) = app.mailer.send(mail.to(recipient)).await {
+    if let Err(error) = app.mailer.send(mail.to(recipient, app.config.site.contact())).await {
         registrations::unregister(&app.databases, &registration, registered).await?;
         return Err(error);
     }
@@ -170,7 +191,7 @@ pub struct Confirmation {
     /// Becomes the account's password.
     // Asked for here, a click on the link does not confirm a password that somebody else chose.
     #[schema(value_type = Option<String>, min_length = 8, max_length = 128)]
-    password: Option<SecretString>,
+    password: Option<Password>,
 }
 
 /// Confirm the email address
@@ -198,7 +219,11 @@ pub async fn verify_email(
     let password_hash = match &body.password {
         Some(password) => {
             check_new_password(&app, password, &waiting.email).await?;
-            Some(password::hash(client.hashing_turn(&app).await?, password, random::bytes()?)?)
+            Some(password::hash(
+                client.hashing_turn(&app, None).await?,
+                password,
+                random::bytes()?,
+            )?)
         }
         None => None,
     };
@@ -213,7 +238,9 @@ pub async fn verify_email(
     let account = confirmed.ok_or_else(Error::invalid_confirmation_token)?;
     let session = new_session(&app, account.id, device)?;
     // An account that was closed or changed in the same moment has no session.
-    if !store::sessions::start(database, &session, &account.password_hash).await? {
+    let started =
+        store::sessions::start(database, &session, &account.password_hash, &Code::Off).await?;
+    if !started {
         return Err(Error::invalid_confirmation_token());
     }
     SessionCredentials::of(&app, &session, account.key_version, account.email)
@@ -228,19 +255,15 @@ fn stored_address(email: &str) -> Result<AccountAddress, Error> {
 ///
 /// # Errors
 /// [`Error::invalid_password`] with the rule that it breaks.
-pub async fn check_new_password(
-    app: &App,
-    password: &SecretString,
-    email: &str,
-) -> Result<(), Error> {
+pub async fn check_new_password(app: &App, password: &Password, email: &str) -> Result<(), Error> {
     check_rules(app, password, &stored_address(email)?).await
 }
 
 async fn check_rules(
     app: &App,
-    password: &SecretString,
+    password: &Password,
     address: &AccountAddress,
 ) -> Result<(), Error> {
-    let common = app.assets.common_passwords().await?;
+    let common = CommonPasswords::new(app.assets.common_passwords().await?);
     password::check_rules(password, address, common).map_err(Error::invalid_password)
 }

@@ -1,29 +1,26 @@
 //! The addresses of a scan, as they come in: sealed and put into the queue.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use axum::{Json, extract::State};
+use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::scans::{NewScanRequest, Scan, found};
+use super::scan::{NewScanRequest, Scan, found};
 use crate::{
     app::App,
     background::scans::{
         LIFETIME, PART,
         message::{Message, Place},
         results::{Kept, to_text},
-        slots,
+        slots::{self, Slots},
     },
     cf::clock,
     credentials::{proof::Caller, random, sealed::part_macs},
     error::{Error, PlainError},
     extract::{json_body::JsonList, scan_call::ScanCall},
-    store::scans::{self, Part, PartState},
+    store::scans::{self, Comparison, Part, PartState},
 };
-use rcpt_shared::Status;
-
-/// Addresses of one body.
-pub const MOST_AT_ONCE: usize = PART as usize;
 
 /// Body of `PUT /scans/{id}/parts/{n}`. Read as that of a new scan is, of which it is a part too.
 #[derive(ToSchema)]
@@ -89,11 +86,8 @@ pub async fn receive(
     let now = clock::now();
     let Sending { scan, number, addresses } = sending;
     let positions = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
-    // The MAC of one address would be a hash of it.
-    let macs = match addresses {
-        [_] => Vec::new(),
-        all => part_macs(&app.config.scan_secrets, scan, number, all),
-    };
+    let slots = slots::cut(addresses);
+    let macs = macs_of(app, &sending, &slots);
     // 1
     let part = Part { scan, number, positions, macs: &macs };
     let since = now.saturating_sub(LIFETIME);
@@ -101,8 +95,13 @@ pub async fn receive(
     let PartState { scan: known, part: written } = found(state, caller)?;
     fits(known.total, number, positions)?;
     let written = written.ok_or_else(Error::scan_ended)?;
-    if !written.mac.is_empty() && !macs.contains(&written.mac) {
-        return Err(Error::part_conflict());
+    if !written.mac.is_empty() {
+        if written.is_used_up() {
+            return Err(Error::matches_used_up());
+        }
+        if !macs.contains(&written.mac) {
+            return Err(Error::part_conflict());
+        }
     }
     if written.sent != 0 {
         return Ok(known);
@@ -111,7 +110,6 @@ pub async fn receive(
         return Err(Error::scan_ended());
     }
     // 2
-    let slots = slots::cut(addresses);
     let mut messages = Vec::new();
     for (slot, waiting) in (0_u32..).zip(&slots.slots) {
         let place = Place {
@@ -128,6 +126,10 @@ pub async fn receive(
     app.scan_queue.send(messages).await?;
     // 3
     let malformed = u32::try_from(slots.malformed.len()).unwrap_or(u32::MAX);
+    let no_address = |place: &u16| {
+        let text = addresses.get(usize::from(*place)).map_or("", String::as_str);
+        Kept::of_no_address(*place, text, known.details != 0)
+    };
     let results = to_text(&slots.malformed.iter().map(no_address).collect::<Vec<_>>());
     let (ending, now) = (random::identifier()?, clock::now());
     let counted = scans::finish_part(
@@ -142,6 +144,74 @@ pub async fn receive(
     counted.await?.ok_or_else(Error::no_such_scan)
 }
 
+/// The MACs of a part; none where it has fewer than two different addresses, because that of one address would be a hash of
+/// it. Capital letters make no other address: most servers don't tell them apart.
+fn macs_of(app: &App, part: &Sending<'_>, slots: &Slots) -> Vec<String> {
+    let Sending { scan, number, addresses } = *part;
+    let all = slots.slots.iter().flatten();
+    let different: BTreeSet<_> =
+        all.map(|waiting| waiting.address.normal().to_lowercase()).collect();
+    if different.len() < 2 {
+        return Vec::new();
+    }
+    part_macs(&app.config.scan_secrets, scan, number, addresses)
+}
+
+/// Answer of `POST /scans/{id}/parts/{n}/match`.
+#[derive(Serialize, ToSchema)]
+pub struct PartMatch {
+    /// Whether the part was sent with exactly these addresses, in this order.
+    pub matches: bool,
+}
+
+/// Compare a part of a scan
+///
+/// Says whether part `n` was sent with exactly these addresses in this order, so that a list is joined with its own
+/// results. At most twenty times for each part; a part with fewer than two different addresses can't be compared.
+#[utoipa::path(
+    post, path = "/v1/scans/{id}/parts/{n}/match", tag = "Scans", operation_id = "matchScanPart",
+    params(
+        ("id" = String, Path, description = "The scan"),
+        ("n" = u32, Path, description = "The part, from 0"),
+    ),
+    request_body = PartRequest,
+    responses(
+        (status = 200, description = "Whether it is this part", body = PartMatch),
+        (status = 400, description = "`invalid_body`, `no_such_part` or `part_size`", body = PlainError),
+        (status = 404, description = "`no_such_scan`", body = PlainError),
+        (status = 409, description = "`nothing_to_match` or `matches_used_up`", body = PlainError),
+        (status = 413, description = "The body is larger than 256 KiB", body = PlainError),
+    ),
+    security(("ApiKey" = []), ("Session" = [])),
+)]
+pub async fn compare(
+    State(app): State<Arc<App>>,
+    call: ScanCall,
+    JsonList(request): JsonList<NewScanRequest>,
+) -> Result<Json<PartMatch>, Error> {
+    let addresses = request.addresses.as_deref().unwrap_or_default();
+    let positions = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+    let number = call.part.parse().unwrap_or(u32::MAX);
+    let part = Part { scan: &call.id, number, positions, macs: &[] };
+    let database = app.databases.of(call.caller.account)?;
+    let compared = scans::compare_part(database, call.caller, &part).await?;
+    let (scan, comparison) = found(compared, call.caller)?;
+    fits(scan.total, number, positions)?;
+    let mac = match comparison {
+        Comparison::With(mac) => mac,
+        Comparison::UsedUp => return Err(Error::matches_used_up()),
+        Comparison::Nothing => return Err(Error::nothing_to_match()),
+    };
+    // Not `macs_of`: however few addresses were sent, a part that has a MAC is compared.
+    let macs = part_macs(&app.config.scan_secrets, &call.id, number, addresses);
+    let kid = |mac: &str| mac.split_once('.').map(|(kid, _)| kid.to_owned());
+    if !macs.iter().any(|own| kid(own) == kid(&mac)) {
+        // Its secret was removed meanwhile.
+        return Err(Error::nothing_to_match());
+    }
+    Ok(Json(PartMatch { matches: macs.contains(&mac) }))
+}
+
 /// Whether a scan of `total` positions has this part, and of this size.
 fn fits(total: u32, number: u32, positions: u32) -> Result<(), Error> {
     let parts = total.div_ceil(PART);
@@ -150,9 +220,4 @@ fn fits(total: u32, number: u32, positions: u32) -> Result<(), Error> {
     }
     let expected = total.saturating_sub(number * PART).min(PART);
     if positions == expected { Ok(()) } else { Err(Error::part_size(expected)) }
-}
-
-/// The result of a position that is no address.
-const fn no_address(place: &u16) -> Kept {
-    Kept { place: *place, status: Status::InvalidFormat, due: None, evidence: String::new() }
 }

@@ -1,30 +1,32 @@
 //! The results of a scan by position: as JSON, as CSV, or as lines of JSON.
 
-use std::{fmt::Write as _, sync::Arc};
+mod csv;
+
+use std::sync::Arc;
 
 use axum::{
+    Json,
     extract::State,
     http::{HeaderValue, header},
     response::{IntoResponse as _, Response},
 };
-use rcpt_shared::{CatchAll, Confidence, Deliverability, Reason, Stage, Status};
+use rcpt_shared::{Deliverability, Status};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::scans::found;
+use super::scan::found;
 use crate::{
     app::App,
     background::scans::{
         PART,
-        results::{COLUMNS, Cell, Kept, latest},
+        results::{COLUMNS, Kept, latest},
     },
     error::{Error, PlainError},
     extract::scan_call::ScanCall,
-    store::scans::{self, Row, Scan},
+    store::scans::{self, Class, Row, Scan},
 };
 
-/// The result of one position. Beyond the status it has what the scan was made with `details` for; a member is null
-/// when there is nothing to tell.
+/// The result of one position.
 #[derive(Serialize, ToSchema)]
 pub struct ScanResult {
     /// Position in the list, from 0.
@@ -33,14 +35,29 @@ pub struct ScanResult {
     #[schema(schema_with = super::validate_email::status_schema)]
     pub status: Status,
     /// `deliverable`, `undeliverable`, `risky` or `unknown`.
-    #[schema(value_type = Option<String>, example = "undeliverable")]
-    pub verdict: Option<Deliverability>,
+    #[schema(value_type = String, example = "undeliverable")]
+    pub verdict: Deliverability,
+    /// False where the address may be asked again: the verdict may change. Such results are given with `interim` only.
+    #[serde(rename = "final")]
+    pub is_final: bool,
+    /// There when the scan was made with `details`.
+    #[serde(flatten)]
+    #[schema(value_type = ScanEvidence)]
+    pub evidence: Option<ScanEvidence>,
+}
+
+/// The evidence behind the verdict of one position, given when the scan was made with `details`. A member is null when
+/// there is nothing to say.
+#[derive(Serialize, ToSchema)]
+pub struct ScanEvidence {
     /// How much the evidence says about this mailbox: `high`, `medium`, `low` or `none`.
-    #[schema(value_type = Option<String>, example = "high")]
-    pub confidence: Option<Confidence>,
+    #[schema(example = "high")]
+    pub confidence: Option<String>,
     /// Why the verdict is what it is.
-    #[schema(value_type = Option<String>, example = "no_such_mailbox")]
-    pub reason: Option<Reason>,
+    #[schema(example = "no_such_mailbox")]
+    pub reason: Option<String>,
+    /// What is wrong with the address, in words, when the reason is `malformed`.
+    pub problem: Option<String>,
     /// Who runs the mail server, such as `google` or `microsoft`; null when it isn't a known operator.
     pub operator: Option<String>,
     /// The server's reply code.
@@ -48,11 +65,11 @@ pub struct ScanResult {
     /// Its enhanced status code (RFC 3463).
     pub enhanced_code: Option<String>,
     /// Where in the conversation the verdict was reached.
-    #[schema(value_type = Option<String>, example = "rcpt")]
-    pub stage: Option<Stage>,
+    #[schema(example = "rcpt")]
+    pub stage: Option<String>,
     /// Whether the domain takes mail for every recipient: `yes`, `no` or `unknown`.
-    #[schema(value_type = Option<String>, example = "no")]
-    pub catch_all: Option<CatchAll>,
+    #[schema(example = "no")]
+    pub catch_all: Option<String>,
     /// Whether the domain hands out throw-away addresses.
     pub disposable: Option<bool>,
     /// Whether the local part names a function and not a person.
@@ -65,46 +82,41 @@ pub struct ScanResult {
     pub tls: Option<bool>,
 }
 
-/// A page of results.
-#[derive(Serialize, ToSchema)]
-pub struct ScanResults {
-    /// By position. Positions without a final verdict are left out while the scan is under way.
-    pub results: Vec<ScanResult>,
-    /// What `after` is for the next page; null when this is the last.
-    pub next: Option<u32>,
-}
-
-/// What is told of one position.
-struct Told {
-    position: u32,
-    status: Status,
-    evidence: String,
-}
-
-impl Told {
-    /// An object of JSON. Written by hand, since it is made of cells and of the names of their columns.
-    fn write(&self, to: &mut String) {
-        let quoted =
-            if matches!(self.status, Status::Accepted | Status::Refused) { "" } else { "\"" };
-        let (position, status) = (self.position, self.status.as_str());
-        // Writing into a text does not fail.
-        let _ = write!(to, "{{\"position\":{position},\"status\":{quoted}{status}{quoted}");
-        let cells = self.evidence.split(',').filter(|_| !self.evidence.is_empty());
-        for ((name, kind), cell) in COLUMNS.iter().zip(cells) {
-            let _ = match kind {
-                _ if cell.is_empty() => write!(to, ",\"{name}\":null"),
-                Cell::Text => write!(to, ",\"{name}\":\"{cell}\""),
-                Cell::Bare => write!(to, ",\"{name}\":{cell}"),
-            };
-        }
-        to.push('}');
+impl ScanEvidence {
+    /// `None` without details.
+    fn of(kept: &Kept) -> Option<Self> {
+        let cells = kept.cells()?;
+        let cell = |name: &str| {
+            let nth = COLUMNS.iter().position(|column| *column == name)?;
+            cells.get(nth).filter(|cell| !cell.is_empty()).copied()
+        };
+        let text = |name| cell(name).map(str::to_owned);
+        let truth = |name| cell(name).and_then(|cell| cell.parse().ok());
+        Some(Self {
+            confidence: text("confidence"),
+            reason: text("reason"),
+            problem: kept.problem.clone(),
+            operator: text("operator"),
+            smtp_code: cell("smtp_code").and_then(|cell| cell.parse().ok()),
+            enhanced_code: text("enhanced_code"),
+            stage: text("stage"),
+            catch_all: text("catch_all"),
+            disposable: truth("disposable"),
+            role_account: truth("role_account"),
+            free_provider: truth("free_provider"),
+            retry_after: cell("retry_after").and_then(|cell| cell.parse().ok()),
+            tls: truth("tls"),
+        })
     }
 }
 
-/// What is answered: the results, and from where the next page goes on.
-struct Page {
-    results: Vec<Told>,
-    next: Option<u32>,
+/// A page of results.
+#[derive(Serialize, ToSchema)]
+pub struct ScanResults {
+    /// By position. Positions without a final verdict are left out, unless `interim` asks for them.
+    pub results: Vec<ScanResult>,
+    /// What `after` is for the next page; null when this is the last.
+    pub next: Option<u32>,
 }
 
 /// Results of a page, unless told otherwise, and at most.
@@ -113,70 +125,120 @@ const MOST_PER_PAGE: u32 = 10_000;
 /// Parts that are looked at for one page.
 const MOST_PARTS: u32 = 10;
 
-/// What is asked for.
-struct Asked {
+/// A request for results.
+struct Query {
     first: u32,
     limit: usize,
     status: Option<Status>,
+    verdict: Option<Deliverability>,
+    interim: bool,
 }
 
-impl Asked {
+impl Query {
     fn read(call: &ScanCall) -> Result<Self, Error> {
         let after = call.query("after").map(str::parse::<u32>).transpose();
-        let after = after.map_err(|_| Error::invalid_query("after is a position of the list."))?;
+        let after = after.map_err(|_| {
+            Error::invalid_query("The 'after' parameter must be a position: a whole number from 0.")
+        })?;
         let limit = call.limit(PAGE, MOST_PER_PAGE);
-        let limit =
-            limit.ok_or_else(|| Error::invalid_query("limit is a number from 1 to 10000."))?;
-        let named = |name: &str| Status::ALL.into_iter().find(|status| status.as_str() == name);
-        let status = match call.query("status") {
-            None => None,
-            Some(name) => Some(
-                named(name)
-                    .ok_or_else(|| Error::invalid_query("status is the name of a status."))?,
-            ),
-        };
-        let first = after.map_or(0, |after| after.saturating_add(1));
-        Ok(Self { first, limit: limit as usize, status })
+        let limit = limit.ok_or_else(|| {
+            Error::invalid_query("The 'limit' parameter must be a whole number from 1 to 10000.")
+        })?;
+        let interim = call.query("interim").map_or(Ok(false), str::parse);
+        Ok(Self {
+            first: after.map_or(0, |after| after.saturating_add(1)),
+            limit: limit as usize,
+            status: class(
+                call,
+                "status",
+                "The 'status' parameter must be true, false or the name of a status, such as invalid_format.",
+            )?,
+            verdict: class(
+                call,
+                "verdict",
+                "The 'verdict' parameter must be deliverable, undeliverable, risky or unknown.",
+            )?,
+            interim: interim.map_err(|_| {
+                Error::invalid_query("The 'interim' parameter must be true or false.")
+            })?,
+        })
+    }
+
+    /// Returns whether results may be left out.
+    const fn is_filtered(&self) -> bool {
+        self.status.is_some() || self.verdict.is_some()
+    }
+
+    fn admits(&self, result: &ScanResult) -> bool {
+        self.status.is_none_or(|status| status == result.status)
+            && self.verdict.is_none_or(|verdict| verdict == result.verdict)
+            && (self.interim || result.is_final)
+    }
+
+    /// The query string of the page after a position.
+    fn after(&self, position: u32) -> String {
+        let mut text = format!("after={position}&limit={}", self.limit);
+        for (name, value) in [
+            ("status", self.status.map(Status::as_str)),
+            ("verdict", self.verdict.map(Deliverability::as_str)),
+            ("interim", self.interim.then_some("true")),
+        ] {
+            if let Some(value) = value {
+                text += &format!("&{name}={value}");
+            }
+        }
+        text
     }
 }
 
-/// What is told of a position: a final verdict; when the scan's time is over, the last one; and that there is none.
-fn told(kept: Option<Kept>, state: &str) -> Option<(Status, String)> {
+/// The class that a member of the query string names.
+fn class<C: Class>(call: &ScanCall, name: &str, mistake: &'static str) -> Result<Option<C>, Error> {
+    let Some(value) = call.query(name) else { return Ok(None) };
+    let class = C::ALL.iter().copied().find(|class| class.name() == value);
+    class.map(Some).ok_or_else(|| Error::invalid_query(mistake))
+}
+
+/// The result of a position; `None` where nothing is known of it yet. When the scan's time is over, the last verdict is
+/// final, and a position without one will never have any.
+fn result(position: u32, kept: Option<Kept>, state: &str) -> Option<ScanResult> {
     let is_over = matches!(state, "completed" | "expired");
-    match kept {
-        Some(kept) if kept.due.is_none() || is_over => Some((kept.status, kept.evidence)),
-        None if is_over => Some((Status::FatalException, String::new())),
-        _ => None,
-    }
+    let kept = kept.or_else(|| is_over.then(|| Kept::new(0, Status::FatalException, None)))?;
+    Some(ScanResult {
+        position,
+        status: kept.status,
+        verdict: kept.verdict(),
+        is_final: kept.due.is_none() || is_over,
+        evidence: ScanEvidence::of(&kept),
+    })
 }
 
 /// One page of what is asked for, from the rows of the parts `first` to `last`.
-fn page(scan: &Scan, rows: &[Row], asked: &Asked, last: u32) -> Page {
+fn page(scan: &Scan, rows: &[Row], query: &Query, last: u32) -> ScanResults {
     let mut results = Vec::new();
-    for part in asked.first / PART..=last {
+    for part in query.first / PART..=last {
         let of_part = rows.iter().filter(|row| row.part == part);
         let start = part * PART;
         let places = scan.total.saturating_sub(start).min(PART) as usize;
         let kept = latest(of_part.map(|row| row.results.as_str()), places);
-        for (position, kept) in (start..).zip(kept).skip_while(|(p, _)| *p < asked.first) {
-            let Some((status, evidence)) = told(kept, &scan.state) else { continue };
-            if asked.status.is_some_and(|wanted| wanted != status) {
+        for (position, kept) in (start..).zip(kept).skip_while(|(p, _)| *p < query.first) {
+            let Some(result) = result(position, kept, &scan.state) else { continue };
+            if !query.admits(&result) {
                 continue;
             }
-            results.push(Told { position, status, evidence });
-            if results.len() == asked.limit {
+            results.push(result);
+            if results.len() == query.limit {
                 let next = (position + 1 < scan.total).then_some(position);
-                return Page { results, next };
+                return ScanResults { results, next };
             }
         }
     }
     let end = (last + 1).saturating_mul(PART);
-    Page { results, next: (end < scan.total).then(|| end - 1) }
+    ScanResults { results, next: (end < scan.total).then(|| end - 1) }
 }
 
 /// Read the results of a scan
 ///
-/// By position, also while the scan runs. `Accept: text/csv` and `application/x-ndjson` give these forms; `Link` then
+/// By position, also while the scan runs and after it was stopped. `Accept: text/csv` and `application/x-ndjson` give these forms; `Link` then
 /// leads to the next page.
 #[utoipa::path(
     get, path = "/v1/scans/{id}/results", tag = "Scans", operation_id = "scanResults",
@@ -185,6 +247,8 @@ fn page(scan: &Scan, rows: &[Row], asked: &Asked, last: u32) -> Page {
         ("after" = Option<u32>, Query, description = "Only positions after this one"),
         ("limit" = Option<u32>, Query, description = "At most so many, 1 to 10,000; 1,000 unless given"),
         ("status" = Option<String>, Query, description = "Only results with this status, such as `false`"),
+        ("verdict" = Option<String>, Query, description = "Only results with this verdict: `deliverable`, `undeliverable`, `risky` or `unknown`"),
+        ("interim" = Option<bool>, Query, description = "With `true` also verdicts that may change, because the address is asked again or the scan was stopped before; they have `final: false`"),
     ),
     responses(
         (status = 200, description = "A page of results", content(
@@ -198,11 +262,11 @@ fn page(scan: &Scan, rows: &[Row], asked: &Asked, last: u32) -> Page {
     security(("ApiKey" = []), ("Session" = [])),
 )]
 pub async fn read(State(app): State<Arc<App>>, call: ScanCall) -> Result<Response, Error> {
-    let asked = Asked::read(&call)?;
-    let first = asked.first / PART;
+    let query = Query::read(&call)?;
+    let first = query.first / PART;
     // As many parts as may be needed, if all of their positions have a result that is wanted.
-    let wanted = u32::try_from(asked.limit).unwrap_or(PART).div_ceil(PART).saturating_add(1);
-    let parts = if asked.status.is_some() { MOST_PARTS } else { wanted.min(MOST_PARTS) };
+    let wanted = u32::try_from(query.limit).unwrap_or(PART).div_ceil(PART).saturating_add(1);
+    let parts = if query.is_filtered() { MOST_PARTS } else { wanted.min(MOST_PARTS) };
     let last = first.saturating_add(parts - 1);
     let read = scans::results(
         app.databases.of(call.caller.account)?,
@@ -213,61 +277,33 @@ pub async fn read(State(app): State<Arc<App>>, call: ScanCall) -> Result<Respons
     .await?;
     let (scan, rows) = found(read, call.caller)?;
     let last = last.min(scan.total.div_ceil(PART).saturating_sub(1));
-    let page = page(&scan, &rows, &asked, last);
-    let (kind, text) = if call.accept.contains("text/csv") {
-        ("text/csv; charset=utf-8", csv(&page.results, scan.details != 0))
+    let page = page(&scan, &rows, &query, last);
+    let link = page.next.and_then(|after| link(&call.id, &query.after(after)));
+    let mut response = if call.accept.contains("text/csv") {
+        let text = csv::text(&page.results, scan.details != 0);
+        ([(header::CONTENT_TYPE, "text/csv; charset=utf-8")], text).into_response()
     } else if call.accept.contains("application/x-ndjson") {
-        ("application/x-ndjson", lines(&page.results, "\n") + "\n")
+        let text = lines(&page.results)?;
+        ([(header::CONTENT_TYPE, "application/x-ndjson")], text).into_response()
     } else {
-        let next = page.next.map_or("null".to_owned(), |next| next.to_string());
-        let results = lines(&page.results, ",");
-        ("application/json", format!("{{\"results\":[{results}],\"next\":{next}}}"))
+        Json(page).into_response()
     };
-    let mut response = ([(header::CONTENT_TYPE, kind)], text).into_response();
-    if let Some(link) = page.next.and_then(|after| link(&call.id, &asked, after)) {
+    if let Some(link) = link {
         response.headers_mut().insert(header::LINK, link);
     }
     Ok(response)
 }
 
-fn lines(results: &[Told], between: &str) -> String {
+fn lines(results: &[ScanResult]) -> Result<String, Error> {
     let mut text = String::new();
-    for (nth, told) in results.iter().enumerate() {
-        if nth > 0 {
-            text += between;
-        }
-        told.write(&mut text);
+    for result in results {
+        text += &serde_json::to_string(result).map_err(|_| Error::internal("a result"))?;
+        text.push('\n');
     }
-    text
+    Ok(text)
 }
 
 /// RFC 8288.
-fn link(id: &str, asked: &Asked, after: u32) -> Option<HeaderValue> {
-    let limit = asked.limit;
-    let status = asked.status.map(|status| format!("&status={}", status.as_str()));
-    let status = status.unwrap_or_default();
-    let link =
-        format!("</v1/scans/{id}/results?after={after}&limit={limit}{status}>; rel=\"next\"");
-    HeaderValue::from_str(&link).ok()
-}
-
-/// RFC 4180; no value needs quotes.
-fn csv(results: &[Told], details: bool) -> String {
-    let mut text = "position,status".to_owned();
-    for (name, _) in COLUMNS.iter().filter(|_| details) {
-        text += ",";
-        text += name;
-    }
-    text += "\r\n";
-    let nothing = ",".repeat(COLUMNS.len() - 1);
-    for told in results {
-        // Writing into a text does not fail.
-        let _ = write!(text, "{},{}", told.position, told.status.as_str());
-        if details {
-            text += ",";
-            text += if told.evidence.is_empty() { &nothing } else { &told.evidence };
-        }
-        text += "\r\n";
-    }
-    text
+fn link(id: &str, query: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(&format!("</v1/scans/{id}/results?{query}>; rel=\"next\"")).ok()
 }

@@ -7,125 +7,25 @@ use axum::{
     extract::State,
     http::{HeaderMap, HeaderValue, StatusCode, header},
 };
-use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::scan_parts::{MOST_AT_ONCE, Sending, receive};
+use super::{
+    scan::{NewScanRequest, Scan, found},
+    scan_parts::{Sending, receive},
+};
 use crate::{
     app::App,
     cf::{clock, log},
     credentials::{proof::Caller, random},
     error::{Error, LimitError, PlainError, rate_limit::RateLimit},
     extract::{json_body::JsonList, request::RequestContext, scan_call::ScanCall},
-    quota::{Day, seconds_to_reset},
+    limits::quota::{Day, seconds_to_reset},
     store::{
-        ledger::Taking,
-        scans::{self, Deed, Found, NewScan, Refusal},
+        ledger::Charged,
+        scans::{self, Deed, NewScan, Refusal},
     },
 };
-
-/// A list that is checked in the background.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Scan {
-    pub id: String,
-    pub name: String,
-    /// `open` (parts are missing), `running`, `completed`, `cancelled` or `expired`.
-    #[schema(value_type = String, example = "running")]
-    pub state: String,
-    /// Positions of the list.
-    pub total: u32,
-    /// Positions that were sent.
-    pub received: u32,
-    /// Positions with a final verdict.
-    pub answered: u32,
-    /// Positions whose server asked for patience: they're asked again later.
-    pub waiting: u32,
-    pub counts: StatusCounts,
-    /// Whether results have the evidence behind the verdict.
-    pub details: bool,
-    /// From the pace of the last minutes; null when nothing can be said.
-    pub estimated_seconds_left: Option<u64>,
-    pub created_at: DateTime<Utc>,
-    /// When the scan ended; null while it is under way.
-    pub completed_at: Option<DateTime<Utc>>,
-    /// When the results are removed; null while the scan is under way.
-    pub results_until: Option<DateTime<Utc>>,
-}
-
-/// Final verdicts by status.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct StatusCounts {
-    #[serde(rename = "true")]
-    pub accepted: u32,
-    #[serde(rename = "false")]
-    pub refused: u32,
-    pub invalid_format: u32,
-    pub domain_not_found: u32,
-    pub no_mx_records: u32,
-    pub smtp_connect_error: u32,
-    pub smtp_timeout: u32,
-    pub blocked_by_provider: u32,
-    pub fatal_exception: u32,
-}
-
-/// Seconds for which results are kept.
-const KEPT: u64 = 7 * 24 * 60 * 60;
-/// What waits is not asked again before the first of the usual delays.
-const LEAST_WAIT: u64 = 5 * 60;
-
-fn time(seconds: u64) -> DateTime<Utc> {
-    let time = i64::try_from(seconds).ok().and_then(|s| DateTime::from_timestamp(s, 0));
-    time.unwrap_or(DateTime::<Utc>::MAX_UTC)
-}
-
-fn seconds_left(scan: &scans::Scan, now: u64) -> Option<u64> {
-    let done = scan.answered.checked_sub(scan.previous_answered).filter(|done| *done > 0)?;
-    let elapsed = now.saturating_sub(scan.previous_at).max(1);
-    let left = scan.total.saturating_sub(scan.answered).saturating_sub(scan.waiting);
-    let seconds = u64::from(left).saturating_mul(elapsed).div_ceil(u64::from(done));
-    let is_under_way = scan.ended_at.is_none() && scan.received > 0;
-    is_under_way.then_some(if scan.waiting > 0 { seconds.max(LEAST_WAIT) } else { seconds })
-}
-
-impl Scan {
-    pub(super) fn new(scan: scans::Scan, now: u64) -> Self {
-        Self {
-            estimated_seconds_left: seconds_left(&scan, now),
-            created_at: time(scan.created_at),
-            completed_at: scan.ended_at.map(time),
-            results_until: scan.ended_at.map(|ended| time(ended.saturating_add(KEPT))),
-            counts: StatusCounts {
-                accepted: scan.accepted,
-                refused: scan.refused,
-                invalid_format: scan.invalid_format,
-                domain_not_found: scan.domain_not_found,
-                no_mx_records: scan.no_mx_records,
-                smtp_connect_error: scan.smtp_connect_error,
-                smtp_timeout: scan.smtp_timeout,
-                blocked_by_provider: scan.blocked_by_provider,
-                fatal_exception: scan.fatal_exception,
-            },
-            id: scan.id,
-            name: scan.name,
-            state: scan.state,
-            total: scan.total,
-            received: scan.received,
-            answered: scan.answered,
-            waiting: scan.waiting,
-            details: scan.details != 0,
-        }
-    }
-}
-
-/// What was found, or why there is nothing: an unknown scan and one of another account are the same.
-pub(super) fn found<T>(found: Found<T>, caller: Caller) -> Result<T, Error> {
-    match found {
-        Found::Here(found) => Ok(found),
-        Found::Nothing => Err(Error::no_such_scan()),
-        Found::Unauthorised => Err(caller.proof.refused()),
-    }
-}
 
 async fn act(
     app: &App,
@@ -136,42 +36,6 @@ async fn act(
 ) -> Result<scans::Scan, Error> {
     let (database, ending) = (app.databases.of(caller.account)?, random::identifier()?);
     found(scans::act(database, caller, id, deed, &ending, now).await?, caller)
-}
-
-/// Body of `POST /scans`: the addresses, or how many will follow in parts.
-#[derive(Deserialize, ToSchema)]
-pub struct NewScanRequest {
-    /// 1 to 1,000 addresses, one for each position. Larger lists are sent in parts.
-    pub(super) addresses: Option<Vec<String>>,
-    /// How many positions the list has, when its parts follow.
-    total: Option<u32>,
-    /// At most 100 characters.
-    name: Option<String>,
-    /// Whether results are to have the evidence behind the verdict.
-    #[serde(default)]
-    details: bool,
-}
-
-impl NewScanRequest {
-    fn total(&self) -> Result<u32, Error> {
-        match (&self.addresses, self.total) {
-            (Some(addresses), None) if (1..=MOST_AT_ONCE).contains(&addresses.len()) => {
-                Ok(u32::try_from(addresses.len()).unwrap_or(u32::MAX))
-            }
-            (Some(_), None) => Err(Error::invalid_scan(
-                "Send 1 to 1,000 addresses at once. For more, send total and then the parts.",
-            )),
-            (None, Some(0)) => Err(Error::invalid_scan("A scan has at least one address.")),
-            (None, Some(total)) => Ok(total),
-            _ => Err(Error::invalid_scan("Send either addresses or total.")),
-        }
-    }
-
-    fn name(&self) -> Result<&str, Error> {
-        let name = self.name.as_deref().unwrap_or_default().trim();
-        let is_fine = name.chars().count() <= 100 && !name.chars().any(char::is_control);
-        if is_fine { Ok(name) } else { Err(Error::invalid_scan_name()) }
-    }
 }
 
 /// `scan_`, the time in milliseconds and 64 random bits, hexadecimal: newer scans have greater ids.
@@ -212,13 +76,13 @@ pub async fn create(
     let id = new_id(clock::now_ms())?;
     let scan = NewScan { id: &id, name, total, details };
     let database = app.databases.of(caller.account)?;
-    let mut scan = match scans::create(database, caller, &scan, once.as_ref(), now).await? {
-        Taking::Taken(scan) => scan,
-        Taking::Kept(kept) if once.as_ref().is_some_and(|once| once.is(&kept.request)) => {
-            act(&app, caller, &kept.answer, Deed::Show, now).await?
+    let charged = scans::create(database, caller, &scan, once.as_ref(), now).await?;
+    let mut scan = match charged.map_err(|refusal| refused(&refusal, caller, now))? {
+        Charged::Now(scan) => scan,
+        Charged::Before(stored) if once.as_ref().is_some_and(|once| once.is(&stored.request)) => {
+            act(&app, caller, &stored.answer, Deed::Show, now).await?
         }
-        Taking::Kept(_) => return Err(Error::idempotency_key_reused()),
-        Taking::Refused(refusal) => return Err(refused(&refusal, caller, now)),
+        Charged::Before(_) => return Err(Error::idempotency_key_reused()),
     };
     let id = scan.id.clone();
     let left_over = scan.left_over.take().unwrap_or_default();
@@ -248,7 +112,7 @@ async fn fill(
     let filled = receive(app, caller, Sending { scan, number: 0, addresses }).await;
     if filled.is_err()
         && !has_key
-        && let Err(error) = act(app, caller, scan, Deed::Delete, clock::now()).await
+        && let Err(error) = act(app, caller, scan, Deed::Withdraw, clock::now()).await
     {
         log::failure("removing a scan that could not start", &error);
     }
@@ -297,7 +161,9 @@ const MOST_PER_PAGE: u32 = 100;
 )]
 pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<ScanPage>, Error> {
     let limit = call.limit(PAGE, MOST_PER_PAGE);
-    let limit = limit.ok_or_else(|| Error::invalid_query("limit is a number from 1 to 100."))?;
+    let limit = limit.ok_or_else(|| {
+        Error::invalid_query("The 'limit' parameter must be a whole number from 1 to 100.")
+    })?;
     // Greater than every id.
     let before = call.query("before").unwrap_or("scan_~");
     let scans =

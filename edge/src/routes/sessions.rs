@@ -10,11 +10,12 @@ use utoipa::ToSchema;
 use crate::{
     account::{AccountAddress, AccountId, AccountState},
     app::App,
-    cf::clock,
+    cf::{clock, log},
     credentials::{
         address_hash::AccountHash,
         api_key::{ApiKey, KeyIdentity},
-        password, random,
+        password::{self, Password, PasswordCheck},
+        random,
         session::{self, Session, SessionId},
     },
     error::{Error, PlainError},
@@ -22,13 +23,13 @@ use crate::{
         client_network::ClientNetwork, device::Device, json_body::JsonBody,
         request::RequestContext, second_factor::SecondFactor,
     },
+    limits::rules::Key,
     store::{
         self,
         accounts::{self, Account},
         addresses, passwords,
         sessions::NewSession,
     },
-    throttle::Key,
 };
 
 /// Response of sign-in and confirmation.
@@ -83,7 +84,7 @@ pub fn new_session(app: &App, account: AccountId, device: Device) -> Result<NewS
 pub struct Login {
     email: String,
     #[schema(value_type = String)]
-    password: SecretString,
+    password: Password,
     /// Current code or recovery code, when two-factor authentication is on.
     #[schema(value_type = Option<String>)]
     totp_code: Option<SecretString>,
@@ -113,50 +114,65 @@ pub async fn login(
         Ok(address) => AccountHash::of(&app.config.address_secrets, &address),
         Err(_) => AccountHash::of_no_address(&body.email),
     };
-    let attempt = client.attempt(&app, Key::sign_in(address_hash.as_str())).await?;
+    let attempt = client.attempt(&app, Key::sign_in(address_hash.mailbox())).await?;
     // After the attempt has been counted: a network that has to wait takes no turn from others.
-    let turn = client.hashing_turn(&app).await?;
+    let turn = client.comparing_turn(&app, &attempt, &body.password).await?;
     let named = addresses::find(app.databases.directory(), &address_hash).await?;
     let database = match named {
         Some(account) => app.databases.of(account)?,
         None => app.databases.pretended(&address_hash),
     };
     let account = accounts::of_address(database, &address_hash, named).await?;
-    let is_right = match &account {
+    let check = match &account {
         Some(account) => password::verify(turn, &body.password, &account.password_hash)?,
         None => password::verify_nothing(turn, &body.password)?,
     };
     // Anybody can register an address and so knows the password of its unconfirmed account: answered
     // otherwise, it would tell that the address had no account before.
-    let account = account.filter(|account| is_right && account.state != AccountState::Unconfirmed);
+    let account = account.filter(|account| {
+        check != PasswordCheck::Wrong && account.state != AccountState::Unconfirmed
+    });
     let account = account.ok_or_else(Error::invalid_credentials)?;
-    attempt.succeeded(&app).await?;
+    attempt.give_back(app.databases.directory()).await;
     if account.state == AccountState::Deactivated {
         return Err(Error::deactivated());
     }
     let second_factor =
         SecondFactor::new(&account, Key::code(account.id), StatusCode::UNAUTHORIZED);
-    second_factor.demand(&app, &context, body.totp_code.as_ref()).await?;
+    let right = second_factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let session = new_session(&app, account.id, device)?;
-    if !store::sessions::start(database, &session, &account.password_hash).await? {
-        return Err(Error::invalid_credentials());
+    if !store::sessions::start(database, &session, &account.password_hash, &right.code).await? {
+        let now = accounts::of_address(database, &address_hash, Some(account.id)).await?;
+        let otherwise = Error::invalid_credentials();
+        return Err(second_factor.refused(&app, &context, &right, now, otherwise).await?);
     }
-    renew_hash(&app, &client, &account, &body.password).await?;
+    second_factor.accepted(&app, &context, right).await;
+    if check == PasswordCheck::Outdated {
+        renew_hash(&app, &context, &client, &account, body.password);
+    }
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
-async fn renew_hash(
-    app: &App,
+/// Renews an outdated hash once the answer has left: the sign-in is done.
+fn renew_hash(
+    app: &Arc<App>,
+    context: &RequestContext,
     client: &ClientNetwork,
     account: &Account,
-    password: &SecretString,
-) -> Result<(), Error> {
-    if !password::is_outdated(&account.password_hash) {
-        return Ok(());
-    }
-    let fresh = password::hash(client.hashing_turn(app).await?, password, random::bytes()?)?;
-    let database = app.databases.of(account.id)?;
-    passwords::rehash(database, account.id, &account.password_hash, &fresh).await
+    password: Password,
+) {
+    let (app, client) = (Arc::clone(app), client.clone());
+    let (id, outdated) = (account.id, account.password_hash.clone());
+    context.deferred.after_response(async move {
+        let renewed = async {
+            let turn = client.hashing_turn(&app, None).await?;
+            let fresh = password::hash(turn, &password, random::bytes()?)?;
+            passwords::rehash(app.databases.of(id)?, id, &outdated, &fresh).await
+        };
+        if let Err(error) = renewed.await {
+            log::failure("renewing a hash", &error);
+        }
+    });
 }
 
 /// Sign out

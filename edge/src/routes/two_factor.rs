@@ -12,23 +12,31 @@ use crate::{
     app::App,
     cf::clock,
     credentials::{
+        password::Password,
         random,
         recovery_code::RecoveryCode,
         totp::{SealError, TotpSecret},
     },
     error::{Error, PlainError},
     extract::{
-        client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
+        client_network::ClientNetwork,
+        json_body::JsonBody,
+        member::Member,
+        request::RequestContext,
+        second_factor::{RightCode, plain},
     },
-    store::{throttle, two_factor},
-    throttle::Key,
+    limits::{
+        rules::{Gate, Key},
+        throttle::Attempt,
+    },
+    store::{accounts, two_factor},
 };
 
 /// Body of `POST /auth/totp/setup`.
 #[derive(Deserialize, ToSchema)]
 pub struct SetUp {
     #[schema(value_type = String)]
-    password: SecretString,
+    password: Password,
 }
 
 /// Response of `POST /auth/totp/setup`: shown once.
@@ -72,11 +80,13 @@ pub async fn set_up(
         secret: secret.to_base32(),
         otpauth_url: secret.otpauth_url(&member.account.email).map_err(unsealable)?,
     };
-    if two_factor::pend(app.databases.of(member.account.id)?, member.session, &sealed).await? {
-        Ok(Json(answer))
-    } else {
-        Err(Error::invalid_session())
+    let database = app.databases.of(member.account.id)?;
+    if two_factor::pend(database, member.session, &sealed).await? {
+        return Ok(Json(answer));
     }
+    // Turned on meanwhile, unless the session is over.
+    let now = accounts::by_session(database, member.session).await?;
+    Err(if now.is_some() { Error::totp_already_on() } else { Error::invalid_session() })
 }
 
 /// Body of `POST /auth/totp/enable`.
@@ -115,14 +125,12 @@ pub async fn enable(
         return Err(Error::totp_already_on());
     }
     let pending = account.totp_pending.as_deref().ok_or_else(Error::totp_not_set_up)?;
-    let key = Key::code(account.id);
     let now = clock::now();
-    let keys = [(key.clone(), app.config.throttle.account)];
-    let directory = app.databases.directory();
-    throttle::admit(directory, &keys, &random::identifier()?, now).await?.or_throttled()?;
+    let gates = vec![Gate::new(Key::code(account.id), app.config.throttle.account)];
+    let attempt = Attempt::count(app.databases.directory(), gates, now).await?;
     let secret =
         TotpSecret::open(&app.config.totp_secrets, account.id, pending).map_err(unsealable)?;
-    let step = secret.step_of(body.totp_code.expose_secret(), now);
+    let step = secret.step_of(&plain(body.totp_code.expose_secret()), now);
     let step = step.ok_or_else(|| Error::totp_invalid(StatusCode::FORBIDDEN))?;
     let codes = RecoveryCode::set_from_random(random::bytes()?);
     let hashes = hashes(account.id, &codes);
@@ -130,7 +138,7 @@ pub async fn enable(
         return Err(Error::totp_not_set_up());
     }
     context.notify(&app, account.id);
-    throttle::succeeded(directory, &[&key], &[]).await?;
+    attempt.give_back(app.databases.directory()).await;
     Ok(shown(&codes))
 }
 
@@ -138,7 +146,7 @@ pub async fn enable(
 #[derive(Deserialize, ToSchema)]
 pub struct PasswordAndCode {
     #[schema(value_type = String)]
-    password: SecretString,
+    password: Password,
     /// Current code or recovery code.
     #[schema(value_type = String)]
     totp_code: SecretString,
@@ -163,13 +171,14 @@ pub async fn disable(
     client: ClientNetwork,
     JsonBody(body): JsonBody<PasswordAndCode>,
 ) -> Result<StatusCode, Error> {
-    check_both(&app, &context, &member, &client, &body).await?;
-    if two_factor::disable(app.databases.of(member.account.id)?, member.session).await? {
-        context.notify(&app, member.account.id);
-        Ok(StatusCode::NO_CONTENT)
-    } else {
-        Err(Error::totp_not_on())
+    let right = check_both(&app, &context, &member, &client, &body).await?;
+    let database = app.databases.of(member.account.id)?;
+    if !two_factor::disable(database, member.session, &right.code).await? {
+        return Err(member.refused(&app, &context, &right).await?);
     }
+    member.second_factor().accepted(&app, &context, right).await;
+    context.notify(&app, member.account.id);
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Replace the recovery codes
@@ -192,21 +201,16 @@ pub async fn recovery_codes(
     client: ClientNetwork,
     JsonBody(body): JsonBody<PasswordAndCode>,
 ) -> Result<Json<RecoveryCodes>, Error> {
-    check_both(&app, &context, &member, &client, &body).await?;
+    let right = check_both(&app, &context, &member, &client, &body).await?;
     let codes = RecoveryCode::set_from_random(random::bytes()?);
     let hashes = hashes(member.account.id, &codes);
-    if two_factor::replace_recovery_codes(
-        app.databases.of(member.account.id)?,
-        member.session,
-        &hashes,
-    )
-    .await?
-    {
-        context.notify(&app, member.account.id);
-        Ok(shown(&codes))
-    } else {
-        Err(Error::invalid_session())
+    let (database, session) = (app.databases.of(member.account.id)?, member.session);
+    if !two_factor::replace_recovery_codes(database, session, &right.code, &hashes).await? {
+        return Err(member.refused(&app, &context, &right).await?);
     }
+    member.second_factor().accepted(&app, &context, right).await;
+    context.notify(&app, member.account.id);
+    Ok(shown(&codes))
 }
 
 /// Asks for the password and a code, of an account with two-factor on.
@@ -216,7 +220,7 @@ async fn check_both(
     member: &Member,
     client: &ClientNetwork,
     body: &PasswordAndCode,
-) -> Result<(), Error> {
+) -> Result<RightCode, Error> {
     if member.account.totp_secret.is_none() {
         return Err(Error::totp_not_on());
     }

@@ -12,7 +12,7 @@ use crate::{
     cf::clock,
     credentials::session::Session,
     error::Error,
-    quota::Day,
+    limits::quota::Day,
     store::usage_days::{self, UsageDay},
 };
 

@@ -1,6 +1,7 @@
 //! Checking an address. The way of one check is told in docs/architecture.md.
 
 mod details;
+mod sandbox;
 mod units;
 
 use std::sync::Arc;
@@ -10,7 +11,6 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use futures_util::future::BoxFuture;
 use rcpt_shared::{Address, ReduceError, Status, Tenant, Verdict, reduce};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -24,16 +24,12 @@ use crate::{
     cf::{clock, deferred::Deferred, verdict_cache::CachedVerdict},
     credentials::{address_hash, idempotency::Idempotent, proof::Caller},
     error::{Error, LimitError, Outcome, PlainError, ValidationError, rate_limit::RateLimit},
-    extract::{
-        caller,
-        json_body::{self, JsonBody},
-        request::RequestContext,
-    },
-    quota::seconds_to_reset,
-    store::ledger::{self, Kept, Lease},
+    extract::{json_body::JsonBody, request::RequestContext},
+    limits::quota::seconds_to_reset,
+    store::ledger::{self, Charged, Lease, StoredAnswer},
 };
 use details::Details;
-use units::{Unit, admit, charge, lease, settle};
+use units::{admit, charge, lease, settle};
 
 /// The verdict about one address.
 #[derive(Debug, Serialize, ToSchema)]
@@ -65,8 +61,10 @@ pub(super) fn status_schema() -> Schema {
         .item(boolean)
         .item(string)
         .description(Some(
-            "`true`: the mail server accepts the address. `false`: it refuses it. A string says why \
-             it can't be known. Compare it with `true`: a string counts as true in many languages.",
+            "`true`: the mail server accepts the address. `false`: it refuses it. `invalid_format`, \
+             `domain_not_found` and `no_mx_records`: the address can't receive mail either. The \
+             other strings: it isn't known, and the mailbox may well exist. Compare with `true` and \
+             `false` themselves: a non-empty string counts as true in many languages.",
         ))
         .build()
         .into()
@@ -160,57 +158,29 @@ pub async fn check(
 ) -> Result<ValidationResult, Error> {
     let caller = caller.map_err(Error::of_validation)?;
     let JsonBody(body) = body.map_err(Error::of_validation)?;
-    decide(app, context, caller, body).await
-}
-
-/// A check by API key that comes without the router.
-///
-/// # Errors
-/// As the answer of [`check`].
-pub async fn by_key(
-    app: &Arc<App>,
-    context: RequestContext,
-    key: &str,
-    body: &[u8],
-) -> Result<ValidationResult, Error> {
-    let caller = caller::of_key(&app.config, key).map_err(Error::of_validation)?;
-    let body = json_body::parse(body).map_err(Error::of_validation)?;
-    decide(Arc::clone(app), context, caller, body).await
-}
-
-/// Boxed: it is awaited in two places and compiled once.
-fn decide(
-    app: Arc<App>,
-    context: RequestContext,
-    caller: Caller,
-    body: Map<String, Value>,
-) -> BoxFuture<'static, Result<ValidationResult, Error>> {
-    Box::pin(async move {
-        let request = CheckRequest::from_json(&body).map_err(Error::of_validation)?;
-        let identity = format!("check\0{}\0{}", request.details, request.email);
-        let once = context.idempotent(&app.config.address_secrets, caller.account, &identity);
-        let once = once.map_err(Error::of_validation)?;
-        admit(&app, caller, once.as_ref()).await?;
-        let Ok(address) = Address::parse(&request.email) else {
-            let left_over = match charge(&app, caller, once.as_ref().map(|once| (once, ""))).await?
-            {
-                Unit::Taken(left_over) => left_over,
-                Unit::Kept(kept) => kept.left_over,
-            };
-            let result = ValidationResult::of_no_address(request.email, request.details);
-            return Ok(result.leaving(&left_over));
+    let request = CheckRequest::from_json(&body).map_err(Error::of_validation)?;
+    let identity = format!("check\0{}\0{}", request.details, request.email);
+    let once = context.idempotent(&app.config.address_secrets, caller.account, &identity);
+    let once = once.map_err(Error::of_validation)?;
+    admit(&app, caller, once.as_ref()).await?;
+    let Ok(address) = Address::parse(&request.email) else {
+        let left_over = match charge(&app, caller, once.as_ref().map(|once| (once, ""))).await? {
+            Charged::Now(left_over) => left_over,
+            Charged::Before(stored) => stored.left_over,
         };
-        let check = Check {
-            once,
-            key: address_hash::of_checked(&app.config.address_secrets, &address),
-            address,
-            details: request.details,
-        };
-        match check.cached(&app, caller).await? {
-            Some(result) => Ok(result),
-            None => check.fresh(app, caller, context).await,
-        }
-    })
+        let result = ValidationResult::of_no_address(request.email, request.details);
+        return Ok(result.leaving(&left_over));
+    };
+    let check = Check {
+        once,
+        key: address_hash::of_checked(&app.config.address_secrets, &address),
+        address,
+        details: request.details,
+    };
+    match check.cached(&app, caller).await? {
+        Some(result) => Ok(result),
+        None => check.fresh(app, caller, context).await,
+    }
 }
 
 /// One address to be checked.
@@ -234,8 +204,8 @@ impl Check {
         let answer = self.sealed(app, &known)?;
         let once = self.once.as_ref().map(|once| (once, answer.as_str()));
         match charge(app, caller, once).await? {
-            Unit::Taken(left_over) => Ok(Some(self.again(known).leaving(&left_over))),
-            Unit::Kept(kept) => self.repeated(app, &kept).map(Some),
+            Charged::Now(left_over) => Ok(Some(self.again(known).leaving(&left_over))),
+            Charged::Before(stored) => self.repeated(app, &stored).map(Some),
         }
     }
 
@@ -246,13 +216,13 @@ impl Check {
         once.seal(&app.config.address_secrets, &text)
     }
 
-    /// Answers with what is kept of the first check with this `Idempotency-Key`.
-    fn repeated(&self, app: &App, kept: &Kept) -> Result<ValidationResult, Error> {
+    /// Answers with what is stored of the first check with this `Idempotency-Key`.
+    fn repeated(&self, app: &App, stored: &StoredAnswer) -> Result<ValidationResult, Error> {
         let once = self.once.as_ref();
-        let text = once.and_then(|once| once.open(&app.config.address_secrets, &kept.answer));
+        let text = once.and_then(|once| once.open(&app.config.address_secrets, &stored.answer));
         let answer = text.and_then(|text| serde_json::from_str::<CachedVerdict>(&text).ok());
-        let answer = answer.ok_or_else(|| Error::internal("a kept answer could not be read"))?;
-        Ok(self.again(answer).leaving(&kept.left_over))
+        let answer = answer.ok_or_else(|| Error::internal("a stored answer could not be read"))?;
+        Ok(self.again(answer).leaving(&stored.left_over))
     }
 
     /// The result of an earlier check.
@@ -271,8 +241,8 @@ impl Check {
         context: RequestContext,
     ) -> Result<ValidationResult, Error> {
         let lease = match lease(&app, caller, self.once.as_ref()).await? {
-            Unit::Taken(lease) => lease,
-            Unit::Kept(kept) => return self.repeated(&app, &kept),
+            Charged::Now(lease) => lease,
+            Charged::Before(stored) => return self.repeated(&app, &stored),
         };
         let deferred = context.deferred.clone();
         let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
@@ -298,7 +268,11 @@ impl Check {
         let ask = async |deadline| {
             app.origins.probe(&self.address, self.details, &context.id, tenant, deadline).await
         };
-        let verdict = match app.in_flight.join(&joined, ask).await {
+        let asked = match sandbox::error_of(&self.address, clock::now()) {
+            Some(error) => Err(error),
+            None => app.in_flight.join(&joined, ask).await,
+        };
+        let verdict = match asked {
             Ok(verdict) => verdict,
             Err(error) => {
                 ledger::release(app.databases.of(lease.account())?, lease).await?;
@@ -306,6 +280,7 @@ impl Check {
             }
         };
         let (status, seen_before) = (verdict.status, verdict.seen_before);
+        let ttl = app.config.cache.of_verdict(status, Some(verdict.reason)).unwrap_or_default();
         let verdict = Verdict { seen_before: None, ..verdict };
         let verdict = self.details.then_some(verdict);
         let domain = self.address.domain();
@@ -317,7 +292,7 @@ impl Check {
         };
         let once = self.once.as_ref().map(|once| (once, answer.as_str()));
         settle(app, lease, status, once).await?;
-        remember(app, &context.deferred, self.key.clone(), status, seen_before, kept).await;
+        remember(app, &context.deferred, self.key.clone(), ttl, seen_before, kept).await;
         Ok(self.result(status, verdict, seen_before.is_some()).leaving(&left_over))
     }
 
@@ -338,12 +313,11 @@ async fn remember(
     app: &Arc<App>,
     deferred: &Deferred,
     key: String,
-    status: Status,
+    ttl: u64,
     seen_before: Option<u64>,
     kept: impl FnOnce(u64) -> CachedVerdict,
 ) {
     let now = clock::now();
-    let ttl = app.config.cache.of(status).unwrap_or_default();
     let ttl = ttl.saturating_sub(seen_before.unwrap_or_default());
     if ttl == 0 {
         return;

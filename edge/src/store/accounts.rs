@@ -4,20 +4,30 @@ use constcat::concat;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{IN_SESSION, addresses::Deleted, mailed_tokens::BY_RESET_LINK, notices::notice};
+use super::{
+    BY_RESET_LINK, IN_SESSION,
+    addresses::Deleted,
+    notices::notice,
+    plans::IN_FORCE,
+    two_factor::{Code, code_holds},
+};
 use crate::{
     account::{AccountId, AccountState},
     cf::database::{Database, Statement},
-    credentials::{address_hash::AccountHash, mailed_token::TokenHash, session::Session},
+    credentials::{
+        address_hash::AccountHash,
+        mailed_token::TokenHash,
+        proof::{Caller, Proof},
+        session::Session,
+    },
     error::Error,
-    quota::Day,
+    limits::quota::Day,
 };
 
 /// A row of `accounts`, but for the ledger.
 #[derive(Debug, Deserialize)]
 pub struct Account {
     pub id: AccountId,
-    pub address_hash: String,
     pub email: String,
     pub display_name: String,
     pub plan: String,
@@ -36,11 +46,14 @@ pub struct Account {
     pub created_at: i64,
 }
 
-const READ: &str =
-    "SELECT id, address_hash, email, display_name, plan, state, password_hash, key_version,
+const READ: &str = concat!(
+    "SELECT id, email, display_name, ",
+    IN_FORCE,
+    " AS plan, state, password_hash, key_version,
        key_active, key_day, totp_secret, totp_pending, created_at,
        (SELECT count(*) FROM recovery_codes r WHERE r.account_id = a.id) AS recovery_codes_left
-     FROM accounts a WHERE ";
+     FROM accounts a WHERE "
+);
 
 // No-ops where two instances, one of which has not yet heard of a secret, have made two rows.
 const REKEY: [&str; 2] = [
@@ -57,7 +70,7 @@ pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
     })
 }
 
-const BY_ID: &str = concat!(READ, "id = ?1");
+const BY_ID: &str = concat!(READ, "id = ?1 AND deleted_at IS NULL");
 
 /// The account that the directory names for an address. Where it names none, the same is done for nothing.
 pub async fn of_address(
@@ -80,6 +93,25 @@ pub async fn by_session(database: &Database, session: Session) -> Result<Option<
     database.first((BY_SESSION, vec![(&id).into(), (&session).into()])).await
 }
 
+const KEY_ENDED: &str = "SELECT 1 AS ended WHERE NOT EXISTS (
+    SELECT 1 FROM accounts WHERE id = ?1 AND key_version <= ?2)";
+const SESSION_ENDED: &str = "SELECT 1 AS ended WHERE NOT EXISTS (
+    SELECT 1 FROM sessions WHERE account_id = ?1 AND id = ?2)";
+
+/// Returns whether a genuine key or session is over for good.
+pub async fn has_ended(database: &Database, caller: Caller) -> Result<bool, Error> {
+    let account = caller.account.to_string();
+    match caller.proof {
+        Proof::Key { version } => {
+            database.any((KEY_ENDED, vec![(&account).into(), version.into()])).await
+        }
+        Proof::Session { id } => {
+            let id = id.to_string();
+            database.any((SESSION_ENDED, vec![(&account).into(), (&id).into()])).await
+        }
+    }
+}
+
 const BY_RESET_TOKEN: &str = concat!(READ, BY_RESET_LINK);
 
 /// The account that a reset link belongs to. The link is not consumed.
@@ -94,24 +126,55 @@ pub async fn by_reset_token(
 const ROTATE_KEY: &str = concat!(
     "UPDATE accounts SET key_version = key_version + 1, key_day = 0
      WHERE key_active = 1 AND ",
+    code_holds!("?3", "?4"),
+    " AND ",
     IN_SESSION,
     " RETURNING key_version"
 );
 
-const KEY_REPLACED: &str = notice!("key_replaced", "key_active = 1 AND ", IN_SESSION);
+const KEY_REPLACED: &str =
+    notice!("key_replaced", "key_active = 1 AND ", code_holds!("?3", "?4"), " AND ", IN_SESSION);
 
 #[derive(Deserialize)]
 struct KeyVersion {
     key_version: u32,
 }
 
-/// Replaces the API key; the old one is dead with this statement. Returns the new key's version, `None`
-/// when the session is over.
-pub async fn rotate_key(database: &Database, session: Session) -> Result<Option<u32>, Error> {
+/// Replaces the API key and uses up the code that was shown; the old key is dead with this statement. Returns the new
+/// key's version, `None` when the session is over or the code was used meanwhile.
+pub async fn rotate_key(
+    database: &Database,
+    session: Session,
+    code: &Code,
+) -> Result<Option<u32>, Error> {
     let (id, session) = session.texts();
-    let params = vec![(&id).into(), (&session).into()];
-    let rows = database.batch(&[(KEY_REPLACED, params.clone()), (ROTATE_KEY, params)]).await?;
+    let params = [vec![(&id).into(), (&session).into()], code.params()].concat();
+    let mut statements = vec![(KEY_REPLACED, params.clone()), (ROTATE_KEY, params)];
+    statements.append(&mut code.used_up(&id, &session));
+    let rows = database.batch(&statements).await?;
     Ok(rows.first::<KeyVersion>(1)?.map(|row| row.key_version))
+}
+
+const SHOW_KEY: &str = concat!(
+    "SELECT key_version FROM accounts WHERE key_active = 1 AND ",
+    code_holds!("?3", "?4"),
+    " AND ",
+    IN_SESSION
+);
+
+/// Returns the API key's version and uses up the code that was shown. `None` when the session is over, the key has been
+/// deactivated or the code was used meanwhile.
+pub async fn show_key(
+    database: &Database,
+    session: Session,
+    code: &Code,
+) -> Result<Option<u32>, Error> {
+    let (id, session) = session.texts();
+    let params = [vec![(&id).into(), (&session).into()], code.params()].concat();
+    let mut statements = vec![(SHOW_KEY, params)];
+    statements.append(&mut code.used_up(&id, &session));
+    let rows = database.batch(&statements).await?;
+    Ok(rows.first::<KeyVersion>(0)?.map(|row| row.key_version))
 }
 
 const RENAME: &str = concat!(
@@ -137,10 +200,9 @@ pub async fn rename(
     database.first((RENAME, vec![(&id).into(), (&session).into(), display_name.into()])).await
 }
 
-/// Keeps what the account has used, leases included, under the hash of its address. `?3` today, `?4` now.
-/// Runs before [`DELETE`] and under its condition.
-const TOMBSTONE: &str = concat!(
-    "INSERT INTO tombstones
+/// Keeps what the account has used, leases included, under the hash of its address. `?1` account, `?3` today, `?4` now.
+/// Its condition stands between the two.
+pub(super) const INSERT_TOMBSTONE: &str = "INSERT INTO tombstones
        (address_hash, account_id, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, id, ?3,
        CASE WHEN day < ?3 THEN 0 ELSE daily_charged END
@@ -150,16 +212,32 @@ const TOMBSTONE: &str = concat!(
        max(0, welcome_left - (SELECT count(*) FROM leases WHERE account_id = ?1
          AND source = 'welcome' AND expires_at > ?4)),
        ?4 + 30 * 86400
-     FROM accounts WHERE ",
-    IN_SESSION,
-    " ON CONFLICT (address_hash) DO UPDATE SET
+     FROM accounts WHERE ";
+pub(super) const OR_RENEW_TOMBSTONE: &str = " ON CONFLICT (address_hash) DO UPDATE SET
        account_id = excluded.account_id, day = excluded.day, used = excluded.used,
        scans_used = excluded.scans_used, welcome_left = excluded.welcome_left,
-       expires_at = excluded.expires_at"
+       expires_at = excluded.expires_at";
+
+/// Runs before [`DELETE`] and under its condition.
+const TOMBSTONE: &str =
+    concat!(INSERT_TOMBSTONE, code_holds!("?5", "?6"), " AND ", IN_SESSION, OR_RENEW_TOMBSTONE);
+
+/// Takes out of the row whatever names its owner or lets anybody in, and marks it: `?5` now. The rows of other tables follow
+/// in steps (`deleted_accounts.rs`). The address is free for a new account, and a key of before is one that was replaced.
+const DELETE: &str = concat!(
+    "UPDATE accounts SET deleted_at = ?5, state = 'deactivated', address_hash = 'deleted.' || id, email = '',
+       display_name = '', password_hash = '', totp_secret = NULL, totp_pending = NULL, key_active = 0,
+       key_version = key_version + 1, confirmed_at = NULL, confirmation_requested = 0, scan_mail = 0, plan_until = NULL
+     WHERE ",
+    code_holds!("?3", "?4"),
+    " AND ",
+    IN_SESSION,
+    " RETURNING id"
 );
 
-// The rows of other tables go with it: ON DELETE CASCADE.
-const DELETE: &str = concat!("DELETE FROM accounts WHERE ", IN_SESSION, " RETURNING id");
+/// Notices to its owner: few rows, and there is no address any more.
+const DELETE_NOTICES: &str = "DELETE FROM notices WHERE account_id = ?1
+    AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND deleted_at IS NOT NULL)";
 
 const READ_DELETED: &str =
     "SELECT address_hash, account_id, day, used, scans_used, welcome_left, expires_at
@@ -167,23 +245,26 @@ const READ_DELETED: &str =
 
 const DELETED: &str = concat!(READ_DELETED, "account_id = ?1");
 
-/// Removes the account and every row that belongs to it, but for its tombstone. Returns what the directory
-/// is to forget, `None` when the session is over.
+/// Ends the account and frees its address; `deleted_accounts.rs` removes its rows. Returns what the directory
+/// is to forget, `None` when the session is over or the code was used meanwhile.
 pub async fn delete(
     database: &Database,
     session: Session,
+    code: &Code,
     now: u64,
 ) -> Result<Option<Deleted>, Error> {
     let (id, session) = session.texts();
     let today = Day::of(now).number().into();
+    let caller = vec![(&id).into(), (&session).into()];
     let rows = database
         .batch(&[
-            (TOMBSTONE, vec![(&id).into(), (&session).into(), today, now.into()]),
-            (DELETE, vec![(&id).into(), (&session).into()]),
+            (TOMBSTONE, [caller.clone(), vec![today, now.into()], code.params()].concat()),
+            (DELETE, [caller, code.params(), vec![now.into()]].concat()),
+            (DELETE_NOTICES, vec![(&id).into()]),
             (DELETED, vec![(&id).into()]),
         ])
         .await?;
-    if rows.any(1)? { rows.first(2) } else { Ok(None) }
+    if rows.any(1)? { rows.first(3) } else { Ok(None) }
 }
 
 const UNTOLD: &str = concat!(READ_DELETED, "account_id IS NOT NULL LIMIT 500");

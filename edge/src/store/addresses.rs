@@ -7,6 +7,7 @@
 //! out, that is one marked as confirmed, is never used for a second account: its key is derived and would
 //! live again. Only what this row names can be confirmed and signed in to.
 
+use constcat::concat;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -14,22 +15,33 @@ use crate::{
     cf::database::{Database, Param, Statement},
     credentials::address_hash::AccountHash,
     error::Error,
-    throttle::Key,
+    limits::rules::Key,
 };
 
 // No-ops where two instances, one of which has not yet heard of a secret, have made two rows.
-const REKEY: [&str; 2] = [
+const REKEY: [&str; 3] = [
     "UPDATE OR IGNORE addresses SET address_hash = ?1 WHERE address_hash = ?2",
     "UPDATE OR IGNORE tombstones SET address_hash = ?1 WHERE address_hash = ?2",
+    "UPDATE OR IGNORE allowed_addresses SET address_hash = ?1 WHERE address_hash = ?2",
+];
+const REKEY_MAILBOX: [&str; 2] = [
+    "UPDATE OR IGNORE addresses SET mailbox_hash = ?1 WHERE mailbox_hash = ?2 AND confirmed = 1",
+    "UPDATE tombstones SET mailbox_hash = ?1 WHERE mailbox_hash = ?2",
 ];
 
 /// While a secret is being replaced, the statements that put the directory's rows of an address under the one that
 /// signs. They stand before those that look for it, in their transaction.
-fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
-    let others = hash.other().into_iter();
-    others.flat_map(|other| {
-        REKEY.map(|statement| (statement, vec![hash.as_str().into(), other.into()]))
-    })
+fn rekey<'a>(hash: &'a AccountHash) -> impl Iterator<Item = Statement<'a>> {
+    let of = |statements: &'static [&'static str], fresh: &'a str, other: Option<&'a str>| {
+        let pairs =
+            other.into_iter().flat_map(|other| statements.iter().map(move |sql| (sql, other)));
+        pairs.map(move |(sql, other)| (*sql, vec![fresh.into(), other.into()]))
+    };
+    of(&REKEY, hash.as_str(), hash.other()).chain(of(
+        &REKEY_MAILBOX,
+        hash.mailbox(),
+        hash.other_mailbox(),
+    ))
 }
 
 #[derive(Deserialize)]
@@ -38,6 +50,25 @@ struct Named {
 }
 
 const FIND: &str = "SELECT account_id FROM addresses WHERE address_hash = ?1 AND confirmed = 1";
+
+// Not with OR, for which all would be read: the index holds confirmed ones only.
+const FIND_MAILBOX: &str = "SELECT account_id FROM (
+      SELECT account_id, 1 AS place FROM addresses WHERE address_hash = ?1 AND confirmed = 1
+      UNION ALL
+      SELECT account_id, 2 FROM addresses WHERE mailbox_hash = ?2 AND confirmed = 1)
+    ORDER BY place LIMIT 1";
+
+/// The confirmed account of an address or, where it has none, of another spelling of its mailbox.
+pub async fn find_mailbox(
+    directory: &Database,
+    hash: &AccountHash,
+) -> Result<Option<AccountId>, Error> {
+    let mut statements = Vec::from_iter(rekey(hash));
+    let index = statements.len();
+    statements.push((FIND_MAILBOX, vec![hash.as_str().into(), hash.mailbox().into()]));
+    let row = directory.batch(&statements).await?.first::<Named>(index)?;
+    Ok(row.map(|row| row.account_id))
+}
 
 /// The confirmed account of an address. An address that waits for confirmation has none yet.
 pub async fn find(directory: &Database, hash: &AccountHash) -> Result<Option<AccountId>, Error> {
@@ -59,11 +90,12 @@ pub struct Tombstone {
     pub expires_at: u64,
 }
 
-const TOMBSTONE: &str = "SELECT day, used, scans_used, welcome_left, expires_at FROM tombstones WHERE address_hash = ?1";
+const TOMBSTONE: &str = "SELECT day, used, scans_used, welcome_left, expires_at FROM tombstones
+    WHERE address_hash = ?1 OR mailbox_hash = ?2 ORDER BY expires_at DESC LIMIT 1";
 
-/// Reads the [`Tombstone`] that a database has of an address.
+/// Reads the [`Tombstone`] that a database has of an address, or of another spelling of its mailbox.
 pub(super) fn tombstone(hash: &AccountHash) -> Statement<'_> {
-    (TOMBSTONE, vec![hash.as_str().into()])
+    (TOMBSTONE, vec![hash.as_str().into(), hash.mailbox().into()])
 }
 
 // The newer one counts: it was made of an account that had begun with the older one.
@@ -87,6 +119,8 @@ pub struct Claim {
     /// The account to register: one that is there already, or the one offered.
     pub account: AccountId,
     pub confirmed: bool,
+    /// Whether another spelling of the mailbox has a confirmed account: then there is nothing to register.
+    pub is_another_spelling: bool,
     pub tombstone: Option<Tombstone>,
 }
 
@@ -96,9 +130,21 @@ struct Claimed {
     confirmed: u8,
 }
 
-const CLAIM: &str = "
-    INSERT INTO addresses (address_hash, account_id, claimed_at) VALUES (?1, ?2, ?3)
-    ON CONFLICT (address_hash) DO NOTHING";
+// Whether an operator has allowed this very address (`?1`). Another address has the hash of its mailbox then, and it is
+// marked as `mailbox_hashes.rs` marks such addresses.
+const IS_ALLOWED: &str = "EXISTS (SELECT 1 FROM allowed_addresses WHERE address_hash = ?1)";
+const OWN_MAILBOX: &str = concat!("CASE WHEN ", IS_ALLOWED, " THEN '- ' || ?1 ELSE ?4 END");
+
+// An account from before 0.3 has no hash of its mailbox until the scheduled run has made it (`mailbox_hashes.rs`).
+const CLAIM: &str = concat!(
+    "INSERT INTO addresses (address_hash, account_id, claimed_at, mailbox_hash)
+     SELECT ?1, ?2, ?3, ",
+    OWN_MAILBOX,
+    " WHERE ",
+    IS_ALLOWED,
+    " OR NOT EXISTS (SELECT 1 FROM addresses WHERE mailbox_hash = ?4 AND confirmed = 1)
+     ON CONFLICT (address_hash) DO NOTHING"
+);
 const CLAIMED: &str = "SELECT account_id, confirmed FROM addresses WHERE address_hash = ?1";
 
 /// Finds the account of an address, or enters the one offered.
@@ -112,15 +158,16 @@ pub async fn claim(
     let mut statements = Vec::from_iter(rekey(hash));
     let first = statements.len();
     statements.extend([
-        (CLAIM, vec![hash.as_str().into(), (&id).into(), now.into()]),
+        (CLAIM, vec![hash.as_str().into(), (&id).into(), now.into(), hash.mailbox().into()]),
         (CLAIMED, vec![hash.as_str().into()]),
         tombstone(hash),
     ]);
     let rows = directory.batch(&statements).await?;
-    let claimed = rows.first::<Claimed>(first + 1)?;
-    let Claimed { account_id, confirmed } =
-        claimed.ok_or_else(|| Error::internal("an address was neither claimed nor found"))?;
-    Ok(Claim { account: account_id, confirmed: confirmed != 0, tombstone: rows.first(first + 2)? })
+    let (claimed, tombstone) = (rows.first::<Claimed>(first + 1)?, rows.first(first + 2)?);
+    let is_another_spelling = claimed.is_none();
+    let Claimed { account_id: account, confirmed } =
+        claimed.unwrap_or(Claimed { account_id: offered, confirmed: 0 });
+    Ok(Claim { account, confirmed: confirmed != 0, is_another_spelling, tombstone })
 }
 
 const REPLACE: &str = "
@@ -147,12 +194,22 @@ pub async fn replace(
     directory.batch(&statements).await.map(drop)
 }
 
-const CONFIRM: &str = "
-    INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at) VALUES (?1, ?2, 1, ?3)
-    ON CONFLICT (address_hash) DO UPDATE SET confirmed = 1 WHERE account_id = excluded.account_id
-    RETURNING account_id";
+// Of two spellings of one mailbox the first confirmation wins.
+const CONFIRM: &str = concat!(
+    "INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at, mailbox_hash)
+     SELECT ?1, ?2, 1, ?3, ",
+    OWN_MAILBOX,
+    " WHERE ",
+    IS_ALLOWED,
+    " OR NOT EXISTS (SELECT 1 FROM addresses
+        WHERE mailbox_hash = ?4 AND confirmed = 1 AND address_hash <> ?1)
+     ON CONFLICT (address_hash) DO UPDATE
+       SET confirmed = 1, mailbox_hash = excluded.mailbox_hash
+       WHERE account_id = excluded.account_id
+     RETURNING account_id"
+);
 
-/// Marks the account as confirmed before it is; `false` when the address has another one by now.
+/// Marks the account as confirmed before it is; `false` when the address or its mailbox has another one by now.
 pub async fn confirm(
     directory: &Database,
     hash: &AccountHash,
@@ -162,7 +219,8 @@ pub async fn confirm(
     let account = account.to_string();
     let mut statements = Vec::from_iter(rekey(hash));
     let index = statements.len();
-    statements.push((CONFIRM, vec![hash.as_str().into(), (&account).into(), now.into()]));
+    let mailbox = hash.mailbox().into();
+    statements.push((CONFIRM, vec![hash.as_str().into(), (&account).into(), now.into(), mailbox]));
     directory.batch(&statements).await?.any(index)
 }
 
@@ -180,7 +238,9 @@ pub async fn forget_claim(
 }
 
 /// `?1` a JSON array of account ids with the hash that they had and the one that they get.
-const REHASH: &str = "UPDATE OR IGNORE addresses SET address_hash = j.value ->> 'fresh'
+const REHASH: &str = "UPDATE OR IGNORE addresses SET address_hash = j.value ->> 'fresh',
+      mailbox_hash = CASE WHEN mailbox_hash IS NULL OR mailbox_hash GLOB '- *' THEN mailbox_hash
+        ELSE j.value ->> 'mailbox' END
     FROM json_each(?1) j
     WHERE address_hash = j.value ->> 'outdated' AND account_id = j.value ->> 'id'";
 
@@ -203,12 +263,15 @@ const FORGET: &str = "
     DELETE FROM addresses WHERE (address_hash, account_id) IN (
       SELECT value ->> 'address_hash', value ->> 'account_id' FROM json_each(?1))";
 const REMEMBER: &str = "
-    INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
+    INSERT INTO tombstones
+      (address_hash, day, used, scans_used, welcome_left, expires_at, mailbox_hash)
     SELECT value ->> 'address_hash', value ->> 'day', value ->> 'used', value ->> 'scans_used',
-      value ->> 'welcome_left', value ->> 'expires_at'
+      value ->> 'welcome_left', value ->> 'expires_at',
+      (SELECT mailbox_hash FROM addresses WHERE address_hash = value ->> 'address_hash')
     FROM json_each(?1) WHERE true
     ON CONFLICT (address_hash) DO UPDATE SET day = excluded.day, used = excluded.used,
-      scans_used = excluded.scans_used, welcome_left = excluded.welcome_left, expires_at = excluded.expires_at
+      scans_used = excluded.scans_used, welcome_left = excluded.welcome_left, expires_at = excluded.expires_at,
+      mailbox_hash = coalesce(excluded.mailbox_hash, tombstones.mailbox_hash)
     WHERE excluded.expires_at >= tombstones.expires_at";
 /// `?1` a JSON array of throttle keys.
 const FORGET_ATTEMPTS: &str =

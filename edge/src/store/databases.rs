@@ -29,7 +29,6 @@ impl Databases {
     ///
     /// # Errors
     /// [`Error::unavailable`] when it is not bound any more.
-    #[inline(never)]
     pub fn of(&self, account: AccountId) -> Result<&Database, Error> {
         let number = account.database();
         let database = self.numbered(number);
@@ -54,7 +53,6 @@ impl Databases {
 
     /// Where an address without an account is looked for. Always the same for one address, and spread like
     /// accounts are: how long the look takes tells nothing. A new database takes over its share only.
-    #[inline(never)]
     pub fn pretended(&self, hash: &AccountHash) -> &Database {
         let numbers: Vec<u8> = self.in_turn(0).map(|(number, _)| number).collect();
         self.numbered(chosen(&numbers, hash)).unwrap_or(&self.first)
@@ -64,7 +62,7 @@ impl Databases {
 /// One of these numbers for an address: the same one each time, and another one only for as many
 /// addresses as a new number takes over (rendezvous hashing). The hash is keyed, so an outsider cannot tell which.
 pub fn chosen(numbers: &[u8], hash: &AccountHash) -> u8 {
-    let weight = |number: u8| Sha256::new().chain_update([number]).chain_update(hash.as_str());
+    let weight = |number: u8| Sha256::new().chain_update([number]).chain_update(hash.mailbox());
     let heaviest = numbers.iter().copied().max_by_key(|number| weight(*number).finalize());
     heaviest.unwrap_or_default()
 }

@@ -47,15 +47,12 @@ pub struct NewToken {
 /// mail cannot be handed over.
 #[derive(Debug, Deserialize)]
 pub struct PreviousLink {
-    /// The account's own address, where its mails go: the one that was asked for may differ from it in
-    /// ways that make it another mailbox.
-    pub email: String,
     hash: Option<String>,
     expires_at: Option<u64>,
 }
 
 const PREVIOUS: &str = "
-    SELECT a.email, t.hash, t.expires_at FROM accounts a
+    SELECT t.hash, t.expires_at FROM accounts a
     LEFT JOIN mailed_tokens t ON t.account_id = a.id AND t.purpose = ?2
     WHERE a.id = ?1 AND a.state = ?3";
 
@@ -81,11 +78,6 @@ pub(super) fn store<'a>(token: &'a NewToken, account: &'a str) -> Statement<'a> 
     (STORE, params)
 }
 
-/// Selects the account that a reset link belongs to: `?1` hash of the token, `?2` now.
-pub(super) const BY_RESET_LINK: &str = "state = 'confirmed' AND id = (
-     SELECT account_id FROM mailed_tokens
-     WHERE hash = ?1 AND purpose = 'reset' AND expires_at > ?2)";
-
 const CONSUME: &str = "DELETE FROM mailed_tokens WHERE hash = ?1";
 const RESTORE: &str = "UPDATE mailed_tokens SET hash = ?2, expires_at = ?3 WHERE hash = ?1";
 
@@ -103,26 +95,51 @@ pub(super) fn restore<'a>(token: &'a TokenHash, previous: &'a PreviousLink) -> S
     }
 }
 
-/// Stores the token of a reset link for the account that the directory names for an address; `None` when it
-/// names none or one that is not active. The same is done either way.
-pub async fn store_reset(
+/// Beside the link that the account has, which stays valid until the mail with this one has been handed over.
+const STORE_NEXT: &str = "
+    INSERT INTO mailed_tokens (hash, account_id, purpose, expires_at)
+    SELECT ?1, id, ?3, ?5 FROM accounts WHERE id = ?2 AND state = ?4
+    ON CONFLICT (account_id, purpose) DO UPDATE
+      SET next_hash = excluded.hash, next_expires_at = excluded.expires_at";
+
+#[derive(Deserialize)]
+struct Recipient {
+    email: String,
+}
+
+const RECIPIENT: &str = "SELECT email FROM accounts WHERE id = ?1 AND state = 'confirmed'";
+
+/// Stores the token of a reset link, beside an earlier one, for the account that the directory names for an address.
+/// Returns the account's own address, where its mails go: the one that was asked for may differ from it in ways that
+/// make it another mailbox. `None` when there is no account or one that is not active; the same is done either way.
+pub async fn prepare_reset(
     database: &Database,
     address_hash: &AccountHash,
     named: Option<AccountId>,
     token: &NewToken,
-) -> Result<Option<PreviousLink>, Error> {
+) -> Result<Option<String>, Error> {
     let account = named.map(|id| id.to_string()).unwrap_or_default();
     let mut statements = Vec::from_iter(accounts::rekey(address_hash));
     let first = statements.len();
-    statements.extend([previous(token.purpose, &account), store(token, &account)]);
-    database.batch(&statements).await?.first(first)
+    let (_, params) = store(token, &account);
+    statements.extend([(RECIPIENT, vec![(&account).into()]), (STORE_NEXT, params)]);
+    let recipient = database.batch(&statements).await?.first::<Recipient>(first)?;
+    Ok(recipient.map(|recipient| recipient.email))
+}
+
+const REPLACE_PREVIOUS: &str = "
+    UPDATE mailed_tokens SET hash = next_hash, expires_at = next_expires_at, next_hash = NULL,
+      next_expires_at = NULL
+    WHERE next_hash = ?1";
+const DROP_NEXT: &str =
+    "UPDATE mailed_tokens SET next_hash = NULL, next_expires_at = NULL WHERE next_hash = ?1";
+
+/// The mail with this reset link has been handed over, and the link before it is void.
+pub async fn handed_over(database: &Database, token: &TokenHash) -> Result<(), Error> {
+    database.run((REPLACE_PREVIOUS, vec![token.as_str().into()])).await
 }
 
 /// Takes back a reset link whose mail could not be handed over.
-pub async fn take_back(
-    database: &Database,
-    token: &TokenHash,
-    previous: &PreviousLink,
-) -> Result<(), Error> {
-    database.run(restore(token, previous)).await
+pub async fn take_back(database: &Database, token: &TokenHash) -> Result<(), Error> {
+    database.batch(&[(DROP_NEXT, vec![token.as_str().into()]), consume(token)]).await.map(drop)
 }

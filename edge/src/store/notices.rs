@@ -9,13 +9,26 @@ use crate::{
     mail::{Deed, Notice},
 };
 
-/// Seconds between two mails of one kind to one account: what happens meanwhile is told in one.
-const fn pause(kind: Notice) -> u64 {
-    const HOUR: u64 = 60 * 60;
+/// Emails of one kind to one account.
+struct Budget {
+    /// Seconds between two of them: later events are summed up in one.
+    pause: u64,
+    /// Emails a day, all of which may come at once but for the pause.
+    per_day: u64,
+}
+
+const HOUR: u64 = 60 * 60;
+const DAY: u64 = 24 * HOUR;
+
+const fn budget(kind: Notice) -> Budget {
     match kind {
-        // The one who causes it is not the owner, and may go on for weeks.
-        Notice::WrongCodes => 24 * HOUR,
-        _ => HOUR,
+        // Not caused by the owner, and may go on for weeks.
+        Notice::WrongCodes => Budget { pause: DAY, per_day: 1 },
+        Notice::KeyReplaced | Notice::WebhookChanged | Notice::ScanEnded => {
+            Budget { pause: HOUR, per_day: 10 }
+        }
+        // Each tells of a step that takes an account over: none waits for another one.
+        _ => Budget { pause: 0, per_day: 5 },
     }
 }
 
@@ -29,11 +42,12 @@ const MOST_ATTEMPTS: u64 = 13;
 macro_rules! notice {
     ($kind:literal, $($condition:expr),+) => {
         constcat::concat!(
-            "INSERT INTO notices (account_id, kind, due_at)
-             SELECT id, '", $kind, "', unixepoch() FROM accounts WHERE ",
+            "INSERT INTO notices (account_id, kind, due_at, happened_at)
+             SELECT id, '", $kind, "', unixepoch(), unixepoch() FROM accounts WHERE ",
             $($condition,)+
             " ON CONFLICT (account_id, kind) DO UPDATE
-               SET deeds = deeds + 1, attempts = 0, due_at = max(due_at, excluded.due_at)"
+               SET deeds = deeds + 1, attempts = 0, due_at = max(due_at, excluded.due_at),
+                 happened_at = excluded.happened_at, browser = '', country = ''"
         )
     };
 }
@@ -49,17 +63,16 @@ pub struct Due {
     pub told: u64,
     pub email: String,
     pub display_name: String,
-    /// When the last noted deed happened, unix seconds. There are later ones where `noted` is less than `deeds`.
+    /// When the last deed happened, unix seconds; 0: before that was noted.
     happened_at: i64,
     browser: String,
     country: String,
-    noted: u64,
 }
 
 impl Due {
-    /// The last deed, where it was noted.
+    /// The last deed, with the browser and the country where they were noted.
     pub fn last_deed(&self) -> Option<Deed> {
-        (self.noted == self.deeds).then(|| Deed {
+        (self.happened_at > 0).then(|| Deed {
             at: self.happened_at,
             browser: self.browser.clone(),
             country: self.country.clone(),
@@ -67,10 +80,10 @@ impl Due {
     }
 }
 
-/// `?1` account, `?2` when, `?3` browser, `?4` country. A kind that has not happened anew keeps its own.
+/// `?1` account, `?2` when, `?3` browser, `?4` country. What happened more than a minute before is of another request.
 const NOTE: &str = "
-    UPDATE notices SET happened_at = ?2, browser = ?3, country = ?4, noted = deeds
-    WHERE account_id = ?1 AND noted < deeds";
+    UPDATE notices SET browser = ?3, country = ?4, noted = deeds
+    WHERE account_id = ?1 AND noted < deeds AND happened_at >= ?2 - 60";
 
 /// Notes when and from where the account's notices were caused that were not noted yet.
 pub async fn note(database: &Database, account: AccountId, deed: &Deed) -> Result<(), Error> {
@@ -87,7 +100,7 @@ const CLAIM: &str = "
       SELECT account_id, kind FROM notices
       WHERE due_at <= ?1 AND deeds > told AND attempts < ?4 AND (?2 = '' OR account_id = ?2)
       ORDER BY due_at LIMIT ?5)
-    RETURNING account_id, kind, deeds, told, happened_at, browser, country, noted,
+    RETURNING account_id, kind, deeds, told, happened_at, browser, country,
       (SELECT email FROM accounts WHERE id = account_id) AS email,
       (SELECT display_name FROM accounts WHERE id = account_id) AS display_name";
 
@@ -105,18 +118,25 @@ pub async fn claim(
     database.batch(&[(CLAIM, params)]).await?.all(0)
 }
 
+/// `?4` now, `?5` seconds between two emails, `?6` seconds in which one drains, `?7` emails that fit at once.
 const SENT: &str = "
-    UPDATE notices SET told = max(told, ?3), attempts = 0, due_at = ?4
+    UPDATE notices SET told = max(told, ?3), attempts = 0,
+      drained_at = max(drained_at, ?4) + ?6,
+      due_at = max(?4 + ?5, max(drained_at, ?4) + ?6 - (?7 - 1) * ?6)
     WHERE account_id = ?1 AND kind = ?2";
 
 /// Reports a notice as sent: the next one of its kind waits for a while.
 pub async fn sent(database: &Database, notice: &Due, now: u64) -> Result<(), Error> {
     let account = notice.account_id.to_string();
+    let Budget { pause, per_day } = budget(notice.kind);
     let params = vec![
         (&account).into(),
         notice.kind.as_str().into(),
         notice.deeds.into(),
-        now.saturating_add(pause(notice.kind)).into(),
+        now.into(),
+        pause.into(),
+        (DAY / per_day).into(),
+        per_day.into(),
     ];
     database.run((SENT, params)).await
 }

@@ -3,10 +3,10 @@
 use constcat::concat;
 
 use super::{
-    IN_SESSION,
-    mailed_tokens::{self, BY_RESET_LINK},
+    BY_RESET_LINK, IN_SESSION,
     notices::notice,
     sessions::{self, NewSession},
+    two_factor::{Code, code_holds},
 };
 use crate::{
     account::AccountId,
@@ -45,38 +45,49 @@ pub async fn change(
             (CHANGE, [deed, vec![new_hash.into()]].concat()),
             (VOID_RESET_LINK, vec![(&id).into(), new_hash.into()]),
             sessions::end_of_password(&id, new_hash),
-            new_session.start(&new_session.texts(), new_hash),
+            new_session.start(&new_session.texts(), new_hash, &Code::Unasked),
         ])
         .await?;
     rows.any(1)
 }
 
-const RESET: &str =
-    concat!("UPDATE accounts SET password_hash = ?3 WHERE ", BY_RESET_LINK, " RETURNING id");
+const RESET: &str = concat!(
+    "UPDATE accounts SET password_hash = ?5 WHERE ",
+    BY_RESET_LINK,
+    " AND ",
+    code_holds!("?3", "?4"),
+    "RETURNING id"
+);
 
-const CHANGED_BY_LINK: &str = notice!("password_changed", BY_RESET_LINK);
+const CHANGED_BY_LINK: &str =
+    notice!("password_changed", BY_RESET_LINK, " AND ", code_holds!("?3", "?4"));
 
-/// Consumes a reset link: sets the password, ends every session and starts a new one, in one transaction.
-/// `false` when the link was used or replaced meanwhile.
+/// `?1` hash of the token, `?2` account, `?3` the password hash that it has by now if the link was used.
+const CONSUME_LINK: &str = "DELETE FROM mailed_tokens WHERE (hash = ?1 OR next_hash = ?1)
+    AND EXISTS (SELECT 1 FROM accounts WHERE id = ?2 AND password_hash = ?3)";
+
+/// Consumes a reset link and the code beside it: sets the password, ends every session and starts a new one, in one
+/// transaction. `false` when the link or the code was used or replaced meanwhile, or two-factor turned on.
 pub async fn reset(
     database: &Database,
     token: &TokenHash,
+    code: &Code,
     new_hash: &str,
     new_session: &NewSession,
     now: u64,
 ) -> Result<bool, Error> {
-    let link = vec![token.as_str().into(), now.into()];
-    let id = new_session.session.account.to_string();
-    let rows = database
-        .batch(&[
-            (CHANGED_BY_LINK, link.clone()),
-            (RESET, [link, vec![new_hash.into()]].concat()),
-            mailed_tokens::consume(token),
-            sessions::end_of_password(&id, new_hash),
-            new_session.start(&new_session.texts(), new_hash),
-        ])
-        .await?;
-    rows.any(1)
+    let deed = [vec![token.as_str().into(), now.into()], code.params()].concat();
+    let texts = new_session.texts();
+    let id = &texts.account;
+    let mut statements = vec![
+        (CHANGED_BY_LINK, deed.clone()),
+        (RESET, [deed, vec![new_hash.into()]].concat()),
+        (CONSUME_LINK, vec![token.as_str().into(), id.into(), new_hash.into()]),
+        sessions::end_of_password(id, new_hash),
+        new_session.start(&texts, new_hash, code),
+    ];
+    statements.append(&mut code.used_up(id, &texts.id));
+    database.batch(&statements).await?.any(1)
 }
 
 // Only if the password has not been changed in the meantime.

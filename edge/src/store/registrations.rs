@@ -55,6 +55,8 @@ pub enum Change {
     /// The address has an account that is not waiting for confirmation: nothing changed. Its own
     /// address, where mails to it go.
     Taken { email: String },
+    /// Another spelling of the mailbox has a confirmed account: nothing changed.
+    AnotherSpelling,
 }
 
 /// An unconfirmed account as it was before it was registered again.
@@ -103,6 +105,13 @@ pub async fn register(
     let mut buried: Option<Tombstone> = None;
     for _ in 0..TRIES {
         let claim = addresses::claim(directory, hash, registration.id, now).await?;
+        if claim.is_another_spelling {
+            // The same is done for nothing.
+            let account = registration.id;
+            let stored = store(databases, registration, account, &None, false, now);
+            let (found, ()) = join(stored, look(databases.pretended(hash), hash)).await;
+            return found.map(|_| Registered { account, change: Change::AnotherSpelling });
+        }
         let account = claim.account;
         let tombstone = newer(buried.take(), claim.tombstone);
         // How long the answer takes tells nothing: two databases are asked at once, the one where the account
@@ -160,7 +169,7 @@ const REGISTER: &str = "
     SELECT ?1, ?2, ?3, ?4, ?5, coalesce(t.day, 0), coalesce(t.used, 0), coalesce(t.day, 0),
       coalesce(t.scans_used, 0)
     FROM (SELECT 1) LEFT JOIN tombstones t ON t.address_hash = ?2
-    WHERE ?6 = 1 OR EXISTS (SELECT 1 FROM accounts WHERE id = ?1)
+    WHERE ?6 = 1 OR EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND deleted_at IS NULL)
     ON CONFLICT (address_hash) DO UPDATE
       SET email = excluded.email, password_hash = excluded.password_hash
       WHERE accounts.state = 'unconfirmed' AND accounts.id = excluded.id";
@@ -234,7 +243,7 @@ pub async fn unregister(
     let (account, id) = (registered.account, registered.account.to_string());
     let database = databases.of(account)?;
     match registered.change {
-        Change::Taken { .. } => Ok(()),
+        Change::Taken { .. } | Change::AnotherSpelling => Ok(()),
         Change::New => {
             // The token goes with its account.
             let params = vec![(&id).into(), (&registration.password_hash).into()];
@@ -299,11 +308,15 @@ const CONFIRM: &str = "
     UPDATE accounts SET
       state = 'confirmed', confirmed_at = ?2,
       password_hash = CASE ?3 WHEN '' THEN password_hash ELSE ?3 END,
-      welcome_left = (
+      welcome_left = CASE WHEN EXISTS (
+          -- What follows the last at-sign.
+          SELECT 1 FROM domains_without_welcome
+          WHERE domain = lower(substr(email, length(rtrim(email, replace(email, '@', ''))) + 1)))
+        THEN 0 ELSE (
         SELECT min(p.welcome_checks, coalesce(t.welcome_left, p.welcome_checks))
         FROM plans p LEFT JOIN tombstones t
           ON t.address_hash = accounts.address_hash AND t.expires_at > ?2
-        WHERE p.name = accounts.plan)
+        WHERE p.name = accounts.plan) END
     WHERE state = 'unconfirmed' AND id = (
       SELECT account_id FROM mailed_tokens
       WHERE hash = ?1 AND purpose = 'confirm' AND expires_at > ?2)

@@ -21,7 +21,7 @@ const ROUNDS: usize = 100;
 /// Every hash but those under the secret that signs: an address is known, so its hash can be made again
 /// even where the old secret is lost.
 const OTHER_HASHES: &str = "SELECT id, address_hash AS outdated, email AS text FROM accounts
-    WHERE address_hash < ?1 OR address_hash >= ?2 LIMIT CAST(?3 AS INTEGER)";
+    WHERE (address_hash < ?1 OR address_hash >= ?2) AND deleted_at IS NULL LIMIT CAST(?3 AS INTEGER)";
 /// The seals under one secret: only a secret that is still there opens them.
 const SEALS: &str = "SELECT id, totp_secret AS outdated, totp_secret AS text FROM accounts
     WHERE totp_secret >= ?1 AND totp_secret < ?2 LIMIT CAST(?3 AS INTEGER)";
@@ -46,6 +46,8 @@ struct Renewed {
     id: String,
     outdated: String,
     fresh: String,
+    /// Of an address the hash of its mailbox.
+    mailbox: String,
 }
 
 /// Puts the hashes and seals of one database's accounts under the secrets that sign. Returns the failures, each
@@ -58,11 +60,13 @@ pub async fn run(
 ) -> Vec<(&'static str, Error)> {
     let hash = |account: &Outdated| {
         let address = AccountAddress::parse(&account.text).ok()?;
-        Some(AccountHash::of(address_secrets, &address).as_str().to_owned())
+        let hash = AccountHash::of(address_secrets, &address);
+        Some((hash.as_str().to_owned(), hash.mailbox().to_owned()))
     };
     let seal = |account: &Outdated| {
         let secret = TotpSecret::open(totp_secrets, account.id, &account.text).ok()?;
-        secret.seal(totp_secrets, account.id, random::bytes().ok()?).ok()
+        let sealed = secret.seal(totp_secrets, account.id, random::bytes().ok()?).ok()?;
+        Some((sealed, String::new()))
     };
     let (signing, _) = address_secrets.signing();
     let hashes = renew(Some(directory), database, signing, [OTHER_HASHES, REKEY], &hash).await;
@@ -80,7 +84,7 @@ async fn renew(
     database: &Database,
     kid: &str,
     [find, change]: [&'static str; 2],
-    fresh: &dyn Fn(&Outdated) -> Option<String>,
+    fresh: &dyn Fn(&Outdated) -> Option<(String, String)>,
 ) -> Result<(), Error> {
     // `/` comes right after `.`, which ends a kid.
     let (from, to) = (format!("{kid}."), format!("{kid}/"));
@@ -94,8 +98,9 @@ async fn renew(
         let renewed: Vec<_> = outdated
             .into_iter()
             .filter_map(|account| {
-                let fresh = fresh(&account)?;
-                Some(Renewed { id: account.id.to_string(), outdated: account.outdated, fresh })
+                let (fresh, mailbox) = fresh(&account)?;
+                let (id, outdated) = (account.id.to_string(), account.outdated);
+                Some(Renewed { id, outdated, fresh, mailbox })
             })
             .collect();
         let renewed = serde_json::to_string(&renewed)

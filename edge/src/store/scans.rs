@@ -1,22 +1,56 @@
 //! Scans: making, reading, cancelling and deleting them. Their units are decided in the statements that make
 //! and end them, as the checks' are (`ledger.rs`).
 
+/// The condition that a scan under way holds a place among its account's scans at the same time: addresses are missing or
+/// were not asked yet, or a retry round is asked.
+macro_rules! is_running {
+    ($scan:literal, $now:literal) => {
+        constcat::concat!(
+            $scan,
+            ".received < ",
+            $scan,
+            ".total OR ",
+            $scan,
+            ".answered + ",
+            $scan,
+            ".waiting < ",
+            $scan,
+            ".total OR ",
+            $scan,
+            ".asking_until > ",
+            $now
+        )
+    };
+}
+use is_running;
+
 mod ending;
+mod events;
 mod parts;
 mod rounds;
+mod tally;
 
 pub use ending::{Overdue, close, last_ended, overdue, rows_of_parts};
-pub use parts::{Part, PartState, begin_part, finish_part};
-pub use rounds::{Delta, Place, Round, begin_round, hand_over, record, set_followed};
+pub use events::{Cursor, events};
+pub use parts::{Comparison, Part, PartState, begin_part, compare_part, finish_part};
+pub use rounds::{
+    Delta, Done, Place, Retry, Round, begin_round, hand_over, record, set_followed, take_place,
+};
+pub use tally::{Class, StatusCounts, Tally, VerdictCounts};
 
 use constcat::concat;
+use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
-use super::ledger::{Taking, Texts};
+use super::{
+    ledger::{Charged, Texts},
+    plans::IN_FORCE,
+};
 use crate::{
     cf::database::{Database, Param, Statement},
     credentials::{idempotency::Idempotent, proof::Caller},
     error::Error,
+    limits::quota::Day,
 };
 
 /// A caller who is authorised: `?1` account, `?2` version of the key or the session, `?3` which of the two.
@@ -35,19 +69,21 @@ pub struct Scan {
     pub received: u32,
     pub answered: u32,
     pub waiting: u32,
-    pub accepted: u32,
-    pub refused: u32,
-    pub invalid_format: u32,
-    pub domain_not_found: u32,
-    pub no_mx_records: u32,
-    pub smtp_connect_error: u32,
-    pub smtp_timeout: u32,
-    pub blocked_by_provider: u32,
-    pub fatal_exception: u32,
+    #[serde(deserialize_with = "tally::from_column")]
+    pub counts: Tally<Status>,
+    #[serde(deserialize_with = "tally::from_column")]
+    pub by_verdict: Tally<Deliverability>,
     pub created_at: u64,
     pub ended_at: Option<u64>,
     pub previous_at: u64,
     pub previous_answered: u32,
+    /// Of what waits; where a single scan or a page of scans was read.
+    #[serde(default)]
+    pub due_at: Option<u64>,
+    #[serde(default)]
+    pub expected_at: Option<u64>,
+    #[serde(default)]
+    pub latest_at: Option<u64>,
     /// What is left of the allowance, in the words of `RateLimit::of_scans`; where it was asked for.
     #[serde(default)]
     pub left_over: Option<String>,
@@ -64,10 +100,15 @@ const WITH_CALLER: &str = concat!(
            CASE WHEN a.scans_day < ?4 THEN 0 ELSE a.scans_charged END AS daily,
          a.scan_credits > 0 AS credit,
          p.max_scans > (SELECT count(*) FROM scans s WHERE s.account_id = a.id
+           AND s.ended_at IS NULL AND (",
+    is_running!("s", "unixepoch()"),
+    ")) AND p.max_scans + 3 > (SELECT count(*) FROM scans s WHERE s.account_id = a.id
            AND s.ended_at IS NULL) AS may_run,
          p.max_scans, p.daily_scans,
          ?5 > (SELECT count(*) FROM scans s WHERE s.account_id = a.id) AS may_keep
-       FROM accounts a JOIN plans p ON p.name = a.plan WHERE ",
+       FROM accounts a JOIN plans p ON p.name = ",
+    IN_FORCE,
+    " WHERE ",
     AUTHORISE,
     ") "
 );
@@ -116,15 +157,23 @@ const CHARGE: &str = "
       total_scans = total_scans + 1
     FROM scans s WHERE s.id = ?1 AND accounts.id = s.account_id";
 
-const BY_ID: &str = "SELECT * FROM scans WHERE id = ?1";
+/// A scan with what is known of the time that it waits.
+const COLUMNS: &str = "s.*,
+    (SELECT min(due_at) FROM scan_retries r WHERE r.scan_id = s.id) AS due_at,
+    (SELECT max(expected_at) FROM scan_retries r WHERE r.scan_id = s.id) AS expected_at,
+    (SELECT max(latest_at) FROM scan_retries r WHERE r.scan_id = s.id) AS latest_at";
+
+const BY_ID: &str = concat!("SELECT ", COLUMNS, " FROM scans s WHERE s.id = ?1");
 
 /// `?1` scan.
-const MADE: &str = "
-    SELECT s.*, CASE WHEN p.unlimited THEN '' ELSE p.daily_scans || ' '
+const MADE: &str = concat!(
+    "SELECT s.*, CASE WHEN p.unlimited THEN '' ELSE p.daily_scans || ' '
       || max(0, p.daily_scans - a.scans_charged) || ' ' || a.scan_credits || ' ' || a.scan_credits END
       AS left_over
-    FROM scans s JOIN accounts a ON a.id = s.account_id JOIN plans p ON p.name = a.plan
-    WHERE s.id = ?1";
+    FROM scans s JOIN accounts a ON a.id = s.account_id JOIN plans p ON p.name = ",
+    IN_FORCE,
+    " WHERE s.id = ?1"
+);
 
 const WHY: &str =
     concat!(WITH_CALLER, "SELECT size, may_run, max_scans, may_keep, daily_scans FROM caller");
@@ -177,7 +226,7 @@ pub async fn create(
     scan: &NewScan<'_>,
     once: Option<&Idempotent>,
     now: u64,
-) -> Result<Taking<Scan, Refusal>, Error> {
+) -> Result<Result<Charged<Scan>, Refusal>, Error> {
     let texts = Texts::of(caller);
     let mut params = texts.params(caller, now);
     params.truncate(4);
@@ -208,18 +257,21 @@ pub async fn create(
     let rows = match database.batch(&statements).await {
         Ok(rows) => rows,
         // Only the reply may have been lost.
-        Err(error) => return database.first(read).await?.map(Taking::Taken).ok_or(error),
+        Err(error) => {
+            let made = database.first(read).await?.ok_or(error)?;
+            return Ok(Ok(Charged::Now(made)));
+        }
     };
     if let Some(scan) = rows.first(2)? {
-        return Ok(Taking::Taken(scan));
+        return Ok(Ok(Charged::Now(scan)));
     }
     if once.is_some()
-        && let Some(kept) = rows.first(3)?
+        && let Some(stored) = rows.first(3)?
     {
-        return Ok(Taking::Kept(kept));
+        return Ok(Ok(Charged::Before(stored)));
     }
     let why = database.first::<Why>(why).await?;
-    Ok(Taking::Refused(match why {
+    Ok(Err(match why {
         None => Refusal::Unauthorised,
         Some(Why { size, .. }) if scan.total > size => Refusal::TooLarge { size },
         Some(Why { may_run: 0, max_scans, .. }) => Refusal::TooMany { at_once: max_scans },
@@ -241,7 +293,9 @@ const AUTHORISED: &str = concat!("SELECT 1 AS one FROM accounts a WHERE ", AUTHO
 
 /// `?4` scan.
 const OWN: &str = concat!(
-    "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4 WHERE ",
+    "SELECT ",
+    COLUMNS,
+    " FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4 WHERE ",
     AUTHORISE
 );
 
@@ -253,7 +307,9 @@ fn params<'a>(texts: &'a Texts, caller: Caller) -> Vec<Param<'a>> {
 
 /// `?4` before this id, `?5` at most so many.
 const LIST: &str = concat!(
-    "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id < ?4 WHERE ",
+    "SELECT ",
+    COLUMNS,
+    " FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id < ?4 WHERE ",
     AUTHORISE,
     " ORDER BY s.id DESC LIMIT CAST(?5 AS INTEGER)"
 );
@@ -280,14 +336,26 @@ const CANCEL: &str = concat!(
     ")"
 );
 
-/// `?1` scan, `?2` the name of its ending. Gives its unit back where nothing of it was handed to an origin: to the
-/// day that it was taken from, if that is still today's, or to the credits.
+/// Units that an owner gets back on a day by cancelling or deleting scans. What the service has failed is always given
+/// back, and isn't counted.
+const MOST_REFUNDS: u32 = 10;
+const WITHOUT_END: u32 = u32::MAX;
+
+/// `?1` scan, `?2` the name of its ending, `?3` today, `?4` at most so many refunds a day. Gives its unit back where
+/// nothing of it was handed to an origin: to the day that it was taken from, if that is still today's, or to the credits.
 const GIVE_BACK: &str = "
     UPDATE accounts SET
+      scan_refunds = CASE WHEN refunds_day < ?3 THEN 0 ELSE scan_refunds END + (?4 <= 10),
+      refunds_day = max(refunds_day, ?3),
       scans_charged = scans_charged - (s.source = 'daily' AND scans_day = s.day AND scans_charged > 0),
       scan_credits = scan_credits + (s.source = 'credit')
     FROM scans s
-    WHERE s.id = ?1 AND s.ended_by = ?2 AND s.handed = 0 AND accounts.id = s.account_id";
+    WHERE s.id = ?1 AND s.ended_by = ?2 AND s.handed = 0 AND accounts.id = s.account_id
+      AND (refunds_day < ?3 OR scan_refunds < ?4)";
+
+fn give_back<'a>(scan: &'a str, ending: &'a str, most: u32, now: u64) -> Statement<'a> {
+    (GIVE_BACK, vec![scan.into(), ending.into(), Day::of(now).number().into(), most.into()])
+}
 
 /// `?4` scan.
 const DELETE: &str = concat!(
@@ -304,6 +372,8 @@ pub enum Deed {
     Cancel,
     /// Removes it with its results; one that is under way is cancelled by it.
     Delete,
+    /// Removes one that couldn't be started, which is no fault of its owner.
+    Withdraw,
 }
 
 /// Does it, and returns the scan as it is then, or was before it was deleted. `ending` names the cancelling.
@@ -322,11 +392,12 @@ pub async fn act(
     if deed != Deed::Show {
         let ends = [own.clone(), vec![now.into(), ending.into()]].concat();
         statements.push((CANCEL, ends));
-        statements.push((GIVE_BACK, vec![id.into(), ending.into()]));
+        let most = if deed == Deed::Withdraw { WITHOUT_END } else { MOST_REFUNDS };
+        statements.push(give_back(id, ending, most, now));
     }
     let read = statements.len();
     statements.push((OWN, own.clone()));
-    if deed == Deed::Delete {
+    if matches!(deed, Deed::Delete | Deed::Withdraw) {
         statements.push((DELETE, own));
     }
     let rows = database.batch(&statements).await?;

@@ -3,7 +3,10 @@
 use constcat::concat;
 use serde::Deserialize;
 
-use super::IN_SESSION;
+use super::{
+    IN_SESSION,
+    two_factor::{Code, code_holds},
+};
 use crate::{
     cf::database::{Database, Param, Statement},
     credentials::session::{Session, SessionId},
@@ -21,17 +24,25 @@ pub struct NewSession {
 }
 
 /// `?1` id, `?2` account, `?3` created, `?4` expires, `?5` browser, `?6` country, `?7` the password hash
-/// that the account must have, so that of a change of password and a sign-in at once the change wins.
-const START: &str = "
-    INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country)
-    SELECT ?1, id, ?3, ?4, ?5, ?6 FROM accounts
-    WHERE id = ?2 AND state = 'confirmed' AND password_hash = ?7
-    RETURNING id";
+/// that the account must have, so that of a change of password and a sign-in at once the change wins; `?8` and `?9`
+/// the code, so that of turning two-factor on and a sign-in at once the former wins.
+const START: &str = concat!(
+    "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country)
+     SELECT ?1, id, ?3, ?4, ?5, ?6 FROM accounts
+     WHERE id = ?2 AND state = 'confirmed' AND password_hash = ?7 AND ",
+    code_holds!("?8", "?9"),
+    "RETURNING id"
+);
+
+/// Ends the oldest sessions of an account that has more than 100, which is what its list shows: a program that forgets to
+/// sign out. None of them can be one that its owner doesn't see.
+const END_OLDEST: &str = "DELETE FROM sessions WHERE id IN (
+    SELECT id FROM sessions WHERE account_id = ?1 ORDER BY created_at DESC, id = ?2 DESC LIMIT -1 OFFSET 100)";
 
 /// The texts of a session's parameters, for as long as its statement lives.
 pub(super) struct Texts {
-    id: String,
-    account: String,
+    pub(super) id: String,
+    pub(super) account: String,
 }
 
 impl NewSession {
@@ -39,7 +50,12 @@ impl NewSession {
         Texts { id: self.session.id.to_string(), account: self.session.account.to_string() }
     }
 
-    pub(super) fn start<'a>(&'a self, texts: &'a Texts, password_hash: &'a str) -> Statement<'a> {
+    pub(super) fn start<'a>(
+        &'a self,
+        texts: &'a Texts,
+        password_hash: &'a str,
+        code: &'a Code,
+    ) -> Statement<'a> {
         let params: Vec<Param<'a>> = vec![
             (&texts.id).into(),
             (&texts.account).into(),
@@ -49,17 +65,23 @@ impl NewSession {
             (&self.country).into(),
             password_hash.into(),
         ];
-        (START, params)
+        (START, [params, code.params()].concat())
     }
 }
 
-/// Starts a session; `false` when the account is no longer active or has another password by now.
+/// Starts a session and uses up the code that was shown for it; `false` when the account is no longer active, has
+/// another password by now or two-factor on, or the code was used meanwhile.
 pub async fn start(
     database: &Database,
     session: &NewSession,
     password_hash: &str,
+    code: &Code,
 ) -> Result<bool, Error> {
-    database.any(session.start(&session.texts(), password_hash)).await
+    let texts = session.texts();
+    let oldest = (END_OLDEST, vec![(&texts.account).into(), (&texts.id).into()]);
+    let mut statements = vec![session.start(&texts, password_hash, code), oldest];
+    statements.append(&mut code.used_up(&texts.account, &texts.id));
+    database.batch(&statements).await?.any(0)
 }
 
 /// Ends all sessions of an account whose password has just become this one.
@@ -105,7 +127,7 @@ pub struct Listed {
     pub current: u8,
 }
 
-/// `?3` now. An account that is signed in more often is a program that forgets to sign out.
+/// `?3` now. There are no more ([`END_OLDEST`]), but for those of a few sign-ins by mailed links.
 const LIST: &str = concat!(
     "SELECT l.id, l.created_at, l.expires_at, l.browser, l.country, l.id = ?2 AS current
      FROM sessions l WHERE l.account_id = ?1 AND l.expires_at > ?3

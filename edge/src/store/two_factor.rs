@@ -4,23 +4,89 @@ use constcat::concat;
 
 use super::{IN_SESSION, notices::notice};
 use crate::{
-    account::AccountId, cf::database::Database, credentials::session::Session, error::Error,
+    account::AccountId,
+    cf::database::{Database, Param, Statement},
+    credentials::session::Session,
+    error::Error,
 };
 
-// The condition makes a step acceptable once, and never after a later one (RFC 6238 §5.2).
-const ACCEPT_STEP: &str = "
-    UPDATE accounts SET totp_last_step = ?2, wrong_codes = 0
-    WHERE id = ?1 AND totp_last_step < ?2 AND totp_secret IS NOT NULL
-    RETURNING id";
+/// The code that was shown for a deed, which the deed's own batch uses up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Code {
+    /// The deed asks for none.
+    Unasked,
+    /// Two-factor was off when the account was read, and must still be.
+    Off,
+    /// Time step of an authenticator's code; acceptable once, and never after a later one (RFC 6238 §5.2).
+    Step(u64),
+    /// Hash of a recovery code.
+    Recovery(String),
+}
 
-/// Uses up a time step; `false` when it, or a later one, was used before.
-pub async fn accept_step(
-    database: &Database,
-    account: AccountId,
-    step: u64,
-) -> Result<bool, Error> {
-    let account = account.to_string();
-    database.any((ACCEPT_STEP, vec![(&account).into(), step.into()])).await
+/// Selects the account for which the code can still be used: `$recovery` and `$step` name the parameters that
+/// [`Code::params`] gives.
+macro_rules! code_holds {
+    ($recovery:literal, $step:literal) => {
+        constcat::concat!(
+            " CASE WHEN ",
+            $recovery,
+            " = '*' THEN true
+               WHEN ",
+            $step,
+            " > 0 THEN totp_secret IS NOT NULL AND totp_last_step < ",
+            $step,
+            "
+               WHEN ",
+            $recovery,
+            " <> '' THEN EXISTS (SELECT 1 FROM recovery_codes r
+                 WHERE r.account_id = accounts.id AND r.hash = ",
+            $recovery,
+            ")
+               ELSE totp_secret IS NULL END "
+        )
+    };
+}
+pub(super) use code_holds;
+
+const USE_STEP: &str = "
+    UPDATE accounts SET totp_last_step = max(totp_last_step, ?3), wrong_codes = 0
+    WHERE id = ?1 AND totp_secret IS NOT NULL
+      AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)";
+
+const RECOVERY_CODE_USED: &str = notice!(
+    "recovery_code_used",
+    "id = ?1 AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)
+       AND EXISTS (SELECT 1 FROM recovery_codes WHERE account_id = ?1 AND hash = ?3)"
+);
+
+const USE_RECOVERY_CODE: &str = "DELETE FROM recovery_codes WHERE account_id = ?1 AND hash = ?3
+    AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)";
+
+impl Code {
+    /// The two parameters of `code_holds!`.
+    pub(super) fn params(&self) -> Vec<Param<'_>> {
+        let (recovery, step) = match self {
+            Self::Unasked => ("*", 0),
+            Self::Off => ("", 0),
+            Self::Step(step) => ("", *step),
+            Self::Recovery(hash) => (hash.as_str(), 0),
+        };
+        vec![recovery.into(), step.into()]
+    }
+
+    /// Uses the code up where this session lives: the one that the deed has started, or the one that asks for it.
+    /// These statements stand last in the deed's batch.
+    pub(super) fn used_up<'a>(&'a self, account: &'a str, session: &'a str) -> Vec<Statement<'a>> {
+        let params = |code: Param<'a>| vec![account.into(), session.into(), code];
+        match self {
+            Self::Unasked | Self::Off => Vec::new(),
+            Self::Step(step) => vec![(USE_STEP, params((*step).into()))],
+            Self::Recovery(hash) => vec![
+                (RECOVERY_CODE_USED, params(hash.into())),
+                (USE_RECOVERY_CODE, params(hash.into())),
+            ],
+        }
+    }
 }
 
 // Every tenth: a person who mistypes is not told of.
@@ -35,10 +101,6 @@ pub async fn count_wrong_code(database: &Database, account: AccountId) -> Result
     database.batch(&[(MANY_WRONG, params.clone()), (WRONG, params)]).await.map(drop)
 }
 
-const RECOVERY_CODE_USED: &str = notice!(
-    "recovery_code_used",
-    "id = ?1 AND EXISTS (SELECT 1 FROM recovery_codes WHERE account_id = ?1 AND hash = ?2)"
-);
 // Only if the secret has not been replaced in the meantime.
 const RESEAL: &str = "UPDATE accounts SET totp_secret = ?3 WHERE id = ?1 AND totp_secret = ?2";
 
@@ -53,21 +115,17 @@ pub async fn reseal(
     database.run((RESEAL, vec![(&account).into(), outdated.into(), fresh.into()])).await
 }
 
-const USE_RECOVERY_CODE: &str =
-    "DELETE FROM recovery_codes WHERE account_id = ?1 AND hash = ?2 RETURNING hash";
+const IS_RECOVERY_CODE: &str =
+    "SELECT hash FROM recovery_codes WHERE account_id = ?1 AND hash = ?2";
 
-/// Uses up a recovery code; `false` when it was used before.
-pub async fn use_recovery_code(
+/// Returns whether this is an unused recovery code. It is not used up.
+pub async fn is_recovery_code(
     database: &Database,
     account: AccountId,
     hash: &str,
 ) -> Result<bool, Error> {
     let account = account.to_string();
-    let params = vec![(&account).into(), hash.into()];
-    let rows = database
-        .batch(&[(RECOVERY_CODE_USED, params.clone()), (USE_RECOVERY_CODE, params)])
-        .await?;
-    rows.any(1)
+    database.any((IS_RECOVERY_CODE, vec![(&account).into(), hash.into()])).await
 }
 
 const PEND: &str = concat!(
@@ -135,41 +193,54 @@ pub async fn enable(
     rows.any(2)
 }
 
-/// Both under the condition of the session.
-const FORGET_RECOVERY_CODES: &str = concat!(
-    "DELETE FROM recovery_codes WHERE account_id = ?1 AND EXISTS (
-       SELECT 1 FROM accounts WHERE totp_secret IS NOT NULL AND ",
-    IN_SESSION,
-    ")"
+/// Under the condition of the session and the code, as the two after it.
+const CODES_REPLACED: &str = notice!(
+    "recovery_codes_replaced",
+    "totp_secret IS NOT NULL AND ",
+    code_holds!("?3", "?4"),
+    " AND ",
+    IN_SESSION
 );
 
+/// A recovery code that was shown goes with the others.
 const ADD_RECOVERY_CODES: &str = concat!(
     "INSERT INTO recovery_codes (account_id, hash)
-     SELECT ?1, value FROM json_each(?3)
+     SELECT ?1, value FROM json_each(?5)
      WHERE EXISTS (SELECT 1 FROM accounts WHERE totp_secret IS NOT NULL AND ",
+    code_holds!("?3", "?4"),
+    " AND ",
     IN_SESSION,
     ") RETURNING hash"
 );
 
-const CODES_REPLACED: &str =
-    notice!("recovery_codes_replaced", "totp_secret IS NOT NULL AND ", IN_SESSION);
+/// `?2` the new hashes: nothing goes where they have not been added.
+const FORGET_OLDER_CODES: &str = "
+    DELETE FROM recovery_codes WHERE account_id = ?1
+      AND hash NOT IN (SELECT value FROM json_each(?2))
+      AND EXISTS (SELECT 1 FROM recovery_codes n JOIN json_each(?2) j ON j.value = n.hash
+        WHERE n.account_id = ?1)";
 
-/// Replaces the recovery codes; `false` when two-factor is off or the session is over.
+/// Replaces the recovery codes and uses up the code that was shown; `false` when two-factor is off, the session is
+/// over or the code was used meanwhile.
 pub async fn replace_recovery_codes(
     database: &Database,
     session: Session,
+    code: &Code,
     hashes: &[String],
 ) -> Result<bool, Error> {
     let (id, session) = session.texts();
     let hashes = json(hashes)?;
-    let rows = database
-        .batch(&[
-            (CODES_REPLACED, vec![(&id).into(), (&session).into()]),
-            (FORGET_RECOVERY_CODES, vec![(&id).into(), (&session).into()]),
-            (ADD_RECOVERY_CODES, vec![(&id).into(), (&session).into(), (&hashes).into()]),
-        ])
-        .await?;
-    rows.any(2)
+    let deed = [vec![(&id).into(), (&session).into()], code.params()].concat();
+    let statements = [
+        vec![
+            (CODES_REPLACED, deed.clone()),
+            (ADD_RECOVERY_CODES, [deed, vec![(&hashes).into()]].concat()),
+        ],
+        code.used_up(&id, &session),
+        vec![(FORGET_OLDER_CODES, vec![(&id).into(), (&hashes).into()])],
+    ]
+    .concat();
+    database.batch(&statements).await?.any(1)
 }
 
 fn json(hashes: &[String]) -> Result<String, Error> {
@@ -179,27 +250,35 @@ fn json(hashes: &[String]) -> Result<String, Error> {
 const DISABLE: &str = concat!(
     "UPDATE accounts SET totp_secret = NULL, totp_pending = NULL
      WHERE totp_secret IS NOT NULL AND ",
+    code_holds!("?3", "?4"),
+    " AND ",
     IN_SESSION,
     " RETURNING id"
 );
 
-const OFF: &str = notice!("two_factor_off", "totp_secret IS NOT NULL AND ", IN_SESSION);
+const OFF: &str = notice!(
+    "two_factor_off",
+    "totp_secret IS NOT NULL AND ",
+    code_holds!("?3", "?4"),
+    " AND ",
+    IN_SESSION
+);
 
 // Only once two-factor is off: where DISABLE found the session over, the codes stay.
 const FORGET_USELESS_CODES: &str = "
     DELETE FROM recovery_codes WHERE account_id = ?1
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret IS NULL)";
 
-/// Turns two-factor off and forgets the recovery codes, in one transaction. `false` when it is off or
-/// the session is over.
-pub async fn disable(database: &Database, session: Session) -> Result<bool, Error> {
+/// Turns two-factor off and forgets the recovery codes, in one transaction. `false` when it is off, the session is
+/// over or the code was used meanwhile.
+pub async fn disable(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
     let (id, session) = session.texts();
-    let rows = database
-        .batch(&[
-            (OFF, vec![(&id).into(), (&session).into()]),
-            (DISABLE, vec![(&id).into(), (&session).into()]),
-            (FORGET_USELESS_CODES, vec![(&id).into()]),
-        ])
-        .await?;
-    rows.any(1)
+    let deed = [vec![(&id).into(), (&session).into()], code.params()].concat();
+    let statements = [
+        vec![(OFF, deed.clone()), (DISABLE, deed)],
+        code.used_up(&id, &session),
+        vec![(FORGET_USELESS_CODES, vec![(&id).into()])],
+    ]
+    .concat();
+    database.batch(&statements).await?.any(1)
 }

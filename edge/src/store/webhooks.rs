@@ -8,61 +8,65 @@ use serde::Deserialize;
 use super::{IN_SESSION, notices::notice};
 use crate::{
     account::AccountId,
-    cf::{
-        database::{Database, Param, Statement},
-        webhook::Answer,
-    },
+    cf::database::{Database, Param, Statement},
     credentials::session::Session,
     error::Error,
+    outbound::webhook::Answer,
 };
 
 /// A webhook and what is due at it.
 #[derive(Debug, Deserialize)]
 pub struct Due {
     pub account_id: AccountId,
-    /// Empty where there is none.
     pub url: String,
     /// The name of the secret that signs.
     pub secret: String,
     /// Empty when it does not sign any more.
     pub previous_secret: String,
     pub id: String,
+    /// The event, as the trigger wrote it.
     pub body: String,
 }
 
-/// A time of the API.
-macro_rules! time {
-    ($seconds:literal) => {
-        concat!("strftime('%Y-%m-%dT%H:%M:%SZ', ", $seconds, ", 'unixepoch')")
-    };
+/// A row of `webhook_deliveries`, as far as its owner sees it.
+#[derive(Debug, Deserialize)]
+pub struct Delivery {
+    pub id: String,
+    pub kind: String,
+    pub state: String,
+    pub created_at: u64,
+    pub attempts: u32,
+    pub attempted_at: Option<u64>,
+    pub status: Option<u16>,
+    pub problem: Option<String>,
 }
 
-/// A row of `webhook_deliveries` as its owner sees it, in JSON.
-const DELIVERY: &str = concat!(
-    "json_object('id', id, 'event', kind, 'state', state, 'created_at', ",
-    time!("created_at"),
-    ", 'attempts', attempts, 'attempted_at', ",
-    time!("attempted_at"),
-    ", 'status', status, 'problem', problem)"
-);
+/// An account's settings. The secrets are the names that they are derived from.
+#[derive(Debug, Deserialize)]
+pub struct Settings {
+    pub account_id: AccountId,
+    pub scan_mail: u8,
+    pub url: Option<String>,
+    pub secret: Option<String>,
+    pub previous_secret: Option<String>,
+    /// While it signs too.
+    pub previous_until: Option<u64>,
+}
 
-/// The webhook, with what its owner sees of it as the body: JSON, but for the secret. Shaped here, because a shape for each
-/// would cost the Worker kilobytes.
 const SETTINGS: &str = concat!(
-    "SELECT id AS account_id, coalesce(url, '') AS url, coalesce(secret, '') AS secret,
-       CASE WHEN previous_until > unixepoch() THEN previous_secret ELSE '' END AS previous_secret,
-       '' AS id,
-       json_object('scan_email', json(iif(scan_mail, 'true', 'false')), 'webhook_url', url,
-         'previous_secret_until', CASE WHEN previous_until > unixepoch() THEN ",
-    time!("previous_until"),
-    " END,
-         'deliveries', json((SELECT json_group_array(json(shown)) FROM (
-           SELECT ",
-    DELIVERY,
-    " AS shown FROM webhook_deliveries d WHERE d.account_id = ?1
-           ORDER BY d.created_at DESC, d.id DESC LIMIT 20)))) AS body
+    "SELECT id AS account_id, scan_mail, url, secret,
+       CASE WHEN previous_until > unixepoch() THEN previous_secret END AS previous_secret,
+       CASE WHEN previous_until > unixepoch() THEN previous_until END AS previous_until
      FROM accounts LEFT JOIN webhooks w ON w.account_id = accounts.id WHERE accounts.",
     IN_SESSION
+);
+
+/// The last twenty, newest first, if the session lives.
+const DELIVERIES: &str = concat!(
+    "SELECT d.id, d.kind, d.state, d.created_at, d.attempts, d.attempted_at, d.status, d.problem
+     FROM webhook_deliveries d WHERE d.account_id = (SELECT id FROM accounts WHERE ",
+    IN_SESSION,
+    ") ORDER BY d.created_at DESC, d.id DESC LIMIT 20"
 );
 
 /// `?3` whether.
@@ -114,12 +118,12 @@ fn with<'a>(own: &[Param<'a>], more: &[Param<'a>]) -> Vec<Param<'a>> {
     [own, more].concat()
 }
 
-/// Makes the changes, all or none, and reads what is set then. `None` when the session is over.
+/// Makes the changes, all or none, and reads what is set then and the last deliveries. `None` when the session is over.
 pub async fn change(
     database: &Database,
     session: Session,
     changes: &[Change<'_>],
-) -> Result<Option<Due>, Error> {
+) -> Result<Option<(Settings, Vec<Delivery>)>, Error> {
     let (id, session) = session.texts();
     let own: &[Param<'_>] = &[(&id).into(), (&session).into()];
     let mut statements: Vec<Statement<'_>> = Vec::new();
@@ -135,8 +139,11 @@ pub async fn change(
         };
         statements.push(statement);
     }
-    statements.push((SETTINGS, own.to_vec()));
-    database.batch(&statements).await?.first(statements.len() - 1)
+    let read = statements.len();
+    statements.extend([(SETTINGS, own.to_vec()), (DELIVERIES, own.to_vec())]);
+    let rows = database.batch(&statements).await?;
+    let Some(settings) = rows.first(read)? else { return Ok(None) };
+    Ok(Some((settings, rows.all(read + 1)?)))
 }
 
 /// Seconds after which an attempt that was never reported is made again.
@@ -192,14 +199,11 @@ pub async fn begin_test(
 }
 
 /// `?1` account, `?2` id, `?3` now, `?4` HTTP status or 0, `?5` problem or `''`, `?6` whether it was taken.
-const ATTEMPTED: &str = concat!(
+const ATTEMPTED: &str =
     "UPDATE webhook_deliveries SET attempts = attempts + 1, attempted_at = ?3, status = nullif(?4, 0),
        problem = nullif(?5, ''), state = CASE WHEN ?6 = 1 THEN 'delivered' ELSE state END
      WHERE account_id = ?1 AND id = ?2
-     RETURNING account_id, '' AS url, '' AS secret, '' AS previous_secret, id, ",
-    DELIVERY,
-    " AS body"
-);
+     RETURNING id, kind, state, created_at, attempts, attempted_at, status, problem";
 
 /// `?1` account, `?2` now. What waits is sent with the next run.
 const WORKS: &str = "UPDATE webhooks SET failures = 0, free_at = ?2 WHERE account_id = ?1";
@@ -210,8 +214,8 @@ const FAILS: &str = "
       free_at = ?2 + min(14400, 300 << min(failures, 6))
     WHERE account_id = ?1";
 
-/// Reports an attempt, and returns the delivery as it is then, its body as its owner sees it; `None` when the webhook was removed meanwhile. A test
-/// that fails says nothing of the deliveries that wait.
+/// Reports an attempt, and returns the delivery as it is then; `None` when the webhook was removed meanwhile. A test that
+/// fails says nothing of the deliveries that wait.
 pub async fn attempted(
     database: &Database,
     account: AccountId,
@@ -219,7 +223,7 @@ pub async fn attempted(
     answer: Answer,
     is_test: bool,
     now: u64,
-) -> Result<Option<Due>, Error> {
+) -> Result<Option<Delivery>, Error> {
     let account = account.to_string();
     let is_taken = answer.is_ok_and(|status| (200..300).contains(&status));
     let params: Vec<Param<'_>> = vec![

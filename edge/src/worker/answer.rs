@@ -5,16 +5,15 @@ use serde::Serialize;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::{
-    cf::meter::Expenses,
     error::rate_limit,
     extract::{caller::API_KEY_HEADER, request::IDEMPOTENCY_KEY},
+    meter::Expenses,
 };
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Headers that are the same on every answer of the API: never cached, never framed, never sniffed.
-const FIXED: [(HeaderName, &str); 6] = [
-    (header::CACHE_CONTROL, "no-store"),
+/// Headers that are the same on every answer of the API: never framed, never sniffed.
+const FIXED: [(HeaderName, &str); 5] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
     (header::REFERRER_POLICY, "no-referrer"),
@@ -27,20 +26,11 @@ pub fn complete(headers: &mut HeaderMap, request_id: &str) {
     for (name, value) in FIXED {
         headers.insert(name, HeaderValue::from_static(value));
     }
+    // Nothing is cached, unless its handler says so.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if let Ok(value) = HeaderValue::from_str(request_id) {
         headers.insert(REQUEST_ID, value);
     }
-}
-
-/// What [`cors`] adds to the answer of a request that names no origin.
-pub fn complete_without_origin(headers: &mut HeaderMap) {
-    headers.insert(header::VARY, HeaderValue::from_static("origin"));
-    let exposed = EXPOSED.map(|name| name.as_str().to_owned()).join(",");
-    headers.extend(
-        HeaderValue::try_from(exposed)
-            .ok()
-            .map(|value| (header::ACCESS_CONTROL_EXPOSE_HEADERS, value)),
-    );
 }
 
 const EXPOSED: [HeaderName; 6] = [

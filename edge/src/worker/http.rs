@@ -2,45 +2,57 @@
 //! body, which costs several turns of the event loop for the hundred bytes that ours have, and refuses
 //! a request for one header that is not ASCII.
 //!
-//! What a crossing between wasm and JavaScript costs does not depend on its size: of a request's headers,
-//! of which Cloudflare adds some twenty, only those in `READ` cross; an extractor for another one finds
-//! nothing until it is added there. Those of an answer cross as one JSON text.
+//! What a crossing between wasm and JavaScript costs does not depend on its size: the head of a request crosses as one
+//! JSON text, and so does that of an answer. Of a request's headers, of which Cloudflare adds some twenty, only those
+//! in `READ` cross; an extractor for another one finds nothing until it is added there.
+
+use std::sync::LazyLock;
 
 use axum::{
     body::{Body, to_bytes},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, header},
+    http::{HeaderName, HeaderValue, Method, Request, Response, Uri, header},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use worker::{
-    js_sys::{JSON, Reflect, Uint8Array, futures::JsFuture},
+    js_sys::{Reflect, Uint8Array, futures::JsFuture},
     send::IntoSendFuture as _,
-    wasm_bindgen::{JsCast as _, JsValue},
+    wasm_bindgen::JsValue,
     web_sys,
 };
 
-use crate::extract::{
-    caller::API_KEY_HEADER, client_network, continent::Continent, device, json_body::LIMIT,
-    request::IDEMPOTENCY_KEY,
+use crate::{
+    cf::glue,
+    extract::{
+        caller::API_KEY_HEADER,
+        client_network,
+        continent::Continent,
+        device,
+        json_body::{LIMIT, LIST_LIMIT},
+        request::IDEMPOTENCY_KEY,
+    },
+    routes::operator,
 };
 
-/// A request whose body is in memory where it says that it fits, and a stream where it does not: what
-/// reads it stops at its limit.
+/// A request with its whole body in memory, as far as any operation takes it: behind that it is read and dropped, so
+/// that what reads it finds it too large.
 ///
 /// # Errors
 /// The runtime's, when the client leaves before its body is here.
 pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
-    let method = Method::from_bytes(from.method().as_bytes()).unwrap_or_default();
-    let headers = headers(&from.headers(), method == Method::POST);
-    let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    let body = match length.and_then(|text| text.parse::<usize>().ok()) {
-        Some(0) => Body::empty(),
-        Some(length) if length <= LIMIT => Body::from(bytes(&from).await?),
-        _ => from.body().map_or_else(Body::empty, |stream| Body::new(worker::Body::new(stream))),
+    let Head { method, url, headers } = serde_json::from_str(&glue::head_of(&from, &NAMES))?;
+    let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
+    let uri: Uri = url.parse().unwrap_or_else(|_| Uri::from_static("/"));
+    let limit = if uri.path().starts_with(LISTS) { LIST_LIMIT } else { LIMIT };
+    let body = match method {
+        Method::GET | Method::HEAD => Body::empty(),
+        _ => Body::from(bytes(&from, limit).await?),
     };
     let mut request = Request::new(body);
+    request.headers_mut().extend(READ.iter().zip(headers).filter_map(|(name, value)| {
+        Some((name.clone(), HeaderValue::from_maybe_shared(value?.into_bytes()).ok()?))
+    }));
     *request.method_mut() = method;
-    *request.uri_mut() = from.url().parse().unwrap_or_else(|_| Uri::from_static("/"));
-    *request.headers_mut() = headers;
+    *request.uri_mut() = uri;
     // Only a registration needs to know the continent, and it has no key.
     if !request.headers().contains_key(API_KEY_HEADER)
         && let Some(continent) = continent(&from)
@@ -50,12 +62,12 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     Ok(request)
 }
 
-/// The whole body.
-///
-/// # Errors
-/// The runtime's, when the client leaves before it is here.
-pub async fn bytes(from: &web_sys::Request) -> worker::Result<Vec<u8>> {
-    let buffer = JsFuture::from(from.array_buffer()?).into_send().await?;
+/// Below it a body may be a list of addresses.
+const LISTS: &str = "/v1/scans";
+
+/// The body up to one byte behind the limit.
+async fn bytes(from: &web_sys::Request, limit: usize) -> worker::Result<Vec<u8>> {
+    let buffer = JsFuture::from(glue::body_of(from, limit)).into_send().await?;
     Ok(Uint8Array::new(&buffer).to_vec())
 }
 
@@ -67,10 +79,9 @@ fn continent(from: &web_sys::Request) -> Option<Continent> {
 }
 
 /// The headers of a request that anything in the edge reads; the router knows no others.
-const READ: [HeaderName; 9] = [
+const READ: [HeaderName; 13] = [
     API_KEY_HEADER,
     header::AUTHORIZATION,
-    header::CONTENT_LENGTH,
     // What the CORS layer looks at.
     header::ORIGIN,
     header::ACCESS_CONTROL_REQUEST_METHOD,
@@ -78,17 +89,24 @@ const READ: [HeaderName; 9] = [
     client_network::HEADER,
     device::COUNTRY_HEADER,
     header::USER_AGENT,
+    IDEMPOTENCY_KEY,
+    // Results of a scan come in three forms.
+    header::ACCEPT,
+    operator::ID,
+    operator::TIMESTAMP,
+    operator::SIGNATURE,
 ];
 
-fn headers(from: &web_sys::Headers, is_post: bool) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(READ.len().saturating_add(1));
-    // Results of a scan come in three forms.
-    let further = if is_post { IDEMPOTENCY_KEY } else { header::ACCEPT };
-    headers.extend(READ.into_iter().chain([further]).filter_map(|name| {
-        let value = from.get(name.as_str()).ok()??;
-        Some((name, HeaderValue::from_maybe_shared(value.into_bytes()).ok()?))
-    }));
-    headers
+/// `READ` as one text.
+static NAMES: LazyLock<String> = LazyLock::new(|| READ.map(|name| name.to_string()).join(","));
+
+/// The part of a request that crosses in one call.
+#[derive(Deserialize)]
+struct Head {
+    method: String,
+    url: String,
+    /// The values of `READ`, in its order.
+    headers: Vec<Option<String>>,
 }
 
 /// What the runtime takes beside a body (Fetch §5.5, `ResponseInit`).
@@ -110,9 +128,8 @@ pub async fn response(from: Response<Body>) -> worker::Result<web_sys::Response>
         .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
         .collect();
     let init = serde_json::to_string(&Init { status: parts.status.as_u16(), headers })?;
-    let init: web_sys::ResponseInit = JSON::parse(&init)?.unchecked_into();
     // The runtime counts the bytes itself.
     let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.is_empty());
-    Ok(web_sys::Response::new_with_opt_str_and_init(text, &init)?)
+    Ok(glue::answer(text, &init)?)
 }

@@ -6,7 +6,7 @@ use axum::{
     Router,
     body::Body,
     extract::MatchedPath,
-    http::Request,
+    http::{Method, Request},
     middleware::map_response,
     response::{IntoResponse as _, Response},
 };
@@ -15,29 +15,20 @@ use worker::{Context, Env, js_sys::Object, wasm_bindgen::JsCast as _};
 
 use super::answer::{self, LogLine};
 use crate::{
-    app::App,
+    app::{App, recent::Recent},
     cf::{
-        assets::Assets,
-        database::Database,
-        deferred::Deferred,
-        hashing::HashingTurns,
-        in_flight::InFlight,
-        log,
-        mailer::Mailer,
-        meter::{Meter, metered},
-        origin::Origins,
-        pace::Pace,
-        queue::ScanQueue,
-        recent::Recent,
-        shield::Shield,
-        verdict_cache::VerdictCache,
+        assets::Assets, database::Database, deferred::Deferred, limiter::Limiter, log,
+        mailer::Mailer, queue::ScanQueue, verdict_cache::VerdictCache,
     },
     config::{self, Config},
     credentials::random,
     error::{self, Error},
     extract::{device::Device, request::RequestContext},
+    limits::{hashing::HashingTurns, pace::Pace, refusals::Refusals, shield::Shield},
+    meter::{Meter, metered},
+    outbound::{in_flight::InFlight, origins::Origins},
     routes,
-    store::{databases::Databases, refusals::Refusals},
+    store::databases::Databases,
 };
 
 /// The application over this isolate's bindings, and its router.
@@ -80,8 +71,9 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
         origins: Origins::new(&config.origins, &config.ticket_secrets, config.cache),
         scan_queue: ScanQueue::new(env).map_err(missing)?,
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
-        shield: Shield::new(env).map_err(missing)?,
+        shield: Shield::new(|binding| Limiter::new(env, binding)).map_err(missing)?,
         readiness: Recent::default(),
+        plans: Recent::default(),
         config,
     });
     let router = routes::router(Arc::clone(&app)).layer(cors).layer(map_response(name_route));
@@ -133,40 +125,34 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
     });
     let method = request.method().clone();
     let meter = Arc::new(Meter::default());
-    let mut response = match of(env) {
+    let (mut response, portal_url) = match of(env) {
         Ok(isolate) => {
             let Ok(response) = metered(&meter, isolate.router.clone().call(request)).await;
-            response
+            (response, Some(isolate.app.config.portal_url.as_str()))
         }
-        Err(mistakes) => misconfigured(mistakes).into_response(),
+        Err(mistakes) => (misconfigured(mistakes).into_response(), None),
     };
+    if method != Method::HEAD {
+        error::write_body(&mut response, portal_url);
+    }
     answer::complete(response.headers_mut(), &request_id);
     let route = response.extensions().get::<MatchedPath>().map_or(UNKNOWN, MatchedPath::as_str);
-    log_answer(&request_id, method.as_str(), route, &response, &meter);
+    log::line(&LogLine {
+        request_id: &request_id,
+        method: method.as_str(),
+        route,
+        status: response.status().as_u16(),
+        outcome: error::outcome(&response),
+        expenses: meter.expenses(),
+        wasm_bytes: memory_bytes(),
+        cause: error::cause(&response),
+    });
     response
 }
 
 /// What every request is told until the configuration is mended.
-pub fn misconfigured(mistakes: &[String]) -> Error {
+fn misconfigured(mistakes: &[String]) -> Error {
     Error::unavailable(format!("configuration: {}", mistakes.join("; ")))
-}
-
-/// Writes the request's log line.
-pub fn log_answer(id: &str, method: &str, route: &str, response: &Response, meter: &Meter) {
-    let (status, cause) = (response.status().as_u16(), error::cause(response));
-    log_line(id, method, route, (status, error::outcome(response), cause), meter);
-}
-
-/// Writes the log line of an answer that is no axum response.
-pub fn log_line(
-    request_id: &str,
-    method: &str,
-    route: &str,
-    (status, outcome, cause): (u16, Option<&'static str>, Option<&str>),
-    meter: &Meter,
-) {
-    let (expenses, wasm_bytes) = (meter.expenses(), memory_bytes());
-    log::line(&LogLine { request_id, method, route, status, outcome, expenses, wasm_bytes, cause });
 }
 
 /// Linear memory of the instance, in bytes: it grows and never shrinks.

@@ -4,20 +4,21 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context as _, Result};
-use rcpt_origin::{smtp::Reply, verdict::judge};
 use rcpt_shared::{Reason, Stage, Status};
+use rcpt_smtp::Reply;
+use rcpt_verdict::judge;
 use serde::Serialize;
 
 use crate::figure::Figure;
 
 /// Name, text, and whether a column before the reply says where it was seen.
 const CORPORA: [(&str, &str, bool); 6] = [
-    ("golden", include_str!("../../src/verdict/tests/golden.txt"), false),
-    ("seen", include_str!("../../src/verdict/tests/seen.txt"), true),
-    ("seen_providers", include_str!("../../src/verdict/tests/seen/providers.txt"), true),
-    ("seen_software", include_str!("../../src/verdict/tests/seen/software.txt"), true),
-    ("refusals_in_languages", include_str!("../../src/verdict/tests/languages/refusals.txt"), true),
-    ("dead_in_languages", include_str!("../../src/verdict/tests/languages/dead.txt"), true),
+    ("golden", include_str!("../../verdict/src/tests/golden.txt"), false),
+    ("seen", include_str!("../../verdict/src/tests/seen.txt"), true),
+    ("seen_providers", include_str!("../../verdict/src/tests/seen/providers.txt"), true),
+    ("seen_software", include_str!("../../verdict/src/tests/seen/software.txt"), true),
+    ("refusals_in_languages", include_str!("../../verdict/src/tests/languages/refusals.txt"), true),
+    ("dead_in_languages", include_str!("../../verdict/src/tests/languages/dead.txt"), true),
 ];
 
 #[derive(Debug, Serialize)]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use rcpt_origin::{State, probe::Asking};
+use rcpt_origin::State;
 use rcpt_shared::Address;
 use tokio::{io::AsyncReadExt as _, runtime::Runtime, time::sleep};
 
@@ -82,7 +82,7 @@ async fn p99(state: &State) -> Result<f64> {
 
 async fn silence(state: std::sync::Arc<State>, n: usize) {
     if let Ok(address) = Address::parse(&format!("user{n}@example.org")) {
-        state.prober.probe(&address, &Asking::default()).await;
+        state.prober.probe(&state.prober.question(address)).await;
     }
 }
 

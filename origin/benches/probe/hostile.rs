@@ -6,7 +6,6 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use rcpt_origin::probe::Asking;
 use rcpt_shared::{Address, Status};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -138,7 +137,8 @@ async fn beset(role: &str) -> Result<(usize, Duration)> {
     for n in 0..AT_ONCE {
         let state = state.clone();
         let address = Address::parse(&format!("user{n}@example.org"))?;
-        probes.spawn(async move { state.prober.probe(&address, &Asking::default()).await.status });
+        probes
+            .spawn(async move { state.prober.probe(&state.prober.question(address)).await.status });
     }
     let mut slowest = Duration::ZERO;
     while let Some(status) = probes.join_next().await {

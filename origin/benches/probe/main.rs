@@ -19,7 +19,9 @@ mod hostile;
 mod memory;
 mod nameserver;
 mod origin;
+mod over_http;
 mod polite;
+mod pool_cost;
 mod round_trips;
 mod twin;
 
@@ -31,18 +33,21 @@ type Measure = fn() -> Result<Vec<Figure>>;
 
 /// Memory that an earlier group has used and given back would hide what a later one needs: those whose
 /// servers make us hold the most come first.
-const GROUPS: [(&str, Measure); 6] = [
+const GROUPS: [(&str, Measure); 7] = [
     ("hostile", hostile::measure),
     ("corpus", corpus::measure),
     ("round_trips", round_trips::measure),
     ("polite", polite::measure),
     ("cpu", cpu::measure),
     ("held", held::measure),
+    ("pool", pool_cost::measure),
 ];
 
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some(held::TARPIT) => return held::be_tarpit(),
+        Some(cpu::REFUSER) => return cpu::be_refuser(),
+        Some(over_http::ORIGIN) => return over_http::be_origin(std::env::args().skip(2)),
         Some(hostile::HOARDER) => return twin::be(|stream, _| Malice::Hoard.meet(stream)),
         Some(hostile::EVERY_KIND) => {
             return twin::be(|stream, number| Malice::of(number).meet(stream));

@@ -18,7 +18,10 @@ use hickory_resolver::proto::{
     },
 };
 
-/// Says of every domain that its mail host is `mx.` below it, at 127.0.0.1.
+/// A domain with three mail hosts of the same preference.
+pub const THREE_HOSTS: &str = "three.example.org";
+
+/// Says of every domain that its mail host is `mx.` below it, at 127.0.0.1; [`THREE_HOSTS`] has three.
 pub struct Nameserver {
     pub address: SocketAddr,
     pub questions: Arc<AtomicUsize>,
@@ -49,22 +52,26 @@ fn answer(query: &[u8]) -> Option<Vec<u8>> {
         (question.name().clone(), question.query_type())
     };
     let mut response = query.into_response();
-    let data = match kind {
+    let mut answers = Vec::new();
+    match kind {
         RecordType::MX => {
-            let host = Name::from_ascii(format!("mx.{}", name.to_ascii())).ok()?;
-            Some(RData::MX(MX::new(10, host)))
+            let domain = name.to_ascii();
+            let is_threefold = domain.trim_end_matches('.') == THREE_HOSTS;
+            let prefixes = if is_threefold { &["mx1", "mx2", "mx3"][..] } else { &["mx"] };
+            for prefix in prefixes {
+                let host = Name::from_ascii(format!("{prefix}.{domain}")).ok()?;
+                answers.push(RData::MX(MX::new(10, host)));
+            }
         }
-        RecordType::A => Some(RData::A(A(Ipv4Addr::LOCALHOST))),
-        _ => None,
-    };
-    match data {
-        Some(data) => {
-            response.add_answer(Record::from_rdata(name, 3_600, data));
-        }
-        None => {
-            let soa = SOA::new(name.clone(), name.clone(), 1, 3_600, 3_600, 3_600, 3_600);
-            response.add_authority(Record::from_rdata(name, 3_600, RData::SOA(soa)));
-        }
+        RecordType::A => answers.push(RData::A(A(Ipv4Addr::LOCALHOST))),
+        _ => {}
+    }
+    if answers.is_empty() {
+        let soa = SOA::new(name.clone(), name.clone(), 1, 3_600, 3_600, 3_600, 3_600);
+        response.add_authority(Record::from_rdata(name.clone(), 3_600, RData::SOA(soa)));
+    }
+    for data in answers {
+        response.add_answer(Record::from_rdata(name.clone(), 3_600, data));
     }
     response.to_vec().ok()
 }

@@ -3,11 +3,14 @@
 use std::{collections::HashMap, net::SocketAddr, sync::Arc};
 
 use anyhow::{Result, anyhow, ensure};
-use rcpt_origin::{Config, State, probe::Asking};
+use rcpt_origin::{Config, State};
+use rcpt_pool::{Asker, Question};
 use rcpt_shared::{Address, Status};
 use tokio::task::JoinSet;
 
 use crate::nameserver::Nameserver;
+
+pub const TICKET_SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 
 /// An origin that finds `server` as the mail host of every domain, by way of DNS, and may open as many
 /// sessions with it as it likes.
@@ -16,11 +19,19 @@ pub async fn start(
     nameserver: &Nameserver,
     settings: &[(&str, &str)],
 ) -> Result<Arc<State>> {
-    let (port, nameserver) = (server.port().to_string(), nameserver.address.to_string());
+    start_at(server, nameserver.address, settings)
+}
+
+pub fn start_at(
+    server: SocketAddr,
+    nameserver: SocketAddr,
+    settings: &[(&str, &str)],
+) -> Result<Arc<State>> {
+    let (port, nameserver) = (server.port().to_string(), nameserver.to_string());
     let mut values = HashMap::from([
         ("RCPT_HELO_NAME", "probe.example.com"),
         ("RCPT_MAIL_FROM", "<>"),
-        ("RCPT_TICKET_SECRETS", "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE"),
+        ("RCPT_TICKET_SECRETS", TICKET_SECRETS),
         ("RCPT_NAMESERVERS", &nameserver),
         ("RCPT_SMTP_PORT", &port),
         ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
@@ -39,20 +50,44 @@ pub async fn start(
 
 /// Asks about the `n`th address of `domain` and expects it to be accepted.
 pub async fn accepted(state: &State, n: usize, domain: &str) -> Result<()> {
-    let address = Address::parse(&format!("user{n}@{domain}"))?;
-    let verdict = state.prober.probe(&address, &Asking::default()).await;
-    ensure!(verdict.status == Status::Accepted, "{verdict:?}");
-    Ok(())
+    answered(state, n, domain, &Asker::default(), Status::Accepted).await
 }
 
 /// Asks about `count` addresses of one domain, `in_flight` at any time.
 pub async fn accepted_all(state: &Arc<State>, count: usize, in_flight: usize) -> Result<()> {
+    answered_all(state, count, in_flight, "example.org", &Asker::default(), Status::Accepted).await
+}
+
+/// Asks about the `n`th address of `domain`, and expects that `status`.
+async fn answered(
+    state: &State,
+    n: usize,
+    domain: &str,
+    asker: &Asker,
+    status: Status,
+) -> Result<()> {
+    let address = Address::parse(&format!("user{n}@{domain}"))?;
+    let question = Question { asker: asker.clone(), ..state.prober.question(address) };
+    let verdict = state.prober.probe(&question).await;
+    ensure!(verdict.status == status, "{verdict:?}");
+    Ok(())
+}
+
+/// Asks about `count` addresses of `domain`, `in_flight` at any time, and expects that `status` of each.
+pub async fn answered_all(
+    state: &Arc<State>,
+    count: usize,
+    in_flight: usize,
+    domain: &'static str,
+    asker: &Asker,
+    status: Status,
+) -> Result<()> {
     let mut workers = JoinSet::new();
     for worker in 0..in_flight {
-        let state = state.clone();
+        let (state, asker) = (state.clone(), asker.clone());
         workers.spawn(async move {
             for n in (worker..count).step_by(in_flight) {
-                accepted(&state, n, "example.org").await?;
+                answered(&state, n, domain, &asker, status).await?;
             }
             anyhow::Ok(())
         });

@@ -11,7 +11,6 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use rcpt_origin::probe::Asking;
 use rcpt_shared::{Address, Reason};
 use tokio::runtime::Runtime;
 
@@ -35,7 +34,7 @@ pub fn measure() -> Result<Vec<Figure>> {
         let state = origin::start(busy.address, &nameserver, LIMITS).await?;
         for n in 0..=AFTER_REFUSAL {
             let address = Address::parse(&format!("user{n}@example.org"))?;
-            let reason = state.prober.probe(&address, &Asking::default()).await.reason;
+            let reason = state.prober.probe(&state.prober.question(address)).await.reason;
             let due = if n == 0 { Reason::RateLimited } else { Reason::OurLimit };
             ensure!(reason == due, "{reason:?} for number {n}");
         }

@@ -21,8 +21,17 @@ pub struct Twin {
 impl Twin {
     /// `role` is the argument that tells it what to be.
     pub fn start(role: &str) -> Result<Self> {
-        let mut process =
-            Command::new(std::env::current_exe()?).arg(role).stdout(Stdio::piped()).spawn()?;
+        Self::start_with(role, &[])
+    }
+
+    /// `arguments` follow the role. Its log goes nowhere.
+    pub fn start_with(role: &str, arguments: &[String]) -> Result<Self> {
+        let mut process = Command::new(std::env::current_exe()?)
+            .arg(role)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
         let stdout = process.stdout.take().context("no stdout")?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
@@ -30,6 +39,11 @@ impl Twin {
             Ok(address) => Ok(Self { address, process }),
             Err(error) => bail!("{role} says {line:?}: {error}"),
         }
+    }
+
+    /// The process's number.
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 }
 

@@ -2,11 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rcpt_origin::smtp::Command;
 use rcpt_shared::{Address, reduce};
+use rcpt_smtp::Command;
 
 fuzz_target!(|text: &str| {
-    let Ok(address) = reduce(text).map(Address::parse).unwrap_or_else(|_| Address::parse(text)) else {
+    let Ok(address) = reduce(text).map(Address::parse).unwrap_or_else(|_| Address::parse(text))
+    else {
         return;
     };
     let again = Address::parse(address.normal()).expect("a normal form is an address");

@@ -1,12 +1,15 @@
-//! A reply is the same however the stream is cut, and judging it never panics.
+//! A reply is the same however the stream is cut, and judging it never panics and never takes long.
 #![no_main]
 
+use std::time::{Duration, Instant};
+
 use libfuzzer_sys::fuzz_target;
-use rcpt_origin::{
-    smtp::{Reply, ReplyError, ReplyParser},
-    verdict::judge,
-};
 use rcpt_shared::Stage;
+use rcpt_smtp::{Reply, ReplyError, ReplyParser};
+use rcpt_verdict::judge;
+
+/// With the sanitizer, and on a busy machine: a judgement takes microseconds without.
+const LONGEST: Duration = Duration::from_millis(100);
 
 fn replies(pieces: &[&[u8]]) -> (Vec<Reply>, Option<ReplyError>) {
     let (mut parser, mut told) = (ReplyParser::default(), Vec::new());
@@ -35,7 +38,9 @@ fuzz_target!(|input: (u16, &[u8])| {
     for reply in told.0 {
         assert!((200..600).contains(&reply.code));
         for stage in [Stage::Banner, Stage::Ehlo, Stage::StartTls, Stage::Mail, Stage::Rcpt] {
+            let began = Instant::now();
             let _ = judge(stage, &reply);
+            assert!(began.elapsed() < LONGEST, "{stage:?} took {:?}", began.elapsed());
         }
     }
 });

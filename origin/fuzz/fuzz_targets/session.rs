@@ -5,19 +5,13 @@ use std::{
     io,
     pin::Pin,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use libfuzzer_sys::fuzz_target;
-use rcpt_origin::{
-    smtp::{Answer, Envelope, Greeting, Session},
-    verdict::judge,
-};
 use rcpt_shared::{Address, Stage};
+use rcpt_smtp::{Answer, Envelope, Greeting, Session};
+use rcpt_verdict::judge;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-/// The server answers at once.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Tape<'a>(&'a [u8]);
 
@@ -35,7 +29,11 @@ impl AsyncRead for Tape<'_> {
 }
 
 impl AsyncWrite for Tape<'_> {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -49,13 +47,15 @@ impl AsyncWrite for Tape<'_> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let recipient = Address::parse("user@example.org").expect("an address");
-    let envelope =
-        Envelope { reverse_path: "", recipient: &recipient, last: false };
+    let envelope = Envelope { reverse_path: "", recipient: &recipient, last: false };
     runtime.block_on(async {
         let mut stage = Stage::Connect;
-        let Ok(mut session) = Session::open(Tape(bytes), "probe.example.com", Greeting::Ehlo, PATIENCE, &mut stage).await else {
+        let Ok(mut session) =
+            Session::open(Tape(bytes), "probe.example.com", Greeting::Ehlo, None, &mut stage).await
+        else {
             return;
         };
         for _ in 0..100 {

@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use rcpt_shared::{Address, KeyRing};
 use tracing::level_filters::LevelFilter;
 
-use super::{Server, SourceAddress, StartTls};
+use super::{Families, Server, SourceAddress, StartTls};
 
 const DNS_PORT: u16 = 53;
 
@@ -103,6 +103,20 @@ pub(super) fn recipients(text: &str) -> Option<usize> {
     count(text).filter(|count| *count <= 100)
 }
 
+/// `ipv4`, `ipv6` or both, separated by a comma. `Some(None)`: nothing is said.
+pub(super) fn families(text: &str) -> Option<Option<Families>> {
+    let mut families = Families { ipv4: false, ipv6: false };
+    for item in items(text) {
+        let family = match item {
+            "ipv4" => &mut families.ipv4,
+            "ipv6" => &mut families.ipv6,
+            _ => return None,
+        };
+        *family = true;
+    }
+    Some((families.ipv4 || families.ipv6).then_some(families))
+}
+
 pub(super) fn source_addresses(text: &str) -> Option<Vec<SourceAddress>> {
     items(text)
         .map(|item| {
@@ -186,7 +200,17 @@ pub(super) fn log_level(text: &str) -> Option<LevelFilter> {
 
 #[cfg(test)]
 mod tests {
-    use super::source_addresses;
+    use super::{Families, families, source_addresses};
+
+    #[test]
+    fn families_are_said_by_name() {
+        assert_eq!(families(""), Some(None));
+        assert_eq!(families("ipv6, ipv4"), Some(Some(Families::BOTH)));
+        assert_eq!(families("ipv6"), Some(Some(Families { ipv4: false, ipv6: true })));
+        for bad in ["inet", "4", "ipv4,", "IPv4"] {
+            assert_eq!(families(bad), None, "{bad}");
+        }
+    }
 
     #[test]
     fn a_source_address_may_have_a_name_and_a_date() {

@@ -4,55 +4,15 @@
 use std::{fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
 
 use ipnet::IpNet;
+use rcpt_pool::operators::Operators;
 use rcpt_shared::KeyRing;
-use strsim::osa_distance;
 use tracing::level_filters::LevelFilter;
 
 use super::{
-    Certificate, Families, OptOuts, Routes, Server, SourceAddress, StartTls, parse, values::Values,
+    Certificate, Families, OptOuts, Routes, Server, SourceAddress, SourceKey, StartTls, parse,
+    setting::{Form, Setting},
+    values::Values,
 };
-use crate::pool::operators::Operators;
-
-/// One configurable value.
-pub(super) struct Setting {
-    /// Key in the file; in the environment `RCPT_` and the name in capitals.
-    pub name: &'static str,
-    /// As it would stand in the environment; `None` when the value is required.
-    pub default: Option<&'static str>,
-    pub form: Form,
-    /// Completes "expected …".
-    pub expects: &'static str,
-    pub about: &'static str,
-}
-
-/// How a value is written in the file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// A string or an integer.
-    Single,
-    /// An array of strings; comma separated in the environment.
-    List,
-    /// A table of strings; comma separated `key=value` in the environment.
-    Table,
-    /// A string that no message may repeat.
-    Secret,
-}
-
-/// Slips of the finger in the name of a value that are recognised.
-const MAX_SLIPS: usize = 3;
-
-/// The setting whose name is almost `name`.
-pub(super) fn meant_by(name: &str) -> Option<&'static str> {
-    let slips = |known: &&Setting| osa_distance(known.name, name);
-    let closest = ALL.iter().min_by_key(slips)?;
-    (slips(&closest) <= MAX_SLIPS).then_some(closest.name)
-}
-
-impl Setting {
-    pub(super) fn variable(&self) -> String {
-        format!("RCPT_{}", self.name.to_ascii_uppercase())
-    }
-}
 
 const MILLISECONDS: &str = "milliseconds, 1 to 600000";
 
@@ -165,7 +125,10 @@ settings! {
         "source_addresses", List, Some(""), parse::source_addresses,
         "a list of ip or ip=helo.name, each with @YYYY-MM-DD behind it if it is new",
         "Local addresses to connect from, each domain's always the same, each with its HELO name if it is not helo_name, and the day it was taken into use, from which batches warm up; empty leaves it to the system";
-    families: Option<Families> = "families", List, Some(""), Families::parse,
+    source_key: SourceKey = "source_key", Secret, Some(""), parse::from_str,
+        "a text of at least 16 characters, or nothing",
+        "Secret that decides which source address asks about a domain; empty takes ticket_secrets, so replacing these moves the domains";
+    families: Option<Families> = "families", List, Some(""), parse::families,
         "a list of ipv4 and ipv6",
         "Families by which mail servers are dialled; empty takes those of source_addresses, or both";
     operator_sessions: usize = "operator_sessions", Single, Some("2"), parse::count,
@@ -201,7 +164,7 @@ settings! {
         "Mail servers of others; while none of them greets us, probes and /ready are answered 503; empty checks nothing";
     blocklists: Vec<String> = "blocklists", List, Some(""), parse::domain_names,
         "a list of domain names",
-        "DNS blocklists that `origin doctor` looks us up on, such as zen.spamhaus.org";
+        "DNS blocklists that our addresses are looked up on every ten minutes and by `origin doctor`, such as zen.spamhaus.org";
     time_server: Option<Server> = "time_server", Single, Some(""), parse::server_or_none,
         "host:port, or nothing",
         "NTP server that `origin doctor` compares the clock with";

@@ -210,6 +210,7 @@ fn names_every_mistake_at_once() {
         ("RCPT_DNS_TIMEOUT_MS", "0"),
         ("RCPT_MAX_PROBES", "0"),
         ("RCPT_STARTTLS", "never"),
+        ("RCPT_SOURCE_KEY", "too short"),
         ("RCPT_FAMILIES", "ipv4,ipv5"),
         ("RCPT_OPERATOR_SESSIONS", "0"),
         ("RCPT_MACHINE_SESSIONS", "0"),

@@ -2,19 +2,20 @@
 
 use std::{fs, sync::Arc};
 
+use rcpt_pool::operators::Operators;
 use toml::{Table, Value};
 
 use super::{
     Certificate, Mistake, Mistakes,
-    settings::{self, Form, Setting},
+    setting::{Form, Setting, meant_by},
 };
-use crate::pool::operators::Operators;
 
 /// Its required values are made up, and its secret is public: they have to be replaced.
 const EXAMPLE: &str = include_str!("../../origin.example.toml");
 
 /// The text of every value, and the mistakes found while reading it.
 pub(super) struct Values<'a> {
+    settings: &'static [Setting],
     file: Table,
     environment: &'a dyn Fn(&str) -> Option<String>,
     mistakes: Mistakes,
@@ -22,6 +23,7 @@ pub(super) struct Values<'a> {
 
 impl<'a> Values<'a> {
     pub(super) fn new(
+        settings: &'static [Setting],
         text: &str,
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Mistake> {
@@ -31,11 +33,11 @@ impl<'a> Values<'a> {
             let line = before.matches('\n').count() + 1;
             Mistake::new("config", &format!("not TOML at line {line}: {}", error.message()))
         })?;
-        let known = |key: &String| settings::ALL.iter().any(|setting| setting.name == key);
+        let known = |key: &String| settings.iter().any(|setting| setting.name == key);
         let unknown = file.keys().filter(|key| !known(key));
         let mistakes =
-            unknown.map(|key| Mistake::unknown("key", key, settings::meant_by(key))).collect();
-        Ok(Self { file, environment, mistakes: Mistakes(mistakes) })
+            unknown.map(|key| Mistake::unknown("key", key, meant_by(settings, key))).collect();
+        Ok(Self { settings, file, environment, mistakes: Mistakes(mistakes) })
     }
 
     /// The value of the setting called `name`, or `None` with a mistake noted.
@@ -44,7 +46,7 @@ impl<'a> Values<'a> {
         name: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
-        let setting = settings::ALL.iter().find(|setting| setting.name == name)?;
+        let setting = self.settings.iter().find(|setting| setting.name == name)?;
         let problem = match self.text(setting) {
             Given::Nothing => format!("missing; expected {}", setting.expects),
             Given::WrongForm => format!("expected {}", setting.expects),
@@ -79,12 +81,12 @@ impl<'a> Values<'a> {
     pub(super) fn is_given(&self, name: &str) -> bool {
         let set = |setting: &Setting| (self.environment)(&setting.variable()).is_some();
         self.file.contains_key(name)
-            || settings::ALL.iter().any(|setting| setting.name == name && set(setting))
+            || self.settings.iter().any(|setting| setting.name == name && set(setting))
     }
 
     /// The operators' table, with the rows of the file that the setting called `name` leads to.
     pub(super) fn read_operators(&mut self, name: &str) -> Option<Arc<Operators>> {
-        let setting = settings::ALL.iter().find(|setting| setting.name == name)?;
+        let setting = self.settings.iter().find(|setting| setting.name == name)?;
         // Of the wrong form: the setting's own mistake says so.
         let Given::Text(path) = self.text(setting) else { return None };
         let text = match path.as_str() {
@@ -101,7 +103,7 @@ impl<'a> Values<'a> {
         match Operators::with(&text) {
             Ok(operators) => Some(Arc::new(operators)),
             Err(mistakes) => {
-                self.mistakes.0.extend(mistakes);
+                self.mistakes.0.extend(mistakes.iter().map(|mistake| Mistake::new(name, mistake)));
                 None
             }
         }
@@ -114,7 +116,7 @@ impl<'a> Values<'a> {
         key: &str,
     ) -> Option<Option<Certificate>> {
         let path = |name: &str| {
-            let setting = settings::ALL.iter().find(|setting| setting.name == name)?;
+            let setting = self.settings.iter().find(|setting| setting.name == name)?;
             // Of the wrong form: the setting's own mistake says so.
             if let Given::Text(path) = self.text(setting) { Some(path) } else { None }
         };

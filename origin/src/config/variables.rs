@@ -1,6 +1,6 @@
 //! Environment variables that look like settings and are none.
 
-use super::{Mistake, Mistakes, settings};
+use super::{Mistake, Mistakes, setting::meant_by, settings};
 
 const PREFIX: &str = "RCPT_";
 /// The path of the file, which is no value in it.
@@ -26,7 +26,7 @@ pub fn unknown_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> Unknow
         if known || variable == CONFIG {
             continue;
         }
-        let meant = settings::meant_by(&name)
+        let meant = meant_by(settings::ALL, &name)
             .map(|meant| format!("{PREFIX}{}", meant.to_ascii_uppercase()));
         let mistake = Mistake::unknown("variable", variable, meant.as_deref());
         let list = if meant.is_some() { &mut unknown.slips } else { &mut unknown.strangers };

@@ -35,7 +35,7 @@ const PASSED_OVER: Duration = Duration::from_secs(60);
 
 /// The nameservers, asked one after the other.
 pub(super) struct Nameservers {
-    all: Vec<Nameserver>,
+    all: Vec<Arc<Nameserver>>,
     pub(super) metrics: DnsMetrics,
 }
 
@@ -46,7 +46,9 @@ impl Nameservers {
             .iter()
             .take(NAMESERVERS_ASKED)
             .zip(1..)
-            .map(|(address, place)| Nameserver::new(*address, timeout, place, metrics.clone()))
+            .map(|(address, place)| {
+                Nameserver::new(*address, timeout, place, metrics.clone()).map(Arc::new)
+            })
             .collect::<Result<_, _>>()?;
         Ok(Self { all, metrics })
     }
@@ -94,7 +96,7 @@ impl Nameservers {
                 }
             };
             // What no nameserver answers tells nothing about one of them.
-            mute.into_iter().for_each(Nameserver::pass_over);
+            mute.into_iter().for_each(pass_over);
             nameserver.answered();
             return answer;
         }
@@ -102,13 +104,30 @@ impl Nameservers {
     }
 
     /// The nameservers in the configured order, but those last that were passed over lately.
-    fn in_order(&self) -> Vec<&Nameserver> {
+    fn in_order(&self) -> Vec<&Arc<Nameserver>> {
         let mut all: Vec<_> = self.all.iter().collect();
         if all.len() > 1 {
             all.sort_by_cached_key(|nameserver| !nameserver.is_due());
         }
         all
     }
+}
+
+/// Asks the nameserver second from now on; and first again as soon as it answers for the root, which every
+/// recursor knows: then it was silent about one name, whose owner may have meant it to be.
+fn pass_over(nameserver: &Arc<Nameserver>) {
+    nameserver.pass_over();
+    if nameserver.verifying.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let nameserver = Arc::clone(nameserver);
+    tokio::spawn(async move {
+        let known = nameserver.lookup(Name::root(), RecordType::NS).await;
+        if matches!(known, Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_)))) {
+            nameserver.answered();
+        }
+        nameserver.verifying.store(false, Ordering::Relaxed);
+    });
 }
 
 /// One of them, and how it does.
@@ -124,6 +143,8 @@ struct Nameserver {
     metrics: DnsMetrics,
     /// When it is to be asked first again, if another one had the answer that it did not give.
     due: Mutex<Option<Instant>>,
+    /// It is being asked for the root.
+    verifying: AtomicBool,
 }
 
 impl Nameserver {
@@ -141,6 +162,7 @@ impl Nameserver {
             place,
             metrics,
             due: Mutex::default(),
+            verifying: AtomicBool::new(false),
         })
     }
 

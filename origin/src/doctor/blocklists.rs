@@ -1,6 +1,6 @@
 //! DNS blocklists (RFC 5782): whether an address of ours is on one.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::Finding;
 use crate::{
@@ -13,28 +13,74 @@ const CHECK: &str = "blocklist";
 pub(super) async fn blocklists(dns: &Dns, config: &Config, address: IpAddr) -> Vec<Finding> {
     let mut findings = Vec::new();
     for zone in &config.blocklists {
-        findings.push(match dns.addresses_v4(&listing(address, zone)).await {
-            Err(NoAnswer::NoSuchName | NoAnswer::NoRecords) => {
-                Finding::fine(CHECK, format!("{address} is not on {zone}"))
-            }
-            Err(NoAnswer::Failed) => {
-                Finding::unknown(CHECK, format!("{zone} does not answer"), "")
-            }
-            // RFC 5782 §2.1: listings are in 127.0.0.0/8; Spamhaus refuses questions by 127.255.255.x.
-            Ok(codes) if codes.iter().all(|code| code.octets().starts_with(&[127, 255, 255])) => {
-                let advice = "Public resolvers are refused: use a nameserver of your own.";
-                Finding::unknown(CHECK, format!("{zone} refuses our questions"), advice)
-            }
-            Ok(_) => {
+        findings.push(match is_listed(dns, address, zone).await {
+            Ok(false) => Finding::fine(CHECK, format!("{address} is not on {zone}")),
+            Ok(true) => {
                 let advice = format!(
                     "See {zone} for the reason and for removal; lower session rates, or use another \
                      source address meanwhile."
                 );
                 Finding::wrong(CHECK, format!("{address} is on {zone}"), advice)
             }
+            Err(Worthless { why, advice }) => {
+                Finding::unknown(CHECK, format!("{zone} {why}: {address} isn't looked up"), advice)
+            }
         });
     }
     findings
+}
+
+/// Why what a list says counts for nothing.
+struct Worthless {
+    why: &'static str,
+    advice: &'static str,
+}
+
+/// Asks beside the question for the two entries that tell a list that works from a domain that answers everything or
+/// nothing (RFC 5782 §5).
+async fn is_listed(dns: &Dns, address: IpAddr, zone: &str) -> Result<bool, Worthless> {
+    let [always, never] = test_entries(address);
+    let (question, always, never) =
+        (listing(address, zone), listing(always, zone), listing(never, zone));
+    let (listed, always, never) =
+        tokio::join!(lookup(dns, &question), lookup(dns, &always), lookup(dns, &never));
+    let (listed, always, never) = (listed?, always?, never?);
+    if never {
+        let advice =
+            "It was given up, or its domain answers every name: take it out of blocklists.";
+        return Err(Worthless { why: "lists everything", advice });
+    }
+    if !always {
+        let advice = "It was given up, or refuses our nameserver: ask its owner, or take it out of blocklists.";
+        return Err(Worthless { why: "doesn't list its own test entry", advice });
+    }
+    Ok(listed)
+}
+
+async fn lookup(dns: &Dns, name: &str) -> Result<bool, Worthless> {
+    match dns.addresses_v4(name).await {
+        Err(NoAnswer::NoSuchName | NoAnswer::NoRecords) => Ok(false),
+        Err(NoAnswer::Failed) => Err(Worthless { why: "doesn't answer", advice: "" }),
+        Ok(codes) if codes.iter().all(|code| code.octets().starts_with(&[127, 0, 0])) => Ok(true),
+        // Spamhaus refuses questions by 127.255.255.x; a domain that was sold answers with its web server.
+        Ok(codes) if codes.iter().all(|code| code.octets().starts_with(&[127, 255, 255])) => {
+            let advice = "Public resolvers are refused: use a nameserver of your own.";
+            Err(Worthless { why: "refuses our questions", advice })
+        }
+        Ok(_) => {
+            let advice = "It was given up or sold: take it out of blocklists.";
+            Err(Worthless { why: "answers what no blocklist answers", advice })
+        }
+    }
+}
+
+/// The address that every list has and the one that none has, of this one's family.
+const fn test_entries(address: IpAddr) -> [IpAddr; 2] {
+    let v4 = [Ipv4Addr::new(127, 0, 0, 2), Ipv4Addr::LOCALHOST];
+    match address {
+        IpAddr::V4(_) => [IpAddr::V4(v4[0]), IpAddr::V4(v4[1])],
+        IpAddr::V6(_) => [IpAddr::V6(v4[0].to_ipv6_mapped()), IpAddr::V6(v4[1].to_ipv6_mapped())],
+    }
 }
 
 /// The name to ask for (RFC 5782 §2.1, §2.4): octets or nibbles in reverse, then the zone.

@@ -2,11 +2,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use rcpt_smtp::HeloIdentity;
+
 use super::{Finding, network::outward_address};
+
 use crate::{
     dns::{Dns, NoAnswer},
     mx::guard::Guard,
-    smtp::HeloIdentity,
 };
 
 const HELO_NAME: &str = "helo_name";

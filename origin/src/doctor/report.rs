@@ -28,11 +28,11 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(super) fn fine(check: &'static str, about: impl Into<String>) -> Self {
+    pub(crate) fn fine(check: &'static str, about: impl Into<String>) -> Self {
         Self { check, health: Health::Fine, about: about.into(), advice: String::new() }
     }
 
-    pub(super) fn unknown(
+    pub(crate) fn unknown(
         check: &'static str,
         about: impl Into<String>,
         advice: impl Into<String>,
@@ -40,7 +40,7 @@ impl Finding {
         Self { check, health: Health::Unknown, about: about.into(), advice: advice.into() }
     }
 
-    pub(super) fn warning(
+    pub(crate) fn warning(
         check: &'static str,
         about: impl Into<String>,
         advice: impl Into<String>,
@@ -48,7 +48,7 @@ impl Finding {
         Self { check, health: Health::Warning, about: about.into(), advice: advice.into() }
     }
 
-    pub(super) fn wrong(
+    pub(crate) fn wrong(
         check: &'static str,
         about: impl Into<String>,
         advice: impl Into<String>,

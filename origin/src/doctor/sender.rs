@@ -3,17 +3,17 @@
 use std::net::IpAddr;
 
 use rcpt_shared::{Address, Status};
+use rcpt_smtp::HeloIdentity;
 
 use super::{
     Finding,
     spf::{self, Spf},
 };
+
 use crate::{
     State,
     dns::{Dns, NoAnswer},
     mx::{self, MailHosts, NoMailHosts},
-    probe::Asking,
-    smtp::HeloIdentity,
 };
 
 const MAIL_FROM: &str = "mail_from";
@@ -31,11 +31,20 @@ pub(super) async fn mail_from(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
         return vec![Finding::warning(MAIL_FROM, "the sender is the null sender", advice)];
     };
     let mut findings = vec![takes_mail(dns, sender, domain).await];
+    findings.extend(sender_spf(state, ours).await);
+    findings.push(postmaster(state, domain).await);
+    findings
+}
+
+/// The SPF record of the sender's domain, for each address; nothing for the null sender.
+pub(super) async fn sender_spf(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
+    let (config, dns) = (state.prober.config(), state.prober.dns());
+    let Some((_, domain)) = config.mail_from.rsplit_once('@') else { return Vec::new() };
+    let mut findings = Vec::new();
     for address in ours {
         let told = spf::evaluate(dns, domain, *address).await;
         findings.push(judge_spf(&format!("sender's domain {domain}"), *address, &told));
     }
-    findings.push(postmaster(state, domain).await);
     findings
 }
 
@@ -101,7 +110,7 @@ async fn postmaster(state: &State, domain: &str) -> Finding {
     let Ok(recipient) = Address::parse(&address) else {
         return Finding::unknown(POSTMASTER, format!("{address}: not asked"), "");
     };
-    let verdict = state.prober.probe(&recipient, &Asking::default()).await;
+    let verdict = state.prober.probe(&state.prober.question(recipient)).await;
     match verdict.status {
         Status::Accepted => Finding::fine(POSTMASTER, format!("{address} is accepted")),
         Status::Refused => {

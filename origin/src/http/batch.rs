@@ -13,6 +13,7 @@ use axum::{
     http::header::CONTENT_TYPE,
     response::{IntoResponse as _, Response},
 };
+use rcpt_pool::{Asker, Question, Wait};
 use rcpt_shared::{
     Address, BatchAnswer, BatchEnd, BatchLine, BatchRequest, MAX_BATCH, NotAsked, Reason, Status,
     Verdict,
@@ -26,11 +27,10 @@ use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 
 use super::{
     Error,
-    probe::{Admitted, admitted, record},
+    probe::{admit, record},
     request_id::RequestId,
-    tenants::Entry,
 };
-use crate::{State, probe::Asking};
+use crate::{State, fair_shares::Share};
 
 /// For the whole batch. An address that has no session by then, less the budget of one address, is told
 /// as not asked.
@@ -53,16 +53,15 @@ pub(super) async fn batch(
     Extension(given_id): Extension<RequestId>,
     request: Request,
 ) -> Result<Response, Error> {
-    let admitted = admitted(&state, given_id, request).await?;
-    let BatchRequest { addresses, details } =
-        serde_json::from_slice(&admitted.body).map_err(|_| Error::Malformed)?;
+    let (BatchRequest { addresses, details }, asker, id) = admit(&state, given_id, request).await?;
     if addresses.is_empty() || addresses.len() > MAX_BATCH {
         return Err(Error::Malformed);
     }
-    let entry = state.batches.enter(admitted.counted_as.clone()).ok_or(Error::AtCapacity)?;
-    let id = admitted.id.clone();
+    let entry = state.batches.enter(asker.fairness_group.clone()).ok_or(Error::AtCapacity)?;
+    let until = Instant::now() + WITHIN.saturating_sub(state.prober.config().budget);
+    let batch = Arc::new(Batch { state, id: id.clone(), asker, details, until });
     let (lines, written) = mpsc::channel(LINES);
-    tokio::spawn(drive(state, admitted, addresses, details, lines, entry));
+    tokio::spawn(drive(batch, addresses, lines, entry));
     let written = ReceiverStream::new(written).map(|line: BatchLine| {
         serde_json::to_vec(&line).map(|mut line| {
             line.push(b'\n');
@@ -78,8 +77,9 @@ pub(super) async fn batch(
 /// One batch, shared by its tasks.
 struct Batch {
     state: Arc<State>,
-    admitted: Admitted,
-    asking: Asking,
+    id: RequestId,
+    asker: Asker,
+    details: bool,
     /// Until when a session is waited for.
     until: Instant,
 }
@@ -92,17 +92,11 @@ struct Group {
 
 /// Asks about all addresses, until each has its line or the lines are not read any more.
 async fn drive(
-    state: Arc<State>,
-    admitted: Admitted,
+    batch: Arc<Batch>,
     addresses: Vec<Address>,
-    details: bool,
     lines: mpsc::Sender<BatchLine>,
-    _entry: Entry,
+    _entry: Share,
 ) {
-    let id = admitted.id.clone();
-    let until = Instant::now() + WITHIN.saturating_sub(state.prober.config().budget);
-    let asking = admitted.asking(details, Some(until));
-    let batch = Arc::new(Batch { state, admitted, asking, until });
     let count = addresses.len();
     let mut all = JoinSet::new();
     let groups: Arc<Mutex<HashMap<String, Arc<Group>>>> = Arc::default();
@@ -123,7 +117,7 @@ async fn drive(
             }
         });
     }
-    write(all, count, &id, lines).await;
+    write(all, count, &batch.id, lines).await;
 }
 
 /// Writes the line of each of so many addresses as its task comes to it, and the closing line.
@@ -208,7 +202,7 @@ impl Batch {
         if stopping || !matches!(waiting, Ok(Ok(_))) || Instant::now() >= self.until {
             return Some((index, not_asked(index, RETRY_AFTER)));
         }
-        let verdict = self.probe(&address).await;
+        let verdict = self.probe(address).await;
         drop(waiting);
         Some((
             index,
@@ -220,7 +214,7 @@ impl Batch {
     }
 
     /// The verdict; or, where our own limits left none, the seconds after which to ask again.
-    async fn probe(&self, address: &Address) -> Result<Verdict, u32> {
+    async fn probe(&self, address: Address) -> Result<Verdict, u32> {
         let state = &self.state;
         // Half the permits are left to those who wait for a single answer.
         let permits = async {
@@ -231,14 +225,16 @@ impl Batch {
         let Ok(Ok(_permits)) = timeout_at(self.until, permits).await else {
             return Err(RETRY_AFTER);
         };
+        let (asker, wait) = (self.asker.clone(), Wait::InBatch(self.until));
+        let question = Question { address, details: self.details, asker, wait };
         let in_flight = state.metrics.start();
         let started = Instant::now();
-        let verdict = state.prober.probe(address, &self.asking).await;
+        let verdict = state.prober.probe(&question).await;
         drop(in_flight);
         if state.blames_port(&verdict).await {
             return Err(RETRY_AFTER);
         }
-        record(state, &self.admitted, address, &verdict, started.elapsed());
+        record(state, &self.id, &question, &verdict, started.elapsed());
         let ours = (verdict.status, verdict.reason) == (Status::FatalException, Reason::OurLimit);
         if ours { Err(verdict.retry_after.unwrap_or(RETRY_AFTER)) } else { Ok(verdict) }
     }

@@ -20,7 +20,8 @@ pub(super) async fn health() -> Json<Value> {
     Json(json!({ "status": "ok" }))
 }
 
-/// `GET /ready`: 200 when a nameserver answers and port 25 is not known to be shut, else 503.
+/// `GET /ready`: 200 when a nameserver answers and port 25 is not known to be shut, else 503. `reasons` are what mail
+/// servers may refuse us for meanwhile.
 pub(super) async fn ready(
     extract::State(state): extract::State<Arc<State>>,
 ) -> Result<Json<Value>, Error> {
@@ -30,7 +31,7 @@ pub(super) async fn ready(
     if !state.port_check.is_open().await {
         return Err(Error::PortShut);
     }
-    Ok(Json(json!({ "status": "ready" })))
+    Ok(Json(json!({ "status": "ready", "reasons": state.watch.reasons() })))
 }
 
 /// `GET /metrics`: OpenMetrics for those who ask for it, else the classic text of Prometheus.
@@ -40,10 +41,13 @@ pub(super) async fn metrics(
 ) -> Result<Response, Error> {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let exposition = Exposition::accepted_by(accept);
-    state.metrics.show(&state.prober.status());
+    state.metrics.show(&state.prober.status(), state.prober.config().max_probes);
     let certificate =
         state.certificate.load().as_ref().and_then(|certificate| certificate.validity);
-    let vitals = state.vitals.text(&state.port_check, certificate).map_err(|_| Error::Internal)?;
+    let vitals = state
+        .vitals
+        .text(&state.port_check, &state.watch, certificate)
+        .map_err(|_| Error::Internal)?;
     let probes = state.metrics.text().map_err(|_| Error::Internal)?;
     let text = exposition.write(&[vitals, probes]);
     Ok(([(CONTENT_TYPE, exposition.content_type())], text).into_response())
@@ -52,6 +56,6 @@ pub(super) async fn metrics(
 /// `GET /operators`: what is asked of each operator from each source address, and how we are received.
 pub(super) async fn operators(
     extract::State(state): extract::State<Arc<State>>,
-) -> Json<crate::pool::Status> {
+) -> Json<rcpt_pool::Status> {
     Json(state.prober.status())
 }

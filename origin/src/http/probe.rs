@@ -9,16 +9,17 @@ use axum::{
     http::{HeaderMap, StatusCode, header::AUTHORIZATION},
     response::{IntoResponse as _, Response},
 };
+use rcpt_pool::{Asker, Question};
 use rcpt_shared::{
-    Address, CacheTimes, ProbeRequest, REMEMBER_HEADER, Stage, Ticket, Verdict, bearer_token,
+    CacheTimes, ProbeRequest, REMEMBER_HEADER, Stage, Ticket, Verdict, bearer_token,
 };
+use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 
 use super::{Error, request_id::RequestId};
 use crate::{
     State,
     clock::{self, milliseconds},
-    probe::Asking,
 };
 
 /// The edge sends the body with the headers.
@@ -39,71 +40,51 @@ pub(super) async fn probe(
     let started = Instant::now();
     let remember = request.headers().get(REMEMBER_HEADER).and_then(|value| value.to_str().ok());
     let remember = remember.and_then(CacheTimes::parse);
-    // 1
-    let admitted = admitted(&state, given_id, request).await?;
-    // 2
-    let ProbeRequest { address, details } =
-        serde_json::from_slice(&admitted.body).map_err(|_| Error::Malformed)?;
+    // 1, 2
+    let (ProbeRequest { address, details }, asker, id) = admit(&state, given_id, request).await?;
+    let question = Question { details, asker, ..state.prober.question(address) };
+    let Question { address, asker, .. } = &question;
     if remember.is_some()
-        && let Some(verdict) = state.verdicts.recall(&address, details)
+        && let Some(verdict) = state.verdicts.recall(address, details)
     {
-        let (request_id, tenant) = (admitted.id.as_str(), admitted.tenant.as_deref());
+        let (request_id, tenant) = (id.as_str(), asker.account.as_deref());
         tracing::info!(request_id, tenant, status = verdict.status.as_str(), "remembered");
-        return Ok(answer(&admitted, verdict));
+        return Ok(answer(&id, verdict));
     }
     // 3
-    let entry = state.tenants.enter(admitted.counted_as.clone());
+    let entry = state.probes.enter_within(asker, state.permits.available_permits());
     let (Some(_entry), Ok(_permit)) = (entry, state.permits.try_acquire()) else {
         state.metrics.at_capacity();
-        tracing::warn!(request_id = admitted.id.as_str(), "at capacity");
+        tracing::warn!(request_id = id.as_str(), "at capacity");
         return Err(Error::AtCapacity);
     };
     // 4
     let in_flight = state.metrics.start();
-    let asking = admitted.asking(details, None);
-    let verdict = state.prober.probe(&address, &asking).await;
+    let verdict = state.prober.probe(&question).await;
     drop(in_flight);
     // 5
     if state.blames_port(&verdict).await {
         return Err(Error::PortShut);
     }
-    record(&state, &admitted, &address, &verdict, started.elapsed());
+    record(&state, &id, &question, &verdict, started.elapsed());
     if let Some(times) = remember {
-        state.verdicts.remember(&address, details, &verdict, times);
+        state.verdicts.remember(address, details, &verdict, times);
     }
-    Ok(answer(&admitted, verdict))
+    Ok(answer(&id, verdict))
 }
 
-fn answer(admitted: &Admitted, verdict: Verdict) -> Response {
+fn answer(id: &RequestId, verdict: Verdict) -> Response {
     let mut response = Json(verdict).into_response();
-    admitted.id.write(response.headers_mut());
+    id.write(response.headers_mut());
     response
 }
 
-/// A request with a good ticket.
-pub(super) struct Admitted {
-    pub body: Bytes,
-    /// To log it under.
-    pub id: RequestId,
-    /// The tenant's own name, for the log.
-    pub tenant: Option<Arc<str>>,
-    /// The name that the tenant is counted under.
-    pub counted_as: Option<Arc<str>>,
-}
-
-impl Admitted {
-    /// How what it asks for is wanted.
-    pub(super) fn asking(&self, details: bool, batch_until: Option<Instant>) -> Asking {
-        let (tenant, account) = (self.counted_as.clone(), self.tenant.clone());
-        Asking { details, tenant, account, batch_until }
-    }
-}
-
-pub(super) async fn admitted(
+/// The body of a request with a good ticket, who asks, and the id to log the request under.
+pub(super) async fn admit<B: DeserializeOwned>(
     state: &State,
     given_id: RequestId,
     mut request: Request,
-) -> Result<Admitted, Error> {
+) -> Result<(B, Asker, RequestId), Error> {
     let token = token(request.headers()).ok_or_else(|| bad_ticket(state))?.to_owned();
     let body = read(&mut request).await?;
     let secrets = state.prober.config().ticket_secrets.clone();
@@ -113,8 +94,12 @@ pub(super) async fn admitted(
     if state.port_check.is_known_shut() {
         return Err(Error::PortShut);
     }
-    let counted_as = ticket.counted_as().map(Arc::from);
-    Ok(Admitted { body, id, tenant: ticket.tenant().map(Arc::from), counted_as })
+    let asker = Asker {
+        account: ticket.tenant().map(Arc::from),
+        fairness_group: ticket.counted_as().map(Arc::from),
+    };
+    let body = serde_json::from_slice(&body).map_err(|_| Error::Malformed)?;
+    Ok((body, asker, id))
 }
 
 fn bad_ticket(state: &State) -> Error {
@@ -146,8 +131,8 @@ fn unreadable(rejection: &BytesRejection) -> Error {
 /// The log line and the counters. Neither knows the address, its domain or the host's name.
 pub(super) fn record(
     state: &State,
-    admitted: &Admitted,
-    address: &Address,
+    id: &RequestId,
+    question: &Question,
     verdict: &Verdict,
     took: Duration,
 ) {
@@ -158,11 +143,11 @@ pub(super) fn record(
     };
     // Asked from where; of an address that ended with DNS, from nowhere.
     let is_asked = verdict.stage > Stage::Dns;
-    let source = is_asked.then(|| prober.source(address, verdict.mx_host.as_deref()));
+    let source = is_asked.then(|| prober.source(&question.address, verdict.mx_host.as_deref()));
     state.metrics.finished(verdict, &operator, took);
     tracing::info!(
-        request_id = admitted.id.as_str(),
-        tenant = admitted.tenant.as_deref(),
+        request_id = id.as_str(),
+        tenant = question.asker.account.as_deref(),
         status = verdict.status.as_str(),
         reason = verdict.reason.as_str(),
         stage = verdict.stage.as_str(),

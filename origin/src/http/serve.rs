@@ -2,12 +2,14 @@
 
 use std::{fmt::Debug, future::Future, io, time::Duration};
 
-use axum::{Router, serve::Listener};
+use axum::{Router, middleware, serve::Listener};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::oneshot,
     time::sleep,
 };
+
+use super::header_limit::{self, HeaderLimit, Requests};
 
 /// Serves `router` until `shutdown`, then stops accepting and lets requests in progress finish, for
 /// at most `grace`.
@@ -21,7 +23,9 @@ pub async fn serve<L: Listener<Addr: Debug>>(
     grace: Duration,
 ) -> io::Result<()> {
     let (stopping, stopped) = oneshot::channel();
-    let server = axum::serve(listener, router).with_graceful_shutdown(async move {
+    let router = router.layer(middleware::from_fn(header_limit::count));
+    let service = router.into_make_service_with_connect_info::<Requests>();
+    let server = axum::serve(HeaderLimit(listener), service).with_graceful_shutdown(async move {
         shutdown.await;
         // Err: the server ended first.
         let _ = stopping.send(());

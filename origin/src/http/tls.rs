@@ -17,8 +17,8 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use super::tenants::Tenants;
 use crate::State;
+use crate::fair_shares::FairShares;
 
 /// For a handshake: two round trips, and the signature.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -80,7 +80,7 @@ async fn accept(
     done: mpsc::Sender<(TlsStream<TcpStream>, SocketAddr)>,
 ) {
     let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
-    let peers = Tenants::new(MAX_OF_PEER, usize::MAX);
+    let peers = FairShares::new(MAX_OF_PEER, usize::MAX);
     loop {
         // Err: it is never closed.
         let Ok(permit) = handshakes.clone().acquire_owned().await else { return };

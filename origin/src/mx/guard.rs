@@ -1,8 +1,12 @@
 //! Which addresses may be dialled. The name of a mail host is chosen by strangers, so without this the
 //! probe would connect to whatever inside our network they like.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::Arc,
+};
 
+use arc_swap::ArcSwap;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> Ipv4Net {
@@ -51,22 +55,32 @@ const FORBIDDEN_V6: [Ipv6Net; 5] = [
 ];
 
 /// The rule for addresses found in DNS.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Guard {
     allowed: Vec<IpNet>,
-    own: Vec<IpAddr>,
+    own: ArcSwap<Vec<IpAddr>>,
 }
 
 impl Guard {
     /// `allowed` is permitted whatever else holds; `own` are the addresses of this machine.
     pub fn new(allowed: Vec<IpNet>, own: Vec<IpAddr>) -> Self {
-        Self { allowed, own }
+        Self { allowed, own: ArcSwap::from_pointee(own) }
+    }
+
+    /// This machine's addresses, as far as they are known.
+    pub fn own(&self) -> Vec<IpAddr> {
+        self.own.load().to_vec()
+    }
+
+    /// Replaces this machine's addresses.
+    pub fn set_own(&self, own: Vec<IpAddr>) {
+        self.own.store(Arc::new(own));
     }
 
     /// Whether `ip` may be dialled.
     pub fn permits(&self, ip: IpAddr) -> bool {
         self.allowed.iter().any(|network| network.contains(&ip))
-            || (is_public_unicast(ip) && !self.own.contains(&ip))
+            || (is_public_unicast(ip) && !self.own.load().contains(&ip))
     }
 }
 

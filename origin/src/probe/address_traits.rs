@@ -1,212 +1,32 @@
 //! What an address says of itself: disposable, a role, a free provider, misspelt.
 
+use std::sync::LazyLock;
+
 use disposable_emails::is_disposable_domain;
 use rcpt_shared::{Address, Traits};
+use serde::Deserialize;
 use strsim::osa_distance;
 
-/// Mailboxes for services, roles and functions (RFC 2142), and those that came into use since.
-const ROLES: &[&str] = &[
-    // RFC 2142 §3–§6.
-    "info",
-    "marketing",
-    "sales",
-    "support",
-    "abuse",
-    "noc",
-    "security",
-    "postmaster",
-    "hostmaster",
-    "usenet",
-    "news",
-    "webmaster",
-    "www",
-    "uucp",
-    "ftp",
-    "list",
-    "list-request",
-    // Common usage.
-    "accounting",
-    "accounts",
-    "admin",
-    "administrator",
-    "billing",
-    "booking",
-    "bookings",
-    "careers",
-    "compliance",
-    "contact",
-    "customerservice",
-    "enquiries",
-    "enquiry",
-    "feedback",
-    "finance",
-    "hello",
-    "help",
-    "helpdesk",
-    "hr",
-    "inquiries",
-    "invoices",
-    "it",
-    "jobs",
-    "legal",
-    "mail",
-    "mailer-daemon",
-    "media",
-    "newsletter",
-    "no-reply",
-    "noreply",
-    "office",
-    "orders",
-    "partners",
-    "payments",
-    "payroll",
-    "press",
-    "privacy",
-    "purchasing",
-    "reception",
-    "recruiting",
-    "recruitment",
-    "reservations",
-    "returns",
-    "root",
-    "service",
-    "services",
-    "shop",
-    "subscribe",
-    "sysadmin",
-    "team",
-    "tech",
-    "unsubscribe",
-    "webteam",
-];
+/// `data/addresses.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    /// Mailboxes for services, roles and functions.
+    roles: Vec<String>,
+    /// Free mailbox providers, the most used first.
+    free: Vec<String>,
+}
 
-/// Free mailbox providers, the most used first: they are also what a misspelt
-/// domain was most probably meant to be.
-const FREE: &[&str] = &[
-    "gmail.com",
-    "yahoo.com",
-    "hotmail.com",
-    "outlook.com",
-    "icloud.com",
-    "aol.com",
-    "live.com",
-    "msn.com",
-    "googlemail.com",
-    "ymail.com",
-    "rocketmail.com",
-    "me.com",
-    "mac.com",
-    "proton.me",
-    "protonmail.com",
-    "pm.me",
-    "gmx.com",
-    "gmx.de",
-    "gmx.net",
-    "gmx.at",
-    "gmx.ch",
-    "web.de",
-    "mail.com",
-    "email.com",
-    "mail.ru",
-    "bk.ru",
-    "inbox.ru",
-    "list.ru",
-    "internet.ru",
-    "yandex.ru",
-    "yandex.com",
-    "ya.ru",
-    "rambler.ru",
-    "qq.com",
-    "foxmail.com",
-    "163.com",
-    "126.com",
-    "yeah.net",
-    "sina.com",
-    "sina.cn",
-    "sohu.com",
-    "naver.com",
-    "hanmail.net",
-    "daum.net",
-    "yahoo.co.jp",
-    "yahoo.co.uk",
-    "yahoo.co.in",
-    "yahoo.in",
-    "yahoo.fr",
-    "yahoo.de",
-    "yahoo.it",
-    "yahoo.es",
-    "yahoo.ca",
-    "yahoo.com.br",
-    "yahoo.com.ar",
-    "yahoo.com.mx",
-    "yahoo.com.au",
-    "hotmail.co.uk",
-    "hotmail.fr",
-    "hotmail.de",
-    "hotmail.it",
-    "hotmail.es",
-    "hotmail.com.br",
-    "live.co.uk",
-    "live.fr",
-    "live.nl",
-    "live.com.mx",
-    "outlook.fr",
-    "outlook.de",
-    "outlook.es",
-    "outlook.it",
-    "outlook.com.br",
-    "orange.fr",
-    "wanadoo.fr",
-    "free.fr",
-    "laposte.net",
-    "sfr.fr",
-    "libero.it",
-    "virgilio.it",
-    "tiscali.it",
-    "alice.it",
-    "t-online.de",
-    "freenet.de",
-    "wp.pl",
-    "o2.pl",
-    "onet.pl",
-    "interia.pl",
-    "seznam.cz",
-    "centrum.cz",
-    "email.cz",
-    "abv.bg",
-    "ukr.net",
-    "i.ua",
-    "uol.com.br",
-    "bol.com.br",
-    "terra.com.br",
-    "rediffmail.com",
-    "zoho.com",
-    "zohomail.com",
-    "tutanota.com",
-    "tuta.com",
-    "tuta.io",
-    "hushmail.com",
-    "mailfence.com",
-    "fastmail.com",
-    "inbox.lv",
-    "mail.ee",
-    "bluewin.ch",
-    "telenet.be",
-    "skynet.be",
-    "comcast.net",
-    "verizon.net",
-    "att.net",
-    "sbcglobal.net",
-    "cox.net",
-    "btinternet.com",
-    "sky.com",
-    "bigpond.com",
-    "optusnet.com.au",
-    "shaw.ca",
-    "rogers.com",
-];
+#[expect(clippy::expect_used, reason = "the file is built in, and the tests below read it")]
+static WORDS: LazyLock<Words> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../data/addresses.toml")).expect("a word list")
+});
 
-/// How many of [`FREE`] are suggested for a misspelling: the rarer the domain, the likelier it is that
+fn is_free(domain: &str) -> bool {
+    WORDS.free.iter().any(|free| free == domain)
+}
+
+/// How many of [`Words::free`] are suggested for a misspelling: the rarer the domain, the likelier it is that
 /// the spelling was meant.
 const SUGGESTED: usize = 18;
 /// Shorter domains have neighbours that are domains in their own right.
@@ -218,7 +38,7 @@ const DOCUMENTATION: [&str; 3] = ["example.com", "example.net", "example.org"];
 /// What is known of `address` without asking a server.
 pub(super) fn classify(address: &Address) -> Traits {
     let domain = address.domain();
-    let free_provider = FREE.contains(&domain);
+    let free_provider = is_free(domain);
     let suggested_domain = if free_provider { None } else { suggestion(domain) };
     Traits {
         // Slips of the finger are listed too; the one who made it did not choose the domain.
@@ -235,7 +55,7 @@ fn is_disposable(domain: &str) -> bool {
     loop {
         if is_disposable_domain(suffix) {
             // Lists of this kind hold real providers by mistake, and names for documentation.
-            return !FREE.contains(&suffix) && !DOCUMENTATION.contains(&suffix);
+            return !is_free(suffix) && !DOCUMENTATION.contains(&suffix);
         }
         match suffix.split_once('.') {
             Some((_, above)) if above.contains('.') => suffix = above,
@@ -247,7 +67,7 @@ fn is_disposable(domain: &str) -> bool {
 /// A tag (RFC 5233) does not make a person of a role.
 fn is_role(local_part: &str) -> bool {
     let name = local_part.split('+').next().unwrap_or(local_part);
-    ROLES.iter().any(|role| name.eq_ignore_ascii_case(role))
+    WORDS.roles.iter().any(|role| name.eq_ignore_ascii_case(role))
 }
 
 /// The well-known domain one slip of the finger away: a letter too many, too few, wrong, or two
@@ -256,7 +76,7 @@ fn suggestion(domain: &str) -> Option<String> {
     if domain.len() < MIN_MISSPELT {
         return None;
     }
-    let meant = FREE.iter().take(SUGGESTED).find(|known| osa_distance(known, domain) == 1)?;
+    let meant = WORDS.free.iter().take(SUGGESTED).find(|known| osa_distance(known, domain) == 1)?;
     Some((*meant).to_owned())
 }
 

@@ -1,9 +1,18 @@
-//! What came of asking one host.
+//! The outcome of asking one host, or one of its addresses.
 
 use std::time::Duration;
 
 use rcpt_shared::Verdict;
 
+/// The outcome of asking a host.
+pub(super) enum Outcome {
+    /// The verdict stands, whatever another host would say.
+    Settled(Verdict),
+    /// A failure that may be this host's alone: the next one is asked.
+    NextHost(Verdict),
+}
+
+/// The outcome of asking one of its addresses.
 pub(super) enum Attempt {
     /// The verdict stands, whatever another host would say.
     Settled(Verdict),
@@ -12,5 +21,13 @@ pub(super) enum Attempt {
     /// A host of equal preference may have another answer; else the verdict stands.
     AskEqual(Verdict),
     /// The same host may have another answer after a moment; else the verdict stands.
-    AskAgain(Verdict, Duration),
+    AskAgain(Verdict, Retry),
+}
+
+/// When and where a host is asked again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Retry {
+    pub after: Duration,
+    /// In a new session: this one's answer will stay the same.
+    pub afresh: bool,
 }

@@ -1,24 +1,43 @@
 //! Of the failures met on the way from host to host, the one that says most.
 
-use rcpt_shared::{Reason, Stage, Status, Verdict};
+use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 
 /// The failure that says most, of those that were met on the way from host to host: the one that came
 /// furthest, the earlier one among equals, because hosts come in order of preference.
 #[derive(Default)]
-pub(super) struct BestFailure(Option<Verdict>);
+pub(super) struct BestFailure {
+    best: Option<Verdict>,
+    /// Hosts that failed for another reason than the first one.
+    is_mixed: bool,
+    /// One of them left the confidence open.
+    is_open: bool,
+}
 
 impl BestFailure {
     pub(super) fn add(&mut self, failure: Verdict) {
-        if self.0.as_ref().is_none_or(|best| rank(&failure) > rank(best)) {
-            self.0 = Some(failure);
+        self.is_mixed |= self.best.as_ref().is_some_and(|best| best.reason != failure.reason);
+        let known = failure.details.as_ref().map(|details| details.confidence);
+        self.is_open |= known == Some(Confidence::None);
+        if self.best.as_ref().is_none_or(|best| rank(&failure) > rank(best)) {
+            self.best = Some(failure);
         }
     }
 
+    /// The failure that tells most. What holds for a domain only if it holds for all its hosts is left out where it
+    /// doesn't.
     pub(super) fn into_verdict(self) -> Verdict {
         // Without a host there is no address.
-        self.0.unwrap_or_else(|| {
+        let mut best = self.best.unwrap_or_else(|| {
             Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
-        })
+        });
+        // RFC 7504: one host takes no mail, and another may.
+        if self.is_mixed && best.reason == Reason::DomainRefusesMail {
+            best.reason = Reason::ServerUnavailable;
+        }
+        if let Some(details) = best.details.as_mut().filter(|_| self.is_open) {
+            details.confidence = Confidence::None;
+        }
+        best
     }
 }
 
@@ -30,9 +49,29 @@ fn rank(failure: &Verdict) -> (Stage, bool) {
 
 #[cfg(test)]
 mod tests {
-    use rcpt_shared::{Reason, Stage, Status, Verdict};
+    use rcpt_shared::{Confidence, Details, Reason, Stage, Status, Verdict};
 
     use super::BestFailure;
+
+    #[test]
+    fn a_domain_has_no_host_that_exists_only_if_none_of_them_does() {
+        let nowhere = |confidence| {
+            let details = Details { confidence, ..Details::new(None, None) };
+            Verdict {
+                details: Some(Box::new(details)),
+                ..Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
+            }
+        };
+        let told = |hosts: &[Confidence]| {
+            let mut best = BestFailure::default();
+            hosts.iter().for_each(|confidence| best.add(nowhere(*confidence)));
+            best.into_verdict().details.unwrap().confidence
+        };
+        let (high, open) = (Confidence::High, Confidence::None);
+        assert_eq!(told(&[high, high]), high);
+        assert_eq!(told(&[high, open]), open);
+        assert_eq!(told(&[open, high]), open);
+    }
 
     fn told(failures: &[(Reason, Stage)]) -> (Reason, Stage) {
         let mut best = BestFailure::default();
@@ -56,5 +95,9 @@ mod tests {
         assert_eq!(told(&[dns, connect]), connect);
         assert_eq!(told(&[connect, ours, connect]), ours);
         assert_eq!(told(&[connect, banner, garbage, connect]), banner);
+        let closed = (Reason::DomainRefusesMail, Stage::Banner);
+        assert_eq!(told(&[closed, closed]), closed);
+        assert_eq!(told(&[closed, connect]), banner, "another host may take mail");
+        assert_eq!(told(&[connect, closed]), banner);
     }
 }

@@ -10,22 +10,27 @@ use std::{
 
 use arc_swap::ArcSwap;
 use futures_util::FutureExt as _;
+use rcpt_pool::{Permit, operators::Operators};
 use rcpt_shared::{Address, CatchAll, Stage};
+use rcpt_smtp::{
+    Answer, Broken, Dialer, Envelope, Failure, Greeting, HeloIdentity, Patience, Session, Tls,
+};
+use rcpt_verdict::Finding;
 use tokio::{net::TcpStream, time::Instant};
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::host_memory::{HostMemory, Offers};
+use super::host_memory::{HostMemory, Offers, catch_all_key};
+
 use crate::{
     config::{Config, StartTls},
-    pool::operators::Operators,
     single_flight::SingleFlight,
-    smtp::{Answer, Broken, Dialer, Envelope, Failure, Greeting, HeloIdentity, Session, Tls},
     telemetry::port_check::PortCheck,
-    verdict,
 };
 
 /// A session with a mail host.
 pub(super) type HostSession = Session<TcpStream>;
+
+pub(super) type HostPermit = Permit<HostSession>;
 
 /// What all sessions share.
 pub(super) struct Client {
@@ -47,6 +52,17 @@ pub(super) struct Client {
     pub(super) controls: SingleFlight<CatchAll>,
 }
 
+/// The identity of the highest hash with the domain: a further one takes over the domains that it gains, and moves no other.
+fn rendezvous(key: &[u8], identities: &[HeloIdentity], domain: &str) -> usize {
+    let weight = |identity: &HeloIdentity| {
+        let mut hasher = DefaultHasher::new();
+        (key, identity.label(), domain).hash(&mut hasher);
+        hasher.finish()
+    };
+    let numbered = identities.iter().enumerate();
+    numbered.max_by_key(|(_, identity)| weight(identity)).map_or(0, |(number, _)| number)
+}
+
 /// A host, the address it is reached at, and the identity it is asked under.
 #[derive(Clone, Copy)]
 pub(super) struct Call<'a> {
@@ -55,15 +71,25 @@ pub(super) struct Call<'a> {
     pub identity: &'a HeloIdentity,
     /// It is fixed by configuration, with a port of its own.
     pub by_route: bool,
-    /// How long its banner is waited for.
-    pub patience: Duration,
+    /// How long its replies are waited for, while others are left to ask.
+    pub patience: Option<Patience>,
 }
 
 /// What a host said, in which session, and how long that took.
 pub(super) struct Told {
     pub answer: Answer,
+    pub finding: Finding,
     pub session: HostSession,
     pub took: Duration,
+}
+
+/// What an answer means.
+pub(super) fn judged(answer: &Answer) -> Finding {
+    match answer {
+        Answer::Mail(reply) => rcpt_verdict::judge(Stage::Mail, reply),
+        Answer::Rcpt(reply) => rcpt_verdict::judge(Stage::Rcpt, reply),
+        Answer::Smtputf8Unsupported => rcpt_verdict::smtputf8_unsupported(),
+    }
 }
 
 impl Client {
@@ -80,7 +106,10 @@ impl Client {
                 config.families,
             ),
             unbound: HeloIdentity::unbound(&config.helo_name),
-            identity_key: config.ticket_secrets.signing().1.to_vec(),
+            identity_key: match config.source_key.0.as_str() {
+                "" => config.ticket_secrets.signing().1.to_vec(),
+                own => own.as_bytes().to_vec(),
+            },
             reverse_path: config.mail_from.clone(),
             starttls: config.starttls,
             session_recipients: config.session_recipients,
@@ -116,11 +145,7 @@ impl Client {
         if self.identities.len() < 2 {
             return 0;
         }
-        let mut hasher = DefaultHasher::new();
-        self.identity_key.hash(&mut hasher);
-        domain.hash(&mut hasher);
-        let count = self.identities.len() as u64;
-        usize::try_from(hasher.finish() % count).unwrap_or_default()
+        rendezvous(&self.identity_key, &self.identities, domain)
     }
 
     /// Every name that we go by.
@@ -134,6 +159,11 @@ impl Client {
         let operators = self.operators.load();
         let row = operators.of_host(host).and_then(|id| operators.get(id));
         row.and_then(|row| row.informative) != Some(false)
+    }
+
+    /// Returns whether the host refused a recipient of the domain by name within the day.
+    pub(super) fn refuses_by_name(&self, domain: &str, host: &str) -> bool {
+        self.memory.refuses_by_name(&catch_all_key(domain, host))
     }
 
     pub(super) fn is_reusable(&self, session: &HostSession) -> bool {
@@ -167,20 +197,21 @@ impl Client {
         let offers = self.memory.offers(call.host);
         let encrypt = self.starttls == StartTls::Always || offers.demands_tls;
         let ended = self.open_and_ask(call, stream, envelope, encrypt, stage).await;
-        let again = match &ended {
+        let (encrypt, failure) = match ended {
             // RFC 7435 §3: on a new connection, whose state is known. A server that does demand
             // encryption will say so, and fail this second attempt.
-            Err(Failure::Broken(Stage::StartTls, _) | Failure::Refused(Stage::StartTls, _)) => {
-                encrypt.then_some(false)
-            }
-            Ok(told) => closes_for_tls(told).then_some(true),
-            Err(_) => None,
+            Err(
+                failure @ (Failure::Broken(Stage::StartTls, _)
+                | Failure::Refused(Stage::StartTls, _)),
+            ) if encrypt => (false, failure),
+            // Closed before the second connection is opened: the permit is for one.
+            Ok(told) if closes_for_tls(&told) => (true, refusal(told.answer)),
+            ended => return ended,
         };
-        let Some(encrypt) = again else { return ended };
         *stage = Stage::Connect;
         match self.dialer.connect(call.identity, call.peer).await {
             Ok(stream) => self.open_and_ask(call, stream, envelope, encrypt, stage).await,
-            Err(_) => ended,
+            Err(_) => Err(failure),
         }
     }
 
@@ -191,7 +222,7 @@ impl Client {
         stream: TcpStream,
         stage: &mut Stage,
     ) -> Result<HostSession, Failure> {
-        let greeting = self.memory.offers(call.host).greeting;
+        let Offers { greeting, recipients_max, .. } = self.memory.offers(call.host);
         let helo_name = &call.identity.helo_name;
         let opened = Session::open(stream, helo_name, greeting, call.patience, stage).await;
         // Any answer at all counts, but not that of a route, which may lead elsewhere than out of port 25.
@@ -200,7 +231,10 @@ impl Client {
         if greeted && !call.by_route {
             self.port_check.banner_seen();
         }
-        let session = opened?;
+        let mut session = opened?;
+        if let Some(recipients_max) = recipients_max {
+            session.limit_recipients(recipients_max);
+        }
         if session.greeting() != greeting {
             self.remember(call.host, |offers| offers.greeting = session.greeting());
         }
@@ -221,19 +255,22 @@ impl Client {
         }
         let mut asked = Instant::now();
         let mut answer = session.ask(envelope, stage).await?;
-        if demands_tls(&answer) && session.capabilities().starttls && !session.is_encrypted() {
+        let mut finding = judged(&answer);
+        let demands_tls = finding.demands_tls;
+        if demands_tls && session.capabilities().starttls && !session.is_encrypted() {
             self.remember(call.host, |offers| offers.demands_tls = true);
             if matches!(&answer, Answer::Mail(reply) | Answer::Rcpt(reply) if reply.code == 421) {
-                return Ok(Told { answer, session, took: asked.elapsed() });
+                return Ok(Told { answer, finding, session, took: asked.elapsed() });
             }
             session = self.encrypt(session, call, stage).await?;
             asked = Instant::now();
             answer = session.ask(envelope, stage).await?;
-        } else if demands_tls(&answer) && session.greeting() == Greeting::Helo {
+            finding = judged(&answer);
+        } else if demands_tls && session.greeting() == Greeting::Helo {
             // It can hardly be as old as it seemed: next time it may show what it offers.
             self.remember(call.host, |offers| offers.greeting = Greeting::Ehlo);
         }
-        Ok(Told { answer, session, took: asked.elapsed() })
+        Ok(Told { answer, finding, session, took: asked.elapsed() })
     }
 
     async fn encrypt(
@@ -263,17 +300,64 @@ impl Client {
 /// QUIT for a session that is not needed any more, and its end before another is opened in its place.
 /// It does not wait: six octets fit the socket's buffer.
 pub(super) fn quit_now(session: HostSession) {
-    let _ = session.quit().now_or_never();
-}
-
-fn demands_tls(answer: &Answer) -> bool {
-    let (Answer::Mail(reply) | Answer::Rcpt(reply)) = answer else { return false };
-    verdict::demands_tls(reply)
+    let _ = session.quit(()).now_or_never();
 }
 
 /// It closes the connection because the session is in the clear.
 fn closes_for_tls(told: &Told) -> bool {
     let (Answer::Mail(reply) | Answer::Rcpt(reply)) = &told.answer else { return false };
     let could = told.session.capabilities().starttls && !told.session.is_encrypted();
-    could && reply.code == 421 && verdict::demands_tls(reply)
+    could && reply.code == 421 && told.finding.demands_tls
+}
+
+/// The refusal that an answer is, once its session has ended.
+fn refusal(answer: Answer) -> Failure {
+    match answer {
+        Answer::Mail(reply) => Failure::Refused(Stage::Mail, reply),
+        Answer::Rcpt(reply) => Failure::Refused(Stage::Rcpt, reply),
+        Answer::Smtputf8Unsupported => Failure::Broken(Stage::Ehlo, Broken::Closed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HeloIdentity, rendezvous};
+    use crate::config::SourceAddress;
+
+    fn identities(count: u8) -> Vec<HeloIdentity> {
+        let sources = (1..=count).map(|last| SourceAddress {
+            ip: [192, 0, 2, last].into(),
+            helo_name: None,
+            since: None,
+        });
+        HeloIdentity::all("probe.example", &sources.collect::<Vec<_>>(), None)
+    }
+
+    #[test]
+    fn a_further_source_address_moves_the_domains_that_it_gains_and_no_others() {
+        let (three, four) = (identities(3), identities(4));
+        let mut gained = 0;
+        for number in 0..4_000 {
+            let domain = format!("d{number}.example");
+            let before = rendezvous(b"key", &three, &domain);
+            let after = rendezvous(b"key", &four, &domain);
+            assert!(after == before || after == 3, "{domain}: {before} to {after}");
+            gained += usize::from(after == 3);
+            // One that is taken out gives up its own domains alone.
+            let rest = rendezvous(b"key", &three[1..], &domain);
+            assert!(before == 0 || rest == before - 1, "{domain}");
+        }
+        assert!((900..1_100).contains(&gained), "{gained} of 4,000 moved: a quarter is its share");
+    }
+
+    #[test]
+    fn nobody_without_the_key_knows_which_address_asks() {
+        let three = identities(3);
+        let moved = (0..900).filter(|number| {
+            let domain = format!("d{number}.example");
+            rendezvous(b"key", &three, &domain) != rendezvous(b"another", &three, &domain)
+        });
+        let moved = moved.count();
+        assert!((500..700).contains(&moved), "{moved} of 900: two thirds differ by chance");
+    }
 }

@@ -3,27 +3,23 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::FutureExt as _;
 use rand::Rng as _;
 use rcpt_shared::{Address, CatchAll, Reason, Stage, Status};
+use rcpt_smtp::Answer;
+use rcpt_verdict::Finding;
 use tokio::time::timeout;
 
 use super::{
-    client::{Client, HostSession, quit_now},
-    conversation::{HostPermit, signal},
+    client::{Client, HostPermit, HostSession},
+    host_memory::catch_all_key,
+    signal::signal,
 };
-use crate::{
-    single_flight::Flight,
-    smtp::{Answer, Reply},
-    verdict,
-};
+
+use crate::single_flight::Flight;
 
 /// Servers delay replies to unknown recipients by some seconds: nothing waits for this one.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The key of what is remembered: backup hosts accept what the first host refuses.
-pub(super) fn key(domain: &str, host: &str) -> String {
-    [domain, "\n", host].concat()
-}
 
 /// Asks about a control recipient of `domain` in the session, in the background, unless one is being
 /// asked about; then the session is kept for the next recipient. Returns what will come of it.
@@ -34,7 +30,7 @@ pub(super) fn learn(
     session: HostSession,
     permit: HostPermit,
 ) -> Flight<CatchAll> {
-    let key = key(domain, host);
+    let key = catch_all_key(domain, host);
     let mut ours = Some((session, permit));
     let flight = client.controls.join(&key, || {
         let (client, key, ours) = (client.clone(), key.clone(), ours.take());
@@ -66,21 +62,28 @@ async fn catch_all(
     mut session: HostSession,
 ) -> CatchAll {
     permit.count_recipient();
+    session.set_patience(None);
     let envelope = client.envelope(control, || true);
     let mut stage = Stage::Rcpt;
-    let told = timeout(PATIENCE, session.ask(envelope, &mut stage)).await;
+    let cut = permit.cut();
+    let told = tokio::select! {
+        biased;
+        told = timeout(PATIENCE, session.ask(envelope, &mut stage)) => told,
+        // Others wait for the session.
+        () = cut => return CatchAll::Unknown,
+    };
     let Ok(Ok(Answer::Rcpt(reply))) = told else { return CatchAll::Unknown };
-    let finding = verdict::judge(Stage::Rcpt, &reply);
-    if let Some(signal) = signal(finding, Stage::Rcpt, &reply, "") {
+    let finding = rcpt_verdict::judge(Stage::Rcpt, &reply);
+    // A 421 here may be for the recipients that were asked about before.
+    if let Some(signal) = signal(finding, Stage::Rcpt, &reply, "").filter(|_| reply.code != 421) {
         permit.note(signal);
     }
-    let known = finding_of(&reply);
+    let known = habit_by(finding);
     keep_or_quit(client, session, permit);
     known
 }
 
-fn finding_of(reply: &Reply) -> CatchAll {
-    let finding = verdict::judge(Stage::Rcpt, reply);
+fn habit_by(finding: Finding) -> CatchAll {
     match (finding.status, finding.reason) {
         (Status::Accepted, _) => CatchAll::Yes,
         (_, Reason::NoSuchMailbox) => CatchAll::No,
@@ -89,12 +92,13 @@ fn finding_of(reply: &Reply) -> CatchAll {
 }
 
 pub(super) fn keep_or_quit(client: &Client, session: HostSession, permit: HostPermit) {
-    if client.is_reusable(&session) {
+    if client.is_reusable(&session) && session.is_encrypted() {
+        // The name of the handshake may have chosen who answers.
         permit.keep(session);
+    } else if client.is_reusable(&session) {
+        permit.keep_for_machine(session);
     } else {
-        // The permit goes after the session has ended, so that there is never one too many.
-        quit_now(session);
-        drop(permit);
+        let _ = session.quit(permit).now_or_never();
     }
 }
 

@@ -3,23 +3,23 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Verdict};
+use rcpt_pool::Question;
+use rcpt_shared::{CatchAll, Confidence, Details, Reason, Stage, Status, Verdict};
+use rcpt_smtp::{Answer, Broken, Failure, Patience, Reply};
+use rcpt_verdict::{Finding, Scope};
 use tokio::{
     net::TcpStream,
     time::{Instant, timeout},
 };
 
 use super::{
-    attempt::Attempt,
-    client::{Call, Client, HostSession, Told},
+    attempt::{Attempt, Retry},
+    client::{Call, Client, HostPermit, HostSession, Told, judged},
     control::{self, keep_or_quit},
+    host_memory::catch_all_key,
     progress::Progress,
     redact::{redact, redact_for_log},
-};
-use crate::{
-    pool::{Permit, Refusal, Signal},
-    smtp::{Answer, Broken, Failure, Reply},
-    verdict::{self, Finding, Reception, Scope},
+    signal::{is_about_recipient, signal},
 };
 
 /// How long one who wants to know waits for what comes of the control recipient.
@@ -29,18 +29,17 @@ const TARPIT: Duration = Duration::from_secs(2);
 /// A server that was not ready, or is still looking the recipient up, is asked again after so long.
 const NOT_READY: Duration = Duration::from_secs(1);
 const LOOKING_UP: Duration = Duration::from_secs(2);
-
-pub(super) type HostPermit = Permit<HostSession>;
+/// A banner is waited for no longer while there is another host or address to ask.
+pub(super) const PATIENCE: Duration = Duration::from_millis(3_500);
 
 /// One host asked about one recipient.
 #[derive(Clone, Copy)]
 pub(super) struct Conversation<'a> {
     pub client: &'a Arc<Client>,
     pub host: &'a str,
-    pub recipient: &'a Address,
+    pub question: &'a Question,
     /// The host is fixed by configuration.
     pub by_route: bool,
-    pub details: bool,
     /// A host of a better preference was not asked: one that accepts everything may know less.
     pub is_backup: bool,
 }
@@ -52,6 +51,8 @@ pub(super) enum Resumed {
     Stale,
     /// It was refused, perhaps for what was asked in it before: the question is to be asked in a session of its own.
     Refused,
+    /// It was closed (421) after so many recipients had their answers.
+    Closed(usize),
 }
 
 impl Conversation<'_> {
@@ -61,35 +62,38 @@ impl Conversation<'_> {
         &self,
         permit: HostPermit,
         mut session: HostSession,
+        patience: Option<Patience>,
         progress: &mut Progress,
     ) -> Resumed {
         if !session.is_quiet().await {
             return Resumed::Stale;
         }
+        session.set_patience(patience);
         let asked = Instant::now();
-        let envelope = self.client.envelope(self.recipient, || self.is_last());
+        let envelope = self.client.envelope(&self.question.address, || self.is_last());
         let Ok(answer) = session.ask(envelope, &mut progress.stage).await else {
             return Resumed::Stale;
         };
-        // A refusal of the session may be for what was asked before, and not for this recipient. It is
-        // taken note of all the same.
-        let (stage, reply, is_final) = match &answer {
-            Answer::Mail(reply) => (Stage::Mail, reply, false),
-            Answer::Rcpt(reply) => {
-                let finding = verdict::judge(Stage::Rcpt, reply);
-                (Stage::Rcpt, reply, reply.code == 421 || !is_about_session(finding, reply))
-            }
-            Answer::Smtputf8Unsupported => {
-                let told = Told { answer, session, took: asked.elapsed() };
-                return Resumed::Answered(self.conclude(told, permit, progress).await);
-            }
+        let finding = judged(&answer);
+        // A refusal of the session may be for what was asked before, and not for this recipient.
+        let refusal = match &answer {
+            Answer::Mail(reply) => Some((Stage::Mail, reply)),
+            Answer::Rcpt(reply) if is_about_session(finding, reply) => Some((Stage::Rcpt, reply)),
+            Answer::Rcpt(_) | Answer::Smtputf8Unsupported => None,
         };
-        if !is_final {
-            self.note(&permit, verdict::judge(stage, reply), stage, reply);
-            session.quit().await;
+        if let Some((stage, reply)) = refusal {
+            // Nor is a 421 at RCPT for who asks now: others used the session up. At MAIL it counts, since no recipient had
+            // been named and a new session may be unwelcome.
+            if stage == Stage::Rcpt && reply.code == 421 {
+                let answered = session.asked().saturating_sub(1);
+                session.quit(permit).await;
+                return Resumed::Closed(answered);
+            }
+            self.note(&permit, finding, stage, reply);
+            session.quit(permit).await;
             return Resumed::Refused;
         }
-        let told = Told { answer, session, took: asked.elapsed() };
+        let told = Told { answer, finding, session, took: asked.elapsed() };
         Resumed::Answered(self.conclude(told, permit, progress).await)
     }
 
@@ -98,29 +102,35 @@ impl Conversation<'_> {
         &self,
         stream: TcpStream,
         peer: SocketAddr,
-        patience: Duration,
+        patience: Option<Patience>,
         permit: HostPermit,
         progress: &mut Progress,
     ) -> Attempt {
+        let began = Instant::now();
         let identity = self.client.identity(permit.identity());
         let call = Call { host: self.host, peer, identity, by_route: self.by_route, patience };
-        let envelope = self.client.envelope(self.recipient, || self.is_last());
+        let envelope = self.client.envelope(&self.question.address, || self.is_last());
         let asking = self.client.ask_in_new_session(call, stream, envelope, &mut progress.stage);
         let (finding, stage, reply) = match asking.await {
             Ok(told) => return self.conclude(told, permit, progress).await,
             Err(Failure::Refused(stage, reply)) => {
-                let finding = verdict::judge(stage, &reply);
+                let finding = rcpt_verdict::judge(stage, &reply);
                 self.note(&permit, finding, stage, &reply);
                 (finding, stage, Some(reply))
             }
-            Err(Failure::Silent) => {
-                self.client.memory.could_not_be_reached(self.host);
-                let silent = Verdict::new(Status::SmtpTimeout, Reason::Timeout, Stage::Banner);
+            Err(Failure::Silent(stage)) => {
+                // One that was left little time is not to blame for it.
+                if began.elapsed() >= PATIENCE / 2 {
+                    self.client.memory.could_not_be_reached(self.host);
+                }
+                let silent = Verdict::new(Status::SmtpTimeout, Reason::Timeout, stage);
                 return Attempt::NextHost(silent);
             }
-            Err(Failure::Broken(stage, broken)) => (verdict::judge_broken(broken), stage, None),
+            Err(Failure::Broken(stage, broken)) => {
+                (rcpt_verdict::judge_broken(broken), stage, None)
+            }
             // A session of one recipient has never been idle.
-            Err(Failure::Stale) => (verdict::judge_broken(Broken::Closed), Stage::Mail, None),
+            Err(Failure::Stale) => (rcpt_verdict::judge_broken(Broken::Closed), Stage::Mail, None),
         };
         self.next_host_unless_final(finding, stage, reply.as_ref(), false)
     }
@@ -132,12 +142,12 @@ impl Conversation<'_> {
     }
 
     fn catch_all_key(&self) -> String {
-        control::key(self.recipient.domain(), self.host)
+        catch_all_key(self.question.address.domain(), self.host)
     }
 
     fn note(&self, permit: &HostPermit, finding: Finding, stage: Stage, reply: &Reply) {
         let words = if finding.status == Status::BlockedByProvider {
-            redact_for_log(reply.text(), self.recipient, self.client.helo_names())
+            redact_for_log(reply.beginning(), &self.question.address, self.client.helo_names())
         } else {
             String::new()
         };
@@ -148,21 +158,19 @@ impl Conversation<'_> {
 
     /// From the answer to the verdict, and what becomes of session and permit.
     async fn conclude(&self, told: Told, permit: HostPermit, progress: &mut Progress) -> Attempt {
-        let Told { answer, session, took } = told;
+        let Told { answer, finding, session, took } = told;
         let tls = session.is_encrypted();
         let (stage, reply) = match &answer {
             Answer::Mail(reply) => (Stage::Mail, reply),
             Answer::Rcpt(reply) => (Stage::Rcpt, reply),
             Answer::Smtputf8Unsupported => {
                 self.client.remember(self.host, |offers| offers.lacks_smtputf8 = true);
-                session.quit().await;
-                let verdict = verdict::smtputf8_unsupported().at(Stage::Ehlo, None);
-                return Attempt::Settled(self.detailed(verdict, None, tls));
+                session.quit(permit).await;
+                return Attempt::Settled(self.detailed(finding, Stage::Ehlo, None, tls));
             }
         };
-        let finding = verdict::judge(stage, reply);
         self.note(&permit, finding, stage, reply);
-        let attempt = self.judged(finding, stage, reply, tls);
+        let attempt = self.attempt(finding, stage, reply, tls);
         match (finding.status, attempt) {
             (Status::Accepted, Attempt::Settled(verdict)) => {
                 Attempt::Settled(self.accepted(verdict, session, permit, progress).await)
@@ -171,30 +179,35 @@ impl Conversation<'_> {
                 if took < TARPIT {
                     keep_or_quit(self.client, session, permit);
                 } else {
-                    session.quit().await;
+                    session.quit(permit).await;
                 }
-                Attempt::Settled(self.refused(verdict))
+                Attempt::Settled(self.refused(verdict, finding))
             }
             (_, attempt) => {
                 // A rule of one domain, or a ban of our address, is no fault of the session: to open
                 // another for each would cost the neighbours theirs.
-                if stage == Stage::Rcpt && took < TARPIT && !is_about_session(finding, reply) {
+                let ends = matches!(attempt, Attempt::AskAgain(_, Retry { afresh: true, .. }))
+                    || is_about_session(finding, reply);
+                if stage == Stage::Rcpt && took < TARPIT && !ends {
                     keep_or_quit(self.client, session, permit);
                 } else {
-                    session.quit().await;
+                    session.quit(permit).await;
                 }
                 attempt
             }
         }
     }
 
-    /// A mailbox that does not exist was refused by name, so not everything is accepted.
-    fn refused(&self, verdict: Verdict) -> Verdict {
+    /// One name that is refused does not show that others are: only the control recipient does.
+    fn refused(&self, verdict: Verdict, finding: Finding) -> Verdict {
         if verdict.reason != Reason::NoSuchMailbox {
             return verdict;
         }
-        self.client.memory.is_catch_all(&self.catch_all_key(), CatchAll::No);
-        with_catch_all(verdict, CatchAll::No)
+        let key = self.catch_all_key();
+        if finding.by_name {
+            self.client.memory.refused_by_name(&key);
+        }
+        with_catch_all(verdict, self.client.memory.catch_all(&key).unwrap_or(CatchAll::Unknown))
     }
 
     /// Adds whether the host accepts everything for the domain. What is not known is learnt in the
@@ -214,9 +227,9 @@ impl Conversation<'_> {
             keep_or_quit(self.client, session, permit);
             return with_catch_all(verdict, known.unwrap_or(CatchAll::Unknown));
         }
-        let domain = self.recipient.domain();
+        let domain = self.question.address.domain();
         let learning = control::learn(self.client, self.host, domain, session, permit);
-        if !(self.details || self.is_backup) {
+        if !(self.question.details || self.is_backup) {
             return verdict;
         }
         // If the budget ends meanwhile, this is the verdict.
@@ -227,14 +240,14 @@ impl Conversation<'_> {
 
     /// Before RCPT, a server that is out of order sends us to the next. What is said at RCPT stands: a
     /// backup host that takes everything knows less than the one that was asked first.
-    fn judged(&self, finding: Finding, stage: Stage, reply: &Reply, tls: bool) -> Attempt {
+    fn attempt(&self, finding: Finding, stage: Stage, reply: &Reply, tls: bool) -> Attempt {
         let final_here = stage == Stage::Rcpt || finding.reason == Reason::Smtputf8Unsupported;
         if !final_here {
             return self.next_host_unless_final(finding, stage, Some(reply), tls);
         }
-        let verdict = self.detailed(finding.at(stage, Some(reply)), Some(reply), tls);
+        let verdict = self.detailed(finding, stage, Some(reply), tls);
         match ready_after(reply) {
-            Some(moment) => Attempt::AskAgain(verdict, moment),
+            Some(retry) => Attempt::AskAgain(verdict, retry),
             None if is_out_of_order(reply) => Attempt::AskEqual(verdict),
             None => Attempt::Settled(verdict),
         }
@@ -247,21 +260,32 @@ impl Conversation<'_> {
         reply: Option<&Reply>,
         tls: bool,
     ) -> Attempt {
-        let verdict = self.detailed(finding.at(stage, reply), reply, tls);
-        if finding.status == Status::SmtpConnectError {
+        let verdict = self.detailed(finding, stage, reply, tls);
+        // A greeting in words that nobody knows may be that of a host which takes no mail any more.
+        let may_be_its_own = stage == Stage::Banner && finding.reception.scope == Scope::Nothing;
+        if finding.status == Status::SmtpConnectError || may_be_its_own {
             Attempt::NextHost(verdict)
         } else {
             Attempt::Settled(verdict)
         }
     }
 
-    fn detailed(&self, verdict: Verdict, reply: Option<&Reply>, tls: bool) -> Verdict {
-        if !self.details {
+    fn detailed(
+        &self,
+        finding: Finding,
+        stage: Stage,
+        reply: Option<&Reply>,
+        tls: bool,
+    ) -> Verdict {
+        let verdict = finding.at(stage, reply);
+        if !self.question.details {
             return verdict;
         }
         let names = self.client.helo_names();
-        let text = reply.map(|reply| redact(reply.text(), self.recipient, names));
-        let details = Details::new(text, Some(tls));
+        let text = reply.map(|reply| redact(reply.beginning(), &self.question.address, names));
+        let confidence =
+            if finding.is_doubtful { Confidence::Medium } else { Confidence::default() };
+        let details = Details { confidence, ..Details::new(text, Some(tls)) };
         Verdict { details: Some(Box::new(details)), ..verdict }
     }
 }
@@ -276,10 +300,6 @@ fn with_catch_all(mut verdict: Verdict, found: CatchAll) -> Verdict {
     verdict
 }
 
-const fn is_about_recipient(finding: Finding) -> bool {
-    matches!(finding.status, Status::Accepted | Status::Refused)
-}
-
 /// A reply to RCPT that ends the session, or that another session may not get: too many of something.
 fn is_about_session(finding: Finding, reply: &Reply) -> bool {
     reply.code == 421 || (!is_about_recipient(finding) && finding.reception.scope == Scope::Rate)
@@ -287,15 +307,16 @@ fn is_about_session(finding: Finding, reply: &Reply) -> bool {
 
 /// Postscreen answers `450 4.3.2` to a client that it has just tested and lets it in when it connects
 /// again; Postfix answers `450 4.1.1 … verification in progress` while it asks elsewhere.
-fn ready_after(reply: &Reply) -> Option<Duration> {
+fn ready_after(reply: &Reply) -> Option<Retry> {
     if !reply.is_transient() || reply.code == 421 {
         return None;
     }
     let enhanced = reply.enhanced.map(|code| (code.subject, code.detail));
-    if reply.text().to_ascii_lowercase().contains("verification in progress") {
-        Some(LOOKING_UP)
+    if reply.beginning().to_ascii_lowercase().contains("verification in progress") {
+        Some(Retry { after: LOOKING_UP, afresh: false })
     } else {
-        (enhanced == Some((3, 2))).then_some(NOT_READY)
+        // Postscreen has no other answer in this session.
+        (enhanced == Some((3, 2))).then_some(Retry { after: NOT_READY, afresh: true })
     }
 }
 
@@ -303,36 +324,4 @@ fn ready_after(reply: &Reply) -> Option<Duration> {
 fn is_out_of_order(reply: &Reply) -> bool {
     let subject = reply.enhanced.map(|code| code.subject);
     reply.is_transient() && reply.code != 421 && subject == Some(3)
-}
-
-/// What the pool is to know of a reply. Greylisting and relaying are rules for one recipient or domain,
-/// and say nothing of the next question.
-pub(super) fn signal<'a>(
-    finding: Finding,
-    stage: Stage,
-    reply: &Reply,
-    words: &'a str,
-) -> Option<Signal<'a>> {
-    if is_about_recipient(finding) {
-        return Some(Signal::Answered { refused: finding.status == Status::Refused });
-    }
-    let Reception { scope, hint } = finding.reception;
-    let (closing, before_rcpt) = (reply.code == 421, stage < Stage::Rcpt);
-    let blocked = finding.status == Status::BlockedByProvider;
-    let is_ours = match finding.reason {
-        Reason::Greylisted | Reason::RelayDenied => closing,
-        _ => scope != Scope::Nothing || closing || (blocked && before_rcpt),
-    };
-    let about_our_address = match scope {
-        Scope::OurAddress => true,
-        Scope::Rate => matches!(finding.reason, Reason::Blocked | Reason::ReverseDnsRequired),
-        Scope::DomainRule | Scope::Nothing => false,
-    };
-    is_ours.then_some(Signal::Refused(Refusal {
-        before_rcpt,
-        closing,
-        about_our_address,
-        hint: hint.map(|seconds| Duration::from_secs(seconds.into())),
-        words,
-    }))
 }

@@ -7,34 +7,32 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use rcpt_shared::{Reason, Stage, Status, Verdict};
+use rcpt_pool::{Acquired, Cause, Pool, Question, Refused, Target};
+use rcpt_shared::{Confidence, Details, Reason, Stage, Status, Verdict};
+use rcpt_smtp::{Patience, Unconnected};
 use tokio::{
     net::TcpStream,
     time::{Instant, sleep},
 };
 
 use super::{
-    attempt::Attempt,
+    attempt::{Attempt, Outcome},
     best_failure::BestFailure,
-    client::{Client, HostSession},
-    conversation::{Conversation, HostPermit, Resumed},
-    prober::{Question, dns_failure, opted_out},
+    client::{Client, HostPermit, HostSession},
+    conversation::{Conversation, PATIENCE, Resumed},
     progress::Progress,
-    resolver::{DnsFailed, Found, Resolver},
-};
-use crate::{
-    config::Config,
-    pool::{Acquired, Pool, Refused, Request},
-    smtp::Unconnected,
-    verdict,
+    resolver::{Found, Resolver, Unresolved},
+    unasked::{dns_failure, opted_out},
 };
 
-/// A banner is waited for no longer while there is another host or address to ask.
-const BANNER: Duration = Duration::from_millis(3_500);
-/// And a connection no less than this.
+use crate::config::Config;
+
+/// A connection is waited for no less than this.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// What a dialogue takes that is worth beginning.
 const DIALOGUE: Duration = Duration::from_secs(1);
+/// When a question whose session was cut is worth repeating; the next one of the domain is not cut.
+const AFTER_CUT: Duration = Duration::from_secs(10);
 /// Idle sessions that may turn out to be stale, one after the other, before one is opened.
 const MAX_STALE: usize = 3;
 
@@ -45,7 +43,7 @@ pub(super) struct HostProbe<'a> {
     pub client: &'a Arc<Client>,
     pub pool: &'a Arc<Pool<HostSession>>,
     pub config: &'a ArcSwap<Config>,
-    pub question: Question<'a>,
+    pub question: &'a Question,
     /// Hosts to ask after this one, and whether one of them is as good as this.
     pub more_hosts: usize,
     pub has_equal: bool,
@@ -58,11 +56,13 @@ impl HostProbe<'_> {
     ///
     /// Each step is boxed: a probe that a silent server holds has the memory of that step alone, and
     /// not of the largest of all.
-    pub(super) async fn run(self, host: &str, found: Found, progress: &mut Progress) -> Attempt {
-        let recipient = self.question.address;
+    pub(super) async fn run(self, host: &str, found: Found, progress: &mut Progress) -> Outcome {
+        let recipient = &self.question.address;
         let named = |verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict };
         if recipient.needs_smtputf8() && self.client.memory.offers(host).lacks_smtputf8 {
-            return Attempt::Settled(named(verdict::smtputf8_unsupported().at(Stage::Ehlo, None)));
+            return Outcome::Settled(named(
+                rcpt_verdict::smtputf8_unsupported().at(Stage::Ehlo, None),
+            ));
         }
         progress.stage = Stage::Dns;
         let resolving = progress.dns.clone();
@@ -71,37 +71,38 @@ impl HostProbe<'_> {
         let reached = |address: &SocketAddr| self.client.identity(identity).reaches(address.ip());
         let addresses = match addresses {
             Ok(found) if found.is_empty() => {
-                return Attempt::NextHost(named(no_usable_address()));
+                return Outcome::NextHost(named(self.no_usable_address(Confidence::None)));
             }
             Ok(found) => found,
-            Err(DnsFailed) => return Attempt::NextHost(named(dns_failure())),
+            Err(Unresolved::NoSuchName) => {
+                return Outcome::NextHost(named(self.no_usable_address(Confidence::High)));
+            }
+            Err(Unresolved::DnsFailed) => return Outcome::NextHost(named(dns_failure())),
         };
         if found == Found::InDns && self.opted_out(&addresses) {
-            return Attempt::Settled(named(opted_out()));
+            return Outcome::Settled(named(opted_out()));
         }
         let addresses: Vec<_> = addresses.into_iter().filter(reached).collect();
         if addresses.is_empty() {
             // It has addresses, of a family that is not dialled from here.
-            return Attempt::NextHost(named(not_connected(Unconnected::Ours)));
+            return Outcome::NextHost(named(not_connected(Unconnected::Ours)));
         }
         progress.stage = Stage::Connect;
         let conversation = Conversation {
             client: self.client,
             host,
-            recipient,
+            question: self.question,
             by_route: found != Found::InDns,
-            details: self.question.details,
             is_backup: self.is_backup,
         };
         match self.try_addresses(conversation, addresses, identity, found, progress).await {
-            Attempt::Settled(verdict) => Attempt::Settled(named(verdict)),
-            Attempt::NextHost(failure) => Attempt::NextHost(named(failure)),
+            Attempt::NextHost(failure) => Outcome::NextHost(named(failure)),
             Attempt::AskAgain(verdict, _) | Attempt::AskEqual(verdict) if self.has_equal => {
-                Attempt::NextHost(named(verdict))
+                Outcome::NextHost(named(verdict))
             }
-            Attempt::AskAgain(verdict, _) | Attempt::AskEqual(verdict) => {
-                Attempt::Settled(named(verdict))
-            }
+            Attempt::Settled(verdict)
+            | Attempt::AskAgain(verdict, _)
+            | Attempt::AskEqual(verdict) => Outcome::Settled(named(verdict)),
         }
     }
 
@@ -127,28 +128,48 @@ impl HostProbe<'_> {
             Found::ByRoute(port) => Some(format!("{host}:{port}")),
         };
         let (mut best, mut stale, mut asked_again) = (BestFailure::default(), 0, false);
-        let mut afresh = false;
+        let (mut afresh, mut closed_after) = (false, None);
         while !addresses.is_empty() {
             let admitted = progress.admitted;
-            let request = self.request(host, route.as_deref(), &addresses);
-            let request = Request { admitted, afresh, ..request };
+            let target = Target {
+                // A route has a name of its own in the pool.
+                host: route.as_deref().unwrap_or(host),
+                addresses: &addresses,
+                identity,
+                is_route: route.is_some(),
+                admitted,
+                afresh,
+                more_hosts: self.more_hosts > 0,
+            };
             let waiting = progress.waiting.clone();
-            let acquired = waiting.during(Box::pin(self.pool.session(&request, identity))).await;
+            let acquired = Box::pin(self.pool.session(self.question, &target));
+            let acquired = waiting.during(acquired).await;
             progress.admitted |= acquired.is_ok();
             let attempt = match acquired {
                 Ok(Acquired::Idle(session, permit)) => {
-                    match Box::pin(conversation.resume(permit, session, progress)).await {
-                        Resumed::Answered(attempt) => attempt,
-                        unheard => {
+                    let cut = permit.cut();
+                    let patience = self.patience_of(addresses.len());
+                    let resuming = conversation.resume(permit, session, patience, progress);
+                    match unless(cut, resuming).await {
+                        None => return cut_short(progress),
+                        Some(Resumed::Answered(attempt)) => attempt,
+                        Some(unheard) => {
                             stale += 1;
-                            afresh = matches!(unheard, Resumed::Refused) || stale >= MAX_STALE;
+                            afresh = !matches!(unheard, Resumed::Stale) || stale >= MAX_STALE;
+                            if let Resumed::Closed(answered) = unheard {
+                                closed_after = Some(answered);
+                            }
                             progress.stage = Stage::Connect;
                             continue;
                         }
                     }
                 }
                 Ok(Acquired::New(permit)) => {
-                    self.dial(conversation, &request, permit, progress).await
+                    let cut = permit.cut();
+                    match unless(cut, self.dial(conversation, &target, permit, progress)).await {
+                        None => return cut_short(progress),
+                        Some(attempt) => attempt,
+                    }
                 }
                 Err(refused) => {
                     best.add(our_limit(refused));
@@ -157,13 +178,22 @@ impl HostProbe<'_> {
             };
             match attempt {
                 Attempt::NextHost(failure) => best.add(failure),
-                Attempt::AskAgain(_, moment) if !asked_again && self.has_time(moment) => {
+                Attempt::AskAgain(_, retry) if !asked_again && self.has_time(retry.after) => {
                     asked_again = true;
-                    sleep(moment).await;
+                    afresh |= retry.afresh;
+                    sleep(retry.after).await;
                     progress.stage = Stage::Connect;
                     continue;
                 }
-                settled => return settled,
+                settled => {
+                    // Two sessions, one answer and one 421: it was the session that was used up.
+                    if let (Some(most), Attempt::Settled(verdict)) = (closed_after, &settled)
+                        && matches!(verdict.status, Status::Accepted | Status::Refused)
+                    {
+                        self.client.remember(host, |offers| offers.recipients_max = Some(most));
+                    }
+                    return settled;
+                }
             }
             let tried = std::mem::take(&mut progress.tried);
             if tried.is_empty() {
@@ -174,30 +204,8 @@ impl HostProbe<'_> {
         Attempt::NextHost(best.into_verdict())
     }
 
-    /// What the pool is asked for; a route has a name of its own there.
-    fn request<'a>(
-        &'a self,
-        host: &'a str,
-        route: Option<&'a str>,
-        addresses: &'a [SocketAddr],
-    ) -> Request<'a> {
-        Request {
-            host: route.unwrap_or(host),
-            addresses,
-            domain: self.question.address.domain(),
-            tenant: self.question.tenant,
-            account: self.question.account,
-            class: self.question.class,
-            is_route: route.is_some(),
-            admitted: false,
-            afresh: false,
-            more_hosts: self.more_hosts > 0,
-            deadline: self.question.deadline,
-        }
-    }
-
     fn has_time(self, moment: Duration) -> bool {
-        Instant::now() + moment + DIALOGUE < self.question.deadline
+        Instant::now() + moment + DIALOGUE < self.question.wait.deadline()
     }
 
     /// Connects to the permit's address, or beside it to one of the other family, and holds the
@@ -205,27 +213,27 @@ impl HostProbe<'_> {
     async fn dial(
         self,
         conversation: Conversation<'_>,
-        request: &Request<'_>,
+        target: &Target<'_>,
         permit: HostPermit,
         progress: &mut Progress,
     ) -> Attempt {
         progress.stage = Stage::Connect;
-        let Some(first) = at(request.addresses, permit.address()) else {
-            return Attempt::NextHost(no_usable_address());
+        let Some(first) = at(target.addresses, permit.address()) else {
+            return Attempt::NextHost(self.no_usable_address(Confidence::None));
         };
-        let patience = self.patience(request.addresses.len());
+        let patience = self.patience(target.addresses.len());
         progress.tried.push(first.ip());
-        match self.connect(request, permit, first, patience, progress).await {
+        let began = Instant::now();
+        match self.connect(target, permit, first, patience, progress).await {
             Ok((stream, peer, permit)) => {
-                let banner = if self.more_hosts > 0 || request.addresses.len() > 1 {
-                    BANNER.min(patience.max(SHORTEST))
-                } else {
-                    Duration::MAX
-                };
-                Box::pin(conversation.hold(stream, peer, banner, permit, progress)).await
+                let patience = self.patience_of(target.addresses.len());
+                Box::pin(conversation.hold(stream, peer, patience, permit, progress)).await
             }
             Err(unconnected) => {
-                if unconnected == Unconnected::Theirs {
+                // A refusal is one however soon it comes; to be silent takes half the usual time.
+                let is_silence = began.elapsed() >= patience;
+                let is_fair = patience >= self.client.dialer().timeout() / 2;
+                if unconnected == Unconnected::Theirs && (!is_silence || is_fair) {
                     self.client.memory.could_not_be_reached(conversation.host);
                 }
                 Attempt::NextHost(not_connected(unconnected))
@@ -233,16 +241,30 @@ impl HostProbe<'_> {
         }
     }
 
+    /// How long this host's replies are waited for: without end if it is the last. Once it has greeted us, all the time
+    /// is its own but what another one takes.
+    fn patience_of(self, addresses: usize) -> Option<Patience> {
+        if self.more_hosts == 0 && addresses <= 1 {
+            return None;
+        }
+        let now = Instant::now();
+        let kept = self.question.wait.deadline().checked_sub(PATIENCE).unwrap_or(now);
+        Some(Patience {
+            banner: now + PATIENCE.min(self.patience(addresses)),
+            dialogue: kept.max(now + PATIENCE.min(self.patience(addresses))),
+        })
+    }
+
     async fn connect(
         self,
-        request: &Request<'_>,
+        target: &Target<'_>,
         mut permit: HostPermit,
         first: SocketAddr,
         patience: Duration,
         progress: &mut Progress,
     ) -> Result<(TcpStream, SocketAddr, HostPermit), Unconnected> {
         let identity = self.client.identity(permit.identity());
-        let mut others = request.addresses.iter().copied();
+        let mut others = target.addresses.iter().copied();
         let second = others.find(|other| other.is_ipv4() != first.is_ipv4());
         let mut beside = None;
         let race = self.client.dialer().race(
@@ -251,8 +273,8 @@ impl HostProbe<'_> {
             || {
                 let second = second?;
                 if !permit.is_for_any_address() {
-                    let number = permit.identity();
-                    beside = Some(self.pool.try_session(request, number, second.ip())?);
+                    let target = Target { identity: permit.identity(), ..*target };
+                    beside = Some(self.pool.try_session(self.question, &target, second.ip())?);
                 }
                 progress.tried.push(second.ip());
                 Some(second)
@@ -267,13 +289,38 @@ impl HostProbe<'_> {
         Ok((stream, peer, permit))
     }
 
+    /// The host has no address; `known` is how sure it is that none will be found.
+    fn no_usable_address(self, known: Confidence) -> Verdict {
+        let details = Details { confidence: known, ..Details::new(None, None) };
+        Verdict {
+            details: self.question.details.then(|| Box::new(details)),
+            ..Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
+        }
+    }
+
     /// For one address: what is left of the budget, shared with what is still to be tried.
     fn patience(self, addresses: usize) -> Duration {
-        let left = self.question.deadline.saturating_duration_since(Instant::now());
+        let left = self.question.wait.deadline().saturating_duration_since(Instant::now());
         let others = self.more_hosts + addresses.saturating_sub(1);
         let share = left / u32::try_from(others + 1).unwrap_or(u32::MAX);
         share.max(SHORTEST)
     }
+}
+
+/// What the dialogue comes to, unless its session is cut because others wait for it.
+async fn unless<T>(cut: impl Future<Output = ()>, dialogue: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = Box::pin(dialogue) => Some(done),
+        () = cut => None,
+    }
+}
+
+/// The server took long while others waited for the session. What is known already stands.
+fn cut_short(progress: &mut Progress) -> Attempt {
+    let settled = progress.settled.take().map(|verdict| *verdict);
+    let refused = Refused { after: AFTER_CUT, cause: Cause::Crowded };
+    Attempt::Settled(settled.unwrap_or_else(|| our_limit(refused)))
 }
 
 /// The address to connect to: the permit's, else the first.
@@ -289,10 +336,6 @@ fn our_limit(refused: Refused) -> Verdict {
         retry_after: Some(seconds),
         ..Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Connect)
     }
-}
-
-fn no_usable_address() -> Verdict {
-    Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
 }
 
 fn not_connected(unconnected: Unconnected) -> Verdict {

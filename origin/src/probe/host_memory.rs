@@ -7,8 +7,10 @@ use std::{sync::Arc, time::Duration};
 
 use moka::sync::Cache;
 use rcpt_shared::CatchAll;
+use rcpt_smtp::Greeting;
+use tokio::time::Instant;
 
-use crate::{dns::Mx, smtp::Greeting};
+use crate::dns::Mx;
 
 /// Entries of each memory. About as many hosts take the mail of most of the world.
 const MAX_ENTRIES: u64 = 20_000;
@@ -17,7 +19,11 @@ const OFFERS_KEPT: Duration = Duration::from_secs(3_600);
 /// A host that could not be reached is tried after its siblings for so long.
 const DOWN_KEPT: Duration = Duration::from_secs(60);
 /// A domain's habit is asked about once a day (docs/verdicts.md).
-const CATCH_ALL_KEPT: Duration = Duration::from_secs(24 * 3_600);
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+/// Where the control recipient had no answer, the next one comes after this, then after twice as long each time.
+const DOUBT: Duration = Duration::from_secs(15 * 60);
+/// Longer than a day, so that the length of a doubt outlives it.
+const HABIT_KEPT: Duration = Duration::from_secs(2 * 24 * 3_600);
 
 /// What a host showed of itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,6 +34,16 @@ pub(super) struct Offers {
     pub lacks_smtputf8: bool,
     /// The greeting it takes.
     pub greeting: Greeting,
+    /// Recipients that it takes in one session, where it closed one for more.
+    pub recipients_max: Option<usize>,
+}
+
+/// What a control recipient has shown of a domain at a host.
+#[derive(Debug, Clone, Copy)]
+struct Habit {
+    found: CatchAll,
+    until: Instant,
+    lasts: Duration,
 }
 
 /// The memory of hosts and domains.
@@ -35,7 +51,9 @@ pub(super) struct HostMemory {
     offers: Cache<Arc<str>, Offers>,
     down: Cache<Arc<str>, ()>,
     /// By domain and host.
-    catch_all: Cache<Arc<str>, CatchAll>,
+    catch_all: Cache<Arc<str>, Habit>,
+    /// Domain and host where a recipient was refused by name within the day.
+    refuses_by_name: Cache<Arc<str>, ()>,
 }
 
 impl Default for HostMemory {
@@ -43,7 +61,8 @@ impl Default for HostMemory {
         Self {
             offers: cache(OFFERS_KEPT),
             down: cache(DOWN_KEPT),
-            catch_all: cache(CATCH_ALL_KEPT),
+            catch_all: cache(HABIT_KEPT),
+            refuses_by_name: cache(DAY),
         }
     }
 }
@@ -78,21 +97,50 @@ impl HostMemory {
     }
 
     pub(super) fn catch_all(&self, key: &str) -> Option<CatchAll> {
-        self.catch_all.get(key)
+        let habit = self.catch_all.get(key)?;
+        (habit.until > Instant::now()).then_some(habit.found)
     }
 
-    /// Remembers what a domain's habit at a host is; a doubt too, which is not worth a second control
-    /// recipient on the same day.
+    /// Remembers what a control recipient has shown: for a day, and a doubt for a quarter of an hour, which doubles with
+    /// each further one.
     pub(super) fn is_catch_all(&self, key: &str, found: CatchAll) {
-        self.catch_all.insert(Arc::from(key), found);
+        let before = self.catch_all.get(key).filter(|habit| habit.found == CatchAll::Unknown);
+        let lasts = match (found, before) {
+            (CatchAll::Unknown, Some(before)) => (before.lasts * 2).min(DAY),
+            (CatchAll::Unknown, None) => DOUBT,
+            (CatchAll::Yes | CatchAll::No, _) => DAY,
+        };
+        let habit = Habit { found, until: Instant::now() + lasts, lasts };
+        self.catch_all.insert(Arc::from(key), habit);
     }
+
+    /// Remembers that a recipient was refused by name.
+    pub(super) fn refused_by_name(&self, key: &str) {
+        if !self.refuses_by_name.contains_key(key) {
+            self.refuses_by_name.insert(Arc::from(key), ());
+        }
+    }
+
+    /// Returns whether a recipient was refused by name within the day: something is known there, but one name refused
+    /// doesn't show that others are.
+    pub(super) fn refuses_by_name(&self, key: &str) -> bool {
+        self.refuses_by_name.contains_key(key)
+    }
+}
+
+/// The key of what a control recipient has shown: backup hosts accept what the first host refuses.
+pub(super) fn catch_all_key(domain: &str, host: &str) -> String {
+    [domain, "\n", host].concat()
 }
 
 #[cfg(test)]
 mod tests {
-    use rcpt_shared::CatchAll;
+    use std::time::Duration;
 
-    use super::{HostMemory, Mx, Offers};
+    use rcpt_shared::CatchAll;
+    use tokio::time::advance;
+
+    use super::{DAY, HostMemory, Mx, Offers};
 
     #[test]
     fn a_host_that_is_down_comes_last_and_keeps_its_order_otherwise() {
@@ -117,5 +165,28 @@ mod tests {
             hosts.is_catch_all("d", found);
             assert_eq!(hosts.catch_all("d"), Some(found));
         }
+        assert!(!hosts.refuses_by_name("d"));
+        hosts.refused_by_name("d");
+        assert!(hosts.refuses_by_name("d"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_doubt_lasts_a_quarter_of_an_hour_and_then_twice_as_long_up_to_a_day() {
+        let hosts = HostMemory::default();
+        for minutes in [15, 30, 60, 120, 240, 480, 960, 1_440, 1_440] {
+            hosts.is_catch_all("d", CatchAll::Unknown);
+            advance(Duration::from_secs(minutes * 60 - 1)).await;
+            assert_eq!(hosts.catch_all("d"), Some(CatchAll::Unknown), "{minutes} minutes");
+            advance(Duration::from_secs(1)).await;
+            assert_eq!(hosts.catch_all("d"), None, "{minutes} minutes");
+        }
+        hosts.is_catch_all("d", CatchAll::No);
+        advance(DAY - Duration::from_secs(1)).await;
+        assert_eq!(hosts.catch_all("d"), Some(CatchAll::No));
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(hosts.catch_all("d"), None);
+        hosts.is_catch_all("d", CatchAll::Unknown);
+        advance(Duration::from_secs(15 * 60)).await;
+        assert_eq!(hosts.catch_all("d"), None, "an answer ends the doubling");
     }
 }

@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use rcpt_pool::{Limits, Settings};
+use rcpt_smtp::HeloIdentity;
+
 use super::client::Client;
-use crate::{
-    config::Config,
-    pool::{Limits, Settings},
-    smtp::HeloIdentity,
-};
+
+use crate::config::Config;
 
 /// How long a session lies idle: long enough for the next address of a list, short enough that servers
 /// do not mind (RFC 5321 §4.5.3.2.7 lets them wait five minutes).

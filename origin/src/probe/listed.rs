@@ -1,9 +1,6 @@
-//! What is different for an address of a list: whom it is grouped with, and when its own budget begins.
-
-use std::time::Duration;
+//! Whom an address of a list is grouped with.
 
 use rcpt_shared::Address;
-use tokio::time::{Instant, timeout_at};
 
 use super::{prober::Prober, resolver::Found};
 use crate::{
@@ -11,8 +8,6 @@ use crate::{
     mx::{self, MailHosts},
 };
 
-/// The budget of an address of a list is looked at no more often.
-const TICK: Duration = Duration::from_millis(100);
 /// Addresses of one operator or machine that a list has asked about at once, at most.
 const MAX_AT_ONCE: usize = 8;
 
@@ -46,32 +41,5 @@ impl Prober {
         let addresses = self.resolver.addresses(host, Found::InDns).await.unwrap_or_default();
         let machine = addresses.first().map(|address| address.ip().to_string());
         (machine.unwrap_or_default(), config.machine_sessions.min(MAX_AT_ONCE))
-    }
-}
-
-/// Runs the probe of one address of a list. What is `lost` to waiting and to DNS is no part of its budget. It waits
-/// for a session until the deadline, and has its whole budget once it has one.
-pub(super) async fn within_own_budget<T>(
-    mut work: impl Future<Output = T> + Unpin,
-    budget: Duration,
-    deadline: Instant,
-    lost: impl Fn() -> Duration,
-    is_waiting: impl Fn() -> bool,
-) -> Option<T> {
-    let started = Instant::now();
-    let last = deadline + budget;
-    loop {
-        let mut end = (started + budget + lost()).max(Instant::now() + TICK).min(last);
-        if is_waiting() {
-            end = end.min(deadline.max(Instant::now() + TICK));
-        }
-        if let Ok(done) = timeout_at(end, &mut work).await {
-            return Some(done);
-        }
-        let now = Instant::now();
-        let used = started.elapsed().saturating_sub(lost());
-        if used >= budget || now >= last || (now >= deadline && is_waiting()) {
-            return None;
-        }
     }
 }

@@ -1,37 +1,42 @@
 //! From an address to a verdict: routes, the mail hosts in DNS, one after the other.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
+use rcpt_pool::{Asker, Class, Pool, Question, Wait};
 use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Verdict};
+use rcpt_smtp::{Dialer, HeloIdentity, Tls};
+use rcpt_verdict::assess;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
     address_traits::classify,
-    attempt::Attempt,
+    attempt::Outcome,
+    batch_budget::within_own_budget,
     best_failure::BestFailure,
     client::{Client, HostSession, quit_now},
     host::HostProbe,
     limits::pool_settings,
-    listed::within_own_budget,
     progress::Progress,
     resolver::{Found, Resolver},
     sandbox,
+    unasked::{dns_failure, no_mail_hosts, not_asked, opted_out},
 };
+
 use crate::{
-    clock::milliseconds,
+    clock::{milliseconds, unix_now},
     config::{Config, Route, Server},
     dns::{Dns, Mx},
     mx::{self, MailHosts, NoMailHosts, guard::Guard},
-    pool::{Class, Pool},
     single_flight::SingleFlight,
-    smtp::{Dialer, HeloIdentity, Tls},
     telemetry::port_check::PortCheck,
-    verdict::assess,
 };
 
 /// Seconds after which a probe that found no session is worth repeating.
 const RETRY_AFTER: u32 = 10;
+/// Less time than this is not worth beginning again.
+const SHORTEST: Duration = Duration::from_secs(1);
+
 /// What all probes share.
 pub struct Prober {
     config: ArcSwap<Config>,
@@ -40,37 +45,6 @@ pub struct Prober {
     pool: Arc<Pool<HostSession>>,
     /// Identical probes in progress.
     flights: SingleFlight<Verdict>,
-}
-
-/// How a probe is wanted.
-#[derive(Debug, Clone, Default)]
-pub struct Asking {
-    /// With its details.
-    pub details: bool,
-    /// Who asks; see [`crate::pool::Request::tenant`].
-    pub tenant: Option<Arc<str>>,
-    /// See [`crate::pool::Request::account`].
-    pub account: Option<Arc<str>>,
-    /// One of a list, which is to end by then; its budget begins when it has a session.
-    pub batch_until: Option<Instant>,
-}
-
-impl Asking {
-    const fn class(&self) -> Class {
-        if self.batch_until.is_some() { Class::Batch } else { Class::Interactive }
-    }
-}
-
-/// What is asked.
-#[derive(Clone, Copy)]
-pub(super) struct Question<'a> {
-    pub address: &'a Address,
-    pub details: bool,
-    pub tenant: Option<&'a str>,
-    pub account: Option<&'a str>,
-    pub class: Class,
-    /// Until when it is worth waiting for a session.
-    pub deadline: Instant,
 }
 
 impl Prober {
@@ -82,8 +56,9 @@ impl Prober {
         tls: Tls,
         port_check: Arc<PortCheck>,
     ) -> Arc<Self> {
+        rcpt_verdict::load();
         let client = Client::new(&config, dialer, tls, port_check);
-        let pool = Pool::new(pool_settings(&config, &client), quit_now);
+        let pool = Pool::new(pool_settings(&config, &client), quit_now, unix_now);
         let resolver = Resolver { dns, guard, smtp_port: config.smtp_port };
         let config = ArcSwap::from_pointee(config);
         Arc::new(Self { config, resolver, client, pool, flights: SingleFlight::default() })
@@ -111,7 +86,7 @@ impl Prober {
     }
 
     /// What is asked of operators, and how we are received there.
-    pub fn status(&self) -> crate::pool::Status {
+    pub fn status(&self) -> rcpt_pool::Status {
         self.pool.status()
     }
 
@@ -121,61 +96,72 @@ impl Prober {
         self.pool.source_of(mx_host.unwrap_or_else(|| address.domain()), identity)
     }
 
-    /// Asks whether `address` can receive mail. A single check takes no longer than the budget.
-    pub async fn probe(self: &Arc<Self>, address: &Address, asking: &Asking) -> Verdict {
+    /// A question about `address` that somebody waits for as long as the budget lasts, in nobody's name.
+    pub fn question(&self, address: Address) -> Question {
+        let wait = Wait::Interactive(Instant::now() + self.config().budget);
+        Question { address, details: false, asker: Asker::default(), wait }
+    }
+
+    /// Asks whether the address can receive mail. A single check takes no longer than the budget.
+    pub async fn probe(self: &Arc<Self>, question: &Question) -> Verdict {
         let started = Instant::now();
+        let Question { address, details, asker, wait } = question;
         // One who wants details must not be answered by a probe without, nor a single check by one
-        // that waits with a batch, nor a tenant by one that has spent its share.
-        let tenant = asking.tenant.as_deref().unwrap_or_default();
-        let kind = match (asking.details, asking.class()) {
+        // that waits with a batch, nor an account by one that has spent its share.
+        let account = asker.account.as_deref().unwrap_or_default();
+        let kind = match (details, wait.class()) {
             (false, Class::Interactive) => "single ",
             (true, Class::Interactive) => "single with details ",
             (false, Class::Batch) => "listed ",
             (true, Class::Batch) => "listed with details ",
         };
-        let key = [kind, tenant, " ", address.normal()].concat();
-        let flight = self.flights.join(&key, || {
-            let (prober, address, asking) = (Arc::clone(self), address.clone(), asking.clone());
-            async move { prober.ask_within_budget(&address, &asking).await }
-        });
-        let mut verdict = flight.await;
+        let key = [kind, account, " ", address.normal()].concat();
+        let (mut verdict, is_first) = self.share(&key, question).await;
+        // Whoever joined late has had what was left of the first one's budget.
+        let deadline = started + self.config().budget;
+        if !is_first && is_cut_off(&verdict) && Instant::now() + SHORTEST < deadline {
+            (verdict, _) = self.share(&key, question).await;
+        }
         let host = verdict.mx_host.as_deref();
         let operators = self.config().operators.clone();
         let row = host.and_then(|host| operators.of_host(host)).and_then(|id| operators.get(id));
         let operator = row.map(|row| &*row.name);
         let catch_all = verdict.details.as_ref().map_or(CatchAll::Unknown, |it| it.catch_all);
-        let informative = row.and_then(|row| row.informative);
+        let refuses_by_name =
+            || self.client.refuses_by_name(address.domain(), host?).then_some(true);
+        let informative = row.and_then(|row| row.informative).or_else(refuses_by_name);
         let assessment = assess(&verdict, catch_all, informative);
         verdict.reason = assessment.reason;
-        if asking.details {
+        if *details {
             let given = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
             given.duration_ms = milliseconds(started.elapsed());
             given.confidence = assessment.confidence;
             given.operator = operator.map(str::to_owned);
             given.verdict = assessment.verdict;
-            given.traits = classify(address);
+            given.traits = sandbox::traits_of(address, classify(address));
         }
         verdict
     }
 
-    async fn ask_within_budget(&self, address: &Address, asking: &Asking) -> Verdict {
+    /// The verdict of the probe under `key` that is on its way, or else of a new one; and whether it is that.
+    async fn share(self: &Arc<Self>, key: &str, question: &Question) -> (Verdict, bool) {
+        let mut is_first = false;
+        let flight = self.flights.join(key, || {
+            is_first = true;
+            let (prober, question) = (Arc::clone(self), question.clone());
+            async move { prober.ask_within_budget(&question).await }
+        });
+        (flight.await, is_first)
+    }
+
+    async fn ask_within_budget(&self, question: &Question) -> Verdict {
         let budget = self.config().budget;
-        let started = Instant::now();
-        let deadline = asking.batch_until.unwrap_or(started + budget);
-        let question = Question {
-            address,
-            details: asking.details,
-            tenant: asking.tenant.as_deref(),
-            account: asking.account.as_deref(),
-            class: asking.class(),
-            deadline,
-        };
         let mut progress = Progress::default();
         let (waiting, dns) = (progress.waiting.clone(), progress.dns.clone());
         let mut work = Box::pin(self.ask_domain(question, &mut progress));
-        let done = match question.class {
-            Class::Interactive => timeout_at(deadline, &mut work).await.ok(),
-            Class::Batch => {
+        let done = match question.wait {
+            Wait::Interactive(deadline) => timeout_at(deadline, &mut work).await.ok(),
+            Wait::InBatch(deadline) => {
                 let lost = || waiting.total() + dns.total();
                 let is_waiting = || waiting.is_running();
                 within_own_budget(&mut work, budget, deadline, lost, is_waiting).await
@@ -213,25 +199,26 @@ impl Prober {
     /// Says QUIT in every idle session.
     pub async fn close(&self) {
         for session in self.pool.drain() {
-            session.quit().await;
+            session.quit(()).await;
         }
     }
 
-    async fn ask_domain(&self, question: Question<'_>, progress: &mut Progress) -> Verdict {
+    async fn ask_domain(&self, question: &Question, progress: &mut Progress) -> Verdict {
         let domain = question.address.domain();
         let config = self.config();
         if config.opt_outs.include_domain(domain) {
             return opted_out();
         }
-        match config.routes.of(domain) {
+        let route = config.routes.of(domain);
+        if let Some(verdict) = sandbox::verdict_of(question, route.is_some(), progress).await {
+            return verdict;
+        }
+        match route {
             Some(Route::Server(server)) => {
                 return self.ask_route(server, question, progress).await;
             }
             Some(Route::NoMx) => return no_mail_hosts(NoMailHosts::NullMx),
             None => {}
-        }
-        if let Some(verdict) = sandbox::verdict_of(question, progress).await {
-            return verdict;
         }
         let resolving = progress.dns.clone();
         match resolving.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await {
@@ -242,6 +229,7 @@ impl Prober {
                 opted_out()
             }
             Ok(MailHosts::Implicit) if config.opt_outs.include_host(domain) => opted_out(),
+            Ok(_) if looks_like_relaying(&question.address) => not_asked(),
             Ok(MailHosts::Explicit(hosts)) => self.ask_hosts(hosts, question, progress).await,
             Ok(MailHosts::Implicit) => self.ask_implicit(question, progress).await,
             Err(reason) => no_mail_hosts(reason),
@@ -252,23 +240,21 @@ impl Prober {
     async fn ask_route(
         &self,
         server: &Server,
-        question: Question<'_>,
+        question: &Question,
         progress: &mut Progress,
     ) -> Verdict {
         progress.mx_host = Some(Arc::from(server.host.as_str()));
         let found = Found::ByRoute(server.port);
         match self.only_host(question).run(&server.host, found, progress).await {
-            Attempt::Settled(verdict)
-            | Attempt::NextHost(verdict)
-            | Attempt::AskEqual(verdict)
-            | Attempt::AskAgain(verdict, _) => verdict,
+            Outcome::NextHost(failure) => of_domain(failure),
+            Outcome::Settled(verdict) => verdict,
         }
     }
 
     async fn ask_hosts(
         &self,
         hosts: Vec<Mx>,
-        question: Question<'_>,
+        question: &Question,
         progress: &mut Progress,
     ) -> Verdict {
         let preferred = hosts.iter().map(|host| host.preference).min();
@@ -284,35 +270,31 @@ impl Prober {
             };
             progress.mx_host = Some(exchange.clone());
             match host_probe.run(exchange, Found::InDns, progress).await {
-                Attempt::Settled(verdict)
-                | Attempt::AskEqual(verdict)
-                | Attempt::AskAgain(verdict, _) => return verdict,
-                Attempt::NextHost(failure) => best.add(failure),
+                Outcome::Settled(verdict) => return verdict,
+                Outcome::NextHost(failure) => best.add(failure),
             }
         }
-        best.into_verdict()
+        of_domain(best.into_verdict())
     }
 
     /// No MX record: the domain's own host, which no record says takes mail. So if it cannot be reached
     /// the answer is about the missing record (RFC 5321 §5.1).
-    async fn ask_implicit(&self, question: Question<'_>, progress: &mut Progress) -> Verdict {
+    async fn ask_implicit(&self, question: &Question, progress: &mut Progress) -> Verdict {
         let host = question.address.domain();
         match self.only_host(question).run(host, Found::InDns, progress).await {
-            Attempt::Settled(verdict)
-            | Attempt::AskEqual(verdict)
-            | Attempt::AskAgain(verdict, _) => verdict,
-            Attempt::NextHost(failure) if failure.reason == Reason::DnsFailure => dns_failure(),
-            Attempt::NextHost(failure)
+            Outcome::Settled(verdict) => verdict,
+            Outcome::NextHost(failure) if failure.reason == Reason::DnsFailure => dns_failure(),
+            Outcome::NextHost(failure)
                 if failure.stage <= Stage::Connect
                     && failure.status == Status::SmtpConnectError =>
             {
                 Verdict::new(Status::NoMxRecords, Reason::NoMx, failure.stage)
             }
-            Attempt::NextHost(failure) => failure,
+            Outcome::NextHost(failure) => of_domain(failure),
         }
     }
 
-    fn only_host<'a>(&'a self, question: Question<'a>) -> HostProbe<'a> {
+    fn only_host<'a>(&'a self, question: &'a Question) -> HostProbe<'a> {
         HostProbe {
             resolver: &self.resolver,
             client: &self.client,
@@ -326,21 +308,21 @@ impl Prober {
     }
 }
 
-fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
-    match reason {
-        NoMailHosts::DomainNotFound => {
-            Verdict::new(Status::DomainNotFound, Reason::DomainNotFound, Stage::Dns)
-        }
-        NoMailHosts::NullMx => Verdict::new(Status::NoMxRecords, Reason::NullMx, Stage::Dns),
-        NoMailHosts::DnsFailure => dns_failure(),
+/// What the failure of all its hosts says of a domain: if each of them takes no mail (RFC 7504), the domain takes none.
+fn of_domain(failure: Verdict) -> Verdict {
+    match failure.reason {
+        Reason::DomainRefusesMail => Verdict { status: Status::Refused, ..failure },
+        _ => failure,
     }
 }
 
-/// The verdict on a domain whose operator does not want to be asked: no connection was made.
-pub(super) fn opted_out() -> Verdict {
-    Verdict::new(Status::BlockedByProvider, Reason::OptedOut, Stage::Dns)
+/// Whether a probe ended with its budget.
+fn is_cut_off(verdict: &Verdict) -> bool {
+    matches!(verdict.reason, Reason::Timeout | Reason::OurLimit | Reason::DnsFailure)
 }
 
-pub(super) fn dns_failure() -> Verdict {
-    Verdict::new(Status::FatalException, Reason::DnsFailure, Stage::Dns)
+/// Whether a mail server would take the question for a search for open relays, which blocklists list: `user%other@`,
+/// `other!user@` and `"user@other"@` ask it to pass mail on (RFC 5321 §3.6.1 and appendix C let no server need them).
+fn looks_like_relaying(address: &Address) -> bool {
+    address.local_part().contains(['%', '!', '@'])
 }

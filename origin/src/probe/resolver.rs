@@ -32,12 +32,12 @@ impl Resolver {
     /// The addresses of `host`; none when it has no usable one.
     ///
     /// # Errors
-    /// [`DnsFailed`].
+    /// [`Unresolved`].
     pub(super) async fn addresses(
         &self,
         host: &str,
         found: Found,
-    ) -> Result<Vec<SocketAddr>, DnsFailed> {
+    ) -> Result<Vec<SocketAddr>, Unresolved> {
         match found {
             Found::InDns => self.usable_addresses(host).await,
             Found::ByRoute(port) => {
@@ -50,9 +50,9 @@ impl Resolver {
 
     /// Resolved once, filtered, and these literals are what is dialled: a name that changes its mind
     /// between check and use (DNS rebinding) gains nothing.
-    async fn usable_addresses(&self, host: &str) -> Result<Vec<SocketAddr>, DnsFailed> {
+    async fn usable_addresses(&self, host: &str) -> Result<Vec<SocketAddr>, Unresolved> {
         if !mx::is_resolvable(host) {
-            return Ok(Vec::new());
+            return Err(Unresolved::NoSuchName);
         }
         match self.dns.addresses(host).await {
             Ok(found) => {
@@ -60,12 +60,18 @@ impl Resolver {
                 let sockets = permitted.map(|ip| SocketAddr::new(ip, self.smtp_port));
                 Ok(sockets.take(MAX_ADDRESSES).collect())
             }
-            Err(NoAnswer::NoSuchName | NoAnswer::NoRecords) => Ok(Vec::new()),
-            Err(NoAnswer::Failed) => Err(DnsFailed),
+            Err(NoAnswer::NoRecords) => Ok(Vec::new()),
+            Err(NoAnswer::NoSuchName) => Err(Unresolved::NoSuchName),
+            Err(NoAnswer::Failed) => Err(Unresolved::DnsFailed),
         }
     }
 }
 
-/// No nameserver had an answer, which says nothing about the host.
+/// Why a host has no address.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct DnsFailed;
+pub(super) enum Unresolved {
+    /// The name does not exist, or is none that can.
+    NoSuchName,
+    /// No nameserver had an answer, which says nothing about the host.
+    DnsFailed,
+}

@@ -7,9 +7,8 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Registry, Unit},
 };
+use rcpt_pool::{SiteStatus, Status};
 use rcpt_shared::Verdict;
-
-use crate::pool::{SiteStatus, Status};
 
 /// Seconds. A warm local server answers in milliseconds; the budget ends at ten.
 const BUCKETS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.5];
@@ -34,6 +33,7 @@ struct Site {
 #[derive(Default)]
 struct Sites {
     sessions: Family<Site, Gauge>,
+    held: Family<Site, Gauge>,
     idle: Family<Site, Gauge>,
     waiting: Family<Site, Gauge>,
     interval: Family<Site, Gauge<f64, AtomicU64>>,
@@ -43,12 +43,14 @@ struct Sites {
     recipients: Family<Site, Gauge>,
     refused: Family<Site, Gauge>,
     refusals_of_us: Family<Site, Gauge>,
+    cut: Family<Site, Gauge>,
 }
 
 impl Sites {
     fn register(&self, registry: &mut Registry) {
         for (name, help, family) in [
             ("operator_sessions", "Sessions in use", &self.sessions),
+            ("operator_held_sessions", "Sessions in use for longer than two seconds", &self.held),
             ("operator_idle_sessions", "Idle sessions", &self.idle),
             ("operator_waiting", "Probes that wait for a session", &self.waiting),
             (
@@ -69,6 +71,11 @@ impl Sites {
                 "Refusals of our address since the start",
                 &self.refusals_of_us,
             ),
+            (
+                "operator_cut_sessions",
+                "Sessions since the start that were held for long and ended because others waited",
+                &self.cut,
+            ),
         ] {
             registry.register(name, help, family.clone());
         }
@@ -83,6 +90,7 @@ impl Sites {
         let total = |total: u64| i64::try_from(total).unwrap_or(i64::MAX);
         for (family, value) in [
             (&self.sessions, count(status.sessions)),
+            (&self.held, count(status.held)),
             (&self.idle, count(status.idle)),
             (&self.waiting, count(status.waiting)),
             (&self.lowered_since, total(status.lowered_since.unwrap_or_default())),
@@ -91,6 +99,7 @@ impl Sites {
             (&self.recipients, total(status.recipients_total)),
             (&self.refused, total(status.refused_total)),
             (&self.refusals_of_us, total(status.refusals_of_us_total)),
+            (&self.cut, total(status.cut_total)),
         ] {
             family.get_or_create(&site).set(value);
         }
@@ -105,6 +114,8 @@ pub struct Metrics {
     probes: Family<ProbeLabels, Counter>,
     duration: Histogram,
     in_flight: Gauge,
+    /// Probes that may be in progress.
+    in_flight_max: Gauge,
     at_capacity: Counter<u64, AtomicU64>,
     bad_tickets: Counter<u64, AtomicU64>,
     sites: Sites,
@@ -124,6 +135,12 @@ impl Default for Metrics {
         );
         let in_flight = Gauge::default();
         registry.register("probes_in_flight", "Probes in progress", in_flight.clone());
+        let in_flight_max = Gauge::default();
+        registry.register(
+            "probes_in_flight_max",
+            "Probes that may be in progress",
+            in_flight_max.clone(),
+        );
         let at_capacity = Counter::default();
         registry.register(
             "at_capacity",
@@ -138,7 +155,16 @@ impl Default for Metrics {
         );
         let sites = Sites::default();
         sites.register(&mut registry);
-        Self { registry, probes, duration, in_flight, at_capacity, bad_tickets, sites }
+        Self {
+            registry,
+            probes,
+            duration,
+            in_flight,
+            in_flight_max,
+            at_capacity,
+            bad_tickets,
+            sites,
+        }
     }
 }
 
@@ -160,8 +186,9 @@ impl Metrics {
         self.duration.observe(took.as_secs_f64());
     }
 
-    /// Takes over what the pool shows, for the next [`Metrics::text`].
-    pub fn show(&self, status: &Status) {
+    /// Takes over what the pool shows, and how many probes may be in progress, for the next [`Metrics::text`].
+    pub fn show(&self, status: &Status, probes_max: usize) {
+        self.in_flight_max.set(i64::try_from(probes_max).unwrap_or(i64::MAX));
         status.operators.iter().for_each(|site| self.sites.show(site));
     }
 

@@ -9,15 +9,13 @@ use std::{
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use rcpt_shared::Stage;
+use rcpt_smtp::{Dialer, Failure, Greeting, HeloIdentity, Session};
 use tokio::{
     net::{TcpStream, lookup_host},
     time::{Instant, sleep, timeout},
 };
 
-use crate::{
-    config::Server,
-    smtp::{Dialer, Failure, Greeting, HeloIdentity, Session},
-};
+use crate::config::Server;
 
 /// A banner proves for so long that the port is open.
 const HEARD_STANDS: Duration = Duration::from_secs(60);
@@ -113,16 +111,11 @@ impl PortCheck {
         let stream = timeout(PATIENCE, self.connect(server));
         let stream = stream.await.unwrap_or(Err(Unheard::Unconnected))?;
         let mut stage = Stage::Banner;
-        let opening = Session::open(
-            stream,
-            &self.identity.helo_name,
-            Greeting::default(),
-            PATIENCE,
-            &mut stage,
-        );
+        let opening =
+            Session::open(stream, &self.identity.helo_name, Greeting::default(), None, &mut stage);
         match timeout(PATIENCE, opening).await {
             Ok(Ok(session)) => {
-                session.quit().await;
+                session.quit(()).await;
                 Ok(())
             }
             // Whatever else it says, it was heard.

@@ -2,16 +2,14 @@
 
 use std::{io, net::SocketAddr, time::Duration};
 
+use rcpt_pool::{SiteStatus, Status};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
     time::timeout,
 };
 
-use crate::{
-    clock::unix_now,
-    pool::{SiteStatus, Status},
-};
+use crate::clock::unix_now;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -1,15 +1,18 @@
 //! What is running, since when, and whether it can work at all.
 
-use std::{fmt, sync::atomic::AtomicU64};
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use prometheus_client::{
     encoding::text::encode_registry,
-    metrics::{gauge::Gauge, info::Info},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, info::Info},
     registry::Registry,
 };
 
-use super::port_check::PortCheck;
-use crate::{clock::unix_now, config::Validity, dns::DnsMetrics};
+use super::{log::dropped_lines, port_check::PortCheck};
+use crate::{clock::unix_now, config::Validity, dns::DnsMetrics, watch::Watch};
 
 /// What is running, since when, and whether it can work at all.
 pub struct Vitals {
@@ -20,6 +23,8 @@ pub struct Vitals {
     ready: Gauge,
     not_before: Gauge,
     not_after: Gauge,
+    address_findings: Family<[(&'static str, &'static str); 1], Gauge>,
+    dropped_log_lines: Counter<u64, AtomicU64>,
 }
 
 impl Vitals {
@@ -61,7 +66,23 @@ impl Vitals {
         ] {
             ours.register(name, help, gauge.clone());
         }
-        Self { registry, dns, nameserver_answers, port_25_open, ready, not_before, not_after }
+        let address_findings = Family::default();
+        let help = "What was found of our addresses in two rounds in a row, by check";
+        ours.register("address_findings", help, Family::clone(&address_findings));
+        let dropped_log_lines = Counter::default();
+        let help = "Lines of the log dropped because nobody read it";
+        ours.register("log_lines_dropped", help, dropped_log_lines.clone());
+        Self {
+            registry,
+            dns,
+            nameserver_answers,
+            port_25_open,
+            ready,
+            not_before,
+            not_after,
+            address_findings,
+            dropped_log_lines,
+        }
     }
 
     /// The OpenMetrics text, without its end.
@@ -71,6 +92,7 @@ impl Vitals {
     pub fn text(
         &self,
         port_check: &PortCheck,
+        watch: &Watch,
         certificate: Option<Validity>,
     ) -> Result<String, fmt::Error> {
         let (answers, open) = (self.dns.is_answering(), !port_check.is_known_shut());
@@ -80,6 +102,14 @@ impl Vitals {
         let ends = certificate.map_or((0, 0), |validity| (validity.not_before, validity.not_after));
         self.not_before.set(ends.0);
         self.not_after.set(ends.1);
+        self.address_findings.clear();
+        for check in ["helo_name", "reverse_name", "spf", "blocklist"] {
+            self.address_findings.get_or_create(&[("check", check)]).set(0);
+        }
+        for reason in watch.reasons() {
+            self.address_findings.get_or_create(&[("check", reason.check)]).inc();
+        }
+        self.dropped_log_lines.inner().store(dropped_lines(), Ordering::Relaxed);
         let mut text = String::new();
         encode_registry(&mut text, &self.registry)?;
         Ok(text)

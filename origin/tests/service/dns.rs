@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use crate::harness::{origin, verdict};
+use crate::harness::{origin, shut_port, verdict};
 use axum::Router;
 use hickory_resolver::proto::{
     op::{Message, ResponseCode},
@@ -375,12 +375,12 @@ async fn a_family_that_is_switched_off_is_neither_asked_for_nor_dialled() {
 #[tokio::test]
 async fn a_banner_heard_by_a_probe_shows_that_the_port_is_open() {
     let internet = Internet::start().await;
-    let shut = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let shut = shut_port().await;
     let origin = origin(&[
         ("RCPT_NAMESERVERS", &internet.nameserver.to_string()),
         ("RCPT_SMTP_PORT", &internet.port.to_string()),
         ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
-        ("RCPT_PORT_CHECK", &shut.to_string()),
+        ("RCPT_PORT_CHECK", &shut),
     ]);
     assert_eq!(verdict(&origin, "user@accepts.org").await.status, Status::Accepted);
     let told = verdict(&origin, "user@down-only.org").await;

@@ -6,7 +6,7 @@ use std::{
     process::Output,
 };
 
-use crate::harness::{MailServer, SECRETS, obey};
+use crate::harness::{MailServer, SECRETS, obey, shut_port};
 use hickory_resolver::proto::{
     op::{Message, ResponseCode},
     rr::{
@@ -27,6 +27,8 @@ type Row = (&'static str, RecordType, &'static str);
 /// Stands for an address of this machine, and `PTR_OF_OURS` for the name of its PTR record.
 const OURS: &str = "OURS";
 const PTR_OF_OURS: &str = "PTR_OF_OURS";
+/// Stands for that address on a blocklist: its octets in reverse.
+const REVERSED: &str = "REVERSED";
 
 /// All in order.
 const ZONE: &[Row] = &[
@@ -50,20 +52,34 @@ fn our_address() -> Ipv4Addr {
     v4.into_iter().next().expect("a network interface")
 }
 
+fn rows_of<'a>(zone: &'a [Row], name: &'a str) -> impl Iterator<Item = &'a str> {
+    let is_of = move |owner: &str| owner.strip_prefix('*').is_some_and(|zone| name.ends_with(zone));
+    zone.iter().filter(move |(owner, ..)| is_of(owner)).map(|(.., data)| *data)
+}
+
 fn answer(zone: &[Row], query: Message) -> Vec<u8> {
-    let name = query.queries[0].name().to_ascii().to_lowercase();
+    let asked = query.queries[0].name().to_ascii().to_lowercase();
     let kind = query.queries[0].query_type();
     let mut response = query.into_response();
     let ours = our_address();
     let reverse = Name::from(IpAddr::V4(ours)).to_ascii();
+    let [a, b, c, d] = ours.octets();
+    let reversed = format!("{d}.{c}.{b}.{a}");
+    if rows_of(zone, &asked).any(|data| data == "SERVFAIL") {
+        response.metadata.response_code = ResponseCode::ServFail;
+        return response.to_vec().unwrap();
+    }
     let rows: Vec<_> = zone
         .iter()
         .map(|(owner, of, data)| {
-            (owner.replace(PTR_OF_OURS, &reverse), *of, data.replace(OURS, &ours.to_string()))
+            let owner = owner.replace(PTR_OF_OURS, &reverse).replace(REVERSED, &reversed);
+            (owner, *of, data.replace(OURS, &ours.to_string()))
         })
-        .filter(|(owner, ..)| *owner == name)
+        .filter(|(owner, ..)| {
+            owner.strip_prefix('*').map_or(*owner == asked, |zone| asked.ends_with(zone))
+        })
         .collect();
-    if rows.is_empty() && name != "." {
+    if rows.is_empty() && asked != "." {
         response.metadata.response_code = ResponseCode::NXDomain;
     }
     for (owner, _, data) in rows.into_iter().filter(|(_, of, _)| *of == kind) {
@@ -77,6 +93,7 @@ fn answer(zone: &[Row], query: Message) -> Vec<u8> {
                 RData::MX(MX::new(preference.parse().unwrap(), name(host)))
             }
         };
+        let owner = if owner.starts_with('*') { asked.clone() } else { owner };
         response.add_answer(Record::from_rdata(name(&owner), 60, data));
     }
     response.to_vec().unwrap()
@@ -284,6 +301,46 @@ async fn names_have_to_lead_there_and_back() {
 }
 
 #[tokio::test]
+async fn a_blocklist_counts_only_while_it_works() {
+    let entry = |owner, data| (owner, RecordType::A, data);
+    let always = entry("2.0.0.127.bl.op.org.", "127.0.0.2");
+    let ours = |data| entry("REVERSED.bl.op.org.", data);
+    for (rows, expected, exit) in [
+        (vec![always], "fine: OURS is not on bl.op.org", 0),
+        (vec![always, ours("127.0.0.4")], "wrong: OURS is on bl.op.org", 1),
+        (
+            vec![entry("*.bl.op.org.", "127.0.0.2")],
+            "unknown: bl.op.org lists everything: OURS isn't looked up",
+            0,
+        ),
+        (
+            vec![ours("127.0.0.2")],
+            "unknown: bl.op.org doesn't list its own test entry: OURS isn't looked up",
+            0,
+        ),
+        (
+            vec![always, ours("198.51.100.80")],
+            "unknown: bl.op.org answers what no blocklist answers: OURS isn't looked up",
+            0,
+        ),
+        (
+            vec![entry("*.bl.op.org.", "127.255.255.254")],
+            "unknown: bl.op.org refuses our questions: OURS isn't looked up",
+            0,
+        ),
+        (
+            vec![entry("*.bl.op.org.", "SERVFAIL")],
+            "unknown: bl.op.org doesn't answer: OURS isn't looked up",
+            0,
+        ),
+    ] {
+        let zone = ZONE.iter().copied().chain(rows).collect();
+        let machine = Machine::with(zone, "250 ok").await.set("RCPT_BLOCKLISTS", "bl.op.org");
+        assert_eq!(machine.told("blocklist").await, (exit, vec![expected.to_owned()]));
+    }
+}
+
+#[tokio::test]
 async fn one_wound_does_not_end_the_examination() {
     let machine = Machine::fit().await.set("RCPT_SOURCE_ADDRESSES", "198.51.100.7");
     let output = machine.doctor(&["--json"]).await;
@@ -299,7 +356,7 @@ async fn one_wound_does_not_end_the_examination() {
 
 #[tokio::test]
 async fn one_silent_server_of_several_is_a_warning_and_all_are_a_failure() {
-    let shut = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
+    let shut = shut_port().await;
     let machine = Machine::fit().await;
     let both = format!("{},{shut}", machine.environment["RCPT_PORT_CHECK"]);
     let (code, told) = machine.set("RCPT_PORT_CHECK", &both).told("port_25").await;
@@ -312,7 +369,7 @@ async fn one_silent_server_of_several_is_a_warning_and_all_are_a_failure() {
 
 #[tokio::test]
 async fn a_machine_without_network_is_told_from_one_with_a_fault() {
-    let shut = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
+    let shut = shut_port().await;
     let machine = Machine::fit()
         .await
         .set("RCPT_PORT_CHECK", &shut)

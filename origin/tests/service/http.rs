@@ -9,6 +9,9 @@ use axum::{
     http::{Request, StatusCode},
 };
 use serde_json::json;
+use std::{convert::Infallible, time::Duration};
+use tokio::time::{Instant, sleep};
+use tokio_stream::StreamExt as _;
 
 const ADDRESS: &str = "user@sandbox.test";
 
@@ -68,6 +71,24 @@ async fn a_malformed_body_is_400_and_a_large_one_413() {
     let response = send(&origin, probe_request(" ".repeat(4_097))).await;
     assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
     assert!(json_of(response).await["detail"].is_string());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_comes_an_octet_a_second_is_408_after_five() {
+    let origin = origin(&[]);
+    for path in ["/v1/probe", "/v1/probe/batch"] {
+        let (began, text) = (Instant::now(), body(ADDRESS));
+        let octets = text.clone().into_bytes();
+        let drip = tokio_stream::iter(octets).then(|octet| async move {
+            sleep(Duration::from_secs(1)).await;
+            Ok::<_, Infallible>(vec![octet])
+        });
+        let request =
+            Request::post(path).header("authorization", format!("Bearer {}", ticket(&text)));
+        let response = send(&origin, request.body(Body::from_stream(drip)).unwrap()).await;
+        assert_eq!(response.status(), StatusCode::REQUEST_TIMEOUT, "{path}");
+        assert_eq!(began.elapsed().as_secs(), 5, "{path}");
+    }
 }
 
 #[tokio::test]

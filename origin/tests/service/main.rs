@@ -3,6 +3,7 @@
 //! One program for all of them: many wait for time-outs, and wait side by side.
 
 mod alerts;
+mod ask;
 mod dialogue;
 mod dns;
 mod doctor;
@@ -19,6 +20,8 @@ mod politeness;
 mod port_check;
 mod process;
 mod sessions;
+mod slow;
 mod starttls;
 mod supervision;
 mod tls;
+mod truth;

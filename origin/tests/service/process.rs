@@ -9,7 +9,11 @@ use tokio::{
     net::{TcpListener, TcpStream},
     process::{Child, ChildStderr, Command},
     sync::oneshot,
+    time::timeout,
 };
+
+/// A server that answers does so within milliseconds.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
 fn origin(environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_origin"));
@@ -182,6 +186,36 @@ async fn the_log_names_the_request_and_never_the_address() {
         assert!(!line.contains("secret") && !line.contains("sandbox"), "{line}");
     }
     assert!(origin.child.wait().await.unwrap().success());
+}
+
+/// A pipe holds 64 KiB, some 200 lines.
+#[tokio::test]
+async fn checks_go_on_while_nobody_reads_the_log_and_what_is_dropped_is_counted() {
+    const CHECKS: usize = 3_000;
+    let mut origin = Running::start("sandbox.test=127.0.0.1:9").await;
+    // The first line was read, and nothing after it.
+    for _ in 0..CHECKS / 30 {
+        let mut asked = Vec::new();
+        for _ in 0..30 {
+            asked.push(origin.ask("x@nodomain.test").await);
+        }
+        for stream in asked {
+            let text = timeout(PATIENCE, answer(stream)).await.expect("an answer");
+            assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
+        }
+    }
+    let mut stream = TcpStream::connect(&origin.address).await.unwrap();
+    let request = b"GET /metrics HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let metrics = answer(stream).await;
+    let dropped =
+        metrics.lines().find_map(|line| line.strip_prefix("rcpt_origin_log_lines_dropped_total "));
+    let dropped: usize = dropped.expect("a counter").parse().unwrap();
+    assert!((1_000..CHECKS).contains(&dropped), "{dropped} of {CHECKS}");
+    // Nor does the end wait for a reader.
+    origin.terminate().await;
+    let ended = timeout(PATIENCE, origin.child.wait()).await.expect("an end");
+    assert!(ended.unwrap().success());
 }
 
 #[tokio::test]

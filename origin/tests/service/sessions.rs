@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::harness::{MailServer, detailed, origin, verdict};
-use rcpt_origin::probe::{Asking, Prober};
+use rcpt_origin::probe::Prober;
 use rcpt_shared::{Address, BatchEnd, BatchLine, CatchAll, Reason, Stage, Status};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
@@ -153,7 +153,7 @@ async fn details_hold_the_evidence_and_no_address() {
     assert_eq!((told.status, told.reason), (Status::Refused, Reason::NoSuchMailbox));
     let details = told.details.unwrap();
     assert_eq!(details.smtp_text.as_deref(), Some("no such user here"));
-    assert_eq!((details.catch_all, details.tls), (CatchAll::No, Some(false)));
+    assert_eq!((details.catch_all, details.tls), (CatchAll::Unknown, Some(false)), "of one name");
     assert!(details.traits.role_account && !details.traits.disposable);
 
     let told = detailed(&origin, "known@sandbox.test").await;
@@ -248,8 +248,8 @@ async fn a_batch_of_none_or_too_many_is_malformed() {
 async fn a_probe_in_waiting_is_small() {
     let state = crate::harness::state(&[]);
     let address = Address::parse("user@sandbox.test").unwrap();
-    let asking = Asking::default();
-    let size = std::mem::size_of_val(&Prober::probe(&state.prober, &address, &asking));
+    let question = state.prober.question(address);
+    let size = std::mem::size_of_val(&Prober::probe(&state.prober, &question));
     assert!(size <= 1_024, "{size}");
 }
 
@@ -270,16 +270,21 @@ async fn a_hundred_checks_at_once_spend_one_control_recipient() {
 }
 
 #[tokio::test]
-async fn a_refusal_by_name_spends_no_control_recipient() {
+async fn a_control_recipient_is_spent_once_however_many_are_refused_by_name() {
     let seen = Arc::new(Seen::default());
     let server = server(&seen, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     for _ in 0..2 {
         let told = detailed(&origin, "nobody@sandbox.test").await;
+        assert_eq!(told.details.unwrap().catch_all, CatchAll::Unknown);
+    }
+    for _ in 0..2 {
+        let told = detailed(&origin, "known@sandbox.test").await;
         assert_eq!(told.details.unwrap().catch_all, CatchAll::No);
     }
-    detailed(&origin, "known@sandbox.test").await;
-    assert_eq!(seen.unknown.load(Ordering::Relaxed), 2, "the refusals have told");
+    let told = detailed(&origin, "nobody@sandbox.test").await;
+    assert_eq!(told.details.unwrap().catch_all, CatchAll::No, "the control recipient has told");
+    assert_eq!(seen.unknown.load(Ordering::Relaxed), 4);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Status;
+use crate::{Reason, Status};
 
 /// Header of `POST /v1/probe` that holds [`CacheTimes`]. Without it the origin neither remembers a verdict nor
 /// gives one again. It is no member of the body, since an origin refuses members that it does not know.
@@ -22,6 +22,9 @@ pub struct CacheTimes {
 /// Longer than anybody keeps a verdict, in seconds.
 const MOST_REMEMBERED: u64 = 7 * 24 * 60 * 60;
 
+/// Longest time for which a full mailbox is called so, in seconds.
+const FULL_MOST: u64 = 24 * 60 * 60;
+
 impl fmt::Display for CacheTimes {
     /// The three times with `/` between them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -37,6 +40,14 @@ impl CacheTimes {
         let mut time = || times.next()?.filter(|time| *time <= MOST_REMEMBERED);
         let times_read = Self { decided: time()?, no_mail: time()?, undecided: time()? };
         times.next().is_none().then_some(times_read)
+    }
+
+    /// Seconds for which a verdict may be given again: as its status says, and a full mailbox for a day at most, since it may
+    /// be emptied.
+    #[must_use]
+    pub fn of_verdict(&self, status: Status, reason: Option<Reason>) -> Option<u64> {
+        let seconds = self.of(status)?;
+        Some(if reason == Some(Reason::MailboxFull) { seconds.min(FULL_MOST) } else { seconds })
     }
 
     /// Seconds for which this status may be given again; none for a failure of ours.
@@ -56,7 +67,16 @@ impl CacheTimes {
 
 #[cfg(test)]
 mod tests {
-    use super::CacheTimes;
+    use super::{CacheTimes, Reason, Status};
+
+    #[test]
+    fn a_full_mailbox_is_called_so_for_a_day_at_most() {
+        let times = CacheTimes { decided: 604_800, no_mail: 900, undecided: 0 };
+        let of = |reason| times.of_verdict(Status::Refused, Some(reason));
+        assert_eq!(of(Reason::MailboxFull), Some(86_400));
+        assert_eq!(of(Reason::NoSuchMailbox), Some(604_800));
+        assert_eq!(times.of_verdict(Status::Refused, None), Some(604_800));
+    }
 
     #[test]
     fn cache_times_read_back_as_written_and_nothing_else_does() {

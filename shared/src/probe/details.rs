@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::names;
+
 /// Whether a domain takes mail for every recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -11,18 +13,10 @@ pub enum CatchAll {
     Unknown,
 }
 
-impl CatchAll {
-    pub const ALL: [Self; 3] = [Self::Yes, Self::No, Self::Unknown];
-
-    /// The wire form.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No => "no",
-            Self::Unknown => "unknown",
-        }
-    }
+names! { CatchAll:
+    Yes = "yes",
+    No = "no",
+    Unknown = "unknown",
 }
 
 /// How good the evidence for a verdict is (docs/verdicts.md).
@@ -32,7 +26,8 @@ pub enum Confidence {
     /// The recipient was refused by name, or the server tells real recipients from invented ones, or
     /// DNS says that the domain takes no mail.
     High,
-    /// Accepted at an operator that is known to refuse unknown recipients.
+    /// Accepted at an operator that is known to refuse unknown recipients; or refused for now, or under a code of the
+    /// mailbox in words that no table knows.
     Medium,
     /// Accepted where everything is accepted, or where it is not known whether everything is.
     Low,
@@ -41,19 +36,11 @@ pub enum Confidence {
     None,
 }
 
-impl Confidence {
-    pub const ALL: [Self; 4] = [Self::High, Self::Medium, Self::Low, Self::None];
-
-    /// The wire form.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-            Self::None => "none",
-        }
-    }
+names! { Confidence:
+    High = "high",
+    Medium = "medium",
+    Low = "low",
+    None = "none",
 }
 
 /// What to do with an address, for those who want one word.
@@ -68,19 +55,11 @@ pub enum Deliverability {
     Unknown,
 }
 
-impl Deliverability {
-    pub const ALL: [Self; 4] = [Self::Deliverable, Self::Undeliverable, Self::Risky, Self::Unknown];
-
-    /// The wire form.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deliverable => "deliverable",
-            Self::Undeliverable => "undeliverable",
-            Self::Risky => "risky",
-            Self::Unknown => "unknown",
-        }
-    }
+names! { Deliverability:
+    Deliverable = "deliverable",
+    Undeliverable = "undeliverable",
+    Risky = "risky",
+    Unknown = "unknown",
 }
 
 /// What is known of an address without asking a server.

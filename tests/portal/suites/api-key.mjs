@@ -1,5 +1,6 @@
 // The API key: masked, copied, replaced.
 import assert from "node:assert/strict";
+import { PASSWORD } from "../world.mjs";
 
 const works = async (stack, key) =>
   (await stack.api("GET", "/v1/me/quota", { headers: { "X-API-Key": key } })).status;
@@ -9,7 +10,7 @@ export function suite(world) {
     "the key is hidden until asked for, and copied without being shown",
     async (reader) => {
       const account = await world.account();
-      await reader.enter(account, "/api-key");
+      await reader.enterBySigningIn(account, "/api-key");
       await reader.reads("API key");
       const key = reader.page.locator("[data-part=key]");
       assert.match(await key.innerText(), /^rcpt_live_•+\w{4}$/);
@@ -19,17 +20,71 @@ export function suite(world) {
       await reader.press("Show API key");
       assert.equal(await key.innerText(), account.apiKey);
       await reader.accessible("shown key");
-      await reader.page.reload();
-      assert.match(await key.innerText(), /•/, "hidden again");
     },
     { clipboard: true },
   );
 
   world.test(
+    "no storage of the browser has the key: after a reload it takes the password, and another tab knows it",
+    async (reader) => {
+      const account = await world.account();
+      await reader.enterBySigningIn(account, "/api-key");
+      const stored = () =>
+        reader.page.evaluate(() =>
+          JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
+        );
+      assert.doesNotMatch(await stored(), /rcpt_live_/);
+      const second = await reader.context.newPage();
+      await second.goto("/api-key");
+      assert.match(await second.locator("[data-part=key]").innerText(), /^rcpt_live_•+/);
+      await second.close();
+
+      await reader.page.reload();
+      await reader.sees("This browser doesn’t store your key");
+      await reader.accessible("a key that isn't known");
+      await reader.press("Show key…");
+      await reader.accessible("asked for the password");
+      await reader.fill({ Password: "not the password" });
+      await reader.press("Show key");
+      await reader.sees("That isn’t your password");
+      assert.match(await reader.description("Password"), /That isn’t your password/);
+      await reader.fill({ Password: PASSWORD });
+      await reader.press("Show key");
+      await reader.press("Show API key");
+      assert.equal(await reader.page.locator("[data-part=key]").innerText(), account.apiKey);
+      assert.doesNotMatch(await stored(), /rcpt_live_/);
+      const sessions = "SELECT s.id FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE a.email = ?";
+      // One of the registration, one of this browser.
+      assert.equal((await reader.stack.sql(sessions, account.email)).length, 2, "it starts no session");
+    },
+  );
+
+  world.test("with two-factor on, showing the key takes a code too", async (reader) => {
+    const account = await world.securedAccount();
+    await reader.signIn(account, "/sign-in?next=/api-key");
+    await reader.press("Use a recovery code instead");
+    await reader.fill({ "Recovery code": account.recoveryCodes[0] });
+    await reader.press("Sign in");
+    await reader.reads("API key");
+    await reader.page.reload();
+    await reader.press("Show key…");
+    await reader.fill({ Password: PASSWORD });
+    await reader.press("Show key");
+    await reader.fill({ Code: await account.authenticator.wrongCode() });
+    await reader.press("Show key");
+    await reader.sees("That code is wrong, too old or has been used");
+    await reader.accessible("asked for a code before the key is shown");
+    await reader.fill({ Code: await account.authenticator.code() });
+    await reader.press("Show key");
+    await reader.press("Show API key");
+    assert.equal(await reader.page.locator("[data-part=key]").innerText(), account.apiKey);
+  });
+
+  world.test(
     "replacing asks first; the old key is refused immediately and the new one works",
     async (reader) => {
       const account = await world.account();
-      await reader.enter(account, "/api-key");
+      await reader.enterBySigningIn(account, "/api-key");
       await reader.press("Replace key…");
       await reader.page.getByRole("dialog").waitFor();
       await reader.accessible("replace dialog");
@@ -44,9 +99,6 @@ export function suite(world) {
       const fresh = await reader.page.locator("[data-part=key]").innerText();
       assert.notEqual(fresh, account.apiKey);
       assert.equal(await works(reader.stack, fresh), 200);
-      await reader.page.reload();
-      await reader.press("Show API key");
-      assert.equal(await reader.page.locator("[data-part=key]").innerText(), fresh, "kept over a reload");
       await reader.accessible("replaced");
     },
   );
@@ -55,7 +107,7 @@ export function suite(world) {
     "the key's last use is told, and a new key has none",
     async (reader) => {
       const account = await world.account();
-      await reader.enter(account, "/api-key");
+      await reader.enterBySigningIn(account, "/api-key");
       await reader.sees("No check or scan has used this key yet.");
       const headers = { "X-API-Key": account.apiKey };
       const body = { email: "accepts@sandbox.test" };
@@ -98,13 +150,15 @@ export function suite(world) {
 
   world.test("a key that was replaced elsewhere is not shown as if it worked", async (reader) => {
     const account = await world.account();
-    await reader.enter(account, "/api-key");
+    await reader.enterBySigningIn(account, "/api-key");
     const headers = { Authorization: `Bearer ${account.token}` };
     assert.equal(
       (await reader.stack.api("POST", "/v1/auth/rotate-api-key", { headers, body: {} })).status,
       200,
     );
-    await reader.page.reload();
+    await reader.follow("Overview");
+    await reader.reads("Overview");
+    await reader.follow("API key");
     await reader.sees("This key no longer works.");
     await reader.accessible("stale key");
   });

@@ -65,6 +65,8 @@ export function suite(world) {
       assert.equal(body.plan, name);
       assert.equal(body.email_checks.daily_allowance, plan.checksPerDay, name);
       assert.equal(body.email_checks.welcome_left, plan.welcomeChecks, name);
+      assert.equal(body.scans.daily_allowance, plan.scansPerDay, name);
+      assert.equal(body.scans.scan_size, plan.scanSize, name);
     }
   });
 
@@ -81,6 +83,11 @@ export function suite(world) {
         "100 checks a day",
         "5,000 checks a day",
         "Never stored, never logged",
+        "Clean a whole list",
+        "One scan a day, with up to 200 addresses each",
+        "20 scans a day, with up to 10,000 addresses each",
+        "Every verdict counts as a check",
+        "Webhooks",
         "curl",
       ])
         assert.ok(text.includes(said), said);
@@ -97,11 +104,11 @@ export function suite(world) {
     await reader.open("/");
     const tryIt = reader.page.getByRole("region", { name: "Try it" });
     for (const [label, title] of [
-      ["Mailbox full", "No, it can’t receive mail"],
+      ["Mailbox full", "Undeliverable: it can’t receive mail"],
       ["Blocks us", "Unknown: the mail server declined to answer"],
-      ["Accepts everything", "Accepts everything: can’t be sure"],
-      ["No such domain", "The domain doesn’t exist"],
-      ["Accepts", "Yes, it can receive mail"],
+      ["Accepts everything", "Risky: the domain accepts every name"],
+      ["No such domain", "Undeliverable: the domain doesn’t exist"],
+      ["Accepts", "Deliverable: it can receive mail"],
     ]) {
       await tryIt.getByRole("button", { name: label, exact: true }).click();
       await tryIt.getByRole("heading", { name: title }).waitFor();

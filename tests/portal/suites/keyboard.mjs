@@ -24,6 +24,8 @@ export function suite(world) {
     await reader.reads("Confirm your email address");
     await tabTo(page, "Password");
     await type(PASSWORD);
+    await tabTo(page, "Password again");
+    await type(PASSWORD);
     await tabTo(page, "Confirm my address");
     await page.keyboard.press("Space");
     await reader.reads("Overview");

@@ -10,9 +10,24 @@ const source = (file) => readFileSync(new URL(`../../../${file}`, import.meta.ur
 
 /** What a person is told about each, and the tone it is told in. */
 const VERDICTS = [
-  ["accepts@sandbox.test", "good", "Yes, it can receive mail", "The server said yes to this recipient."],
-  ["rejects@sandbox.test", "bad", "No, it can’t receive mail", "The server said there’s no such mailbox."],
-  ["full@sandbox.test", "bad", "No, it can’t receive mail", "The server said the mailbox is full."],
+  [
+    "accepts@sandbox.test",
+    "good",
+    "Deliverable: it can receive mail",
+    "The server said yes to this recipient.",
+  ],
+  [
+    "rejects@sandbox.test",
+    "bad",
+    "Undeliverable: it can’t receive mail",
+    "The server said there’s no such mailbox.",
+  ],
+  [
+    "full@sandbox.test",
+    "bad",
+    "Undeliverable: it can’t receive mail",
+    "The server said the mailbox is full.",
+  ],
   [
     "blocked@sandbox.test",
     "unknown",
@@ -26,8 +41,13 @@ const VERDICTS = [
     "the mail server couldn’t be asked",
     "a temporary failure of its own",
   ],
-  ["x@nomx.sandbox.test", "bad", "The domain doesn’t accept mail", "null MX"],
-  ["x@nodomain.test", "bad", "The domain doesn’t exist", "DNS says this domain doesn’t exist."],
+  ["x@nomx.sandbox.test", "bad", "Undeliverable: the domain doesn’t accept mail", "null MX"],
+  [
+    "x@nodomain.test",
+    "bad",
+    "Undeliverable: the domain doesn’t exist",
+    "DNS says this domain doesn’t exist.",
+  ],
 ];
 
 export function suite(world) {
@@ -50,6 +70,11 @@ export function suite(world) {
 
     const list = reader.page.getByRole("region", { name: "Checked in this tab" });
     assert.equal(await list.getByRole("listitem").count(), VERDICTS.length + 1);
+    await list.getByRole("button", { name: "full@sandbox.test" }).click();
+    await list.getByText("The server said the mailbox is full.").waitFor();
+    await reader.accessible("a check that was opened again");
+    await list.getByRole("button", { name: "full@sandbox.test" }).click();
+    assert.equal(await list.getByText("The server said the mailbox is full.").count(), 0);
     await reader.follow("Settings");
     await reader.reads("Settings");
     await reader.follow("Overview");
@@ -71,7 +96,7 @@ export function suite(world) {
     });
     await checkAddress(reader, "accepts@sandbox.test");
     const unsure = reader.page.locator("[data-tone=unknown][data-status=true]");
-    await unsure.getByRole("heading", { name: "Accepts everything: can’t be sure" }).waitFor();
+    await unsure.getByRole("heading", { name: "Risky: the domain accepts every name" }).waitFor();
     await reader.accessible("catch-all");
 
     details = {
@@ -82,7 +107,7 @@ export function suite(world) {
       operator: "yahoo",
     };
     await checkAddress(reader, "accepts+low@sandbox.test");
-    await unsure.getByRole("heading", { name: "Accepted, but can’t be sure" }).waitFor();
+    await unsure.getByRole("heading", { name: "Risky: accepted, but it may not exist" }).waitFor();
     await unsure.getByText("yahoo").waitFor();
     await unsure.getByText("low", { exact: true }).waitFor();
 
@@ -124,7 +149,7 @@ export function suite(world) {
   });
 
   world.test("every reason that a verdict can have is put into words", () => {
-    const reasons = [...source("shared/src/reason.rs").matchAll(/=> "([a-z0-9_]+)"/g)].map(
+    const reasons = [...source("shared/src/reason.rs").matchAll(/^ +\w+ = "([a-z0-9_]+)",$/gm)].map(
       ([, reason]) => reason,
     );
     const words = source("edge/portal/src/words/verdicts.ts");
@@ -160,7 +185,7 @@ export function suite(world) {
     "the first request is there to copy, with the key that is masked on the page",
     async (reader) => {
       const account = await world.account();
-      await reader.enter(account);
+      await reader.enterBySigningIn(account);
       const card = reader.page.getByRole("region", { name: "Use it in your code" });
       const shown = await card.getByRole("tabpanel").innerText();
       assert.ok(shown.includes("••••") && !shown.includes(account.apiKey), shown);
@@ -189,6 +214,7 @@ export function suite(world) {
       await reader.sees("Enter the address to check.");
       for (const [typed, mistake] of [
         ["no address", "This has no @."],
+        ["ann＠sandbox.test", "Type @ instead."],
         ["a@b@c.test", "This has more than one @."],
         [`${"a".repeat(65)}@sandbox.test`, "The part before the @ is too long: 65 characters"],
         ["accepts@sandbox.test, rejects@sandbox.test", "Check one address at a time."],

@@ -20,6 +20,8 @@ const PUBLIC = [
   "/reset",
   "/docs",
   "/start",
+  "/sandbox",
+  "/webhooks",
   "/privacy",
   "/deleted",
 ];
@@ -107,10 +109,55 @@ export function suite(world) {
         configured.headers.includes("; connect-src 'self' https://api.example; "),
         configured.headers,
       );
-      const plain = await built({ CONTACT_URL: "", TERMS_URL: "", STATUS_URL: "", PORTAL_API_URL: "" });
+      const none = { CONTACT_URL: "", CONTACT_EMAIL: "", TERMS_URL: "", STATUS_URL: "", PORTAL_API_URL: "" };
+      const plain = await built(none);
       assert.ok(plain.footer.includes('href="/privacy"'));
+      const mailed = await built({ ...none, CONTACT_EMAIL: "help@rcpt.example" });
+      assert.ok(mailed.footer.includes('href="mailto:help@rcpt.example"'), mailed.footer);
       assert.ok(plain.headers.includes("; connect-src 'self'; "), plain.headers);
       for (const name of ["Contact", "Terms", "Status"]) assert.ok(!plain.footer.includes(`>${name}<`), name);
+    },
+  );
+
+  world.test("password managers find where a password is changed", async ({ stack }) => {
+    const reply = await fetch(`${stack.url}/.well-known/change-password`, { redirect: "manual" });
+    assert.equal(reply.status, 302);
+    assert.equal(reply.headers.get("location"), "/settings#password");
+  });
+
+  world.test(
+    "programs find every public page as Markdown, and people without JavaScript the reference",
+    async ({ stack }) => {
+      const read = async (file) => {
+        const reply = await fetch(stack.url + file);
+        assert.equal(reply.status, 200, file);
+        return { text: await reply.text(), type: reply.headers.get("content-type") };
+      };
+      const { text: index } = await read("/llms.txt");
+      const listed = [...index.matchAll(/^- \[[^\]]+\]\(https?:\/\/[^/]+(\/[^)]+\.md)\)/gm)].map(
+        ([, file]) => file,
+      );
+      for (const file of ["/index.md", "/docs.md", "/start.md", "/privacy.md"])
+        assert.ok(listed.includes(file), `${file}: ${index}`);
+      for (const file of listed) {
+        const { text, type } = await read(file);
+        assert.match(type, /^text\/markdown/, file);
+        assert.match(text, /^# \S/, file);
+        assert.ok(!/<\/?[a-z]+[ >]/i.test(text.replace(/`[^`]*`/g, "")), `${file} has HTML in it`);
+      }
+      const reference = await read("/docs.md");
+      assert.ok(
+        reference.text.includes("### POST /v1/validate_email: Check an address"),
+        reference.text.slice(0, 500),
+      );
+      const noscript = /<noscript>(.*)<\/noscript>/s.exec((await read("/docs")).text)[1];
+      assert.ok(
+        noscript.includes("<h3>POST /v1/validate_email: Check an address</h3>"),
+        noscript.slice(0, 500),
+      );
+      const { text: security } = await read("/.well-known/security.txt");
+      assert.match(security, /^Contact: mailto:help@example\.net\nExpires: \d{4}-\d\d-\d\dT00:00:00Z\n/);
+      assert.match((await read("/favicon.ico")).type, /^image\//);
     },
   );
 
@@ -136,7 +183,12 @@ export function suite(world) {
       for (const path of ["/v1/nothing", "/v1/"]) {
         const answer = await reader.open(path);
         assert.equal(answer.status(), 404, path);
-        assert.deepEqual(await answer.json(), { detail: "There is nothing at this path." }, path);
+        const { detail, code } = await answer.json();
+        assert.deepEqual(
+          { detail, code },
+          { detail: "There is nothing at this path.", code: "not_found" },
+          path,
+        );
       }
     },
   );
@@ -180,6 +232,7 @@ export function suite(world) {
         const text = await reader.page.locator("main").innerText();
         if (name === "home") assert.match(text, /Create a free account/);
         else if (name === "privacy") assert.match(text, /in no database and in no log/);
+        else if (name === "docs") assert.match(text, /POST \/v1\/validate_email: Check an address/);
         else assert.match(text, /This page needs JavaScript/, path);
         await reader.page.getByRole("contentinfo").getByRole("link", { name: "API reference" }).waitFor();
       }
@@ -197,8 +250,8 @@ export function suite(world) {
       await reader.reads("Sign in");
       await reader.follow("Create one");
       await reader.reads("Create your account");
-      assert.equal(await reader.page.title(), "Create your account · rcpt");
-      assert.equal(await reader.page.evaluate(() => document.activeElement.tagName), "H1");
+      await reader.page.waitForFunction(() => document.title === "Create your account · rcpt");
+      await reader.page.waitForFunction(() => document.activeElement.tagName === "H1");
       await reader.page.goBack();
       await reader.reads("Sign in");
       assert.deepEqual(documents, []);

@@ -1,27 +1,24 @@
 // Scans: a list goes in, its verdicts come out beside it, and it can be stopped and deleted.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { strToU8, zipSync } from "fflate";
+import { eventually } from "../stack.mjs";
+import { sourceOf } from "./source.mjs";
 
-const KINDS = [
-  ["accepts", "Accepted"],
-  ["rejects", "Refused"],
-];
+const KINDS = ["accepts", "rejects"];
 
 /** A customer's file: a header, the addresses in the second column, one that is none, one that is repeated. */
 function csv(rows) {
-  const lines = Array.from(
-    { length: rows },
-    (_, n) => `"Person, ${n}",${KINDS[n % 2][0]}+${n}@sandbox.test,x`,
-  );
+  const lines = Array.from({ length: rows }, (_, n) => `"Person, ${n}",${KINDS[n % 2]}+${n}@sandbox.test,x`);
   lines[2] = 'Nobody,"not an address",x';
   lines[4] = lines[0];
   return ["Name,Email,Note", ...lines, ""].join("\r\n");
 }
 
-const file = (rows, name = "customers.csv") => ({
+const file = (content, name = "customers.csv") => ({
   name,
   mimeType: "text/csv",
-  buffer: Buffer.from(csv(rows)),
+  buffer: Buffer.from(content),
 });
 
 /** How long the page did not respond, at worst, in milliseconds. */
@@ -35,6 +32,28 @@ async function watchTasks(page) {
   return () => page.evaluate(() => window.longest);
 }
 
+const results = (reader) => reader.page.getByRole("table", { name: "Results by row" });
+const chooses = (reader, list) => reader.field("CSV, Excel or text file").setInputFiles(list);
+
+async function figures(reader) {
+  await reader.page.locator("dl").getByText("…").first().waitFor({ state: "detached" });
+  return reader.page.locator("dl dd").allInnerTexts();
+}
+
+async function scans(reader, list, button) {
+  await chooses(reader, list);
+  await reader.press(button);
+  await reader.page.getByRole("heading", { name: "Completed" }).waitFor({ timeout: 60_000 });
+  await results(reader).waitFor();
+}
+
+async function downloads(reader, button) {
+  const [download] = await Promise.all([reader.page.waitForEvent("download"), reader.press(button)]);
+  return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+}
+
+const shows = (reader, verdict) => reader.page.getByRole("combobox", { name: /^Show/ }).selectOption(verdict);
+
 export function suite(world) {
   world.test(
     "a file of ten rows is read here, scanned, shown by row, and comes back as a file",
@@ -42,76 +61,387 @@ export function suite(world) {
       const account = await world.account();
       await reader.enter(account, "/scans");
       await reader.accessible("no scans yet");
-      await reader.field("CSV or text file").setInputFiles(file(10));
+      await chooses(reader, file(csv(10)));
       await reader.button("Scan 10 addresses").waitFor();
       const column = reader.page.getByLabel("Column with the addresses");
       assert.equal(await column.inputValue(), "1", "found by itself");
-      await reader.page.locator("dl").getByText("…").first().waitFor({ state: "detached" });
-      assert.deepEqual(await reader.page.locator("dl dd").allInnerTexts(), ["10", "1", "1"]);
+      await reader.sees("accepts+0@sandbox.test");
+      assert.deepEqual(await figures(reader), ["10", "1", "1"]);
       await column.selectOption("0");
-      await reader.page.locator("dl dd").nth(2).getByText("10", { exact: true }).waitFor();
+      await reader.sees("There’s no email address in this column.");
+      assert.equal(await reader.page.getByRole("button", { name: /^Scan / }).count(), 0, "nothing to scan");
       await column.selectOption("1");
+      await reader.button("Scan 10 addresses").waitFor();
       await reader.accessible("a list that was read");
       await reader.press("Scan 10 addresses");
       await reader.reads("customers.csv");
       await reader.page.getByRole("heading", { name: "Completed" }).waitFor({ timeout: 60_000 });
-      await reader.sees("10 of 10 addresses have a verdict.");
+      await reader.sees("10 of 10 addresses are done.");
 
       const verdicts = reader.page.getByRole("table", { name: "Addresses by verdict" });
-      await verdicts.getByRole("row", { name: /Accepted 4/ }).waitFor();
-      await verdicts.getByRole("row", { name: /Refused 5/ }).waitFor();
+      await verdicts.getByRole("row", { name: /^Deliverable .* 4$/ }).waitFor();
+      await verdicts.getByRole("row", { name: /^Undeliverable .* 6$/ }).waitFor();
       await reader.page.getByRole("table", { name: "Addresses by reason" }).waitFor();
       await reader.accessible("a finished scan");
-      const table = reader.page.getByRole("region", { name: "Results by position" });
-      await table.getByRole("row", { name: "1 accepts+0@sandbox.test Accepted" }).waitFor();
-      await reader.page.getByRole("combobox", { name: /^Show/ }).selectOption("false");
-      assert.equal(await table.getByRole("row").count(), 6, "a heading, and five that were refused");
-      const [download] = await Promise.all([
-        reader.page.waitForEvent("download"),
-        reader.press("Download CSV"),
-      ]);
-      assert.equal(download.suggestedFilename(), "customers-rcpt.csv");
-      const lines = readFileSync(await download.path(), "utf8").split("\r\n");
-      assert.equal(lines[0], "Name,Email,Note,rcpt_status,rcpt_verdict,rcpt_confidence,rcpt_reason");
+      const row = results(reader).getByRole("row");
+      await row
+        .and(reader.page.getByRole("row", { name: /^1 accepts\+0@sandbox\.test Deliverable/ }))
+        .waitFor();
+      await results(reader)
+        .getByRole("row", { name: /^3 not an address Undeliverable Not an address/ })
+        .waitFor();
+      await shows(reader, "undeliverable");
+      assert.equal(await row.count(), 7, "a heading, and six that are undeliverable");
+      await shows(reader, "risky");
+      await reader.sees("No address is risky.");
+      await reader.accessible("a filter without a hit");
+
+      await shows(reader, "undeliverable");
+      const some = await downloads(reader, "Download undeliverable as CSV");
+      assert.equal(some.name, "customers-undeliverable.csv");
+      assert.equal(some.bytes.toString().trim().split("\r\n").length, 7);
+      assert.ok(!some.bytes.includes("accepts+"));
+      await shows(reader, "");
+      const { name, bytes } = await downloads(reader, "Download CSV");
+      assert.equal(name, "customers-rcpt.csv");
+      const lines = bytes.toString().split("\r\n");
+      assert.equal(
+        lines[0],
+        "Name,Email,Note,rcpt_verdict,rcpt_reason,rcpt_confidence,rcpt_status,rcpt_final",
+      );
       assert.equal(lines.length, 12);
       assert.match(
         lines[2],
-        /^"Person, 1",rejects\+1@sandbox\.test,x,false,undeliverable,\w+,no_such_mailbox$/,
+        /^"Person, 1",rejects\+1@sandbox\.test,x,undeliverable,no_such_mailbox,\w+,false,true$/,
       );
-      assert.match(lines[3], /^Nobody,not an address,x,invalid_format,/);
+      assert.equal(lines[3], "Nobody,not an address,x,undeliverable,malformed,high,invalid_format,true");
 
-      // Another visit: the list is not kept, and can be chosen again.
-      await reader.page.reload();
-      await reader.sees("We don’t keep your addresses.");
-      await reader.field("CSV or text file").setInputFiles(file(9, "other.csv"));
-      await reader.sees("another number of rows");
-      await reader.field("CSV or text file").setInputFiles(file(10));
-      await table.getByText("accepts+0@sandbox.test").first().waitFor();
-
-      await reader.press("Delete the scan");
+      await reader.press("Delete the scan…");
       await reader.accessible("asked before deleting");
       await reader.press("Delete for good");
       await reader.reads("Scans");
       await reader.sees("None yet.");
-      await reader.sees("0 of 1 scans left today");
+      await reader.sees("You’ve used all your scans for today.");
+      assert.equal(await reader.page.locator("input[type=file]").count(), 0, "nothing to choose for nothing");
+      await reader.accessible("no scans left");
+      assert.equal(await reader.page.evaluate(() => localStorage.length), 0, "its fingerprint is gone too");
     },
   );
+
+  world.test(
+    "a list that is chosen again is joined with the verdicts only where it is the one that was scanned",
+    async (reader) => {
+      await reader.enter(await world.account(), "/scans");
+      const addresses = Array.from({ length: 12 }, (_, n) => `${KINDS[n % 2]}+${n}@sandbox.test`);
+      const table = (rows) =>
+        ["Id,Email,Other", ...rows.map((row, n) => `${n},${row},o${n}@sandbox.test`)].join("\n");
+      await scans(reader, file(table(addresses)), "Scan 12 addresses");
+      const joined = results(reader).getByRole("row", { name: /^1 accepts\+0@sandbox\.test Deliverable/ });
+      await joined.waitFor();
+      const refusals = {
+        "sorted by address": [...addresses].sort(),
+        "two rows swapped": [addresses[1], addresses[0], ...addresses.slice(2)],
+        "one row replaced": [...addresses.slice(0, 11), "accepts+99@sandbox.test"],
+        "one row inserted": ["accepts+99@sandbox.test", ...addresses],
+        "one row removed": addresses.slice(1),
+        "a row inserted and one removed": ["accepts+99@sandbox.test", ...addresses.slice(1)],
+      };
+      await reader.page.reload();
+      await reader.sees("We don’t keep your addresses.");
+      for (const [what, rows] of Object.entries(refusals)) {
+        await chooses(reader, file(table(rows)));
+        await reader.sees("This isn’t the list that was scanned.");
+        await reader.sees("with 12 addresses in the column “Email”, in the same order");
+        assert.equal(await results(reader).getByText("@sandbox.test").count(), 0, what);
+      }
+      await reader.accessible("another list than the one that was scanned");
+      // By row number, as on the page.
+      const { bytes } = await downloads(reader, "Download CSV");
+      const lines = bytes.toString().split("\r\n");
+      assert.match(lines[0], /^row,rcpt_verdict,/);
+      assert.match(lines[1], /^1,deliverable,/);
+      assert.match(lines[12], /^12,undeliverable,/);
+
+      // Another column is looked into, and rows that are the same may trade places.
+      const elsewhere = ["Other,Mail", ...addresses.map((row, n) => `o${n}@sandbox.test,${row}`)].join("\n");
+      await chooses(reader, file(elsewhere, "renamed.csv"));
+      await joined.waitFor();
+      await reader.page.reload();
+      await chooses(reader, file(table(addresses)));
+      await joined.waitFor();
+
+      // What was kept is not the addresses.
+      const kept = await reader.page.evaluate(() => JSON.stringify({ ...localStorage }));
+      assert.doesNotMatch(kept, /sandbox\.test/);
+
+      // In another tab of this browser, too.
+      const second = await reader.context.newPage();
+      await second.goto(reader.page.url());
+      await second.getByLabel("CSV, Excel or text file").setInputFiles(file(table(addresses)));
+      await second.getByRole("row", { name: /^1 accepts\+0@sandbox\.test Deliverable/ }).waitFor();
+      await second.close();
+    },
+  );
+
+  world.test(
+    "in a browser that kept nothing, the service says whether a list is the one that was scanned",
+    async (reader) => {
+      await reader.enter(await world.account(), "/scans");
+      const addresses = Array.from({ length: 4 }, (_, n) => `${KINDS[n % 2]}+${n}@sandbox.test`);
+      await scans(reader, file(addresses.join("\n")), "Scan 4 addresses");
+      await reader.page.evaluate(() => localStorage.clear());
+      await reader.page.reload();
+      await chooses(reader, file([...addresses].reverse().join("\n")));
+      await reader.sees("Its addresses differ or are in another order");
+      assert.equal(await results(reader).getByText("@sandbox.test").count(), 0);
+      await chooses(reader, file(addresses.join("\n")));
+      await results(reader)
+        .getByRole("row", { name: /^1 accepts\+0@sandbox\.test Deliverable/ })
+        .waitFor();
+    },
+  );
+
+  world.test(
+    "the file comes back as it came: delimiter, byte order mark, line ends, and letters beyond ASCII",
+    async (reader) => {
+      await reader.enter(await world.account(), "/scans");
+      const rows = ["Ort;E-Mail", "Köln;accepts+1@sandbox.test", '"a;b";rejects+1@sandbox.test', "Bonn;"];
+      await scans(reader, file(`\ufeff${rows.join("\n")}\n`, "Kunden.csv"), "Scan 3 addresses");
+      const { name, bytes } = await downloads(reader, "Download CSV");
+      assert.equal(name, "Kunden-rcpt.csv");
+      assert.deepEqual([...bytes.subarray(0, 3)], [0xef, 0xbb, 0xbf]);
+      const lines = bytes.toString().slice(1).split("\n");
+      assert.equal(lines[0], "Ort;E-Mail;rcpt_verdict;rcpt_reason;rcpt_confidence;rcpt_status;rcpt_final");
+      assert.match(lines[1], /^Köln;accepts\+1@sandbox\.test;deliverable;accepted;/);
+      assert.match(lines[2], /^"a;b";rejects\+1@sandbox\.test;undeliverable;/);
+      assert.equal(lines[3], "Bonn;;undeliverable;malformed;high;invalid_format;true");
+      assert.ok(!bytes.includes("\r"));
+    },
+  );
+
+  world.test(
+    "repeated addresses are checked once where that is asked for, and each row has its verdict",
+    async (reader) => {
+      await reader.enter(await world.account(), "/scans");
+      const rows = ["accepts+1@sandbox.test", "rejects+1@sandbox.test", "accepts+1@Sandbox.TEST", "x"];
+      await chooses(reader, file([...rows, ...rows].join("\n")));
+      await reader.button("Scan 8 addresses").waitFor();
+      assert.deepEqual(await figures(reader), ["8", "5", "2"]);
+      await reader.page.getByLabel("Check repeated addresses once (5 rows)").check();
+      await reader.button("Scan 3 addresses").waitFor();
+      assert.deepEqual(await figures(reader), ["3", "5", "1"]);
+      await reader.accessible("repeated rows");
+      await reader.press("Scan 3 addresses");
+      await reader.sees("3 of 3 addresses are done.");
+      const verdicts = async () => {
+        const { bytes } = await downloads(reader, "Download CSV");
+        const lines = bytes.toString().trim().split("\n");
+        return lines.map((line) => line.split(",").slice(0, 2).join(" "));
+      };
+      const once = rows.map((row) => `${row} ${/^accepts/.test(row) ? "" : "un"}deliverable`);
+      assert.deepEqual(await verdicts(), [...once, ...once]);
+      await reader.page.reload();
+      await chooses(reader, file([...rows, ...rows].join("\n")));
+      await results(reader)
+        .getByRole("row", { name: /^1 accepts\+1@sandbox\.test Deliverable/ })
+        .waitFor();
+      assert.deepEqual(await verdicts(), [...once, ...once]);
+    },
+  );
+
+  world.test("stopping asks first, and what is known stays", async (reader) => {
+    const account = await world.account();
+    await reader.enter(account, "/scans");
+    await chooses(reader, file("accepts+1@sandbox.test\ngreylisted+1@sandbox.test\n"));
+    await reader.press("Scan 2 addresses");
+    await reader.sees("1 of 2 addresses are done. 1 will be asked again");
+    await results(reader)
+      .getByRole("row", { name: /accepts\+1@sandbox\.test Deliverable/ })
+      .waitFor();
+    await reader.accessible("a scan that waits");
+    const state = async () =>
+      (
+        await reader.stack.sql(
+          "SELECT s.state FROM scans s JOIN accounts a ON a.id = s.account_id WHERE a.email = ?",
+          account.email,
+        )
+      )[0].state;
+    await reader.press("Stop the scan…");
+    await reader.sees("A stopped scan can’t be continued");
+    await reader.accessible("asked before stopping");
+    await reader.press("Keep it running");
+    assert.equal(await state(), "running");
+    await reader.press("Stop the scan…");
+    await reader.press("Stop the scan");
+    await reader.page.getByRole("heading", { name: "Stopped" }).waitFor();
+    assert.equal(await state(), "cancelled");
+    await results(reader)
+      .getByRole("row", { name: /accepts\+1@sandbox\.test Deliverable/ })
+      .waitFor();
+  });
+
+  world.test("results of many pages are followed while the scan runs", async (reader) => {
+    const { apiKey, ...account } = await world.account();
+    await reader.stack.sql("UPDATE accounts SET plan = 'unlimited' WHERE email = ?", account.email);
+    const headers = { "X-API-Key": apiKey };
+    const { body: scan } = await reader.stack.api("POST", "/v1/scans", { headers, body: { total: 6_000 } });
+    const send = async (part) => {
+      // They need no server, and so have their verdict at once.
+      const body = { addresses: Array.from({ length: 1_000 }, (_, n) => `no address ${part} ${n}`) };
+      const { status } = await reader.stack.api("PUT", `/v1/scans/${scan.id}/parts/${part}`, {
+        headers,
+        body,
+      });
+      assert.equal(status, 200);
+    };
+    const row = (count) =>
+      reader.page
+        .getByRole("table", { name: "Addresses by verdict" })
+        .getByRole("row", { name: new RegExp(`^Undeliverable .* ${count}$`) });
+    await send(0);
+    await reader.enter(account, `/scans?id=${scan.id}`);
+    await row("1,000").waitFor();
+    await send(3);
+    await row("2,000").waitFor();
+  });
+
+  world.test("a list whose sending breaks off goes on in the same scan", async (reader) => {
+    const account = await world.account();
+    await reader.enter(account, "/scans");
+    await reader.page.route("**/parts/*", (route) => route.abort("connectionrefused"));
+    await chooses(reader, file(csv(10)));
+    await reader.press("Scan 10 addresses");
+    await reader.sees("We couldn’t reach the service.");
+    await reader.page.unroute("**/parts/*");
+    await reader.press("Scan 10 addresses");
+    await reader.sees("10 of 10 addresses are done.");
+  });
+
+  world.test("what is pasted is read as email programs and spreadsheets copy it", async (reader) => {
+    await reader.enter(await world.account(), "/scans");
+    const paste = reader.field("Or paste addresses");
+    for (const [text, expected] of [
+      ["rejects@sandbox.test, full@sandbox.test", ["2", "0", "0"]],
+      ['"Doe, J" <a@sandbox.test>;b@sandbox.test\nc@sandbox.test', ["3", "0", "0"]],
+      ["Ann Lee <ann@sandbox.test>; Bob <bob@sandbox.test>;\r\n 'Cy' <cy@sandbox.test>", ["3", "0", "0"]],
+      ["Team: a@sandbox.test, b@sandbox.test; c@sandbox.test", ["3", "0", "0"]],
+      ["Ann Lee\n<ann@sandbox.test>, Nobody, b@sandbox.test", ["3", "0", "1"]],
+      ["a@sandbox.test\nb@sandbox.test\nnone", ["3", "0", "1"]],
+      ["Name\tMail\nAnn\ta@sandbox.test\nBob\tb@sandbox.test", ["2", "0", "0"]],
+    ]) {
+      await paste.fill(text);
+      await reader.press("Read the list");
+      await reader.page.getByRole("button", { name: /^Scan \w+ address/ }).waitFor();
+      assert.deepEqual(await figures(reader), expected, text);
+      await reader.press("Choose another list");
+    }
+  });
+
+  world.test("the preview counts as addresses what the results will", async (reader) => {
+    const { apiKey, ...account } = await world.account();
+    const texts = [
+      "a@sandbox.test",
+      "Ann <ann@sandbox.test>",
+      "<b@sandbox.test>",
+      '"Doe, J" <c@sandbox.test>',
+      "x",
+      "@sandbox.test",
+      "a@",
+      "a@b@sandbox.test",
+      "a b@sandbox.test",
+      ".a@sandbox.test",
+      "a..b@sandbox.test",
+      "a@sandbox..test",
+      "a@-sandbox.test",
+      "a@sandbox_.test",
+      "a@localhost",
+      "a@192.0.2.1",
+      "a@[192.0.2.1]",
+      "a@sandbox.test.",
+      '"a b"@sandbox.test',
+      '"a@sandbox.test',
+      `${"a".repeat(65)}@sandbox.test`,
+      `${"é".repeat(33)}@sandbox.test`,
+      "é@sandbox.test",
+      "a@bücher.test",
+      "a@xn--bcher-kva.test",
+      "a@xn--zz--.test",
+      "a,b@sandbox.test",
+      "a@sandbox,test",
+      "Ann <a@sandbox.test> x",
+      "a@sandbox.test (Ann)",
+      "mailto:a@sandbox.test",
+      "a@sandbox.test\u200b",
+      "a@exa mple.test",
+    ];
+    const body = { addresses: texts };
+    const { body: scan } = await reader.stack.api("POST", "/v1/scans", {
+      headers: { "X-API-Key": apiKey },
+      body,
+    });
+    const { body: found } = await eventually("the malformed ones are known", async () => {
+      const answer = await reader.stack.api("GET", `/v1/scans/${scan.id}/results?status=invalid_format`, {
+        headers: { "X-API-Key": apiKey },
+      });
+      return answer.body.results.length > 0 && answer;
+    });
+    const { isAddress } = await sourceOf("pages/scans/list/format.ts");
+    assert.deepEqual(
+      texts.filter((text) => !isAddress(text)),
+      found.results.map(({ position }) => texts[position]),
+    );
+    assert.ok(account.email);
+  });
 
   world.test(
     "a pasted list that is too long for the plan says so before anything is sent",
     async (reader) => {
       await reader.enter(await world.account(), "/scans");
       const list = Array.from({ length: 201 }, (_, n) => `accepts+${n}@sandbox.test`).join("\n");
-      await reader.field("Or paste addresses, one per line").fill(list);
+      await reader.field("Or paste addresses").fill(list);
       await reader.press("Read the list");
       await reader.sees("This list is too long for your plan.");
       assert.equal(await reader.page.getByRole("button", { name: /^Scan / }).count(), 0);
       await reader.accessible("a list that is too long");
       await reader.press("Choose another list");
       await reader.press("Read the list");
-      await reader.sees("There’s nothing to read in it.");
+      await reader.sees("This has no text in it.");
     },
   );
+
+  world.test("a spreadsheet is read here, and one that can't be is refused by name", async (reader) => {
+    await reader.enter(await world.account(), "/scans");
+    const rows = Array.from({ length: 30 }, (_, n) => [
+      `Person ${n}`,
+      `${KINDS[n % 2]}+${n}@sandbox.test`,
+      n,
+    ]);
+    const workbook = spreadsheet([["Name", "E-Mail", "Count"], ...rows]);
+    await scans(
+      reader,
+      { name: "kunden.xlsx", mimeType: "application/zip", buffer: workbook },
+      "Scan 30 addresses",
+    );
+    const { name, bytes } = await downloads(reader, "Download CSV");
+    assert.equal(name, "kunden-rcpt.csv");
+    assert.match(bytes.toString().split("\r\n")[2], /^Person 1,rejects\+1@sandbox\.test,1,undeliverable,/);
+    for (const [buffer, text] of [
+      [
+        Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1, 0]),
+        "This is a spreadsheet that we can’t read",
+      ],
+      [
+        Buffer.concat([Buffer.from("PK\u0003\u0004"), Buffer.alloc(200)]),
+        "This is a spreadsheet that we can’t read",
+      ],
+      [spreadsheet([["a"]], 51 * 1024 * 1024), "This spreadsheet is too large to read here."],
+    ]) {
+      await reader.page.reload();
+      await chooses(reader, { name: "x.xlsx", mimeType: "application/zip", buffer });
+      await reader.sees(text);
+    }
+    await reader.accessible("a spreadsheet that is refused");
+  });
 
   world.test(
     "fifty thousand rows are read without the page ever hanging, also on a phone",
@@ -119,13 +449,35 @@ export function suite(world) {
       await reader.enter(await world.account(), "/scans");
       await reader.page.setViewportSize({ width: 360, height: 740 });
       const longest = await watchTasks(reader.page);
-      await reader.field("CSV or text file").setInputFiles(file(50_000));
+      await chooses(reader, file(csv(50_000)));
       await reader.sees("This list is too long for your plan.");
-      await reader.page.locator("dl").getByText("…").first().waitFor({ state: "detached" });
       console.log(`longest task with 50,000 rows: ${Math.round(await longest())} ms`);
       const width = await reader.page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(width <= 360, `the page is ${width} pixels wide`);
       await reader.accessible("on a phone");
     },
+  );
+}
+
+/** The bytes of a small workbook; `padding` bytes of nothing are in one of its parts. */
+function spreadsheet(rows, padding = 0) {
+  const cell = (value, at, row) => {
+    const where = `r="${String.fromCharCode(65 + at)}${row + 1}"`;
+    if (typeof value === "number") return `<c ${where}><v>${value}</v></c>`;
+    return `<c ${where} t="inlineStr"><is><t>${value}</t></is></c>`;
+  };
+  const rowOf = (cells, row) =>
+    `<row r="${row + 1}">${cells.map((value, at) => cell(value, at, row)).join("")}</row>`;
+  const sheet = rows.map(rowOf).join("");
+  const main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+  const relations = "http://schemas.openxmlformats.org/package/2006/relationships";
+  const office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+  const parts = {
+    "xl/workbook.xml": `<workbook xmlns="${main}" xmlns:r="${office}"><sheets><sheet name="One" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+    "xl/_rels/workbook.xml.rels": `<Relationships xmlns="${relations}"><Relationship Id="rId1" Type="${office}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
+    "xl/worksheets/sheet1.xml": `<worksheet xmlns="${main}"><sheetData>${sheet}</sheetData></worksheet>${" ".repeat(padding)}`,
+  };
+  return Buffer.from(
+    zipSync(Object.fromEntries(Object.entries(parts).map(([path, xml]) => [path, strToU8(xml)]))),
   );
 }

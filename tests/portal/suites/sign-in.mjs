@@ -64,7 +64,7 @@ export function suite(world) {
 
   world.test("signing out ends the session on the service too", async (reader) => {
     await reader.enter(await world.account());
-    const { token } = await reader.page.evaluate(() => JSON.parse(localStorage.getItem("rcpt.session")));
+    const { token } = await reader.page.evaluate(() => JSON.parse(sessionStorage.getItem("rcpt.session")));
     const [request] = await Promise.all([
       reader.page.waitForRequest("**/v1/auth/sign-out"),
       reader.press("Sign out"),
@@ -107,7 +107,7 @@ export function suite(world) {
     await reader.press("Create account");
     await reader.reads("Check your inbox");
     await reader.open((await reader.stack.mail(email, 2)).link);
-    await reader.fill({ Password: PASSWORD });
+    await reader.fill({ Password: PASSWORD, "Password again": PASSWORD });
     await reader.press("Confirm my address");
     await reader.reads("Overview");
   });
@@ -134,10 +134,14 @@ export function suite(world) {
       await reader.reads("Set a new password");
       assert.equal(reader.page.url(), `${reader.stack.url}/reset`, "the token has left the address bar");
       await reader.accessible("reset");
-      await reader.fill({ "New password": "password" });
+      await reader.fill({ "New password": "password", "New password again": "password" });
       await reader.press("Set password and sign in");
       await reader.sees(/too common/);
-      await reader.fill({ "New password": "another-violet-anchor-12" });
+      const typed = "another-violet-anchor-12";
+      await reader.fill({ "New password": typed, "New password again": "another-violet-ancor-12" });
+      await reader.press("Set password and sign in");
+      assert.match(await reader.description("New password again"), /The two passwords differ/);
+      await reader.fill({ "New password again": typed });
       await reader.press("Set password and sign in");
       await reader.sees("Two-factor authentication is on for this account");
       await reader.accessible("reset with code");
@@ -147,7 +151,8 @@ export function suite(world) {
       await reader.sees("Your new password has been set");
 
       await reader.open(link);
-      await reader.fill({ "New password": "another-violet-anchor-13" });
+      const later = "another-violet-anchor-13";
+      await reader.fill({ "New password": later, "New password again": later });
       await reader.press("Set password and sign in");
       await reader.reads("This link doesn’t work");
       await reader.accessible("used reset link");
@@ -163,6 +168,7 @@ export function suite(world) {
       await reader.press("Send reset link");
       await reader.reads("Check your inbox");
       await reader.sees("has an account, a reset link is on its way");
+      await reader.press("Use another address");
     }
   });
 

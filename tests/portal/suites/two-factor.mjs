@@ -43,6 +43,18 @@ export function suite(world) {
     const saved = readFileSync(await download.path(), "utf8");
     assert.ok(codes.every((code) => saved.includes(code)));
 
+    for (const leave of [
+      () => reader.page.getByRole("link", { name: "Overview" }).click(),
+      () => reader.press("Sign out"),
+      () => reader.page.goBack(),
+    ]) {
+      await leave();
+      await reader.sees("Leave without the recovery codes?");
+      await reader.accessible("asked before leaving the codes");
+      await reader.press("Stay here");
+      assert.equal(new URL(reader.page.url()).pathname, "/settings");
+    }
+
     await reader.press("Done");
     await reader.sees("Tick the box once you’ve saved the codes.");
     await region.getByLabel("I’ve saved these codes").check();

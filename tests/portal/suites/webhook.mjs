@@ -14,8 +14,8 @@ export function suite(world) {
     await reader.sees("The URL must begin with https://.");
     await reader.fill({ URL: "https://10.0.0.1/" });
     await reader.press("Save webhook");
-    await reader.sees("must name a server on the public Internet");
-    assert.match(await reader.description("URL"), /public Internet/);
+    await reader.sees("isn’t on the public internet");
+    assert.match(await reader.description("URL"), /public internet/);
     await reader.accessible("a refused webhook");
 
     // By keyboard.
@@ -38,7 +38,7 @@ export function suite(world) {
     await reader.stack.tell("webhook", { host: HOST, status: 500 });
     await reader.press("Send a test");
     await reader.sees("The test failed: HTTP 500.");
-    await deliveries.getByText("Failed: HTTP 500, tried 1 time").waitFor();
+    await deliveries.getByText("Failed: HTTP 500, tried once").waitFor();
     assert.equal(await deliveries.count(), 2);
     await reader.accessible("deliveries");
 

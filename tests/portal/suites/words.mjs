@@ -16,6 +16,9 @@ const INLINE = ["a", "b", "code", "em", "span", "strong", "time", "Button"];
 /** Strings with fewer words are names and codes, not sentences. */
 const FEWEST = 3;
 
+/** Lines from which on a text is a program. */
+const PROGRAM = 8;
+
 const AVOIDED = [...WORDS.split("## Instead of")[1].matchAll(/^\| `([^`]+)` \|/gm)].map(([, word]) => word);
 
 export function suite() {
@@ -68,8 +71,11 @@ function sentencesOf(source) {
     if (ts.isImportDeclaration(node)) return;
     if (ts.isJsxElement(node) || ts.isJsxFragment(node)) {
       if (!isInline(node) || !isInline(node.parent)) texts.push(...runsOf(node));
-    } else if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) texts.push(node.text);
-    else if (ts.isTemplateExpression(node))
+    } else if (ts.isStringLiteral(node)) texts.push(node.text);
+    else if (ts.isNoSubstitutionTemplateLiteral(node)) {
+      // A text of many lines is a program.
+      if (node.text.split("\n").length < PROGRAM) texts.push(node.text);
+    } else if (ts.isTemplateExpression(node))
       texts.push(node.head.text + node.templateSpans.map((span) => `it${span.literal.text}`).join(""));
     ts.forEachChild(node, visit);
   };

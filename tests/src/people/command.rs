@@ -22,7 +22,7 @@ pub fn binary() -> Result<PathBuf> {
     static BINARY: Once<PathBuf> = Once::new();
     once(&BINARY, || match std::env::var_os("RCPT_COMMAND_BIN") {
         Some(given) => Ok(given.into()),
-        None => nested_build::binary("rcpt-client", "rcpt"),
+        None => nested_build::binary("rcpt"),
     })
 }
 

@@ -30,9 +30,33 @@ async fn try_send(request: RequestBuilder) -> reqwest::Result<Reply> {
 async fn exchange(request: RequestBuilder) -> reqwest::Result<Reply> {
     let response = request.send().await?;
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let path = response.url().path().to_owned();
     let text = response.text().await?;
-    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    let mut body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    if status >= 400 {
+        take_link(&mut body, &path);
+    }
     Ok(Reply { status, headers, body })
+}
+
+/// Every error of the API has a code for programs, and links it to the reference. Taken out here, so that tests show
+/// what differs from one error to the next.
+fn take_link(body: &mut Value, path: &str) {
+    let shown = body.to_string();
+    let Some(error) = body.as_object_mut().filter(|body| body.contains_key("detail")) else {
+        return;
+    };
+    let code = error.get("code").and_then(Value::as_str).map(str::to_owned);
+    let code = code.unwrap_or_else(|| panic!("{path}: an error without a code: {shown}"));
+    let link = error.remove("doc_url");
+    // Without a configuration there is no portal to link to.
+    let is_linked = match &link {
+        Some(link) => {
+            link.as_str().is_some_and(|link| link.ends_with(&format!("/docs#code-{code}")))
+        }
+        None => code == "unavailable",
+    };
+    assert!(is_linked, "{path}: {shown}");
 }
 
 /// Sends all requests at the same time, each on a connection of its own, however many. For the Worker's

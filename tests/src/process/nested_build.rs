@@ -32,13 +32,14 @@ pub fn command(program: &str) -> Command {
     command
 }
 
-/// The path of a binary of the workspace, which cargo builds now unless it is up to date.
+/// The path of a binary of the workspace, which cargo builds now unless it is up to date. The whole workspace is named,
+/// as everywhere: alone, a package needs its crates with other features.
 ///
 /// # Errors
 /// It does not build.
-pub fn binary(package: &str, name: &str) -> Result<PathBuf> {
+pub fn binary(name: &str) -> Result<PathBuf> {
     let output = command("cargo")
-        .args(["build", "--quiet", "--package", package, "--bin", name])
+        .args(["build", "--quiet", "--locked", "--workspace", "--bin", name])
         .current_dir(folder::repository())
         .output()
         .context("running cargo")?;

@@ -104,6 +104,28 @@ impl Edge {
         self.sql_in(number.expect("an account's id"), sql, params).await
     }
 
+    /// Waits until no reset mail is due any more: all were handed over.
+    ///
+    /// # Panics
+    /// That takes longer than half a minute.
+    pub async fn wait_for_reset_mails(&self) {
+        self.wait_for_count("mail_due", 0).await;
+    }
+
+    /// Waits until there are so many rows in all databases.
+    ///
+    /// # Panics
+    /// That takes longer than half a minute.
+    pub async fn wait_for_count(&self, from: &str, rows: u64) {
+        for _ in 0..600 {
+            if self.count(from).await == rows {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        panic!("not {rows} rows: {from}");
+    }
+
     /// How many rows there are in all databases; `from` is what follows `FROM`.
     ///
     /// # Panics

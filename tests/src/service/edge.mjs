@@ -17,8 +17,6 @@
 //   shields    limits of single rate limit bindings, by name
 //   mailless   true: no mail can be handed over
 //   shimmed    true: the Worker's bindings are counted and fail as shim.mjs is told
-//   inspector  port of the runtime's inspector, the Worker with its functions' names
-//              (target/edge-with-names.wasm); null: none
 //   beside     further Workers in the same runtime with the same bindings and storage: a list of
 //              {script, port, vars}, path, port and further vars of each
 //   exchanged  two databases' numbers: each is bound in the place of the other; null: none
@@ -67,7 +65,6 @@ export class Edge {
       log,
       // The Worker logs each request itself; a second line costs a call of Node.
       logRequests: false,
-      ...(settings.inspector && { inspectorPort: settings.inspector }),
       // No look-up of the data centre we are near: there may be no network.
       cf: false,
       defaultPersistRoot: path.join(settings.state, "v3"),
@@ -217,7 +214,7 @@ export default {
     return { send_email: bindings.map((binding) => ({ ...binding, allowed_sender_addresses: [] })) };
   }
 
-  // Every module worker-build wrote, the entry first.
+  // Every module of the built Worker, the entry first.
   #modules() {
     const entry = this.#config.main;
     const folder = path.dirname(entry);
@@ -226,11 +223,6 @@ export default {
       .map((name) => ({ type: types[path.extname(name)], path: path.join(folder, name) }))
       .filter((module) => module.type);
     modules.sort((a, b) => Number(b.path === entry) - Number(a.path === entry));
-    if (this.#settings.inspector) {
-      const named = new URL("../../../target/edge-with-names.wasm", import.meta.url);
-      const wasm = modules.find((module) => module.type === "CompiledWasm");
-      wasm.contents = readFileSync(named);
-    }
     return modules;
   }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    env,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -22,9 +23,11 @@ use crate::process::{
 };
 
 /// How many attempts need not wait. All tests come from one network.
-const FREE_ATTEMPTS: [&str; 6] = [
+const FREE_ATTEMPTS: [&str; 8] = [
     "THROTTLE_ACCOUNT_FREE_ATTEMPTS",
     "THROTTLE_NETWORK_FREE_ATTEMPTS",
+    "MAILS_NETWORK_FREE",
+    "MAILS_SITE_FREE",
     "REGISTRATION_MAILS_FREE",
     "RESET_MAILS_FREE",
     "REGISTRATION_MAILS_PER_DAY",
@@ -46,8 +49,9 @@ pub fn build() -> Result<()> {
 }
 
 fn run_make() -> Result<()> {
+    let kind = env::var("RCPT_WORKER").unwrap_or_else(|_| "shipped".to_owned());
     let output = nested_build::command("make")
-        .args(["--no-print-directory", "edge/build/.built"])
+        .args(["--no-print-directory", &format!("edge/build/.{kind}")])
         .current_dir(folder::repository())
         .output()
         .context("running make")?;
@@ -85,7 +89,6 @@ pub struct Builder {
     shields: BTreeMap<String, u32>,
     mailless: bool,
     shimmed: bool,
-    inspector: Option<u16>,
     beside: Vec<Beside>,
     variants: Vec<(BTreeMap<String, String>, u16)>,
     databases: Option<usize>,
@@ -129,12 +132,6 @@ impl Builder {
     /// With bindings that can be counted and made to fail: `edge.counts()`, `edge.fail(…)`.
     pub fn shimmed(mut self) -> Self {
         self.shimmed = true;
-        self
-    }
-
-    /// With the runtime's inspector on a port of its own.
-    pub fn inspected(mut self, port: u16) -> Self {
-        self.inspector = Some(port);
         self
     }
 
@@ -209,7 +206,6 @@ impl Builder {
             "shields": self.shields,
             "mailless": self.mailless,
             "shimmed": self.shimmed,
-            "inspector": self.inspector,
             "beside": beside,
             "variants": variants,
             "databases": self.databases,
@@ -274,7 +270,6 @@ impl Edge {
             shields: BTreeMap::new(),
             mailless: false,
             shimmed: false,
-            inspector: None,
             beside: Vec::new(),
             variants: Vec::new(),
             databases: None,

@@ -38,7 +38,7 @@ fn build() -> Result<PathBuf> {
     if let Some(given) = std::env::var_os("RCPT_ORIGIN_BIN") {
         return Ok(given.into());
     }
-    nested_build::binary("rcpt-origin", "origin")
+    nested_build::binary("origin")
 }
 
 /// What an origin is started with.
@@ -194,6 +194,17 @@ impl Origin {
             Ok(verdict) => verdict,
             Err(error) => panic!("{error:#}\n{}", self.process.last_lines()),
         }
+    }
+
+    /// The verdict about an address, with its details.
+    ///
+    /// # Panics
+    /// Any other answer than 200 with a verdict.
+    pub async fn probe_with_details(&self, address: &str) -> Verdict {
+        let body = serde_json::json!({ "address": address, "details": true }).to_string();
+        let response = self.post(&body, &self.ticket(&body)).await.expect("an answer");
+        assert_eq!(response.status(), StatusCode::OK, "{address}");
+        response.json().await.expect("a verdict")
     }
 
     /// A ticket for this body, as the edge would issue it now.

@@ -4,7 +4,7 @@
 // POST /v1/__shim {faults: [{part, database, statements, skip, times, delayMs, error, late, swallow}], reset,
 // statementsPerSecond, busyMs} answers the counts so far, the URLs that the cache was asked to keep, the
 // messages sent to the queue, and the mails handed over with their headers,
-// which miniflare does not show. `part` is d1, kv, cache or queue; `database` the number of one database, null: any;
+// which miniflare does not show. `part` is d1, kv, cache, queue or mail; `database` the number of one database, null: any;
 // `statements` names what a round trip to D1 does, one verb and table for each of its statements ("update
 // accounts"), in any order; none: every round trip. The fault passes over `skip` calls and strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does;
 // one with `swallow` is said to have had its effect, and has none.
@@ -194,7 +194,7 @@ class SendEmail {
   send(message) {
     const { to, subject, headers } = message;
     counts.mails.push({ to, subject, headers });
-    return this.real.send(message);
+    return through("mail", [], () => this.real.send(message));
   }
 }
 

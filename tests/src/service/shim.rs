@@ -29,7 +29,7 @@ pub struct Counts {
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fault {
-    /// `d1`, `kv`, `cache` or `queue`.
+    /// `d1`, `kv`, `cache`, `queue` or `mail`.
     pub part: &'static str,
     /// The number of the one database that it strikes; none: any.
     pub database: Option<u8>,

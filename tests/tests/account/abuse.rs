@@ -2,7 +2,7 @@
 //! drain, and a bounded number of mails (docs/trust.md, B2, B3 and B5).
 
 use rcpt_tests::{
-    Edge,
+    Account, Edge,
     people::{PASSWORD, send, send_all},
     process::turn,
 };
@@ -89,6 +89,52 @@ async fn a_flood_with_a_stolen_key_does_not_keep_its_owner_from_replacing_it() {
     refused.assert_error(429, "throttled", "turned away");
     assert_eq!(account.rotate_api_key().await.status, 200, "its owner, who is signed in");
     assert_eq!(other.get("/me").await.status, 200, "another account");
+}
+
+/// Of calls of a session or key that is over, the first ones ask the database, and none counts for the owner.
+#[tokio::test]
+async fn a_flood_with_an_ended_session_or_a_replaced_key_costs_its_owner_nothing() {
+    const AT_ONCE: usize = 20;
+    let edge = Edge::builder().throttled().shimmed().start().await.unwrap();
+    let owner = edge.account().await;
+    let reply = owner.anonymous.login(&owner.email, PASSWORD).await;
+    let ended = Account::from_credentials(&owner.anonymous, PASSWORD, &reply);
+    assert_eq!(ended.post("/auth/sign-out", &json!({})).await.status, 204);
+    let new_key = owner.rotate_api_key().await.text("api_key").to_owned();
+    let by_key = |key: &str, path: &str| {
+        owner.anonymous.request(Method::GET, path).header("x-api-key", key.to_owned())
+    };
+    let floods: [(&str, Vec<_>); 3] = [
+        ("invalid_session", (0..300).map(|_| ended.request(Method::GET, "/me")).collect()),
+        ("invalid_api_key", (0..700).map(|_| by_key(&owner.api_key, "/scans")).collect()),
+        ("invalid_api_key", (0..300).map(|_| by_key(&owner.api_key, "/me/quota")).collect()),
+    ];
+    for (code, flood) in floods {
+        edge.counts().await;
+        for reply in send_all(flood, AT_ONCE).await {
+            reply.assert_error(401, code, "over");
+        }
+        let trips = edge.counts().await.d1_trips;
+        assert!(trips <= 2 * AT_ONCE as u64, "{code}: {trips}");
+    }
+    assert_eq!(owner.get("/me").await.status, 200);
+    assert_eq!(owner.rotate_api_key().await.status, 200, "the owner's session");
+    let newest = by_key(&new_key, "/scans");
+    send(newest).await.assert_error(401, "invalid_api_key", "replaced by now");
+}
+
+/// A second session that lives has a rate of its own.
+#[tokio::test]
+async fn a_flood_with_a_stolen_session_does_not_keep_its_owner_from_ending_it() {
+    let edge = Edge::builder().throttled().start().await.unwrap();
+    let owner = edge.account().await;
+    let reply = owner.anonymous.login(&owner.email, PASSWORD).await;
+    let thief = Account::from_credentials(&owner.anonymous, PASSWORD, &reply);
+    let replies = send_all((0..300).map(|_| thief.request(Method::GET, "/me")), 20).await;
+    let refused = replies.iter().find(|reply| reply.status != 200).unwrap();
+    refused.assert_error(429, "throttled", "turned away");
+    assert_eq!(owner.post("/auth/sign-out-everywhere", &json!({})).await.status, 204);
+    assert_eq!(edge.count("sessions").await, 0);
 }
 
 #[tokio::test]
@@ -231,10 +277,9 @@ async fn a_registration_that_mails_nothing_changes_nothing() {
 
 #[tokio::test]
 async fn the_budget_of_registrations_is_shared_and_leaves_resets_alone() {
-    let edge = Edge::builder().with_waits().var("REGISTRATION_MAILS_PER_DAY", "8");
+    let edge = Edge::builder().with_waits().var("REGISTRATION_MAILS_PER_DAY", "2");
     let edge = edge.start().await.unwrap();
     let account = edge.account().await;
-    assert_eq!(edge.anonymous().register(&edge.new_email(), PASSWORD).await.status, 201);
     let reply = edge.anonymous().register(&edge.new_email(), PASSWORD).await;
     reply.assert_error(503, "unavailable", "a stranger");
     let reply = edge.anonymous().register(&account.email, PASSWORD).await;

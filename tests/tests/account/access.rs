@@ -25,7 +25,7 @@ const CALLERS: [&str; 9] = [
 /// What each caller is answered. The bodies are the account's own: its password, its address. Another
 /// account that sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 35] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 40] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -35,6 +35,8 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 35] = [
     ("DELETE", "/v1/scans/{id}",               [401, 401, 401,     404, 404,   404,   401, 401,    401]),
     ("POST",   "/v1/scans/{id}/cancel",        [401, 401, 401,     404, 404,   404,   401, 401,    401]),
     ("PUT",    "/v1/scans/{id}/parts/{n}",     [401, 401, 401,     404, 404,   404,   401, 401,    401]),
+    ("POST",   "/v1/scans/{id}/parts/{n}/match", [401, 401, 401,   404, 404,   404,   401, 401,    401]),
+    ("GET",    "/v1/events",                   [401, 401, 401,     200, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/scans/{id}/results",       [401, 401, 401,     404, 404,   404,   401, 401,    401]),
     ("GET",    "/v1/notifications",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("PUT",    "/v1/notifications",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
@@ -46,9 +48,12 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 35] = [
     ("PUT",    "/v1/auth/settings",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("PUT",    "/v1/auth/password",            [401, 401, 401,     401, 200,   403,   401, 401,    401]),
     ("POST",   "/v1/auth/rotate-api-key",      [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("POST",   "/v1/auth/show-api-key",        [401, 401, 401,     401, 200,   403,   401, 401,    401]),
     ("POST",   "/v1/auth/sign-out",            [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("POST",   "/v1/auth/sign-out-everywhere", [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("GET",    "/v1/me/usage",                 [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("GET",    "/v1/me/plan",                  [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("GET",    "/v1/site",                     [200, 200, 200,     200, 200,   200,   200, 200,    200]),
     ("GET",    "/v1/auth/sessions",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("DELETE", "/v1/auth/sessions/{id}",       [401, 401, 401,     401, 404,   404,   401, 401,    401]),
     ("POST",   "/v1/auth/totp/setup",          [401, 401, 401,     401, 200,   403,   401, 401,    401]),

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use rcpt_tests::{Account, Edge, FakeOrigin, people::PASSWORD, process::folder};
+use serde_json::json;
 use tokio::{
     select,
     sync::{MappedMutexGuard, Mutex, MutexGuard},
@@ -76,6 +77,15 @@ async fn every_action_takes_effect_in_the_next_request() {
     assert_eq!(service.shown(&["set-plan", email, "pro"], "plan").await, "pro");
     assert_eq!(account.quota().await.body["plan"], "pro");
     assert_eq!(account.email_checks().await.daily_allowance, 5000);
+    let told = "SELECT deeds FROM notices WHERE kind = 'plan_changed' AND account_id = ?";
+    let id = service.edge.id(email).await;
+    let deeds = service.edge.sql(told, &[id.as_str().into()]).await;
+    assert_eq!(deeds, [json!({ "deeds": 1 })], "the owner is told by the next scheduled run");
+    let reference = account.get("/me/plan").await.text("reference").to_owned();
+    let until = ["--until", "2099-01-31", "set-plan", &reference, "pro"];
+    assert_eq!(service.shown(&until, "plan_until").await, "2099-01-31 00:00:00");
+    assert_eq!(account.get("/me/plan").await.body["until"], "2099-01-31T00:00:00Z");
+    assert_eq!(service.edge.sql(told, &[id.into()]).await, deeds, "it is the same plan");
     assert_eq!(service.shown(&["grant-scan-credits", email, "7"], "scan_credits").await, "7");
     assert_eq!(account.quota().await.body["scans"]["credits"], 7);
     assert_eq!(service.shown(&["grant-checks", email, "25"], "welcome_left").await, "75");
@@ -124,6 +134,9 @@ async fn wrong_input_is_named_and_changes_nothing() {
         (vec!["deactivate", injected], "there is no account x' OR 1=1 --@example.org"),
         (vec!["set-plan", email, "gold"], "there is no plan gold"),
         (vec!["set-plan", email], "there is no plan"),
+        (vec!["--until", "2001-01-01", "set-plan", email, "pro"], "--until needs a date"),
+        (vec!["--until", "soon", "set-plan", email, "pro"], "--until needs a date"),
+        (vec!["--until", "2099-01-01", "show", email], "only set-plan has --until"),
         (vec!["grant-checks", email], "N must be a whole number from 1 to 999999999"),
         (vec!["grant-checks", email, "-5"], "N must be a whole number from 1 to 999999999"),
         (vec!["grant-scan-credits", email, "1e9"], "N must be a whole number from 1 to 999999999"),

@@ -109,6 +109,9 @@ async fn an_owner_who_has_lost_phone_and_codes_is_let_in_again() {
     let id = service.edge.id(email).await;
     let codes = format!("recovery_codes WHERE account_id = '{id}'");
     assert_eq!(service.edge.count(&codes).await, 0);
+    service.edge.run_scheduled().await;
+    let title = "Two-factor authentication is off";
+    service.edge.mailbox().wait_for_titled(email, title, 1).await.expect("its owner is told");
 }
 
 #[tokio::test]

@@ -228,6 +228,11 @@ fn operations(
         json!({ "totp_code": code }),
         &[("totp_code", OptionalCode, 403, "totp_invalid")],
     );
+    let with_optional: [Member; 2] = [
+        ("password", Password, 403, "wrong_password"),
+        ("totp_code", OptionalCode, 403, "totp_invalid"),
+    ];
+    add("POST", "/auth/show-api-key", Some(protected), both.clone(), &with_optional);
     add(
         "PUT",
         "/auth/settings",
@@ -235,16 +240,7 @@ fn operations(
         json!({ "display_name": "Ann" }),
         &[("display_name", Name, 400, "invalid_display_name")],
     );
-    add(
-        "DELETE",
-        "/me",
-        Some(protected),
-        both,
-        &[
-            ("password", Password, 403, "wrong_password"),
-            ("totp_code", OptionalCode, 403, "totp_invalid"),
-        ],
-    );
+    add("DELETE", "/me", Some(protected), both, &with_optional);
     operations
 }
 
@@ -298,7 +294,8 @@ async fn every_member_that_is_missing_or_of_a_wrong_type_is_400_and_changes_noth
         reply.assert_error(400, "invalid_body", &format!("{what}: not UTF-8"));
         let large = json!({ "email": "x".repeat(17_000) }).to_string();
         let reply = send(operation.request(&edge).body(large)).await;
-        let expected = json!({ "detail": "The request body is larger than 16384 bytes." });
+        let expected =
+            crate::answers::error("body_too_large", "The request body is larger than 16384 bytes.");
         assert_eq!(reply.parts(), (413, &expected), "{what}");
     }
     println!("{tries} bodies of a wrong shape");

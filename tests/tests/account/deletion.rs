@@ -1,8 +1,10 @@
 //! The account itself: what its owner sees of it, and its end.
 
-use rcpt_tests::{Account, Edge, people::PASSWORD};
+use rcpt_tests::{Account, Edge, people::PASSWORD, service::shim::Fault};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
+
+use crate::tombstones::again;
 
 async fn edge() -> &'static Edge {
     static EDGE: OnceCell<Edge> = OnceCell::const_new();
@@ -65,8 +67,11 @@ async fn deleting_removes_every_row_of_the_account() {
     let anonymous = &account.anonymous;
     let email = account.email.as_str();
     let row = edge.row(email, "id, address_hash").await;
-    let marks = ["id", "address_hash"].map(|name| row[name].as_str().unwrap().to_owned());
-    let marks = [marks.as_slice(), &[email.to_owned()]].concat();
+    let [id, address] = ["id", "address_hash"].map(|name| row[name].as_str().unwrap().to_owned());
+    let select = "SELECT mailbox_hash FROM addresses WHERE address_hash = ?";
+    let mailbox = edge.sql(select, &[address.as_str().into()]).await;
+    let mailbox = mailbox[0]["mailbox_hash"].as_str().unwrap().to_owned();
+    let marks = [id, address, email.to_owned(), mailbox];
 
     // A row in every table that has any for an account.
     let (_, codes) = account.enable_two_factor().await;
@@ -137,4 +142,133 @@ async fn deleting_removes_every_row_of_the_account() {
     assert_eq!(fresh.get("/me").await.body["two_factor"], false);
     assert_eq!(account.get("/me").await.status, 401, "the session of before stays dead");
     assert_eq!(account.quota().await.status, 401, "and so does the key");
+}
+
+/// The statements of one step (edge/src/store/deleted_accounts.rs).
+const STEP: &[&str] = &[
+    "delete scan_results",
+    "delete scan_parts",
+    "delete scan_retries",
+    "delete scans",
+    "delete idempotency_keys",
+    "delete webhook_deliveries",
+    "delete sessions",
+    "delete accounts",
+    "select accounts",
+];
+
+/// Rows that belong to an account, in tables that have many of them.
+async fn fill(edge: &Edge, id: &str, keys: u64) {
+    for rows in [
+        "idempotency_keys (account_id, name, request, answer, expires_at)
+         SELECT ?1, i, 'request', '', unixepoch() + 80000 FROM n",
+        "scans (id, account_id, details, total, source, day, created_at, window_at, previous_at)
+         SELECT 'scan_' || ?1 || i, ?1, 0, 1, 'daily', 1, 1, 1, 1 FROM n WHERE i <= 20",
+        "scan_parts (scan_id, part, mac) SELECT s.id, i, '' FROM scans s JOIN n ON i <= 50 WHERE account_id = ?1",
+        "scan_results (scan_id, part, slot, round, results, writer)
+         SELECT s.id, i, 0, 0, printf('%.*c', 25000, 'x'), '' FROM scans s JOIN n ON i <= 50 WHERE account_id = ?1",
+    ] {
+        let (table, select) = rows.split_once("SELECT").unwrap();
+        let insert = format!(
+            "INSERT INTO {table} WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+             SELECT {select}"
+        );
+        edge.sql_of(id, &insert, &[json!(id), json!(keys)]).await;
+    }
+}
+
+/// Rows that are left of an account.
+async fn rows_left(edge: &Edge, id: &str) -> u64 {
+    let mut left = 0;
+    for table in
+        ["accounts WHERE id", "idempotency_keys WHERE account_id", "scans WHERE account_id"]
+    {
+        left += edge.count(&format!("{table} = '{id}'")).await;
+    }
+    left + edge.count("scan_results").await + edge.count("scan_parts").await
+}
+
+#[tokio::test]
+async fn an_account_with_a_hundred_thousand_rows_is_ended_by_one_statement_and_its_rows_go_in_steps()
+ {
+    let edge = Edge::builder().shimmed().start().await.unwrap();
+    let account = edge.account().await;
+    let id = edge.id(&account.email).await;
+    fill(&edge, &id, 100_000).await;
+    let begun = tokio::time::Instant::now();
+    let reply = account.delete("/me", &json!({ "password": PASSWORD })).await;
+    let took = begun.elapsed();
+    assert_eq!(reply.parts(), (204, &Value::String(String::new())));
+    let left = rows_left(&edge, &id).await;
+    println!("102,000 rows: 204 after {took:?}, with {left} of them left");
+    assert!(left > 90_000, "{left}");
+
+    // Nothing of it opens, and nothing of the owner is in what is left.
+    account.get("/me").await.assert_error(401, "invalid_session", "the session");
+    account.quota().await.assert_error(401, "invalid_api_key", "the key");
+    let row = "SELECT email, display_name, password_hash, totp_secret, confirmed_at FROM accounts";
+    let blank = json!([{ "email": "", "display_name": "", "password_hash": "", "totp_secret": null, "confirmed_at": null }]);
+    assert_eq!(json!(edge.sql(row, &[]).await), blank);
+    let back = edge.try_sql("UPDATE accounts SET state = 'confirmed'", &[]).await.unwrap_err();
+    assert!(format!("{back:#}").contains("the account is deleted"), "{back:#}");
+
+    // Its owner registers again meanwhile, and gets another account.
+    let fresh = again(&edge, &account).await;
+    assert_eq!(fresh.get("/me").await.status, 200);
+    assert_ne!(edge.id(&account.email).await, id);
+
+    // Every other step is cut off, and none takes long.
+    let mut runs = 0;
+    while rows_left(&edge, &id).await > 0 {
+        runs += 1;
+        assert!(runs < 50, "{} rows are left", rows_left(&edge, &id).await);
+        let cut = Fault {
+            part: "d1",
+            statements: STEP,
+            skip: 1,
+            times: 1,
+            error: "gone",
+            ..Fault::default()
+        };
+        edge.fail(&[cut]).await;
+        edge.run_scheduled().await;
+    }
+    assert!(runs > 5, "{runs}");
+    assert_eq!(fresh.get("/me").await.status, 200);
+    assert_eq!(account.get("/me").await.status, 401);
+}
+
+#[tokio::test]
+async fn a_deletion_that_is_cut_off_anywhere_is_finished_by_the_scheduled_run() {
+    let edge = Edge::builder().shimmed().start().await.unwrap();
+    let forget: &[&str] = &["insert tombstones", "delete addresses", "delete throttles"];
+    let told: &[&str] = &["update tombstones"];
+    for cut in [&[forget][..], &[told], &[STEP], &[forget, STEP], &[told, STEP]] {
+        let account = edge.account().await;
+        let id = edge.id(&account.email).await;
+        let faults = cut.iter().map(|&statements| Fault {
+            part: "d1",
+            statements,
+            times: 1,
+            error: "gone",
+            ..Fault::default()
+        });
+        edge.fail(&faults.collect::<Vec<_>>()).await;
+        let reply = account.delete("/me", &json!({ "password": PASSWORD })).await;
+        assert_eq!(reply.status, 204, "{cut:?}: {}", reply.body);
+        assert_eq!(account.get("/me").await.status, 401, "{cut:?}");
+        // Also where the directory still names it: neither its password nor a link lets anybody in.
+        let anonymous = &account.anonymous;
+        let reply = anonymous.login(&account.email, PASSWORD).await;
+        reply.assert_error(401, "invalid_credentials", "sign-in");
+        let fresh = again(&edge, &account).await;
+        assert_ne!(edge.id(&account.email).await, id, "{cut:?}");
+        edge.run_scheduled().await;
+        let rows = format!("accounts WHERE id = '{id}'");
+        assert_eq!(edge.count(&rows).await, 0, "{cut:?}");
+        let named = format!("tombstones WHERE account_id = '{id}'");
+        assert_eq!(edge.count(&named).await, 0, "{cut:?}");
+        assert_eq!(fresh.get("/me").await.status, 200, "{cut:?}");
+        assert_eq!(anonymous.login(&account.email, PASSWORD).await.status, 200, "{cut:?}");
+    }
 }

@@ -23,6 +23,7 @@ async fn what_has_expired_goes_and_everything_else_stays() {
     let (closed, _) = edge.registered().await;
     assert_eq!(reset.anonymous.forgot_password(&reset.email).await.status, 200);
     assert_eq!(confirmed.anonymous.forgot_password(&confirmed.email).await.status, 200);
+    edge.wait_for_reset_mails().await;
     let age = |days: u64| format!("created_at = created_at - {}", days * DAY);
     for (email, days) in [(&six_days, 6), (&eight_days, 8), (&eight_days_and_a_link, 8)] {
         edge.set(email, &age(days)).await;
@@ -77,7 +78,7 @@ async fn what_has_expired_goes_and_everything_else_stays() {
 
 #[tokio::test]
 async fn a_table_that_fails_holds_up_no_other_and_many_rows_go_in_one_run() {
-    const ROWS: u64 = 1_700;
+    const ROWS: u64 = 12_000;
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let leases = "INSERT INTO leases (id, account_id, day, source, expires_at)
@@ -93,6 +94,53 @@ async fn a_table_that_fails_holds_up_no_other_and_many_rows_go_in_one_run() {
     assert_eq!(names(&edge, "SELECT id AS name FROM leases").await, [] as [Value; 0]);
     let accounts = names(&edge, "SELECT email AS name FROM accounts").await;
     assert_eq!(json!(accounts), json!([account.email]));
+}
+
+/// However many live: every range is read by its key, and a run ends with none left that has expired.
+#[tokio::test]
+async fn expired_idempotency_keys_go_in_one_run_among_many_that_live() {
+    let live = rcpt_tests::proof::count(200_000, 5_000_000) as u64;
+    const EXPIRED: u64 = 60_000;
+    let edge = Edge::builder().shimmed().start().await.unwrap();
+    let account = edge.account().await;
+    let id = edge.id(&account.email).await;
+    let fill = "INSERT INTO idempotency_keys (account_id, name, request, answer, expires_at)
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+        SELECT ?1, printf('%043d', (i * 2654435761) % 4294967296) || i, 'request', 'answer',
+          CASE WHEN i <= ?3 THEN 1 ELSE unixepoch() + 80000 END
+        FROM n";
+    let all = live + EXPIRED;
+    edge.sql_of(&id, fill, &[json!(id), json!(all), json!(EXPIRED)]).await;
+    let begun = tokio::time::Instant::now();
+    let (mut runs, mut slowest) = (0, 0);
+    while edge.count("idempotency_keys WHERE expires_at = 1").await > 0 {
+        runs += 1;
+        assert!(runs <= 1 + all / 2_000_000, "a run reads two million");
+        let beside = {
+            let account = account.clone();
+            tokio::spawn(async move {
+                let mut slowest = 0;
+                for _ in 0..20 {
+                    let begun = tokio::time::Instant::now();
+                    assert_eq!(account.get("/me").await.status, 200);
+                    slowest = slowest.max(begun.elapsed().as_millis());
+                }
+                slowest
+            })
+        };
+        edge.run_scheduled().await;
+        slowest = slowest.max(beside.await.unwrap());
+    }
+    println!(
+        "{EXPIRED} expired keys among {live}: gone in {runs} runs and {:?}; slowest call beside them {slowest} ms",
+        begun.elapsed()
+    );
+    assert_eq!(edge.count("idempotency_keys").await, live);
+    let plan =
+        "EXPLAIN QUERY PLAN DELETE FROM idempotency_keys WHERE (account_id, name) > ('a', 'b')
+        AND (account_id, name) <= ('c', 'd') AND expires_at <= 1";
+    let plan = json!(edge.sql_in(0, plan, &[]).await).to_string();
+    assert!(plan.contains("SEARCH"), "{plan}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
-//! A link that cannot be mailed is a 503 and leaves nothing half-done. What happens to other mails is in
-//! `notices.rs`.
+//! A confirmation link that cannot be mailed is a 503 and leaves nothing half-done; a reset link is mailed later, and
+//! the one before works until then. What happens to other mails is in `notices.rs`.
 
-use rcpt_tests::{Edge, Reply, people::PASSWORD};
+use rcpt_tests::{Edge, Reply, people::PASSWORD, service::shim::Fault};
 use serde_json::{Value, json};
 
 const NEW: &str = "copper-meadow-58-lattice";
@@ -19,7 +19,7 @@ async fn state(edge: &Edge) -> Vec<(String, Value)> {
 }
 
 #[tokio::test]
-async fn without_mail_every_operation_that_mails_a_link_is_503_and_changes_nothing() {
+async fn without_mail_a_registration_is_503_and_changes_nothing() {
     let mut edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let (email, confirmation) = edge.registered().await;
@@ -33,10 +33,6 @@ async fn without_mail_every_operation_that_mails_a_link_is_503_and_changes_nothi
     assert_unavailable(&anonymous.register(&edge.new_email(), PASSWORD).await, "a new address");
     assert_unavailable(&anonymous.register(&email, NEW).await, "an unconfirmed address");
     assert_unavailable(&anonymous.register(&account.email, NEW).await, "a confirmed address");
-    let reply = anonymous.forgot_password("nobody@rcpt-tests.net").await;
-    assert_unavailable(&reply, "a forgotten password of nobody");
-    let reply = anonymous.forgot_password(&account.email).await;
-    assert_unavailable(&reply, "a forgotten password of an account");
     assert_eq!(state(&edge).await, before, "nothing has changed");
     let log = edge.process.log();
     assert!(log.contains("mail: not handed over"), "the cause is in the log");
@@ -51,18 +47,72 @@ async fn without_mail_every_operation_that_mails_a_link_is_503_and_changes_nothi
     assert_eq!(anonymous.reset_password(reset, NEW).await.status, 200, "the older reset link");
 }
 
+const RESET: &str = "Set a new password";
+
 #[tokio::test]
-async fn a_reset_link_that_cannot_be_mailed_does_not_void_the_one_before() {
+async fn a_reset_link_that_cannot_be_mailed_comes_later_and_the_one_before_works_until_then() {
     let mut edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
-    assert_eq!(account.anonymous.forgot_password(&account.email).await.status, 200);
-    let mail = edge.mailbox().wait_for_nth_mail(&account.email, 2).await.unwrap();
+    let anonymous = edge.anonymous();
+    assert_eq!(anonymous.forgot_password(&account.email).await.status, 200);
+    let first = edge.mailbox().wait_for_titled(&account.email, RESET, 1).await.unwrap();
+    edge.wait_for_reset_mails().await;
     edge.restart_with(|builder| builder.mailless(true)).await.unwrap();
-    let before = state(&edge).await;
-    let reply = account.anonymous.forgot_password(&account.email).await;
-    assert_unavailable(&reply, "a forgotten password");
-    assert_eq!(state(&edge).await, before, "nothing has changed");
+    for email in [&account.email, &edge.new_email()] {
+        let reply = anonymous.forgot_password(email).await;
+        assert_eq!(reply.status, 200, "the answer does not wait for the mail: {}", reply.body);
+    }
+    let line = "a forgotten password";
+    edge.process.wait_for_line(line, std::time::Duration::from_secs(30)).await.unwrap();
+    let valid = "mailed_tokens WHERE purpose = 'reset' AND expires_at > unixepoch()";
+    assert_eq!(edge.count(valid).await, 1, "the link before");
     edge.restart_with(|builder| builder.mailless(false)).await.unwrap();
-    let reply = account.anonymous.reset_password(mail.token().unwrap(), NEW).await;
+    edge.sql("UPDATE mail_due SET due_at = 0", &[]).await;
+    edge.run_scheduled().await;
+    let second = edge.mailbox().wait_for_titled(&account.email, RESET, 1).await.unwrap();
+    assert_eq!(edge.count("mail_due").await, 0);
+    let reply = anonymous.reset_password(first.token().unwrap(), NEW).await;
+    reply.assert_error(400, "invalid_token", "replaced by the one that was mailed");
+    let reply = anonymous.reset_password(second.token().unwrap(), NEW).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
+}
+
+#[tokio::test]
+async fn a_reset_link_works_while_the_next_one_is_being_mailed() {
+    let edge = Edge::builder().shimmed().start().await.unwrap();
+    let account = edge.account().await;
+    let anonymous = edge.anonymous();
+    anonymous.forgot_password(&account.email).await;
+    let first = edge.mailbox().wait_for_titled(&account.email, RESET, 1).await.unwrap();
+    edge.wait_for_reset_mails().await;
+    let slow = Fault { part: "mail", times: 1, delay_ms: 20_000, ..Fault::default() };
+    edge.fail(&[slow]).await;
+    anonymous.forgot_password(&account.email).await;
+    edge.wait_for_count("mailed_tokens WHERE next_hash IS NOT NULL", 1).await;
+    let reply = anonymous.reset_password(first.token().unwrap(), NEW).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+}
+
+#[tokio::test]
+async fn mails_that_were_not_sent_use_up_nothing() {
+    let edge = Edge::builder().with_waits().shimmed().start().await.unwrap();
+    let ann = edge.account().await;
+    let anonymous = edge.anonymous();
+    let refuse = |times| Fault { part: "mail", times, error: "quota", ..Fault::default() };
+    let counted = "throttles WHERE drained_at > unixepoch() AND key NOT LIKE 'registration%'
+        AND key NOT LIKE 'all-registration%' AND key NOT LIKE 'network:%'";
+    edge.fail(&[refuse(1)]).await;
+    assert_eq!(anonymous.forgot_password(&ann.email).await.status, 200);
+    edge.wait_for_count(counted, 0).await;
+    assert_eq!(anonymous.forgot_password(&ann.email).await.status, 200);
+    edge.mailbox().wait_for_titled(&ann.email, RESET, 1).await.expect("asked again, it comes");
+
+    let stranger = edge.new_email();
+    edge.fail(&[refuse(3)]).await;
+    for _ in 0..3 {
+        assert_unavailable(&anonymous.register(&stranger, PASSWORD).await, "no mail");
+    }
+    assert_eq!(anonymous.register(&stranger, PASSWORD).await.status, 201);
+    let mail = edge.mailbox().wait_for_mail(&stranger).await.expect("tried again, it comes");
+    assert_eq!(anonymous.verify_email(mail.token().unwrap()).await.status, 200);
 }

@@ -16,58 +16,57 @@ async fn a_body_of_another_shape_is_400_invalid_body_at_every_account_operation(
         send(edge.anonymous().request(Method::POST, path).body(body.to_vec())).await
     };
     const NOT_JSON: &str = "The request body is not JSON.";
-    let misfit = |detail: &str| format!("{detail}.");
-    let email = "Missing field `email`";
+    let email = "Missing 'email' field in request body.";
     for (path, body, detail) in [
-        ("/auth/register", &b""[..], misfit(email)),
-        ("/auth/register", b"email=a&password=b", NOT_JSON.to_owned()),
-        ("/auth/register", b"{", NOT_JSON.to_owned()),
-        ("/auth/register", b"{\"email\":\"\xff\"}", NOT_JSON.to_owned()),
-        ("/auth/register", b"{\"password\":\"violet-anchor-77\"}", misfit(email)),
-        ("/auth/register", b"{\"email\":\"a@b.example\"}", misfit("Missing field `password`")),
+        ("/auth/register", &b""[..], email),
+        ("/auth/register", b"email=a&password=b", NOT_JSON),
+        ("/auth/register", b"{", NOT_JSON),
+        ("/auth/register", b"{\"email\":\"\xff\"}", NOT_JSON),
+        ("/auth/register", b"{\"password\":\"violet-anchor-77\"}", email),
+        (
+            "/auth/register",
+            b"{\"email\":\"a@b.example\"}",
+            "Missing 'password' field in request body.",
+        ),
         (
             "/auth/register",
             b"{\"email\":1,\"password\":\"x\"}",
-            misfit("Invalid type: integer `1`, expected a string at line 1 column 10"),
+            "The 'email' field must be a string.",
         ),
         (
             "/auth/register",
             b"{\"email\":\"a@b.example\",\"password\":null}",
-            misfit("Invalid type: null, expected a string at line 1 column 38"),
+            "The 'password' field must be a string.",
         ),
-        ("/auth/login", b"{}", misfit(email)),
-        ("/auth/login", b"{\"email\":\"a@b.example\"}", misfit("Missing field `password`")),
+        ("/auth/login", b"{}", email),
+        (
+            "/auth/login",
+            b"{\"email\":\"a@b.example\"}",
+            "Missing 'password' field in request body.",
+        ),
         (
             "/auth/login",
             b"{\"email\":[],\"password\":\"x\"}",
-            misfit("Invalid type: sequence, expected a string at line 1 column 9"),
+            "The 'email' field must be a string.",
         ),
         (
             "/auth/login",
             b"{\"email\":\"a\",\"password\":{}}",
-            misfit("Invalid type: map, expected a string at line 1 column 24"),
+            "The 'password' field must be a string.",
         ),
-        ("/auth/verify-email", b"", misfit("Missing field `token`")),
-        ("/auth/verify-email", b"not json", NOT_JSON.to_owned()),
-        (
-            "/auth/verify-email",
-            b"{\"token\":null}",
-            misfit("Invalid type: null, expected a string at line 1 column 13"),
-        ),
-        (
-            "/auth/verify-email",
-            b"{\"token\":7}",
-            misfit("Invalid type: integer `7`, expected a string at line 1 column 10"),
-        ),
+        ("/auth/verify-email", b"", "Missing 'token' field in request body."),
+        ("/auth/verify-email", b"not json", NOT_JSON),
+        ("/auth/verify-email", b"{\"token\":null}", "The 'token' field must be a string."),
+        ("/auth/verify-email", b"{\"token\":7}", "The 'token' field must be a string."),
     ] {
         let reply = post(path, body).await;
         let shown = String::from_utf8_lossy(body).into_owned();
-        let expected = error("invalid_body", &detail);
+        let expected = error("invalid_body", detail);
         assert_eq!(reply.parts(), (400, &expected), "{path} {shown}");
     }
     for path in ["/auth/register", "/auth/login", "/auth/verify-email"] {
         let reply = post(path, &[b' '; 1_000_000]).await;
-        let expected = json!({ "detail": "The request body is larger than 16384 bytes." });
+        let expected = error("body_too_large", "The request body is larger than 16384 bytes.");
         assert_eq!(reply.parts(), (413, &expected), "{path}");
     }
 }

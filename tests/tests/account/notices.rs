@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use rcpt_tests::{
-    Edge,
+    Account, Edge,
     people::{PASSWORD, send},
 };
 use reqwest::Method;
@@ -36,6 +36,7 @@ async fn every_security_action_works_without_mail_and_is_told_of_later() {
     let (_, codes) = protected.enable_two_factor().await;
     assert_eq!(resets.anonymous.forgot_password(&resets.email).await.status, 200);
     let link = edge.mailbox().wait_for_nth_mail(&resets.email, 2).await.unwrap();
+    edge.wait_for_reset_mails().await;
 
     edge.restart_with(|builder| builder.mailless(true)).await.unwrap();
     assert_eq!(rotates.rotate_api_key().await.status, 200);
@@ -75,6 +76,50 @@ async fn forty_rotations_are_told_of_in_two_mails() {
     edge.mailbox().wait_for_nth_mail(&account.email, 3).await.unwrap();
     run_scheduled_later(&edge).await;
     assert_eq!(told().await, 2);
+}
+
+#[tokio::test]
+async fn five_new_passwords_a_day_are_told_of_each_and_the_sixth_waits() {
+    const SUBJECT: &str = "Your password has been changed";
+    let edge = Edge::builder().start().await.unwrap();
+    let mut account = edge.account().await;
+    let passwords: Vec<_> = (0..7).map(|n| format!("copper-meadow-{n}-lattice")).collect();
+    let mut current = PASSWORD;
+    for (n, new) in passwords.iter().enumerate() {
+        let body = json!({ "current_password": current, "new_password": new });
+        let reply = account.put("/auth/password", &body).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        account = Account::from_credentials(&account.anonymous, new, &reply);
+        current = new;
+        edge.mailbox().wait_for_titled(&account.email, SUBJECT, (n + 1).min(5)).await.unwrap();
+        let told = "notices WHERE told = deeds AND attempts = 0";
+        edge.wait_for_count(told, u64::from(n < 5)).await;
+    }
+    edge.run_scheduled().await;
+    assert_eq!(subjects(&edge, &account.email).iter().filter(|s| *s == SUBJECT).count(), 5);
+    run_scheduled_later(&edge).await;
+    edge.mailbox().wait_for_titled(&account.email, SUBJECT, 6).await.expect("one for both");
+}
+
+#[tokio::test]
+async fn a_new_webhook_is_told_of_right_away_and_a_late_notice_has_the_time_of_its_event() {
+    const SUBJECT: &str = "Your webhook has been changed";
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    let set = |url: &str| json!({ "webhook_url": url });
+    let reply = account.put("/notifications", &set("https://hooks.example.org/a")).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    edge.mailbox().wait_for_titled(&account.email, SUBJECT, 1).await.unwrap();
+    edge.wait_for_count("notices WHERE told = deeds", 1).await;
+    let reply = account.put("/notifications", &set("https://hooks.example.org/b")).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    // 7 May 2026, 08:05 UTC; then something else happens, and is told of.
+    edge.sql("UPDATE notices SET happened_at = 1778141100, noted = 0", &[]).await;
+    assert_eq!(account.rotate_api_key().await.status, 200);
+    edge.mailbox().wait_for_titled(&account.email, KEY, 1).await.unwrap();
+    run_scheduled_later(&edge).await;
+    let mail = edge.mailbox().wait_for_titled(&account.email, SUBJECT, 2).await.unwrap();
+    assert!(mail.text.contains("When: 7 May 2026, 08:05 UTC\n"), "{}", mail.text);
 }
 
 #[tokio::test]

@@ -185,6 +185,8 @@ async fn a_common_password_and_one_like_the_address_are_refused_with_the_reason(
         ("password123", common),
         ("iloveyou1", common),
         ("QWERTYUIOP", common),
+        ("fuckyou123", common),
+        ("contrasena", common),
         (&account.email, address),
         (&account.email.to_uppercase(), address),
         (&reversed, address),
@@ -202,18 +204,42 @@ async fn a_common_password_and_one_like_the_address_are_refused_with_the_reason(
     assert_eq!(account.get("/me").await.status, 200, "nothing has changed");
 }
 
+/// An e with a combining accent, as some systems send it, and the same letter as others do: one text in normal form.
+const DECOMPOSED: &str = " cafe\u{301}-meadow-58 ";
+const COMPOSED: &str = " caf\u{e9}-meadow-58 ";
+
 #[tokio::test]
-async fn a_changed_password_counts_exactly_as_it_was_sent() {
+async fn a_password_is_the_same_from_every_keyboard_and_otherwise_as_it_was_sent() {
     let account = edge().await.account().await;
-    // A space at either end, and an e with a combining accent: not in normal form.
-    let exact = " cafe\u{301}-meadow-58 ";
-    let reply = account.put("/auth/password", &change(PASSWORD, exact)).await;
+    let reply = account.put("/auth/password", &change(PASSWORD, DECOMPOSED)).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    for other in [exact.trim(), exact.trim_start(), " caf\u{e9}-meadow-58 "] {
+    for other in
+        [COMPOSED.trim(), DECOMPOSED.trim_start(), " cafe-meadow-58 ", " CAF\u{c9}-meadow-58 "]
+    {
         let reply = account.anonymous.login(&account.email, other).await;
         reply.assert_error(401, "invalid_credentials", other);
     }
-    assert_eq!(account.anonymous.login(&account.email, exact).await.status, 200);
+    for same in [COMPOSED, DECOMPOSED] {
+        assert_eq!(account.anonymous.login(&account.email, same).await.status, 200, "{same:?}");
+    }
+}
+
+/// Of [`DECOMPOSED`] as it is, by Python's argon2-cffi.
+const AS_TYPED: &str = "$argon2id$v=19$m=19456,t=2,p=1$RMIa2lP6jtk0BRseg0Q36w$ry0hnmx/pizbJ73LgY4iWc6QPc0gPHG9qAIK4J9vwIQ";
+
+#[tokio::test]
+async fn a_password_of_an_earlier_release_still_works_and_then_from_every_keyboard() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    edge.set(&account.email, &format!("password_hash = '{AS_TYPED}'")).await;
+    let reply = account.anonymous.login(&account.email, COMPOSED).await;
+    reply.assert_error(401, "invalid_credentials", "its hash is of the other text");
+    assert_eq!(account.anonymous.login(&account.email, DECOMPOSED).await.status, 200);
+    let row = edge.row(&account.email, "password_hash").await;
+    assert_ne!(row["password_hash"], AS_TYPED, "renewed");
+    for same in [COMPOSED, DECOMPOSED] {
+        assert_eq!(account.anonymous.login(&account.email, same).await.status, 200, "{same:?}");
+    }
 }
 
 #[tokio::test]

@@ -165,8 +165,7 @@ async fn a_code_is_not_needed_without_two_factor_authentication_and_must_be_a_st
         new_key(&rotate(body).await);
     }
     let version = edge().await.row(&account.email, "key_version").await;
-    let detail = "Invalid type: integer `123456`, expected a string \
-                  at line 1 column 19.";
+    let detail = "The 'totp_code' field must be a string.";
     let reply = rotate(r#"{"totp_code":123456}"#).await;
     assert_eq!(reply.parts(), (400, &error("invalid_body", detail)));
     let reply = rotate("totp_code=123456").await;
@@ -217,26 +216,16 @@ async fn a_name_that_is_empty_too_long_or_has_control_characters_is_400_and_chan
 #[tokio::test]
 async fn a_settings_body_of_another_shape_is_400_invalid_body() {
     let account = edge().await.account().await;
-    let misfit = |detail: &str| format!("{detail}.");
     for (body, detail) in [
-        ("", misfit("Missing field `display_name`")),
-        ("{}", misfit("Missing field `display_name`")),
-        ("{\"display_name\":", "The request body is not JSON.".to_owned()),
-        (
-            r#"{"display_name":null}"#,
-            misfit("Invalid type: null, expected a string at line 1 column 20"),
-        ),
-        (
-            r#"{"display_name":7}"#,
-            misfit("Invalid type: integer `7`, expected a string at line 1 column 17"),
-        ),
-        (
-            r#"{"display_name":["Ann"]}"#,
-            misfit("Invalid type: sequence, expected a string at line 1 column 16"),
-        ),
+        ("", "Missing 'display_name' field in request body."),
+        ("{}", "Missing 'display_name' field in request body."),
+        ("{\"display_name\":", "The request body is not JSON."),
+        (r#"{"display_name":null}"#, "The 'display_name' field must be a string."),
+        (r#"{"display_name":7}"#, "The 'display_name' field must be a string."),
+        (r#"{"display_name":["Ann"]}"#, "The 'display_name' field must be a string."),
     ] {
         let reply = send(account.request(Method::PUT, "/auth/settings").body(body)).await;
-        assert_eq!(reply.parts(), (400, &error("invalid_body", &detail)), "{body}");
+        assert_eq!(reply.parts(), (400, &error("invalid_body", detail)), "{body}");
     }
 }
 

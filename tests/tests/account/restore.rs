@@ -64,7 +64,7 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
     for is_whole in [true, false] {
         let steady = edge.account().await;
         let rotated = edge.account().await;
-        let deleted = edge.account().await;
+        let (deleted, secured) = (edge.account().await, edge.account().await);
         assert_eq!(deleted.check("one@restore.example").await.status, 200);
         clock::today().await;
         assert_eq!(steady.check("one@restore.example").await.status, 200);
@@ -79,6 +79,9 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         let reply = rotated.rotate_api_key().await;
         let replacement = reply.text("api_key").to_owned();
         let noted = edge.row(&rotated.email, "key_version").await;
+        secured.enable_two_factor().await;
+        let columns = "password_hash, totp_secret, totp_last_step";
+        let secrets = edge.row(&secured.email, columns).await;
         let body = json!({ "password": PASSWORD });
         assert_eq!(deleted.delete("/me", &body).await.status, 204);
         let late = edge.account().await;
@@ -110,6 +113,17 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
             edge.restart().await.unwrap();
             assert_eq!(checks().await, (200, 401));
         }
+        // Two-factor that was turned on is off, until the operator sets back what was noted.
+        assert_eq!(works(&secured).await, EVERYTHING);
+        let texts =
+            ["password_hash", "totp_secret"].map(|column| secrets[column].as_str().unwrap());
+        let [hash, sealed] = texts;
+        let step = &secrets["totp_last_step"];
+        let noted =
+            format!("password_hash = '{hash}', totp_secret = '{sealed}', totp_last_step = {step}");
+        edge.set(&secured.email, &noted).await;
+        let sign_in = secured.anonymous.login(&secured.email, PASSWORD).await;
+        sign_in.assert_error(401, "totp_required", "on again");
         // An account that was registered later is gone, and is registered again.
         assert_eq!(works(&late).await, NOTHING);
         let late = again(&edge, &late).await;

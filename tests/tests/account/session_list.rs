@@ -74,3 +74,22 @@ async fn an_expired_session_is_not_listed() {
     edge().await.sql(expire, &[id.into(), "Firefox on Linux".into()]).await;
     assert_eq!(listed(&account).await.len(), 1);
 }
+
+#[tokio::test]
+async fn the_hundred_and_first_sign_in_ends_the_oldest_session_and_the_list_shows_all() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let id = edge.id(&account.email).await;
+    edge.sql("UPDATE sessions SET created_at = 1 WHERE account_id = ?", &[json!(id)]).await;
+    let rows = "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country)
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 99)
+        SELECT ?1 || i, ?1, unixepoch() - i, unixepoch() + 1000, '', '' FROM n";
+    edge.sql_of(&id, rows, &[json!(id)]).await;
+    assert_eq!(listed(&account).await.len(), 100);
+    assert_eq!(account.get("/me").await.status, 200);
+    let newest = with_firefox(&account).await;
+    assert_eq!(listed(&newest).await.len(), 100);
+    assert_eq!(edge.count(&format!("sessions WHERE account_id = '{id}'")).await, 100);
+    account.get("/me").await.assert_error(401, "invalid_session", "the oldest");
+    assert_eq!(newest.get("/me").await.status, 200);
+}

@@ -48,6 +48,7 @@ async fn play(edge: &Edge, email: &str, sequence: &[Call]) -> Vec<Shown> {
     for call in sequence {
         edge.counts().await;
         let reply = call.make(edge, email).await;
+        edge.wait_for_reset_mails().await;
         all.push(shown(&reply, email, edge.counts().await));
     }
     all

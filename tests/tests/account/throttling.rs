@@ -128,18 +128,19 @@ async fn wrong_codes_and_passwords_within_a_session_are_throttled_too() {
     let account = edge.account().await;
     let (authenticator, _) = account.enable_two_factor().await;
     let wrong = authenticator.wrong_code();
-    for (path, body, code) in [
-        ("/auth/rotate-api-key", json!({ "totp_code": wrong }), "totp_invalid"),
+    for (paths, body, code) in [
+        (["/auth/rotate-api-key"; 2], json!({ "totp_code": wrong }), "totp_invalid"),
         (
-            "/auth/totp/disable",
+            // Both count in one bucket.
+            ["/auth/totp/disable", "/auth/show-api-key"],
             json!({ "password": "wrong-one", "totp_code": wrong }),
             "wrong_password",
         ),
     ] {
-        let request = |_| account.request(Method::POST, path).json(&body);
+        let request = |n: usize| account.request(Method::POST, paths[n % 2]).json(&body);
         let replies = send_all((0..TRIES).map(request), 20).await;
         let evaluated = replies.iter().filter(|reply| reply.text("code") == code).count();
-        println!("{TRIES} tries of {path}: {evaluated} evaluated, ≤ 100 allowed");
+        println!("{TRIES} tries of {paths:?}: {evaluated} evaluated, ≤ 100 allowed");
         assert!((1..=100).contains(&evaluated));
         let throttled = replies.iter().filter(|reply| reply.status == 429).count();
         assert_eq!(evaluated + throttled, TRIES);
@@ -250,4 +251,33 @@ async fn asking_again_and_again_for_a_reset_link_mails_once_an_hour_and_that_one
     let token = reset.token().unwrap();
     let reply = account.anonymous.reset_password(token, "copper-meadow-58-lattice").await;
     assert_eq!(reply.status, 200, "{}", reply.body);
+}
+
+/// What a stranger sees of the bucket of an address depends on strangers alone: neither a sign-in of its owner nor a
+/// reset empties it (docs/trust.md, B1).
+#[tokio::test]
+async fn a_stranger_does_not_see_that_the_owner_has_signed_in_or_reset() {
+    let edge = edge_with_waits().await;
+    let (signs_in, resets, away) =
+        (edge.account().await, edge.account().await, edge.account().await);
+    let guess = |email: &str, n: usize| {
+        let body = json!({ "email": email, "password": format!("wrong-password-{n}") });
+        let request = away.anonymous.request(Method::POST, "/auth/login").json(&body);
+        request.header("cf-connecting-ip", format!("203.0.113.{n}"))
+    };
+    let emails = [&edge.new_email(), &away.email, &signs_in.email, &resets.email];
+    for email in emails {
+        for n in 0..18 {
+            send(guess(email, n)).await.assert_error(401, "invalid_credentials", "a guess");
+        }
+    }
+    assert_eq!(send(sign_in(&signs_in, OWNER, PASSWORD, "")).await.status, 200);
+    gets_in_by_mail(&edge, &resets, None).await;
+    for email in emails {
+        let mut seen = Vec::new();
+        for n in 20..23 {
+            seen.push(send(guess(email, n)).await.status);
+        }
+        assert_eq!(seen, [401, 401, 429], "{email}");
+    }
 }

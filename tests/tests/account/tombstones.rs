@@ -9,7 +9,7 @@ async fn delete(account: &Account) {
     assert_eq!(reply.status, 204, "{}", reply.body);
 }
 
-async fn again(edge: &Edge, account: &Account) -> Account {
+pub(crate) async fn again(edge: &Edge, account: &Account) -> Account {
     const CONFIRM: &str = "Confirm your email address";
     let mails = edge.mailbox();
     let before = mails.mails_to(&account.email);

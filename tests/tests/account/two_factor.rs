@@ -9,6 +9,7 @@ use rcpt_tests::{
 };
 use reqwest::Method;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::edge;
 
@@ -66,8 +67,8 @@ async fn turning_on_needs_a_valid_code_and_shows_ten_recovery_codes_once() {
     for code in &codes {
         let letters: String = code.split('-').collect();
         let base32 = letters.bytes().all(|b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b));
-        // 16 letters of 5 bits are 80 bits.
-        assert!(letters.len() == 16 && base32, "{code}");
+        // 24 letters of 5 bits are 120 bits.
+        assert!(letters.len() == 24 && base32, "{code}");
     }
     assert_eq!(two_factor(&account).await, (true, 10));
     let mail = edge.mailbox().wait_for_nth_mail(&account.email, 2).await.unwrap();
@@ -233,6 +234,24 @@ async fn a_recovery_code_works_once_however_it_is_typed_and_its_owner_is_told() 
     let reply = account.rotate_with(&codes_of_other[0]).await;
     reply.assert_error(403, "totp_invalid", "a recovery code of another account");
     assert_eq!(two_factor(&other).await, (true, 10));
+}
+
+#[tokio::test]
+async fn a_recovery_code_of_an_earlier_release_still_works_once() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let (_, codes) = account.enable_two_factor().await;
+    assert!(codes.iter().all(|code| code.len() == 29), "{codes:?}");
+    let id = edge.id(&account.email).await;
+    let digest: [u8; 32] = Sha256::digest(format!("{id}abcdefghijklmn23")).into();
+    let hash: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let insert = "INSERT INTO recovery_codes (account_id, hash) VALUES (?, ?)";
+    edge.sql_of(&id, insert, &[json!(id), json!(hash)]).await;
+    let shown = "ABCD-EFGH-IJKL-MN23";
+    let reply = account.anonymous.login_with_code(&account.email, PASSWORD, shown).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let reply = account.anonymous.login_with_code(&account.email, PASSWORD, shown).await;
+    reply.assert_error(401, "totp_invalid", "a used recovery code");
 }
 
 #[tokio::test]

@@ -219,7 +219,7 @@ async fn the_typescript_client_passes_the_table() {
 
 #[tokio::test]
 async fn the_python_client_passes_the_table() {
-    let mut driver = Command::new(packages::python());
-    driver.arg("driver.py").env("PYTHONPATH", &packages::installed().await.python);
+    let mut driver = Command::new(&packages::installed().await.interpreter);
+    driver.arg("driver.py");
     passes("python", driver).await;
 }

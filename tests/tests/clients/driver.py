@@ -1,5 +1,5 @@
 """The Python client as its users have it: a case is a line of JSON on standard input, what came of it a line on
-standard output. PYTHONPATH is where the package is installed."""
+standard output. The interpreter has the package."""
 
 import json
 import sys

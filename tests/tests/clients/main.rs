@@ -2,6 +2,8 @@
 
 mod cases;
 mod command;
+mod examples;
+mod hostile;
 mod packages;
 mod scanning;
 

@@ -1,10 +1,15 @@
 //! `rcpt scan` at the real service: killed in the middle, it goes on, and the file is whole.
 
-use std::{fmt::Write as _, fs, time::Duration};
+use std::{fmt::Write as _, fs, process::Stdio, time::Duration};
 
 use rcpt_tests::{CommandLine, Stack, proof};
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    time::{Instant, sleep},
+};
+
+use crate::{hostile, stack};
 
 /// A test that waits longer would wait for ever.
 const LIMIT: Duration = Duration::from_secs(400);
@@ -75,4 +80,33 @@ async fn a_list_that_is_killed_in_the_middle_goes_on_and_is_whole() {
     let id = listed.lines()[0]["id"].as_str().unwrap().to_owned();
     let results = command.run(&["results", &id], "").await;
     assert_eq!(results.lines().len(), count / 8 * 5, "each address once: {}", results.said);
+}
+
+#[tokio::test]
+async fn a_piped_list_is_scanned_told_to_a_receiver_and_deleted() {
+    let edge = &stack().await.edge;
+    let account = edge.account().await;
+    let command = CommandLine::new(&edge.url).with_key(&account.api_key);
+    let list = "accepts+piped@sandbox.test\r\nnobody at all\r\nrejects+piped@sandbox.test\r\n";
+    let ran = command.run(&["scan", "-"], list).await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let expected = "accepts+piped@sandbox.test,true,deliverable,high,accepted\r\n\
+                    nobody at all,invalid_format,undeliverable,high,malformed\r\n\
+                    rejects+piped@sandbox.test,false,undeliverable,high,no_such_mailbox\r\n";
+    assert_eq!(ran.out, expected);
+    assert!(ran.said.contains("1 deliverable, 1 undeliverable."), "{ran:?}");
+
+    let receiver = hostile::receiver();
+    let mut listen = command.command(&["listen", "--replay", "--forward-to", &receiver]);
+    let mut listen = listen.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(listen.stdout.take().unwrap()).lines();
+    let line = lines.next_line().await.unwrap().unwrap_or_default();
+    assert!(line.starts_with("scan.completed  msg_") && line.ends_with("  204"), "{line}");
+    listen.kill().await.unwrap();
+
+    let id = command.run(&["scans"], "").await.lines()[0]["id"].as_str().unwrap().to_owned();
+    let deleted = command.run(&["scans", "delete", &id], "").await;
+    assert_eq!(deleted.code, 0, "{deleted:?}");
+    let gone = command.run(&["results", &id], "").await;
+    assert_eq!((gone.code, gone.out.as_str()), (12, ""), "{gone:?}");
 }

@@ -99,7 +99,10 @@ async fn a_replaced_key_is_looked_up_once_and_then_known_to_be_dead() {
     edge.counts().await;
     for _ in 0..20 {
         let reply = account.check("no address").await;
-        assert_eq!(reply.parts(), (401, &json!({ "detail": { "error": "Invalid API key." } })));
+        assert_eq!(
+            reply.parts(),
+            (401, &json!({ "detail": { "error": "Invalid API key." }, "code": "invalid_api_key" }))
+        );
     }
     assert_eq!(edge.counts().await.d1_trips, 0);
 }

@@ -61,7 +61,12 @@ fn stranger() -> KeyRing {
 }
 
 fn denied(error: &str) -> Value {
-    json!({ "detail": { "error": error } })
+    let code = match error {
+        INVALID_KEY => "invalid_api_key",
+        MISSING => "missing_credentials",
+        _ => "invalid_session",
+    };
+    json!({ "detail": { "error": error }, "code": code })
 }
 
 const INVALID_KEY: &str = "Invalid API key.";
@@ -112,6 +117,8 @@ fn bearer(token: &str) -> String {
 async fn a_key_and_a_session_both_work() {
     let account = world().await.edge.account().await;
     assert_taken(&[("X-API-Key", &account.api_key)], "key").await;
+    let pasted = format!("\t{}  ", account.api_key);
+    assert_taken(&[("X-API-Key", &pasted)], "blanks around the key").await;
     assert_taken(&[("Authorization", &bearer(&account.token))], "session").await;
     let lower = format!("bearer {}", account.token);
     assert_taken(&[("Authorization", &lower)], "the scheme's case does not matter").await;

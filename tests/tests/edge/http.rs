@@ -38,7 +38,7 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 35] = [
+const OPERATIONS: [(&str, &str, &str); 40] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/scans", "POST,GET,HEAD"),
     ("GET", "/scans", "POST,GET,HEAD"),
@@ -46,7 +46,9 @@ const OPERATIONS: [(&str, &str, &str); 35] = [
     ("DELETE", "/scans/{id}", "GET,HEAD,DELETE"),
     ("POST", "/scans/{id}/cancel", "POST"),
     ("PUT", "/scans/{id}/parts/{n}", "PUT"),
+    ("POST", "/scans/{id}/parts/{n}/match", "POST"),
     ("GET", "/scans/{id}/results", "GET,HEAD"),
+    ("GET", "/events", "GET,HEAD"),
     ("GET", "/notifications", "GET,HEAD,PUT"),
     ("PUT", "/notifications", "GET,HEAD,PUT"),
     ("POST", "/notifications/secret", "POST"),
@@ -62,6 +64,7 @@ const OPERATIONS: [(&str, &str, &str); 35] = [
     ("POST", "/auth/totp/disable", "POST"),
     ("POST", "/auth/totp/recovery-codes", "POST"),
     ("POST", "/auth/rotate-api-key", "POST"),
+    ("POST", "/auth/show-api-key", "POST"),
     ("PUT", "/auth/settings", "PUT"),
     ("POST", "/auth/sign-out", "POST"),
     ("POST", "/auth/sign-out-everywhere", "POST"),
@@ -69,6 +72,8 @@ const OPERATIONS: [(&str, &str, &str); 35] = [
     ("DELETE", "/auth/sessions/{id}", "DELETE"),
     ("GET", "/me", "GET,HEAD,DELETE"),
     ("DELETE", "/me", "GET,HEAD,DELETE"),
+    ("GET", "/me/plan", "GET,HEAD"),
+    ("GET", "/site", "GET,HEAD"),
     ("GET", "/me/quota", "GET,HEAD"),
     ("GET", "/me/usage", "GET,HEAD"),
     ("GET", "/health", "GET,HEAD"),
@@ -84,10 +89,12 @@ async fn request(method: Method, url: &str) -> Reply {
     send(Client::new().request(method, url)).await
 }
 
-/// What every answer of the API carries.
+/// What every answer of the API carries; a cache may keep the plans, and nothing else.
 fn assert_headers(reply: &Reply, what: &str) {
+    let is_json = reply.header("content-type") == "application/json";
+    let may_be_kept = what == "/site" && reply.status == 200 && is_json;
     for (name, value) in [
-        ("cache-control", "no-store"),
+        ("cache-control", if may_be_kept { "public, max-age=300" } else { "no-store" }),
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),
         ("referrer-policy", "no-referrer"),
@@ -158,7 +165,7 @@ async fn a_request_id_is_never_taken_from_the_client() {
 #[tokio::test]
 async fn an_unknown_path_is_404() {
     let edge = edge().await;
-    let expected = json!({ "detail": "There is nothing at this path." });
+    let expected = json!({ "detail": "There is nothing at this path.", "code": "not_found" });
     for path in [
         "/v1",
         "/v1/",
@@ -169,7 +176,7 @@ async fn an_unknown_path_is_404() {
         "/v1/validate_email/x",
         "/v1/%76alidate_email%2f",
         // An asset that only the Worker reads.
-        "/v1/common-passwords.txt",
+        "/v1/common-passwords.bloom",
     ] {
         for method in [Method::GET, Method::POST] {
             let reply = request(method, &format!("{}{path}", edge.url)).await;
@@ -179,14 +186,52 @@ async fn an_unknown_path_is_404() {
     }
 }
 
-/// Outside `/v1` the portal answers; tests/portal looks at what it shows.
+/// Outside `/v1` the portal answers whoever reads; tests/portal looks at what it shows.
 #[tokio::test]
-async fn an_unknown_path_outside_the_api_is_404_too() {
+async fn an_unknown_page_is_404_too() {
     let edge = edge().await;
-    for path in ["/V1/health", "/v2/health", "/health", "/validate_email", "/nothing.html"] {
+    for path in ["/V1/health", "/v2/health", "/health", "/nothing.html", "/validate_email.html"] {
         let reply = request(Method::GET, &format!("{}{path}", edge.url)).await;
         assert_eq!((reply.status, reply.header("content-type")), (404, "text/html; charset=utf-8"));
-        assert_eq!(request(Method::POST, &format!("{}{path}", edge.url)).await.status, 405);
+    }
+    let page = request(Method::HEAD, &format!("{}/", edge.url)).await;
+    assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
+}
+
+/// A client that has left out `/v1` is told so, in JSON, by the path that it meant.
+#[tokio::test]
+async fn a_request_outside_the_api_that_no_page_answers_is_told_the_right_path() {
+    let edge = edge().await;
+    let near = |path: &str| format!("There is nothing at this path. Did you mean /v1{path}?");
+    let far = "There is nothing at this path. Paths of the API begin with /v1/.".to_owned();
+    for (method, path, detail) in [
+        (Method::POST, "/validate_email", near("/validate_email")),
+        (Method::GET, "/validate_email", near("/validate_email")),
+        (Method::HEAD, "/validate_email?email=a", String::new()),
+        (Method::POST, "/auth/login", near("/auth/login")),
+        (Method::PUT, "/scans/scan_1/parts/0", near("/scans/scan_1/parts/0")),
+        (Method::DELETE, "/me", near("/me")),
+        (Method::POST, "/", far.clone()),
+        (Method::PATCH, "/docs", far.clone()),
+        (Method::POST, "/v2/validate_email", far.clone()),
+        (Method::POST, "/V1/validate_email", far),
+    ] {
+        // Larger than any body that is read into memory.
+        for size in [2, 100_000] {
+            let body = if method == Method::HEAD || method == Method::GET { 0 } else { size };
+            let url = format!("{}{path}", edge.url);
+            let client = Client::new().request(method.clone(), url).body(vec![b' '; body]);
+            let reply = send(client).await;
+            let what = format!("{method} {path}: {}", reply.body);
+            let told = reply.body["detail"].as_str().unwrap_or_default();
+            assert_eq!((reply.status, told), (404, detail.as_str()), "{what}");
+            assert_eq!(reply.header("content-type"), "application/json", "{what}");
+            assert_headers(&reply, &what);
+        }
+    }
+    // The requests that follow are served: nothing is left of the bodies.
+    for _ in 0..20 {
+        assert_eq!(edge.anonymous().get("/health").await.status, 200);
     }
 }
 
@@ -200,7 +245,11 @@ async fn a_known_path_with_another_method_is_405_and_names_those_it_takes() {
                 continue;
             }
             let reply = send(edge.anonymous().request(method(name), path)).await;
-            assert_eq!(reply.parts(), (405, &json!({ "detail": detail })), "{name} {path}");
+            assert_eq!(
+                reply.parts(),
+                (405, &json!({ "detail": detail, "code": "method_not_allowed" })),
+                "{name} {path}"
+            );
             assert_eq!(reply.header("allow"), allow, "{name} {path}");
             assert_headers(&reply, path);
         }
@@ -311,6 +360,51 @@ async fn ready_is_200_while_an_origin_answers_and_503_when_none_does() {
 }
 
 #[tokio::test]
+async fn readiness_warns_while_customers_have_nobody_to_ask() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = Edge::builder().origins(&[&origin.url]).var("CONTACT_EMAIL", " ");
+    let edge = edge.start().await.unwrap();
+    let expected =
+        json!({ "status": "up", "database": "up", "origins": "up", "warnings": ["no_contact"] });
+    assert_eq!(edge.anonymous().get("/health/ready").await.parts(), (200, &expected));
+    let contact = edge.anonymous().get("/site").await.body["contact"].clone();
+    assert_eq!(contact, json!({ "url": null, "email": null }));
+}
+
+#[tokio::test]
+async fn anybody_reads_whom_to_ask_and_what_the_plans_allow_and_may_keep_it() {
+    let edge = Edge::builder()
+        .var("CONTACT_URL", "https://help.example/contact")
+        .var("TERMS_URL", "https://help.example/terms")
+        .var("CHECKOUT_URLS", "pro=https://buy.example/x?client_reference_id={reference}")
+        .start()
+        .await
+        .unwrap();
+    let reply = edge.anonymous().get("/site").await;
+    let plan = |name: &str, checks, scans, sizes: [u32; 4], checkout| {
+        let [welcome, in_flight, size, at_once] = sizes;
+        json!({
+            "name": name, "unlimited": checks == Value::Null, "daily_checks": checks,
+            "welcome_checks": welcome, "checks_in_flight": in_flight, "daily_scans": scans,
+            "scan_size": size, "scans_at_once": at_once, "checkout": checkout,
+        })
+    };
+    let expected = json!({
+        "contact": { "url": "https://help.example/contact", "email": "help@example.net" },
+        "terms_url": "https://help.example/terms",
+        "status_url": null,
+        "plans": [
+            plan("free", json!(100), json!(1), [50, 10, 200, 1], false),
+            plan("pro", json!(5_000), json!(20), [50, 100, 10_000, 3], true),
+            plan("unlimited", Value::Null, Value::Null, [0, 500, 100_000, 10], false),
+        ],
+    });
+    assert_eq!(reply.parts(), (200, &expected));
+    assert_eq!(reply.header("cache-control"), "public, max-age=300");
+    assert_eq!(reply.header("x-content-type-options"), "nosniff");
+}
+
+#[tokio::test]
 async fn the_api_description_is_openapi_3_1_and_lists_every_operation_and_no_other() {
     let reply = edge().await.anonymous().get("/openapi.json").await;
     assert_eq!((reply.status, reply.header("content-type")), (200, "application/json"));
@@ -331,7 +425,11 @@ async fn the_api_description_is_openapi_3_1_and_lists_every_operation_and_no_oth
         .collect();
     assert_eq!(listed, expected);
     let file = std::fs::read_to_string(folder::repository().join("edge/openapi.json")).unwrap();
-    assert_eq!(*document, serde_json::from_str::<Value>(&file).unwrap());
+    let mut expected: Value = serde_json::from_str(&file).unwrap();
+    // Of a service that is deployed its own address.
+    expected["servers"][0]["url"] = document["servers"][0]["url"].clone();
+    assert_eq!(*document, expected);
+    assert!(document["servers"][0]["url"].as_str().unwrap().starts_with("http"));
 }
 
 #[tokio::test]

@@ -1,16 +1,18 @@
 //! The edge end to end: who may check, what a check answers, and what happens when a part fails.
 
 mod api_description;
+mod bodies;
 mod cache;
 mod cache_keeping;
+mod checks_alike;
 mod checks_in_flight;
 mod credentials;
 mod details;
 mod domains;
+mod examples;
 mod http;
 mod hung_origins;
 mod junk_keys;
-mod lane;
 mod leavers;
 mod origin_faults;
 mod own_faults;

@@ -86,7 +86,7 @@ async fn world() -> &'static World {
 fn assert_upstream_error(reply: &Reply, why: &str) {
     let detail =
         "Upstream error: the check couldn't be completed and wasn't counted. Retry in 5 seconds.";
-    assert_eq!(reply.parts(), (502, &json!({ "detail": detail })), "{why}");
+    assert_eq!(reply.parts(), (502, &json!({ "detail": detail, "code": "upstream" })), "{why}");
     assert_eq!(reply.header("retry-after"), "5", "{why}");
     assert_eq!(reply.header("content-type"), "application/json", "{why}");
 }

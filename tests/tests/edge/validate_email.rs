@@ -1,11 +1,13 @@
 //! `POST /v1/validate_email` (docs/interface.md): verdicts, the cache, and what is not an address.
 //! Who may call is in `edge_credentials.rs`, what happens when the origin fails in `edge_origin_faults.rs`.
 
-use rcpt_shared::Status;
+use rcpt_shared::{
+    Status,
+    sandbox::{CASES, SandboxCase},
+};
 use rcpt_tests::{
     Account, Reply, Stack,
     people::send,
-    servers::sandbox,
     service::clock::{resets_at, seconds_to_reset, today},
 };
 use reqwest::Method;
@@ -33,7 +35,7 @@ async fn used(account: &Account) -> i64 {
 }
 
 fn invalid(error: &str) -> Value {
-    json!({ "detail": { "error": error } })
+    json!({ "detail": { "error": error }, "code": "invalid_body" })
 }
 
 #[tokio::test]
@@ -44,7 +46,10 @@ async fn every_verdict_of_the_sandbox_comes_fresh_and_then_from_the_cache_and_co
     edge.set(&account.email, "plan = 'pro'").await;
     today().await;
     let mut checks = JoinSet::new();
-    for case in sandbox::CASES {
+    let cacheable = |case: &&SandboxCase| case.status != Status::FatalException;
+    let cases: Vec<&SandboxCase> = CASES.iter().filter(cacheable).collect();
+    let count = cases.len() as i64;
+    for case in cases {
         let account = account.clone();
         checks.spawn(async move {
             let [fresh, cached] = [account.check(case.address).await, account.check(case.address).await];
@@ -57,7 +62,7 @@ async fn every_verdict_of_the_sandbox_comes_fresh_and_then_from_the_cache_and_co
         });
     }
     let mut seen = checks.join_all().await;
-    assert_eq!(used(&account).await, 30);
+    assert_eq!(used(&account).await, 2 * count);
     // Only two statuses cannot come from an origin: one is decided before it is asked, one is a failure.
     seen.extend([Status::InvalidFormat, Status::FatalException]);
     seen.sort();
@@ -65,6 +70,30 @@ async fn every_verdict_of_the_sandbox_comes_fresh_and_then_from_the_cache_and_co
     let mut all = Status::ALL.to_vec();
     all.sort();
     assert_eq!(seen, all);
+}
+
+#[tokio::test]
+async fn the_sandbox_fails_as_the_api_does_and_nothing_of_it_is_counted() {
+    let edge = &stack().await.edge;
+    let account = edge.account().await;
+    today().await;
+    for (address, status, retry_after) in [
+        ("http_429@sandbox.test", 429, seconds_to_reset()),
+        ("http_502@sandbox.test", 502, 5),
+        ("http_503+again@sandbox.test", 503, 10),
+    ] {
+        let reply = account.check(address).await;
+        assert_eq!(reply.status, status, "{}", reply.body);
+        let told: u64 = reply.header("retry-after").parse().unwrap();
+        assert!(told.abs_diff(retry_after) < 60, "{address}: {told}");
+        assert!(!reply.body["detail"].is_null(), "{}", reply.body);
+        let junk = edge.anonymous().check_with_key("rcpt_live_junk", address).await;
+        assert_eq!(junk.status, 401, "{address} with a wrong key");
+    }
+    let failed = account.check("dns_failure@sandbox.test").await;
+    assert_eq!((failed.status, &failed.body["status"]), (200, &json!("fatal_exception")));
+    assert_eq!(used(&account).await, 0);
+    assert_eq!(edge.leases(&account.email).await, Vec::<Value>::new());
 }
 
 #[tokio::test]
@@ -216,8 +245,13 @@ async fn a_body_without_an_address_is_400_says_why_and_costs_nothing() {
     const EMPTY: &str = "The 'email' field must not be empty.";
     const NOT_ONE: &str = "The 'email' field must hold one address, as in Name <address>.";
     let account = stack().await.edge.account().await;
+    const COMPRESSED: &str =
+        "The request body is compressed. Send it as it is, without Content-Encoding.";
+    const MARKED: &str = "The request body begins with a byte order mark. Send UTF-8 without one.";
     let nested = format!(r#"{{"email":{}"#, "[".repeat(15_000));
-    let cases: [(&[u8], &str); 32] = [
+    let cases: [(&[u8], &str); 34] = [
+        (b"\x1f\x8b\x08\0\0", COMPRESSED),
+        (b"\xef\xbb\xbf{\"email\":\"accepts@sandbox.test\"}", MARKED),
         (b"email=accepts@sandbox.test", NOT_JSON),
         (b"{\"email\":\"accepts@sandbox.test\"", NOT_JSON),
         (b"{'email':'accepts@sandbox.test'}", NOT_JSON),
@@ -285,7 +319,7 @@ async fn a_body_of_16_kib_is_taken_and_a_larger_one_is_413() {
     let expected =
         json!({ "email": "accepts+padded@sandbox.test", "status": true, "cached": false });
     assert_eq!(post(&account, padded(LIMIT)).await.parts(), (200, &expected));
-    let too_large = json!({ "detail": "The request body is larger than 16384 bytes." });
+    let too_large = json!({ "detail": "The request body is larger than 16384 bytes.", "code": "body_too_large" });
     for size in [LIMIT + 1, 1_000_000] {
         assert_eq!(post(&account, padded(size)).await.parts(), (413, &too_large), "{size}");
     }
@@ -306,8 +340,7 @@ async fn a_used_up_allowance_is_429_and_says_which_limit_and_until_when() {
         "The daily email check limit has been reached and no welcome checks are left. It resets at \
          {resets_at}."
     );
-    let expected =
-        json!({ "detail": { "error": error, "limit": "email check", "resets_at": resets_at } });
+    let expected = json!({ "detail": { "error": error, "limit": "email check", "resets_at": resets_at }, "code": "used_up" });
     for address in [cached, "accepts+neverasked@sandbox.test", "not an address"] {
         let [by_key, by_session] =
             [account.check(address).await, account.check_in_session(address).await];

@@ -1,3 +1,4 @@
 //! The harness's own promises.
 
+mod circles;
 mod process;

@@ -242,7 +242,11 @@ async fn assert_too_late(change: &str, address: &'static str) {
     let id = world.edge.id(&account.email).await;
     world.edge.sql(&format!("{change} WHERE account_id = ?"), &[id.into()]).await;
     let reply = world.finish(check, address).await;
-    assert_eq!(reply.parts(), (502, &json!({ "detail": UPSTREAM })), "{change}");
+    assert_eq!(
+        reply.parts(),
+        (502, &json!({ "detail": UPSTREAM, "code": "upstream" })),
+        "{change}"
+    );
     assert_eq!(world.ledger(&account).await, ledger(0, 0, 0, 0, 50), "{change}");
     assert_eq!(world.edge.leases(&account.email).await, [] as [Value; 0], "{change}");
 

@@ -189,7 +189,7 @@ async fn details_are_given_of_each_address_when_asked_for() {
         .collect();
     let expected = [
         (Reason::AcceptedCatchAll, CatchAll::Yes, true),
-        (Reason::NoSuchMailbox, CatchAll::No, false),
+        (Reason::NoSuchMailbox, CatchAll::Unknown, false),
         (Reason::NullMx, CatchAll::Unknown, false),
     ];
     assert_eq!(told, expected);

@@ -73,7 +73,9 @@ async fn origin(nameserver: SocketAddr, smtp_port: u16, allowed: &str) -> Arc<Or
     let origin = Origin::builder()
         .env("RCPT_NAMESERVERS", nameserver.to_string())
         .env("RCPT_SMTP_PORT", smtp_port.to_string())
-        .env("RCPT_ALLOW_NETWORKS", allowed);
+        .env("RCPT_ALLOW_NETWORKS", allowed)
+        // A session for each question: names of one machine would share one.
+        .env("RCPT_SESSION_RECIPIENTS", "1");
     Arc::new(origin.start().await.expect("origin"))
 }
 

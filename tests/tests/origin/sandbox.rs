@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use rcpt_shared::Status;
-use rcpt_tests::{Origin, Sandbox, servers::sandbox};
+use rcpt_shared::{Confidence, Deliverability, Status, Traits, sandbox::CASES};
+use rcpt_tests::{Origin, Sandbox};
 use tokio::{task::JoinSet, time::Instant};
 
 async fn world() -> (Sandbox, Origin) {
@@ -12,14 +12,13 @@ async fn world() -> (Sandbox, Origin) {
     (sandbox, origin)
 }
 
-#[tokio::test]
-async fn every_sandbox_address_gives_its_documented_verdict() {
-    let (_sandbox, origin) = world().await;
+/// Asks about every address of the sandbox at the same time, with details.
+async fn assert_verdicts(origin: Origin) {
     let origin = std::sync::Arc::new(origin);
     let mut probes = JoinSet::new();
-    for case in sandbox::CASES {
+    for case in &CASES {
         let origin = origin.clone();
-        probes.spawn(async move { (case, origin.probe(case.address).await) });
+        probes.spawn(async move { (case, origin.probe_with_details(case.address).await) });
     }
     for (case, verdict) in probes.join_all().await {
         let expected = (case.status, case.reason);
@@ -28,17 +27,44 @@ async fn every_sandbox_address_gives_its_documented_verdict() {
 }
 
 #[tokio::test]
+async fn every_sandbox_address_gives_its_documented_verdict() {
+    let (_sandbox, origin) = world().await;
+    assert_verdicts(origin).await;
+}
+
+#[tokio::test]
 async fn without_a_route_a_table_gives_the_verdicts_of_the_server() {
-    let origin = Origin::builder().start().await.expect("origin");
-    let origin = std::sync::Arc::new(origin);
-    let mut probes = JoinSet::new();
-    for case in sandbox::CASES {
-        let origin = origin.clone();
-        probes.spawn(async move { (case, origin.probe(case.address).await) });
-    }
-    for (case, verdict) in probes.join_all().await {
-        let expected = (case.status, case.reason);
-        assert_eq!((verdict.status, verdict.reason), expected, "{}", case.address);
+    assert_verdicts(Origin::builder().start().await.expect("origin")).await;
+}
+
+#[tokio::test]
+async fn the_sandbox_has_an_address_for_every_word_and_trait_of_the_details() {
+    for (_sandbox, origin) in
+        [world().await, (Sandbox::start().unwrap(), Origin::builder().start().await.unwrap())]
+    {
+        let of = async |name: &str| {
+            let verdict = origin.probe_with_details(&format!("{name}@sandbox.test")).await;
+            *verdict.details.unwrap()
+        };
+        let medium = of("medium").await;
+        assert_eq!(
+            (medium.confidence, medium.verdict),
+            (Confidence::Medium, Deliverability::Deliverable)
+        );
+        assert_eq!(medium.operator.as_deref(), Some("google"));
+        let risky = of("accepted_by_operator_policy").await;
+        assert_eq!((risky.confidence, risky.verdict), (Confidence::Low, Deliverability::Risky));
+        assert!(of("info").await.traits.role_account);
+        assert!(of("disposable").await.traits.disposable);
+        assert!(of("free_provider").await.traits.free_provider);
+        let misspelt = origin.probe_with_details("accepts@snadbox.test").await.details.unwrap();
+        assert_eq!(misspelt.traits.suggested_domain.as_deref(), Some("sandbox.test"));
+        let plain = of("accepts").await;
+        assert_eq!(plain.traits, Traits::default());
+        assert_eq!(
+            (plain.confidence, plain.verdict),
+            (Confidence::High, Deliverability::Deliverable)
+        );
     }
 }
 

@@ -98,7 +98,8 @@ async fn a_unit_goes_back_to_where_it_came_from_unless_an_origin_was_asked() {
 
     // The unit of a day that is over is not given back.
     let yesterday = begin().await;
-    edge().await.sql("UPDATE scans SET source = 'daily', day = ?", &[json!(day - 1)]).await;
+    let older = "UPDATE scans SET source = 'daily', day = ? WHERE id = ?";
+    edge().await.sql(older, &[json!(day - 1), json!(yesterday)]).await;
     cancel(&yesterday).await;
     left(1, 0, "not given back to another day").await;
     edge().await.set(&account.email, &format!("scans_day = {}", day - 1)).await;
@@ -166,4 +167,42 @@ async fn a_key_makes_one_scan_and_a_repeat_finishes_what_was_cut_off() {
     let scans = &quota.body["scans"];
     assert_eq!((&scans["used_today"], &scans["credits"]), (&json!(1), &json!(0)));
     assert_eq!(quota.body["total_scans"], 4);
+}
+
+#[tokio::test]
+async fn ten_units_a_day_are_given_back_to_an_owner_and_what_we_failed_always_is() {
+    today().await;
+    let account = account("scan_credits = 30").await;
+    let cycle = async |ends: bool| {
+        let made = account.post("/scans", &json!({ "total": 1 })).await;
+        let path = format!("/scans/{}", made.text("id"));
+        if ends {
+            assert_eq!(account.post(&format!("{path}/cancel"), &json!({})).await.status, 200);
+        }
+        assert_eq!(account.delete(&path, &json!({})).await.status, 204);
+    };
+    let left = async || {
+        let scans = scans(&account).await;
+        (scans["used_today"].as_u64().unwrap(), scans["credits"].as_u64().unwrap())
+    };
+    for n in 0..10 {
+        cycle(n % 2 == 0).await;
+        assert_eq!(left().await, (0, 30), "given back, {n}");
+    }
+    cycle(true).await;
+    assert_eq!(left().await, (1, 30), "the eleventh is kept");
+    cycle(false).await;
+    assert_eq!(left().await, (1, 29), "so is every later one");
+
+    // Nothing is known of this one after its time: it is we who have failed.
+    let made = account.post("/scans", &json!({ "total": 1 })).await;
+    assert_eq!(left().await, (1, 28));
+    let aged = "UPDATE scans SET created_at = created_at - 86400 WHERE id = ?";
+    edge().await.sql(aged, &[made.body["id"].clone()]).await;
+    edge().await.run_scheduled().await;
+    assert_eq!(left().await, (1, 29), "expired");
+
+    edge().await.set(&account.email, "refunds_day = refunds_day - 1").await;
+    cycle(false).await;
+    assert_eq!(left().await, (1, 29), "another day");
 }

@@ -66,7 +66,16 @@ async fn an_origin_that_is_killed_and_messages_that_come_twice_change_nothing() 
 /// Everything the service asks of its bindings from the list to the last result.
 const CALLS: [(&str, &[&str]); 6] = [
     ("d1", &["insert scans", "update accounts", "select scans"]),
-    ("d1", &["select accounts", "insert scan_parts", "select accounts", "select scan_parts"]),
+    (
+        "d1",
+        &[
+            "select accounts",
+            "insert scan_parts",
+            "select accounts",
+            "update scan_parts",
+            "select scan_parts",
+        ],
+    ),
     ("queue", &[]),
     ("d1", &["select scans"]),
     ("d1", &["update scans"]),

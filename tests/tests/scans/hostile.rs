@@ -105,6 +105,9 @@ async fn a_scan_of_another_account_is_not_there_for_anybody() {
     for query in ["limit=0", "limit=10001", "limit=x", "after=-1", "after=x", "status=maybe"] {
         let reply = ann.get(&format!("/scans/{id}/results?{query}")).await;
         reply.assert_error(400, "invalid_query", query);
+        let parameter = query.split('=').next().unwrap();
+        let named = format!("The '{parameter}' parameter must be ");
+        assert!(reply.text("detail").starts_with(&named), "{}", reply.body);
     }
     ann.get("/scans?limit=101").await.assert_error(400, "invalid_query", "a page");
     let far = ann.get(&format!("/scans/{id}/results?after=4294967295")).await;

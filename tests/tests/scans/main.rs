@@ -2,10 +2,14 @@
 
 mod allowance;
 mod ending;
+mod events;
 mod exactly_once;
 mod greylisting;
 mod hostile;
+mod interim;
+mod matching;
 mod privacy;
+mod waiting;
 mod walk;
 mod webhook_failures;
 mod webhooks;
@@ -85,7 +89,7 @@ async fn results(account: &Account, id: &str, limit: usize) -> Vec<Value> {
     }
 }
 
-/// The numbers of `counts` must be those of the results, and their sum what was answered.
+/// The numbers of `counts` and of `by_verdict` must be those of the results, and their sum what was answered.
 fn assert_adds_up(scan: &Value, results: &[Value]) {
     let counts = scan["counts"].as_object().expect("counts");
     for (status, count) in counts {
@@ -96,6 +100,13 @@ fn assert_adds_up(scan: &Value, results: &[Value]) {
         assert_eq!(of_status.count() as u64, count.as_u64().unwrap(), "{status} of {scan}");
     }
     let sum: u64 = counts.values().filter_map(Value::as_u64).sum();
+    assert_eq!(Some(sum), scan["answered"].as_u64(), "{scan}");
+    let by_verdict = scan["by_verdict"].as_object().expect("by_verdict");
+    for (verdict, count) in by_verdict {
+        let of_verdict = results.iter().filter(|result| result["verdict"] == **verdict).count();
+        assert_eq!(of_verdict as u64, count.as_u64().unwrap(), "{verdict} of {scan}");
+    }
+    let sum: u64 = by_verdict.values().filter_map(Value::as_u64).sum();
     assert_eq!(Some(sum), scan["answered"].as_u64(), "{scan}");
     let positions: Vec<_> = results.iter().map(|result| result["position"].as_u64()).collect();
     let expected: Vec<_> = (0..scan["total"].as_u64().unwrap()).map(Some).collect();

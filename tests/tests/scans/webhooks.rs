@@ -1,6 +1,11 @@
 //! The end of a scan is told: by email, and by a webhook in the form of Standard Webhooks. No address is in either.
 
-use rcpt_tests::{Account, Dns, Edge, FakeDns, FakeWebhook, Stack, service::clock};
+use rcpt_tests::{
+    Account, Dns, Edge, FakeDns, FakeWebhook, Stack,
+    people::{Reply, send},
+    service::clock,
+};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -32,6 +37,14 @@ async fn tried(account: &Account) -> Value {
     }
 }
 
+/// `GET` with the API key.
+async fn by_key(account: &Account, path: &str) -> Reply {
+    let request = account.anonymous.request(Method::GET, path);
+    let reply = send(request.header("x-api-key", &account.api_key)).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply
+}
+
 #[tokio::test]
 async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_address() {
     let server = FakeWebhook::start();
@@ -61,13 +74,29 @@ async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_a
     assert!(event.is_signed_by(&secret), "{event:?}");
     let age = clock::now() - event.timestamp.parse::<u64>().unwrap();
     assert!((0..60).contains(&age), "{age}");
-    let data = json!({ "id": id, "state": "completed", "total": 4, "answered": 4, "counts": scan["counts"] });
+    let data = json!({ "id": id, "state": "completed", "total": 4, "answered": 4, "counts": scan["counts"],
+        "by_verdict": { "deliverable": 1, "undeliverable": 3, "risky": 0, "unknown": 0 } });
     let at = scan["completed_at"].clone();
     assert_eq!(event.body(), json!({ "type": "scan.completed", "timestamp": at, "data": data }));
 
+    // One that asks gets the same, once.
+    let deadline = Instant::now() + LIMIT;
+    let page = loop {
+        let page = by_key(&ann, "/events").await.body;
+        if page["events"] != json!([]) {
+            break page;
+        }
+        assert!(Instant::now() < deadline, "no event");
+        sleep(LOOK).await;
+    };
+    assert_eq!(page["events"], json!([{ "id": event.id, "event": event.body() }]));
+    let next = page["next"].as_str().unwrap();
+    let nothing = by_key(&ann, &format!("/events?after={next}")).await.body;
+    assert_eq!(nothing, json!({ "events": [], "next": next }));
+
     let mail =
         stack.edge.mailbox().wait_for_titled(&ann.email, "Your scan has ended", 1).await.unwrap();
-    let counts = "Addresses: 4\nCan receive mail: 1\nCan't: 3\nNot known: 0";
+    let counts = "Addresses: 4\nDeliverable: 1\nUndeliverable: 3\nRisky: 0\nUnknown: 0";
     assert!(
         mail.text.contains(counts) && mail.text.contains(&format!("/scans?id={id}")),
         "{}",

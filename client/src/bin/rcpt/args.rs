@@ -1,6 +1,6 @@
 //! What the command line takes.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -19,17 +19,21 @@ Exit codes:
   9    the input isn't UTF-8
   10   the output can't be written
   11   the scan can't go on: its file has changed, another run goes on with it, or it's gone
-  12   the service refuses the request
+  12   the service refuses the request, or one address of a list: it has no verdict
+  130  Ctrl-C; a scan goes on at the service, and the command says how to stop it
   141  the program that read the output has closed it
 
 Environment:
   RCPT_API_KEY  the API key, in place of the one that `rcpt sign-in` keeps
   RCPT_URL      the address of the service
+  RCPT_WEBHOOK_SECRET  what `rcpt listen` and `trigger` sign with, in place of a secret of this machine
 
 Examples:
   rcpt check ann@example.org
   rcpt check - < addresses.txt > verdicts.ndjson
   rcpt scan customers.csv
+  rcpt scans cancel scan_0193…
+  rcpt results scan_0193… --format csv
   rcpt check --json ann@example.org | jq -r '.[0].details.reason'";
 
 /// Tells whether email addresses can receive mail.
@@ -48,9 +52,14 @@ pub struct Service {
     /// Address of the service [default: RCPT_URL, or where you've signed in]
     #[arg(long, global = true, value_name = "URL")]
     pub url: Option<String>,
-    /// How long one request may wait for the service to come back, in seconds
-    #[arg(long, global = true, value_name = "SECONDS")]
-    pub patience: Option<u64>,
+    /// Time of one request in all, with its repetitions and pauses [default: 30; scan: 600]
+    #[arg(long, global = true, value_name = "SECONDS", alias = "patience", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+}
+
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|seconds| !seconds.is_zero()).ok_or("give a number of seconds above 0")
 }
 
 #[derive(Debug, Subcommand)]
@@ -59,13 +68,17 @@ pub enum Command {
     Check(Check),
     /// Check the addresses of a file in the background, and write it again with their verdicts
     Scan(Scan),
-    /// List your scans, newest first
-    Scans,
-    /// Print the results of a scan, one on each line
-    Results {
-        /// The scan, such as scan_0193…
-        id: String,
+    /// List your scans, newest first; cancel or delete one
+    Scans {
+        #[command(subcommand)]
+        action: Option<ScanAction>,
     },
+    /// Print the results of a scan, also while it runs
+    Results(Results),
+    /// Forward your account's events to a receiver on this machine, as a webhook would
+    Listen(Listen),
+    /// Send a made-up event to a receiver on this machine
+    Trigger(Trigger),
     /// Show your plan and what is left of it today
     Quota(Quota),
     /// Keep your API key on this machine, in a file that only you can read
@@ -75,7 +88,6 @@ pub enum Command {
     /// Print the completions of a shell
     Completions { shell: Shell },
     /// Write the manual pages into a folder
-    #[command(hide = true)]
     Manual { folder: PathBuf },
 }
 
@@ -111,19 +123,101 @@ pub enum Format {
     Ndjson,
 }
 
+#[derive(Debug, Subcommand)]
+pub enum ScanAction {
+    /// Stop scans; what is known by then stays
+    Cancel {
+        /// Scans, such as scan_0193…
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+    },
+    /// Remove scans with their results; one that is under way stops
+    Delete {
+        /// Scans, such as scan_0193…
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+    },
+}
+
+#[derive(Debug, Arguments)]
+pub struct Results {
+    /// The scan, such as scan_0193…
+    pub id: String,
+    /// Form of the output
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = ResultsFormat::Ndjson)]
+    pub format: ResultsFormat,
+    /// Also verdicts that may still change: they aren't final
+    #[arg(long)]
+    pub interim: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ResultsFormat {
+    /// One result on each line
+    Ndjson,
+    /// With the position in the first column
+    Csv,
+}
+
 #[derive(Debug, Arguments)]
 pub struct Scan {
-    /// A CSV file, or a list with one address on each line
+    /// A CSV file, or a list with one address on each line; - reads it from standard input
     pub file: PathBuf,
-    /// Where to write it with the verdicts [default: FILE.verdicts.csv]
+    /// Where to write it with the verdicts [default: FILE.verdicts.csv; of standard input, standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Name or number of the column with the addresses [default: found by itself]
     #[arg(long, value_name = "COLUMN")]
     pub column: Option<String>,
+    /// Take rows that have fewer or more fields than the first
+    #[arg(long)]
+    pub lenient: bool,
     /// Forget an earlier start of this scan, and overwrite the output
     #[arg(long)]
     pub restart: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Listen {
+    /// The receiver, such as http://localhost:3000/hook
+    #[arg(long, value_name = "URL")]
+    pub forward_to: String,
+    /// Begin with the events of the last 24 hours
+    #[arg(long)]
+    pub replay: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Trigger {
+    /// Kind of the event
+    #[arg(value_enum, value_name = "EVENT")]
+    pub event: EventKind,
+    /// The receiver
+    #[arg(long, value_name = "URL", default_value = "http://localhost:3000/hook")]
+    pub forward_to: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EventKind {
+    /// Every address of a scan has its verdict
+    #[value(name = "scan.completed")]
+    ScanCompleted,
+    /// A scan was given up after 24 hours
+    #[value(name = "scan.expired")]
+    ScanExpired,
+    /// A test event, as the portal sends it
+    #[value(name = "webhook.test")]
+    WebhookTest,
+}
+
+impl EventKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ScanCompleted => "scan.completed",
+            Self::ScanExpired => "scan.expired",
+            Self::WebhookTest => "webhook.test",
+        }
+    }
 }
 
 #[derive(Debug, Arguments)]

@@ -18,8 +18,8 @@ use crate::{
     args::{Check, Format, Service},
     credentials,
     failure::{Ended, Failure, Kind},
-    input,
-    output::{Row, Rows},
+    input::{self, Entry},
+    output::{Outcome, Row, Rows},
 };
 
 /// Width of an address in a table whose addresses are not all known yet.
@@ -27,15 +27,16 @@ const WIDTH: usize = 36;
 /// How often a worker without an address looks whether others have failed meanwhile.
 const LOOK: Duration = Duration::from_millis(50);
 
+type Question = (usize, Result<Entry, Failure>);
 type Answered = (usize, Result<Row, Failure>);
 
 pub fn run(service: &Service, args: &Check) -> Result<Ended, Failure> {
     let key = args.idempotency_key.as_deref();
-    if key.is_some() && !matches!(&args.addresses[..], [address] if address != "-") {
+    if key.is_some() && is_one_of_many(args) {
         let message = "An --idempotency-key is for one address: each check needs a key of its own.";
         return Err(Failure::new(Kind::CommandLine, message));
     }
-    let client = credentials::client(service, 30)?;
+    let client = credentials::client(service, credentials::TIMEOUT)?;
     let format = match (args.json, args.format) {
         (true, _) => Format::Json,
         (false, Some(format)) => format,
@@ -59,7 +60,7 @@ fn checked<W: io::Write>(
     args: &Check,
     rows: &mut Rows<W>,
 ) -> Result<Ended, Failure> {
-    let (questions, asked) = mpsc::sync_channel::<(usize, Result<String, Failure>)>(1);
+    let (questions, asked) = mpsc::sync_channel::<Question>(1);
     let (answers, answered) = mpsc::sync_channel(usize::from(args.at_once));
     let asked = Mutex::new(asked);
     let stop = AtomicBool::new(false);
@@ -80,8 +81,8 @@ fn checked<W: io::Write>(
     })
 }
 
-fn read(addresses: &[String], questions: &SyncSender<(usize, Result<String, Failure>)>) {
-    for question in input::addresses(addresses).enumerate() {
+fn read(addresses: &[String], questions: &SyncSender<Question>) {
+    for question in input::entries(addresses).enumerate() {
         if questions.send(question).is_err() {
             return;
         }
@@ -91,7 +92,7 @@ fn read(addresses: &[String], questions: &SyncSender<(usize, Result<String, Fail
 fn answer(
     client: &Client,
     args: &Check,
-    asked: &Mutex<Receiver<(usize, Result<String, Failure>)>>,
+    asked: &Mutex<Receiver<Question>>,
     answers: &SyncSender<Answered>,
     stop: &AtomicBool,
 ) {
@@ -100,12 +101,12 @@ fn answer(
             Ok(asked) => asked.recv_timeout(LOOK),
             Err(_) => return,
         };
-        let (index, email) = match next {
+        let (index, entry) = match next {
             Ok(question) => question,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        let row = email.and_then(|email| row(client, args, email));
+        let row = entry.and_then(|entry| row(client, args, entry));
         if row.is_err() {
             stop.store(true, Ordering::Relaxed);
         }
@@ -115,19 +116,26 @@ fn answer(
     }
 }
 
-fn row(client: &Client, args: &Check, email: String) -> Result<Row, Failure> {
+fn row(client: &Client, args: &Check, entry: Entry) -> Result<Row, Failure> {
+    let email = &entry.input;
     let answer = match (&args.idempotency_key, args.no_details) {
-        (Some(key), no_details) => client.check_under(key, &email, !no_details),
-        (None, false) => client.check_with_details(&email),
-        (None, true) => client.check(&email),
+        (Some(key), no_details) => client.check_under(key, email, !no_details),
+        (None, false) => client.check_with_details(email),
+        (None, true) => client.check(email),
     };
-    match answer {
-        Ok(answer) => Ok(Row::Answer(Box::new(answer))),
-        Err(Error::Refused { status: 400 | 413, message, .. }) => {
-            Ok(Row::NoAddress { email, error: message })
+    let outcome = match answer {
+        Ok(answer) => Outcome::Verdict(Box::new(answer)),
+        // Of many texts, one that can't be checked keeps no other from it.
+        Err(Error::Refused { status: 400 | 413, message, code, .. }) if is_one_of_many(args) => {
+            Outcome::Refusal { error: message, code }
         }
-        Err(error) => Err(error.into()),
-    }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Row { entry, outcome })
+}
+
+fn is_one_of_many(args: &Check) -> bool {
+    !matches!(&args.addresses[..], [address] if address != "-")
 }
 
 /// Writes in the order of the input. After a failure no more is asked; what has been answered by then is
@@ -138,9 +146,12 @@ fn write<W: io::Write>(
     stop: &AtomicBool,
 ) -> Result<Ended, Failure> {
     let mut early = BTreeMap::new();
-    let (mut next, mut ended, mut failure) = (0, Ended::Good, None);
+    let (mut next, mut ended, mut refusals, mut failure) = (0, Ended::Good, 0, None);
     let mut put = |row: &Row, rows: &mut Rows<W>| {
-        ended = worse(ended, row.verdict());
+        match row.verdict() {
+            Some(verdict) => ended = worse(ended, verdict),
+            None => refusals += 1,
+        }
         let written = rows.write(row);
         stop.fetch_or(written.is_err(), Ordering::Relaxed);
         written
@@ -159,6 +170,13 @@ fn write<W: io::Write>(
         put(row, rows)?;
     }
     match failure {
+        None if refusals > 0 => {
+            let message = format!(
+                "The service refuses {refusals} of {} addresses: they have an `error` and no verdict.",
+                rows.count()
+            );
+            Err(Failure::new(Kind::Refused, message))
+        }
         None => Ok(ended),
         Some(failure) if rows.count() == 0 => Err(failure),
         Some(failure) => {

@@ -22,6 +22,9 @@ use crate::{
 /// Where a build's users find the service, if who built it has said so.
 const BUILT_IN: Option<&str> = option_env!("RCPT_DEFAULT_URL");
 
+/// Time of a request unless the command says otherwise.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+
 /// What the file holds.
 #[derive(Deserialize)]
 struct Kept {
@@ -37,9 +40,11 @@ struct Written<'a> {
 }
 
 /// A client with its key.
-pub fn client(service: &Service, patience: u64) -> Result<Client, Failure> {
+pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
     let kept = kept()?;
-    let builder = builder(service, kept.as_ref(), patience)?;
+    let builder = builder(service, kept.as_ref(), timeout)?;
+    // A wrong address is said before a missing key.
+    builder.clone().build()?;
     if let Some(api_key) = variable("RCPT_API_KEY") {
         return Ok(builder.api_key(api_key.into()).build()?);
     }
@@ -64,18 +69,18 @@ pub fn client(service: &Service, patience: u64) -> Result<Client, Failure> {
 
 /// A client that is to sign in.
 pub fn anonymous(service: &Service) -> Result<Client, Failure> {
-    Ok(builder(service, kept().ok().flatten().as_ref(), 30)?.build()?)
+    Ok(builder(service, kept().ok().flatten().as_ref(), TIMEOUT)?.build()?)
 }
 
-fn builder(service: &Service, kept: Option<&Kept>, patience: u64) -> Result<Builder, Failure> {
+fn builder(service: &Service, kept: Option<&Kept>, timeout: Duration) -> Result<Builder, Failure> {
     let url = service.url.clone().or_else(|| variable("RCPT_URL"));
     let url = url.or_else(|| kept.map(|kept| kept.url.clone()));
     let url = url.or_else(|| BUILT_IN.map(str::to_owned)).ok_or_else(|| {
         let message = "Which service? Set its address with --url or RCPT_URL.";
         Failure::new(Kind::CommandLine, message)
     })?;
-    let patience = Duration::from_secs(service.patience.unwrap_or(patience));
-    Ok(Client::builder(&url).patience(patience).on_wait(|wait| {
+    let timeout = service.timeout.unwrap_or(timeout);
+    Ok(Client::builder(&url).timeout(timeout).on_wait(|wait| {
         let why = wait.why.trim_end_matches('.');
         let seconds = wait.pause.as_secs_f64().ceil();
         anstream::eprintln!("rcpt: {why}. Trying again in {seconds} s.");
@@ -86,18 +91,20 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// The file: `rcpt/credentials.json` where programs keep their settings.
-fn file() -> Result<PathBuf, Failure> {
+const FILE: &str = "credentials.json";
+
+/// A file of the folder `rcpt` where programs keep their settings.
+pub fn file(name: &str) -> Result<PathBuf, Failure> {
     let strategy = choose_base_strategy().map_err(|_| {
         let message =
             "Your home folder isn't known, so there's no place for the key. Set RCPT_API_KEY.";
         Failure::new(Kind::Credentials, message)
     })?;
-    Ok(strategy.config_dir().join("rcpt/credentials.json"))
+    Ok(strategy.config_dir().join("rcpt").join(name))
 }
 
 fn kept() -> Result<Option<Kept>, Failure> {
-    let Ok(file) = file() else { return Ok(None) };
+    let Ok(file) = file(FILE) else { return Ok(None) };
     let text = match fs::read(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -127,28 +134,33 @@ fn warn_if_open(file: &Path) {
 #[cfg(not(unix))]
 fn warn_if_open(_: &Path) {}
 
-/// Keeps a key, in place of any before it. The file is whole or not there, and only its owner's.
+/// Keeps a key, in place of any before it.
 pub fn keep(url: &str, api_key: &SecretString) -> Result<PathBuf, Failure> {
-    let file = file()?;
+    let file = file(FILE)?;
+    let written = Written { url, api_key: api_key.expose_secret() };
+    let text = serde_json::to_string_pretty(&written).unwrap_or_default();
+    write_private(&file, &format!("{text}\n"))?;
+    Ok(file)
+}
+
+/// Writes a file that is whole or not there, and only its owner's.
+pub fn write_private(file: &Path, text: &str) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
         let folder = file.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
         // The library creates it with mode 0600.
         let mut new = NamedTempFile::new_in(folder)?;
-        let written = Written { url, api_key: api_key.expose_secret() };
-        new.write_all(serde_json::to_string_pretty(&written)?.as_bytes())?;
-        new.write_all(b"\n")?;
+        new.write_all(text.as_bytes())?;
         new.as_file().sync_all()?;
-        new.persist(&file)?;
+        new.persist(file)?;
         Ok(())
     };
-    write().map_err(|error| Failure::of_output(file.display(), &error))?;
-    Ok(file)
+    write().map_err(|error| Failure::of_output(file.display(), &error))
 }
 
 /// Removes the key; whether there was one.
 pub fn forget() -> Result<bool, Failure> {
-    let file = file()?;
+    let file = file(FILE)?;
     match fs::remove_file(&file) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

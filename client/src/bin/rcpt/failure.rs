@@ -71,6 +71,10 @@ impl Failure {
         self
     }
 
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Tells standard error, and returns the code.
     pub fn report(&self) -> ExitCode {
         if self.kind != Kind::Closed {
@@ -82,6 +86,8 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        let id = error.details().and_then(|details| details.request_id.as_deref());
+        let id = id.map(|id| format!(" If you report it, quote the request {id}."));
         let (kind, message) = match &error {
             Error::Address(_) => {
                 (Kind::CommandLine, format!("{error} Set it with --url or RCPT_URL."))
@@ -98,7 +104,8 @@ impl From<Error> for Failure {
             }
             Error::Refused { .. } => (Kind::Refused, error.to_string()),
             Error::Unavailable { .. } => {
-                (Kind::Service, format!("{error} Nothing was counted. Try again in a minute."))
+                let id = id.unwrap_or_default();
+                (Kind::Service, format!("{error} Nothing was counted. Try again in a minute.{id}"))
             }
             Error::Network { .. } => (
                 Kind::Network,

@@ -2,17 +2,31 @@
 
 use std::io::{self, BufRead, Read as _};
 
+use serde::Serialize;
+
 use crate::failure::{Failure, Kind};
 
 /// No line with an address is longer; a longer one is no list of addresses.
 const LONGEST: u64 = 64 * 1024;
 
+/// An address as it was given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// Line of standard input, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// The text without spaces around it.
+    pub input: String,
+}
+
 /// The addresses of the arguments; `-` stands for those of standard input.
-pub fn addresses(arguments: &[String]) -> impl Iterator<Item = Result<String, Failure>> + '_ {
+pub fn entries(arguments: &[String]) -> impl Iterator<Item = Result<Entry, Failure>> + '_ {
     arguments.iter().flat_map(|argument| -> Box<dyn Iterator<Item = _>> {
         match argument.as_str() {
             "-" => Box::new(Lines { from: io::stdin().lock(), number: 0, ended: false }),
-            address => Box::new(std::iter::once(Ok(address.to_owned()))),
+            address => {
+                Box::new(std::iter::once(Ok(Entry { line: None, input: address.to_owned() })))
+            }
         }
     })
 }
@@ -73,14 +87,14 @@ pub fn not_utf8(what: &str, line: usize, bytes: &[u8]) -> Failure {
 }
 
 impl<R: BufRead> Iterator for Lines<R> {
-    type Item = Result<String, Failure>;
+    type Item = Result<Entry, Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
             match self.line() {
                 Ok(None) => self.ended = true,
                 Ok(Some(line)) if line.is_empty() => {}
-                Ok(Some(line)) => return Some(Ok(line)),
+                Ok(Some(input)) => return Some(Ok(Entry { line: Some(self.number), input })),
                 Err(failure) => {
                     self.ended = true;
                     return Some(Err(failure));
@@ -93,17 +107,23 @@ impl<R: BufRead> Iterator for Lines<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Lines};
+    use super::{Entry, Kind, Lines};
 
-    fn read(text: &[u8]) -> Vec<Result<String, Kind>> {
+    fn read(text: &[u8]) -> Vec<Result<Entry, Kind>> {
         let lines = Lines { from: text, number: 0, ended: false };
         lines.map(|line| line.map_err(|failure| failure.kind)).collect()
     }
 
+    fn entry(line: usize, input: &str) -> Result<Entry, Kind> {
+        Ok(Entry { line: Some(line), input: input.to_owned() })
+    }
+
     #[test]
     fn lines_of_any_system_are_read_and_empty_ones_left_out() {
-        let expected = ["a@b.example", "c@d.example"].map(|line| Ok(line.to_owned()));
-        for text in ["a@b.example\nc@d.example", "\u{feff}a@b.example\r\n\r\n  c@d.example \r\n"] {
+        let texts =
+            [("a@b.example\nc@d.example", 2), ("\u{feff}a@b.example\r\n\r\n  c@d.example \r\n", 3)];
+        for (text, second) in texts {
+            let expected = [entry(1, "a@b.example"), entry(second, "c@d.example")];
             assert_eq!(read(text.as_bytes()), expected, "{text:?}");
         }
         assert!(read(b"").is_empty());
@@ -111,7 +131,7 @@ mod tests {
 
     #[test]
     fn other_encodings_are_named_and_what_came_before_is_kept() {
-        let ann = Ok("a@b.example".to_owned());
+        let ann = entry(1, "a@b.example");
         assert_eq!(
             read(b"a@b.example\nj\xf6rg@b.example\nc@d.example"),
             [ann, Err(Kind::Encoding)]

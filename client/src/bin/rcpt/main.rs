@@ -3,8 +3,11 @@
 mod args;
 mod check;
 mod credentials;
+mod deliveries;
 mod failure;
 mod input;
+mod interrupt;
+mod listen;
 mod output;
 mod papers;
 mod quota;
@@ -16,14 +19,21 @@ use std::process::ExitCode;
 
 use args::{Args, Command};
 use clap::Parser as _;
+use failure::Failure;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return not_parsed(&error),
+    };
     let ended = match args.command {
         Command::Check(check) => check::run(&args.service, &check),
         Command::Scan(scan) => scan::run(&args.service, &scan),
-        Command::Scans => scans::list(&args.service),
-        Command::Results { id } => scans::results(&args.service, &id),
+        Command::Scans { action: None } => scans::list(&args.service),
+        Command::Scans { action: Some(action) } => scans::act(&args.service, &action),
+        Command::Results(results) => scans::results(&args.service, &results),
+        Command::Listen(listen) => listen::run(&args.service, &listen),
+        Command::Trigger(trigger) => listen::trigger(&trigger),
         Command::Quota(quota) => quota::run(&args.service, &quota),
         Command::SignIn(sign_in) => sign_in::run(&args.service, &sign_in),
         Command::SignOut => sign_in::forget(),
@@ -33,5 +43,13 @@ fn main() -> ExitCode {
     match ended {
         Ok(code) => code.into(),
         Err(failure) => failure.report(),
+    }
+}
+
+/// Help and version were asked for; the rest is a wrong command line.
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    match error.print() {
+        Ok(()) => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
+        Err(error) => Failure::of_output("The output", &error).report(),
     }
 }

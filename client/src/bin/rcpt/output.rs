@@ -2,51 +2,94 @@
 
 use std::io::{self, Write};
 
-use rcpt_client::{Deliverability, Validation};
-use serde_json::json;
+use rcpt_client::{Deliverability, Details, Validation};
+use serde::Serialize;
+use serde_json::Value;
 
-use crate::{args::Format, failure::Failure};
+use crate::{args::Format, failure::Failure, input::Entry};
 
-/// What came of one address: an answer, or why the service takes it for no address at all.
+/// The service's answer about one address.
 #[derive(Debug)]
-pub enum Row {
-    Answer(Box<Validation>),
-    NoAddress { email: String, error: String },
+pub enum Outcome {
+    Verdict(Box<Validation>),
+    /// It refuses to check this text, which says nothing about a mailbox.
+    Refusal {
+        error: String,
+        code: Option<String>,
+    },
+}
+
+/// One line of the output.
+#[derive(Debug)]
+pub struct Row {
+    pub entry: Entry,
+    pub outcome: Outcome,
+}
+
+/// A row as JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    entry: &'a Entry,
+    #[serde(flatten)]
+    verdict: Option<&'a Validation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
 }
 
 impl Row {
-    pub fn verdict(&self) -> Deliverability {
-        match self {
-            Self::Answer(answer) => answer.verdict(),
-            Self::NoAddress { .. } => Deliverability::Undeliverable,
+    /// `None` where the service gave no verdict.
+    pub fn verdict(&self) -> Option<Deliverability> {
+        match &self.outcome {
+            Outcome::Verdict(answer) => Some(answer.verdict()),
+            Outcome::Refusal { .. } => None,
         }
     }
 
     fn json(&self) -> String {
-        match self {
-            Self::Answer(answer) => serde_json::to_string(answer).unwrap_or_default(),
-            Self::NoAddress { email, error } => {
-                json!({ "email": email, "error": error }).to_string()
+        let entry = &self.entry;
+        let line = match &self.outcome {
+            Outcome::Verdict(answer) => {
+                Line { entry, verdict: Some(answer), error: None, code: None }
             }
-        }
+            Outcome::Refusal { error, code } => {
+                Line { entry, verdict: None, error: Some(error), code: code.as_deref() }
+            }
+        };
+        serde_json::to_string(&line).unwrap_or_default()
     }
 
     fn email(&self) -> &str {
-        match self {
-            Self::Answer(answer) => &answer.email,
-            Self::NoAddress { email, .. } => email,
+        match &self.outcome {
+            Outcome::Verdict(answer) => &answer.email,
+            Outcome::Refusal { .. } => &self.entry.input,
         }
     }
 
-    fn why(&self) -> &str {
-        match self {
-            Self::Answer(answer) => {
-                let reason = answer.details.as_ref().map(|details| details.reason.as_str());
-                reason.unwrap_or_else(|| answer.status.as_str())
-            }
-            Self::NoAddress { error, .. } => error,
+    fn why(&self) -> String {
+        match &self.outcome {
+            Outcome::Verdict(answer) => match &answer.details {
+                Some(details) => in_words(details),
+                None => answer.status.as_str().to_owned(),
+            },
+            Outcome::Refusal { error, .. } => error.clone(),
         }
     }
+}
+
+/// The reason, what is wrong with the address, and the address that was probably meant.
+fn in_words(details: &Details) -> String {
+    let text = |name: &str| details.further.get(name).and_then(Value::as_str);
+    let mut words = details.reason.clone();
+    if let Some(problem) = text("problem") {
+        words = format!("{words}: {problem}");
+    }
+    if let Some(suggestion) = text("suggestion") {
+        words = format!("{words} (did you mean {suggestion}?)");
+    }
+    words
 }
 
 /// Writes rows as they come. What was written is written: nothing waits in a buffer.
@@ -90,12 +133,13 @@ impl<W: Write> Rows<W> {
 
     fn line(&self, row: &Row) -> String {
         let (word, colour) = match row.verdict() {
-            Deliverability::Deliverable => ("deliverable", "\x1b[32m"),
-            Deliverability::Undeliverable => ("undeliverable", "\x1b[31m"),
-            Deliverability::Risky => ("risky", "\x1b[33m"),
-            Deliverability::Unknown => ("unknown", "\x1b[33m"),
+            Some(Deliverability::Deliverable) => ("deliverable", "\x1b[32m"),
+            Some(Deliverability::Undeliverable) => ("undeliverable", "\x1b[31m"),
+            Some(Deliverability::Risky) => ("risky", "\x1b[33m"),
+            Some(Deliverability::Unknown) => ("unknown", "\x1b[33m"),
+            None => ("not checked", "\x1b[35m"),
         };
-        let (email, why) = (printable(row.email()), printable(row.why()));
+        let (email, why) = (printable(row.email()), printable(&row.why()));
         format!("{email:<width$}  {colour}{word:<13}\x1b[0m  {why}\n", width = self.width)
     }
 
@@ -119,17 +163,21 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Format, Row, Rows};
+    use super::{Entry, Format, Outcome, Row, Rows};
     use serde_json::{Value, json};
+
+    fn row(line: usize, input: &str, outcome: Outcome) -> Row {
+        Row { entry: Entry { line: Some(line), input: input.to_owned() }, outcome }
+    }
 
     fn rows() -> [Row; 2] {
         let answer = json!({
             "email": "ann@example.org", "status": false, "cached": false, "new_member": 1,
             "details": { "verdict": "undeliverable", "confidence": "high", "reason": "a_new_reason", "tls": true },
         });
-        let answer = Row::Answer(Box::new(serde_json::from_value(answer).unwrap()));
-        let email = "\x1b]0;owned\x07".to_owned();
-        [answer, Row::NoAddress { email, error: "Not one.".to_owned() }]
+        let verdict = Outcome::Verdict(Box::new(serde_json::from_value(answer).unwrap()));
+        let refusal = Outcome::Refusal { error: "Not one.".to_owned(), code: None };
+        [row(1, "Ann <ann@example.org>", verdict), row(3, "\x1b]0;owned\x07", refusal)]
     }
 
     fn written(format: Format, rows: &[Row]) -> String {
@@ -145,13 +193,39 @@ mod tests {
         assert_eq!(array[0]["new_member"], 1);
         assert_eq!(array[0]["details"]["reason"], "a_new_reason");
         assert_eq!(array[0]["details"]["tls"], true);
-        assert_eq!(array[1]["error"], "Not one.");
+        assert_eq!(
+            (&array[0]["line"], &array[0]["input"]),
+            (&json!(1), &json!("Ann <ann@example.org>"))
+        );
+        assert_eq!(
+            array[1],
+            json!({ "line": 3, "input": "\x1b]0;owned\x07", "error": "Not one." })
+        );
         assert_eq!(written(Format::Json, &[]), "[]\n");
         let lines = written(Format::Ndjson, &rows());
         assert_eq!(
             lines.lines().map(serde_json::from_str::<Value>).filter(Result::is_ok).count(),
             2
         );
+    }
+
+    #[test]
+    fn a_table_says_why_an_address_is_none_and_which_was_meant() {
+        let answer = |details: Value| {
+            let mut answer = json!({ "email": "ann@gmial.com", "status": "domain_not_found" });
+            answer["details"] = json!({ "verdict": "undeliverable", "confidence": "high" });
+            for (name, value) in details.as_object().unwrap() {
+                answer["details"][name] = value.clone();
+            }
+            row(1, "", Outcome::Verdict(Box::new(serde_json::from_value(answer).unwrap())))
+        };
+        let meant = answer(json!({ "reason": "domain_not_found", "suggestion": "ann@gmail.com" }));
+        let problem = answer(
+            json!({ "reason": "malformed", "problem": "two dots in a row", "suggestion": null }),
+        );
+        let table = written(Format::Table, &[meant, problem]);
+        assert!(table.contains("domain_not_found (did you mean ann@gmail.com?)\n"), "{table}");
+        assert!(table.contains("malformed: two dots in a row\n"), "{table}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::{
 };
 
 pub fn run(service: &Service, args: &args::Quota) -> Result<Ended, Failure> {
-    let quota = credentials::client(service, 30)?.quota()?;
+    let quota = credentials::client(service, credentials::TIMEOUT)?.quota()?;
     if args.json || !io::stdout().is_terminal() {
         print(&serde_json::to_string(&quota).unwrap_or_default())?;
     } else {

@@ -3,39 +3,73 @@
 
 mod journal;
 mod list;
+mod progress;
 mod verdicts;
 
 use std::{
     fs::{File, TryLockError},
+    io,
     path::{Path, PathBuf},
     thread,
     time::Duration,
 };
 
-use indicatif::{ProgressBar, ProgressStyle};
 use rcpt_client::{Client, Error, PART, Scan, idempotency_key};
+use tempfile::NamedTempFile;
 
 use crate::{
     args::{self, Service},
     credentials,
     failure::{Ended, Failure, Kind},
+    interrupt, scans,
 };
 use journal::Journal;
 use list::List;
+use progress::Progress;
 use verdicts::Verdicts;
 
 /// A service that is away for longer is a matter for the next run.
-const PATIENCE: u64 = 600;
+const TIMEOUT: Duration = Duration::from_secs(600);
 /// Between two looks at a scan: it grows from the one to the other.
 const LOOK: Duration = Duration::from_millis(500);
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
 
+const GOES_ON: &str = "The same command goes on.";
+
 pub fn run(service: &Service, args: &args::Scan) -> Result<Ended, Failure> {
+    if args.file == Path::new("-") {
+        return of_input(service, args);
+    }
     let file = args.file.as_path();
     let _lock = lock(file)?;
     let output = args.output.clone().unwrap_or_else(|| beside(file, ".verdicts.csv"));
-    let client = credentials::client(service, PATIENCE)?;
-    let place = beside(&output, ".rcpt-journal");
+    into_file(service, args, file, &output)
+}
+
+/// Standard input is kept in a file of its owner's alone until the end: its rows are read twice.
+fn of_input(service: &Service, args: &args::Scan) -> Result<Ended, Failure> {
+    let unread =
+        |error: io::Error| Failure::new(Kind::Input, format!("The input can't be read: {error}."));
+    let mut copy = NamedTempFile::new().map_err(unread)?;
+    io::copy(&mut io::stdin().lock(), &mut copy).map_err(unread)?;
+    if let Some(output) = &args.output {
+        return into_file(service, args, copy.path(), output);
+    }
+    let client = credentials::client(service, TIMEOUT)?;
+    let list = List::read(copy.path(), args.column.as_deref(), args.lenient)?;
+    let verdicts = scanned(&client, &list, "standard input", None)?;
+    verdicts::print(&list, &verdicts, copy.path())?;
+    Ok(Ended::Good)
+}
+
+fn into_file(
+    service: &Service,
+    args: &args::Scan,
+    file: &Path,
+    output: &Path,
+) -> Result<Ended, Failure> {
+    let client = credentials::client(service, TIMEOUT)?;
+    let place = beside(output, ".rcpt-journal");
     if args.restart {
         journal::remove(&place)?;
     } else if !place.exists() && output.exists() {
@@ -45,13 +79,11 @@ pub fn run(service: &Service, args: &args::Scan) -> Result<Ended, Failure> {
         );
         return Err(Failure::new(Kind::CommandLine, message));
     }
-    let list = List::read(file, args.column.as_deref())?;
-    let verdicts = if list.addresses.is_empty() {
-        Verdicts::default()
-    } else {
-        scanned(&client, &list, file, &place)?
-    };
-    verdicts::write(&list, &verdicts, file, &output)?;
+    let list = List::read(file, args.column.as_deref(), args.lenient)?;
+    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+    let name = if name == "-" { "standard input".into() } else { name };
+    let verdicts = scanned(&client, &list, &name, Some(&place))?;
+    verdicts::write(&list, &verdicts, file, output)?;
     journal::remove(&place)?;
     anstream::eprintln!("{} has the verdicts of {}.", output.display(), list.in_words());
     Ok(Ended::Good)
@@ -74,95 +106,136 @@ fn lock(file: &Path) -> Result<File, Failure> {
     Ok(opened)
 }
 
-fn scanned(client: &Client, list: &List, file: &Path, place: &Path) -> Result<Verdicts, Failure> {
-    let mut journal = match Journal::read(place)? {
+/// The results of the list's scan, which a journal at `place` makes the same in the next run.
+fn scanned(
+    client: &Client,
+    list: &List,
+    name: &str,
+    place: Option<&Path>,
+) -> Result<Verdicts, Failure> {
+    let total = list.addresses.len();
+    if total == 0 {
+        return Ok(Verdicts::default());
+    }
+    let mut journal = match place.map(Journal::read).transpose()?.flatten() {
         Some(journal) => journal.of_same(list, client.url())?,
         None => Journal::new(list, client.url(), idempotency_key()),
     };
     // Before anything is asked: the next run must ask under the same key.
     journal.write(place)?;
     let scan = match &journal.scan {
-        Some(id) => client.scan(id).map_err(|error| gone(error, &journal))?,
+        Some(id) => client.scan(id).map_err(|error| stopped(error, &journal, place))?,
         // One scan for one key, however often it is asked for.
         None => client
-            .create_scan(list.addresses.len(), &journal.name(file), &journal.key)
-            .map_err(|error| Failure::from(error).and("The same command goes on."))?,
+            .create_scan(total, &journal.name(name), &journal.key)
+            .map_err(|error| not_started(error, list, place))?,
     };
     journal.scan = Some(scan.id.clone());
     journal.write(place)?;
-    let total = list.addresses.len();
     if scan.total != total as u64 {
         return Err(Failure::new(Kind::Service, "The scan isn't of this list. Use --restart."));
     }
-    anstream::eprintln!(
-        "Checking {} as {}. Ctrl-C stops it; the same command goes on.",
-        list.in_words(),
-        scan.id
-    );
-    let bar = bar(total as u64);
-    let mut scan = scan;
-    while !scan.is_over() && journal.parts < total.div_ceil(PART) {
-        let number = journal.parts;
-        bar.set_message(format!("sending {} of {total}", number * PART));
-        let part: Vec<_> =
-            list.addresses.iter().skip(number * PART).take(PART).map(String::as_str).collect();
-        scan = client.send_part(&scan.id, number, &part).map_err(|error| gone(error, &journal))?;
-        journal.parts = number + 1;
-        journal.write(place)?;
-    }
-    wait(client, &scan, &bar, &journal)?;
-    let verdicts = Verdicts::fetch(client, &scan.id, total, &bar)?;
-    bar.finish_and_clear();
+    anstream::eprintln!("Checking {} as {}.", list.in_words(), scan.id);
+    interrupt::say(goes_on(&scan.id, place));
+    let progress = Progress::new(total as u64);
+    let scan = sent(client, list, scan, &mut journal, place, &progress)?;
+    wait(client, scan, &progress, &journal, place)?;
+    let id = journal.scan.as_deref().unwrap_or_default();
+    let verdicts = Verdicts::fetch(client, id, total, &progress)?;
+    progress.end();
     Ok(verdicts)
 }
 
+/// The sentence for Ctrl-C: where the scan is now, and how to stop it.
+fn goes_on(id: &str, place: Option<&Path>) -> String {
+    let again = match place {
+        Some(_) => "The same command fetches its verdicts",
+        None => "Its results",
+    };
+    let again =
+        if place.is_some() { again.to_owned() } else { format!("{again}: rcpt results {id}") };
+    format!("The scan goes on at the service. {again}. To stop it: rcpt scans cancel {id}")
+}
+
+/// Sends the parts that the service doesn't have.
+fn sent(
+    client: &Client,
+    list: &List,
+    mut scan: Scan,
+    journal: &mut Journal,
+    place: Option<&Path>,
+    progress: &Progress,
+) -> Result<Scan, Failure> {
+    let total = list.addresses.len();
+    while !scan.is_over() && journal.parts < total.div_ceil(PART) {
+        let number = journal.parts;
+        progress.say(format!("sending {} of {total}", number * PART));
+        let part: Vec<_> =
+            list.addresses.iter().skip(number * PART).take(PART).map(String::as_str).collect();
+        scan = client
+            .send_part(&scan.id, number, &part)
+            .map_err(|error| stopped(error, journal, place))?;
+        journal.parts = number + 1;
+        journal.write(place)?;
+    }
+    Ok(scan)
+}
+
 /// Waits until every position has its verdict.
-fn wait(client: &Client, scan: &Scan, bar: &ProgressBar, journal: &Journal) -> Result<(), Failure> {
-    let mut scan = scan.clone();
+fn wait(
+    client: &Client,
+    mut scan: Scan,
+    progress: &Progress,
+    journal: &Journal,
+    place: Option<&Path>,
+) -> Result<(), Failure> {
     let mut look = LOOK;
     while !scan.is_over() {
         thread::sleep(look);
         let before = scan.answered;
-        scan = client.scan(&scan.id).map_err(|error| gone(error, journal))?;
+        scan = client.scan(&scan.id).map_err(|error| stopped(error, journal, place))?;
         look = if scan.answered > before { LOOK } else { (look * 2).min(LONGEST_LOOK) };
-        bar.set_position(scan.answered);
-        bar.set_message(match (scan.waiting, scan.estimated_seconds_left) {
-            (0, None) => String::new(),
-            (0, Some(left)) => format!("about {} left", in_words(left)),
-            (waiting, _) => format!("{waiting} to be asked again later"),
-        });
+        progress.show(&scan);
     }
     if scan.state == "completed" {
+        let verdicts = scans::verdicts_in_words(&scan);
+        if !verdicts.is_empty() {
+            progress.end();
+            anstream::eprintln!("{verdicts}.");
+        }
         return Ok(());
     }
-    let message = format!("The scan is {}. Start over with --restart.", scan.state);
+    let message = format!(
+        "The scan is {}. What is known: rcpt results {} --interim. Start over with --restart.",
+        scan.state, scan.id
+    );
     Err(Failure::new(Kind::Journal, message))
 }
 
-fn in_words(seconds: u64) -> String {
-    match seconds {
-        0..=90 => format!("{seconds} s"),
-        91..=5_400 => format!("{} min", seconds.div_ceil(60)),
-        _ => format!("{} h", seconds.div_ceil(3_600)),
+/// The scan was not made. Where asking again can't help, nothing is left behind.
+fn not_started(error: Error, list: &List, place: Option<&Path>) -> Failure {
+    // Another scan's end makes room for this one.
+    let is_momentary = error.is_transient() || error.code() == Some("too_many_scans");
+    if is_momentary || !matches!(error, Error::Refused { .. }) {
+        let failure = Failure::from(error);
+        return if place.is_some() { failure.and(GOES_ON) } else { failure };
     }
+    let removed = place.map_or(Ok(()), journal::remove);
+    let failure = Failure::from(error).and(&format!("The list has {}.", list.in_words()));
+    removed.map_or_else(|also| also, |()| failure)
 }
 
-fn gone(error: Error, journal: &Journal) -> Failure {
+/// The scan was made, and a call for it failed.
+fn stopped(error: Error, journal: &Journal, place: Option<&Path>) -> Failure {
+    let id = journal.scan.as_deref().unwrap_or_default();
     match error {
         Error::Refused { status: 404, .. } => {
-            let id = journal.scan.as_deref().unwrap_or_default();
             let message = format!("The scan {id} is gone. Start over with --restart.");
             Failure::new(Kind::Journal, message)
         }
-        other => Failure::from(other).and("The same command goes on."),
-    }
-}
-
-fn bar(total: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar} {pos} of {len}  {per_sec}  {msg}");
-    let bar = ProgressBar::new(total);
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
+        error @ Error::Refused { .. } => Failure::from(error)
+            .and(&format!("Start over with --restart. To stop the scan: rcpt scans cancel {id}")),
+        error if place.is_some() => Failure::from(error).and(GOES_ON),
+        error => Failure::from(error).and(&goes_on(id, place)),
     }
 }

@@ -2,15 +2,18 @@
 
 use std::io::{self, IsTerminal as _};
 
+use rcpt_client::{Scan, ScanResult};
+use serde_json::Value;
+
 use crate::{
-    args::Service,
+    args::{Results, ResultsFormat, ScanAction, Service},
     credentials,
     failure::{Ended, Failure},
     output::print,
 };
 
 pub fn list(service: &Service) -> Result<Ended, Failure> {
-    let client = credentials::client(service, 30)?;
+    let client = credentials::client(service, credentials::TIMEOUT)?;
     let is_read_by_people = io::stdout().is_terminal();
     let mut before = None;
     loop {
@@ -18,8 +21,13 @@ pub fn list(service: &Service) -> Result<Ended, Failure> {
         for scan in &page.scans {
             if is_read_by_people {
                 print(&format!(
-                    "{}  {:<9}  {:>7} of {:>7}  {}",
-                    scan.id, scan.state, scan.answered, scan.total, scan.name
+                    "{}  {:<9}  {:>7} of {:>7}  {}  {}",
+                    scan.id,
+                    scan.state,
+                    scan.answered,
+                    scan.total,
+                    scan.name,
+                    verdicts_in_words(scan)
                 ))?;
             } else {
                 print(&serde_json::to_string(scan).unwrap_or_default())?;
@@ -32,17 +40,93 @@ pub fn list(service: &Service) -> Result<Ended, Failure> {
     }
 }
 
-pub fn results(service: &Service, id: &str) -> Result<Ended, Failure> {
-    let client = credentials::client(service, 30)?;
+/// `180 deliverable, 20 undeliverable`
+pub fn verdicts_in_words(scan: &Scan) -> String {
+    let words = ["deliverable", "undeliverable", "risky", "unknown"];
+    let counts = words.map(|word| (scan.by_verdict.get(word).copied().unwrap_or_default(), word));
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+}
+
+pub fn act(service: &Service, action: &ScanAction) -> Result<Ended, Failure> {
+    let client = credentials::client(service, credentials::TIMEOUT)?;
+    match action {
+        ScanAction::Cancel { ids } => {
+            for id in ids {
+                let scan = client.cancel_scan(id)?;
+                let (answered, total) = (scan.answered, scan.total);
+                anstream::eprintln!(
+                    "{id} is {}: {answered} of {total} have a verdict.",
+                    scan.state
+                );
+            }
+        }
+        ScanAction::Delete { ids } => {
+            for id in ids {
+                client.delete_scan(id)?;
+                anstream::eprintln!("{id} is gone, with its results.");
+            }
+        }
+    }
+    Ok(Ended::Good)
+}
+
+pub fn results(service: &Service, args: &Results) -> Result<Ended, Failure> {
+    let client = credentials::client(service, credentials::TIMEOUT)?;
     let mut after = None;
+    if args.format == ResultsFormat::Csv {
+        print(&COLUMNS.join(","))?;
+    }
     loop {
-        let page = client.results(id, after)?;
+        let page = match args.interim {
+            true => client.interim_results(&args.id, after)?,
+            false => client.results(&args.id, after)?,
+        };
         for result in &page.results {
-            print(&serde_json::to_string(result).unwrap_or_default())?;
+            match args.format {
+                ResultsFormat::Ndjson => print(&serde_json::to_string(result).unwrap_or_default())?,
+                ResultsFormat::Csv => print(&row(result))?,
+            }
         }
         after = page.next;
         if after.is_none() {
             return Ok(Ended::Good);
         }
     }
+}
+
+/// Columns of the CSV. New ones may come at the end.
+const COLUMNS: [&str; 17] = [
+    "position",
+    "status",
+    "verdict",
+    "confidence",
+    "reason",
+    "operator",
+    "smtp_code",
+    "enhanced_code",
+    "stage",
+    "catch_all",
+    "disposable",
+    "role_account",
+    "free_provider",
+    "retry_after",
+    "tls",
+    "problem",
+    "final",
+];
+
+fn row(result: &ScanResult) -> String {
+    let value = serde_json::to_value(result).unwrap_or_default();
+    let fields = COLUMNS.map(|column| match value.get(column) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    });
+    // Words and numbers, none of which has to be quoted, but for what a later version may send.
+    let quoted = fields.map(|field| match field.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field,
+    });
+    quoted.join(",")
 }

@@ -18,30 +18,46 @@ export const cancel = (id: string) => call("post", "/v1/scans/{id}/cancel", "ses
 
 export const remove = (id: string) => call("delete", "/v1/scans/{id}", "session", undefined, { id });
 
-/** Starts a scan and sends its list; `onSent` is told how many addresses are in. */
-export async function send(
-  name: string,
-  addresses: readonly string[],
-  onSent: (scan: Scan) => void,
-): Promise<Scan> {
-  let scan = await call("post", "/v1/scans", "session", { name, total: addresses.length, details: true });
-  onSent(scan);
-  for (let part = 0; part * PART < addresses.length; part += 1) {
-    const of = addresses.slice(part * PART, (part + 1) * PART);
-    const at = { id: scan.id, n: String(part) };
-    scan = await call("put", "/v1/scans/{id}/parts/{n}", "session", { addresses: of }, at);
-    onSent(scan);
+/** Whether part `n` was sent with these addresses, in this order. */
+export async function matchPart(id: string, n: number, addresses: string[]): Promise<boolean> {
+  const at = { id, n: String(n) };
+  const { matches } = await call("post", "/v1/scans/{id}/parts/{n}/match", "session", { addresses }, at);
+  return matches;
+}
+
+/** What a list is sent with. */
+export interface Sending {
+  /** One that was started before and whose parts aren't all there. */
+  begun: Scan | undefined;
+  name: string;
+  addresses: readonly string[];
+  onProgress: (scan: Scan) => void;
+  /** Called before part `n` is sent. */
+  onPart: (scan: Scan, n: number, addresses: readonly string[]) => Promise<void>;
+}
+
+/** Starts a scan and sends its list, part by part. A part that was sent before changes nothing. */
+export async function send({ begun, name, addresses, onProgress, onPart }: Sending): Promise<Scan> {
+  const total = addresses.length;
+  let scan = begun ?? (await call("post", "/v1/scans", "session", { name, total, details: true }));
+  onProgress(scan);
+  for (let n = 0; n * PART < total; n += 1) {
+    const part = addresses.slice(n * PART, (n + 1) * PART);
+    await onPart(scan, n, part);
+    const at = { id: scan.id, n: String(n) };
+    scan = await call("put", "/v1/scans/{id}/parts/{n}", "session", { addresses: part }, at);
+    onProgress(scan);
   }
   return scan;
 }
 
-/** All results so far, by position. */
+/** All results so far, by position; also those that a retry may still change. */
 export async function results(id: string): Promise<ScanResult[]> {
   const all: ScanResult[] = [];
   let next: number | null | undefined;
   do {
     const from = next === undefined ? {} : { after: String(next) };
-    const params = { id, limit: String(PAGE), ...from };
+    const params = { id, limit: String(PAGE), interim: "true", ...from };
     const page = await call("get", "/v1/scans/{id}/results", "session", undefined, params);
     all.push(...page.results);
     next = page.next ?? null;

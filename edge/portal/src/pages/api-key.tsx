@@ -12,14 +12,17 @@ import { Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
 import { utcDay } from "../words/times";
 import { RotateDialog } from "./api-key/rotate-dialog";
+import { ShowDialog } from "./api-key/show-dialog";
 
 export default function ApiKey() {
-  const apiKey = useSession()?.api_key ?? "";
+  const session = useSession();
+  const apiKey = session?.api_key;
   const [rotating, setRotating] = useState(false);
+  const [showing, setShowing] = useState(false);
   const [rotated, setRotated] = useState(false);
   const account = useResource(() => call("get", "/v1/me", "session"));
   // The key came with sign-in; it may have been replaced since, in another browser.
-  const works = useResource(() => isAlive(apiKey));
+  const works = useResource(async () => apiKey === undefined || (await isAlive(apiKey)));
   return (
     <Page
       title="API key"
@@ -39,14 +42,26 @@ export default function ApiKey() {
         </Notice>
       )}
       <Card id="key" title="Your key" split>
-        <KeyBox key={apiKey} apiKey={apiKey} />
+        {apiKey !== undefined ? (
+          <KeyBox key={apiKey} apiKey={apiKey} />
+        ) : (
+          <>
+            <p>This browser doesn’t store your key, so a reload forgets it. Your programs keep working.</p>
+            <Actions>
+              <Button kind="primary" onClick={() => setShowing(true)}>
+                Show key…
+              </Button>
+            </Actions>
+            {showing && <ShowDialog email={session?.email ?? ""} onClose={() => setShowing(false)} />}
+          </>
+        )}
         {account.problem === undefined && (
           <Loaded resource={account} skeleton={["line"]} what="your key’s last use">
             {({ key_last_used }) => <LastUse date={key_last_used ?? null} />}
           </Loaded>
         )}
         <p class="quiet">
-          The <a href="/docs">API reference</a> has examples that copy with your key.
+          The <a href="/docs">API reference</a> has examples that contain your key when you copy them.
         </p>
       </Card>
       <Card id="rotate" title="Replace it" split>

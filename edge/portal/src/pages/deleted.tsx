@@ -12,7 +12,7 @@ export default function Deleted() {
     >
       <Actions>
         <LinkButton href="/" kind="primary">
-          Go to the start page
+          Go to the home page
         </LinkButton>
       </Actions>
     </Page>

@@ -5,7 +5,7 @@ import { useSession } from "../session";
 import { Tick } from "../ui/field";
 import { Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
-import { LANGUAGES, type Language } from "../words/examples";
+import { useLanguage } from "../words/language";
 import css from "./docs.module.css";
 import { Basics } from "./docs/basics";
 import { type Document, type Endpoint } from "./docs/document";
@@ -14,7 +14,9 @@ import { inOrder } from "./docs/order";
 import { QuickStart } from "./docs/quick-start";
 import { ErrorCodes, Reasons, Stages, Statuses } from "./docs/tables";
 
+export { Sandbox } from "./docs/sandbox";
 export { Start } from "./docs/start";
+export { Webhooks } from "./docs/webhooks";
 
 export default function Docs() {
   const description = useResource(
@@ -36,8 +38,10 @@ export default function Docs() {
 const WIDE = "(min-width: 62rem)";
 
 function Reference({ document: description }: { document: Document }) {
-  const apiKey = useSession()?.api_key;
-  const [language, setLanguage] = useState<Language>(LANGUAGES[0]);
+  const session = useSession();
+  const apiKey = session?.api_key;
+  const member = session !== undefined;
+  const [language, setLanguage] = useLanguage();
   const [keyShown, setKeyShown] = useState(false);
   const [wide] = useState(() => matchMedia(WIDE).matches);
   const { first, others } = inOrder(description);
@@ -45,7 +49,7 @@ function Reference({ document: description }: { document: Document }) {
     // The browser looked for the target before it was there.
     if (location.hash !== "") document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }, []);
-  const chosen: Chosen = { apiKey, keyShown, language, onLanguage: setLanguage };
+  const chosen: Chosen = { member, apiKey, keyShown, language, onLanguage: setLanguage };
   const section = ([tag, endpoints]: [string, Endpoint[]], open: boolean) => (
     <section class={css.tag} aria-labelledby={`tag-${tag}`}>
       <h2 id={`tag-${tag}`}>{TITLES[tag] ?? tag}</h2>
@@ -76,7 +80,8 @@ function Reference({ document: description }: { document: Document }) {
         <QuickStart {...chosen} />
         {apiKey === undefined ? (
           <p>
-            <a href="/sign-in?next=/docs">Sign in</a> to copy the examples with your own API key.
+            {member ? <a href="/api-key">Show your API key</a> : <a href="/sign-in?next=/docs">Sign in</a>} to
+            have it in the examples when you copy them.
           </p>
         ) : (
           <Tick
@@ -110,7 +115,7 @@ function Contents({ first, others }: { first: Tagged; others: Tagged }) {
       <ul onClick={() => setOpen(false)}>
         {links.map(([id, text]) => (
           <li>
-            <a href={`#${id}`}>{text}</a>
+            <a href={id.startsWith("/") ? id : `#${id}`}>{text}</a>
           </li>
         ))}
       </ul>
@@ -126,7 +131,12 @@ function Contents({ first, others }: { first: Tagged; others: Tagged }) {
       <button type="button" class={css.toggle} aria-expanded={open} onClick={() => setOpen(!open)}>
         All endpoints
       </button>
-      {group("Start", [["quick-start", "Quick start"]])}
+      {group("Start", [
+        ["quick-start", "Quick start"],
+        ["/start", "From zero to a verdict"],
+        ["/sandbox", "Sandbox addresses"],
+        ["/webhooks", "Webhooks"],
+      ])}
       {first.map(([tag, endpoints]) =>
         group(TITLES[tag] ?? tag, [...linksOf(endpoints), ...(tag === "Validation" ? TABLES : [])]),
       )}

@@ -1,11 +1,11 @@
 // Asks for a link to set a new password. What is said next is the same whether there is an account or not.
-import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { MailFlow } from "../ui/mail-flow";
 import { addressMistake } from "../words/addresses";
+import { useTypedEmail } from "../words/typed-email";
 
 export default function Forgot() {
-  const [email, setEmail] = useState("");
+  const [email, setEmail] = useTypedEmail();
   return (
     <MailFlow
       title="Forgot your password?"
@@ -18,6 +18,8 @@ export default function Forgot() {
       busyLabel="Sending…"
       sent={(address) => <>If {address} has an account, a reset link is on its way. Open it to continue.</>}
       validity="one hour"
+      limit="We send one of these emails an hour to an address. Until then, the last link keeps working."
+      resends={false}
       aside={
         <>
           Remembered it? <a href="/sign-in">Sign in</a>

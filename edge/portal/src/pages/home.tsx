@@ -7,6 +7,7 @@ import { LinkButton } from "../ui/button";
 import { Main, useTitle } from "../ui/page";
 import css from "./home.module.css";
 import { Comparison } from "./home/comparison";
+import { Lists } from "./home/lists";
 import { Plans } from "./home/plans";
 import { QuickStart } from "./home/quick-start";
 import { TryIt } from "./home/try-it";
@@ -34,7 +35,8 @@ export default function Home() {
           </h1>
           <p class={css.lead}>
             rcpt connects to the address’s mail server the way a real email would, and hangs up before sending
-            anything. You get a clear answer: deliverable, undeliverable, or the reason it can’t be known.
+            anything. Check one address or a whole list, and get a clear answer: deliverable, undeliverable,
+            risky, or the reason it can’t be known.
           </p>
           <Actions>
             {start}
@@ -49,16 +51,17 @@ export default function Home() {
         <TryIt />
       </div>
       <Comparison />
+      <Lists />
       <QuickStart />
       <section class={css.section} aria-labelledby="privacy">
         <div class={css.sectionHead}>
           <h2 id="privacy">Your lists stay yours</h2>
-          <p>We see an address for as long as it takes to check it.</p>
+          <p>We hold an address until it has its verdict: seconds for a check, a day at most in a list.</p>
         </div>
         <ul class={css.facts}>
           <li>
             <h3>Never stored, never logged</h3>
-            <p>The addresses you check are in no database and in no log of ours.</p>
+            <p>The addresses you check are in no database and in no log. Lists wait in a queue, encrypted.</p>
           </li>
           <li>
             <h3>Cached as a hash</h3>

@@ -12,7 +12,7 @@ export default function NotFound() {
     >
       <Actions>
         <LinkButton href="/" kind="primary">
-          Go to the start page
+          Go to the home page
         </LinkButton>
         <LinkButton href="/docs">API reference</LinkButton>
       </Actions>

@@ -1,71 +1,96 @@
 // What the service keeps, for how long, and what it doesn't keep.
 import { contactUrl } from "../site";
 import { Page } from "../ui/page";
+import { KEPT } from "./privacy/data";
 import css from "./privacy.module.css";
 
 export default function Privacy() {
-  const contact = contactUrl();
   return (
     <Page title="Privacy" lead="What we keep, for how long, and what we don’t keep.">
       <div class={css.text}>
-        <h2>The addresses you check</h2>
+        <Addresses />
+        <h2 id="kept">What we keep</h2>
+        <p>Everything that we store is in this list.</p>
+        <dl class={css.kept}>
+          {KEPT.map(({ what, how, until }) => (
+            <div>
+              <dt>{what}</dt>
+              <dd>{how}</dd>
+              <dd class="quiet">Kept until {until}.</dd>
+            </div>
+          ))}
+        </dl>
         <p>
-          They are in no database and in no log. While a check runs, the address is in memory. Then we forget
-          it.
+          For emergencies, our databases can be restored to any minute of the last 30 days. What you delete
+          can be in such a copy until then.
         </p>
-        <p>
-          So that a repeated check is fast, results are cached for up to an hour under a one-way keyed hash.
-          The hash can’t be turned back into an address.
-        </p>
-        <p>
-          If a program sends an <code>Idempotency-Key</code>, we keep the result for 24 hours, without the
-          address. It’s encrypted, and only that key opens it.
-        </p>
-        <p>
-          To find out, we look up the address’s domain and ask its mail server. That server sees the address,
-          as it would with any email. We never send a message.
-        </p>
-        <h2>Your account</h2>
-        <p>
-          We keep your email address, the name you enter, a hash of your password (argon2id) and your plan. If
-          you turn on two-factor authentication, we also keep its secret, encrypted, and hashes of your
-          recovery codes.
-        </p>
-        <p>
-          We count how many checks you make each day, because plans have limits. We also keep the last day
-          your API key was used. We don’t count or keep which addresses you checked.
-        </p>
-        <p>
-          To stop password guessing, we count attempts per account and network, under keyed hashes. They are
-          deleted after a quiet day.
-        </p>
-        <p>
-          For each session we keep its time, the kind of browser and the country, so that you can recognize
-          it. That goes when the session ends.
-        </p>
-        <h2>This site</h2>
-        <p>
-          It sets no cookies, has no trackers and loads nothing from others. Your session is in your browser’s
-          storage until you sign out.
-        </p>
-        <h2>Emails we send</h2>
-        <p>
-          Links you ask for, and notices about your account’s security. No newsletters, and no tracking
-          pixels.
-        </p>
-        <h2>Leaving</h2>
-        <p>
-          You can delete your account in the settings. That removes your address, name, password and
-          everything above immediately. For up to 30 days we keep a keyed hash of the address with the checks
-          it had used. Without that, signing up again would refill an allowance.
-          {contact !== undefined && (
-            <>
-              {" "}
-              Questions? <a href={contact}>Contact us</a>.
-            </>
-          )}
-        </p>
+        <Others />
       </div>
     </Page>
+  );
+}
+
+function Addresses() {
+  return (
+    <>
+      <h2>The addresses you check</h2>
+      <p>
+        They are in no database and in no log. While a single check runs, its address is in memory. Then we
+        forget it.
+      </p>
+      <p>
+        The addresses of a scan wait in a queue until they have their verdict, for a day at most. There, they
+        are encrypted. Results are kept by row number, so only you can tell which address each belongs to.
+      </p>
+      <p>
+        To find out, we look up the address’s domain and ask its mail server. That server sees the address, as
+        it would with any email. We never send a message.
+      </p>
+    </>
+  );
+}
+
+function Others() {
+  const contact = contactUrl();
+  return (
+    <>
+      <h2>Who else handles data</h2>
+      <p>
+        rcpt runs on Cloudflare’s network: its databases, queue, cache and outgoing emails are there. A server
+        of ours, rented from a hosting provider, talks to mail servers.
+      </p>
+      <p>
+        When you sign up, a public DNS service learns the domain of your email address, such as example.org.
+      </p>
+      <p>We sell nothing to anyone, and share nothing beyond that.</p>
+      <h2>This site</h2>
+      <p>
+        It sets no cookies, has no trackers and loads nothing from others. Your session is stored in its tab.
+        Your API key isn’t stored in the browser.
+      </p>
+      <p>
+        For each scan, your browser keeps fingerprints of the list, so that it can recognize your file. They
+        stay in that browser until you sign out.
+      </p>
+      <h2>Emails we send</h2>
+      <p>
+        Links you ask for, notices about your account, and a note when a scan has ended. You can turn the last
+        one off in the settings. No newsletters, and no tracking pixels.
+      </p>
+      <h2>Leaving</h2>
+      <p>
+        You can delete your account in the settings. That closes it and removes your address and name
+        immediately. Everything else listed above follows within the hour, except what the list says we keep
+        for 30 days.
+      </p>
+      {contact !== undefined && (
+        <>
+          <h2>Questions</h2>
+          <p>
+            <a href={contact}>Contact us</a> about your data, or for a data processing agreement.
+          </p>
+        </>
+      )}
+    </>
   );
 }

@@ -4,11 +4,12 @@ import { call } from "../api/client";
 import { FREE } from "../plans";
 import { MailFlow } from "../ui/mail-flow";
 import { NewPassword, passwordMistake } from "../ui/password-field";
-import { addressMistake } from "../words/addresses";
+import { accountMistake } from "../words/addresses";
 import { suggestionFor } from "../words/suggestion";
+import { useTypedEmail } from "../words/typed-email";
 
 export default function Register() {
-  const [email, setEmail] = useState("");
+  const [email, setEmail] = useTypedEmail();
   const [password, setPassword] = useState("");
   return (
     <MailFlow
@@ -19,12 +20,14 @@ export default function Register() {
       emailHint="We’ll email you a link to confirm it."
       suggestion={suggestionFor(email)}
       send={(address) => call("post", "/v1/auth/register", "anyone", { email: address, password })}
-      check={() => ({ email: addressMistake(email), password: passwordMistake(password) })}
+      check={() => ({ email: accountMistake(email), password: passwordMistake(password) })}
       shownAtField={["invalid_password"]}
       label="Create account"
       busyLabel="Creating…"
       sent={(address) => <>We’ve emailed {address} a link to confirm your address. Open it to continue.</>}
       validity="24 hours"
+      limit="We send at most two of these emails an hour to an address."
+      resends={password !== ""}
       aside={
         <>
           Already have an account? <a href="/sign-in">Sign in</a>

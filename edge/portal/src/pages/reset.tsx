@@ -9,10 +9,11 @@ import { Form, type Mistakes } from "../ui/form";
 import { BrokenLink, useMailedLink } from "../ui/mailed-link";
 import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
-import { NewPassword, passwordMistake } from "../ui/password-field";
+import { NewPassword, RepeatedPassword, passwordMistake, repetitionMistake } from "../ui/password-field";
 
 export default function Reset() {
   const [password, setPassword] = useState("");
+  const [again, setAgain] = useState("");
   const [code, setCode] = useState("");
   const [coded, setCoded] = useState(false);
   const [mistakes, setMistakes] = useState<Mistakes>({});
@@ -51,7 +52,11 @@ export default function Reset() {
     >
       <Form
         submission={submission}
-        check={() => ({ password: passwordMistake(password), code: coded ? codeMistake(code) : undefined })}
+        check={() => ({
+          password: passwordMistake(password),
+          again: repetitionMistake(password, again),
+          code: coded ? codeMistake(code) : undefined,
+        })}
         onMistakes={setMistakes}
         shownAtField={["invalid_password", "invalid_token", ...CODE_PROBLEMS]}
         label="Set password and sign in"
@@ -64,6 +69,12 @@ export default function Reset() {
           value={password}
           onValue={setPassword}
           mistake={mistakes.password ?? submission.told(["invalid_password"])}
+        />
+        <RepeatedPassword
+          label="New password again"
+          value={again}
+          onValue={setAgain}
+          mistake={mistakes.again}
         />
         {coded && (
           <>

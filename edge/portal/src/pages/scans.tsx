@@ -11,6 +11,8 @@ import { NewScan } from "./scans/new-scan";
 import { OneScan } from "./scans/one-scan";
 import { STATES } from "./scans/words";
 
+const scansOf = (count: number) => `${number.format(count)} ${count === 1 ? "scan" : "scans"}`;
+
 const number = new Intl.NumberFormat("en");
 
 export default function Scans() {
@@ -29,16 +31,16 @@ function All() {
     >
       <Card id="new" title="New scan">
         <Loaded resource={quota} skeleton={["line", "block"]} what="your allowance">
-          {({ scans: allowance, unlimited }) => (
+          {({ scans: allowance, unlimited, resets_at }) => (
             <>
               <p class="quiet">
                 {unlimited
                   ? "As many scans as you like"
-                  : `${number.format(allowance.left_today)} of ${number.format(allowance.daily_allowance)} scans left today`}
+                  : `${scansOf(allowance.left_today)} left today, of ${number.format(allowance.daily_allowance)}`}
                 {allowance.credits > 0 && `, and ${number.format(allowance.credits)} credits`}. Up to{" "}
                 {number.format(allowance.scan_size)} addresses each.
               </p>
-              <NewScan allowance={allowance} />
+              <NewScan allowance={allowance} resetsAt={resets_at} />
             </>
           )}
         </Loaded>

@@ -3,12 +3,26 @@ import { call } from "../api/client";
 import { Lead, Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
 import { day } from "../words/times";
+import css from "./settings.module.css";
 import { ChangePassword } from "./settings/change-password";
 import { DeleteAccount } from "./settings/delete-account";
 import { DisplayName } from "./settings/display-name";
 import { Notifications } from "./settings/notifications";
+import { Plan } from "./settings/plan";
 import { Sessions } from "./settings/sessions";
 import { TwoFactor } from "./settings/two-factor";
+
+/** The cards by their ids, in their order. */
+const PARTS = [
+  ["plan", "Plan"],
+  ["name", "Display name"],
+  ["password", "Password"],
+  ["two-factor", "Two-factor"],
+  ["notifications", "Scan emails"],
+  ["webhook", "Webhook"],
+  ["sessions", "Sessions"],
+  ["delete", "Delete account"],
+] as const;
 
 export default function Settings() {
   const account = useResource(() => call("get", "/v1/me", "session"));
@@ -21,15 +35,29 @@ export default function Settings() {
               <strong class="address">{me.email}</strong> is on the {me.plan} plan. With us since{" "}
               {day(me.created_at)}.
             </Lead>
-            <DisplayName
-              name={me.display_name}
-              onChanged={(display_name) => account.set({ ...me, display_name })}
-            />
-            <ChangePassword email={me.email} />
-            <TwoFactor account={me} onChanged={account.reload} />
-            <Notifications />
-            <Sessions />
-            <DeleteAccount email={me.email} twoFactor={me.two_factor} />
+            <div class={css.settings}>
+              <nav class={css.parts} aria-label="Settings">
+                <ul>
+                  {PARTS.map(([id, text]) => (
+                    <li>
+                      <a href={`#${id}`}>{text}</a>
+                    </li>
+                  ))}
+                </ul>
+              </nav>
+              <div class={css.cards}>
+                <Plan name={me.plan} />
+                <DisplayName
+                  name={me.display_name}
+                  onChanged={(display_name) => account.set({ ...me, display_name })}
+                />
+                <ChangePassword email={me.email} />
+                <TwoFactor account={me} onChanged={account.reload} />
+                <Notifications />
+                <Sessions />
+                <DeleteAccount email={me.email} twoFactor={me.two_factor} />
+              </div>
+            </div>
           </>
         )}
       </Loaded>

@@ -10,9 +10,10 @@ import { Form, type Mistakes, type Submission, useSubmission } from "../ui/form"
 import { Notice, type Tone } from "../ui/notice";
 import { Aside, Page } from "../ui/page";
 import { addressMistake, trimmed } from "../words/addresses";
+import { useTypedEmail } from "../words/typed-email";
 
 const FAREWELLS: Record<session.Ending, { tone: Tone; text: string }> = {
-  expired: { tone: "unknown", text: "Your session has expired. Sign in to pick up where you left off." },
+  expired: { tone: "unknown", text: "Your session has ended. Sign in to pick up where you left off." },
   "signed-out": { tone: "plain", text: "You’ve been signed out." },
   everywhere: { tone: "plain", text: "You’ve been signed out on every device." },
   deleted: { tone: "plain", text: "Your account has been deleted." },
@@ -25,7 +26,7 @@ const MAY_BE_UNCONFIRMED = ["invalid_credentials", "unconfirmed"];
 
 export default function SignIn() {
   const [step, setStep] = useState<Step>("password");
-  const [email, setEmail] = useState("");
+  const [email, setEmail] = useTypedEmail();
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
 

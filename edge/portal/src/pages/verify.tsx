@@ -5,10 +5,11 @@ import { call } from "../api/client";
 import { Form, type Mistakes } from "../ui/form";
 import { BrokenLink, useMailedLink } from "../ui/mailed-link";
 import { Notes, Page } from "../ui/page";
-import { NewPassword, passwordMistake } from "../ui/password-field";
+import { NewPassword, RepeatedPassword, passwordMistake, repetitionMistake } from "../ui/password-field";
 
 export default function Verify() {
   const [password, setPassword] = useState("");
+  const [again, setAgain] = useState("");
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const { broken, submission } = useMailedLink("confirmed", (token) => {
     const body = { token, password };
@@ -34,11 +35,14 @@ export default function Verify() {
       key="form"
       title="Confirm your email address"
       layout="narrow"
-      lead="Enter your password to confirm that this address is yours. You’ll be signed in."
+      lead="Choose your password to confirm that this address is yours. You’ll be signed in."
     >
       <Form
         submission={submission}
-        check={() => ({ password: passwordMistake(password) })}
+        check={() => ({
+          password: passwordMistake(password),
+          again: repetitionMistake(password, again),
+        })}
         onMistakes={setMistakes}
         shownAtField={["invalid_token", "invalid_password"]}
         label="Confirm my address"
@@ -50,9 +54,10 @@ export default function Verify() {
           email=""
           value={password}
           onValue={setPassword}
-          hint="The one you chose when you signed up, or a new one."
+          hint="The one from your sign-up, or a new one. It replaces the one before."
           mistake={mistakes.password ?? submission.told(["invalid_password"])}
         />
+        <RepeatedPassword label="Password again" value={again} onValue={setAgain} mistake={mistakes.again} />
       </Form>
     </Page>
   );

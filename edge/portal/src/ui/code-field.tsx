@@ -1,5 +1,6 @@
 // The second factor: a code of an authenticator app, or a recovery code for people who lost it.
 import { useState } from "preact/hooks";
+import { contactUrl } from "../site";
 import { Button } from "./button";
 import css from "./code-field.module.css";
 import { Field } from "./field";
@@ -9,8 +10,8 @@ import type { Submission } from "./form";
 export const CODE_PROBLEMS: readonly string[] = ["totp_required", "totp_invalid"];
 
 const DIGITS = 6;
-/** Recovery codes are 16 letters and digits. */
-const RECOVERY_LENGTH = 16;
+/** Letters and digits of a recovery code; those of earlier releases have 16. */
+const RECOVERY_LENGTH = 24;
 
 /** A code as it is sent: apps show six digits with a space in the middle. */
 export function plainCode(code: string): string {
@@ -22,7 +23,7 @@ export function plainCode(code: string): string {
 export function codeMistake(code: string): string | undefined {
   const plain = code.replace(/[\s\u00a0-]/g, "");
   if (plain === "") return "Enter the code.";
-  if (/^\d{6}$/.test(plain) || /^[a-z0-9]{16}$/i.test(plain)) return undefined;
+  if (/^\d{6}$/.test(plain) || /^([a-z0-9]{16}|[a-z0-9]{24})$/i.test(plain)) return undefined;
   return `Enter the ${DIGITS} digits from your app, or a recovery code of ${RECOVERY_LENGTH} letters and digits.`;
 }
 
@@ -44,6 +45,7 @@ interface CodeFieldProps {
 export function CodeField({ value, onValue, mistake, submission, focused = false }: CodeFieldProps) {
   const [lost, setLost] = useState(false);
   const shown = mistake ?? submission.told(CODE_PROBLEMS);
+  const contact = contactUrl();
   return (
     <div class={css.codeField}>
       {lost ? (
@@ -51,7 +53,7 @@ export function CodeField({ value, onValue, mistake, submission, focused = false
           label="Recovery code"
           name="totp_code"
           autocomplete="off"
-          hint="One of the ten codes you saved, like abcd-efgh-ijkl-mnop. Each works once."
+          hint="One of the ten codes you saved, six groups like abcd-efgh. Each works once."
           value={value}
           onValue={onValue}
           mistake={shown}
@@ -70,6 +72,11 @@ export function CodeField({ value, onValue, mistake, submission, focused = false
       >
         {lost ? "Use the authenticator app" : "Use a recovery code instead"}
       </Button>
+      {lost && contact !== undefined && (
+        <p class="quiet">
+          No phone and no codes? <a href={contact}>Contact us</a>.
+        </p>
+      )}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 // A button that copies a text, and says whether it worked.
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "./button";
+import css from "./copy.module.css";
 
 /** How long "Copied" stays, in milliseconds. */
 const SHOWN = 2_000;
@@ -26,7 +27,10 @@ export function Copy({ text, what }: { text: string; what: string }) {
   return (
     <>
       <Button onClick={() => void copy()} label={`${shown}: ${what}`}>
-        {shown}
+        <span class={css.fixed}>
+          <span>{shown}</span>
+          <span aria-hidden="true">Copied</span>
+        </span>
       </Button>
       <span class="visually-hidden" role="status">
         {result === "copied" ? `${what} copied` : ""}

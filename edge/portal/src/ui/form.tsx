@@ -122,6 +122,8 @@ function useForm({ submission, check, onMistakes, shownAtField = [] }: Checked) 
     const mistakes = check?.() ?? {};
     onMistakes?.(mistakes);
     if (Object.values(mistakes).every((mistake) => mistake === undefined)) await submission.run();
+    // What the service said of the last attempt says nothing of this one.
+    else submission.clear();
     focusFirstMistake();
   }
 

@@ -8,6 +8,9 @@ import css from "./key-box.module.css";
 const PREFIX = 10;
 const SUFFIX = 4;
 
+/** Stands for a key that isn't known here. */
+export const NO_KEY = "rcpt_live_…";
+
 export function masked(key: string): string {
   return `${key.slice(0, PREFIX)}${"•".repeat(12)}${key.slice(-SUFFIX)}`;
 }

@@ -7,7 +7,13 @@ import { Main } from "./page";
 import { Skeleton } from "./resource";
 import { UnavailableFrame } from "./unavailable";
 
-export function LazyPage({ load }: { load: () => Promise<ComponentType> }) {
+interface LazyPageProps {
+  load: () => Promise<ComponentType>;
+  /** The layout that the page will have, so that nothing jumps. */
+  layout: "narrow" | "wide";
+}
+
+export function LazyPage({ load, layout }: LazyPageProps) {
   const [loaded, setLoaded] = useState<{ Component: ComponentType }>();
   const [failed, setFailed] = useState(false);
   const [attempt, setAttempt] = useState(0);
@@ -19,12 +25,12 @@ export function LazyPage({ load }: { load: () => Promise<ComponentType> }) {
     );
   }, [attempt]);
   if (failed) return <NotLoaded onRetry={() => setAttempt(attempt + 1)} />;
-  return loaded === undefined ? <Waiting /> : <loaded.Component />;
+  return loaded === undefined ? <Waiting layout={layout} /> : <loaded.Component />;
 }
 
-export function Waiting() {
+export function Waiting({ layout = "narrow" }: { layout?: "narrow" | "wide" }) {
   return (
-    <Main layout="narrow" busy>
+    <Main layout={layout} busy>
       <Skeleton label="Loading the page" bones={["line", "block"]} />
     </Main>
   );

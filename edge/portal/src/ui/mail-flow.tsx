@@ -28,6 +28,10 @@ interface MailFlowProps {
   /** What is said once the email is on its way. */
   sent: (address: ComponentChildren) => ComponentChildren;
   validity: string;
+  /** How many such emails an address gets, as a sentence. */
+  limit: string;
+  /** Whether another can be sent immediately. */
+  resends: boolean;
   aside: ComponentChildren;
   /** The fields after the address. */
   children?: (mistakes: Mistakes, submission: Submission) => ComponentChildren;
@@ -39,16 +43,31 @@ const ADDRESS_PROBLEMS = ["invalid_email", "undeliverable_email"];
 export function MailFlow(props: MailFlowProps) {
   const { title, lead, email, onEmail, emailHint, suggestion, check, shownAtField = [], children } = props;
   const [mistakes, setMistakes] = useState<Mistakes>({});
-  const [mailed, setMailed] = useState(false);
+  // It stays over a reload, in this tab's history alone.
+  const [mailed, setMailed] = useState(mailedTo);
   const submission = useSubmission(async () => {
-    await props.send(trimmed(email));
-    setMailed(true);
+    const address = mailed ?? trimmed(email);
+    await props.send(address);
+    history.replaceState({ ...history.state, mailedTo: address }, "");
+    setMailed(address);
   });
 
-  if (mailed) {
+  if (mailed !== undefined) {
     return (
-      <Inbox email={trimmed(email)} sent={props.sent} validity={props.validity} submission={submission}>
-        <Button kind="link" onClick={() => setMailed(false)}>
+      <Inbox
+        email={mailed}
+        sent={props.sent}
+        validity={props.validity}
+        limit={props.limit}
+        submission={props.resends ? submission : undefined}
+      >
+        <Button
+          kind="link"
+          onClick={() => {
+            history.replaceState(null, "");
+            setMailed(undefined);
+          }}
+        >
           Use another address
         </Button>
       </Inbox>
@@ -96,17 +115,16 @@ interface InboxProps {
   email: string;
   sent: (address: ComponentChildren) => ComponentChildren;
   validity: string;
+  limit: string;
   /** Sends the email once more. */
-  submission: Submission;
+  submission: Submission | undefined;
   children?: ComponentChildren;
 }
 
-export function Inbox({ email, sent, validity, submission, children }: InboxProps) {
-  const [again, setAgain] = useState(0);
-  async function resend() {
-    await submission.run();
-    setAgain(again + 1);
-  }
+export function Inbox({ email, sent, validity, limit, submission, children }: InboxProps) {
+  /** Whether it was sent once more: a third would be one too many. */
+  const [again, setAgain] = useState(false);
+  const done = again && submission?.busy === false && submission.problem === undefined;
   return (
     <Page key="inbox" title="Check your inbox" layout="narrow">
       <Lead>{sent(<strong class="address">{email}</strong>)}</Lead>
@@ -116,6 +134,7 @@ export function Inbox({ email, sent, validity, submission, children }: InboxProp
           Nothing after a few minutes? Check your spam folder, and make sure the address above is spelled
           correctly.
         </li>
+        <li>{limit}</li>
         {isLocal() && (
           <li>
             This is a local installation. The email is a file in <code>target/dev/mail/</code>, and{" "}
@@ -123,18 +142,38 @@ export function Inbox({ email, sent, validity, submission, children }: InboxProp
           </li>
         )}
       </Notes>
-      {submission.problem !== undefined && <ProblemNotice problem={submission.problem} />}
-      {again > 0 && !submission.busy && submission.problem === undefined && (
+      {submission?.problem !== undefined && <ProblemNotice problem={submission.problem} />}
+      {done && (
         <Notice tone="good">
           <p>Sent again. Only the newest link works.</p>
         </Notice>
       )}
       <Actions>
-        <Button busy={submission.busy} busyLabel="Sending…" onClick={() => void resend()}>
-          Send it again
-        </Button>
+        {submission !== undefined && !done && (
+          <Button
+            busy={submission.busy}
+            busyLabel="Sending…"
+            onClick={() => {
+              setAgain(true);
+              void submission.run();
+            }}
+          >
+            Send it again
+          </Button>
+        )}
         {children}
       </Actions>
     </Page>
   );
+}
+
+/** The address that the page before this reload has emailed. */
+function mailedTo(): string | undefined {
+  const state = typeof history === "undefined" ? undefined : (history.state as unknown);
+  return typeof state === "object" &&
+    state !== null &&
+    "mailedTo" in state &&
+    typeof state.mailedTo === "string"
+    ? state.mailedTo
+    : undefined;
 }

@@ -48,3 +48,20 @@ export function passwordMistake(password: string): string | undefined {
     return `Use ${SHORTEST} to ${LONGEST} characters. This has ${length}.`;
   return undefined;
 }
+
+interface RepeatedPasswordProps {
+  label: string;
+  value: string;
+  onValue: (value: string) => void;
+  mistake: string | undefined;
+}
+
+/** The same password once more, so that a slip doesn't become the password. */
+export function RepeatedPassword(props: RepeatedPasswordProps) {
+  return <Field {...props} name="password_again" type="password" autocomplete="new-password" />;
+}
+
+export function repetitionMistake(password: string, again: string): string | undefined {
+  if (again === "") return "Enter the password a second time.";
+  return again === password ? undefined : "The two passwords differ. Enter the same one twice.";
+}

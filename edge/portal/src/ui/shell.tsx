@@ -111,6 +111,10 @@ function Footer() {
       <p>rcpt asks mail servers whether they accept mail for an address. We don’t store what you check.</p>
       <p class={css.footerLinks}>
         <a href="/docs">API reference</a>
+        <a href="/start">Start</a>
+        <a href="/sandbox">Sandbox</a>
+        <a href="/webhooks">Webhooks</a>
+        <a href="/#plans">Plans</a>
         <a href={`${API_URL}/v1/openapi.json`}>OpenAPI</a>
         <a href="/privacy">Privacy</a>
         {configured.map(([text, url]) => url !== undefined && <a href={url}>{text}</a>)}

@@ -51,15 +51,27 @@ export function Verdict({ result, sent, onSuggestion }: VerdictProps) {
   );
 }
 
+/** What is true of the address beside its verdict. */
+function traitsOf(details: Details): string | undefined {
+  const traits = [
+    details.role_account === true && "role account, such as info@",
+    details.disposable === true && "disposable address",
+    details.free_provider === true && "free provider",
+    details.catch_all === "yes" && "catch-all domain",
+  ].filter((trait) => trait !== false);
+  return traits.length === 0 ? undefined : traits.join(", ");
+}
+
 function Evidence({ details }: { details: Details }) {
   const { mx_host, stage, retry_after, operator } = details;
   const facts: [string, string | null | undefined][] = [
     ["Mail server", mx_host],
     ["Run by", operator?.replaceAll("_", " ")],
-    ["Its reply", replyOf(details)],
+    ["Server’s reply", replyOf(details)],
+    ["About it", traitsOf(details)],
     ["Confidence", details.confidence === "none" ? undefined : details.confidence],
-    ["Decided while", explainStage(stage).toLowerCase()],
-    ["Worth another try", retry_after == null ? undefined : `in ${duration(retry_after)}`],
+    ["Decided at", explainStage(stage)],
+    ["Try again", retry_after == null ? undefined : `in ${duration(retry_after)}`],
   ];
   return (
     <dl class={css.evidence}>

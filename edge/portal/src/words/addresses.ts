@@ -17,6 +17,15 @@ export function addressMistake(typed: string): string | undefined {
   return malformed(address);
 }
 
+/** What is wrong with an address to sign up with, which gets our emails. */
+export function accountMistake(typed: string): string | undefined {
+  const domain = trimmed(typed).split("@").at(-1) ?? "";
+  return (
+    addressMistake(typed) ??
+    (domain.includes(".") ? undefined : "The part after the @ is incomplete. It ends with .com or the like.")
+  );
+}
+
 /** What is wrong with an address to check, which may have a name before it, as in `Ann <ann@…>`. */
 export function checkMistake(typed: string): string | undefined {
   const given = trimmed(typed);
@@ -31,6 +40,7 @@ function malformed(address: string): string | undefined {
   // A quoted name may hold anything, also another @.
   if (address.startsWith('"')) return undefined;
   const parts = address.split("@");
+  if (parts.length === 1 && address.includes("＠")) return "This has a full-width ＠. Type @ instead.";
   if (parts.length === 1) return "This has no @. An email address looks like name@domain.com.";
   if (parts.length > 2) return "This has more than one @. An email address looks like name@domain.com.";
   const [name = "", domain = ""] = parts;
@@ -38,11 +48,11 @@ function malformed(address: string): string | undefined {
   if (domain === "") return "There is nothing after the @.";
   if (/\s/.test(address)) return "An email address can’t have spaces in it.";
   if (address.length > LONGEST_ADDRESS)
-    return `This address is too long: ${address.length} characters, and at most ${LONGEST_ADDRESS} work.`;
+    return `This address is too long: ${address.length} characters. The limit is ${LONGEST_ADDRESS}.`;
   if (name.length > LONGEST_NAME)
-    return `The part before the @ is too long: ${name.length} characters, and at most ${LONGEST_NAME} work.`;
+    return `The part before the @ is too long: ${name.length} characters. The limit is ${LONGEST_NAME}.`;
   if (name.startsWith(".") || name.endsWith(".") || name.includes(".."))
     return "The part before the @ can’t start or end with a dot, or have two in a row.";
-  if (domain.startsWith(".") || domain.includes("..")) return "There is a dot too many after the @.";
+  if (domain.startsWith(".") || domain.includes("..")) return "Remove the extra dot after the @.";
   return undefined;
 }

@@ -12,12 +12,21 @@ export function duration(seconds: number): string {
   return `${Math.floor(minutes / 60)} h${rest === 0 ? "" : ` ${rest} min`}`;
 }
 
+/** Hours and minutes where the reader is, with the day where it isn't today. */
+export function clock(iso: string | Date): string {
+  const time = new Date(iso);
+  const text = new Intl.DateTimeFormat("en", CLOCK).format(time);
+  if (time.toDateString() === new Date().toDateString()) return text;
+  return `${text} on ${new Intl.DateTimeFormat("en", { day: "numeric", month: "long" }).format(time)}`;
+}
+
+const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+
 /** Hours and minutes where the reader is, then in UTC: `02:00 your time (00:00 UTC)`. */
 export function clockTimes(iso: string): string {
   const time = new Date(iso);
-  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
-  const local = new Intl.DateTimeFormat("en", clock).format(time);
-  const utc = new Intl.DateTimeFormat("en", { ...clock, timeZone: "UTC" }).format(time);
+  const local = new Intl.DateTimeFormat("en", CLOCK).format(time);
+  const utc = new Intl.DateTimeFormat("en", { ...CLOCK, timeZone: "UTC" }).format(time);
   return `${local} your time (${utc} UTC)`;
 }
 
@@ -36,7 +45,8 @@ export function utcDay(date: string): string {
 
 /** Day and time where the reader is. */
 export function moment(iso: string): string {
-  return new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso));
+  const date = { day: "numeric", month: "short", year: "numeric" } as const;
+  return new Intl.DateTimeFormat("en", { ...date, ...CLOCK }).format(new Date(iso));
 }
 
 export function counted(count: number, noun: string): string {

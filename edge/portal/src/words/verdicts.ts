@@ -16,13 +16,19 @@ export function explain(result: ValidationResult): Explanation {
     case true:
       return accepted(domain, result.details);
     case false:
-      return bad("No, it can’t receive mail", `The mail server of ${domain} refused this recipient.`);
+      return bad(
+        "Undeliverable: it can’t receive mail",
+        `The mail server of ${domain} refused this recipient.`,
+      );
     case "invalid_format":
-      return bad("This isn’t an email address", result.details?.problem ?? "No mail server was asked.");
+      return bad("Undeliverable: this isn’t an email address", problemOf(result));
     case "domain_not_found":
-      return bad("The domain doesn’t exist", `There is no domain ${domain}.`);
+      return bad("Undeliverable: the domain doesn’t exist", `There is no domain ${domain}.`);
     case "no_mx_records":
-      return bad("The domain doesn’t accept mail", `${domain} exists, but nothing there can receive mail.`);
+      return bad(
+        "Undeliverable: the domain doesn’t accept mail",
+        `${domain} exists, but nothing there can receive mail.`,
+      );
     case "smtp_connect_error":
       return unknown(
         "Unknown: the mail server couldn’t be asked",
@@ -36,7 +42,7 @@ export function explain(result: ValidationResult): Explanation {
     case "blocked_by_provider":
       return unknown(
         "Unknown: the mail server declined to answer",
-        `The mail server of ${domain} turned us away. That says nothing about the address.`,
+        `The mail server of ${domain} turned our network away. That says nothing about the address.`,
       );
     case "fatal_exception":
       return unknown("Unknown: something failed on our side", "This check wasn’t counted. Try again soon.");
@@ -45,36 +51,99 @@ export function explain(result: ValidationResult): Explanation {
 
 function accepted(domain: string, details: Details | undefined): Explanation {
   if (details?.catch_all === "yes" || details?.reason === "accepted_catch_all")
-    return unknown("Accepts everything: can’t be sure", `${domain} accepts mail for any name.`);
+    return unknown(
+      "Risky: the domain accepts every name",
+      `${domain} says yes to any name, so this one may not exist.`,
+    );
   if (details?.verdict === "risky" || details?.confidence === "low")
     return unknown(
-      "Accepted, but can’t be sure",
+      "Risky: accepted, but it may not exist",
       `The mail server of ${domain} says yes to names that may not exist.`,
     );
-  return good("Yes, it can receive mail", `The mail server of ${domain} accepts mail for this address.`);
+  return good(
+    "Deliverable: it can receive mail",
+    `The mail server of ${domain} accepts mail for this address.`,
+  );
+}
+
+function problemOf({ details }: ValidationResult): string {
+  return details?.problem ?? "No mail server was asked.";
 }
 
 interface StatusMeaning {
   status: ValidationResult["status"];
+  verdict: string;
   means: string;
+  /** What the caller may do about it. */
+  todo: string;
   /** Whether such a check is counted. */
   counted: boolean;
 }
 
 export const STATUSES: readonly StatusMeaning[] = [
-  { status: true, means: "The mail server accepts mail for the address.", counted: true },
-  { status: false, means: "The mail server refuses the recipient.", counted: true },
-  { status: "invalid_format", means: "This isn’t an email address.", counted: true },
-  { status: "domain_not_found", means: "The domain doesn’t exist.", counted: true },
-  { status: "no_mx_records", means: "The domain doesn’t accept mail.", counted: true },
-  { status: "smtp_connect_error", means: "No mail server of the domain could be asked.", counted: true },
-  { status: "smtp_timeout", means: "The mail server didn’t respond in time.", counted: true },
   {
-    status: "blocked_by_provider",
-    means: "The mail server refused us. The mailbox may well exist.",
+    status: true,
+    verdict: "deliverable or risky",
+    means: "The mail server accepts mail for the address.",
+    todo: "Send to it. With details, treat “risky” as you treat unknown.",
     counted: true,
   },
-  { status: "fatal_exception", means: "Something failed on our side.", counted: false },
+  {
+    status: false,
+    verdict: "undeliverable",
+    means: "The mail server refuses the recipient.",
+    todo: "Don’t send to it.",
+    counted: true,
+  },
+  {
+    status: "invalid_format",
+    verdict: "undeliverable",
+    means: "This isn’t an email address.",
+    todo: "Ask the person to correct it.",
+    counted: true,
+  },
+  {
+    status: "domain_not_found",
+    verdict: "undeliverable",
+    means: "The domain doesn’t exist.",
+    todo: "Ask the person to correct it. With details, a suggestion may help.",
+    counted: true,
+  },
+  {
+    status: "no_mx_records",
+    verdict: "undeliverable",
+    means: "The domain doesn’t accept mail.",
+    todo: "Don’t send to it.",
+    counted: true,
+  },
+  {
+    status: "smtp_connect_error",
+    verdict: "unknown",
+    means: "No mail server of the domain could be asked.",
+    todo: "Keep it, and check again later.",
+    counted: true,
+  },
+  {
+    status: "smtp_timeout",
+    verdict: "unknown",
+    means: "The mail server didn’t respond in time.",
+    todo: "Keep it, and check again later.",
+    counted: true,
+  },
+  {
+    status: "blocked_by_provider",
+    verdict: "unknown",
+    means: "The mail server refused us. The mailbox may well exist.",
+    todo: "Keep it. Checking again rarely helps.",
+    counted: true,
+  },
+  {
+    status: "fatal_exception",
+    verdict: "unknown",
+    means: "Something failed on our side.",
+    todo: "Check again in a moment.",
+    counted: false,
+  },
 ];
 
 /** The reason behind a verdict. A reason that is new to us is shown as it is. */
@@ -90,6 +159,7 @@ export const REASONS: Readonly<Record<Details["reason"], string>> = {
   domain_refuses_mail: "The server said it doesn’t accept mail for this domain.",
   mailbox_disabled: "The server said the mailbox is disabled.",
   mailbox_full: "The server said the mailbox is full. It may work again once its owner makes room.",
+  mailbox_busy: "The server said the mailbox is getting too much mail right now. Try again later.",
   blocked: "The server blocks our network as a matter of policy. It said nothing about the recipient.",
   rate_limited: "The server is rate-limiting us.",
   reverse_dns_required: "The server wants our network’s name to be set up differently.",
@@ -118,20 +188,20 @@ export function replyOf({ smtp_code, enhanced_code, smtp_text }: Details): strin
   return [smtp_code, enhanced_code, smtp_text].filter((part) => part != null).join(" ");
 }
 
-/** What was going on when the verdict was reached. */
+/** The step at which the verdict was reached. */
 export function explainStage(stage: string): string {
   return (STAGES as Readonly<Record<string, string>>)[stage] ?? stage.replaceAll("_", " ");
 }
 
 export const STAGES: Readonly<Record<Details["stage"], string>> = {
-  format: "Reading the address",
-  dns: "Looking up the domain",
-  connect: "Connecting",
-  banner: "Waiting for the greeting",
-  ehlo: "Introducing ourselves",
-  start_tls: "Starting encryption",
-  mail: "Naming the sender",
-  rcpt: "Asking for the recipient",
+  format: "The address’s format",
+  dns: "DNS lookup",
+  connect: "Connection",
+  banner: "Greeting",
+  ehlo: "Introduction (EHLO)",
+  start_tls: "Encryption (STARTTLS)",
+  mail: "Sender (MAIL FROM)",
+  rcpt: "Recipient (RCPT TO)",
 };
 
 const good = (title: string, text: string): Explanation => ({ tone: "good", title, text });

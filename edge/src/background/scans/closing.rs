@@ -1,16 +1,13 @@
 //! Closes the scans whose time is over: what has no verdict by then is said to have none.
 
-use rcpt_shared::Status;
+use rcpt_shared::{Deliverability, Status};
 
-use super::{
-    LIFETIME, PART,
-    results::{Counts, latest},
-};
+use super::{LIFETIME, PART, results::latest};
 use crate::{
     cf::{clock, database::Database, log},
     credentials::random,
     error::Error,
-    store::scans::{self, Overdue},
+    store::scans::{self, Overdue, Tally},
 };
 
 /// Parts that are read at once: their results are some megabytes at most.
@@ -32,7 +29,7 @@ pub async fn run(database: &Database) -> Result<(), Error> {
 
 async fn close(database: &Database, scan: &Overdue, now: u64) -> Result<(), Error> {
     let parts = scan.total.div_ceil(PART);
-    let mut counts = Counts::default();
+    let (mut counts, mut by_verdict) = (Tally::default(), Tally::default());
     for first in (0..parts).step_by(PARTS_AT_ONCE as usize) {
         let last = (first + PARTS_AT_ONCE).min(parts) - 1;
         let rows = scans::rows_of_parts(database, &scan.id, (first, last)).await?;
@@ -41,10 +38,14 @@ async fn close(database: &Database, scan: &Overdue, now: u64) -> Result<(), Erro
             let kept = latest(of_part.map(|row| row.results.as_str()), PART as usize);
             for kept in kept.into_iter().flatten() {
                 counts.add(kept.status, 1);
+                by_verdict.add(kept.verdict(), 1);
             }
         }
     }
-    let told = counts.sum();
-    counts.add(Status::FatalException, scan.total.saturating_sub(told));
-    scans::close(database, scan, counts.0, told == 0, &random::identifier()?, now).await
+    let known = counts.sum();
+    let unknown = scan.total.saturating_sub(known);
+    counts.add(Status::FatalException, unknown);
+    by_verdict.add(Deliverability::Unknown, unknown);
+    let ending = random::identifier()?;
+    scans::close(database, scan, (&counts, &by_verdict), known == 0, &ending, now).await
 }

@@ -15,19 +15,18 @@ use serde::Serialize;
 use super::{
     LIFETIME,
     message::{Message, Place, Waiting},
-    results, round,
+    results,
+    round::{self, Clock, Gains},
 };
 use crate::{
     account::AccountId,
     app::App,
     background::{notices, webhooks},
-    cf::{
-        clock, log,
-        meter::{Expenses, Meter, metered},
-        origin_batch::BatchItem,
-    },
+    cf::{clock, log},
     credentials::{address_hash, random},
     error::Error,
+    meter::{Expenses, Meter, metered},
+    outbound::origin_batch::BatchItem,
     store::scans,
 };
 
@@ -35,12 +34,12 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
     Acknowledge,
-    /// Deliver it again after so many seconds.
-    Retry(u32),
+    /// Deliver it again later.
+    Retry,
 }
 
-/// Storage that fails tends to fail for a while.
-const RETRY_AFTER: u32 = 60;
+/// Seconds that a round waits while other scans of its account have all places.
+const PLACE_WAIT: u64 = 60;
 /// After so many rounds in a row in which no mail server was asked, a message goes past origins that have no room.
 const PATIENT_MISSES: u32 = 3;
 
@@ -82,7 +81,7 @@ pub async fn consume(app: &App, text: Option<&str>) -> Done {
         Ok((outcome, summary)) => (outcome, summary, Done::Acknowledge),
         Err(error) => {
             log::failure("scan message", &error);
-            ("failed", Summary::default(), Done::Retry(RETRY_AFTER))
+            ("failed", Summary::default(), Done::Retry)
         }
     };
     let expenses = meter.expenses();
@@ -116,31 +115,39 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
         return Ok(("done before", summary));
     }
     // 3
+    let asked = round::due_now(&waiting, now);
+    if asked.is_empty() {
+        again(app, &message, &waiting, round::delay(&waiting, now), now).await?;
+        return Ok(("early", summary));
+    }
     if found.handed == 0 && !scans::hand_over(database, place.scan).await? {
         return Ok(("not wanted", summary));
     }
-    let asked = round::due_now(&waiting, now);
-    if asked.is_empty() {
-        again(app, &message, &waiting, round::delay(&waiting, now)).await?;
-        return Ok(("early", summary));
+    let has_place = message.place.round == 0
+        || scans::take_place(database, place.scan, now).await?
+        || round::is_late(&asked, now);
+    if !has_place {
+        again(app, &message, &waiting, PLACE_WAIT, now).await?;
+        return Ok(("no place", summary));
     }
     let outcomes = probe(app, &message, &asked, &found, id).await?;
-    let (now, retries) = (clock::now(), &app.config.scan_retries);
-    let (kept, gains) = round::keep(&asked, &outcomes, retries, found.details != 0, now);
+    let now = clock::now();
+    let until = message.place.since.saturating_add(LIFETIME);
+    let clock = Clock { times: &app.config.scan_retries, now, until };
+    let (kept, gains) = round::keep(&asked, &outcomes, clock, found.details != 0);
     let not_asked = outcomes.iter().filter(|o| matches!(o, BatchItem::NotAsked(_))).count();
     if kept.is_empty() {
         let wait = round::wait_after_miss(&outcomes, message.misses);
-        again(app, &message, &waiting, wait).await?;
+        again(app, &message, &waiting, wait, now).await?;
         return Ok(("nobody asked", Summary { not_asked, ..summary }));
     }
-    let delta = scans::Delta {
-        answered: gains.counts.sum(),
-        counts: gains.counts.0,
-        waiting: gains.waiting,
-        waited: gains.waited,
-    };
+    let answered = gains.counts.sum();
+    let Gains { counts, by_verdict, waiting: came_to_wait, waited } = gains;
+    let delta = scans::Delta { counts, by_verdict, waiting: came_to_wait, waited };
     let text = results::to_text(&kept);
-    let Some(written) = scans::record(database, place, &text, &delta, id, now).await? else {
+    let retry = clock.forecast(&round::next(waiting.clone(), &kept, now));
+    let round = scans::Done { results: &text, delta: &delta, retry, writer: id };
+    let Some(written) = scans::record(database, place, &round, now).await? else {
         return Ok(("not wanted", summary));
     };
     // 4
@@ -149,7 +156,7 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
     if written.has_ended != 0 {
         tell(app, message.place.account).await;
     }
-    Ok(("asked", Summary { answered: delta.answered, again, not_asked, age_s }))
+    Ok(("asked", Summary { answered, again, not_asked, age_s }))
 }
 
 /// Asks the origins about the addresses whose time has come, on behalf of the account.
@@ -164,7 +171,8 @@ async fn probe(
     let urgent = message.misses >= PATIENT_MISSES;
     let tenant = address_hash::of_tenant(&app.config.address_secrets, message.place.account);
     let tenant = Tenant { name: &tenant, paying: found.paying != 0 };
-    app.origins.probe_batch(&addresses, found.details != 0, id, tenant, urgent).await
+    // Also without details the verdict in one word is stored, which is part of the evidence.
+    app.origins.probe_batch(&addresses, true, id, tenant, urgent).await
 }
 
 /// Emails at the end of a scan: others of the account may be due before its own.
@@ -189,10 +197,25 @@ fn stored<'a>(account: &'a str, place: &'a Place) -> scans::Place<'a> {
 }
 
 /// Sends the same round once more.
-async fn again(app: &App, message: &Message, waiting: &[Waiting], delay: u64) -> Result<(), Error> {
+async fn again(
+    app: &App,
+    message: &Message,
+    waiting: &[Waiting],
+    delay: u64,
+    now: u64,
+) -> Result<(), Error> {
     let misses = message.misses.saturating_add(1);
     let place = message.place.clone();
     let message = Message::seal(&app.config.scan_secrets, place, misses, waiting)?;
+    send(app, &message, delay, now).await
+}
+
+/// Puts a message into the queue, unless the time of its scan is over when it would be delivered: its addresses wait no
+/// longer than they may, and what is known of them stands.
+async fn send(app: &App, message: &Message, delay: u64, now: u64) -> Result<(), Error> {
+    if now.saturating_add(delay) >= message.place.since.saturating_add(LIFETIME) {
+        return Ok(());
+    }
     app.scan_queue.send(vec![message.outgoing(delay)?]).await
 }
 
@@ -211,7 +234,7 @@ async fn follow(
     let place = Place { round: message.place.round.saturating_add(1), ..message.place.clone() };
     let follower = Message::seal(&app.config.scan_secrets, place, 0, &next)?;
     let delay = round::delay(&next, now);
-    app.scan_queue.send(vec![follower.outgoing(delay)?]).await?;
+    send(app, &follower, delay, now).await?;
     // Without it, a message that is delivered twice would be followed twice.
     let account = message.place.account.to_string();
     scans::set_followed(app.databases.of(message.place.account)?, stored(&account, &message.place))

@@ -1,9 +1,11 @@
 //! Results as they are kept, by position: nothing of an address, a domain or a server's words.
 
-use rcpt_shared::{CatchAll, Confidence, Deliverability, Status, Verdict};
+use rcpt_shared::{
+    CatchAll, Confidence, Deliverability, Reason, Status, Verdict, malformed, reduce,
+};
 use serde::{Deserialize, Serialize};
 
-/// What is kept of one position.
+/// What is kept of one position. The release before reads it too, and passes over members that it doesn't know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
     /// Position within the part.
@@ -16,41 +18,107 @@ pub struct Kept {
     pub due: Option<u64>,
     /// The cells of [`COLUMNS`], comma-separated; empty without details.
     #[serde(rename = "e", default, skip_serializing_if = "String::is_empty")]
-    pub evidence: String,
+    evidence: String,
+    /// The verdict in one word, where neither the evidence nor the status says it.
+    #[serde(rename = "v", default, skip_serializing_if = "Option::is_none")]
+    word: Option<Deliverability>,
+    /// With details: why it is no address. It quotes at most one character.
+    #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
-/// What a cell is in JSON; an empty one is null.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cell {
-    Text,
-    /// A number or a boolean.
-    Bare,
+impl Kept {
+    /// Without evidence.
+    pub const fn new(place: u16, status: Status, due: Option<u64>) -> Self {
+        Self { place, status, due, evidence: String::new(), word: None, problem: None }
+    }
+
+    /// Of a mail server's or DNS' verdict.
+    pub fn of_verdict(place: u16, verdict: &Verdict, due: Option<u64>, details: bool) -> Self {
+        let mut kept = Self::new(place, verdict.status, due);
+        if details {
+            kept.evidence = evidence(verdict);
+        } else {
+            kept.word = Some(word_of(verdict)).filter(|word| *word != by_status(verdict.status));
+        }
+        kept
+    }
+
+    /// Of a text that is no address.
+    pub fn of_no_address(place: u16, text: &str, details: bool) -> Self {
+        let mut kept = Self::new(place, Status::InvalidFormat, None);
+        if details {
+            kept.evidence = MALFORMED.to_owned();
+            kept.problem = Some(malformed::explain(reduce(text).unwrap_or(text)));
+        }
+        kept
+    }
+
+    /// The verdict in one word.
+    pub fn verdict(&self) -> Deliverability {
+        let named = |name: &str| Deliverability::ALL.into_iter().find(|word| word.as_str() == name);
+        let of_evidence = || self.cells().and_then(|cells| cells.first().copied().and_then(named));
+        self.word.or_else(of_evidence).unwrap_or_else(|| by_status(self.status))
+    }
+
+    /// The cells of [`COLUMNS`]; `None` without details.
+    pub fn cells(&self) -> Option<Vec<&str>> {
+        (!self.evidence.is_empty()).then(|| self.evidence.split(',').collect())
+    }
 }
 
-/// What is kept of a verdict beside its status, in the order in which it is kept and told.
-pub const COLUMNS: [(&str, Cell); 13] = [
-    ("verdict", Cell::Text),
-    ("confidence", Cell::Text),
-    ("reason", Cell::Text),
-    ("operator", Cell::Text),
-    ("smtp_code", Cell::Bare),
-    ("enhanced_code", Cell::Text),
-    ("stage", Cell::Text),
-    ("catch_all", Cell::Text),
-    ("disposable", Cell::Bare),
-    ("role_account", Cell::Bare),
-    ("free_provider", Cell::Bare),
-    ("retry_after", Cell::Bare),
-    ("tls", Cell::Bare),
+/// The cells of a text that is no address, as a single check has them.
+const MALFORMED: &str = "undeliverable,high,malformed,,,,format,unknown,false,false,false,,";
+
+/// Names of what is kept of a verdict beside its status, in the order in which it is kept.
+pub const COLUMNS: [&str; 13] = [
+    "verdict",
+    "confidence",
+    "reason",
+    "operator",
+    "smtp_code",
+    "enhanced_code",
+    "stage",
+    "catch_all",
+    "disposable",
+    "role_account",
+    "free_provider",
+    "retry_after",
+    "tls",
 ];
 
+/// The word for a status where nothing else is known: the release before kept no other.
+const fn by_status(status: Status) -> Deliverability {
+    match status {
+        Status::Accepted => Deliverability::Deliverable,
+        Status::Refused | Status::InvalidFormat | Status::DomainNotFound | Status::NoMxRecords => {
+            Deliverability::Undeliverable
+        }
+        Status::SmtpConnectError
+        | Status::SmtpTimeout
+        | Status::BlockedByProvider
+        | Status::FatalException => Deliverability::Unknown,
+    }
+}
+
+/// The word for a verdict: the origin's, or by its reason where the origin is of a release that sent none.
+fn word_of(verdict: &Verdict) -> Deliverability {
+    match (&verdict.details, verdict.reason) {
+        (Some(details), _) => details.verdict,
+        (None, Reason::AcceptedCatchAll | Reason::AcceptedByOperatorPolicy) => {
+            Deliverability::Risky
+        }
+        (None, _) => by_status(verdict.status),
+    }
+}
+
 /// The cells of a verdict.
-pub fn evidence(verdict: &Verdict) -> String {
+fn evidence(verdict: &Verdict) -> String {
     let details = verdict.details.as_deref();
     let traits = details.map(|details| details.traits.clone()).unwrap_or_default();
     let text = |value: Option<String>| value.filter(|text| is_plain(text)).unwrap_or_default();
     let cells: [String; COLUMNS.len()] = [
-        word(&details.map_or(Deliverability::Unknown, |details| details.verdict)),
+        word(&word_of(verdict)),
         word(&details.map_or(Confidence::None, |details| details.confidence)),
         verdict.reason.as_str().to_owned(),
         text(details.and_then(|details| details.operator.clone())),
@@ -83,23 +151,6 @@ fn is_code(text: &str) -> bool {
     text.len() <= 11 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// Numbers of verdicts by status, in the order of [`Status::ALL`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts(pub [u32; Status::ALL.len()]);
-
-impl Counts {
-    pub fn add(&mut self, status: Status, number: u32) {
-        let all = Status::ALL.iter().zip(&mut self.0);
-        for (_, count) in all.filter(|(other, _)| **other == status) {
-            *count += number;
-        }
-    }
-
-    pub fn sum(&self) -> u32 {
-        self.0.iter().sum()
-    }
-}
-
 /// The kept form of one message's results.
 pub fn to_text(kept: &[Kept]) -> String {
     serde_json::to_string(kept).unwrap_or_default()
@@ -123,9 +174,9 @@ pub fn latest<'a>(rows: impl Iterator<Item = &'a str>, places: usize) -> Vec<Opt
 
 #[cfg(test)]
 mod tests {
-    use rcpt_shared::{Details, Reason, Stage, Status, Traits, Verdict};
+    use rcpt_shared::{Deliverability, Details, Reason, Stage, Status, Traits, Verdict};
 
-    use super::{COLUMNS, Counts, Kept, evidence, from_text, latest, to_text};
+    use super::{COLUMNS, Kept, from_text, latest, to_text};
 
     #[test]
     fn nothing_of_a_verdict_that_could_name_the_address_is_kept() {
@@ -136,17 +187,16 @@ mod tests {
             Traits { suggested_domain: Some("marker.example".into()), ..Traits::default() };
         let details = Details::new(Some("no marker@marker.example here".into()), Some(true));
         verdict.details = Some(Box::new(Details { traits, ..details }));
-        let kept =
-            Kept { place: 1, status: verdict.status, due: None, evidence: evidence(&verdict) };
+        let kept = Kept::of_verdict(1, &verdict, None, true);
         let text = to_text(std::slice::from_ref(&kept));
         assert!(!text.contains("marker"), "{text}");
-        assert_eq!(kept.evidence.split(',').count(), COLUMNS.len());
+        assert_eq!(kept.cells().unwrap().len(), COLUMNS.len());
         assert_eq!(from_text(&text), [kept]);
     }
 
     #[test]
     fn the_last_round_says_what_holds() {
-        let kept = |place, status, due| Kept { place, status, due, evidence: String::new() };
+        let kept = Kept::new;
         let first =
             to_text(&[kept(0, Status::BlockedByProvider, Some(9)), kept(2, Status::Refused, None)]);
         let second = to_text(&[kept(0, Status::Accepted, None), kept(7, Status::Accepted, None)]);
@@ -156,10 +206,35 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_by_status() {
-        let mut counts = Counts::default();
-        counts.add(Status::Refused, 2);
-        counts.add(Status::FatalException, 1);
-        assert_eq!((counts.0, counts.sum()), ([0, 2, 0, 0, 0, 0, 0, 0, 1], 3));
+    fn the_verdict_in_one_word_is_kept_with_and_without_details() {
+        for (status, reason, word) in [
+            (Status::Accepted, Reason::Accepted, Deliverability::Deliverable),
+            (Status::Accepted, Reason::AcceptedCatchAll, Deliverability::Risky),
+            (Status::NoMxRecords, Reason::NoMx, Deliverability::Unknown),
+            (Status::Refused, Reason::NoSuchMailbox, Deliverability::Undeliverable),
+        ] {
+            let mut verdict = Verdict::new(status, reason, Stage::Rcpt);
+            verdict.details = Some(Box::new(Details { verdict: word, ..Details::new(None, None) }));
+            for details in [false, true] {
+                let kept = Kept::of_verdict(0, &verdict, None, details);
+                assert_eq!(from_text(&to_text(&[kept]))[0].verdict(), word, "{status:?} {details}");
+            }
+        }
+        let of_release_before = r#"[{"p":0,"s":true},{"p":1,"s":true,"e":"risky,low"}]"#;
+        let words: Vec<_> = from_text(of_release_before).iter().map(Kept::verdict).collect();
+        assert_eq!(words, [Deliverability::Deliverable, Deliverability::Risky]);
+    }
+
+    #[test]
+    fn what_is_no_address_has_the_evidence_of_a_single_check() {
+        let plain = Kept::of_no_address(3, "ann@@example.org", false);
+        assert_eq!(to_text(&[plain]), r#"[{"p":3,"s":"invalid_format"}]"#);
+        let kept = Kept::of_no_address(3, "ann@@example.org", true);
+        assert_eq!(kept.cells().unwrap().len(), COLUMNS.len());
+        assert_eq!(kept.verdict(), Deliverability::Undeliverable);
+        assert_eq!(
+            kept.problem.as_deref(),
+            Some("There are 2 @ signs in it, and an address has one.")
+        );
     }
 }

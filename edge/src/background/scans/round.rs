@@ -1,17 +1,20 @@
 //! One round of a message: which of its addresses are asked now, what is kept of the answers, and what is asked
 //! again later. Pure rules; `now` is an argument.
 
-use rcpt_shared::{Reason, Status, Verdict};
+use rcpt_shared::{Address, Deliverability, Reason, Status, Verdict};
 
-use super::{
-    message::Waiting,
-    results::{Counts, Kept, evidence},
+use super::{message::Waiting, results::Kept};
+use crate::{
+    config::RetryTimes,
+    outbound::origin_batch::BatchItem,
+    store::scans::{Retry, Tally},
 };
-use crate::{cf::origin_batch::BatchItem, config::RetryTimes};
 
 /// Seconds that an address waits when no mail server was asked about it, and the most of it.
 const LEAST_WAIT: u64 = 30;
 const MOST_WAIT: u64 = 900;
+/// Seconds that a round waits for a place among the account's scans.
+const MOST_QUEUED: u64 = 60 * 60;
 /// A server's own wish is followed up to so many times our own delay, and four hours.
 const WISH_TO_OWN: u64 = 12;
 const MOST_WISH: u64 = 4 * 60 * 60;
@@ -22,6 +25,7 @@ const fn may_change(verdict: &Verdict) -> bool {
         verdict.reason,
         Reason::Greylisted
             | Reason::RateLimited
+            | Reason::MailboxBusy
             | Reason::OurLimit
             | Reason::ServerUnavailable
             | Reason::Timeout
@@ -29,25 +33,74 @@ const fn may_change(verdict: &Verdict) -> bool {
     ) || matches!(verdict.status, Status::FatalException)
 }
 
-/// When a server that has answered `tries` times is asked again; `None` when it has been asked often enough.
-fn due(times: &RetryTimes, verdict: &Verdict, tries: u8, now: u64) -> Option<u64> {
-    if !may_change(verdict) {
-        return None;
+/// Seconds after which an address of the sandbox is asked again, whatever its server says: a scan of its addresses ends
+/// within half a minute.
+const SANDBOX_WAIT: u64 = 5;
+
+fn is_sandbox(address: &Address) -> bool {
+    let domain = address.domain();
+    domain == "sandbox.test" || domain.ends_with(".sandbox.test")
+}
+
+/// When addresses are asked again.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock<'a> {
+    pub times: &'a RetryTimes,
+    pub now: u64,
+    /// The end of the scan's time, unix seconds: nothing is asked again then or later.
+    pub until: u64,
+}
+
+impl Clock<'_> {
+    /// Least, own and greatest delay after so many answers; `None` when that is often enough.
+    fn delays(&self, address: &Address, tries: u8) -> Option<(u64, u64, u64)> {
+        let own = self.times.after(tries)?;
+        if is_sandbox(address) {
+            let own = own.min(SANDBOX_WAIT);
+            return Some((own, own, own));
+        }
+        // A server that says "in a second" is not asked every second.
+        let least = self.times.least().min(60);
+        Some((least, own, own.saturating_mul(WISH_TO_OWN).clamp(least, MOST_WISH)))
     }
-    let own = times.after(tries)?;
-    let wish = verdict.retry_after.map(u64::from);
-    // A server that says "in a second" is not asked every second.
-    let least = times.least().min(60);
-    let most = own.saturating_mul(WISH_TO_OWN).clamp(least, MOST_WISH);
-    let wait = wish.map_or(own, |wish| wish.clamp(least, most));
-    Some(now.saturating_add(wait))
+
+    /// When a server that has answered `tries` times is asked again; `None` when the verdict is final.
+    fn due(&self, address: &Address, verdict: &Verdict, tries: u8) -> Option<u64> {
+        if !may_change(verdict) {
+            return None;
+        }
+        let (least, own, most) = self.delays(address, tries)?;
+        let wish = verdict.retry_after.map(u64::from);
+        let wait = wish.map_or(own, |wish| wish.clamp(least, most));
+        Some(self.now.saturating_add(wait)).filter(|due| *due < self.until)
+    }
+
+    /// What is known of the time that these addresses wait; `None` where no server has asked for patience.
+    pub fn forecast(&self, next: &[Waiting]) -> Option<Retry> {
+        let waiting = next.iter().filter(|waiting| waiting.tries > 0);
+        waiting.map(|waiting| self.forecast_of(waiting)).reduce(|one, other| Retry {
+            due_at: one.due_at.min(other.due_at),
+            expected_at: one.expected_at.max(other.expected_at),
+            latest_at: one.latest_at.max(other.latest_at),
+        })
+    }
+
+    /// Each further answer may ask for patience again, for our own delay or for the longest that is granted.
+    fn forecast_of(&self, waiting: &Waiting) -> Retry {
+        let further = (waiting.tries.saturating_add(1)..)
+            .map_while(|tries| self.delays(&waiting.address, tries))
+            .fold((0_u64, 0_u64), |(owns, mosts), (_, own, most)| (owns + own, mosts + most));
+        let after = |seconds: u64| waiting.due.saturating_add(seconds).min(self.until);
+        Retry { due_at: waiting.due, expected_at: after(further.0), latest_at: after(further.1) }
+    }
 }
 
 /// How far a round has brought a scan.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Gains {
     /// Final verdicts.
-    pub counts: Counts,
+    pub counts: Tally<Status>,
+    pub by_verdict: Tally<Deliverability>,
     /// Positions that came to wait.
     pub waiting: u32,
     /// Positions that had waited and now have their final verdict.
@@ -58,31 +111,28 @@ pub struct Gains {
 pub fn keep(
     asked: &[Waiting],
     outcomes: &[BatchItem],
-    times: &RetryTimes,
+    clock: Clock<'_>,
     details: bool,
-    now: u64,
 ) -> (Vec<Kept>, Gains) {
     let mut kept = Vec::new();
     let mut gains = Gains::default();
     for (waiting, outcome) in asked.iter().zip(outcomes) {
         let BatchItem::Verdict(verdict) = outcome else { continue };
-        let due = due(times, verdict, waiting.tries.saturating_add(1), now);
+        let due = clock.due(&waiting.address, verdict, waiting.tries.saturating_add(1));
         let places = u32::try_from(waiting.places.len()).unwrap_or(u32::MAX);
+        let of_place = |place| Kept::of_verdict(place, verdict, due, details);
         match due {
-            None => gains.counts.add(verdict.status, places),
+            None => {
+                gains.counts.add(verdict.status, places);
+                gains.by_verdict.add(of_place(0).verdict(), places);
+            }
             Some(_) if waiting.tries == 0 => gains.waiting += places,
             Some(_) => {}
         }
         if due.is_none() && waiting.tries > 0 {
             gains.waited += places;
         }
-        let evidence = if details { evidence(verdict) } else { String::new() };
-        kept.extend(waiting.places.iter().map(|place| Kept {
-            place: *place,
-            status: verdict.status,
-            due,
-            evidence: evidence.clone(),
-        }));
+        kept.extend(waiting.places.iter().copied().map(of_place));
     }
     (kept, gains)
 }
@@ -117,6 +167,11 @@ pub fn delay(waiting: &[Waiting], now: u64) -> u64 {
     first.saturating_sub(now)
 }
 
+/// Returns whether an address has been due for so long that it is asked whatever else the account runs.
+pub fn is_late(due: &[Waiting], now: u64) -> bool {
+    due.iter().any(|waiting| waiting.due.saturating_add(MOST_QUEUED) <= now)
+}
+
 /// Seconds that a message waits when no mail server was asked about any of it, for the `misses`-th time in a row.
 pub fn wait_after_miss(outcomes: &[BatchItem], misses: u32) -> u64 {
     let wishes = outcomes.iter().filter_map(|outcome| match outcome {
@@ -129,13 +184,14 @@ pub fn wait_after_miss(outcomes: &[BatchItem], misses: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use rcpt_shared::{Address, Reason, Stage, Status, Verdict};
+    use rcpt_shared::{Address, Deliverability, Reason, Stage, Status, Verdict};
 
-    use super::{Gains, delay, due_now, keep, next, wait_after_miss};
+    use super::{Clock, Gains, delay, due_now, is_late, keep, next, wait_after_miss};
     use crate::{
-        background::scans::{message::Waiting, results::Counts},
-        cf::origin_batch::BatchItem,
+        background::scans::message::Waiting,
         config::RetryTimes,
+        outbound::origin_batch::BatchItem,
+        store::scans::{Retry, Tally},
     };
 
     const NOW: u64 = 1_790_000_000;
@@ -143,6 +199,10 @@ mod tests {
     fn waiting(local: &str, places: &[u16], tries: u8) -> Waiting {
         let address = Address::parse(&format!("{local}@example.org")).unwrap();
         Waiting { address, places: places.to_vec(), tries, due: 0 }
+    }
+
+    fn clock(times: &RetryTimes) -> Clock<'_> {
+        Clock { times, now: NOW, until: NOW + 24 * 3600 }
     }
 
     fn told(status: Status, reason: Reason, retry_after: Option<u32>) -> BatchItem {
@@ -168,12 +228,15 @@ mod tests {
             BatchItem::NotAsked(30),
             grey(),
         ];
-        let (kept, gains) = keep(&all, &outcomes, &times, false, NOW);
-        let mut counts = Counts::default();
+        let (kept, gains) = keep(&all, &outcomes, clock(&times), false);
+        let (mut counts, mut by_verdict) = (Tally::default(), Tally::default());
         counts.add(Status::Refused, 2);
         counts.add(Status::Accepted, 2);
         counts.add(Status::BlockedByProvider, 1);
-        assert_eq!(gains, Gains { counts, waiting: 1, waited: 3 });
+        by_verdict.add(Deliverability::Undeliverable, 2);
+        by_verdict.add(Deliverability::Deliverable, 2);
+        by_verdict.add(Deliverability::Unknown, 1);
+        assert_eq!(gains, Gains { counts, by_verdict, waiting: 1, waited: 3 });
         assert_eq!(kept.len(), 6, "one for each position that has an answer");
 
         let again = next(all, &kept, NOW);
@@ -188,15 +251,70 @@ mod tests {
         let times = RetryTimes::default();
         for (wish, wait) in [(1, 60), (120, 120), (1_000_000, 3600)] {
             let outcome = told(Status::BlockedByProvider, Reason::RateLimited, Some(wish));
-            let (kept, _) = keep(&[waiting("a", &[0], 0)], &[outcome], &times, false, NOW);
+            let (kept, _) = keep(&[waiting("a", &[0], 0)], &[outcome], clock(&times), false);
             assert_eq!(kept[0].due, Some(NOW + wait), "{wish}");
         }
         let outcome = told(Status::BlockedByProvider, Reason::Greylisted, Some(1_000_000));
-        let (kept, _) = keep(&[waiting("a", &[0], 2)], &[outcome], &times, false, NOW);
+        let (kept, _) = keep(&[waiting("a", &[0], 2)], &[outcome], clock(&times), false);
         assert_eq!(kept[0].due, Some(NOW + 4 * 3600), "the third time");
         let outcome = told(Status::BlockedByProvider, Reason::Blocked, Some(60));
-        let (kept, _) = keep(&[waiting("a", &[0], 0)], &[outcome], &times, false, NOW);
+        let (kept, _) = keep(&[waiting("a", &[0], 0)], &[outcome], clock(&times), false);
         assert_eq!(kept[0].due, None, "a block does not pass in an hour");
+    }
+
+    #[test]
+    fn nothing_is_asked_again_when_the_time_of_its_scan_is_over() {
+        let times = RetryTimes::default();
+        let grey = || [told(Status::BlockedByProvider, Reason::Greylisted, None)];
+        let due = |left: u64| {
+            let clock = Clock { until: NOW + left, ..clock(&times) };
+            let (kept, gains) = keep(&[waiting("a", &[0], 0)], &grey(), clock, false);
+            (kept[0].due, gains.counts.sum())
+        };
+        assert_eq!(due(301), (Some(NOW + 300), 0));
+        assert_eq!(due(300), (None, 1), "the verdict is final");
+        assert_eq!(due(1), (None, 1));
+    }
+
+    #[test]
+    fn sandbox_addresses_are_asked_again_after_seconds() {
+        let times = RetryTimes::default();
+        for (text, wait) in [
+            ("a@sandbox.test", 5),
+            ("a@catchall.sandbox.test", 5),
+            ("a@notsandbox.test", 900),
+            ("a@sandbox.test.example", 900),
+        ] {
+            let address = Address::parse(text).unwrap();
+            let asked = [Waiting { address, places: vec![0], tries: 0, due: 0 }];
+            let outcome = told(Status::BlockedByProvider, Reason::Greylisted, Some(900));
+            let (kept, _) = keep(&asked, &[outcome], clock(&times), false);
+            assert_eq!(kept[0].due, Some(NOW + wait), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_forecast_is_the_way_of_the_slowest_address() {
+        let times = RetryTimes::default();
+        let at = |tries, due| Waiting { due: NOW + due, ..waiting("a", &[0], tries) };
+        let retry = |due, expected, latest| {
+            Some(Retry { due_at: NOW + due, expected_at: NOW + expected, latest_at: NOW + latest })
+        };
+        let of = |next: &[Waiting]| clock(&times).forecast(next);
+        assert_eq!(of(&[at(0, 30)]), None, "nobody has asked for patience");
+        assert_eq!(of(&[at(3, 60)]), retry(60, 60, 60), "the last time");
+        assert_eq!(of(&[at(2, 60)]), retry(60, 60 + 3600, 60 + 4 * 3600));
+        let first = retry(300, 300 + 1200 + 3600, 300 + 4 * 3600 + 4 * 3600);
+        assert_eq!(of(&[at(1, 300)]), first);
+        assert_eq!(of(&[at(1, 300), at(3, 60), at(0, 1)]), retry(60, 5100, 300 + 8 * 3600));
+        let soon = Clock { until: NOW + 4000, ..clock(&times) };
+        assert_eq!(soon.forecast(&[at(1, 300)]), retry(300, 4000, 4000), "its time is over then");
+    }
+
+    #[test]
+    fn a_round_waits_an_hour_for_its_place_at_most() {
+        let due = [Waiting { due: NOW, ..waiting("a", &[0], 1) }];
+        assert_eq!([3599, 3600].map(|later| is_late(&due, NOW + later)), [false, true]);
     }
 
     #[test]

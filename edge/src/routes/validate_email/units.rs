@@ -4,68 +4,51 @@ use rcpt_shared::Status;
 
 use crate::{
     app::App,
-    cf::{clock, shield::Shield},
+    cf::clock,
     credentials::{idempotency::Idempotent, proof::Caller, random},
     error::Error,
-    quota::{Day, seconds_to_reset},
-    store::ledger::{self, Kept, Lease, Refusal},
+    limits::{
+        quota::{Day, seconds_to_reset},
+        refusals::Refusal,
+        shield::Shield,
+    },
+    store::ledger::{self, Charged, Lease},
 };
 
-/// A unit for a check, or what is kept of the check that had it before.
-pub enum Unit<T> {
-    Taken(T),
-    Kept(Kept),
-}
-
-/// `once` with what is to be kept of its answer.
+/// Charges an answer. `once` with what is to be stored of it.
 pub async fn charge(
     app: &App,
     caller: Caller,
     once: Option<(&Idempotent, &str)>,
-) -> Result<Unit<String>, Error> {
-    let now = clock::now();
-    let name = random::identifier()?;
+) -> Result<Charged<String>, Error> {
+    let (name, now) = (random::identifier()?, clock::now());
     let database = app.databases.of(caller.account)?;
-    let charged = match once {
-        None => ledger::charge(database, caller, &name, now).await?,
-        Some(once) => ledger::charge_once(database, caller, &name, once, now).await?,
-    };
-    unit(app, charged, once.map(|(once, _)| once), caller, now)
+    let charged = ledger::charge(database, caller, &name, once, now).await?;
+    let charged = charged.map_err(|refusal| refused(app, refusal, caller, now))?;
+    same_request(charged, once.map(|(once, _)| once))
 }
 
 pub async fn lease(
     app: &App,
     caller: Caller,
     once: Option<&Idempotent>,
-) -> Result<Unit<Lease>, Error> {
-    let now = clock::now();
-    let id = random::identifier()?;
+) -> Result<Charged<Lease>, Error> {
+    let (id, now) = (random::identifier()?, clock::now());
     let (database, ttl) = (app.databases.of(caller.account)?, app.config.lease_ttl);
-    let lease = match once {
-        None => ledger::lease(database, caller, id, now, ttl).await?,
-        Some(once) => ledger::lease_once(database, caller, id, once, now, ttl).await?,
-    };
-    unit(app, lease, once, caller, now)
+    let lease = ledger::lease(database, caller, id, once, now, ttl).await?;
+    same_request(lease.map_err(|refusal| refused(app, refusal, caller, now))?, once)
 }
 
-/// What is kept is for the same request only.
-fn unit<T>(
-    app: &App,
-    outcome: ledger::Taking<T>,
-    once: Option<&Idempotent>,
-    caller: Caller,
-    now: u64,
-) -> Result<Unit<T>, Error> {
-    match outcome {
-        ledger::Taking::Taken(unit) => Ok(Unit::Taken(unit)),
-        ledger::Taking::Kept(kept) if kept.request.is_empty() => {
+/// A stored answer is for the same request only.
+fn same_request<T>(charged: Charged<T>, once: Option<&Idempotent>) -> Result<Charged<T>, Error> {
+    match charged {
+        Charged::Before(stored) if stored.request.is_empty() => {
             Err(Error::idempotency_key_in_use())
         }
-        ledger::Taking::Kept(kept) if once.is_some_and(|once| once.is(&kept.request)) => {
-            Ok(Unit::Kept(kept))
+        Charged::Before(stored) if !once.is_some_and(|once| once.is(&stored.request)) => {
+            Err(Error::idempotency_key_reused())
         }
-        ledger::Taking::Kept(_) => Err(Error::idempotency_key_reused()),
-        ledger::Taking::Refused(refusal) => Err(refused(app, refusal, caller, now)),
+        charged => Ok(charged),
     }
 }
 
@@ -114,11 +97,6 @@ pub async fn settle(
     if !status.counts() {
         return ledger::release(database, lease).await;
     }
-    let charged = match once {
-        None => ledger::charge_lease(database, lease, clock::now).await?,
-        Some((once, answer)) => {
-            ledger::settle_once(database, lease, clock::now, once, answer).await?
-        }
-    };
+    let charged = ledger::settle(database, lease, clock::now, once).await?;
     if charged { Ok(()) } else { Err(Error::upstream("the lease expired before the verdict came")) }
 }

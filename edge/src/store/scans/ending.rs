@@ -1,8 +1,9 @@
 //! Scans whose time is over.
 
+use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
-use super::{Row, Scan, rounds::completed};
+use super::{Row, Scan, rounds::completed, tally::Tally};
 use crate::{
     account::AccountId,
     cf::database::{Database, Param},
@@ -42,38 +43,39 @@ pub async fn rows_of_parts(
     database.batch(&[(ROWS, params)]).await?.all(0)
 }
 
-/// `?1` scan, `?2` the name of this ending, `?3` now, `?4` state, `?5` whether the unit is given back, `?6` answered
-/// when it was counted, `?7` to `?15` by status. A scan that has come further meanwhile is counted anew next
-/// time.
+/// `?1` scan, `?2` the name of this ending, `?4` state, `?5` whether the unit is given back, `?6` answered
+/// when it was counted, `?7` counts by status, `?8` by verdict. A scan that has come further meanwhile is counted anew
+/// next time.
 const CLOSE: &str = "
-    UPDATE scans SET state = ?4, ended_at = ?3, ended_by = ?2, waiting = 0, received = total,
+    UPDATE scans SET state = ?4, ended_at = unixepoch(), ended_by = ?2, waiting = 0, received = total,
       handed = CASE WHEN ?5 THEN 0 ELSE handed END, answered = total,
-      accepted = ?7, refused = ?8, invalid_format = ?9, domain_not_found = ?10, no_mx_records = ?11,
-      smtp_connect_error = ?12, smtp_timeout = ?13, blocked_by_provider = ?14, fatal_exception = ?15
+      counts = ?7, by_verdict = ?8
     WHERE id = ?1 AND ended_at IS NULL AND answered = ?6";
 
 /// Ends a scan with these counts: `completed`, or `expired` and its unit given back.
 pub async fn close(
     database: &Database,
     scan: &Overdue,
-    counts: [u32; 9],
+    counts: (&Tally<Status>, &Tally<Deliverability>),
     expired: bool,
     ending: &str,
     now: u64,
 ) -> Result<(), Error> {
     let state = if expired { "expired" } else { "completed" };
-    let mut params: Vec<Param<'_>> = vec![
+    let (counts, by_verdict) = (counts.0.to_text(), counts.1.to_text());
+    let params: Vec<Param<'_>> = vec![
         (&scan.id).into(),
         ending.into(),
         now.into(),
         state.into(),
         u32::from(expired).into(),
         scan.answered.into(),
+        (&counts).into(),
+        (&by_verdict).into(),
     ];
-    params.extend(counts.map(Param::from));
     let mut statements = vec![(CLOSE, params), completed(&scan.id, ending)];
     if expired {
-        statements.push((super::GIVE_BACK, vec![(&scan.id).into(), ending.into()]));
+        statements.push(super::give_back(&scan.id, ending, super::WITHOUT_END, now));
     }
     database.batch(&statements).await.map(drop)
 }

@@ -2,9 +2,14 @@
 //! that was cut off in between is sent again by the client, and only as it was.
 
 use constcat::concat;
+use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
-use super::{AUTHORISE, Found, Scan, params, rounds::completed};
+use super::{
+    AUTHORISE, Found, Scan, params,
+    rounds::{added, completed},
+    tally::Tally,
+};
 use crate::{
     cf::database::{Database, Param, Statement},
     credentials::proof::Caller,
@@ -19,7 +24,7 @@ pub struct Part<'a> {
     pub number: u32,
     /// How many positions it has.
     pub positions: u32,
-    /// Under each live secret, the one that signs first; empty where the part is one address.
+    /// Under each live secret, the one that signs first; empty where the part has fewer than two different addresses.
     pub macs: &'a [String],
 }
 
@@ -34,9 +39,21 @@ pub struct PartState {
 /// A part that was written down.
 #[derive(Debug, Deserialize)]
 pub struct Written {
+    /// Empty where it has too few different addresses.
     pub mac: String,
     pub sent: u8,
+    comparisons: u32,
 }
+
+impl Written {
+    /// Returns whether nothing more is said of what the part is: then a part that is sent again isn't compared either.
+    pub const fn is_used_up(&self) -> bool {
+        self.comparisons >= MOST_COMPARISONS
+    }
+}
+
+/// Comparisons of a part with other addresses, in all. Each of them tells whether a guess of the whole part is right.
+const MOST_COMPARISONS: u32 = 20;
 
 /// `?4` scan, `?5` part, `?6` positions, `?7` MAC, `?8` not made before.
 const BEGIN: &str = concat!(
@@ -48,7 +65,69 @@ const BEGIN: &str = concat!(
 );
 
 /// Read by those who own the scan: `?1` scan, `?2` part.
-const READ: &str = "SELECT mac, sent FROM scan_parts WHERE scan_id = ?1 AND part = ?2";
+const READ: &str = "SELECT mac, sent, comparisons FROM scan_parts WHERE scan_id = ?1 AND part = ?2";
+
+/// The caller's part that can be compared: `?4` scan, `?5` part, `?6` positions, `?7` most comparisons.
+const COMPARABLE: &str = concat!(
+    "scan_id = ?4 AND part = ?5 AND mac <> '' AND comparisons < ?7 AND EXISTS (
+       SELECT 1 FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
+       WHERE ?6 = min(1000, s.total - ?5 * 1000) AND ",
+    AUTHORISE,
+    ")"
+);
+
+/// `?8` the MACs of what was sent, in JSON. Counted before it is answered, so that a hundred at once are twenty.
+const COUNT_OTHER: &str = concat!(
+    "UPDATE scan_parts SET comparisons = comparisons + 1
+     WHERE mac NOT IN (SELECT value FROM json_each(?8)) AND ",
+    COMPARABLE
+);
+
+const COMPARE: &str = concat!(
+    "UPDATE scan_parts SET comparisons = comparisons + 1 WHERE sent = 1 AND ",
+    COMPARABLE,
+    " RETURNING mac"
+);
+
+/// A comparison of a part with addresses.
+#[derive(Debug)]
+pub enum Comparison {
+    /// The part's MAC.
+    With(String),
+    UsedUp,
+    /// The part isn't there, or has no MAC.
+    Nothing,
+}
+
+#[derive(Deserialize)]
+struct Compared {
+    mac: String,
+}
+
+/// Counts a comparison of the part and returns what to compare with.
+pub async fn compare_part(
+    database: &Database,
+    caller: Caller,
+    part: &Part<'_>,
+) -> Result<Found<(Scan, Comparison)>, Error> {
+    let texts = Texts::of(caller);
+    let may = params(&texts, caller);
+    let own = [may.clone(), vec![part.scan.into()]].concat();
+    let limits = [part.number, part.positions, MOST_COMPARISONS].map(Param::from);
+    let compare = [own.clone(), limits.to_vec()].concat();
+    let read = (READ, vec![part.scan.into(), part.number.into()]);
+    let statements = [(super::AUTHORISED, may), (COMPARE, compare), (super::OWN, own), read];
+    let rows = database.batch(&statements).await?;
+    let Some(scan) = rows.first::<Scan>(2)? else {
+        return Ok(if rows.any(0)? { Found::Nothing } else { Found::Unauthorised });
+    };
+    let comparison = match (rows.first::<Compared>(1)?, rows.first::<Written>(3)?) {
+        (Some(Compared { mac }), _) => Comparison::With(mac),
+        (None, Some(part)) if part.sent != 0 && part.is_used_up() => Comparison::UsedUp,
+        _ => Comparison::Nothing,
+    };
+    Ok(Found::Here((scan, comparison)))
+}
 
 /// Writes the part down, unless it is there already, and says what is there. `since` is before when a scan is
 /// too old to take parts, unix seconds.
@@ -66,10 +145,13 @@ pub async fn begin_part(
     let begin =
         [own.clone(), vec![number, part.positions.into(), mac.into(), since.into()]].concat();
     let read = (READ, vec![part.scan.into(), number]);
-    let statements = [(super::AUTHORISED, may), (BEGIN, begin), (super::OWN, own), read];
+    let macs = serde_json::to_string(part.macs).unwrap_or_default();
+    let limits = vec![number, part.positions.into(), MOST_COMPARISONS.into(), (&macs).into()];
+    let count = (COUNT_OTHER, [own.clone(), limits].concat());
+    let statements = [(super::AUTHORISED, may), (BEGIN, begin), (super::OWN, own), count, read];
     let rows = database.batch(&statements).await?;
     Ok(match rows.first(2)? {
-        Some(scan) => Found::Here(PartState { scan, part: rows.first(3)? }),
+        Some(scan) => Found::Here(PartState { scan, part: rows.first(4)? }),
         None if rows.any(0)? => Found::Nothing,
         None => Found::Unauthorised,
     })
@@ -81,18 +163,27 @@ const NO_ADDRESSES: &str = "
     SELECT ?1, ?2, -1, 0, ?3, '' FROM scan_parts p JOIN scans s ON s.id = p.scan_id
     WHERE p.scan_id = ?1 AND p.part = ?2 AND p.sent = 0 AND s.state = 'open'";
 
-/// `?1` scan, `?2` part, `?3` positions, `?4` how many are no addresses, `?5` now, `?6` the name of an ending.
-const RECEIVED: &str = "
-    UPDATE scans SET
+/// The pace is measured from when all parts are in: before, it's the client's.
+/// `?1` scan, `?2` part, `?3` positions, `?4` how many are no addresses, `?5` now, `?6` the name of an ending, `?7` the
+/// counts of those that are no addresses by status and `?8` by verdict.
+const RECEIVED: &str = concat!(
+    "UPDATE scans SET
       received = received + ?3,
       answered = answered + ?4,
-      invalid_format = invalid_format + ?4,
       state = CASE WHEN answered + ?4 >= total THEN 'completed'
         WHEN received + ?3 >= total THEN 'running' ELSE state END,
-      ended_at = CASE WHEN answered + ?4 >= total THEN ?5 ELSE ended_at END,
-      ended_by = CASE WHEN answered + ?4 >= total THEN ?6 ELSE ended_by END
-    WHERE id = ?1 AND state = 'open'
-      AND EXISTS (SELECT 1 FROM scan_parts WHERE scan_id = ?1 AND part = ?2 AND sent = 0)";
+      ended_at = CASE WHEN answered + ?4 >= total THEN unixepoch() ELSE ended_at END,
+      ended_by = CASE WHEN answered + ?4 >= total THEN ?6 ELSE ended_by END,
+      window_at = CASE WHEN received + ?3 >= total THEN ?5 ELSE window_at END,
+      window_answered = CASE WHEN received + ?3 >= total THEN answered + ?4 ELSE window_answered END,
+      previous_at = CASE WHEN received + ?3 >= total THEN ?5 ELSE previous_at END,
+      previous_answered = CASE WHEN received + ?3 >= total THEN answered + ?4 ELSE previous_answered END, ",
+    added!("counts", "?7"),
+    ", ",
+    added!("by_verdict", "?8"),
+    " WHERE id = ?1 AND state = 'open'
+      AND EXISTS (SELECT 1 FROM scan_parts WHERE scan_id = ?1 AND part = ?2 AND sent = 0)"
+);
 
 const SENT: &str = "UPDATE scan_parts SET sent = 1 WHERE scan_id = ?1 AND part = ?2 AND sent = 0";
 
@@ -108,7 +199,18 @@ pub async fn finish_part(
     now: u64,
 ) -> Result<Option<Scan>, Error> {
     let this: Vec<Param<'_>> = vec![scan.into(), number.into()];
-    let received = vec![positions.into(), malformed.1.into(), now.into(), ending.into()];
+    let (mut counts, mut by_verdict) = (Tally::default(), Tally::default());
+    counts.add(Status::InvalidFormat, malformed.1);
+    by_verdict.add(Deliverability::Undeliverable, malformed.1);
+    let (counts, by_verdict) = (counts.to_text(), by_verdict.to_text());
+    let received = vec![
+        positions.into(),
+        malformed.1.into(),
+        now.into(),
+        ending.into(),
+        (&counts).into(),
+        (&by_verdict).into(),
+    ];
     let mut statements: Vec<Statement<'_>> = Vec::new();
     if malformed.1 > 0 {
         statements.push((NO_ADDRESSES, [this.clone(), vec![malformed.0.into()]].concat()));

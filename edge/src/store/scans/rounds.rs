@@ -1,10 +1,14 @@
 //! What the consumer reads and writes: one read before a message is worked on, one transaction after it.
 
+use constcat::concat;
+use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
+use super::tally::Tally;
 use crate::{
     cf::database::{Database, Param, Statement},
     error::Error,
+    store::plans::IN_FORCE,
 };
 
 /// A scan that a message belongs to, and what is there already of this round of the message.
@@ -34,12 +38,15 @@ impl Place<'_> {
 }
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` account.
-const BEGIN: &str = "
-    SELECT s.handed, s.details, a.plan <> 'free' AS paying, r.results, r.followed
+const BEGIN: &str = concat!(
+    "SELECT s.handed, s.details, ",
+    IN_FORCE,
+    " <> 'free' AS paying, r.results, r.followed
     FROM scans s JOIN accounts a ON a.id = s.account_id AND a.state = 'confirmed'
     LEFT JOIN scan_results r
       ON r.scan_id = s.id AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4
-    WHERE s.id = ?1 AND s.account_id = ?5 AND s.ended_at IS NULL";
+    WHERE s.id = ?1 AND s.account_id = ?5 AND s.ended_at IS NULL"
+);
 
 /// Begins a round of a message; `None` when its scan has ended or is gone.
 pub async fn begin_round(database: &Database, place: Place<'_>) -> Result<Option<Round>, Error> {
@@ -55,12 +62,72 @@ pub async fn hand_over(database: &Database, scan: &str) -> Result<bool, Error> {
     database.any((HAND_OVER, vec![scan.into()])).await
 }
 
+/// Seconds that a round holds its scan's place, unless it is recorded before: an origin ends a batch within 75.
+const PLACE_HELD: u64 = 90;
+
+/// `?1` scan, `?2` now, `?3` until when.
+const TAKE_PLACE: &str = concat!(
+    "UPDATE scans SET asking_until = ?3
+     WHERE id = ?1 AND ended_at IS NULL AND (
+       ",
+    super::is_running!("scans", "?2"),
+    " OR (SELECT p.max_scans FROM accounts a JOIN plans p ON p.name = ",
+    IN_FORCE,
+    " WHERE a.id = scans.account_id)
+         > (SELECT count(*) FROM scans o WHERE o.account_id = scans.account_id AND o.id <> scans.id
+            AND o.ended_at IS NULL AND (",
+    super::is_running!("o", "?2"),
+    ")))
+     RETURNING id"
+);
+
+/// Takes a place among the account's scans at the same time for a scan that only waited; `false` when others have all
+/// of them. A scan that still runs has its place.
+pub async fn take_place(database: &Database, scan: &str, now: u64) -> Result<bool, Error> {
+    let until = now.saturating_add(PLACE_HELD);
+    database.any((TAKE_PLACE, vec![scan.into(), now.into(), until.into()])).await
+}
+
+/// What is known of the time that a message waits, unix seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// When the first of its addresses is asked again.
+    pub due_at: u64,
+    /// When all of them have their final verdict, if no server asks for more than our own delays.
+    pub expected_at: u64,
+    /// The same, if each asks for the longest delay that is granted.
+    pub latest_at: u64,
+}
+
+/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer, `?6` due, `?7` expected, `?8` latest.
+const SET_RETRY: &str = "
+    INSERT INTO scan_retries (scan_id, part, slot, due_at, expected_at, latest_at)
+    SELECT r.scan_id, r.part, r.slot, ?6, ?7, ?8 FROM scan_results r JOIN scans s ON s.id = r.scan_id
+    WHERE r.scan_id = ?1 AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4 AND r.writer = ?5 AND s.ended_at IS NULL
+    ON CONFLICT (scan_id, part, slot) DO UPDATE SET
+      due_at = excluded.due_at, expected_at = excluded.expected_at, latest_at = excluded.latest_at";
+
+/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer.
+const CLEAR_RETRY: &str = "
+    DELETE FROM scan_retries WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND EXISTS (
+      SELECT 1 FROM scan_results WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5)";
+
+/// A round that was asked.
+#[derive(Debug)]
+pub struct Done<'a> {
+    pub results: &'a str,
+    pub delta: &'a Delta,
+    /// `None` where nothing of the message waits any more.
+    pub retry: Option<Retry>,
+    pub writer: &'a str,
+}
+
 /// What a round adds to its scan.
 #[derive(Debug)]
 pub struct Delta {
-    /// Final verdicts, in the order of [`Status::ALL`](rcpt_shared::Status::ALL).
-    pub counts: [u32; 9],
-    pub answered: u32,
+    /// Final verdicts.
+    pub counts: Tally<Status>,
+    pub by_verdict: Tally<Deliverability>,
     pub waiting: u32,
     pub waited: u32,
 }
@@ -70,31 +137,46 @@ const RESULTS: &str = "
     INSERT OR IGNORE INTO scan_results (scan_id, part, slot, round, results, writer)
     SELECT id, ?2, ?3, ?4, ?5, ?6 FROM scans WHERE id = ?1 AND ended_at IS NULL";
 
+/// The numbers of a column of counts and those of a parameter, added up.
+macro_rules! added {
+    ($column:literal, $param:literal) => {
+        concat!(
+            $column,
+            " = (SELECT json_group_object(key, number) FROM (
+               SELECT key, sum(value) AS number FROM (
+                 SELECT key, value FROM json_each(scans.",
+            $column,
+            ") UNION ALL SELECT key, value FROM json_each(",
+            $param,
+            ")) GROUP BY key))"
+        )
+    };
+}
+pub(super) use added;
+
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer, `?6` answered, `?7` waiting, `?8` waited, `?9` now,
-/// `?10` to `?18` by status. Counts only what this transaction has written. A window of the pace is a minute.
-const COUNT: &str = "
-    UPDATE scans SET
+/// `?10` counts by status and `?11` by verdict. Counts only what this transaction has written. A window of the pace is
+/// a minute.
+const COUNT: &str = concat!(
+    "UPDATE scans SET
+      asking_until = 0,
       answered = answered + ?6,
       waiting = max(0, waiting + ?7 - ?8),
       received = CASE WHEN answered + ?6 >= total THEN total ELSE received END,
       state = CASE WHEN answered + ?6 >= total THEN 'completed' ELSE state END,
-      ended_at = CASE WHEN answered + ?6 >= total THEN ?9 ELSE ended_at END,
+      ended_at = CASE WHEN answered + ?6 >= total THEN unixepoch() ELSE ended_at END,
       ended_by = CASE WHEN answered + ?6 >= total THEN ?5 ELSE ended_by END,
       previous_at = CASE WHEN ?9 >= window_at + 60 THEN window_at ELSE previous_at END,
       previous_answered = CASE WHEN ?9 >= window_at + 60 THEN window_answered ELSE previous_answered END,
       window_answered = CASE WHEN ?9 >= window_at + 60 THEN answered ELSE window_answered END,
       window_at = CASE WHEN ?9 >= window_at + 60 THEN ?9 ELSE window_at END,
-      accepted = accepted + ?10,
-      refused = refused + ?11,
-      invalid_format = invalid_format + ?12,
-      domain_not_found = domain_not_found + ?13,
-      no_mx_records = no_mx_records + ?14,
-      smtp_connect_error = smtp_connect_error + ?15,
-      smtp_timeout = smtp_timeout + ?16,
-      blocked_by_provider = blocked_by_provider + ?17,
-      fatal_exception = fatal_exception + ?18
-    WHERE id = ?1 AND ended_at IS NULL AND EXISTS (SELECT 1 FROM scan_results
-      WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5)";
+      ",
+    added!("counts", "?10"),
+    ", ",
+    added!("by_verdict", "?11"),
+    " WHERE id = ?1 AND ended_at IS NULL AND EXISTS (SELECT 1 FROM scan_results
+      WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5)"
+);
 
 /// `?1` scan, `?2` the name of its ending.
 const COMPLETED: &str = "
@@ -125,19 +207,28 @@ pub struct Written {
 pub async fn record(
     database: &Database,
     place: Place<'_>,
-    results: &str,
-    delta: &Delta,
-    writer: &str,
+    round: &Done<'_>,
     now: u64,
 ) -> Result<Option<Written>, Error> {
+    let Done { results, delta, retry, writer } = *round;
     let this = place.params();
     let written = (WRITTEN, [this.clone(), vec![writer.into()]].concat());
     let row = [this.clone(), vec![results.into(), writer.into()]].concat();
     let mut count = [this, vec![writer.into()]].concat();
-    count.extend([delta.answered, delta.waiting, delta.waited].map(Param::from));
-    count.push(now.into());
-    count.extend(delta.counts.map(Param::from));
-    let statements = [(RESULTS, row), (COUNT, count), completed(place.scan, writer), written];
+    count.extend([delta.counts.sum(), delta.waiting, delta.waited].map(Param::from));
+    let (counts, by_verdict) = (delta.counts.to_text(), delta.by_verdict.to_text());
+    count.extend([Param::from(now), (&counts).into(), (&by_verdict).into()]);
+    let waits = match retry {
+        Some(Retry { due_at, expected_at, latest_at }) => {
+            let times = [due_at, expected_at, latest_at].map(Param::from);
+            Some((SET_RETRY, [written.1.clone(), times.to_vec()].concat()))
+        }
+        None if place.round > 0 => Some((CLEAR_RETRY, written.1.clone())),
+        None => None,
+    };
+    let mut statements =
+        vec![(RESULTS, row), (COUNT, count), completed(place.scan, writer), written];
+    statements.extend(waits);
     let rows = database.batch(&statements).await?;
     rows.first(3)
 }

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use rcpt_smtp::{Dialer, HeloIdentity};
 use tokio::{
     io::AsyncWriteExt as _,
     net::TcpListener,
@@ -16,7 +17,6 @@ use tokio::{
 };
 
 use super::{HEARD_STANDS, PortCheck, SHUT_STANDS, Server, Unheard};
-use crate::smtp::{Dialer, HeloIdentity};
 
 fn check(servers: &[SocketAddr]) -> Arc<PortCheck> {
     let servers = servers.iter().map(server).collect();

@@ -1,5 +1,6 @@
 //! The players of these tests: mail servers that follow a script, and an edge that asks.
 
+pub mod internet;
 pub mod world;
 
 use std::{collections::HashMap, net::SocketAddr, sync::Arc};
@@ -103,6 +104,11 @@ where
 /// Reads and forgets until the client leaves.
 pub async fn drain(mut stream: TcpStream) {
     let _ = stream.read_to_end(&mut Vec::new()).await;
+}
+
+/// A port that was just free refuses connections.
+pub async fn shut_port() -> String {
+    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string()
 }
 
 /// An origin configured by `environment`, which knows of no nameserver that answers.

@@ -69,13 +69,14 @@ impl Journal {
     }
 
     /// What the scan is called: the end of its key tells it from others of the same file.
-    pub fn name(&self, file: &Path) -> String {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
+    pub fn name(&self, name: &str) -> String {
         let short: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
         format!("{} #{}", short.trim(), self.key.get(..8).unwrap_or(&self.key))
     }
 
-    pub fn write(&self, place: &Path) -> Result<(), Failure> {
+    /// Without a place nothing is kept.
+    pub fn write(&self, place: Option<&Path>) -> Result<(), Failure> {
+        let Some(place) = place else { return Ok(()) };
         let write = || -> io::Result<()> {
             let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty());
             let mut new = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;

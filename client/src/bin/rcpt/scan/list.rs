@@ -1,13 +1,13 @@
 //! The file: its column of addresses, each address once.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     fs::File,
     io::{self, BufRead as _, BufReader, Read},
     path::Path,
 };
 
-use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
+use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord, Terminator};
 use rcpt_client::{Address, reduce};
 use sha2::{Digest as _, Sha256};
 
@@ -33,9 +33,31 @@ pub struct List {
     pub digest: String,
     pub column: usize,
     pub has_header: bool,
-    pub delimiter: u8,
+    pub dialect: Dialect,
+    /// Fields of the longest row.
+    pub width: usize,
+    counts: Counts,
     /// From the normal form of an address to its position.
     positions: HashMap<String, usize>,
+}
+
+/// The form of a file's rows, which the output shares.
+#[derive(Debug, Clone, Copy)]
+pub struct Dialect {
+    pub delimiter: u8,
+    /// It begins with U+FEFF, by which Excel knows UTF-8.
+    pub has_mark: bool,
+    pub line_end: Terminator,
+    /// Rows may have fewer or more fields than the first.
+    pub is_lenient: bool,
+}
+
+/// Rows that ask for no check of their own.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    duplicates: usize,
+    malformed: usize,
+    empty: usize,
 }
 
 /// What a row of the file is about.
@@ -62,9 +84,9 @@ impl<R: Read> Read for Hashed<R> {
 }
 
 impl List {
-    pub fn read(file: &Path, column: Option<&str>) -> Result<Self, Failure> {
-        let delimiter = delimiter(file)?;
-        let mut reader = open(file, delimiter)?;
+    pub fn read(file: &Path, column: Option<&str>, is_lenient: bool) -> Result<Self, Failure> {
+        let dialect = dialect(file, is_lenient)?;
+        let mut reader = open(file, dialect)?;
         let mut records = Vec::new();
         let mut record = StringRecord::new();
         while records.len() <= LOOKED_AT && next(&mut reader, &mut record, file)? {
@@ -79,7 +101,9 @@ impl List {
             digest: String::new(),
             column,
             has_header,
-            delimiter,
+            dialect,
+            width: records.first().map_or(0, StringRecord::len),
+            counts: Counts::default(),
             positions: HashMap::new(),
         };
         let mut seen = records.iter().skip(usize::from(has_header));
@@ -95,13 +119,23 @@ impl List {
 
     fn add(&mut self, record: &StringRecord) {
         self.rows += 1;
-        let Some(address) = record.get(self.column).and_then(address) else { return };
+        self.width = self.width.max(record.len());
+        let field = record.get(self.column).unwrap_or_default();
+        let Some(address) = address(field) else {
+            let count = match field.trim() {
+                "" => &mut self.counts.empty,
+                _ => &mut self.counts.malformed,
+            };
+            *count += 1;
+            return;
+        };
         let position = self.addresses.len();
-        if let std::collections::hash_map::Entry::Vacant(new) =
-            self.positions.entry(address.normal().to_owned())
-        {
-            new.insert(position);
-            self.addresses.push(address.as_given().to_owned());
+        match self.positions.entry(address.normal().to_owned()) {
+            Entry::Vacant(new) => {
+                new.insert(position);
+                self.addresses.push(address.as_given().to_owned());
+            }
+            Entry::Occupied(_) => self.counts.duplicates += 1,
         }
     }
 
@@ -114,7 +148,7 @@ impl List {
         file: &Path,
         mut each: impl FnMut(&StringRecord, Option<Subject>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let mut reader = open(file, self.delimiter)?;
+        let mut reader = open(file, self.dialect)?;
         let mut record = StringRecord::new();
         let mut is_header = self.has_header;
         while next(&mut reader, &mut record, file)? {
@@ -139,11 +173,18 @@ impl List {
     }
 
     pub fn in_words(&self) -> String {
-        let (addresses, rows) = (self.addresses.len(), self.rows);
+        let (addresses, rows, counts) = (self.addresses.len(), self.rows, self.counts);
         if addresses == rows {
             return format!("{addresses} addresses");
         }
-        format!("{addresses} different addresses in {rows} rows")
+        let further = [
+            (counts.duplicates, "repeated"),
+            (counts.malformed, "malformed"),
+            (counts.empty, "empty"),
+        ];
+        let further = further.into_iter().filter(|(count, _)| *count > 0);
+        let further: Vec<_> = further.map(|(count, word)| format!("{count} {word}")).collect();
+        format!("{addresses} different addresses in {rows} rows ({})", further.join(", "))
     }
 }
 
@@ -160,8 +201,8 @@ pub fn unreadable(file: &Path, error: &io::Error) -> Failure {
     Failure::new(Kind::Input, format!("{} can't be read: {why}.", file.display()))
 }
 
-/// The separator of the columns: comma, semicolon or tab, which of them the first line has most of.
-fn delimiter(file: &Path) -> Result<u8, Failure> {
+/// Follows the first line: of comma, semicolon and tab, the one it has most often separates the columns.
+fn dialect(file: &Path, is_lenient: bool) -> Result<Dialect, Failure> {
     let opened = File::open(file).map_err(|error| unreadable(file, &error))?;
     let mut line = Vec::new();
     let read = BufReader::new(opened).take(1 << 16).read_until(b'\n', &mut line);
@@ -170,13 +211,23 @@ fn delimiter(file: &Path) -> Result<u8, Failure> {
         return Err(not_utf8(&file.display().to_string(), 1, &line));
     }
     let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
-    Ok([b'\t', b';', b','].into_iter().max_by_key(|delimiter| count(*delimiter)).unwrap_or(b','))
+    let delimiters = [b'\t', b';', b','].into_iter();
+    let delimiter = delimiters.max_by_key(|delimiter| count(*delimiter)).unwrap_or(b',');
+    let line_end = match &line[..] {
+        [.., b'\r', b'\n'] => Terminator::CRLF,
+        [.., b'\n'] => Terminator::Any(b'\n'),
+        // Of old Macs.
+        _ if line.contains(&b'\r') => Terminator::Any(b'\r'),
+        _ => Terminator::Any(b'\n'),
+    };
+    let has_mark = line.starts_with(b"\xef\xbb\xbf");
+    Ok(Dialect { delimiter, has_mark, line_end, is_lenient })
 }
 
-fn open(file: &Path, delimiter: u8) -> Result<Reader<Hashed<File>>, Failure> {
+fn open(file: &Path, dialect: Dialect) -> Result<Reader<Hashed<File>>, Failure> {
     let from = File::open(file).map_err(|error| unreadable(file, &error))?;
     let mut builder = ReaderBuilder::new();
-    builder.has_headers(false).delimiter(delimiter);
+    builder.has_headers(false).delimiter(dialect.delimiter).flexible(dialect.is_lenient);
     Ok(builder.from_reader(Hashed { from, hash: Sha256::new() }))
 }
 
@@ -196,7 +247,7 @@ fn next(
             let line = pos.as_ref().map_or(0, csv::Position::line);
             let message = format!(
                 "{name}, line {line}: {len} fields, where the first line has {expected_len}. Is a quote or \
-                 a delimiter missing?"
+                 a delimiter missing? With --lenient such rows are taken as they are."
             );
             Failure::new(Kind::Input, message)
         }
@@ -256,7 +307,7 @@ mod tests {
     fn read(text: &[u8], column: Option<&str>) -> Result<List, Kind> {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), text).unwrap();
-        List::read(file.path(), column).map_err(|failure| failure.kind)
+        List::read(file.path(), column, false).map_err(|failure| failure.kind)
     }
 
     #[test]
@@ -278,8 +329,10 @@ mod tests {
         let text = "email\nann@A.example\nann@a.EXAMPLE\nAnn <ann@a.example>\n\"\"\nnobody\nAnn@a.example\n";
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), text).unwrap();
-        let list = List::read(file.path(), None).unwrap();
+        let list = List::read(file.path(), None, false).unwrap();
         assert_eq!(list.addresses, ["ann@A.example", "Ann@a.example"]);
+        let words = "2 different addresses in 6 rows (2 repeated, 1 malformed, 1 empty)";
+        assert_eq!(list.in_words(), words);
         let mut subjects = Vec::new();
         let each = |_: &_, subject| {
             subjects.extend(subject);

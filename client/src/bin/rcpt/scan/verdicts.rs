@@ -2,17 +2,20 @@
 
 use std::{
     collections::HashMap,
-    io::{self, BufWriter},
+    io::{self, BufWriter, Write},
+    iter,
     path::Path,
 };
 
 use csv::WriterBuilder;
-use indicatif::ProgressBar;
 use rcpt_client::{Client, Status};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use super::list::{List, Subject};
+use super::{
+    list::{List, Subject},
+    progress::Progress,
+};
 use crate::failure::{Failure, Kind};
 
 /// Our columns. A result has one value for each.
@@ -34,7 +37,7 @@ impl Verdicts {
         client: &Client,
         id: &str,
         total: usize,
-        bar: &ProgressBar,
+        progress: &Progress,
     ) -> Result<Self, Failure> {
         let mut verdicts = Self { rows: vec![None; total], ..Self::default() };
         let mut after = None;
@@ -55,7 +58,7 @@ impl Verdicts {
                 if let Some(place) = verdicts.rows.get_mut(result.position) {
                     *place = Some(row);
                 }
-                bar.set_message(format!("fetching {}", result.position));
+                progress.say(format!("fetching {}", result.position));
             }
             match page.next {
                 Some(next) if after.is_none_or(|after| next > after) => after = Some(next),
@@ -89,7 +92,9 @@ impl Verdicts {
                 let row = self.rows.get(*position).copied().flatten().unwrap_or_default();
                 row.map(|number| self.words.get(usize::from(number)).map_or("", String::as_str))
             }
-            Subject::Malformed => [Status::InvalidFormat.as_str(), "undeliverable", "high", ""],
+            Subject::Malformed => {
+                [Status::InvalidFormat.as_str(), "undeliverable", "high", "malformed"]
+            }
             Subject::Empty => [""; COLUMNS.len()],
         }
     }
@@ -100,20 +105,45 @@ pub fn write(list: &List, verdicts: &Verdicts, file: &Path, output: &Path) -> Re
     let name = output.display();
     let full = |error: &io::Error| Failure::of_output(&name, error).and("Nothing is lost.");
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let new =
+    let mut new =
         NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(|error| full(&error))?;
-    let mut writer =
-        WriterBuilder::new().delimiter(list.delimiter).from_writer(BufWriter::new(new));
-    list.rows(file, |record, subject| {
-        let ours = subject.map_or(COLUMNS, |subject| verdicts.of(&subject));
-        writer.write_record(record.iter().chain(ours)).map_err(|error| match error.into_kind() {
-            csv::ErrorKind::Io(error) => full(&error),
-            _ => Failure::new(Kind::Output, format!("{name} can't be written.")),
-        })
-    })?;
-    let written = writer.into_inner().map_err(|error| full(error.error()))?;
-    let new = written.into_inner().map_err(|error| full(error.error()))?;
+    rows(list, verdicts, file, &mut new, &full)?;
     new.as_file().sync_all().map_err(|error| full(&error))?;
     new.persist(output).map_err(|error| full(&error.error))?;
     Ok(())
+}
+
+/// Writes it to standard output.
+pub fn print(list: &List, verdicts: &Verdicts, file: &Path) -> Result<(), Failure> {
+    let failed = |error: &io::Error| Failure::of_output("The verdicts", error);
+    rows(list, verdicts, file, &mut io::stdout().lock(), &failed)
+}
+
+/// The rows with our columns behind theirs, in the dialect of the file.
+fn rows(
+    list: &List,
+    verdicts: &Verdicts,
+    file: &Path,
+    to: &mut impl Write,
+    failed: &dyn Fn(&io::Error) -> Failure,
+) -> Result<(), Failure> {
+    let dialect = list.dialect;
+    let mut to = BufWriter::new(to);
+    if dialect.has_mark {
+        to.write_all(b"\xef\xbb\xbf").map_err(|error| failed(&error))?;
+    }
+    let mut builder = WriterBuilder::new();
+    // A lenient list may have a row of any length, which is filled up.
+    let mut writer =
+        builder.delimiter(dialect.delimiter).terminator(dialect.line_end).from_writer(to);
+    list.rows(file, |record, subject| {
+        let ours = subject.map_or(COLUMNS, |subject| verdicts.of(&subject));
+        let missing = iter::repeat_n("", list.width.saturating_sub(record.len()));
+        let row = record.iter().chain(missing).chain(ours);
+        writer.write_record(row).map_err(|error| match error.into_kind() {
+            csv::ErrorKind::Io(error) => failed(&error),
+            _ => Failure::new(Kind::Output, "The rows can't be written."),
+        })
+    })?;
+    writer.flush().map_err(|error| failed(&error))
 }

@@ -19,12 +19,17 @@ export interface Operation {
 }
 
 export interface Outcome {
+  /** Of every operation; the page's first part speaks of those. */
+  $ref?: string;
   description: string;
   headers?: Record<string, { description?: string }>;
   content?: Content;
 }
 
-type Content = Record<string, { schema: Schema }>;
+type Content = Record<
+  string,
+  { schema: Schema; example?: unknown; examples?: Record<string, { value?: unknown }> }
+>;
 
 export interface Schema {
   $ref?: string;
@@ -34,6 +39,8 @@ export interface Schema {
   required?: string[];
   items?: Schema;
   enum?: unknown[];
+  /** A list to which a later version may add. */
+  "x-extensible-enum"?: unknown[];
   oneOf?: Schema[];
   anyOf?: Schema[];
   allOf?: Schema[];
@@ -79,9 +86,22 @@ export function resolve(document: Document, schema: Schema): Schema {
   return schema;
 }
 
+/** The answers that an operation describes itself. */
+export const ownResponses = (operation: Operation) =>
+  Object.entries(operation.responses).filter(([, { $ref }]) => $ref === undefined);
+
+/** The values that are known. */
+export const valuesOf = (schema: Schema) => schema.enum ?? schema["x-extensible-enum"];
+
 export function bodyOf(document: Document, content: Content | undefined): Schema | undefined {
   const schema = content?.["application/json"]?.schema;
   return schema === undefined ? undefined : resolve(document, schema);
+}
+
+/** The example that the description has of a body: what the running service said. */
+export function exampleOf(content: Content | undefined): unknown {
+  const body = content?.["application/json"];
+  return body?.example ?? Object.values(body?.examples ?? {})[0]?.value;
 }
 
 /** The name of a body's schema. */
@@ -98,8 +118,11 @@ export function typeName(document: Document, given: Schema): string {
       .map((part) => typeName(document, part))
       .filter((name) => name !== "null")
       .join(" or ");
-  if (schema.enum !== undefined)
-    return `one of ${schema.enum.map((value) => JSON.stringify(value)).join(", ")}`;
+  const listed = valuesOf(schema);
+  if (listed !== undefined) {
+    const names = listed.map((value) => JSON.stringify(value)).join(", ");
+    return schema.enum === undefined ? `a string such as ${names}` : `one of ${names}`;
+  }
   const types = [schema.type ?? "any"].flat().filter((type) => type !== "null");
   if (types[0] === "array" && schema.items !== undefined)
     return `list of ${typeName(document, schema.items)}s`;

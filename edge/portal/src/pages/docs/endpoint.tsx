@@ -1,26 +1,30 @@
 // One operation of the API: what it takes, what it gives, and an example.
 import type { ComponentChildren } from "preact";
 import { Code } from "../../ui/code";
-import { masked } from "../../ui/key-box";
+import { NO_KEY, masked } from "../../ui/key-box";
 import page from "../docs.module.css";
 import css from "./endpoint.module.css";
 import {
   type Document,
   type Endpoint,
   type Operation,
+  type Outcome,
   type Schema,
   bodyOf,
+  exampleOf,
   nameOf,
+  ownResponses,
   resolve,
   typeName,
 } from "./document";
 import { ExampleBox } from "../../ui/example-box";
 import type { Language } from "../../words/examples";
 import { Fold } from "./fold";
-import { fieldsInOrder } from "./order";
-import { requestSample, responseSample } from "./samples";
+import { fieldsInOrder, inReadingOrder } from "./order";
 
 export interface Chosen {
+  member: boolean;
+  /** Known only since a sign-in in this browser's open tabs. */
   apiKey: string | undefined;
   keyShown: boolean;
   language: Language;
@@ -34,8 +38,11 @@ interface EndpointProps {
   open: boolean;
 }
 
-export const NO_KEY = "rcpt_live_…";
 const SESSION = "Bearer <session token>";
+
+/** The headers of an answer, without the id that every answer has. */
+const ownHeaders = (headers: Outcome["headers"]) =>
+  Object.keys(headers ?? {}).filter((name) => name !== "X-Request-Id");
 
 export function EndpointSection({ document, endpoint, chosen, open }: EndpointProps) {
   const { method, path, operation } = endpoint;
@@ -52,6 +59,7 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
       : undefined;
   const [status, success] = Object.entries(operation.responses).find(([code]) => code.startsWith("2")) ?? [];
   const response = bodyOf(document, success?.content);
+  const answer = exampleOf(success?.content);
 
   return (
     <Fold
@@ -82,17 +90,17 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
           )}
           <h4>Statuses</h4>
           <dl class={css.statuses}>
-            {Object.entries(operation.responses).map(([code, { description, headers }]) => (
+            {ownResponses(operation).map(([code, { description, headers }]) => (
               <div>
                 <dt>
                   <code>{code}</code>
                 </dt>
                 <dd>
                   <Inline text={description} />
-                  {headers !== undefined && (
+                  {ownHeaders(headers).length > 0 && (
                     <span class="quiet">
                       {" (with "}
-                      {Object.keys(headers).map((name, at) => (
+                      {ownHeaders(headers).map((name, at) => (
                         <>
                           {at > 0 && ", "}
                           <code>{name}</code>
@@ -116,18 +124,15 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
               base: API_URL || location.origin,
               path,
               credential,
-              body: request === undefined ? undefined : requestSample(document, id, request),
+              body: inReadingOrder(exampleOf(operation.requestBody?.content)),
               schema: nameOf(operation.requestBody?.content),
             }}
             shownKey={byKey && apiKey !== undefined && !keyShown ? masked(apiKey) : undefined}
             language={language}
             onLanguage={onLanguage}
           />
-          {response !== undefined && (
-            <Code
-              caption={`Response ${status}`}
-              text={JSON.stringify(responseSample(document, id, response), null, 2)}
-            />
+          {answer !== undefined && (
+            <Code caption={`Response ${status}`} text={JSON.stringify(inReadingOrder(answer), null, 2)} />
           )}
         </div>
       </div>
@@ -184,19 +189,20 @@ function FieldList({ document, schema, response }: FieldsProps) {
     <dl class={css.fields}>
       {fieldsInOrder(schema.properties ?? {}).map(([name, given]) => {
         const property = resolve(document, given);
-        const nested = property.properties !== undefined;
+        const listed = property.items === undefined ? undefined : resolve(document, property.items);
+        const inner = [property, listed].find((shape) => shape?.properties !== undefined);
         return (
           <div>
             <dt>
               <code>{name}</code>{" "}
               <span class="quiet">
-                {nested ? "object" : typeName(document, property)}
+                {inner === property ? "object" : typeName(document, property)}
                 {required.has(name) ? "" : response ? ", may be absent" : ", optional"}
               </span>
             </dt>
             <dd>
               {property.description !== undefined && <Inline text={property.description} />}
-              {nested && <FieldList document={document} schema={property} response={response} />}
+              {inner !== undefined && <FieldList document={document} schema={inner} response={response} />}
             </dd>
           </div>
         );

@@ -27,6 +27,7 @@ const OPERATIONS = [
   "forgotPassword",
   "resetPassword",
   "changePassword",
+  "showApiKey",
   "rotateApiKey",
   "me",
   "updateSettings",
@@ -40,6 +41,17 @@ const OPERATIONS = [
 /** The question first, then the answer from its core outwards. */
 const FIELDS = [
   "email",
+  "position",
+  "id",
+  "addresses",
+  "name",
+  "state",
+  "total",
+  "received",
+  "answered",
+  "waiting",
+  "by_verdict",
+  "counts",
   "status",
   "cached",
   "details",
@@ -61,13 +73,18 @@ const FIELDS = [
   "free_provider",
   "tls",
   "duration_ms",
+  "deliverable",
+  "undeliverable",
+  "risky",
+  "unknown",
+  "true",
+  "false",
   "plan",
   "unlimited",
   "email_checks",
   "daily_allowance",
   "used_today",
   "left_today",
-  "id",
   "current",
   "date",
 ];
@@ -94,6 +111,14 @@ export function inOrder(document: Document): { first: Tagged[]; others: Tagged[]
 
 export function fieldsInOrder<T>(properties: Record<string, T>): [string, T][] {
   return sorted(Object.entries(properties), FIELDS, ([name]) => name);
+}
+
+/** A JSON value with the members of each object in the order of the reference. */
+export function inReadingOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inReadingOrder);
+  if (typeof value !== "object" || value === null) return value;
+  const members = fieldsInOrder(value as Record<string, unknown>);
+  return Object.fromEntries(members.map(([name, member]) => [name, inReadingOrder(member)]));
 }
 
 /** What is not in the order keeps its place, after what is. */

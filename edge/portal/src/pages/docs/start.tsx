@@ -1,28 +1,28 @@
 // From no account to a first verdict, step by step.
-import { useState } from "preact/hooks";
 import { FREE } from "../../plans";
 import { useSession } from "../../session";
 import { Code } from "../../ui/code";
 import { ExampleBox } from "../../ui/example-box";
-import { masked } from "../../ui/key-box";
+import { NO_KEY, masked } from "../../ui/key-box";
 import { Page } from "../../ui/page";
-import { CHECK, LANGUAGES, type Language } from "../../words/examples";
+import { CHECK } from "../../words/examples";
+import { useLanguage } from "../../words/language";
 import css from "../docs.module.css";
 import { RECORDED } from "../home/recorded";
-import { NO_KEY } from "./endpoint";
 
 export function Start() {
-  const apiKey = useSession()?.api_key;
-  const [language, setLanguage] = useState<Language>(LANGUAGES[0]);
+  const session = useSession();
+  const apiKey = session?.api_key;
+  const [language, setLanguage] = useLanguage();
   const [{ email, status, cached }] = RECORDED;
   return (
     <Page
       title="From zero to a verdict in five minutes"
-      lead="All you need is an email address and a terminal. You pay nothing, and give no card."
+      lead="All you need is an email address and a terminal. It’s free, and you don’t need a card."
     >
       <section class={css.tag} aria-labelledby="account">
         <h2 id="account">1. Create your account</h2>
-        {apiKey === undefined ? (
+        {session === undefined ? (
           <p>
             <a href="/register">Create a free account</a> with your email address and a password. Then open
             the link in the email we send you. It signs you in.
@@ -37,8 +37,8 @@ export function Start() {
       <section class={css.tag} aria-labelledby="key">
         <h2 id="key">2. Copy your API key</h2>
         <p>
-          It’s on the page <a href="/api-key">API key</a>. Programs send it with every request, so keep it
-          like a password. The example below {apiKey === undefined ? "needs it" : "copies with it"}.
+          You’ll find it on the <a href="/api-key">API key page</a>. Programs send it with every request, so
+          keep it like a password.
         </p>
       </section>
       <section class={css.tag} aria-labelledby="ask">
@@ -81,10 +81,16 @@ export function Start() {
               <code>false</code>: it refuses the address.
             </li>
             <li>
-              A word, such as <code>"blocked_by_provider"</code>: it can’t be known, and the word says why.
+              <code>"invalid_format"</code>, <code>"domain_not_found"</code> and <code>"no_mx_records"</code>:
+              it’s undeliverable, too.
             </li>
             <li>
-              Compare <code>status</code> with <code>true</code>. A word counts as true in most languages.
+              Any other word, such as <code>"blocked_by_provider"</code>: it can’t be known, and the word says
+              why.
+            </li>
+            <li>
+              Compare <code>status</code> with <code>true</code>: most programming languages treat any text as
+              true. The <a href="/docs#statuses">table of statuses</a> says what to do with each.
             </li>
           </ul>
           <div class={css.code}>

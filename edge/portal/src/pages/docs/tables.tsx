@@ -2,25 +2,29 @@
 import type { ComponentChildren } from "preact";
 import { ERROR_CODES } from "../../words/error-codes";
 import { REASONS, STAGES, STATUSES } from "../../words/verdicts";
-import { type Document, resolve } from "./document";
+import { type Document, resolve, valuesOf } from "./document";
 import { Fold } from "./fold";
 import css from "./tables.module.css";
 
 export function Statuses() {
   return (
-    <Table id="statuses" title="Statuses" columns={["status", "Means", "Counted"]}>
-      {STATUSES.map(({ status, means, counted }) => (
+    <Table id="statuses" title="Statuses" columns={["status", "Verdict, and what to do", "Counted"]}>
+      {STATUSES.map(({ status, verdict, means, todo, counted }) => (
         <tr>
           <th scope="row">
             <code>{JSON.stringify(status)}</code>
           </th>
-          <td>{means}</td>
+          <td>
+            <strong>{sentence(verdict)}</strong> {means} {todo}
+          </td>
           <td>{counted ? "yes" : "no"}</td>
         </tr>
       ))}
     </Table>
   );
 }
+
+const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 
 interface LongTableProps {
   document: Document;
@@ -38,7 +42,7 @@ export function Reasons({ document, open }: LongTableProps) {
 
 export function Stages({ document }: { document: Document }) {
   return (
-    <Table id="stages" title="Stages" columns={["details.stage", "We were"]}>
+    <Table id="stages" title="Stages" columns={["details.stage", "Step"]}>
       <Rows names={namesOf(document, "Details", "stage")} meanings={STAGES} />
     </Table>
   );
@@ -48,7 +52,7 @@ export function ErrorCodes({ document, open }: LongTableProps) {
   const codes = ["PlainError", "LimitError"].flatMap((schema) => namesOf(document, schema, "code"));
   return (
     <LongTable id="error-codes" title="Error codes" columns={["code", "Means"]} open={open}>
-      <Rows names={[...new Set(codes)]} meanings={ERROR_CODES} />
+      <Rows names={[...new Set(codes)]} meanings={ERROR_CODES} anchor="code" />
     </LongTable>
   );
 }
@@ -56,15 +60,23 @@ export function ErrorCodes({ document, open }: LongTableProps) {
 /** The values that the description lists for a field. */
 function namesOf(document: Document, schema: string, field: string): string[] {
   const { properties } = resolve(document, { $ref: schema });
-  const values = properties?.[field] === undefined ? [] : resolve(document, properties[field]).enum;
+  const member = properties?.[field];
+  const values = member === undefined ? [] : valuesOf(resolve(document, member));
   return (values ?? []).map(String);
 }
 
-function Rows({ names, meanings }: { names: string[]; meanings: Readonly<Record<string, string>> }) {
+interface RowsProps {
+  names: string[];
+  meanings: Readonly<Record<string, string>>;
+  /** With it each row has an id of its own, which links lead to. */
+  anchor?: string;
+}
+
+function Rows({ names, meanings, anchor }: RowsProps) {
   return (
     <>
       {names.map((name) => (
-        <tr>
+        <tr id={anchor && `${anchor}-${name}`}>
           <th scope="row">
             <code>{name}</code>
           </th>

@@ -7,13 +7,21 @@ import css from "./plans.module.css";
 
 const number = new Intl.NumberFormat("en");
 
+function listsOf({ scansPerDay, scanSize }: typeof FREE): string {
+  const scans = scansPerDay === 1 ? "One scan" : `${number.format(scansPerDay)} scans`;
+  return `${scans} a day, with up to ${number.format(scanSize)} addresses each`;
+}
+
 export function Plans() {
   const contact = contactUrl();
   return (
     <section class={page.section} aria-labelledby="plans">
       <div class={page.sectionHead}>
         <h2 id="plans">Start free, grow when you need to</h2>
-        <p>Checks that fail on our side are never counted.</p>
+        <p>
+          Every verdict counts as a check, also “unknown”. Only what fails on our side is free. Scans aren’t
+          counted as checks.
+        </p>
       </div>
       <div class={css.plans}>
         <section class={css.planCard} aria-labelledby="plan-free">
@@ -23,7 +31,8 @@ export function Plans() {
           </p>
           <ul>
             <li>{FREE.welcomeChecks} welcome checks on top, which don’t expire</li>
-            <li>Every reason and detail included</li>
+            <li>{listsOf(FREE)}</li>
+            <li>Every reason and detail, webhooks and downloads</li>
             <li>No card needed</li>
           </ul>
           <LinkButton href="/register" kind="primary">
@@ -37,10 +46,11 @@ export function Plans() {
           </p>
           <ul>
             <li>Everything in {FREE.name}</li>
-            <li>For sign-up forms and growing lists</li>
+            <li>{listsOf(PRO)}</li>
+            <li>Up to 100 checks at the same time</li>
             <li>Price on request</li>
           </ul>
-          {contact !== undefined && <LinkButton href={contact}>Contact us</LinkButton>}
+          {contact !== undefined && <LinkButton href={contact}>Ask about {PRO.name}</LinkButton>}
         </section>
       </div>
     </section>

@@ -1,14 +1,14 @@
 // The first request in each language, and its response.
-import { useState } from "preact/hooks";
 import { Code } from "../../ui/code";
 import { ExampleBox } from "../../ui/example-box";
-import { CHECK, LANGUAGES, type Language } from "../../words/examples";
+import { CHECK } from "../../words/examples";
+import { useLanguage } from "../../words/language";
 import page from "../home.module.css";
 import css from "./quick-start.module.css";
 import { RECORDED } from "./recorded";
 
 export function QuickStart() {
-  const [language, setLanguage] = useState<Language>(LANGUAGES[0]);
+  const [language, setLanguage] = useLanguage();
   const [first] = RECORDED;
   return (
     <section class={page.section} aria-labelledby="code">

@@ -1,6 +1,7 @@
 // Replays recorded answers: visitors see real ones, and mail servers are asked only for accounts.
 import { useState } from "preact/hooks";
 import type { ValidationResult } from "../../api/details";
+import { useSession } from "../../session";
 import { Verdict } from "../../ui/verdict";
 import { replyOf } from "../../words/verdicts";
 import { RECORDED } from "./recorded";
@@ -18,12 +19,13 @@ const LABELS: Record<string, string> = {
 };
 
 export function TryIt() {
+  const member = useSession() !== undefined;
   const [chosen, setChosen] = useState<ValidationResult>(RECORDED[0]);
   return (
     <section class={css.card} aria-labelledby="try">
       <div class={css.head}>
         <h2 id="try">Try it</h2>
-        <p class="quiet">Recorded answers of our sandbox</p>
+        <p class="quiet">Recorded responses from our sandbox</p>
       </div>
       <ul class={css.choices} aria-label="What the mail server does">
         {RECORDED.map((result) => (
@@ -39,6 +41,15 @@ export function TryIt() {
           </li>
         ))}
       </ul>
+      <p class={css.yours}>
+        {member ? (
+          <a href="/overview">Check an address of your own</a>
+        ) : (
+          <>
+            <a href="/register">Sign up free</a> to check an address of your own.
+          </>
+        )}
+      </p>
       <div class={css.result} aria-live="polite">
         <Transcript result={chosen} />
         <Verdict result={chosen} />

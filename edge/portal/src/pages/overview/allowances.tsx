@@ -1,8 +1,8 @@
 // What is left today, and what to do when nothing is.
 import type { Schemas } from "../../api/client";
-import { contactUrl } from "../../site";
 import { FREE, PRO } from "../../plans";
 import { Meter } from "../../ui/meter";
+import { NeedMore } from "../../ui/need-more";
 import { Notice } from "../../ui/notice";
 import { clockTimes, duration, secondsUntil } from "../../words/times";
 import css from "./allowances.module.css";
@@ -42,21 +42,15 @@ export function Allowances({ report }: { report: Schemas["QuotaReport"] }) {
 }
 
 function UsedUp({ resetsAt, plan }: { resetsAt: string; plan: string }) {
-  const contact = contactUrl();
   return (
     <Notice tone="unknown" title="You’ve used all your checks.">
       <p>Your allowance resets at {clockTimes(resetsAt)}.</p>
       {plan === "free" && (
         <p>
-          Need more? The {PRO.name} plan has {number.format(PRO.checksPerDay)} checks a day.
-          {contact !== undefined && (
-            <>
-              {" "}
-              <a href={contact}>Contact us</a> to upgrade.
-            </>
-          )}
+          The {PRO.name} plan has {number.format(PRO.checksPerDay)} checks a day.
         </p>
       )}
+      <NeedMore />
     </Notice>
   );
 }

@@ -5,8 +5,8 @@ import type { ValidationResult } from "../../api/details";
 import { Spinner } from "../../ui/button";
 import { Field } from "../../ui/field";
 import { LineForm, type Mistakes, useSubmission } from "../../ui/form";
+import { NeedMore } from "../../ui/need-more";
 import { checkMistake, trimmed } from "../../words/addresses";
-import { tell } from "../../words/problems";
 import css from "./check-box.module.css";
 import { remember } from "./checked";
 import { Verdict } from "../../ui/verdict";
@@ -20,15 +20,23 @@ const SAMPLES = [
   "x@nodomain.test",
 ];
 
+const REFUSED = "This isn’t one email address. Enter it alone, as in name@domain.com.";
+
 export function CheckBox({ onCounted }: { onCounted: () => void }) {
   const [email, setEmail] = useState("");
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const [result, setResult] = useState<ValidationResult>();
+  /** As `email`, also before it's drawn. */
+  const latest = useRef("");
+  function type(text: string) {
+    latest.current = text;
+    setEmail(text);
+  }
   /** What was sent, beside what it turned out to be. */
   const sent = useRef("");
   const submission = useSubmission(async () => {
     setResult(undefined);
-    sent.current = trimmed(email);
+    sent.current = trimmed(latest.current);
     const body = { email: sent.current, details: true };
     const checked = await call("post", "/v1/validate_email", "session", body);
     setResult(checked);
@@ -58,14 +66,21 @@ export function CheckBox({ onCounted }: { onCounted: () => void }) {
             inputMode="email"
             placeholder="name@domain.com"
             value={email}
-            onValue={setEmail}
-            mistake={mistakes.email ?? (refused && tell(refused))}
+            onValue={type}
+            mistake={mistakes.email ?? (refused && REFUSED)}
             beside={button}
           />
         )}
       >
-        <Samples onChosen={setEmail} />
+        <Samples
+          onChosen={(sample) => {
+            type(sample);
+            setMistakes({});
+            void submission.run();
+          }}
+        />
       </LineForm>
+      {problem?.cause.kind === "limit" && <NeedMore />}
       <div aria-live="polite" aria-busy={busy}>
         {busy && (
           <p class={css.asking}>
@@ -78,7 +93,7 @@ export function CheckBox({ onCounted }: { onCounted: () => void }) {
             result={result}
             sent={sent.current}
             onSuggestion={(suggestion) => {
-              setEmail(suggestion);
+              type(suggestion);
               setResult(undefined);
             }}
           />
@@ -92,7 +107,7 @@ function Samples({ onChosen }: { onChosen: (address: string) => void }) {
   return (
     <div class={css.samples}>
       <span class="quiet" id="samples">
-        Or try a sandbox address. Each always gives the same verdict:
+        Or check a <a href="/sandbox">sandbox address</a>. Each always gives the same verdict:
       </span>
       <ul aria-labelledby="samples">
         {SAMPLES.map((sample) => (

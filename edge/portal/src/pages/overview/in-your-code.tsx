@@ -1,14 +1,14 @@
 // A first request that works as it is copied, with the reader's own key.
-import { useState } from "preact/hooks";
 import { useSession } from "../../session";
 import { Card } from "../../ui/card";
 import { ExampleBox } from "../../ui/example-box";
-import { masked } from "../../ui/key-box";
-import { CHECK, LANGUAGES, type Language } from "../../words/examples";
+import { NO_KEY, masked } from "../../ui/key-box";
+import { CHECK } from "../../words/examples";
+import { useLanguage } from "../../words/language";
 
 export function InYourCode() {
-  const apiKey = useSession()?.api_key ?? "";
-  const [language, setLanguage] = useState<Language>(LANGUAGES[0]);
+  const apiKey = useSession()?.api_key;
+  const [language, setLanguage] = useLanguage();
   return (
     <Card id="next" title="Use it in your code">
       <ExampleBox
@@ -16,16 +16,16 @@ export function InYourCode() {
         example={{
           ...CHECK,
           base: API_URL || location.origin,
-          credential: { header: "X-API-Key", value: apiKey },
+          credential: { header: "X-API-Key", value: apiKey ?? NO_KEY },
           body: { email: "accepts@sandbox.test" },
         }}
-        shownKey={masked(apiKey)}
+        shownKey={apiKey === undefined ? undefined : masked(apiKey)}
         language={language}
         onLanguage={setLanguage}
       />
       <p class="quiet">
-        It copies with your <a href="/api-key">API key</a>. The <a href="/docs#quick-start">quick start</a>{" "}
-        says what the answer means.
+        {apiKey === undefined ? "Put in your " : "Copy it, and it contains your "}
+        <a href="/api-key">API key</a>. The <a href="/docs#quick-start">quick start</a> explains the answer.
       </p>
     </Card>
   );

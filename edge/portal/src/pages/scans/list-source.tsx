@@ -4,10 +4,11 @@ import { Button } from "../../ui/button";
 import { Notice } from "../../ui/notice";
 import page from "../scans.module.css";
 import css from "./list-source.module.css";
-import { type List, readFile, readText } from "./read-list";
+import { type List, type Unreadable, UnreadableList, readFile, readText } from "./list/read";
+import { UNREADABLE } from "./words";
 
 interface ListSourceProps {
-  onList: (list: List) => void;
+  onList: (list: List) => void | Promise<void>;
   /** Whether a list can be pasted too. */
   pastes?: boolean;
 }
@@ -16,18 +17,17 @@ export function ListSource({ onList, pastes = true }: ListSourceProps) {
   const id = useId();
   const [text, setText] = useState("");
   const [reading, setReading] = useState(false);
-  const [empty, setEmpty] = useState(false);
+  const [unreadable, setUnreadable] = useState<Unreadable>();
   const [over, setOver] = useState(false);
 
   async function read(source: Promise<List>) {
     setReading(true);
-    setEmpty(false);
+    setUnreadable(undefined);
     try {
-      const list = await source;
-      if (list.rows.length === 0) setEmpty(true);
-      else onList(list);
-    } catch {
-      setEmpty(true);
+      await onList(await source);
+    } catch (error) {
+      if (!(error instanceof UnreadableList)) throw error;
+      setUnreadable(error.why);
     } finally {
       setReading(false);
     }
@@ -50,36 +50,44 @@ export function ListSource({ onList, pastes = true }: ListSourceProps) {
           if (file !== undefined) void read(readFile(file));
         }}
       >
-        <label for={`${id}-file`}>CSV or text file</label>
+        <label for={`${id}-file`}>CSV, Excel or text file</label>
         <input
           id={`${id}-file`}
           type="file"
-          accept=".csv,.tsv,.txt,text/csv,text/plain"
+          accept=".csv,.tsv,.txt,.xlsx,text/csv,text/plain"
           onChange={(event) => {
             const file = event.currentTarget.files?.[0];
             if (file !== undefined) void read(readFile(file));
+            // The same file may be chosen again.
+            event.currentTarget.value = "";
           }}
         />
-        <p class="quiet">Choose a file or drop it here. It’s read in your browser.</p>
+        <p class="quiet" role="status">
+          {reading ? "Reading the list…" : "Choose a file or drop it here. It’s read in your browser."}
+        </p>
       </div>
       {pastes && (
         <div class={css.paste}>
-          <label for={`${id}-text`}>Or paste addresses, one per line</label>
+          <label for={`${id}-text`}>Or paste addresses</label>
           <textarea
             id={`${id}-text`}
             rows={5}
             value={text}
             spellcheck={false}
+            aria-describedby={`${id}-hint`}
             onInput={(event) => setText(event.currentTarget.value)}
           />
+          <p class="quiet" id={`${id}-hint`}>
+            One per line, rows of a spreadsheet, or recipients copied from an email.
+          </p>
           <Button busy={reading} busyLabel="Reading…" onClick={() => void read(readText(text))}>
             Read the list
           </Button>
         </div>
       )}
-      {empty && (
+      {unreadable !== undefined && (
         <Notice tone="bad">
-          <p>There’s nothing to read in it. Choose a text file with one address per row.</p>
+          <p>{UNREADABLE[unreadable]}</p>
         </Notice>
       )}
     </div>

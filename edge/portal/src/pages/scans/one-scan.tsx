@@ -1,4 +1,4 @@
-// One scan: how far it is, and what has come of it.
+// One scan: its progress, its results, and its end.
 import { useLocation } from "preact-iso/router";
 import { useEffect, useState } from "preact/hooks";
 import { Problem } from "../../api/problem";
@@ -7,12 +7,14 @@ import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
 import { Dialog } from "../../ui/dialog";
-import { useSubmission } from "../../ui/form";
+import { Form, useSubmission } from "../../ui/form";
 import { Meter } from "../../ui/meter";
 import { Notice, ProblemNotice } from "../../ui/notice";
 import { Page } from "../../ui/page";
 import { Skeleton } from "../../ui/resource";
-import { day, duration } from "../../words/times";
+import { clock, day, duration } from "../../words/times";
+import { forget } from "./list/fingerprints";
+import { forgetList } from "./list/known";
 import { Results } from "./results";
 import { STATES } from "./words";
 
@@ -62,7 +64,7 @@ export function OneScan({ id }: { id: string }) {
       ) : (
         <>
           <Progress scan={scan} />
-          {scan.answered > 0 && <Results scan={scan} />}
+          {(scan.answered > 0 || scan.waiting > 0) && <Results scan={scan} />}
           <Ending scan={scan} onScan={setScan} />
         </>
       )}
@@ -71,21 +73,20 @@ export function OneScan({ id }: { id: string }) {
 }
 
 function Progress({ scan }: { scan: Scan }) {
-  const left = scan.estimated_seconds_left;
+  const runs = scan.state === "open" || scan.state === "running";
   return (
     <Card id="progress" title={STATES[scan.state]?.name ?? scan.state}>
       <Meter
-        label="Addresses with a verdict"
+        label="Addresses with a final verdict"
         value={scan.answered}
         max={scan.total}
         text={`${number.format(scan.answered)} of ${number.format(scan.total)}`}
         goal
       />
       <p role="status">
-        <strong>{number.format(scan.answered)}</strong> of {number.format(scan.total)} addresses have a
-        verdict.
-        {scan.waiting > 0 && ` ${number.format(scan.waiting)} will be asked again later.`}
-        {typeof left === "number" && ` About ${duration(left)} left.`}
+        <strong>{number.format(scan.answered)}</strong> of {number.format(scan.total)} addresses are done.
+        {runs && scan.waiting > 0 && ` ${number.format(scan.waiting)} will be asked again${latest(scan)}.`}
+        {runs && remaining(scan)}
       </p>
       <p class="quiet">{STATES[scan.state]?.text}</p>
       {typeof scan.results_until === "string" && (
@@ -95,47 +96,85 @@ function Progress({ scan }: { scan: Scan }) {
   );
 }
 
+/** Until when the waiting addresses are asked again. */
+function latest({ retries_until }: Scan): string {
+  return retries_until == null ? " later" : `, until ${clock(retries_until)} at the latest`;
+}
+
+function remaining({ estimated_seconds_left: left, waiting, retries_until }: Scan): string {
+  if (waiting > 0 && retries_until == null)
+    return " Servers that put us off are asked up to three more times, the last time after an hour or more.";
+  return typeof left === "number" ? ` About ${duration(left)} left.` : "";
+}
+
 function Ending({ scan, onScan }: { scan: Scan; onScan: (scan: Scan) => void }) {
-  const { route } = useLocation();
-  const [asked, setAsked] = useState(false);
-  const cancelling = useSubmission(async () => onScan(await cancel(scan.id)));
-  const removing = useSubmission(async () => {
-    await remove(scan.id);
-    route("/scans");
-  });
+  const [asking, setAsking] = useState<"stop" | "delete">();
+  const close = () => setAsking(undefined);
   const runs = scan.state === "open" || scan.state === "running";
   return (
     <Card id="ending" title={runs ? "Stop or delete this scan" : "Delete this scan"}>
-      {cancelling.problem !== undefined && <ProblemNotice problem={cancelling.problem} />}
       <Actions>
-        {runs && (
-          <Button busy={cancelling.busy} busyLabel="Stopping…" onClick={() => void cancelling.run()}>
-            Stop the scan
-          </Button>
-        )}
-        <Button kind="danger" onClick={() => setAsked(true)}>
-          Delete the scan
+        {runs && <Button onClick={() => setAsking("stop")}>Stop the scan…</Button>}
+        <Button kind="danger" onClick={() => setAsking("delete")}>
+          Delete the scan…
         </Button>
       </Actions>
-      {asked && (
-        <Dialog title="Delete this scan?" onClose={() => setAsked(false)}>
-          <Notice tone="unknown">
-            <p>Its results will be gone for good.</p>
-          </Notice>
-          {removing.problem !== undefined && <ProblemNotice problem={removing.problem} />}
-          <Actions>
-            <Button
-              kind="destroy"
-              busy={removing.busy}
-              busyLabel="Deleting…"
-              onClick={() => void removing.run()}
-            >
-              Delete for good
-            </Button>
-            <Button onClick={() => setAsked(false)}>Keep it</Button>
-          </Actions>
-        </Dialog>
-      )}
+      {asking === "stop" && <StopDialog scan={scan} onScan={onScan} onClose={close} />}
+      {asking === "delete" && <DeleteDialog scan={scan} onClose={close} />}
     </Card>
+  );
+}
+
+interface StopDialogProps {
+  scan: Scan;
+  onScan: (scan: Scan) => void;
+  onClose: () => void;
+}
+
+function StopDialog({ scan, onScan, onClose }: StopDialogProps) {
+  const stopping = useSubmission(async () => {
+    onScan(await cancel(scan.id));
+    onClose();
+  });
+  const missing = scan.total - scan.answered;
+  return (
+    <Dialog title="Stop this scan?" onClose={onClose}>
+      <p>
+        {number.format(missing)} of {number.format(scan.total)} addresses won’t get a final verdict. What’s
+        known of them by now stays, marked as not final.
+      </p>
+      <p>A stopped scan can’t be continued, and it still counts as one of today’s scans.</p>
+      <Form
+        submission={stopping}
+        label="Stop the scan"
+        busyLabel="Stopping…"
+        danger
+        secondary={<Button onClick={onClose}>Keep it running</Button>}
+      />
+    </Dialog>
+  );
+}
+
+function DeleteDialog({ scan, onClose }: { scan: Scan; onClose: () => void }) {
+  const { route } = useLocation();
+  const removing = useSubmission(async () => {
+    await remove(scan.id);
+    forget(scan.id);
+    forgetList(scan.id);
+    route("/scans");
+  });
+  return (
+    <Dialog title="Delete this scan?" onClose={onClose}>
+      <Notice tone="unknown">
+        <p>Its results will be gone for good.</p>
+      </Notice>
+      <Form
+        submission={removing}
+        label="Delete for good"
+        busyLabel="Deleting…"
+        danger
+        secondary={<Button onClick={onClose}>Keep it</Button>}
+      />
+    </Dialog>
   );
 }

@@ -1,35 +1,44 @@
 // What has come of a scan: charts, a table to look into, and the reader's own list with our columns.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Problem } from "../../api/problem";
 import { type Scan, type ScanResult, results as load } from "../../api/scans";
-import { Actions } from "../../ui/actions";
-import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
-import { Notice, ProblemNotice } from "../../ui/notice";
-import { REASONS } from "../../words/verdicts";
-import page from "../scans.module.css";
-import css from "./results.module.css";
+import { ProblemNotice } from "../../ui/notice";
+import { Skeleton } from "../../ui/resource";
+import { VERDICTS, shortReason, toneOf, verdictOf } from "../../words/scan-verdicts";
 import { Chart } from "./chart";
-import { keepList, listOf } from "./known-lists";
-import { ListSource } from "./list-source";
-import { type List, addressesOf } from "./read-list";
-import { csvOf, download } from "./table";
-import { STATUSES, nameOf } from "./words";
+import { Lookup } from "./lookup";
 
-const number = new Intl.NumberFormat("en");
-/** Rows of the table at a time. */
-const ROWS = 100;
+/** Rows of a page of results. */
+const PAGE = 5_000;
+/** Pause between two readings of a scan that runs, for each page after the first: 19 × 2 s for 100,000 rows. */
+const PAUSE_MS = 2_000;
 
-export function Results({ scan }: { scan: Scan }) {
-  const [all, setAll] = useState<ScanResult[]>();
+/** The number of answers when they were read, or the end. */
+type Edition = "over" | number;
+
+interface Reading {
+  edition: Edition;
+  results: ScanResult[];
+}
+
+/** The results, read again as there are more of them. The more pages they have, the less often before the end. */
+function useResults(scan: Scan): { read: Reading | undefined; problem: Problem | undefined } {
+  const [read, setRead] = useState<Reading>();
   const [problem, setProblem] = useState<Problem>();
-  const over = typeof scan.completed_at === "string";
-  const counts = Object.entries(scan.counts) as [string, number][];
+  const newest: Edition = typeof scan.completed_at === "string" ? "over" : scan.answered;
+  const [wanted, setWanted] = useState(newest);
+  const pause = PAUSE_MS * (Math.ceil(scan.total / PAGE) - 1);
+  const readAt = useRef(0);
   useEffect(() => {
-    if (!over) return;
     let left = false;
     load(scan.id).then(
-      (results) => !left && setAll(results),
+      (results) => {
+        if (left) return;
+        readAt.current = Date.now();
+        setProblem(undefined);
+        setRead({ edition: wanted, results });
+      },
       (error: unknown) => {
         if (!(error instanceof Problem)) throw error;
         if (!left) setProblem(error);
@@ -38,127 +47,58 @@ export function Results({ scan }: { scan: Scan }) {
     return () => {
       left = true;
     };
-  }, [scan.id, over]);
+  }, [scan.id, wanted]);
+  useEffect(() => {
+    if (wanted === newest) return;
+    if (newest === "over" || pause === 0) return setWanted(newest);
+    // A reading that is under way is waited for.
+    if (read?.edition !== wanted && problem === undefined) return;
+    const timer = setTimeout(() => setWanted(newest), readAt.current + pause - Date.now());
+    return () => clearTimeout(timer);
+  }, [newest, wanted, read, problem]);
+  return { read, problem };
+}
 
+export function Results({ scan }: { scan: Scan }) {
+  const { read, problem } = useResults(scan);
+  const over = typeof scan.completed_at === "string";
+  // What was read before the end must not pass for everything.
+  const results = over && read?.edition !== "over" ? undefined : read?.results;
+  if (results === undefined)
+    return problem === undefined ? (
+      <Skeleton label="Loading the results" bones={["line", "block"]} />
+    ) : (
+      <ProblemNotice problem={problem} />
+    );
   return (
     <>
-      <Card id="verdicts" title="Verdicts">
+      <Card id="verdicts" title={over ? "Verdicts" : "Verdicts so far"}>
         <Chart
           title="Addresses by verdict"
           column="Verdict"
-          rows={STATUSES.map(([status, name, tone]) => ({
-            name,
+          rows={VERDICTS.map(({ name, title, tone, means }) => ({
+            name: title,
             tone,
-            count: counts.find(([of]) => of === status)?.[1] ?? 0,
+            means,
+            count: results.filter((result) => verdictOf(result) === name).length,
           }))}
         />
-        {all !== undefined && scan.details && (
-          <Chart title="Addresses by reason" column="Reason" rows={reasonsOf(all)} />
-        )}
+        {scan.details && <Chart title="Addresses by reason" column="Reason" rows={reasonsOf(results)} />}
         {problem !== undefined && <ProblemNotice problem={problem} />}
       </Card>
-      {all !== undefined && <Lookup scan={scan} results={all} />}
+      <Lookup scan={scan} results={results} />
     </>
   );
 }
 
 function reasonsOf(results: readonly ScanResult[]) {
-  const counts = new Map<string, number>();
-  for (const { reason } of results)
-    if (typeof reason === "string") counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  const counts = new Map<string, { count: number; tone: string }>();
+  for (const result of results) {
+    const name = shortReason(result);
+    const before = counts.get(name)?.count ?? 0;
+    if (name !== "") counts.set(name, { count: before + 1, tone: toneOf(verdictOf(result)) });
+  }
   return [...counts]
-    .sort(([, a], [, b]) => b - a)
-    .map(([reason, count]) => ({
-      name: (REASONS as Record<string, string>)[reason] ?? reason,
-      count,
-      tone: "plain",
-    }));
-}
-
-function Lookup({ scan, results }: { scan: Scan; results: ScanResult[] }) {
-  const [list, setList] = useState<List | undefined>(() => listOf(scan.id));
-  const [status, setStatus] = useState("");
-  const [shown, setShown] = useState(ROWS);
-  const [other, setOther] = useState(false);
-  const wanted = status === "" ? results : results.filter((result) => String(result.status) === status);
-  const addresses = list === undefined ? undefined : addressesOf(list);
-
-  function choose(chosen: List) {
-    const fits = chosen.rows.length === scan.total;
-    setOther(!fits);
-    if (!fits) return;
-    keepList(scan.id, chosen);
-    setList(chosen);
-  }
-
-  async function save() {
-    download(
-      await csvOf(list, scan.total, results),
-      `${scan.name.replace(/\.\w+$/, "") || scan.id}-rcpt.csv`,
-    );
-  }
-
-  return (
-    <Card id="results" title="Results">
-      {list === undefined && (
-        <>
-          <p>We don’t keep your addresses. Choose your file again to see them beside their verdicts.</p>
-          <ListSource onList={choose} pastes={false} />
-          {other && (
-            <Notice tone="bad">
-              <p>This file has another number of rows than the scan. Choose the one you’ve scanned.</p>
-            </Notice>
-          )}
-        </>
-      )}
-      <div class={css.tools}>
-        <label class={page.choice}>
-          Show
-          <select
-            value={status}
-            onChange={(event) => {
-              setStatus(event.currentTarget.value);
-              setShown(ROWS);
-            }}
-          >
-            <option value="">All verdicts</option>
-            {STATUSES.map(([value, name]) => (
-              <option value={value}>{name}</option>
-            ))}
-          </select>
-        </label>
-        <Button kind="primary" onClick={() => void save()}>
-          Download CSV
-        </Button>
-      </div>
-      <div class={css.scroll} tabIndex={0} role="region" aria-label="Results by position">
-        <table class={css.table}>
-          <thead>
-            <tr>
-              <th scope="col">Row</th>
-              {addresses !== undefined && <th scope="col">Address</th>}
-              <th scope="col">Verdict</th>
-            </tr>
-          </thead>
-          <tbody>
-            {wanted.slice(0, shown).map((result) => (
-              <tr>
-                <td>{result.position + 1}</td>
-                {addresses !== undefined && <td class="address">{addresses[result.position]}</td>}
-                <td>{nameOf(result.status)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {wanted.length > shown && (
-        <Actions>
-          <Button onClick={() => setShown(shown + ROWS)}>Show more rows</Button>
-          <span class="quiet">
-            {number.format(shown)} of {number.format(wanted.length)}
-          </span>
-        </Actions>
-      )}
-    </Card>
-  );
+    .map(([name, { count, tone }]) => ({ name, count, tone }))
+    .sort((one, other) => other.count - one.count);
 }

@@ -1,34 +1,73 @@
-// The reader's own list with our columns added, as CSV (RFC 4180).
+// The reader's own list with our columns added, as CSV in the dialect of the file that came in.
 import type { ScanResult } from "../../api/scans";
-import { type List, pause } from "./read-list";
+import { type VerdictName, verdictOf } from "../../words/scan-verdicts";
+import type { KnownList } from "./list/known";
+import { pause } from "./list/pause";
+import { PLAIN } from "./list/read";
 
-const OURS = ["rcpt_status", "rcpt_verdict", "rcpt_confidence", "rcpt_reason"];
+const OURS = ["rcpt_verdict", "rcpt_reason", "rcpt_confidence", "rcpt_status", "rcpt_final"];
 /** Rows after which the page may do something else. */
 const PAUSE_EVERY = 2_000;
 
-function cell(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+function cell(text: string, delimiter: string): string {
+  const quoted = text.includes(delimiter) || /["\r\n]/.test(text) || text !== text.trim();
+  return quoted ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function ours(result: ScanResult | undefined): string[] {
   if (result === undefined) return OURS.map(() => "");
-  const { status, verdict, confidence, reason } = result;
-  return [String(status), verdict ?? "", confidence ?? "", reason ?? ""];
+  const { status, confidence, reason, final } = result;
+  const malformed = status === "invalid_format";
+  return [
+    verdictOf(result),
+    reason ?? (malformed ? "malformed" : ""),
+    confidence ?? (malformed ? "high" : ""),
+    String(status),
+    String(final ?? true),
+  ];
 }
 
-/** Without a list there are positions in its place. */
-export async function csvOf(list: List | undefined, total: number, results: ScanResult[]): Promise<Blob> {
+export interface Table {
+  /** Without a list there are row numbers in its place, which are those of the page. */
+  known: KnownList | undefined;
+  total: number;
+  results: readonly ScanResult[];
+  /** Rows of other verdicts are left out. */
+  only: VerdictName | undefined;
+}
+
+export async function csvOf({ known, total, results, only }: Table): Promise<Blob> {
+  const { delimiter, newline, bom } = known?.list.dialect ?? PLAIN;
   const byPosition = new Map(results.map((result) => [result.position, result]));
   const lines: string[] = [];
-  const write = (cells: string[]) => lines.push(cells.map(cell).join(","));
-  const header = list === undefined ? ["position"] : list.header;
-  if (header !== null) write([...header, ...OURS]);
-  for (let position = 0; position < total; position += 1) {
-    const row = list === undefined ? [String(position)] : (list.rows[position] ?? []);
-    write([...row, ...ours(byPosition.get(position))]);
-    if (position % PAUSE_EVERY === PAUSE_EVERY - 1) await pause();
+  const write = (cells: string[]) => lines.push(cells.map((text) => cell(text, delimiter)).join(delimiter));
+  const header = known === undefined ? ["row"] : known.list.header;
+  const width = Math.max(header?.length ?? 0, ...widthsOf(known));
+  if (header !== null) write([...filled(header, width), ...OURS]);
+  const rows = known?.list.rows.length ?? total;
+  for (let row = 0; row < rows; row += 1) {
+    const result = byPosition.get(known?.sent.positions[row] ?? row);
+    if (only === undefined || (result !== undefined && verdictOf(result) === only))
+      write([...filled(known?.list.rows[row] ?? [String(row + 1)], width), ...ours(result)]);
+    if (row % PAUSE_EVERY === PAUSE_EVERY - 1) await pause();
   }
-  return new Blob([lines.join("\r\n"), "\r\n"], { type: "text/csv" });
+  return new Blob([bom ? "\ufeff" : "", lines.join(newline), newline], { type: "text/csv" });
+}
+
+/** Rows may differ in length; our columns stand below each other all the same. */
+function* widthsOf(known: KnownList | undefined): Generator<number> {
+  let width = 0;
+  for (const row of known?.list.rows ?? []) width = Math.max(width, row.length);
+  yield width;
+}
+
+function filled(cells: readonly string[], width: number): string[] {
+  return Array.from({ length: Math.max(width, cells.length) }, (_, at) => cells[at] ?? "");
+}
+
+/** `customers-rcpt.csv`, or with the one verdict that is in it `customers-risky.csv`. */
+export function nameOf(scan: { id: string; name: string }, only: VerdictName | undefined): string {
+  return `${scan.name.replace(/\.\w+$/, "") || scan.id}-${only ?? "rcpt"}.csv`;
 }
 
 /** Hands a file to the reader. */

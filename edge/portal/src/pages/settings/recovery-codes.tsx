@@ -1,5 +1,6 @@
 // New recovery codes. They are shown once, so leaving the page before they are saved is asked about.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Dialog } from "../../ui/dialog";
 import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
 import { Copy } from "../../ui/copy";
@@ -22,12 +23,8 @@ export function RecoveryCodes({ codes, email, replaced, onKept }: RecoveryCodesP
   const submission = useSubmission(onKept);
   const text = codes.join("\n");
 
-  useEffect(() => {
-    heading.current?.focus();
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
-    window.addEventListener("beforeunload", warn);
-    return () => window.removeEventListener("beforeunload", warn);
-  }, []);
+  const leaving = useLeaving(!kept);
+  useEffect(() => heading.current?.focus(), []);
 
   return (
     <>
@@ -54,6 +51,19 @@ export function RecoveryCodes({ codes, email, replaced, onKept }: RecoveryCodesP
         </Button>
         <Copy text={text} what="Recovery codes" />
       </Actions>
+      {leaving.asking && (
+        <Dialog title="Leave without the recovery codes?" onClose={leaving.stay}>
+          <p>We won’t show them again. Without them, losing your phone locks you out of your account.</p>
+          <Actions>
+            <Button kind="primary" onClick={leaving.stay}>
+              Stay here
+            </Button>
+            <Button kind="danger" onClick={leaving.leave}>
+              Leave without them
+            </Button>
+          </Actions>
+        </Dialog>
+      )}
       <Form
         submission={submission}
         check={() => ({ kept: kept ? undefined : "Tick the box once you’ve saved the codes." })}
@@ -73,6 +83,61 @@ export function RecoveryCodes({ codes, email, replaced, onKept }: RecoveryCodesP
     </>
   );
 }
+
+interface Leaving {
+  /** Whether the reader has begun to leave, and is asked. */
+  asking: boolean;
+  stay: () => void;
+  leave: () => void;
+}
+
+/** While `guards`, asks before a link, a button of the header or the browser's Back leaves the page. */
+function useLeaving(guards: boolean): Leaving {
+  const [way, setWay] = useState<{ out: () => void }>();
+  const decided = useRef(false);
+  useEffect(() => {
+    if (!guards) return;
+    const ask = (event: MouseEvent) => {
+      const pressed = event.target instanceof Element ? event.target.closest("a[href], header button") : null;
+      if (decided.current || !(pressed instanceof HTMLElement) || pressed.hasAttribute("download")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      setWay({ out: () => pressed.click() });
+    };
+    const warn = (event: BeforeUnloadEvent) => {
+      if (!decided.current) event.preventDefault();
+    };
+    // A second entry of this page, so that Back leads here and can be asked about.
+    const stayHere = () => history.pushState(GUARD, "", location.href);
+    const askOnBack = () => {
+      if (decided.current) return;
+      stayHere();
+      setWay({ out: () => history.go(-2) });
+    };
+    stayHere();
+    window.addEventListener("popstate", askOnBack);
+    window.addEventListener("click", ask, true);
+    window.addEventListener("beforeunload", warn);
+    return () => {
+      window.removeEventListener("popstate", askOnBack);
+      window.removeEventListener("click", ask, true);
+      window.removeEventListener("beforeunload", warn);
+      if (history.state === GUARD && !decided.current) history.back();
+    };
+  }, [guards]);
+  return {
+    asking: way !== undefined,
+    stay: () => setWay(undefined),
+    leave: () => {
+      decided.current = true;
+      setWay(undefined);
+      way?.out();
+    },
+  };
+}
+
+/** The state of the entry that Back leads to first. */
+const GUARD = "recovery-codes";
 
 function download(text: string): void {
   const link = document.createElement("a");

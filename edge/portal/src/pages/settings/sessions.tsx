@@ -32,7 +32,7 @@ export function Sessions() {
           </ul>
         )}
       </Loaded>
-      <p class="quiet">Don’t know one of them? Sign it out, then change your password.</p>
+      <p class="quiet">Don’t recognize one? Sign it out, then change your password.</p>
       <Actions>
         <Button onClick={() => setAsking(true)}>Sign out everywhere…</Button>
       </Actions>

@@ -44,8 +44,8 @@ function State({ account, onChanged }: TwoFactorProps) {
   return (
     <>
       <p>
-        <span class={css.badge}>Off</span> When it’s on, signing in and replacing the API key also take a code
-        from an app on your phone. A stolen password isn’t enough then.
+        <span class={css.badge}>Off</span> When it’s on, signing in and showing or replacing the API key also
+        take a code from an app on your phone. A stolen password isn’t enough then.
       </p>
       <Actions>
         <Button onClick={() => setSetting(true)}>Turn on…</Button>
@@ -64,12 +64,12 @@ function On({ account, onChanged, onCodes }: TwoFactorProps & { onCodes: (codes:
   return (
     <>
       <p>
-        <span class={clsx(css.badge, css.on)}>On</span> Signing in and replacing the API key take a code.{" "}
-        {counted(left, "recovery code")} left.
+        <span class={clsx(css.badge, css.on)}>On</span> You need a code to sign in, and to show or replace the
+        API key. {counted(left, "recovery code")} left.
       </p>
       {left < FEW && (
         <Notice tone="unknown">
-          <p>Make new recovery codes before you run out. Without them, a lost phone means a lost account.</p>
+          <p>Make new recovery codes before you run out. Without them, losing your phone locks you out.</p>
         </Notice>
       )}
       <Actions>

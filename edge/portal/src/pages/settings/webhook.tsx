@@ -33,8 +33,8 @@ export function Webhook({ settings, onChanged, onTested }: WebhookProps) {
   return (
     <>
       <p class="quiet">
-        When a scan ends, we send its counts to your server, in the form of Standard Webhooks. No address is
-        in it. The <a href="/docs">API reference</a> says more.
+        When a scan ends, we send its counts to your server as a Standard Webhook. It contains no addresses.
+        The <a href="/webhooks">webhooks page</a> shows the event and how to verify it.
       </p>
       <Form
         submission={submission}
@@ -166,7 +166,7 @@ const EVENTS: Record<string, string> = {
 };
 
 const PROBLEMS: Record<string, string> = {
-  no_answer: "no answer within five seconds",
+  no_answer: "no answer, or not within five seconds",
   no_dns: "the name has no address",
   not_public: "the name leads to an address that isn’t public",
 };
@@ -179,7 +179,7 @@ function outcome({ status, problem }: Delivery): string {
 function state(delivery: Delivery): string {
   if (delivery.state === "delivered") return `Delivered, ${outcome(delivery)}`;
   if (delivery.attempts === 0) return delivery.state === "pending" ? "Waiting" : "Not sent";
-  const tried = `${outcome(delivery)}, tried ${counted(delivery.attempts, "time")}`;
+  const tried = `${outcome(delivery)}, tried ${delivery.attempts === 1 ? "once" : counted(delivery.attempts, "time")}`;
   return delivery.state === "pending" ? `${tried}, will be sent again` : `Failed: ${tried}`;
 }
 

@@ -1,0 +1,116 @@
+//! `rcpt listen`: the account's events, forwarded to a receiver on this machine. `rcpt trigger`: made-up ones.
+
+use std::{
+    thread,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use chrono::{DateTime, SecondsFormat};
+use rcpt_client::{Client, Error, Event, idempotency_key};
+use serde_json::{Value, json};
+
+use crate::{
+    args::{EventKind, Listen, Service, Trigger},
+    credentials,
+    deliveries::{Receiver, now},
+    failure::{Ended, Failure, Kind},
+    output::print,
+};
+
+/// Between two looks for events.
+const LOOK: Duration = Duration::from_secs(2);
+/// After the service could not be asked.
+const LONGER: Duration = Duration::from_secs(15);
+
+pub fn run(service: &Service, args: &Listen) -> Result<Ended, Failure> {
+    let receiver = Receiver::new(&args.forward_to)?;
+    let client = credentials::client(service, credentials::TIMEOUT)?;
+    let mut cursor = if args.replay { None } else { Some(end_of_events(&client)?) };
+    anstream::eprintln!(
+        "Forwarding events to {}. They are signed with {}\nCtrl-C ends it.",
+        args.forward_to,
+        receiver.secret
+    );
+    loop {
+        let page = match client.events(cursor.as_deref()) {
+            Ok(page) => page,
+            Err(error) if error.is_transient() => {
+                anstream::eprintln!("rcpt: {error}");
+                thread::sleep(LONGER);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for event in &page.events {
+            forward(&receiver, event)?;
+        }
+        let is_end = page.events.is_empty();
+        cursor = Some(page.next);
+        if is_end {
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+/// The cursor behind everything that has happened.
+fn end_of_events(client: &Client) -> Result<String, Failure> {
+    let mut page = client.events(None).map_err(|error| match error {
+        Error::Refused { status: 404, .. } => {
+            let message = "This service is older than this command: it can't tell its events.";
+            Failure::new(Kind::Refused, message)
+        }
+        other => other.into(),
+    })?;
+    while !page.events.is_empty() {
+        page = client.events(Some(&page.next))?;
+    }
+    Ok(page.next)
+}
+
+/// Reports a receiver that fails; it still gets the next event.
+fn forward(receiver: &Receiver, Event { id, event, .. }: &Event) -> Result<(), Failure> {
+    let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
+    let outcome = match receiver.deliver(id, &event.to_string(), now()) {
+        Ok(status) => status.to_string(),
+        Err(failure) => failure.message().to_owned(),
+    };
+    print(&format!("{kind}  {id}  {outcome}"))
+}
+
+pub fn trigger(args: &Trigger) -> Result<Ended, Failure> {
+    let receiver = Receiver::new(&args.forward_to)?;
+    let now = now();
+    let seconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+    let time = time.unwrap_or_default().to_rfc3339_opts(SecondsFormat::Secs, true);
+    let event = made_up(args.event, &time);
+    let id = format!("msg_{}", idempotency_key());
+    let status = receiver.deliver(&id, &event.to_string(), now)?;
+    anstream::eprintln!("Signed with {}", receiver.secret);
+    print(&format!("{}  {id}  {status}", args.event.name()))?;
+    match status {
+        200..300 => Ok(Ended::Good),
+        _ => {
+            let message = format!("{} answers with status {status}.", args.forward_to);
+            Err(Failure::new(Kind::Refused, message))
+        }
+    }
+}
+
+/// An event as the service sends it, of a scan that there isn't.
+fn made_up(kind: EventKind, time: &str) -> Value {
+    let scan = |state: &str, answered: u64| {
+        let id = format!("scan_{}", idempotency_key());
+        let counts = json!({
+            "true": answered, "false": 0, "invalid_format": 0, "domain_not_found": 0, "no_mx_records": 0,
+            "smtp_connect_error": 0, "smtp_timeout": 0, "blocked_by_provider": 0, "fatal_exception": 0,
+        });
+        json!({ "id": id, "state": state, "total": 3, "answered": answered, "counts": counts })
+    };
+    let data = match kind {
+        EventKind::ScanCompleted => scan("completed", 3),
+        EventKind::ScanExpired => scan("expired", 0),
+        EventKind::WebhookTest => json!({}),
+    };
+    json!({ "type": kind.name(), "timestamp": time, "data": data })
+}

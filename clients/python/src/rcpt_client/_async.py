@@ -1,0 +1,127 @@
+"""The client for asyncio and trio."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+import anyio
+import httpx
+
+from . import _steps as steps
+from ._errors import RcptError
+from ._service import Service, answered, parsed, whole_timeout
+from ._steps import Joined, Pause, Progress, Steps
+from ._transports import AsyncRetrying
+from .generated.models import QuotaReport, Scan, ScanResult, ValidationResult
+from .generated.types import Response
+
+T = TypeVar("T")
+
+
+class AsyncRcpt(Service):
+    """The service at `url`, for the account of `api_key`. Its methods are those of `Rcpt`, with `await`.
+
+    `timeout` is how many seconds one call may take in all: its attempts, and the pauses between them.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        api_key: str,
+        *,
+        timeout: float | None = None,
+        patience: float | None = None,
+    ):
+        async def remember(response: httpx.Response) -> None:
+            self._remember(response)
+
+        transport = AsyncRetrying(whole_timeout(timeout, patience))
+        super().__init__(url, api_key, transport=transport, event_hooks={"response": [remember]})
+
+    async def check(
+        self, email: str, *, details: bool = False, idempotency_key: str | None = None
+    ) -> ValidationResult:
+        """Asks whether an address can receive mail; with `details`, also why."""
+        return await self._run(steps.check(email, details, idempotency_key))
+
+    async def quota(self) -> QuotaReport:
+        """The plan and what is left of it today."""
+        return await self._run(steps.quota())
+
+    async def start_scan(
+        self,
+        addresses: Sequence[str],
+        *,
+        name: str = "",
+        details: bool = True,
+        idempotency_key: str | None = None,
+    ) -> Scan:
+        """Starts a scan of a list, and sends all of it."""
+        return await self._run(steps.start(addresses, name, details, idempotency_key))
+
+    async def wait_for_scan(
+        self, id: str, *, timeout: float | None = None, on_progress: Progress | None = None
+    ) -> Scan:
+        """Waits until a scan has ended, for `timeout` seconds at most."""
+        return await self._run(steps.wait(id, timeout, on_progress))
+
+    async def join_scan(self, id: str, addresses: Sequence[str]) -> list[Joined]:
+        """The addresses of a scan, in the order in which they were sent, each with its result."""
+        return await self._run(steps.join(id, addresses))
+
+    async def scan(self, id: str) -> Scan:
+        """A scan as it is now."""
+        return await self._run(steps.scan(id))
+
+    async def scans(self) -> list[Scan]:
+        """All scans, newest first."""
+        return await self._run(steps.scans())
+
+    async def scan_results(self, id: str) -> list[ScanResult]:
+        """All results of a scan, by position."""
+        return await self._run(steps.results(id))
+
+    async def cancel_scan(self, id: str) -> Scan:
+        """Stops a scan; what it knows by then stays."""
+        return await self._run(steps.cancel(id))
+
+    async def delete_scan(self, id: str) -> None:
+        """Removes a scan with its results, and stops it if it's under way."""
+        await self._run(steps.delete(id))
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self.client.get_async_httpx_client().aclose()
+
+    async def __aenter__(self) -> AsyncRcpt:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _run(self, steps: Steps[T]) -> T:
+        result: Any = None
+        failure: RcptError | None = None
+        while True:
+            try:
+                step = steps.send(result) if failure is None else steps.throw(failure)
+            except StopIteration as ended:
+                done: T = ended.value
+                return done
+            result, failure = None, None
+            if isinstance(step, Pause):
+                await anyio.sleep(step.seconds)
+                continue
+            try:
+                call = step.module.asyncio_detailed
+                result = await answer_async(call, client=self.client, **step.arguments)
+            except RcptError as error:
+                failure = error
+
+
+async def answer_async(call: Callable[..., Awaitable[Response[Any]]], **arguments: Any) -> Any:
+    """Returns the answer of an `asyncio_detailed` of `rcpt_client.generated.api`; errors are `RcptError`s."""
+    with answered():
+        response = await call(**arguments)
+    return parsed(response)

@@ -1,0 +1,87 @@
+"""When a call is made again, and when its time is over."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+
+import httpx
+
+from ._errors import RcptError
+
+# Before the second attempt, where the service names no time; it doubles with each. Seconds.
+_FIRST = 0.5
+_LONGEST = 15
+
+# The service answers a check within 12 seconds, or says that it can't. Seconds.
+_ATTEMPT = 15
+
+# An attempt that had less would end the call with "no answer" in place of what the service said before. Seconds; of a
+# short call a quarter.
+_RESERVE = 1
+
+# The first call with this `Idempotency-Key` is still under way.
+_IN_PROGRESS = b'"idempotency_key_in_use"'
+
+
+class Attempts:
+    """The attempts of one call, which has `timeout` seconds in all, pauses included."""
+
+    def __init__(self, request: httpx.Request, timeout: float):
+        self._has_key = "Idempotency-Key" in request.headers
+        # One for all attempts, so that they can be told to be one.
+        if request.method == "POST" and not self._has_key:
+            request.headers["Idempotency-Key"] = str(uuid.uuid4())
+        self._timeout = timeout
+        self._end = time.monotonic() + timeout
+        self._failures = 0
+        self._unanswered = False
+
+    def seconds(self) -> float:
+        """Seconds that the next attempt may take."""
+        return max(min(self._end - time.monotonic(), _ATTEMPT), 0.001)
+
+    def pause(self, outcome: httpx.Response | RcptError) -> float | None:
+        """Seconds before the next attempt; None where the call ends with this outcome."""
+        asked = ""
+        if isinstance(outcome, httpx.Response):
+            if not _is_momentary(outcome):
+                return None
+            asked = outcome.headers.get("Retry-After", "")
+        else:
+            self._unanswered = True
+        seconds = int(asked) if asked.isdigit() else min(_FIRST * 2**self._failures, _LONGEST)
+        pause = max(seconds, _FIRST) * random.uniform(1, 1.5)
+        if time.monotonic() + pause + min(_RESERVE, self._timeout / 4) > self._end:
+            return None
+        self._failures += 1
+        return pause
+
+    def result(self, outcome: httpx.Response | RcptError) -> httpx.Response:
+        """The answer that the call ends with, if it isn't an error."""
+        if isinstance(outcome, RcptError):
+            raise outcome
+        # An earlier attempt of this call is still under way: nothing that its caller could act on.
+        if _is_in_progress(outcome) and (self._unanswered or not self._has_key):
+            raise RcptError(f"The service didn't answer within {self._timeout:g} s.")
+        return outcome
+
+    @staticmethod
+    def broken(error: Exception) -> RcptError:
+        """A connection that broke, or none."""
+        if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+            why = "no answer in time"
+        else:
+            why = str(error) or type(error).__name__
+        failure = RcptError(f"The service can't be reached: {why}.")
+        failure.__cause__ = error
+        return failure
+
+
+def _is_in_progress(response: httpx.Response) -> bool:
+    return response.status_code == 409 and _IN_PROGRESS in response.content
+
+
+def _is_momentary(response: httpx.Response) -> bool:
+    return response.status_code in (429, 502, 503, 504) or _is_in_progress(response)

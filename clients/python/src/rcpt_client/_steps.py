@@ -1,0 +1,182 @@
+"""The helpers, step by step, for the blocking client and for the one of asyncio."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, TypeVar
+
+from ._errors import RcptError
+from .generated.api.quota import quota as _quota
+from .generated.api.scans import cancel_scan as _cancel_scan
+from .generated.api.scans import create_scan as _create_scan
+from .generated.api.scans import delete_scan as _delete_scan
+from .generated.api.scans import list_scans as _list_scans
+from .generated.api.scans import match_scan_part as _match_scan_part
+from .generated.api.scans import put_scan_part as _put_scan_part
+from .generated.api.scans import scan as _scan
+from .generated.api.scans import scan_results as _scan_results
+from .generated.api.validation import validate_email as _validate_email
+from .generated.models import (
+    CheckRequest,
+    NewScanRequest,
+    PartMatch,
+    PartRequest,
+    QuotaReport,
+    Scan,
+    ScanResult,
+    ValidationResult,
+)
+from .generated.types import UNSET
+
+# Addresses of a part; the last one of a list has what is left.
+_PART = 1_000
+# Results of a page.
+_PAGE = 10_000
+# Seconds between two looks at a scan: from the one to the other.
+_LOOK, _LONGEST_LOOK = 0.5, 10.0
+
+
+@dataclass
+class Call:
+    """An operation of `rcpt_client.generated.api`, and what it's given."""
+
+    module: ModuleType
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Pause:
+    seconds: float
+
+
+T = TypeVar("T")
+#: Yields what is to be done, is sent what came of it, and returns the result.
+Steps = Generator[Call | Pause, Any, T]
+Progress = Callable[[Scan], object]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """An address of a list, and its result."""
+
+    address: str
+    #: None while there is none.
+    result: ScanResult | None
+
+
+def _key(idempotency_key: str | None) -> Any:
+    return UNSET if idempotency_key is None else idempotency_key
+
+
+def check(email: str, details: bool, idempotency_key: str | None) -> Steps[ValidationResult]:
+    body = CheckRequest(email=email, details=details)
+    call = Call(_validate_email, {"body": body, "idempotency_key": _key(idempotency_key)})
+    result: ValidationResult = yield call
+    return result
+
+
+def quota() -> Steps[QuotaReport]:
+    report: QuotaReport = yield Call(_quota)
+    return report
+
+
+def scan(id: str) -> Steps[Scan]:
+    found: Scan = yield Call(_scan, {"id": id})
+    return found
+
+
+def scans() -> Steps[list[Scan]]:
+    found: list[Scan] = []
+    before: Any = UNSET
+    while True:
+        page = yield Call(_list_scans, {"limit": 100, "before": before})
+        found += page.scans
+        before = page.next_
+        if not before:
+            return found
+
+
+def cancel(id: str) -> Steps[Scan]:
+    cancelled: Scan = yield Call(_cancel_scan, {"id": id})
+    return cancelled
+
+
+def delete(id: str) -> Steps[None]:
+    yield Call(_delete_scan, {"id": id})
+
+
+def start(
+    addresses: Sequence[str], name: str, details: bool, idempotency_key: str | None
+) -> Steps[Scan]:
+    is_one_part = len(addresses) <= _PART
+    body = NewScanRequest(name=name, details=details)
+    if is_one_part:
+        body.addresses = list(addresses)
+    else:
+        body.total = len(addresses)
+    call = Call(_create_scan, {"body": body, "idempotency_key": _key(idempotency_key)})
+    found: Scan = yield call
+    if is_one_part:
+        return found
+    for number, first in enumerate(range(0, len(addresses), _PART)):
+        part = PartRequest(addresses=list(addresses[first : first + _PART]))
+        found = yield Call(_put_scan_part, {"id": found.id, "n": number, "body": part})
+    return found
+
+
+def wait(id: str, timeout: float | None, on_progress: Progress | None) -> Steps[Scan]:
+    end = None if timeout is None else time.monotonic() + timeout
+    look, answered = _LOOK, -1
+    while True:
+        found: Scan = yield Call(_scan, {"id": id})
+        if on_progress is not None:
+            on_progress(found)
+        if found.state not in ("open", "running"):
+            return found
+        look = _LOOK if found.answered > answered else min(look * 2, _LONGEST_LOOK)
+        answered = found.answered
+        if end is not None and time.monotonic() + look >= end:
+            raise RcptError(f"The scan {id} hasn't ended within {timeout:g} s. It goes on.")
+        yield Pause(look)
+
+
+def results(id: str) -> Steps[list[ScanResult]]:
+    found: list[ScanResult] = []
+    after: Any = UNSET
+    while True:
+        page = yield Call(_scan_results, {"id": id, "limit": _PAGE, "after": after})
+        found += page.results
+        after = page.next_
+        if after is None or after is UNSET:
+            return found
+
+
+def join(id: str, addresses: Sequence[str]) -> Steps[list[Joined]]:
+    found = yield from scan(id)
+    if found.total != len(addresses):
+        raise ValueError(f"The scan is of {found.total} addresses, and the list has {len(addresses)}.")
+    for n, first in enumerate(range(0, len(addresses), _PART)):
+        part = addresses[first : first + _PART]
+        if not (yield from _is_part(id, n, part)):
+            last = first + len(part)
+            raise ValueError(
+                "This isn't the list that was scanned, or not in its order: "
+                f"addresses {first + 1} to {last} differ."
+            )
+    by_position = {result.position: result for result in (yield from results(id))}
+    return [Joined(address, by_position.get(n)) for n, address in enumerate(addresses)]
+
+
+def _is_part(id: str, n: int, addresses: Sequence[str]) -> Steps[bool]:
+    try:
+        body = PartRequest(addresses=list(addresses))
+        match: PartMatch = yield Call(_match_scan_part, {"id": id, "n": n, "body": body})
+    except RcptError as error:
+        # An older service compares nothing; of a part with fewer than two different addresses none can.
+        if error.code != "nothing_to_match" and error.status not in (404, 405):
+            raise
+        return True
+    return match.matches

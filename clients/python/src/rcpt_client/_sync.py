@@ -1,0 +1,136 @@
+"""The client whose calls wait for their answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from . import _steps as steps
+from ._errors import RcptError
+from ._service import Service, answered, parsed, whole_timeout
+from ._steps import Joined, Pause, Progress, Steps
+from ._transports import Retrying
+from .generated.models import QuotaReport, Scan, ScanResult, ValidationResult
+from .generated.types import Response
+
+T = TypeVar("T")
+
+
+class Rcpt(Service):
+    """The service at `url`, for the account of `api_key`.
+
+    `timeout` is how many seconds one call may take in all: its attempts, and the pauses between them.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        api_key: str,
+        *,
+        timeout: float | None = None,
+        patience: float | None = None,
+    ):
+        transport = Retrying(whole_timeout(timeout, patience))
+        hooks = {"response": [self._remember]}
+        super().__init__(url, api_key, transport=transport, event_hooks=hooks)
+
+    def check(
+        self, email: str, *, details: bool = False, idempotency_key: str | None = None
+    ) -> ValidationResult:
+        """Asks whether an address can receive mail; with `details`, also why.
+
+        Sent again with the same `idempotency_key` within 24 hours, it's counted once.
+        """
+        return self._run(steps.check(email, details, idempotency_key))
+
+    def quota(self) -> QuotaReport:
+        """The plan and what is left of it today."""
+        return self._run(steps.quota())
+
+    def start_scan(
+        self,
+        addresses: Sequence[str],
+        *,
+        name: str = "",
+        details: bool = True,
+        idempotency_key: str | None = None,
+    ) -> Scan:
+        """Starts a scan of a list, and sends all of it.
+
+        Called again with the same list and `idempotency_key` within 24 hours, it's the same scan.
+        """
+        return self._run(steps.start(addresses, name, details, idempotency_key))
+
+    def wait_for_scan(
+        self, id: str, *, timeout: float | None = None, on_progress: Progress | None = None
+    ) -> Scan:
+        """Waits until a scan has ended, for `timeout` seconds at most. `on_progress` gets it at each look."""
+        return self._run(steps.wait(id, timeout, on_progress))
+
+    def join_scan(self, id: str, addresses: Sequence[str]) -> list[Joined]:
+        """The addresses of a scan, in the order in which they were sent, each with its result.
+
+        Raises a ValueError where it isn't the list that was scanned; the service compares each part, twenty times.
+        """
+        return self._run(steps.join(id, addresses))
+
+    def scan(self, id: str) -> Scan:
+        """A scan as it is now."""
+        return self._run(steps.scan(id))
+
+    def scans(self) -> list[Scan]:
+        """All scans, newest first."""
+        return self._run(steps.scans())
+
+    def scan_results(self, id: str) -> list[ScanResult]:
+        """All results of a scan, by position."""
+        return self._run(steps.results(id))
+
+    def cancel_scan(self, id: str) -> Scan:
+        """Stops a scan; what it knows by then stays."""
+        return self._run(steps.cancel(id))
+
+    def delete_scan(self, id: str) -> None:
+        """Removes a scan with its results, and stops it if it's under way."""
+        self._run(steps.delete(id))
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.client.get_httpx_client().close()
+
+    def __enter__(self) -> Rcpt:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, steps: Steps[T]) -> T:
+        result: Any = None
+        failure: RcptError | None = None
+        while True:
+            try:
+                step = steps.send(result) if failure is None else steps.throw(failure)
+            except StopIteration as ended:
+                done: T = ended.value
+                return done
+            result, failure = None, None
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
+                continue
+            try:
+                result = answer(step.module.sync_detailed, client=self.client, **step.arguments)
+            except RcptError as error:
+                failure = error
+
+
+def answer(call: Callable[..., Response[Any]] | Response[Any], **arguments: Any) -> Any:
+    """Calls a `sync_detailed` of `rcpt_client.generated.api`, and returns its answer.
+
+    `answer(module.sync_detailed, client=…)`; it takes the response of one, too. Raises every error as an `RcptError`.
+    """
+    if isinstance(call, Response):
+        return parsed(call)
+    with answered():
+        response = call(**arguments)
+    return parsed(response)

@@ -1,0 +1,73 @@
+"""Events of the service, as Standard Webhooks sign them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# An older or newer event may be a repetition of somebody who has recorded it. Seconds.
+_TOLERANCE = 5 * 60
+
+
+class WebhookError(ValueError):
+    """The request isn't an event that the service has signed just now."""
+
+
+def verify_webhook(
+    body: bytes | str,
+    headers: Mapping[str, str],
+    secrets: str | Sequence[str],
+    *,
+    now: float | None = None,
+) -> dict[str, Any]:
+    """The event of a request, after its signature has been verified under one of the secrets.
+
+    `body` is the request's body as it came. While a secret is being replaced, give the new one and the old one.
+    `now` is in seconds since 1970.
+    """
+    payload = body.encode() if isinstance(body, str) else body
+    given = {name.lower(): value for name, value in headers.items()}
+    try:
+        id, timestamp = given["webhook-id"], given["webhook-timestamp"]
+        signatures = given["webhook-signature"].split()
+    except KeyError as error:
+        raise WebhookError(f"The request has no header {error.args[0]}.") from None
+    _check_time(timestamp, time.time() if now is None else now)
+    signed = f"{id}.{timestamp}.".encode() + payload
+    keys = [_key(secret) for secret in ([secrets] if isinstance(secrets, str) else secrets)]
+    expected = [
+        b"v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)) for key in keys
+    ]
+    found = [
+        hmac.compare_digest(signature.encode(), one) for signature in signatures for one in expected
+    ]
+    if not any(found):
+        raise WebhookError("No signature of the request is made with this secret.")
+    try:
+        event: dict[str, Any] = json.loads(payload)
+    except ValueError:
+        raise WebhookError("The event isn't JSON.") from None
+    return event
+
+
+def _check_time(timestamp: str, now: float) -> None:
+    if not (timestamp.isascii() and timestamp.isdigit()):
+        raise WebhookError("The header webhook-timestamp isn't a number of seconds.")
+    if abs(now - int(timestamp)) > _TOLERANCE:
+        raise WebhookError("The event wasn't signed within the last five minutes.")
+
+
+def _key(secret: str) -> bytes:
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if not key:
+        raise ValueError("A webhook's secret is whsec_ and base64.")
+    return key

@@ -1,0 +1,7 @@
+// Makes the manifest of the package from that of its source: pack.mjs FOLDER.
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+
+const file = path.join(process.argv[2], "package.json");
+const { scripts, publishConfig, ...manifest } = JSON.parse(readFileSync(file, "utf8"));
+writeFileSync(file, `${JSON.stringify({ ...manifest, ...publishConfig }, null, 2)}\n`);

@@ -1,0 +1,250 @@
+//! `tools/deploy` with the real wrangler, against a stand-in of Cloudflare's API: it proves the calls, not the answers.
+
+use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _};
+
+use rcpt_tests::{Platform, proof};
+use serde_json::{Value, json};
+
+const SECRETS: [&str; 6] = ["SESSION", "API_KEY", "TICKET", "ADDRESS", "TOTP", "SCAN"];
+
+/// Values of the secrets' file.
+fn kept(platform: &Platform) -> BTreeMap<String, String> {
+    let text = fs::read_to_string(platform.secrets_file()).unwrap();
+    let lines = text.lines().filter_map(|line| line.split_once('='));
+    lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// The account is whole: everything once, bound to one another, with the secrets of the file and no others ever.
+async fn assert_whole(platform: &Platform, databases: usize) {
+    let state = platform.state().await.unwrap();
+    let count = |member: &str| state[member].as_array().map_or(0, Vec::len);
+    assert_eq!(count("databases"), databases, "{state}");
+    assert_eq!((count("namespaces"), count("queues"), count("domains")), (1, 1, 1), "{state}");
+    let worker = &state["workers"]["rcpt"];
+    let ids = |list: &Value, id: &str| -> Vec<Value> {
+        list.as_array().unwrap().iter().map(|each| each[id].clone()).collect()
+    };
+    let bound = |kind: &str, id: &str| -> Vec<Value> {
+        let bindings = worker["bindings"].as_array().unwrap().iter();
+        bindings.filter(|each| each["type"] == *kind).map(|each| each[id].clone()).collect()
+    };
+    assert_eq!(bound("d1", "id"), ids(&state["databases"], "uuid"), "{worker}");
+    assert_eq!(bound("kv_namespace", "namespace_id"), ids(&state["namespaces"], "id"));
+    assert_eq!(bound("queue", "queue_name"), [json!("rcpt-scans")]);
+    let settings = &state["queues"][0]["settings"];
+    assert_eq!(settings["message_retention_period"], 86_400, "{settings}");
+    assert_eq!(state["queues"][0]["consumers"].as_array().map(Vec::len), Some(1), "{state}");
+    assert_eq!(worker["crons"], json!(["*/5 * * * *"]));
+    assert_eq!(state["domains"][0]["service"], "rcpt");
+    let kept = kept(platform);
+    assert_eq!(kept.len(), SECRETS.len(), "{:?}", kept.keys());
+    for name in SECRETS {
+        let name = format!("{name}_SECRETS");
+        // Whatever was lost on the way, no second value was ever sent.
+        let sent = worker["secrets"][&name].as_array().unwrap();
+        assert!(!sent.is_empty() && sent.iter().all(|value| *value == kept[&name]), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_account_has_the_service_after_one_command_and_a_second_changes_nothing() {
+    let platform = Platform::start().await.unwrap();
+    let run = platform.deploy(&[("JURISDICTION", "eu")]).await.unwrap();
+    assert!(run.succeeded, "{}", run.output);
+    assert!(
+        run.output.contains("https://rcpt.acme.test/v1/health/ready answers: 200"),
+        "{}",
+        run.output
+    );
+    assert!(run.output.contains("Onboard acme.test for email sending"), "{}", run.output);
+    assert_whole(&platform, 3).await;
+    let state = platform.state().await.unwrap();
+    for database in state["databases"].as_array().unwrap() {
+        assert_eq!(database["jurisdiction"], "eu");
+    }
+    let mode = fs::metadata(platform.secrets_file()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // No value is in anything that was written, or in another file.
+    let configuration = fs::read_to_string(platform.configuration()).unwrap();
+    for (name, value) in kept(&platform) {
+        assert!(!run.output.contains(&value) && !configuration.contains(&value), "{name}");
+    }
+
+    let changes = platform.changes().await.unwrap();
+    for variables in [&[][..], &[("PORTAL_URL", ""), ("MAIL_FROM", ""), ("ORIGINS", "")]] {
+        let again = platform.deploy(variables).await.unwrap();
+        assert!(again.succeeded, "{}", again.output);
+        assert!(again.output.contains("Nothing has changed"), "{}", again.output);
+    }
+    assert_eq!(platform.changes().await.unwrap(), changes);
+    assert_eq!(fs::read_to_string(platform.configuration()).unwrap(), configuration);
+
+    let other = platform.deploy(&[("JURISDICTION", "fedramp")]).await.unwrap();
+    assert!(!other.succeeded, "{}", other.output);
+    let said = "JURISDICTION is fedramp, and the database rcpt has eu";
+    assert!(other.output.contains(said), "{}", other.output);
+    assert_eq!(platform.changes().await.unwrap(), changes);
+
+    // A further version is deployed, and what is there stays.
+    let index = platform.folder().join("edge/build/index.js");
+    fs::write(index, "export default { fetch() { return new Response() } }").unwrap();
+    let newer = platform.deploy(&[]).await.unwrap();
+    assert!(newer.succeeded && newer.output.contains("rcpt is deployed\n"), "{}", newer.output);
+    assert_whole(&platform, 3).await;
+}
+
+/// In short two of the changes, in full each: its reply is lost, and everything after it, with and without its effect.
+#[tokio::test]
+async fn a_run_that_is_cut_off_anywhere_goes_on_where_it_was() {
+    let whole = Platform::small().await.unwrap();
+    let run = whole.deploy(&[]).await.unwrap();
+    assert!(run.succeeded, "{}", run.output);
+    let changes = whole.changes().await.unwrap();
+    assert!(changes >= 10, "{changes} changes: the stand-in doesn't count");
+    drop(whole);
+    let cuts = (1..=changes).flat_map(|after| [(after, false), (after, true)]);
+    let apart = proof::count(changes, 1);
+    for (after, before) in cuts.step_by(apart) {
+        let platform = Platform::small().await.unwrap();
+        platform.order(&json!({"cut": {"after": after, "before": before}})).await.unwrap();
+        let run = platform.deploy(&[]).await.unwrap();
+        assert!(!run.succeeded, "cut at {after}: {}", run.output);
+        platform.order(&json!({})).await.unwrap();
+        let again = platform.deploy(&[]).await.unwrap();
+        assert!(again.succeeded, "cut at {after} ({before}): {}\n{}", run.output, again.output);
+        assert_whole(&platform, 1).await;
+        let changes = platform.changes().await.unwrap();
+        let third = platform.deploy(&[]).await.unwrap();
+        assert!(third.output.contains("Nothing has changed"), "{after}: {}", third.output);
+        assert_eq!(platform.changes().await.unwrap(), changes);
+    }
+}
+
+#[tokio::test]
+async fn a_secret_is_never_made_anew_where_there_are_accounts() {
+    let platform = Platform::small().await.unwrap();
+    let run = platform.deploy(&[]).await.unwrap();
+    assert!(run.succeeded, "{}", run.output);
+    // Somebody registers; then the Worker loses a secret, and the operator's copy is gone.
+    let state = platform.state().await.unwrap();
+    let id = state["databases"][0]["uuid"].as_str().unwrap().to_owned();
+    platform.insert_account(&id).await.unwrap();
+    let mut workers = state["workers"].clone();
+    let bindings = workers["rcpt"]["bindings"].as_array_mut().unwrap();
+    bindings.retain(|each| each["name"] != "ADDRESS_SECRETS");
+    platform.order(&json!({"state": {"workers": workers}})).await.unwrap();
+    let kept = fs::read_to_string(platform.secrets_file()).unwrap();
+    fs::remove_file(platform.secrets_file()).unwrap();
+    let changes = platform.changes().await.unwrap();
+
+    let run = platform.deploy(&[]).await.unwrap();
+    assert!(!run.succeeded, "{}", run.output);
+    assert!(run.output.contains("ADDRESS_SECRETS: the Worker lacks it"), "{}", run.output);
+    assert_eq!(platform.changes().await.unwrap(), changes);
+    assert!(!platform.secrets_file().exists());
+
+    // Neither where the whole Worker is gone.
+    platform.order(&json!({"state": {"workers": {}, "domains": []}})).await.unwrap();
+    let run = platform.deploy(&[]).await.unwrap();
+    assert!(!run.succeeded && run.output.contains("the Worker lacks them"), "{}", run.output);
+    assert_eq!(platform.changes().await.unwrap(), changes);
+
+    // With the copy it comes back as it was.
+    fs::write(platform.secrets_file(), kept).unwrap();
+    let run = platform.deploy(&[]).await.unwrap();
+    assert!(run.succeeded, "{}", run.output);
+    assert_whole(&platform, 1).await;
+}
+
+/// Wrangler may run for longer than the platform keeps our own connections.
+#[tokio::test]
+async fn a_version_with_a_further_migration_is_deployed_in_one_run() {
+    let platform = Platform::small().await.unwrap();
+    let run = platform.deploy(&[]).await.unwrap();
+    assert!(run.succeeded, "{}", run.output);
+    let migration = platform.folder().join("edge/migrations/0003_further.sql");
+    fs::write(migration, "CREATE TABLE further (number INTEGER) STRICT;").unwrap();
+    let run = platform.deploy(&[]).await.unwrap();
+    assert!(run.succeeded, "{}", run.output);
+    assert!(run.output.contains("the database rcpt has 1 more migrations"), "{}", run.output);
+    assert_whole(&platform, 1).await;
+}
+
+#[tokio::test]
+async fn a_token_without_a_right_is_told_which_one_and_nothing_is_half_done() {
+    let platform = Platform::small().await.unwrap();
+    for (path, right) in [
+        ("GET /accounts/.*/d1", "Account, D1, Edit"),
+        ("GET /accounts/.*/storage", "Account, Workers KV Storage, Edit"),
+        ("GET /accounts/.*/queues", "Account, Queues, Edit"),
+        ("GET /accounts/.*/workers/scripts", "Account, Workers Scripts, Edit"),
+        ("GET /zones$", "Zone, Zone, Read"),
+        ("GET /zones/.*/dns_records", "Zone, DNS, Read"),
+    ] {
+        platform.order(&json!({"refuse": {"path": path, "status": 403}})).await.unwrap();
+        let run = platform.deploy(&[]).await.unwrap();
+        let said = format!("it needs the permission \"{right}\"");
+        assert!(!run.succeeded && run.output.contains(&said), "{path}: {}", run.output);
+        assert!(!platform.secrets_file().exists());
+    }
+    assert_eq!(platform.changes().await.unwrap(), 0);
+    // A token that may only read ends at the first change, and the next run goes on.
+    platform.order(&json!({"refuse": {"path": "POST .*/queues", "status": 403}})).await.unwrap();
+    let run = platform.deploy(&[]).await.unwrap();
+    assert!(!run.succeeded && run.output.contains("\"Account, Queues, Edit\""), "{}", run.output);
+    platform.order(&json!({})).await.unwrap();
+    let run = platform.deploy(&[]).await.unwrap();
+    assert!(run.succeeded, "{}", run.output);
+    assert_whole(&platform, 1).await;
+}
+
+#[tokio::test]
+async fn a_name_that_belongs_to_something_else_is_left_alone() {
+    let platform = Platform::small().await.unwrap();
+    let other = json!([{"id": "x", "hostname": "rcpt.acme.test", "service": "shop"}]);
+    let consumer = json!([{"type": "worker", "script": "shop"}]);
+    let queue = json!([{"queue_id": "q", "queue_name": "rcpt-scans", "consumers": consumer}]);
+    let worker = json!({"bindings": [{"type": "d1", "name": "DB", "id": "else"}], "versions": []});
+    for (state, said) in [
+        (json!({"domains": other}), "rcpt.acme.test is taken: it leads to the Worker shop"),
+        (json!({"domains": [], "records": [{"name": "rcpt.acme.test"}]}), "it has a DNS record"),
+        (json!({"records": [], "zones": []}), "the account has no zone for rcpt.acme.test"),
+        (json!({"zones": ["acme.test"], "queues": queue}), "rcpt-scans is taken: shop reads it"),
+        (json!({"queues": [], "workers": {"rcpt": worker}}), "the name rcpt is taken"),
+    ] {
+        platform.order(&json!({"state": state})).await.unwrap();
+        let run = platform.deploy(&[]).await.unwrap();
+        assert!(!run.succeeded && run.output.contains(said), "{said}: {}", run.output);
+    }
+    platform.order(&json!({"state": {"workers": {}}})).await.unwrap();
+    platform.insert_foreign_database("rcpt").await.unwrap();
+    let before = platform.changes().await.unwrap();
+    let run = platform.deploy(&[]).await.unwrap();
+    assert!(run.output.contains("the database has tables of something else"), "{}", run.output);
+    assert_eq!(platform.changes().await.unwrap(), before);
+    assert!(!run.succeeded && !platform.secrets_file().exists());
+}
+
+#[tokio::test]
+async fn secrets_are_on_the_disk_before_anything_changes_or_the_run_ends() {
+    let platform = Platform::small().await.unwrap();
+    let tree = platform.folder().join("tree");
+    fs::create_dir_all(tree.join(".git")).unwrap();
+    let inside = tree.join("sub/rcpt.secrets");
+    for (file, said) in [
+        (inside.to_str().unwrap(), "lies in the git work tree"),
+        ("/proc/rcpt.secrets", "the secrets can't be written to /proc/rcpt.secrets"),
+    ] {
+        let run = platform.deploy(&[("SECRETS_FILE", file)]).await.unwrap();
+        assert!(!run.succeeded && run.output.contains(said), "{}", run.output);
+    }
+    assert_eq!(platform.changes().await.unwrap(), 0);
+    // Values that are missing are all named, before the account is asked.
+    let run = Platform::small().await.unwrap();
+    let run = run.deploy(&[("PORTAL_URL", ""), ("ORIGINS", "")]).await.unwrap();
+    assert!(!run.succeeded, "{}", run.output);
+    for name in ["PORTAL_URL:", "ORIGINS:"] {
+        assert!(run.output.contains(name), "{}", run.output);
+    }
+    assert!(!run.output.contains("MAIL_FROM"), "{}", run.output);
+}

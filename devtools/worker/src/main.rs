@@ -1,0 +1,143 @@
+//! Makes the Worker in `edge/build/` of the wasm that cargo has built: wasm-bindgen, wasm-opt and esbuild, with the
+//! entry in `edge/entry.mjs`. The Makefile runs both.
+//!
+//! `rcpt-worker shipped` optimises for size and takes a minute; `rcpt-worker quick` takes seconds, for `make dev` and
+//! for tests of a change. A stamp in the folder names the kind that was built last.
+
+use std::{
+    env,
+    ffi::OsStr,
+    fs::{self, File},
+    path::Path,
+    process::Command,
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use wasm_bindgen_cli_support::Bindgen;
+
+/// WebAssembly features that both rustc emits and workerd reads. Not `--all-features`: binaryen would use compact
+/// imports, which workerd can't read.
+const FEATURES: [&str; 7] = [
+    "--enable-mutable-globals",
+    "--enable-sign-ext",
+    "--enable-nontrapping-float-to-int",
+    "--enable-bulk-memory",
+    "--enable-multivalue",
+    "--enable-reference-types",
+    "--enable-exception-handling",
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Shipped,
+    Quick,
+}
+
+impl Kind {
+    fn from_arguments() -> Result<Self> {
+        match env::args().nth(1).as_deref() {
+            Some("shipped") => Ok(Self::Shipped),
+            Some("quick") => Ok(Self::Quick),
+            _ => bail!("usage: rcpt-worker shipped|quick"),
+        }
+    }
+
+    /// The cargo profile, and the name of its folder in `target/`.
+    fn profile(self) -> &'static str {
+        match self {
+            Self::Shipped => "release",
+            Self::Quick => "quick",
+        }
+    }
+}
+
+fn main() -> Result<()> {
+    let kind = Kind::from_arguments()?;
+    let repository =
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("the repository")?;
+    env::set_current_dir(repository)?;
+    // Both kinds write to one folder.
+    let lock = File::create("target/worker-build.lock")?;
+    lock.lock()?;
+
+    let wasm = Path::new("target/wasm32-unknown-unknown").join(kind.profile());
+    let wasm = wasm.join("rcpt_edge.wasm");
+    let staging = Path::new("target").join(format!("worker-{}", kind.profile()));
+    bind(kind, &wasm, &staging)?;
+    bundle(&staging)?;
+    if kind == Kind::Shipped {
+        optimise(&staging)?;
+    }
+    publish(kind, &staging)
+}
+
+/// Writes `index_bg.wasm` and the JavaScript around it. The function that resets the state of an instance is for the
+/// entry, which calls it after a panic.
+fn bind(kind: Kind, wasm: &Path, staging: &Path) -> Result<()> {
+    if staging.exists() {
+        fs::remove_dir_all(staging)?;
+    }
+    let mut bindgen = Bindgen::new();
+    bindgen.module(true)?.input_path(wasm).out_name("index").typescript(false);
+    // Names are for profiles, of the Worker that ships.
+    bindgen.demangle(kind == Kind::Shipped);
+    bindgen.reset_state_function(true).force_enable_abort_handler(true);
+    bindgen.generate(staging).context("wasm-bindgen")
+}
+
+/// Makes one module of the entry and what wasm-bindgen has written.
+fn bundle(staging: &Path) -> Result<()> {
+    fs::copy("edge/entry.mjs", staging.join("entry.mjs"))?;
+    let mut esbuild = Command::new(fs::canonicalize("node_modules/.bin/esbuild")?);
+    esbuild.args(["entry.mjs", "--bundle", "--format=esm", "--minify", "--log-level=warning"]);
+    esbuild.args(["--outfile=bundle.js", "--external:./index_bg.wasm", "--external:cloudflare:*"]);
+    run(esbuild.current_dir(staging))?;
+    // workerd has no source phase imports.
+    let bundle =
+        fs::read_to_string(staging.join("bundle.js"))?.replace("import source ", "import ");
+    fs::write(staging.join("index.js"), bundle)?;
+    Ok(())
+}
+
+/// The names of functions, a seventh of the file, stay in `target/edge-with-names.wasm` for profiles.
+fn optimise(staging: &Path) -> Result<()> {
+    let named = Path::new("target/edge-with-names.wasm");
+    let wasm = staging.join("index_bg.wasm");
+    wasm_opt(&wasm, named, &["--debuginfo"])?;
+    wasm_opt(named, &wasm, &["--strip-debug", "--strip-producers"])
+}
+
+fn wasm_opt(input: &Path, output: &Path, options: &[&str]) -> Result<()> {
+    let mut command = Command::new("node_modules/.bin/wasm-opt");
+    command.arg(input).args(FEATURES).arg("-Oz").args(options).arg("--output").arg(output);
+    run(&mut command)
+}
+
+/// Exchanges the Worker in `edge/build/`, the entry last: `wrangler dev` watches it.
+fn publish(kind: Kind, staging: &Path) -> Result<()> {
+    let build = Path::new("edge/build");
+    fs::create_dir_all(build)?;
+    for stamp in [".shipped", ".quick"] {
+        let stamp = build.join(stamp);
+        if stamp.exists() {
+            fs::remove_file(stamp)?;
+        }
+    }
+    for file in ["index_bg.wasm", "index.js"] {
+        fs::copy(staging.join(file), build.join(file))?;
+    }
+    File::create(build.join(".quick"))?;
+    if kind == Kind::Shipped {
+        // What ships will do for `make dev` too.
+        File::create(build.join(".shipped"))?;
+    }
+    Ok(())
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("starting {}", command.get_program().display()))?;
+    ensure!(status.success(), "{} failed", OsStr::new(command.get_program()).display());
+    Ok(())
+}

@@ -1,0 +1,146 @@
+// The API reference as plain HTML, drawn from the service's description of itself.
+
+const METHODS = ["get", "post", "put", "delete"];
+
+/** The body of a page: headings, tables and examples, without style or script. */
+export function referenceHtml(description) {
+  const resolve = (thing) =>
+    thing?.$ref ? description.components[thing.$ref.split("/")[2]][thing.$ref.split("/")[3]] : thing;
+  const operations = Object.entries(description.paths).flatMap(([path, item]) =>
+    METHODS.filter((method) => item[method]).map((method) => ({ path, method, ...item[method] })),
+  );
+  const sections = (description.tags ?? []).map(({ name, description: text }) => {
+    const own = operations.filter(({ tags }) => tags?.includes(name));
+    return own.length === 0 ? "" : `<h2>${escaped(name)}</h2>${prose(text)}${own.map(operation).join("")}`;
+  });
+  const webhooks = Object.entries(description.webhooks ?? {}).map(([name, item]) => webhook(name, item.post));
+  return `<h1>API reference</h1>${prose(description.info.description)}${sections.join("")}${
+    webhooks.length > 0 ? `<h2>Webhooks</h2>${webhooks.join("")}` : ""
+  }`;
+
+  function operation({
+    path,
+    method,
+    summary,
+    description: text,
+    security,
+    parameters,
+    requestBody,
+    responses,
+  }) {
+    const line = `${method.toUpperCase()} ${path}`;
+    return `<h3>${escaped(line)}: ${escaped(summary)}</h3>${prose(text)}${prose(credentials(security))}${parametersTable(
+      parameters,
+    )}${body("Body", requestBody)}${responsesList(responses)}`;
+  }
+
+  function webhook(name, { summary, description: text, parameters, requestBody }) {
+    return `<h3>${escaped(name)}: ${escaped(summary ?? "")}</h3>${prose(text)}${parametersTable(parameters)}${body("Body", requestBody)}`;
+  }
+
+  function parametersTable(parameters = []) {
+    const rows = parameters
+      .map(resolve)
+      .map((parameter) => [
+        code(parameter.name),
+        `${escaped(parameter.in)}, ${typeOf(parameter.schema)}${parameter.required ? ", required" : ""}`,
+        escaped(parameter.description ?? ""),
+      ]);
+    return table(["parameter", "type", ""], rows);
+  }
+
+  function body(title, holder) {
+    const content = resolve(holder)?.content?.["application/json"];
+    if (!content) return "";
+    return `<h4>${title}</h4>${members(content.schema)}${examples(content)}`;
+  }
+
+  function responsesList(responses) {
+    return Object.entries(responses)
+      .map(([status, reference]) => {
+        const response = resolve(reference);
+        const headers = Object.keys(response.headers ?? {});
+        const carried = headers.length > 0 ? ` Headers: ${headers.map(code).join(", ")}.` : "";
+        const content = response.content?.["application/json"];
+        const shown =
+          content && /^2/.test(status) ? members(content.schema) + examples(content) : examples(content);
+        return `<h4>${status}</h4><p>${escaped(response.description)}.${carried}</p>${shown}`;
+      })
+      .join("");
+  }
+
+  function members(reference, prefix = "", seen = []) {
+    const rows = memberRows(resolve(reference), prefix, seen);
+    return table(["member", "type", ""], rows);
+  }
+
+  function memberRows(schema, prefix, seen) {
+    const shapes = [schema, ...(schema?.allOf ?? []), ...(schema?.oneOf ?? []), ...(schema?.anyOf ?? [])].map(
+      resolve,
+    );
+    return shapes.flatMap((shape) =>
+      Object.entries(shape?.properties ?? {}).flatMap(([name, property]) => {
+        const inner = resolve(property.items ?? property.oneOf?.find(({ $ref }) => $ref) ?? property);
+        const required = shape.required?.includes(name) ? "" : ", optional";
+        const text = property.description ?? resolve(property).description ?? "";
+        const row = [code(prefix + name), typeOf(property) + required, escaped(text)];
+        if (!inner?.properties || seen.includes(inner)) return [row];
+        return [row, ...memberRows(inner, `${prefix}${name}.`, [...seen, inner])];
+      }),
+    );
+  }
+
+  function typeOf(reference) {
+    const schema = resolve(reference) ?? {};
+    const known = schema.enum ?? schema["x-extensible-enum"];
+    if (known) return `${schema.enum ? "one of" : "such as"} ${known.map(code).join(", ")}`;
+    const several = schema.oneOf ?? schema.anyOf;
+    if (several) return several.map(typeOf).join(" or ");
+    const types = [schema.type ?? "object"].flat();
+    const of = types.includes("array") && schema.items ? ` of ${typeOf(schema.items)}` : "";
+    return escaped(types.join(" or ") + (schema.format ? ` (${schema.format})` : "")) + of;
+  }
+}
+
+/** Markdown's backticks become code; blank lines part paragraphs. */
+function prose(text = "") {
+  const paragraphs = text.split("\n\n").filter((paragraph) => paragraph.trim() !== "");
+  return paragraphs.map((paragraph) => `<p>${escaped(paragraph)}</p>`).join("");
+}
+
+function credentials(security = []) {
+  const names = security.flatMap((scheme) => Object.keys(scheme));
+  const words = {
+    ApiKey: "an API key in `X-API-Key`",
+    Session: "a session token as `Authorization: Bearer`",
+  };
+  const known = names.map((name) => words[name] ?? name);
+  return known.length === 0 ? "Credentials: none." : `Credentials: ${known.join(", or ")}.`;
+}
+
+function examples(content) {
+  const all = content?.examples
+    ? Object.entries(content.examples).map(([name, { summary, value }]) => [summary ?? name, value])
+    : content?.example !== undefined
+      ? [["", content.example]]
+      : [];
+  return all
+    .map(([title, value]) => {
+      const caption = title === "" ? "" : `<p>${escaped(title)}:</p>`;
+      return `${caption}<pre><code class="language-json">${escaped(JSON.stringify(value, null, 2), false)}</code></pre>`;
+    })
+    .join("");
+}
+
+function table(names, rows) {
+  if (rows.length === 0) return "";
+  const line = (tag, cells) => `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join("")}</tr>`;
+  return `<table><thead>${line("th", names)}</thead><tbody>${rows.map((row) => line("td", row)).join("")}</tbody></table>`;
+}
+
+const code = (text) => `<code>${escaped(String(text), false)}</code>`;
+
+function escaped(text, withCode = true) {
+  const plain = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return withCode ? plain.replace(/`([^`]+)`/g, "<code>$1</code>") : plain;
+}

@@ -1,0 +1,133 @@
+// What the service keeps, for its readers. Each entry belongs to a row of "Where data lives" in docs/architecture.md;
+// a test compares the two.
+interface Kept {
+  /** The row of the page for engineers. */
+  row: string;
+  what: string;
+  how: string;
+  until: string;
+}
+
+export const KEPT: readonly Kept[] = [
+  {
+    row: "accounts, plans and their ends",
+    what: "Your account",
+    how: "Your email address, your name, your plan and when it ends. Your password is stored only as an argon2id hash.",
+    until: "you delete the account",
+  },
+  {
+    row: "the directory",
+    what: "Where your account is stored",
+    how: "A keyed hash of your email address, which leads to the right database.",
+    until: "you delete the account",
+  },
+  {
+    row: "addresses and domains that an operator decided about",
+    what: "Exceptions for an address or a domain",
+    how: "A keyed hash of an address that may sign up although another spelling of it has an account. Domains whose new accounts get no welcome checks.",
+    until: "we take the exception back",
+  },
+  {
+    row: "the ledger",
+    what: "How much you’ve used",
+    how: "How many checks and scans you’ve made, because plans have limits. Not which addresses.",
+    until: "you delete the account",
+  },
+  {
+    row: "what operators and their programs did",
+    what: "What we did to your account",
+    how: "For example, a plan that was set or an account that was deactivated: when, by whom and why. No address.",
+    until: "the service ends, because it shows who did what",
+  },
+  {
+    row: "checks by day, for the chart of their owner",
+    what: "Your checks by day",
+    how: "A number for each day, for your chart.",
+    until: "about a month has passed",
+  },
+  {
+    row: "answers under an `Idempotency-Key`",
+    what: "Repeatable results",
+    how: "Only if your program sends an Idempotency-Key: the result without the address, encrypted so that only that key opens it.",
+    until: "24 hours have passed",
+  },
+  {
+    row: "mailed links, recovery codes",
+    what: "Emailed links and recovery codes",
+    how: "Hashes of them.",
+    until: "they’re used or expire",
+  },
+  {
+    row: "reset links that were asked for",
+    what: "Requests for a reset link",
+    how: "The email address that was typed, whether or not it has an account.",
+    until: "the email has been sent, an hour at most",
+  },
+  {
+    row: "authenticator secrets",
+    what: "Two-factor authentication",
+    how: "The secret of your authenticator app, encrypted.",
+    until: "you turn it off",
+  },
+  {
+    row: "scans",
+    what: "Scans",
+    how: "The name you give a scan, its counts, and each verdict with its reason and row number. Addresses wait encrypted in a queue, and are in no database.",
+    until:
+      "seven days after the scan, or until you delete it. An address leaves the queue with its verdict, after a day at most",
+  },
+  {
+    row: "webhooks",
+    what: "Your webhook",
+    how: "Its URL, and whether the last deliveries worked.",
+    until: "you remove it. Deliveries: a week",
+  },
+  {
+    row: "notices to owners",
+    what: "Notices on their way to you",
+    how: "The kind of notice, with the time, kind of browser and country of what happened.",
+    until: "they’ve been emailed",
+  },
+  {
+    row: "API keys",
+    what: "Your API key",
+    how: "It isn’t stored. We keep its version and the last day it was used.",
+    until: "you delete the account",
+  },
+  {
+    row: "sessions",
+    what: "Where you’re signed in",
+    how: "For each session its times, the kind of browser and the country, so that you can recognize it.",
+    until: "the session ends",
+  },
+  {
+    row: "the portal in its reader's browser",
+    what: "In your own browser",
+    how: "The session, in its tab. For each scan fingerprints of the list and the name of its file, so that you see verdicts beside your own addresses only. Your API key isn’t stored.",
+    until: "you sign out",
+  },
+  {
+    row: "throttled attempts",
+    what: "Failed attempts",
+    how: "Counts per account and network under keyed hashes, against password guessing.",
+    until: "a quiet day has passed",
+  },
+  {
+    row: "what a deleted account had used",
+    what: "After you delete your account",
+    how: "A keyed hash of its email address with what it had used. Otherwise, signing up again would refill an allowance.",
+    until: "30 days have passed",
+  },
+  {
+    row: "recent verdicts",
+    what: "Recent results of single checks",
+    how: "The result under a one-way keyed hash of the address, so that a repeated check is fast. All customers share it: a cached result tells that somebody checked that address, not who.",
+    until: "an hour has passed",
+  },
+  {
+    row: "what is known of mail hosts, DNS answers, idle sessions",
+    what: "Mail servers",
+    how: "How a domain’s mail servers behaved, in memory only.",
+    until: "it’s out of date",
+  },
+];

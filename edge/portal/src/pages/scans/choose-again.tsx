@@ -1,0 +1,74 @@
+// Asks for the list of a scan again, and joins it with the verdicts only where it's the one that was scanned.
+import { useRef, useState } from "preact/hooks";
+import type { Scan } from "../../api/scans";
+import { useSubmission } from "../../ui/form";
+import { Notice, ProblemNotice } from "../../ui/notice";
+import { ColumnChoice } from "./column-choice";
+import { recall } from "./list/fingerprints";
+import { type KnownList, keepList } from "./list/known";
+import type { List } from "./list/read";
+import { recognise } from "./list/recognise";
+import { ListSource } from "./list-source";
+
+const number = new Intl.NumberFormat("en");
+
+interface ChooseAgainProps {
+  scan: Scan;
+  onKnown: (known: KnownList) => void;
+}
+
+type Refusal = { why: "size" | "differs" | "unsure"; list: List };
+
+export function ChooseAgain({ scan, onKnown }: ChooseAgainProps) {
+  const [refusal, setRefusal] = useState<Refusal>();
+  const list = useRef<List | undefined>(undefined);
+  const submission = useSubmission(async () => {
+    if (list.current === undefined) return;
+    setRefusal(undefined);
+    const found = await recognise(scan, list.current);
+    if ("refused" in found) return setRefusal({ why: found.refused, list: list.current });
+    keepList(scan.id, found.known);
+    onKnown(found.known);
+  });
+  function compare(chosen: List): Promise<void> {
+    list.current = chosen;
+    return submission.run();
+  }
+
+  return (
+    <>
+      <p>We don’t keep your addresses. Choose your file again to see them beside their verdicts.</p>
+      <ListSource onList={compare} pastes />
+      {submission.problem !== undefined && <ProblemNotice problem={submission.problem} />}
+      {refusal !== undefined && (
+        <Notice tone="bad" title="This isn’t the list that was scanned.">
+          <p>{REFUSALS[refusal.why]}</p>
+          <Wanted scan={scan} />
+          <p>You can still use the results by row number below.</p>
+        </Notice>
+      )}
+      {refusal !== undefined && (
+        <ColumnChoice list={refusal.list} onColumn={(column) => void compare({ ...refusal.list, column })} />
+      )}
+    </>
+  );
+}
+
+const REFUSALS: Record<Refusal["why"], string> = {
+  size: "It has another number of addresses, so no verdict is shown beside them.",
+  differs: "Its addresses differ or are in another order, so no verdict is shown beside them.",
+  unsure: "We can’t tell whether its addresses are the same, so no verdict is shown beside them.",
+};
+
+/** What is known of the file that was scanned. */
+function Wanted({ scan }: { scan: Scan }) {
+  const remembered = recall(scan.id);
+  const file = remembered?.file ?? scan.name;
+  return (
+    <p>
+      Wanted: {file === "" ? "the file" : <strong class="address">{file}</strong>} as it was, with{" "}
+      {number.format(scan.total)} {scan.total === 1 ? "address" : "addresses"}
+      {remembered?.column != null && ` in the column “${remembered.column}”`}, in the same order.
+    </p>
+  );
+}

@@ -1,0 +1,72 @@
+// Fingerprints of the parts of a scan, kept in this browser alone: a list that is chosen again is joined with the
+// verdicts only where every part has the same addresses in the same order.
+
+const PREFIX = "rcpt.scan.";
+/** Results are gone a week after the end of a scan, which lasts a day at most. */
+const KEPT_MS = 9 * 24 * 60 * 60 * 1000;
+
+/** What this browser remembers of a list that it has sent. */
+export interface Remembered {
+  /** The name of the file. */
+  file: string;
+  /** The heading of the column, where there was one. */
+  column: string | null;
+  /** A SHA-256 for each part that was sent. */
+  parts: string[];
+  until: number;
+}
+
+/** SHA-256 over the addresses as they were sent, in order, salted with the scan's id; undefined without https. */
+export async function fingerprintOf(scan: string, addresses: readonly string[]): Promise<string | undefined> {
+  if (globalThis.crypto?.subtle === undefined) return undefined;
+  const bytes = new TextEncoder().encode(JSON.stringify([scan, addresses]));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export function remember(scan: string, list: Omit<Remembered, "until">): void {
+  forgetOld();
+  try {
+    localStorage.setItem(PREFIX + scan, JSON.stringify({ ...list, until: Date.now() + KEPT_MS }));
+  } catch {
+    // Storage is full or forbidden: the service is asked instead.
+  }
+}
+
+export function recall(scan: string): Remembered | undefined {
+  try {
+    const stored: unknown = JSON.parse(localStorage.getItem(PREFIX + scan) ?? "null");
+    return isRemembered(stored) ? stored : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function forget(scan: string): void {
+  try {
+    localStorage.removeItem(PREFIX + scan);
+  } catch {
+    // Forbidden: then nothing is there either.
+  }
+}
+
+function forgetOld(): void {
+  try {
+    for (const key of Object.keys(localStorage))
+      if (key.startsWith(PREFIX) && (recall(key.slice(PREFIX.length))?.until ?? 0) < Date.now())
+        localStorage.removeItem(key);
+  } catch {
+    // Forbidden: then nothing is there either.
+  }
+}
+
+function isRemembered(stored: unknown): stored is Remembered {
+  return (
+    typeof stored === "object" &&
+    stored !== null &&
+    "parts" in stored &&
+    Array.isArray(stored.parts) &&
+    "file" in stored &&
+    "until" in stored
+  );
+}

@@ -1,0 +1,13 @@
+// The lists of scans that were started or recognised in this tab: they never leave the browser but as parts.
+import type { List, Sent } from "./read";
+
+export interface KnownList {
+  list: List;
+  sent: Sent;
+}
+
+const lists = new Map<string, KnownList>();
+
+export const listOf = (scan: string) => lists.get(scan);
+export const keepList = (scan: string, known: KnownList) => void lists.set(scan, known);
+export const forgetList = (scan: string) => void lists.delete(scan);

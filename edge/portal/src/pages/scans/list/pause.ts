@@ -1,0 +1,4 @@
+/** Lets the page respond. */
+export function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
+}

@@ -1,0 +1,49 @@
+// Recipients as email programs copy them: `"Doe, J" <j@example.org>; ann@example.org`, on one line or several.
+import { addressParser } from "postal-mime";
+import { pause } from "./pause";
+
+/** Lines that are parsed before the page may respond. */
+const LINES = 500;
+
+/** Roughly an address, wherever it stands in a text. */
+const ADDRESS = /[^\s@<>",;:]+@[^\s@<>",;:]+\.[^\s@<>",;:]+/g;
+
+/** Whether one of the lines names several recipients, or one with a name. */
+export function isRecipients(text: string): boolean {
+  return text
+    .split(/\r\n|\r|\n/)
+    .some((line) => /<[^<>\s]+@[^<>\s]+>/.test(line) || (line.match(ADDRESS) ?? []).length > 1);
+}
+
+/** One row for each recipient, with the name in a second column where one is given; nothing of the text is lost. */
+export async function recipientsOf(text: string): Promise<string[][]> {
+  const lines = unfolded(text);
+  const rows: string[][] = [];
+  for (let at = 0; at < lines.length; at += LINES) {
+    for (const line of lines.slice(at, at + LINES)) rows.push(...rowsOf(line));
+    await pause();
+  }
+  return rows.some(([, name]) => name !== "") ? rows : rows.map(([address = ""]) => [address]);
+}
+
+function rowsOf(line: string): string[][] {
+  const rows = addressParser(line, { flatten: true }).map(({ name, address }) =>
+    address === undefined || address === "" ? [name, ""] : [address, name],
+  );
+  const found = line.match(ADDRESS) ?? [];
+  // A line that the parser understands otherwise is taken apart by its addresses instead.
+  const known = rows.map(([address]) => address);
+  return found.every((address) => known.includes(address)) ? rows : found.map((address) => [address, ""]);
+}
+
+/** Lines of whole recipients: a line that only goes on with the one before belongs to it. */
+function unfolded(text: string): string[] {
+  const lines: string[] = [];
+  for (const line of text.split(/\r\n|\r|\n/)) {
+    if (line.trim() === "") continue;
+    if (lines.length > 0 && /^\s*</.test(line) && !/@\S*\s*[>,;]?\s*$/.test(lines.at(-1) ?? ""))
+      lines.push(`${lines.pop()} ${line}`);
+    else lines.push(line);
+  }
+  return lines;
+}

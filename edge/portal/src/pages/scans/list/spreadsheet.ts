@@ -1,0 +1,41 @@
+// Rows of an Excel file, read by a worker that ends with it.
+import type { Answer } from "../../../spreadsheet/protocol";
+import { UnreadableList } from "./read";
+
+/** The file as it's stored: what it unpacks to is bounded in the worker. */
+const FILE_BYTES = 50 * 1024 * 1024;
+const PATIENCE_MS = 60_000;
+
+export async function readSpreadsheet(file: File): Promise<string[][]> {
+  if (file.size > FILE_BYTES) throw new UnreadableList("too-large");
+  const worker = new Worker(address() as string);
+  try {
+    const answer = await new Promise<Answer>((resolve) => {
+      worker.addEventListener("message", ({ data }: MessageEvent<Answer>) => resolve(data));
+      worker.addEventListener("error", () => resolve({ refused: "spreadsheet" }));
+      setTimeout(() => resolve({ refused: "too-large" }), PATIENCE_MS);
+      worker.postMessage(file);
+    });
+    if ("refused" in answer) throw new UnreadableList(answer.refused);
+    return answer.rows;
+  } finally {
+    worker.terminate();
+  }
+}
+
+interface TrustedTypes {
+  createPolicy: (
+    name: string,
+    rules: { createScriptURL: () => string },
+  ) => { createScriptURL: (url: string) => unknown };
+}
+
+let policy: { createScriptURL: (url: string) => unknown } | undefined;
+
+/** The one script that the policy of the pages lets a worker run. */
+function address(): unknown {
+  const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
+  if (trustedTypes === undefined) return SPREADSHEET_WORKER;
+  policy ??= trustedTypes.createPolicy("rcpt-worker", { createScriptURL: () => SPREADSHEET_WORKER });
+  return policy.createScriptURL(SPREADSHEET_WORKER);
+}

@@ -1,0 +1,57 @@
+// Results as a table; on a phone each row is a block.
+import { clsx } from "clsx";
+import type { ScanResult } from "../../api/scans";
+import { shortReason, titleOf, toneOf, verdictOf } from "../../words/scan-verdicts";
+import type { KnownList } from "./list/known";
+import css from "./results.module.css";
+
+interface ResultTableProps {
+  results: readonly ScanResult[];
+  known: KnownList | undefined;
+}
+
+export function ResultTable({ results, known }: ResultTableProps) {
+  return (
+    <table class={css.table} aria-label="Results by row">
+      <thead>
+        <tr>
+          <th scope="col">Row</th>
+          {known !== undefined && <th scope="col">Address</th>}
+          <th scope="col">Verdict</th>
+          <th scope="col">Reason</th>
+        </tr>
+      </thead>
+      <tbody>
+        {results.map((result) => {
+          const { position } = result;
+          const verdict = verdictOf(result);
+          return (
+            <tr key={position}>
+              <td class={css.row}>{(known?.sent.rows[position] ?? position) + 1}</td>
+              {known !== undefined && (
+                <td class={clsx("address", css.address)}>{known.sent.addresses[position]}</td>
+              )}
+              <td>
+                <span class={css.verdict} data-tone={toneOf(verdict)}>
+                  {titleOf(verdict)}
+                </span>
+                {result.final === false && <span class={css.interim}>not final</span>}
+              </td>
+              <td class={css.reason}>
+                {[shortReason(result), ...traitsOf(result)].filter(Boolean).join(" · ")}
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+function traitsOf({ role_account, disposable, free_provider }: ScanResult): string[] {
+  return [
+    role_account === true ? "role account" : "",
+    disposable === true ? "disposable" : "",
+    free_provider === true ? "free provider" : "",
+  ];
+}

@@ -1,0 +1,71 @@
+// The four verdicts, and short names of reasons for charts and tables.
+import type { Details } from "../api/details";
+import type { ScanResult } from "../api/scans";
+
+export type VerdictName = "deliverable" | "undeliverable" | "risky" | "unknown";
+
+/** In the order in which they are shown, with the tone of each. */
+export const VERDICTS: readonly { name: VerdictName; title: string; tone: string; means: string }[] = [
+  { name: "deliverable", title: "Deliverable", tone: "good", means: "The mail server accepts mail for it." },
+  { name: "undeliverable", title: "Undeliverable", tone: "bad", means: "Mail to it would come back." },
+  {
+    name: "risky",
+    title: "Risky",
+    tone: "unknown",
+    means: "Its domain accepts every name, so it may not exist.",
+  },
+  { name: "unknown", title: "Unknown", tone: "plain", means: "It can’t be known, and the reason says why." },
+];
+
+export const titleOf = (verdict: VerdictName) =>
+  VERDICTS.find(({ name }) => name === verdict)?.title ?? verdict;
+
+export const toneOf = (verdict: VerdictName) =>
+  VERDICTS.find(({ name }) => name === verdict)?.tone ?? "plain";
+
+/** The verdict of a result; one without evidence has it from its status. */
+export function verdictOf({ status, verdict }: ScanResult): VerdictName {
+  if (VERDICTS.some(({ name }) => name === verdict)) return verdict as VerdictName;
+  if (status === true) return "deliverable";
+  return [false, "invalid_format", "domain_not_found", "no_mx_records"].includes(status)
+    ? "undeliverable"
+    : "unknown";
+}
+
+/** The reason in a few words; one that is new to us is shown as it is. */
+export function shortReason({ status, reason }: ScanResult): string {
+  const known = reason ?? (status === "invalid_format" ? "malformed" : undefined);
+  if (known === undefined) return "";
+  return (SHORT_REASONS as Readonly<Record<string, string>>)[known] ?? known.replaceAll("_", " ");
+}
+
+export const SHORT_REASONS: Readonly<Record<Details["reason"], string>> = {
+  accepted: "Accepted by its mail server",
+  accepted_catch_all: "Catch-all domain",
+  accepted_by_operator_policy: "Provider accepts every name",
+  no_such_mailbox: "No such mailbox",
+  domain_refuses_mail: "Domain refuses mail",
+  mailbox_disabled: "Mailbox disabled",
+  mailbox_full: "Mailbox full",
+  mailbox_busy: "Mailbox busy",
+  blocked: "Blocks our network",
+  rate_limited: "Rate-limits us",
+  reverse_dns_required: "Wants another name for us",
+  relay_denied: "Server not in charge of the domain",
+  greylisted: "Greylisted",
+  opted_out: "Domain has opted out",
+  unclear: "Unclear reply",
+  server_unavailable: "Server unavailable",
+  protocol_error: "Server doesn’t speak SMTP",
+  smtputf8_unsupported: "No letters beyond ASCII",
+  connection_failed: "Connection failed",
+  tls_failed: "Encryption failed",
+  timeout: "No response in time",
+  domain_not_found: "No such domain",
+  null_mx: "Domain accepts no mail",
+  no_mx: "No mail server",
+  no_usable_address: "Mail server can’t be reached",
+  dns_failure: "Name servers failed",
+  our_limit: "No free connection",
+  malformed: "Not an address",
+};

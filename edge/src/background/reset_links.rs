@@ -1,0 +1,146 @@
+//! Hands over the mails of forgotten passwords: right after the answer, and else every five minutes for an hour.
+//!
+//! The token is made only now, and the link that an account had before works until the mail with the new one has been
+//! handed over.
+
+use std::sync::Arc;
+
+use crate::{
+    account::{AccountAddress, AccountId},
+    app::App,
+    cf::{clock, deferred::Deferred, log},
+    credentials::{
+        address_hash::AccountHash,
+        mailed_token::{MailedToken, RESET_TTL},
+        random,
+    },
+    error::Error,
+    limits::{
+        rules::{Gate, Key, MailPurpose, Rule},
+        throttle::{Attempt, Counted},
+    },
+    mail,
+    store::{
+        addresses,
+        mail_due::{self, DueMail},
+        mailed_tokens::{self, NewToken, Purpose},
+    },
+};
+
+/// Mails of one run: the platform gives a scheduled event 30 s.
+const MAILS_MAX: u64 = 50;
+
+/// Hands a stored mail over once the answer has left. Where it cannot be, the attempt is given back, so that its owner
+/// can ask again.
+pub fn soon(app: &Arc<App>, deferred: &Deferred, attempt: Attempt, due: DueMail) {
+    let app = Arc::clone(app);
+    deferred.after_response(async move {
+        if !deliver(&app, &due).await {
+            attempt.give_back(app.databases.directory()).await;
+        }
+    });
+}
+
+/// Mails a confirmed account the first link of the day for which no budget was left, once the answer has left. The
+/// answer is that of a stranger.
+pub fn exempt_soon(app: &Arc<App>, deferred: &Deferred, before: Attempt, address: AccountAddress) {
+    let app = Arc::clone(app);
+    deferred.after_response(async move {
+        before.give_back(app.databases.directory()).await;
+        if let Err(error) = exempt(&app, &address).await {
+            log::failure("an exempt reset link", &error);
+        }
+    });
+}
+
+async fn exempt(app: &App, address: &AccountAddress) -> Result<(), Error> {
+    let directory = app.databases.directory();
+    let hash = AccountHash::of(&app.config.address_secrets, address);
+    if addresses::find_mailbox(directory, &hash).await?.is_none() {
+        return Ok(());
+    }
+    let throttle = &app.config.throttle;
+    let key = hash.mailbox();
+    let gates = vec![
+        Gate::new(Key::exempt_reset_mail(key), Rule::DAILY),
+        Gate::new(Key::mail(MailPurpose::Reset, key), throttle.reset_mail),
+        Gate::new(Key::all_exempt_reset_mails(), throttle.all_exempt_reset_mails),
+    ];
+    let (attempt, now) = (Attempt::new(gates)?, clock::now());
+    let email = address.as_given().to_owned();
+    let admission =
+        mail_due::ask(directory, attempt.gates(), attempt.name(), &hash, &email, now).await?;
+    let attempt = match attempt.counted(admission) {
+        Counted::Admitted(attempt) => attempt,
+        Counted::Refused { index, before, .. } => {
+            before.give_back(app.databases.directory()).await;
+            if index == 2 {
+                // An operator sees it in the log: docs/operating.md.
+                log::failure("mail", &"the ceiling of exempt reset links is reached");
+            }
+            return Ok(());
+        }
+    };
+    let due = DueMail { address_hash: key.to_owned(), email };
+    if !deliver(app, &due).await {
+        attempt.give_back(app.databases.directory()).await;
+    }
+    Ok(())
+}
+
+/// Hands over the mails that are due.
+///
+/// # Errors
+/// [`Error::unavailable`] when the directory fails.
+pub async fn send(app: &App) -> Result<(), Error> {
+    for due in mail_due::claim(app.databases.directory(), MAILS_MAX, clock::now()).await? {
+        deliver(app, &due).await;
+    }
+    Ok(())
+}
+
+/// Returns whether the mail has been handed over.
+async fn deliver(app: &App, due: &DueMail) -> bool {
+    let directory = app.databases.directory();
+    let sent = hand_over(app, &due.email).await;
+    let noted = match &sent {
+        Ok(()) => mail_due::handed_over(directory, &due.address_hash).await,
+        Err(_) => mail_due::failed(directory, &due.address_hash, clock::now()).await,
+    };
+    for error in [sent.as_ref().err(), noted.as_ref().err()].into_iter().flatten() {
+        log::failure("a forgotten password", error);
+    }
+    sent.is_ok()
+}
+
+/// Mails a link to the account of an address, or to the address that it has none. The databases are asked the same
+/// either way.
+async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
+    let address = AccountAddress::parse(email)
+        .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
+    let hash = AccountHash::of(&app.config.address_secrets, &address);
+    let named = addresses::find_mailbox(app.databases.directory(), &hash).await?;
+    let database = match named {
+        Some(account) => app.databases.of(account)?,
+        None => app.databases.pretended(&hash),
+    };
+    let number = named.map(AccountId::database).unwrap_or_default();
+    let token = MailedToken::new(number, random::bytes()?);
+    let stored = NewToken {
+        purpose: Purpose::Reset,
+        hash: token.hash(),
+        expires_at: clock::now().saturating_add(RESET_TTL),
+    };
+    let recipient = mailed_tokens::prepare_reset(database, &hash, named, &stored).await?;
+    let portal_url = &app.config.portal_url;
+    let (to, mail) = match &recipient {
+        Some(recipient) => (recipient.as_str(), mail::reset(recipient, portal_url, &token)),
+        None => (email, mail::no_account(email, portal_url)),
+    };
+    let sent = app.mailer.send(mail.to(to, app.config.site.contact())).await;
+    match &sent {
+        Ok(()) => mailed_tokens::handed_over(database, &stored.hash).await?,
+        Err(_) => mailed_tokens::take_back(database, &stored.hash).await?,
+    }
+    sent
+}

@@ -1,0 +1,30 @@
+//! A rate limit binding: approximate and per data centre, so a shield before any hashing or storage, and not a
+//! counter.
+
+use worker::{
+    Env,
+    js_sys::futures::JsFuture,
+    send::{IntoSendFuture as _, SendWrapper},
+    wasm_bindgen::{JsCast as _, JsValue},
+    worker_sys::types::RateLimiter,
+};
+
+use super::glue;
+
+#[derive(Debug)]
+pub struct Limiter(SendWrapper<RateLimiter>);
+
+impl Limiter {
+    /// # Errors
+    /// The runtime's, when the binding is missing.
+    pub fn new(env: &Env, binding: &str) -> worker::Result<Self> {
+        Ok(Self(SendWrapper(JsValue::from(env.rate_limiter(binding)?).unchecked_into())))
+    }
+
+    /// Returns whether one more request under this key is let through. A binding that fails lets through: the exact
+    /// throttles stand behind it.
+    pub async fn admits(&self, key: &str) -> bool {
+        let admitted = JsFuture::from(glue::admits(&self.0, key)).into_send().await;
+        admitted.map_or(true, |is_admitted| is_admitted.is_truthy())
+    }
+}

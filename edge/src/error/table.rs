@@ -1,0 +1,181 @@
+//! Every error, once: its constructor, status, code and text (docs/interface.md, Errors).
+
+use std::fmt::Display;
+
+use axum::http::StatusCode;
+
+use super::{Challenge, Error};
+
+/// Each row is `constructor(arguments) => status, "code", "text"`. The text may name the arguments. Behind it may stand
+/// `after` with the seconds of `Retry-After`, `challenge` with the credentials that a 401 asks for, and `because` with a
+/// cause for the log.
+macro_rules! errors {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($($argument:ident: $type:ty),*) => $status:expr, $code:literal, $text:literal
+            $(, after $seconds:expr)? $(, challenge $challenge:ident)? $(, because $cause:ident)?;
+    )+) => {
+        impl Error {$(
+            $(#[$doc])*
+            pub fn $name($($argument: $type),*) -> Self {
+                let error = Self::plain($status, $code, format!($text));
+                $(let error = error.after($seconds);)?
+                $(let error = error.challenging(Challenge::$challenge);)?
+                $(let error = error.because($cause.into());)?
+                error
+            }
+        )+}
+
+        /// Codes in the order of the table. Some stand in several rows.
+        const ROWS: &[&str] = &[$($code),+];
+    };
+}
+
+use StatusCode as S;
+
+errors! {
+    // --- the request
+
+    invalid_body(detail: impl Display) => S::BAD_REQUEST, "invalid_body", "{detail}";
+    body_too_large(limit: usize) =>
+        S::PAYLOAD_TOO_LARGE, "body_too_large", "The request body is larger than {limit} bytes.";
+    /// A member of the query string that is not what it should be.
+    invalid_query(detail: &'static str) => S::BAD_REQUEST, "invalid_query", "{detail}";
+    invalid_idempotency_key() => S::BAD_REQUEST, "invalid_idempotency_key",
+        "The Idempotency-Key must have 16 to 255 printable ASCII characters without spaces.";
+    /// The first request with this key has no answer yet.
+    idempotency_key_in_use() => S::CONFLICT, "idempotency_key_in_use",
+        "A request with this Idempotency-Key is being answered. Try again in a second.", after 1;
+    /// The key was sent before with another request. Nothing is counted.
+    idempotency_key_reused() => S::UNPROCESSABLE_ENTITY, "idempotency_key_reused",
+        "This Idempotency-Key was used for another request. Use a new one for each.";
+    not_found() => S::NOT_FOUND, "not_found", "There is nothing at this path.";
+    /// 404 with a text that names the path that was meant.
+    no_such_path(detail: impl Display) => S::NOT_FOUND, "not_found", "{detail}";
+    method_not_allowed() =>
+        S::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed. See the Allow header.";
+    /// Too many attempts; `seconds` until the next one is evaluated.
+    throttled(seconds: u64) => S::TOO_MANY_REQUESTS, "throttled",
+        "Too many attempts. Try again in {seconds} seconds.", after seconds;
+
+    // --- the caller
+
+    missing_api_key() => S::UNAUTHORIZED, "missing_credentials",
+        "Missing API key: send it in the X-API-Key header.", challenge Either;
+    missing_session() => S::UNAUTHORIZED, "missing_credentials",
+        "Missing session token: sign in and send it as Authorization: Bearer <token>.";
+    invalid_api_key() => S::UNAUTHORIZED, "invalid_api_key", "Invalid API key.", challenge Key;
+    invalid_session() => S::UNAUTHORIZED, "invalid_session",
+        "Invalid or expired session token. Sign in again.";
+    /// An API key in the place of a session token.
+    key_as_session() => S::UNAUTHORIZED, "invalid_session",
+        "This is an API key: send it in the X-API-Key header. Account endpoints need a session token. \
+         You get one by signing in.";
+    invalid_credentials() => S::UNAUTHORIZED, "invalid_credentials",
+        "The email or password is wrong, or the address hasn't been confirmed yet.";
+    deactivated() => S::FORBIDDEN, "deactivated", "This account has been deactivated.";
+    /// The operator has deactivated the API key; replacing it would not bring it back.
+    key_deactivated() =>
+        S::FORBIDDEN, "key_deactivated", "The API key of this account has been deactivated.";
+    /// The password was asked again within a session, and was wrong.
+    wrong_password() => S::FORBIDDEN, "wrong_password", "The password is wrong.";
+    /// 401 where the code signs in, 403 within a session.
+    totp_required(status: StatusCode) => status, "totp_required",
+        "Two-factor authentication is on. Send a current code or a recovery code in totp_code.";
+    totp_invalid(status: StatusCode) => status, "totp_invalid",
+        "That code isn't right: it's wrong, too old or has been used.";
+
+    // --- the account
+
+    invalid_email(detail: impl Display) => S::BAD_REQUEST, "invalid_email", "{detail}";
+    /// DNS has no such domain; everybody gets this, before it is looked up who has an account.
+    no_such_domain(domain: &str) => S::BAD_REQUEST, "undeliverable_email",
+        "The domain {domain} doesn't exist. Check the spelling of your email.";
+    /// The domain says in DNS that it gets no email.
+    domain_without_mail(domain: &str) => S::BAD_REQUEST, "undeliverable_email",
+        "The domain {domain} doesn't accept email. Use another address.";
+    invalid_password(detail: &'static str) => S::BAD_REQUEST, "invalid_password", "{detail}";
+    invalid_display_name() => S::BAD_REQUEST, "invalid_display_name",
+        "The display name must have 1 to 100 characters and no control characters.";
+    /// One text for unknown, used, replaced and expired links: the difference would tell a stranger something.
+    invalid_confirmation_token() => S::BAD_REQUEST, "invalid_token",
+        "This confirmation link isn't valid. It may have been used, replaced by a newer one, or \
+         expired. Register again to get a new link.";
+    invalid_reset_token() => S::BAD_REQUEST, "invalid_token",
+        "This link isn't valid. It may have been used, replaced by a newer one, or expired. Ask for a \
+         new one.";
+    /// The account has no such session, or not any more.
+    no_such_session() => S::NOT_FOUND, "no_such_session",
+        "There is no such session. It may have ended already.";
+    totp_already_on() => S::CONFLICT, "totp_already_on",
+        "Two-factor authentication is already on. Turn it off first.";
+    totp_not_on() => S::CONFLICT, "totp_not_on", "Two-factor authentication isn't on.";
+    /// There is no pending secret that the code could belong to.
+    totp_not_set_up() => S::CONFLICT, "totp_not_set_up", "Start two-factor setup first.";
+
+    // --- scans
+
+    no_such_scan() => S::NOT_FOUND, "no_such_scan", "There is no such scan.";
+    invalid_scan_name() => S::BAD_REQUEST, "invalid_name",
+        "The name of a scan has at most 100 characters and no control characters.";
+    /// The body has neither addresses nor their number, or both, or too many addresses at once.
+    invalid_scan(detail: &'static str) => S::BAD_REQUEST, "invalid_scan", "{detail}";
+    scan_too_large(size: u32) =>
+        S::BAD_REQUEST, "scan_too_large", "A scan of this plan has at most {size} addresses.";
+    too_many_scans(at_once: u32) => S::CONFLICT, "too_many_scans",
+        "As many scans are running as this plan allows ({at_once}). Wait for one to end, or cancel one.";
+    too_many_scans_kept(most: u32) => S::CONFLICT, "too_many_scans",
+        "This account has {most} scans. Delete old ones, or wait until they are gone.";
+    no_such_part(parts: u32) =>
+        S::BAD_REQUEST, "no_such_part", "This scan has {parts} parts, counted from 0.";
+    part_size(expected: u32) => S::BAD_REQUEST, "part_size",
+        "This part has {expected} addresses, no more and no fewer.";
+    part_conflict() => S::CONFLICT, "part_conflict",
+        "This part was sent before with other addresses. Nothing was changed.";
+    /// The part can't be compared: it isn't there, or has fewer than two different addresses.
+    nothing_to_match() => S::CONFLICT, "nothing_to_match",
+        "This part can't be compared: it isn't in yet, or has fewer than two different addresses.";
+    /// As many comparisons as a part has in all: it is neither compared nor taken again.
+    matches_used_up() => S::CONFLICT, "matches_used_up",
+        "This part was compared twenty times. It can't be compared any more.";
+    scan_ended() => S::CONFLICT, "scan_ended",
+        "This scan takes no more addresses: it has ended, or all of them are in.";
+
+    // --- webhooks
+
+    /// The URL of a webhook is not of the form that is taken.
+    invalid_webhook(detail: &'static str) => S::BAD_REQUEST, "invalid_webhook", "{detail}";
+    webhook_not_public() => S::BAD_REQUEST, "webhook_not_public",
+        "The webhook's URL must name a server on the public Internet that isn't ours.";
+    no_webhook() => S::CONFLICT, "no_webhook", "This account has no webhook.";
+
+    // --- our side
+
+    /// No origin gave a verdict; the check is not counted. An origin that is being restarted is back within seconds.
+    upstream(cause: impl Into<String>) => S::BAD_GATEWAY, "upstream",
+        "Upstream error: the check couldn't be completed and wasn't counted. Retry in 5 seconds.",
+        after 5, because cause;
+    /// Storage, mail or configuration failed; the cause is in the log under the request id. Storage that fails tends to
+    /// fail for longer than a restart takes.
+    unavailable(cause: impl Into<String>) => S::SERVICE_UNAVAILABLE, "unavailable",
+        "The service is temporarily unavailable. Try again in 10 seconds.", after 10, because cause;
+    /// A broken assumption of ours; the cause is in the log under the request id.
+    internal(cause: impl Into<String>) => S::INTERNAL_SERVER_ERROR, "internal",
+        "Something went wrong on our side.", because cause;
+}
+
+/// The codes of the 429s in `limits.rs`, which have a shape of their own.
+pub(super) const USED_UP: &str = "used_up";
+pub(super) const TOO_MANY_IN_FLIGHT: &str = "too_many_in_flight";
+pub(super) const THROTTLED: &str = "throttled";
+
+/// Every `code`, each once.
+pub(super) fn codes() -> Vec<&'static str> {
+    let mut codes: Vec<&str> = Vec::new();
+    for code in ROWS.iter().copied().chain([USED_UP, TOO_MANY_IN_FLIGHT]) {
+        if !codes.contains(&code) {
+            codes.push(code);
+        }
+    }
+    codes
+}

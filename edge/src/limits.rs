@@ -1,0 +1,26 @@
+//! Who may do how much. Each limit stands before the cost that it protects, and the cheap ones stand first.
+//!
+//! | who | may | counted | where |
+//! |---|---|---|---|
+//! | a client network (IPv4 address, /64) without credentials | 60 requests a minute | by data centre, approximately | `shield` |
+//! | an IPv6 site (/48) without credentials | 240 requests a minute | by data centre, approximately | `shield` |
+//! | a session; a version of a key | 120 requests a minute each, checks and scans aside | by data centre, approximately | `shield` |
+//! | all sessions of an account | 600 requests a minute | by data centre, approximately | `shield` |
+//! | an account's sessions, and its key | 20 requests at once, then 10 a second; 5 s of waiting | by isolate | `pace` |
+//! | the same, for scans | 600 requests a minute each | by data centre, approximately | `shield` |
+//! | an account | 2,000 checks in ten seconds | by data centre, approximately | `shield` |
+//! | a site, or a network without one | half of the password hashes, ten at once | by isolate | `hashing` |
+//! | all together | one password hash at a time, 10 s of waiting | by isolate | `hashing` |
+//! | a network; an address or account that is signed in to; a mailed link; all mails of a day | so many attempts, in buckets that drain | exactly, in D1 | `rules`, `throttle` |
+//! | an account | its plan's checks and scans a day, and checks in flight | exactly, in D1 | `quota`, `store/ledger.rs`, `store/scans.rs` |
+//! | a caller whose key is dead or whose session has ended, or whose allowance is used up | nothing, without asking D1 again | by isolate | `refusals` |
+//!
+//! The numbers of the shields are in wrangler.toml, those of the others in `config/reader.rs`.
+
+pub mod hashing;
+pub mod pace;
+pub mod quota;
+pub mod refusals;
+pub mod rules;
+pub mod shield;
+pub mod throttle;

@@ -1,0 +1,95 @@
+//! Turns for hashing passwords. A hash holds the isolate for tens of milliseconds, and every other request of it
+//! waits meanwhile, so hashes come one after the other with pauses, and no site takes more than half of the turns.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use super::pace::{Pace, pause};
+use crate::{cf::clock, credentials::password::Turn, error::Error};
+
+/// Turns of one site that need not wait for its share.
+const BURST: u64 = 10;
+/// Of this many turns, one may be the site's: an office signs in, and the others do as well.
+const SITE_SHARE: u64 = 2;
+/// Milliseconds that a request waits for its turn among all.
+const PATIENCE: u64 = 10_000;
+
+/// Whose turn it is in this isolate.
+#[derive(Debug)]
+pub struct HashingTurns {
+    /// Milliseconds from one turn to the next.
+    every: u64,
+    /// When (milliseconds of the Worker's clock) the next turn is.
+    next: Mutex<u64>,
+    /// How many turns were taken.
+    taken: AtomicU64,
+    sites: Pace,
+}
+
+impl HashingTurns {
+    pub fn new(per_minute: u64) -> Self {
+        let every = 60_000 / per_minute.max(1);
+        let sites = Pace::new(every.saturating_mul(SITE_SHARE), BURST);
+        Self { every, next: Mutex::default(), taken: AtomicU64::new(0), sites }
+    }
+
+    /// Waits for a turn of this site.
+    ///
+    /// # Errors
+    /// [`Error::throttled`] when the site has too many waiting, [`Error::unavailable`] when all together have.
+    pub async fn turn(&self, site: &str) -> Result<Turn, Error> {
+        self.sites.turn(site).await?;
+        let refused = || Error::unavailable("too many passwords to hash");
+        let begun = clock::now_ms();
+        let mut wait = self.wait(begun).ok_or_else(refused)?;
+        while wait > 0 {
+            let before = self.taken.load(Ordering::Relaxed);
+            pause(wait).await;
+            if before == self.taken.load(Ordering::Relaxed) {
+                break;
+            }
+            // Others were hashed meanwhile. On a slow machine that took longer than the time between two turns, and all
+            // who wait are woken together: a pause without a hash goes before each.
+            wait = self.every / 2;
+            if clock::now_ms().saturating_sub(begun) > 2 * PATIENCE {
+                return Err(refused());
+            }
+        }
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        Ok(Turn::granted())
+    }
+
+    /// Milliseconds until the next turn, and takes it; `None` when that is too long.
+    fn wait(&self, now: u64) -> Option<u64> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = now.max(*next);
+        let wait = at.saturating_sub(now);
+        if wait > PATIENCE {
+            return None;
+        }
+        *next = at.saturating_add(self.every);
+        Some(wait)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HashingTurns;
+
+    #[test]
+    fn turns_come_one_after_the_other_and_nobody_waits_for_longer_than_ten_seconds() {
+        let turns = HashingTurns::new(300);
+        let waits: Vec<_> = (0..60).map(|_| turns.wait(1_000)).collect();
+        let expected = (0..60).map(|n| (n <= 50).then_some(n * 200));
+        assert_eq!(waits, expected.collect::<Vec<_>>());
+        assert_eq!(turns.wait(60_000), Some(0), "an idle isolate has a turn at once");
+    }
+
+    #[test]
+    fn a_rate_without_pauses_lets_everything_through() {
+        let turns = HashingTurns::new(1_000_000_000);
+        assert!((0..1_000).all(|_| turns.wait(1) == Some(0)));
+    }
+}

@@ -1,0 +1,303 @@
+//! What is throttled, by whom, and how much: the rules behind `throttle.rs`.
+
+use std::net::IpAddr;
+
+use crate::account::AccountId;
+
+/// Seconds.
+const DAY: u64 = 24 * 60 * 60;
+
+/// How attempts under one key are limited: a bucket that drains.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// Attempts that fit at once.
+    pub burst: u64,
+    /// Seconds in which one drains.
+    pub interval: u64,
+}
+
+impl Rule {
+    /// This many a day, half of them at once: a third of that half, 333 of 2,000, is a place for each of 300
+    /// networks that come on the same day for the first time (docs/trust.md, B9).
+    pub fn per_day(attempts: u64) -> Self {
+        let attempts = attempts.max(1);
+        Self { burst: (attempts / 2).max(1), interval: (DAY / attempts).max(1) }
+    }
+
+    /// One a day.
+    pub const DAILY: Self = Self { burst: 1, interval: DAY };
+
+    /// Attempts that fit at once without the reserve, which is a third.
+    pub const fn unreserved(self) -> u64 {
+        self.burst.saturating_sub(self.burst / 3)
+    }
+
+    /// Seconds from `now` until one more attempt fits, for a bucket that will have drained at
+    /// `drained_at` (both unix seconds); at least 1.
+    pub fn wait(self, drained_at: u64, now: u64) -> u64 {
+        let room = self.burst.saturating_sub(1).saturating_mul(self.interval);
+        drained_at.saturating_sub(now.saturating_add(room)).max(1)
+    }
+}
+
+/// A limit that an attempt has to pass, and is counted at.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    pub key: Key,
+    pub rule: Rule,
+    /// Counts the party for which a third of the rule's places is reserved until it has taken one, for a day.
+    pub reserve: Option<Box<Self>>,
+}
+
+impl Gate {
+    pub const fn new(key: Key, rule: Rule) -> Self {
+        Self { key, rule, reserve: None }
+    }
+
+    /// Seconds from `now` until a refused attempt fits.
+    pub fn wait(&self, drained_at: u64, now: u64) -> u64 {
+        let Rule { burst, interval } = self.rule;
+        let full = now.saturating_add(burst.saturating_sub(1).saturating_mul(interval));
+        let is_reserved = self.reserve.is_some() && drained_at <= full;
+        let burst = if is_reserved { self.rule.unreserved() } else { burst };
+        Rule { burst, interval }.wait(drained_at, now)
+    }
+
+    /// With a third of the places for parties that have taken none within a day; `party` counts this one.
+    #[must_use]
+    pub fn reserved_for(self, party: Key) -> Self {
+        Self { reserve: Some(Box::new(Self::new(party, Rule::DAILY))), ..self }
+    }
+}
+
+/// What is attempted and by whom or on whom. Holds hashes and ids, no address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+/// What strangers can cause mails by. Each kind has limits of its own, so that a flood of one leaves the other alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailPurpose {
+    Registration,
+    Reset,
+}
+
+impl MailPurpose {
+    /// Names of the keys: by address, by network, first of a day, all.
+    const fn names(self) -> [&'static str; 4] {
+        match self {
+            Self::Registration => [
+                "registration-mail",
+                "registration-network",
+                "registration-first",
+                "all-registration-mails",
+            ],
+            Self::Reset => ["reset-mail", "reset-network", "reset-first", "all-reset-mails"],
+        }
+    }
+}
+
+impl Key {
+    fn of(kind: &str, what: &str) -> Self {
+        Self([kind, ":", what].concat())
+    }
+
+    /// Anything from one network that costs us a hash or a mail.
+    pub fn network(network_hash: &str) -> Self {
+        Self::of("network", network_hash)
+    }
+
+    /// Sign-in to the account of an address, whether or not there is one.
+    pub fn sign_in(address_hash: &str) -> Self {
+        Self::of("sign-in", address_hash)
+    }
+
+    /// Mails of one kind to an address.
+    pub fn mail(purpose: MailPurpose, address_hash: &str) -> Self {
+        Self::of(purpose.names()[0], address_hash)
+    }
+
+    /// Mails of one kind that a network, or all networks of a site, cause.
+    pub fn mails_of_network(purpose: MailPurpose, network_hash: &str) -> Self {
+        Self::of(purpose.names()[1], network_hash)
+    }
+
+    /// The first mail of one kind that a site causes within a day.
+    pub fn first_mail_of_site(purpose: MailPurpose, site_hash: &str) -> Self {
+        Self::of(purpose.names()[2], site_hash)
+    }
+
+    /// All mails of one kind.
+    pub fn all_mails(purpose: MailPurpose) -> Self {
+        Self(purpose.names()[3].to_owned())
+    }
+
+    /// Links mailed to a confirmed account although the budget of all was used up.
+    pub fn exempt_reset_mail(address_hash: &str) -> Self {
+        Self::of("exempt-reset-mail", address_hash)
+    }
+
+    /// All of those.
+    pub fn all_exempt_reset_mails() -> Self {
+        Self("all-exempt-reset-mails".to_owned())
+    }
+
+    /// Two-factor codes of an account, after its password.
+    pub fn code(account: AccountId) -> Self {
+        Self::of("code", &account.to_string())
+    }
+
+    /// Codes beside the mailed reset links of an account: only a reader of its mailbox can use these up.
+    pub fn reset_code(account: AccountId) -> Self {
+        Self::of("reset-code", &account.to_string())
+    }
+
+    /// The password, asked again within a session.
+    pub fn password(account: AccountId) -> Self {
+        Self::of("password", &account.to_string())
+    }
+
+    /// Test deliveries to an account's webhook: we are not to be used to flood a server.
+    pub fn webhook_test(account: AccountId) -> Self {
+        Self::of("webhook-test", &account.to_string())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The network that a client's address stands for: the address itself for IPv4, its /64 for IPv6,
+/// which one customer has whole (RFC 6177).
+pub fn network_of(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
+        }
+    }
+}
+
+/// The /48 of an IPv6 client: what one subscriber may get, 65,536 networks of [`network_of`].
+pub fn site_of(address: IpAddr) -> Option<String> {
+    match address.to_canonical() {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => {
+            let [a, b, c, ..] = address.segments();
+            Some(format!("{a:x}:{b:x}:{c:x}::/48"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rule, network_of, site_of};
+
+    #[test]
+    fn networks_of_one_site_are_told_to_belong_together() {
+        let site = |text: &str| site_of(text.parse().unwrap());
+        assert_eq!(site("2001:db8:1:2::1"), site("2001:db8:1:ffff::9"));
+        assert_ne!(site("2001:db8:1::1"), site("2001:db8:2::1"));
+        assert_eq!(site("192.0.2.7"), None);
+    }
+
+    #[test]
+    fn the_wait_is_until_one_attempt_has_drained() {
+        let rule = Rule { burst: 3, interval: 10 };
+        // Full: three attempts at second 100.
+        assert_eq!(rule.wait(130, 100), 10);
+        assert_eq!(rule.wait(130, 109), 1);
+        let daily = Rule::per_day(2_000);
+        assert_eq!((daily.burst, daily.interval), (1_000, 43));
+        assert_eq!(daily.unreserved(), 667);
+        let small = [1, 2, 3].map(|burst| Rule { burst, interval: 1 }.unreserved());
+        assert_eq!(small, [1, 2, 2], "a budget without room for a reserve has none");
+    }
+
+    #[test]
+    fn ipv6_clients_are_told_apart_by_their_64_and_mapped_ones_by_their_ipv4() {
+        let network = |text: &str| network_of(text.parse().unwrap());
+        assert_eq!(network("192.0.2.7"), "192.0.2.7");
+        assert_eq!(network("::ffff:192.0.2.7"), "192.0.2.7");
+        assert_eq!(network("2001:db8:1:2:3::4"), network("2001:db8:1:2:ffff::1"));
+        assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
+    }
+
+    /// A bucket of the day's emails with its reserve, as the statements of `store/throttle.rs` keep it.
+    struct Budget {
+        rule: Rule,
+        drained_at: u64,
+    }
+
+    impl Budget {
+        fn admits(&mut self, now: u64, took_at: &mut Option<u64>) -> bool {
+            let is_fresh = took_at.is_none_or(|at| now >= at + Rule::DAILY.interval);
+            let burst = if is_fresh { self.rule.burst } else { self.rule.unreserved() };
+            let admitted = self.drained_at <= now + (burst - 1) * self.rule.interval;
+            if admitted {
+                self.drained_at = self.drained_at.max(now) + self.rule.interval;
+                if is_fresh {
+                    *took_at = Some(now);
+                }
+            }
+            admitted
+        }
+    }
+
+    /// 300 networks that cause emails as fast as they may, for a week, and all at the worst moment: whenever a day is
+    /// over for each of them. Every ten minutes somebody comes from a fresh network (docs/trust.md, B9).
+    #[test]
+    fn a_fresh_network_gets_its_email_beside_three_hundred_that_take_what_they_can() {
+        let of_network = Rule { burst: 60, interval: 600 };
+        let mut all = Budget { rule: Rule::per_day(2_000), drained_at: 0 };
+        let mut attackers = vec![(0, None); 300];
+        let (mut taken, mut honest) = (0, 0);
+        for now in (0..7 * 24 * 60 * 60_u64).step_by(10) {
+            for (drained_at, took_at) in &mut attackers {
+                while *drained_at <= now + (of_network.burst - 1) * of_network.interval
+                    && all.admits(now, took_at)
+                {
+                    *drained_at = now.max(*drained_at) + of_network.interval;
+                    taken += 1;
+                }
+            }
+            if now % 600 == 0 {
+                assert!(all.admits(now, &mut None), "second {now}: {taken} taken");
+                honest += 1;
+            }
+        }
+        println!("300 networks took {taken} emails in a week; {honest} fresh networks got theirs");
+        assert!(taken > 10_000 && honest == 1_008, "{taken} {honest}");
+    }
+
+    /// 200 people behind one address for a week, each signing in a hundred times a day and mistyping one
+    /// password in ten; what turns out well is given back (docs/trust.md, B5).
+    #[test]
+    fn an_office_behind_one_address_never_waits_a_minute() {
+        let rule = Rule { burst: 100, interval: 6 };
+        let mut seed = 20_261_121_u64;
+        let mut random = move || {
+            // xorshift64
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed
+        };
+        let (mut drained_at, mut longest, mut attempts) = (0_u64, 0, 0);
+        for now in 0..7 * 24 * 60 * 60_u64 {
+            // 20,000 attempts a day, all of them in the eight hours of work.
+            let at_work = now % 86_400 < 8 * 3_600;
+            if !at_work || random() % 1_000 >= 694 {
+                continue;
+            }
+            attempts += 1;
+            if drained_at > now + (rule.burst - 1) * rule.interval {
+                longest = longest.max(rule.wait(drained_at, now));
+            } else if random() % 10 == 0 {
+                drained_at = drained_at.max(now) + rule.interval;
+            }
+        }
+        println!("{attempts} attempts, longest wait {longest} s, \u{2264} 60 allowed");
+        assert!(attempts > 100_000 && longest <= 60, "{longest}");
+    }
+}

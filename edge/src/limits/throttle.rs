@@ -1,0 +1,224 @@
+//! Leaky buckets (docs/trust.md, A3), in D1 so that they hold across data centres.
+//!
+//! An attempt is counted *before* it is evaluated, in one transaction, so that a thousand attempts at
+//! once are no better than a thousand in turn. A bucket is one number: when it will have drained. Each
+//! attempt moves that on by the rule's interval, and is refused where it would be too far ahead.
+
+use serde::Deserialize;
+
+use super::rules::{Gate, Key};
+use crate::{
+    cf::{
+        database::{Database, Statement},
+        log,
+    },
+    credentials::random,
+    error::Error,
+};
+
+/// `?1` key, `?2` attempt, `?3` now, `?4` attempts that fit, `?5` seconds in which one drains, `?6` key
+/// that must have admitted this attempt before, or `''`; `?7` key of the party that the reserve is for, or `''`, and
+/// `?8` attempts that fit once that party has taken something.
+const ADMIT: &str = "
+    INSERT INTO throttles (key, drained_at, last_attempt)
+    SELECT ?1, ?3 + ?5, ?2
+    WHERE ?6 = '' OR EXISTS (SELECT 1 FROM throttles WHERE key = ?6 AND last_attempt = ?2)
+    ON CONFLICT (key) DO UPDATE SET
+      drained_at = max(drained_at, ?3) + ?5, last_attempt = ?2
+    WHERE drained_at <= ?3 + (CASE WHEN EXISTS (
+        SELECT 1 FROM throttles party WHERE party.key = ?7 AND party.drained_at > ?3)
+      THEN ?8 ELSE ?4 END - 1) * ?5";
+
+const LOOK: &str = "SELECT last_attempt, drained_at FROM throttles WHERE key = ?1";
+
+const GIVE_BACK: &str = "UPDATE throttles SET drained_at = drained_at - ?2 WHERE key = ?1";
+
+/// Only where this attempt was the party's first.
+const GIVE_BACK_RESERVE: &str = "DELETE FROM throttles WHERE key = ?1 AND last_attempt = ?2";
+
+#[derive(Deserialize)]
+struct Row {
+    last_attempt: String,
+    drained_at: u64,
+}
+
+/// Whether an attempt may be evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    Admitted,
+    /// Refused by the key at this index, for so many seconds.
+    Wait {
+        index: usize,
+        seconds: u64,
+    },
+}
+
+fn admission<'a>(
+    gate: &'a Gate,
+    attempt: &'a str,
+    now: u64,
+    before: Option<&'a Key>,
+) -> Statement<'a> {
+    let params = vec![
+        gate.key.as_str().into(),
+        attempt.into(),
+        now.into(),
+        gate.rule.burst.into(),
+        gate.rule.interval.into(),
+        before.map(Key::as_str).unwrap_or_default().into(),
+        gate.reserve.as_ref().map(|reserve| reserve.key.as_str()).unwrap_or_default().into(),
+        gate.rule.unreserved().into(),
+    ];
+    (ADMIT, params)
+}
+
+/// Counts one attempt, named `attempt`, at each gate in turn. A gate counts it only if the ones
+/// before it admitted the attempt, so that a network that has to wait cannot make an account wait.
+pub async fn admit(
+    database: &Database,
+    gates: &[Gate],
+    attempt: &str,
+    now: u64,
+) -> Result<Admission, Error> {
+    admit_and(database, gates, attempt, now, None).await
+}
+
+/// The same, and runs `then` in the same transaction, which must ask by itself whether the last gate has
+/// admitted the attempt.
+pub async fn admit_and(
+    database: &Database,
+    gates: &[Gate],
+    attempt: &str,
+    now: u64,
+    then: Option<Statement<'_>>,
+) -> Result<Admission, Error> {
+    let mut statements: Vec<Statement<'_>> =
+        gates.iter().map(|gate| (LOOK, vec![gate.key.as_str().into()])).collect();
+    let mut before = None;
+    let mut counted = Vec::with_capacity(gates.len().saturating_mul(2));
+    for gate in gates {
+        counted.push(admission(gate, attempt, now, before));
+        before = Some(&gate.key);
+        let reserve = gate.reserve.as_deref();
+        counted.extend(reserve.map(|reserve| admission(reserve, attempt, now, before)));
+    }
+    let looks = counted.len();
+    counted.append(&mut statements);
+    counted.extend(then);
+    let rows = database.batch(&counted).await?;
+    for (index, gate) in gates.iter().enumerate() {
+        match rows.first::<Row>(looks.saturating_add(index))? {
+            Some(row) if row.last_attempt == attempt => {}
+            Some(row) => {
+                let seconds = gate.wait(row.drained_at, now);
+                return Ok(Admission::Wait { index, seconds });
+            }
+            None => return Err(Error::internal("an attempt was neither admitted nor refused")),
+        }
+    }
+    Ok(Admission::Admitted)
+}
+
+/// Takes back what one admitted attempt has added at each of these gates; the attempts of others stay counted.
+async fn give_back(database: &Database, gates: &[Gate], attempt: &str) -> Result<(), Error> {
+    let counted = gates
+        .iter()
+        .map(|gate| (GIVE_BACK, vec![gate.key.as_str().into(), gate.rule.interval.into()]));
+    let reserves = gates.iter().filter_map(|gate| gate.reserve.as_deref());
+    let reserves =
+        reserves.map(|gate| (GIVE_BACK_RESERVE, vec![gate.key.as_str().into(), attempt.into()]));
+    let statements: Vec<Statement<'_>> = counted.chain(reserves).collect();
+    database.batch(&statements).await.map(drop)
+}
+
+/// An attempt that was let through and counted.
+pub struct Attempt {
+    name: String,
+    gates: Vec<Gate>,
+}
+
+/// What came of counting an attempt.
+pub enum Counted {
+    Admitted(Attempt),
+    Refused {
+        /// Of the gate that refuses it.
+        index: usize,
+        /// Until it fits.
+        seconds: u64,
+        /// Counted at the gates before that one.
+        before: Attempt,
+    },
+}
+
+impl Attempt {
+    /// Counts an attempt at these gates.
+    ///
+    /// # Errors
+    /// [`Error::throttled`] with the seconds to wait.
+    pub async fn count(directory: &Database, gates: Vec<Gate>, now: u64) -> Result<Self, Error> {
+        match Self::try_count(directory, gates, now).await? {
+            Counted::Admitted(attempt) => Ok(attempt),
+            Counted::Refused { seconds, .. } => Err(Error::throttled(seconds)),
+        }
+    }
+
+    /// Counts an attempt at these gates, one after the other, up to the one that refuses it.
+    ///
+    /// # Errors
+    /// [`Error::unavailable`] when the database fails.
+    pub async fn try_count(
+        directory: &Database,
+        gates: Vec<Gate>,
+        now: u64,
+    ) -> Result<Counted, Error> {
+        let attempt = Self::new(gates)?;
+        let admission = admit(directory, &attempt.gates, &attempt.name, now).await?;
+        Ok(attempt.counted(admission))
+    }
+
+    /// An attempt that is not counted yet.
+    ///
+    /// # Errors
+    /// [`Error::internal`] when there is no randomness.
+    pub fn new(gates: Vec<Gate>) -> Result<Self, Error> {
+        Ok(Self { name: random::identifier()?, gates })
+    }
+
+    pub fn counted(mut self, admission: Admission) -> Counted {
+        match admission {
+            Admission::Admitted => Counted::Admitted(self),
+            Admission::Wait { index, seconds } => {
+                self.gates.truncate(index);
+                Counted::Refused { index, seconds, before: self }
+            }
+        }
+    }
+
+    /// Identifies it among the attempts at each gate.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn gates(&self) -> &[Gate] {
+        &self.gates
+    }
+
+    /// What it is counted as at its first gate, and at the others.
+    pub fn split_first(mut self) -> (Self, Self) {
+        let others = self.gates.split_off(self.gates.len().min(1));
+        let others = Self { name: self.name.clone(), gates: others };
+        (self, others)
+    }
+
+    /// Takes this one attempt back, and none of others: it turned out well, or was not evaluated. What others see
+    /// of a limit does not depend on the owner's success (docs/trust.md, B1). A failure is logged: the bucket drains
+    /// by itself.
+    pub async fn give_back(&self, directory: &Database) {
+        if self.gates.is_empty() {
+            return;
+        }
+        if let Err(error) = give_back(directory, &self.gates, &self.name).await {
+            log::failure("giving an attempt back", &error);
+        }
+    }
+}

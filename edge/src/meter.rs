@@ -1,0 +1,143 @@
+//! What a request has spent on storage and origins, for its log line and for nothing else.
+//!
+//! Many requests interleave in one isolate, but only at their awaits: while a request's future is being
+//! polled, no other one is. [`metered`] says whose turn it is for exactly as long as a poll lasts, and
+//! what is timed keeps the meter it started with. So nothing has to be handed through every function
+//! that reaches the database, and no request pays for another.
+
+use std::{
+    cell::RefCell,
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+};
+
+use serde::Serialize;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Meter>>> = const { RefCell::new(None) };
+}
+
+/// One request's expenses so far.
+#[derive(Debug, Default)]
+pub struct Meter {
+    d1: Gauge,
+    d1_statements: AtomicU32,
+    d1_rows_written: AtomicU32,
+    cache: Gauge,
+    kv: Gauge,
+    origin: Gauge,
+    queue: Gauge,
+}
+
+#[derive(Debug, Default)]
+struct Gauge {
+    calls: AtomicU32,
+    ms: AtomicU32,
+}
+
+/// What a request waited for.
+#[derive(Debug, Clone, Copy)]
+pub enum Part {
+    /// A round trip to D1 with this many statements.
+    D1(usize),
+    Cache,
+    Kv,
+    Origin,
+    Queue,
+}
+
+/// The expenses as the log line shows them: round trips, and milliseconds of the Worker's clock.
+#[derive(Debug, Serialize)]
+pub struct Expenses {
+    pub d1_trips: u32,
+    pub d1_statements: u32,
+    /// As D1 counts and bills them: rows of indexes too.
+    pub d1_rows_written: u32,
+    pub d1_ms: u32,
+    pub cache_calls: u32,
+    pub cache_ms: u32,
+    pub kv_calls: u32,
+    pub kv_ms: u32,
+    pub origin_calls: u32,
+    pub origin_ms: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub queue_calls: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub queue_ms: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl Meter {
+    pub fn expenses(&self) -> Expenses {
+        let of = |gauge: &Gauge| (gauge.calls.load(Relaxed), gauge.ms.load(Relaxed));
+        let (d1_trips, d1_ms) = of(&self.d1);
+        let (cache_calls, cache_ms) = of(&self.cache);
+        let (kv_calls, kv_ms) = of(&self.kv);
+        let (origin_calls, origin_ms) = of(&self.origin);
+        let (queue_calls, queue_ms) = of(&self.queue);
+        let d1_statements = self.d1_statements.load(Relaxed);
+        let d1_rows_written = self.d1_rows_written.load(Relaxed);
+        Expenses {
+            d1_trips,
+            d1_statements,
+            d1_rows_written,
+            d1_ms,
+            cache_calls,
+            cache_ms,
+            kv_calls,
+            kv_ms,
+            origin_calls,
+            origin_ms,
+            queue_calls,
+            queue_ms,
+        }
+    }
+
+    pub fn add(&self, part: Part, ms: u64) {
+        let gauge = match part {
+            Part::D1(statements) => {
+                let statements = u32::try_from(statements).unwrap_or(u32::MAX);
+                self.d1_statements.fetch_add(statements, Relaxed);
+                &self.d1
+            }
+            Part::Cache => &self.cache,
+            Part::Kv => &self.kv,
+            Part::Origin => &self.origin,
+            Part::Queue => &self.queue,
+        };
+        gauge.calls.fetch_add(1, Relaxed);
+        gauge.ms.fetch_add(u32::try_from(ms).unwrap_or(u32::MAX), Relaxed);
+    }
+}
+
+/// The meter of the request whose turn it is.
+pub fn current() -> Option<Arc<Meter>> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
+/// Runs a request's work on its meter.
+pub async fn metered<T>(meter: &Arc<Meter>, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        let outer = CURRENT.replace(Some(Arc::clone(meter)));
+        let polled = work.as_mut().poll(context);
+        CURRENT.set(outer);
+        polled
+    })
+    .await
+}
+
+/// Puts rows that D1 has written on the meter of the request whose turn it is.
+pub fn count_rows_written(rows: impl FnOnce() -> u32) {
+    if let Some(meter) = current() {
+        meter.d1_rows_written.fetch_add(rows(), Relaxed);
+    }
+}

@@ -1,0 +1,187 @@
+//! Asks the origins about many addresses in one request each.
+
+use futures_util::future::join_all;
+use rcpt_shared::{Address, BatchRequest, Tenant, Ticket, Verdict};
+use serde::Deserialize;
+
+use super::{
+    origins::{self, Origins},
+    rendezvous,
+};
+use crate::{
+    cf::{
+        clock::{self, timed},
+        fetch::Chunks,
+    },
+    error::Error,
+    meter::Part,
+};
+
+/// A batch ends within 60 s; the rest is for its last lines.
+const PATIENCE_MS: u32 = 75_000;
+/// Seconds after which an address that was not asked about is worth another attempt, at least.
+const RETRY_AFTER: u32 = 30;
+/// Bytes of one line: details are a few hundred.
+const MAX_LINE: usize = 64 * 1024;
+
+/// What came of one address.
+#[derive(Debug, Clone)]
+pub enum BatchItem {
+    Verdict(Box<Verdict>),
+    /// No mail server was asked; seconds after which to try again.
+    NotAsked(u32),
+}
+
+/// How one origin answered.
+enum Answer {
+    /// As far as it goes: what is missing was not asked.
+    Lines(Vec<(usize, BatchItem)>),
+    /// It has no room now: seconds.
+    Busy(u32),
+    /// Another may be asked in its place.
+    Failed,
+}
+
+impl Origins {
+    /// Asks about all addresses, each at the first origin of its domain that answers. There is an outcome
+    /// for every address, in the order of `addresses`. `tenant` is on whose behalf. With `urgent`, an origin that has no room is passed
+    /// over too.
+    ///
+    /// # Errors
+    /// [`Error::internal`] when a request cannot be made.
+    pub async fn probe_batch(
+        &self,
+        addresses: &[Address],
+        details: bool,
+        request_id: &str,
+        tenant: Tenant<'_>,
+        urgent: bool,
+    ) -> Result<Vec<BatchItem>, Error> {
+        let mut outcomes = vec![None; addresses.len()];
+        let orders: Vec<Vec<&str>> = addresses
+            .iter()
+            .map(|address| rendezvous::in_order(self.urls(), address.domain()))
+            .collect();
+        let mut open: Vec<usize> = (0..addresses.len()).collect();
+        for rank in 0..self.urls().len() {
+            let groups = groups(&open, &orders, rank);
+            open = Vec::new();
+            let asked = groups.iter().map(|(url, indexes)| async move {
+                let list = indexes.iter().filter_map(|index| addresses.get(*index)).cloned();
+                self.ask_batch(url, list.collect(), details, request_id, tenant).await
+            });
+            for ((_, indexes), answer) in groups.iter().zip(join_all(asked).await) {
+                match answer? {
+                    Answer::Lines(lines) => {
+                        let mut set = |position: usize, outcome| {
+                            let index = indexes.get(position)?;
+                            *outcomes.get_mut(*index)? = Some(outcome);
+                            Some(())
+                        };
+                        for (position, outcome) in lines {
+                            // A line about no address of ours is passed over.
+                            let _ = set(position, outcome);
+                        }
+                    }
+                    Answer::Busy(after) if !urgent => {
+                        for index in indexes {
+                            if let Some(outcome) = outcomes.get_mut(*index) {
+                                *outcome = Some(BatchItem::NotAsked(after));
+                            }
+                        }
+                    }
+                    Answer::Busy(_) | Answer::Failed => open.extend(indexes),
+                }
+            }
+            if open.is_empty() {
+                break;
+            }
+        }
+        let missing = BatchItem::NotAsked(RETRY_AFTER);
+        Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| missing.clone())).collect())
+    }
+
+    async fn ask_batch(
+        &self,
+        url: &str,
+        addresses: Vec<Address>,
+        details: bool,
+        request_id: &str,
+        tenant: Tenant<'_>,
+    ) -> Result<Answer, Error> {
+        let body = serde_json::to_string(&BatchRequest { addresses, details })
+            .map_err(|error| Error::internal(format!("batch request: {error}")))?;
+        let now = clock::now();
+        let ticket =
+            Ticket::issue_for(self.tickets(), request_id, body.as_bytes(), now, Some(tenant));
+        let ticket = ticket.map_err(|error| Error::internal(format!("ticket: {error}")))?;
+        let asking = async move {
+            let url = format!("{url}/v1/probe/batch");
+            let reply = origins::post(&url, &ticket, None, &body, PATIENCE_MS).await;
+            let Some(reply) = reply else { return Answer::Failed };
+            match reply.status() {
+                200 => match reply.chunks() {
+                    Some(chunks) => Answer::Lines(lines(chunks).await),
+                    None => Answer::Failed,
+                },
+                503 => {
+                    let after = reply.header("Retry-After").and_then(|text| text.parse().ok());
+                    let after = after.unwrap_or(RETRY_AFTER);
+                    Answer::Busy(after.max(RETRY_AFTER))
+                }
+                _ => Answer::Failed,
+            }
+        };
+        Ok(timed(Part::Origin, asking).await)
+    }
+}
+
+type Group<'a> = (&'a str, Vec<usize>);
+
+/// The open addresses by their origin of this rank.
+fn groups<'a>(open: &[usize], orders: &[Vec<&'a str>], rank: usize) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for index in open {
+        let Some(url) = orders.get(*index).and_then(|order| order.get(rank)) else { continue };
+        match groups.iter_mut().find(|(other, _)| other == url) {
+            Some((_, indexes)) => indexes.push(*index),
+            None => groups.push((url, vec![*index])),
+        }
+    }
+    groups
+}
+
+/// Any line of an answer ([`BatchItem`](rcpt_shared::BatchItem)). Read as one shape: an untagged enumeration
+/// costs kilobytes of the Worker.
+#[derive(Deserialize)]
+struct Line {
+    /// The closing line has none.
+    index: Option<usize>,
+    verdict: Option<Box<Verdict>>,
+    not_asked_retry_after: Option<u32>,
+}
+
+/// The lines up to the end, or up to where the answer is cut off.
+async fn lines(mut chunks: Chunks) -> Vec<(usize, BatchItem)> {
+    let mut lines = Vec::new();
+    let mut rest: Vec<u8> = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        rest.extend_from_slice(&chunk);
+        let mut start = 0;
+        while let Some(length) = rest.iter().skip(start).position(|byte| *byte == b'\n') {
+            let line = rest.get(start..start + length).unwrap_or_default();
+            start += length + 1;
+            let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
+            let Some(index) = line.index else { return lines };
+            let not_asked = line.not_asked_retry_after;
+            let not_asked = not_asked.map(|after| BatchItem::NotAsked(after.max(RETRY_AFTER)));
+            let outcome = line.verdict.map(BatchItem::Verdict).or(not_asked);
+            lines.extend(outcome.map(|outcome| (index, outcome)));
+        }
+        rest.drain(..start);
+        if rest.len() > MAX_LINE {
+            break;
+        }
+    }
+    lines
+}

@@ -1,0 +1,230 @@
+//! Asks the origins for a verdict.
+
+use std::{future::Future, pin::pin, time::Duration};
+
+use rcpt_shared::{
+    Address, CacheTimes, KeyRing, ProbeRequest, REMEMBER_HEADER, Tenant, Ticket, Verdict,
+};
+
+use super::{
+    origin_health::{Next, OriginHealth, SILENT_MS, SLOW_MS},
+    rendezvous,
+};
+use crate::{
+    cf::{
+        clock::{self, timed},
+        fetch::{Outgoing, Reply},
+    },
+    error::Error,
+    meter::Part,
+};
+
+/// Milliseconds between two looks at a health check that another request does.
+const LOOK_MS: u64 = 50;
+/// Silence is measured in slices of so many milliseconds, each by a timer of its own.
+const SLICE_MS: u64 = 100;
+/// A timer that is later than this was held up by our own isolate, in which other requests run: an answer
+/// may wait there too, so that slice is no silence.
+const LATE_MS: u64 = 50;
+/// Half of the silence that is waited for: a lost SYN alone is sent again after a second, so a second question is
+/// asked, and either answer counts.
+const AGAIN: Duration = Duration::from_millis(SILENT_MS / 2);
+/// Milliseconds after which a health check gives up, whatever it has learnt.
+const CHECK_MS: u32 = 10_000;
+/// The share of the budget that is kept for each further origin: 1.5 s of 12 s. An origin's own budget
+/// of 10 s fits into what is left.
+const SHARE_OF_THE_NEXT: u64 = 8;
+
+/// The origins, and what it takes to ask them.
+#[derive(Debug)]
+pub struct Origins {
+    urls: Vec<String>,
+    tickets: KeyRing,
+    /// How long they may give a verdict again, as a header says it.
+    remember: String,
+    health: OriginHealth,
+}
+
+impl Origins {
+    pub fn new(urls: &[String], tickets: &KeyRing, remember: CacheTimes) -> Self {
+        let health = OriginHealth::default();
+        Self {
+            urls: urls.to_vec(),
+            tickets: tickets.clone(),
+            remember: remember.to_string(),
+            health,
+        }
+    }
+
+    pub(super) fn urls(&self) -> &[String] {
+        &self.urls
+    }
+
+    pub(super) const fn tickets(&self) -> &KeyRing {
+        &self.tickets
+    }
+
+    /// Asks the origins in their order for this domain until one gives a verdict or the deadline
+    /// (milliseconds of the Worker's clock) is over. `tenant` is on whose behalf. Origins that were found hung a short while ago
+    /// come last.
+    ///
+    /// # Errors
+    /// [`Error::upstream`] when none did, whatever the reason: unreachable, slow, at capacity or talking
+    /// nonsense.
+    pub async fn probe(
+        &self,
+        address: &Address,
+        details: bool,
+        request_id: &str,
+        tenant: Tenant<'_>,
+        deadline: u64,
+    ) -> Result<Verdict, Error> {
+        let body = serde_json::to_string(&ProbeRequest { address: address.clone(), details })
+            .map_err(|error| Error::internal(format!("probe request: {error}")))?;
+        // The clock moves with I/O, which is all that happens here.
+        let (now_s, now) = (clock::now(), clock::now_ms());
+        let ticket =
+            Ticket::issue_for(&self.tickets, request_id, body.as_bytes(), now_s, Some(tenant))
+                .map_err(|error| Error::internal(format!("ticket: {error}")))?;
+        let mut failures = Vec::new();
+        let order = rendezvous::in_order(&self.urls, address.domain()).into_iter();
+        let (skipped, order): (Vec<_>, Vec<_>) =
+            order.partition(|origin| self.health.is_skipped(origin, now));
+        let share = deadline.saturating_sub(now) / SHARE_OF_THE_NEXT;
+        let mut kept = share.saturating_mul(self.urls.len() as u64);
+        for (index, origin) in order.into_iter().chain(skipped).enumerate() {
+            kept = kept.saturating_sub(share);
+            let left = deadline.saturating_sub(clock::now_ms());
+            if left == 0 {
+                break;
+            }
+            // At least a share of its own, however many come after it.
+            let patience = left.saturating_sub(kept).max(left.min(share));
+            let patience = u32::try_from(patience).unwrap_or(u32::MAX);
+            let asked =
+                timed(Part::Origin, verdict_of(origin, &ticket, &self.remember, &body, patience));
+            match self.unless_hung(origin, asked).await {
+                Ok(verdict) => return Ok(verdict),
+                Err(failure) => failures.push(format!("origin {index}: {failure}")),
+            }
+        }
+        if failures.is_empty() {
+            failures.push("no time was left to ask".to_owned());
+        }
+        Err(Error::upstream(failures.join("; ")))
+    }
+
+    /// What an origin answers, unless it turns out to be hung.
+    async fn unless_hung(
+        &self,
+        origin: &str,
+        asked: impl Future<Output = Result<Verdict, String>>,
+    ) -> Result<Verdict, String> {
+        let mut asked = pin!(asked);
+        let mut wait = SLOW_MS;
+        loop {
+            let answer = clock::within(Duration::from_millis(wait), asked.as_mut()).await;
+            if let Some(answer) = answer {
+                return self.heard(origin, answer);
+            }
+            wait = match self.health.next(origin, clock::now_ms()) {
+                Next::Wait => SLOW_MS,
+                Next::Look => LOOK_MS,
+                Next::Leave => return Err("hung".to_owned()),
+                // A verdict that comes meanwhile ends it.
+                Next::Check => {
+                    let checked = self.check_health(origin);
+                    if let Some(answer) = clock::before(checked, asked.as_mut()).await {
+                        return self.heard(origin, answer);
+                    }
+                    0
+                }
+            };
+        }
+    }
+
+    /// Notes a verdict as a sign of life.
+    fn heard(&self, origin: &str, answer: Result<Verdict, String>) -> Result<Verdict, String> {
+        if answer.is_ok() {
+            self.health.answered(origin, clock::now_ms());
+        }
+        answer
+    }
+
+    /// Asks an origin for its health. Any answer will do: whether the origin can work is its own to say.
+    /// A connection that fails is not silence either; the probe's own fails with it.
+    async fn check_health(&self, origin: &str) {
+        let again = async {
+            clock::sleep(AGAIN).await;
+            is_alive(origin, CHECK_MS).await;
+        };
+        let mut alive = pin!(clock::before(again, is_alive(origin, CHECK_MS)));
+        let mut silent_ms = 0;
+        while silent_ms < SILENT_MS {
+            let started = clock::now_ms();
+            self.health.checks(origin, started);
+            let slice = Duration::from_millis(SLICE_MS);
+            if clock::within(slice, alive.as_mut()).await.is_some() {
+                return self.health.answered(origin, clock::now_ms());
+            }
+            if clock::now_ms().saturating_sub(started) <= SLICE_MS + LATE_MS {
+                silent_ms += SLICE_MS;
+            }
+        }
+        self.health.silent(origin, clock::now_ms());
+    }
+
+    /// Whether at least one origin answers its health check within `timeout_ms`.
+    pub async fn is_any_alive(&self, timeout_ms: u32) -> bool {
+        for origin in &self.urls {
+            if is_alive(origin, timeout_ms).await {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
+    let url = &format!("{origin}/health");
+    let reply = Outgoing { url, headers: &[], body: None, timeout_ms }.send().await;
+    reply.is_some_and(|reply| reply.status() == 200)
+}
+
+/// One request to one origin. The error says what to log; the origin's own text stays out of it.
+async fn verdict_of(
+    origin: &str,
+    ticket: &str,
+    remember: &str,
+    body: &str,
+    timeout_ms: u32,
+) -> Result<Verdict, String> {
+    let url = format!("{origin}/v1/probe");
+    let reply = post(&url, ticket, Some(remember), body, timeout_ms).await.ok_or("no answer")?;
+    match reply.status() {
+        200 => {
+            let text = reply.text().await.ok_or("half an answer")?;
+            serde_json::from_slice(text.as_bytes())
+                .map_err(|_| "an answer that is not a verdict".to_owned())
+        }
+        status => Err(format!("status {status}")),
+    }
+}
+
+/// Sends what a ticket was issued for.
+pub(super) async fn post(
+    url: &str,
+    ticket: &str,
+    remember: Option<&str>,
+    body: &str,
+    timeout_ms: u32,
+) -> Option<Reply> {
+    let authorization = format!("Bearer {ticket}");
+    let headers = [
+        ("Authorization", authorization.as_str()),
+        ("Content-Type", "application/json"),
+        (REMEMBER_HEADER, remember.unwrap_or_default()),
+    ];
+    let headers = headers.get(..2 + usize::from(remember.is_some())).unwrap_or(&headers);
+    Outgoing { url, headers, body: Some(body), timeout_ms }.send().await
+}

@@ -1,0 +1,134 @@
+//! One attempt at a webhook: a POST to a server of a customer's choice, of which nothing is read but its status.
+//!
+//! The runtime connects, and does not say where to: that a name leads to the public Internet is looked up before,
+//! and the runtime is told to fetch from there only (wrangler.toml, `global_fetch_strictly_public`).
+
+use std::net::IpAddr;
+
+use super::{dns::resolve, webhook_url::host};
+use crate::cf::fetch::Outgoing;
+
+/// A server that takes longer to answer is asked again later. The same signal ends a body that is not read.
+const PATIENCE_MS: u32 = 5_000;
+
+/// What is sent, in the form of Standard Webhooks.
+#[derive(Debug)]
+pub struct Attempt<'a> {
+    pub url: &'a str,
+    /// The same for each attempt at one delivery.
+    pub id: &'a str,
+    /// Unix seconds.
+    pub timestamp: u64,
+    pub signature: &'a str,
+    pub body: &'a str,
+}
+
+/// What came of it: a status of HTTP, or what else went wrong.
+pub type Answer = Result<u16, &'static str>;
+
+/// No connection, or no answer in time.
+const NO_ANSWER: Answer = Err("no_answer");
+/// The name leads to an address that is not public.
+const NOT_PUBLIC: Answer = Err("not_public");
+/// The resolver did not answer, or knows no address.
+const NO_DNS: Answer = Err("no_dns");
+
+/// Sends it, once the resolver at `dns_url` has said that the name leads to public addresses only.
+pub async fn send(dns_url: Option<&str>, attempt: &Attempt<'_>) -> Answer {
+    if let Some(dns_url) = dns_url {
+        let mut count = 0;
+        for kind in ["A", "AAAA"] {
+            let Some(found) = resolve(dns_url, host(attempt.url), kind).await else {
+                return NO_DNS;
+            };
+            if !found.addresses().all(is_public) {
+                return NOT_PUBLIC;
+            }
+            count += found.addresses().count();
+        }
+        if count == 0 {
+            return NO_DNS;
+        }
+    }
+    let event = Outgoing {
+        url: attempt.url,
+        headers: &[
+            ("Content-Type", "application/json"),
+            ("User-Agent", "rcpt-webhook"),
+            ("webhook-id", attempt.id),
+            ("webhook-timestamp", &attempt.timestamp.to_string()),
+            ("webhook-signature", attempt.signature),
+        ],
+        body: Some(attempt.body),
+        timeout_ms: PATIENCE_MS,
+    };
+    event.send().await.map_or(NO_ANSWER, |reply| Ok(reply.status()))
+}
+
+/// Whether an address is on the public Internet (the registries of RFC 6890). What is no address is not.
+fn is_public(address: &str) -> bool {
+    match address.parse::<IpAddr>().map(|address| address.to_canonical()) {
+        Ok(IpAddr::V4(address)) => {
+            let [a, b, c, _] = address.octets();
+            !(address.is_private()
+                || address.is_loopback()
+                || address.is_link_local()
+                || address.is_documentation()
+                || matches!(
+                    (a, b, c),
+                    (0 | 224.., ..) | (100, 64..=127, _) | (192, 0, 0) | (198, 18 | 19, _)
+                ))
+        }
+        // What is allotted begins with 001; of that, tunnels lead anywhere.
+        Ok(IpAddr::V6(address)) => {
+            let [a, b, ..] = address.segments();
+            a & 0xe000 == 0x2000
+                && a != 0x2002
+                && !(a == 0x2001 && (b < 0x200 || b == 0xdb8))
+                && a != 0x3fff
+        }
+        Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_public;
+
+    #[test]
+    fn only_public_addresses_are_told() {
+        for public in ["1.1.1.1", "100.63.0.1", "198.20.0.1", "2606:4700::1", "::ffff:8.8.8.8"] {
+            assert!(is_public(public), "{public}");
+        }
+        for inside in [
+            "0.0.0.0",
+            "10.1.2.3",
+            "100.64.0.1",
+            "127.0.0.1",
+            "169.254.169.254",
+            "172.16.0.1",
+            "192.0.0.8",
+            "192.0.2.1",
+            "192.168.1.1",
+            "198.18.0.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a00:1",
+            "fe80::1",
+            "fc00::1",
+            "ff02::1",
+            "2001:db8::1",
+            "2001:0:1::1",
+            "2002:a00:1::1",
+            "3fff::1",
+            "localhost",
+            "",
+        ] {
+            assert!(!is_public(inside), "{inside}");
+        }
+    }
+}

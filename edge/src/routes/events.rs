@@ -1,0 +1,75 @@
+//! Ends of scans, for a program that asks instead of being called: `rcpt listen`, or a server behind a firewall.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    app::App,
+    background::webhook_event::WebhookEvent,
+    error::{Error, PlainError},
+    extract::scan_call::ScanCall,
+    store::scans::{self, Cursor},
+};
+
+/// A page of events.
+#[derive(Serialize, ToSchema)]
+pub struct EventPage {
+    /// The first to happen first.
+    pub events: Vec<ListedEvent>,
+    /// What `after` is for what happens next, also when there is nothing yet.
+    pub next: String,
+}
+
+/// An event, as a webhook gets it.
+#[derive(Serialize, ToSchema)]
+pub struct ListedEvent {
+    /// The header `webhook-id` of the webhook.
+    pub id: String,
+    /// The body of the webhook.
+    pub event: WebhookEvent,
+}
+
+/// Seconds for which an event is listed.
+const LISTED: u64 = 24 * 60 * 60;
+/// Events of a page.
+const PAGE: u32 = 100;
+
+/// A place as the API has it: the time, a dot, and the scan.
+fn cursor(text: &str) -> Option<Cursor> {
+    let (ended_at, scan) = text.split_once('.')?;
+    Some(Cursor { ended_at: ended_at.parse().ok()?, scan: scan.to_owned() })
+}
+
+/// List events
+///
+/// Scans of the account that completed or expired within the last 24 hours, as webhooks get them. A scan is listed about a
+/// second after its end. Continue after `next`: nothing is lost or listed twice.
+#[utoipa::path(
+    get, path = "/v1/events", tag = "Scans", operation_id = "events",
+    params(("after" = Option<String>, Query, description = "`next` of the page before; from the beginning unless given")),
+    responses(
+        (status = 200, description = "At most 100 events", body = EventPage),
+        (status = 400, description = "`invalid_query`", body = PlainError),
+    ),
+    security(("ApiKey" = []), ("Session" = [])),
+)]
+pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<EventPage>, Error> {
+    let after = call.query("after").unwrap_or("0.");
+    let cursor = cursor(after).ok_or_else(|| {
+        Error::invalid_query("The 'after' parameter must be the 'next' of a page of events.")
+    })?;
+    let (database, since) = (app.databases.of(call.caller.account)?, call.now - LISTED);
+    let ended = scans::events(database, call.caller, &cursor, since, PAGE).await?;
+    let ended = ended.ok_or_else(|| call.caller.proof.refused())?;
+    let next =
+        ended.last().map(|scan| format!("{}.{}", scan.ended_at.unwrap_or_default(), scan.id));
+    let next = next.unwrap_or_else(|| after.to_owned());
+    let events = ended.into_iter().map(|scan| ListedEvent {
+        id: WebhookEvent::id_of(&scan.id),
+        event: WebhookEvent::of_end(scan),
+    });
+    Ok(Json(EventPage { events: events.collect(), next }))
+}

@@ -1,0 +1,142 @@
+//! Calls of the operator's own programs, signed in the form of Standard Webhooks. They are served while
+//! `OPERATOR_SECRETS` is set, and are no part of the API that customers see.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    body::Bytes,
+    extract::{State, rejection::BytesRejection},
+    http::{HeaderMap, HeaderName},
+};
+use chrono::{DateTime, Utc};
+use rcpt_shared::KeyRing;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    app::App,
+    background::notices,
+    cf::clock,
+    credentials::{
+        account_reference,
+        operator_signature::{SignedMessage, TOLERANCE_S},
+    },
+    error::Error,
+    extract::{
+        json_body::{self, LIMIT},
+        request::RequestContext,
+    },
+    mail::Deed,
+    store::plans::{self, PlanEvent},
+};
+
+pub const PATH: &str = "/v1/operator/plans";
+
+pub const ID: HeaderName = HeaderName::from_static("webhook-id");
+pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
+pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
+
+/// Characters of a `webhook-id`, which is kept.
+const ID_MAX: usize = 256;
+
+/// Body of `POST /operator/plans`.
+#[derive(Deserialize)]
+struct PlanOrder {
+    /// The account, as `GET /v1/me/plan` names it.
+    reference: String,
+    plan: String,
+    /// When the plan ends; absent or null: without an end.
+    until: Option<DateTime<Utc>>,
+    /// When the payment provider has seen what this call tells.
+    occurred_at: DateTime<Utc>,
+}
+
+/// Response of `POST /operator/plans`.
+#[derive(Serialize)]
+pub struct PlanOutcome {
+    /// The account's reference under the current secret.
+    reference: String,
+    /// The plan in force.
+    plan: String,
+    until: Option<DateTime<Utc>>,
+    /// `false`: a newer event, or the same one, came before, and nothing has changed.
+    applied: bool,
+}
+
+/// Sets the plan of an account:
+/// 1. the signature, before anything else is looked at and without storage;
+/// 2. the body, and the account that the reference names;
+/// 3. one transaction: unless a newer event or the same call came before, the plan, its end and a notice to the owner.
+pub async fn set_plan(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    context: RequestContext,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<PlanOutcome>, Error> {
+    let secrets = app.config.operator_secrets.as_ref().ok_or_else(Error::not_found)?;
+    let body = body.map_err(|_| Error::body_too_large(LIMIT))?;
+    let now = clock::now();
+    let id = signed_id(secrets, &headers, &body, now)?;
+    let order: PlanOrder = json_body::parse(&body)?;
+    let references = &app.config.api_key_secrets;
+    let account = account_reference::account(references, &order.reference)
+        .ok_or_else(Error::no_such_account)?;
+    let outcome = plans::set(
+        app.databases.of(account)?,
+        &PlanEvent {
+            account,
+            plan: &order.plan,
+            until: order.until.map_or(0, seconds),
+            occurred_at_ms: occurred_at_ms(order.occurred_at, now)?,
+            event: id,
+        },
+    )
+    .await?;
+    if !outcome.has_plan {
+        return Err(Error::no_such_plan());
+    }
+    let after = outcome.account.ok_or_else(Error::no_such_account)?;
+    if outcome.is_applied {
+        let at = i64::try_from(now).unwrap_or_default();
+        notices::soon(&app, &context.deferred, account, Deed { at, ..Deed::default() });
+    }
+    Ok(Json(PlanOutcome {
+        reference: account_reference::of(references, account),
+        plan: after.plan,
+        until: after.until.and_then(|until| DateTime::from_timestamp(until, 0)),
+        applied: outcome.is_applied,
+    }))
+}
+
+/// The `webhook-id` of a call that is signed.
+fn signed_id<'a>(
+    secrets: &KeyRing,
+    headers: &'a HeaderMap,
+    body: &[u8],
+    now: u64,
+) -> Result<&'a str, Error> {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let (Some(id), Some(timestamp), Some(signatures)) =
+        (text(ID), text(TIMESTAMP), text(SIGNATURE))
+    else {
+        return Err(Error::invalid_signature());
+    };
+    let message = SignedMessage { id, timestamp, signatures, body };
+    let is_fine = (1..=ID_MAX).contains(&id.len()) && message.is_genuine(secrets, now);
+    if is_fine { Ok(id) } else { Err(Error::invalid_signature()) }
+}
+
+/// A time before 1970 has passed, as 1970 has.
+fn seconds(time: DateTime<Utc>) -> u64 {
+    u64::try_from(time.timestamp()).unwrap_or_default().max(1)
+}
+
+/// An event of the future would be newer than all that follow it.
+fn occurred_at_ms(time: DateTime<Utc>, now: u64) -> Result<u64, Error> {
+    let latest = now.saturating_add(TOLERANCE_S).saturating_mul(1_000);
+    let at = u64::try_from(time.timestamp_millis()).unwrap_or_default();
+    if at > latest {
+        return Err(Error::invalid_body("occurred_at is more than five minutes ahead."));
+    }
+    Ok(at)
+}

@@ -1,0 +1,71 @@
+//! The results of a scan as CSV (RFC 4180).
+
+use super::{ScanEvidence, ScanResult};
+
+/// Columns with details; without, the first two and the last two. New ones are added at the end.
+const HEADER: &str = "position,status,verdict,confidence,reason,operator,smtp_code,enhanced_code,stage,\
+    catch_all,disposable,role_account,free_provider,retry_after,tls,problem,final";
+const PLAIN_HEADER: &str = "position,status,verdict,final";
+
+/// A line for each result, after the line with the names of the columns.
+pub fn text(results: &[ScanResult], details: bool) -> String {
+    let mut text = if details { HEADER } else { PLAIN_HEADER }.to_owned();
+    text += "\r\n";
+    for result in results {
+        let mut cells = vec![
+            result.position.to_string(),
+            result.status.as_str().to_owned(),
+            result.verdict.as_str().to_owned(),
+        ];
+        if details {
+            cells.extend(evidence(result.evidence.as_ref()));
+        }
+        cells.push(result.is_final.to_string());
+        text += &cells.join(",");
+        text += "\r\n";
+    }
+    text
+}
+
+fn evidence(evidence: Option<&ScanEvidence>) -> [String; 13] {
+    let Some(evidence) = evidence else { return Default::default() };
+    let ScanEvidence { confidence, reason, problem, operator, enhanced_code, stage, .. } = evidence;
+    let text = |value: &Option<String>| value.as_deref().map(field).unwrap_or_default();
+    let truth = |value: Option<bool>| value.map(|value| value.to_string()).unwrap_or_default();
+    [
+        text(confidence),
+        text(reason),
+        text(operator),
+        evidence.smtp_code.map(|code| code.to_string()).unwrap_or_default(),
+        text(enhanced_code),
+        text(stage),
+        text(&evidence.catch_all),
+        truth(evidence.disposable),
+        truth(evidence.role_account),
+        truth(evidence.free_provider),
+        evidence.retry_after.map(|seconds| seconds.to_string()).unwrap_or_default(),
+        truth(evidence.tls),
+        text(problem),
+    ]
+}
+
+/// A text as a field. A problem begins with a character of the customer's list, and a spreadsheet would take some for
+/// the beginning of a formula: an apostrophe before it prevents that.
+fn field(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = format!("{}{text}", if formula { "'" } else { "" });
+    let is_plain = !text.contains([',', '"', '\r', '\n']);
+    if is_plain { text } else { format!("\"{}\"", text.replace('"', "\"\"")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::field;
+
+    #[test]
+    fn a_field_is_quoted_where_it_must_be_and_is_no_formula() {
+        assert_eq!(field("There is a space in it."), "There is a space in it.");
+        assert_eq!(field("\" isn't allowed, so"), "\"\"\" isn't allowed, so\"");
+        assert_eq!(field("= isn't allowed after the @."), "'= isn't allowed after the @.");
+    }
+}

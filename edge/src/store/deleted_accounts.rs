@@ -1,0 +1,80 @@
+//! Removes what belongs to deleted accounts, a few rows at a time, and their own rows last. An account can have a million
+//! rows, and D1 rolls back what takes longer than 30 seconds.
+
+use crate::{
+    cf::{
+        clock,
+        database::{Database, Statement},
+    },
+    error::Error,
+};
+
+/// Steps of one run: 250,000 small rows or 25,000 blocks of results.
+const STEPS_MAX: usize = 50;
+/// Milliseconds after which a run begins no further step.
+const PATIENCE: u64 = 10_000;
+
+// The order of the joins is fixed: deleted accounts are few, and their index is read first. The rows of other tables are at
+// most some hundreds for an account; they go with its row (ON DELETE CASCADE).
+
+/// Rows of up to 25 KB.
+const RESULTS: &str = "DELETE FROM scan_results WHERE (scan_id, part, slot, round) IN (
+    SELECT r.scan_id, r.part, r.slot, r.round
+    FROM accounts a CROSS JOIN scans s ON s.account_id = a.id CROSS JOIN scan_results r ON r.scan_id = s.id
+    WHERE a.deleted_at IS NOT NULL LIMIT 500)";
+const PARTS: &str = "DELETE FROM scan_parts WHERE (scan_id, part) IN (
+    SELECT p.scan_id, p.part
+    FROM accounts a CROSS JOIN scans s ON s.account_id = a.id CROSS JOIN scan_parts p ON p.scan_id = s.id
+    WHERE a.deleted_at IS NOT NULL LIMIT 1000)";
+const RETRIES: &str = "DELETE FROM scan_retries WHERE (scan_id, part, slot) IN (
+    SELECT t.scan_id, t.part, t.slot
+    FROM accounts a CROSS JOIN scans s ON s.account_id = a.id CROSS JOIN scan_retries t ON t.scan_id = s.id
+    WHERE a.deleted_at IS NOT NULL LIMIT 1000)";
+const SCANS: &str = "DELETE FROM scans WHERE id IN (
+    SELECT s.id FROM accounts a CROSS JOIN scans s ON s.account_id = a.id
+    WHERE a.deleted_at IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM scan_results r WHERE r.scan_id = s.id)
+      AND NOT EXISTS (SELECT 1 FROM scan_parts p WHERE p.scan_id = s.id)
+      AND NOT EXISTS (SELECT 1 FROM scan_retries t WHERE t.scan_id = s.id)
+    LIMIT 1000)";
+const IDEMPOTENCY_KEYS: &str = "DELETE FROM idempotency_keys WHERE (account_id, name) IN (
+    SELECT k.account_id, k.name FROM accounts a CROSS JOIN idempotency_keys k ON k.account_id = a.id
+    WHERE a.deleted_at IS NOT NULL LIMIT 5000)";
+const DELIVERIES: &str = "DELETE FROM webhook_deliveries WHERE (account_id, id) IN (
+    SELECT d.account_id, d.id FROM accounts a CROSS JOIN webhook_deliveries d ON d.account_id = a.id
+    WHERE a.deleted_at IS NOT NULL LIMIT 1000)";
+const SESSIONS: &str = "DELETE FROM sessions WHERE id IN (
+    SELECT s.id FROM accounts a CROSS JOIN sessions s ON s.account_id = a.id
+    WHERE a.deleted_at IS NOT NULL LIMIT 1000)";
+const ACCOUNTS: &str = "DELETE FROM accounts WHERE id IN (
+    SELECT a.id FROM accounts a WHERE a.deleted_at IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM scans s WHERE s.account_id = a.id)
+      AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = a.id)
+      AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.account_id = a.id)
+      AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.account_id = a.id)
+    LIMIT 100)";
+const LEFT: &str = "SELECT 1 AS one FROM accounts WHERE deleted_at IS NOT NULL LIMIT 1";
+
+const STEP: [&str; 9] =
+    [RESULTS, PARTS, RETRIES, SCANS, IDEMPOTENCY_KEYS, DELIVERIES, SESSIONS, ACCOUNTS, LEFT];
+
+/// One step, one transaction: removes some of the rows. Returns whether any deleted account is left. An account of ordinary
+/// size is gone with one step.
+pub async fn step(database: &Database) -> Result<bool, Error> {
+    let statements: [Statement<'_>; 9] = STEP.map(|sql| (sql, Vec::new()));
+    database.batch(&statements).await?.any(STEP.len() - 1)
+}
+
+/// Takes steps until no deleted account is left, or the run's time is over; the next run goes on.
+pub async fn remove(database: &Database) -> Result<(), Error> {
+    let begun = clock::now_ms();
+    if !database.any((LEFT, Vec::new())).await? {
+        return Ok(());
+    }
+    for _ in 0..STEPS_MAX {
+        if !step(database).await? || clock::now_ms().saturating_sub(begun) > PATIENCE {
+            break;
+        }
+    }
+    Ok(())
+}

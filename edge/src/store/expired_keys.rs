@@ -1,0 +1,79 @@
+//! Removes expired idempotency keys. An index over their times would cost a row written with each key; reading is cheap,
+//! so a cursor goes over the primary key, in ranges that are short for the database's one writer.
+
+use serde::Deserialize;
+
+use crate::{
+    cf::{
+        clock,
+        database::{Database, Param},
+    },
+    error::Error,
+};
+
+/// Ranges of one run, 2 million keys: two statements each, of the thousand that the platform allows an invocation.
+const RANGES_MAX: usize = 100;
+/// Milliseconds after which a run begins no further range.
+const PATIENCE: u64 = 10_000;
+
+/// A place in the primary key.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct Place {
+    account_id: String,
+    name: String,
+}
+
+impl Place {
+    fn start() -> Self {
+        Self { account_id: String::new(), name: String::new() }
+    }
+
+    /// After every account: their ids are hexadecimal digits.
+    fn end() -> Self {
+        Self { account_id: "g".to_owned(), name: String::new() }
+    }
+
+    fn params(&self) -> Vec<Param<'_>> {
+        vec![(&self.account_id).into(), (&self.name).into()]
+    }
+}
+
+const SELECT_CURSOR: &str = "SELECT account_id, name FROM expired_keys_cursor";
+
+const UPDATE_CURSOR: &str = "INSERT INTO expired_keys_cursor (only_row, account_id, name)
+    VALUES (1, ?1, ?2)
+    ON CONFLICT (only_row) DO UPDATE SET account_id = excluded.account_id, name = excluded.name";
+
+/// The last key of the range after a place; no row where fewer follow.
+const SELECT_RANGE_END: &str = "SELECT account_id, name FROM idempotency_keys
+    WHERE (account_id, name) > (?1, ?2) ORDER BY account_id, name LIMIT 1 OFFSET 19999";
+
+/// `?1`, `?2` the place before the range, `?3`, `?4` its last one, `?5` now.
+const DELETE_EXPIRED: &str = "DELETE FROM idempotency_keys
+    WHERE (account_id, name) > (?1, ?2) AND (account_id, name) <= (?3, ?4) AND expires_at <= ?5";
+
+/// Removes the keys that have expired by `now` (unix seconds), from where the last run has ended, until all have been
+/// read or the time is over.
+pub async fn remove(database: &Database, now: u64) -> Result<(), Error> {
+    let begun = clock::now_ms();
+    let cursor = database.first::<Place>((SELECT_CURSOR, Vec::new())).await?;
+    let cursor = cursor.unwrap_or_else(Place::start);
+    let mut place = cursor.clone();
+    let mut end = database.first::<Place>((SELECT_RANGE_END, place.params())).await?;
+    for _ in 0..RANGES_MAX {
+        let range_end = end.clone().unwrap_or_else(Place::end);
+        let range = [place.params(), range_end.params(), vec![now.into()]].concat();
+        let next = (SELECT_RANGE_END, range_end.params());
+        let rows = database.batch(&[(DELETE_EXPIRED, range), next]).await?;
+        if end.is_none() {
+            place = Place::start();
+            break;
+        }
+        end = rows.first(1)?;
+        place = range_end;
+        if clock::now_ms().saturating_sub(begun) > PATIENCE {
+            break;
+        }
+    }
+    if place == cursor { Ok(()) } else { database.run((UPDATE_CURSOR, place.params())).await }
+}

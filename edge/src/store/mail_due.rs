@@ -1,0 +1,87 @@
+//! Reset links that were asked for and whose mails have not been handed over yet, in the directory's database.
+
+use serde::Deserialize;
+
+use crate::{
+    cf::database::{Database, Statement},
+    credentials::address_hash::AccountHash,
+    error::Error,
+    limits::{
+        rules::Gate,
+        throttle::{self, Admission},
+    },
+};
+
+/// Seconds after which a mail is tried again that neither went nor failed: its isolate has ended.
+const RETRY: u64 = 60;
+/// Seconds for which a mail is tried: as long as its link would be valid.
+const LIFETIME: u64 = 60 * 60;
+
+/// A mail that is due.
+#[derive(Debug, Deserialize)]
+pub struct DueMail {
+    pub address_hash: String,
+    /// As it was typed.
+    pub email: String,
+}
+
+/// `?5` key that must have admitted the attempt `?6`.
+const INSERT: &str = "
+    INSERT INTO mail_due (address_hash, email, due_at, expires_at)
+    SELECT ?1, ?2, ?3, ?4
+    WHERE EXISTS (SELECT 1 FROM throttles WHERE key = ?5 AND last_attempt = ?6)
+    ON CONFLICT (address_hash) DO UPDATE
+      SET email = excluded.email, due_at = excluded.due_at, expires_at = excluded.expires_at";
+
+/// Counts an attempt at all of these gates and, where they admit it, stores the mail, in one transaction. The caller
+/// hands the mail over; the scheduled run does where it has not within a minute.
+pub async fn ask(
+    directory: &Database,
+    gates: &[Gate],
+    attempt: &str,
+    hash: &AccountHash,
+    email: &str,
+    now: u64,
+) -> Result<Admission, Error> {
+    let last = gates.last().map(|gate| gate.key.as_str()).unwrap_or_default();
+    let insert: Statement<'_> = (
+        INSERT,
+        vec![
+            hash.mailbox().into(),
+            email.into(),
+            now.saturating_add(RETRY).into(),
+            now.saturating_add(LIFETIME).into(),
+            last.into(),
+            attempt.into(),
+        ],
+    );
+    throttle::admit_and(directory, gates, attempt, now, Some(insert)).await
+}
+
+const DELETE: &str = "DELETE FROM mail_due WHERE address_hash = ?1";
+
+/// The mail has been handed over.
+pub async fn handed_over(directory: &Database, address_hash: &str) -> Result<(), Error> {
+    directory.run((DELETE, vec![address_hash.into()])).await
+}
+
+const RETRY_SOON: &str = "UPDATE mail_due SET due_at = ?2 WHERE address_hash = ?1";
+
+/// The mail could not be handed over: the next scheduled run tries again.
+pub async fn failed(directory: &Database, address_hash: &str, now: u64) -> Result<(), Error> {
+    directory.run((RETRY_SOON, vec![address_hash.into(), now.into()])).await
+}
+
+/// `?1` now, `?2` when to try again, `?3` the most rows.
+const CLAIM: &str = "
+    UPDATE mail_due SET due_at = ?2
+    WHERE address_hash IN (
+      SELECT address_hash FROM mail_due WHERE due_at <= ?1 AND expires_at > ?1
+      ORDER BY due_at LIMIT CAST(?3 AS INTEGER))
+    RETURNING address_hash, email";
+
+/// Claims the mails that are due, for a minute.
+pub async fn claim(directory: &Database, rows_max: u64, now: u64) -> Result<Vec<DueMail>, Error> {
+    let params = vec![now.into(), now.saturating_add(RETRY).into(), rows_max.into()];
+    directory.batch(&[(CLAIM, params)]).await?.all(0)
+}

@@ -1,0 +1,41 @@
+//! The Worker's statements that the operator's command (`tools/admin`) runs too, under a condition of its own. It reads
+//! them from `tools/statements.json`, which a test compares with what stands here.
+
+use std::collections::BTreeMap;
+
+use constcat::concat;
+
+use super::{
+    accounts::{INSERT_TOMBSTONE, OR_RENEW_TOMBSTONE},
+    notices::notice,
+    plans::IN_FORCE,
+};
+
+/// By name; `?1` is the account each time.
+const STATEMENTS: [(&str, &str); 3] = [
+    // `?3` today, `?4` now.
+    ("tombstone", concat!(INSERT_TOMBSTONE, "id = ?1", OR_RENEW_TOMBSTONE)),
+    ("two_factor_off", notice!("two_factor_off", "id = ?1 AND totp_secret IS NOT NULL")),
+    // `?2` the plan that is being set.
+    (
+        "plan_changed",
+        concat!(
+            "WITH a AS (SELECT * FROM accounts WHERE id = ?1) ",
+            notice!("plan_changed", "id = ?1 AND ?2 <> (SELECT ", IN_FORCE, " FROM a)")
+        ),
+    ),
+];
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/statements.json");
+
+/// `make openapi` sets the variable and so writes the file instead.
+#[test]
+fn the_operators_command_runs_the_statements_of_the_worker() {
+    let statements = BTreeMap::from(STATEMENTS);
+    let generated = serde_json::to_string_pretty(&statements).unwrap() + "\n";
+    if std::env::var_os("WRITE_OPENAPI").is_some() {
+        std::fs::write(FILE, &generated).unwrap();
+    }
+    let read = std::fs::read_to_string(FILE).unwrap();
+    assert!(read == generated, "tools/statements.json is not up to date: run `make openapi`");
+}

@@ -1,0 +1,159 @@
+//! Plans: their sizes, and which one an account is on until when.
+//!
+//! A plan that has ended is `free` from that second on, in every statement that reads it ([`IN_FORCE`]): no call and
+//! no scheduled run is needed. The scheduled run only tidies up and tells the owner.
+
+use constcat::concat;
+use serde::Deserialize;
+
+use super::{IN_SESSION, notices::notice};
+use crate::{
+    account::AccountId, cf::database::Database, credentials::session::Session, error::Error,
+};
+
+/// The plan in force of the account `a`.
+pub(super) const IN_FORCE: &str =
+    "CASE WHEN a.plan_until <= unixepoch() THEN 'free' ELSE a.plan END";
+
+/// A row of `plans`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct PlanSizes {
+    pub name: String,
+    pub unlimited: u8,
+    pub daily_checks: u32,
+    pub welcome_checks: u32,
+    pub max_in_flight: u32,
+    pub daily_scans: u32,
+    pub scan_size: u32,
+    pub max_scans: u32,
+}
+
+const SELECT_SIZES: &str = "SELECT name, unlimited, daily_checks, welcome_checks, max_in_flight,
+    daily_scans, scan_size, max_scans FROM plans ORDER BY unlimited, daily_checks, name";
+
+/// All plans, the smallest first. Every database has the same.
+pub async fn all(database: &Database) -> Result<Vec<PlanSizes>, Error> {
+    database.batch(&[(SELECT_SIZES, Vec::new())]).await?.all(0)
+}
+
+/// The plan of an account.
+#[derive(Debug, Deserialize)]
+pub struct AccountPlan {
+    pub plan: String,
+    /// Unix seconds; `None` where it has no end.
+    pub until: Option<i64>,
+}
+
+const SELECT_PLAN: &str = concat!(
+    "SELECT ",
+    IN_FORCE,
+    " AS plan, CASE WHEN a.plan_until > unixepoch() THEN a.plan_until END AS until FROM accounts a WHERE "
+);
+
+const OF_SESSION: &str = concat!(SELECT_PLAN, IN_SESSION);
+const OF_ACCOUNT: &str = concat!(SELECT_PLAN, "a.id = ?1");
+
+/// The plan of this session's account; `None` when the session is over.
+pub async fn of_session(
+    database: &Database,
+    session: Session,
+) -> Result<Option<AccountPlan>, Error> {
+    let (account, id) = session.texts();
+    database.first((OF_SESSION, vec![(&account).into(), (&id).into()])).await
+}
+
+/// The plan of an account, for an email to its owner; `None` when the account is gone.
+pub async fn of_account(
+    database: &Database,
+    account: AccountId,
+) -> Result<Option<AccountPlan>, Error> {
+    let account = account.to_string();
+    database.first((OF_ACCOUNT, vec![(&account).into()])).await
+}
+
+/// A plan that a program of the operator sets.
+#[derive(Debug)]
+pub struct PlanEvent<'a> {
+    pub account: AccountId,
+    pub plan: &'a str,
+    /// Unix seconds; 0: without an end.
+    pub until: u64,
+    /// Milliseconds since 1970-01-01, by the caller's clock.
+    pub occurred_at_ms: u64,
+    /// `webhook-id` of the call.
+    pub event: &'a str,
+}
+
+/// Outcome of a [`PlanEvent`].
+#[derive(Debug)]
+pub struct PlanChange {
+    /// The plan after it; `None` when there is no such account.
+    pub account: Option<AccountPlan>,
+    pub has_plan: bool,
+    /// `false`: a newer event or the same call came before.
+    pub is_applied: bool,
+}
+
+/// `?1` account, `?2` plan, `?3` until or 0, `?4` milliseconds, `?5` event. Two events of the same millisecond apply in
+/// the order in which they arrive.
+const IS_NEWS: &str = "id = ?1 AND plan_set_at <= ?4
+    AND EXISTS (SELECT 1 FROM plans WHERE name = ?2)
+    AND NOT EXISTS (SELECT 1 FROM operator_actions WHERE event = ?5)";
+
+/// The owner hears of another plan, not of a later end of the same one.
+const TELL: &str = notice!(
+    "plan_changed",
+    IS_NEWS,
+    " AND CASE WHEN plan_until <= unixepoch() THEN 'free' ELSE plan END
+      <> CASE WHEN ?3 > 0 AND ?3 <= unixepoch() THEN 'free' ELSE ?2 END"
+);
+
+/// A call that arrives after the end that it names sets `free`.
+const UPDATE_PLAN: &str = concat!(
+    "UPDATE accounts SET plan_set_at = ?4,
+       plan = CASE WHEN ?3 > 0 AND ?3 <= unixepoch() THEN 'free' ELSE ?2 END,
+       plan_until = CASE WHEN ?3 > unixepoch() AND ?2 <> 'free' THEN ?3 END
+     WHERE ",
+    IS_NEWS,
+    " RETURNING id"
+);
+
+const INSERT_ACTION: &str =
+    "INSERT OR IGNORE INTO operator_actions (at, operator, action, account_id, value, event)
+     SELECT unixepoch(), 'webhook', CASE WHEN plan_set_at > ?4 THEN 'older-plan' ELSE 'set-plan' END,
+       id, ?2, ?5 FROM accounts
+     WHERE id = ?1 AND EXISTS (SELECT 1 FROM plans WHERE name = ?2)";
+
+const SELECT_NAME: &str = "SELECT name AS plan, NULL AS until FROM plans WHERE name = ?1";
+
+/// Sets the plan of an account, unless a newer event has set it or the same call came before.
+pub async fn set(database: &Database, event: &PlanEvent<'_>) -> Result<PlanChange, Error> {
+    let account = event.account.to_string();
+    let params = vec![
+        (&account).into(),
+        event.plan.into(),
+        event.until.into(),
+        event.occurred_at_ms.into(),
+        event.event.into(),
+    ];
+    let rows = database
+        .batch(&[
+            (TELL, params.clone()),
+            (UPDATE_PLAN, params.clone()),
+            (INSERT_ACTION, params),
+            (OF_ACCOUNT, vec![(&account).into()]),
+            (SELECT_NAME, vec![event.plan.into()]),
+        ])
+        .await?;
+    Ok(PlanChange { is_applied: rows.any(1)?, account: rows.first(3)?, has_plan: rows.any(4)? })
+}
+
+const TELL_OF_END: &str = notice!("plan_changed", "plan_until <= ?1 AND plan <> 'free'");
+const UPDATE_ENDED: &str =
+    "UPDATE accounts SET plan = 'free', plan_until = NULL WHERE plan_until <= ?1";
+
+/// Writes `free` down where a plan has ended by `now` (unix seconds), and makes a notice for the owner.
+pub async fn end(database: &Database, now: u64) -> Result<(), Error> {
+    let statements = [(TELL_OF_END, vec![now.into()]), (UPDATE_ENDED, vec![now.into()])];
+    database.batch(&statements).await.map(drop)
+}

@@ -1,0 +1,44 @@
+//! Scans of an account that ended within a day, in the order of their ends.
+
+use constcat::concat;
+
+use super::{AUTHORISE, AUTHORISED, Scan, params};
+use crate::{
+    cf::database::Database, credentials::proof::Caller, error::Error, store::ledger::Texts,
+};
+
+/// A place among the ends of scans.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    /// Unix seconds.
+    pub ended_at: u64,
+    pub scan: String,
+}
+
+/// `?4` and `?5` after this place, `?6` ended since then, `?7` at most so many. Ends are timed by the database, which writes
+/// one after another: nothing can be added to a second that is over.
+const EVENTS: &str = concat!(
+    "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id
+     WHERE s.ended_at IS NOT NULL AND s.state IN ('completed', 'expired')
+       AND (s.ended_at, s.id) > (CAST(?4 AS INTEGER), ?5) AND s.ended_at >= CAST(?6 AS INTEGER)
+       AND s.ended_at < unixepoch() AND ",
+    AUTHORISE,
+    " ORDER BY s.ended_at, s.id LIMIT CAST(?7 AS INTEGER)"
+);
+
+/// The account's scans that completed or expired `since` then and after the cursor, the first to end first; `None` when
+/// the caller is not authorised.
+pub async fn events(
+    database: &Database,
+    caller: Caller,
+    after: &Cursor,
+    since: u64,
+    limit: u32,
+) -> Result<Option<Vec<Scan>>, Error> {
+    let texts = Texts::of(caller);
+    let may = params(&texts, caller);
+    let page = vec![after.ended_at.into(), (&after.scan).into(), since.into(), limit.into()];
+    let page = [may.clone(), page].concat();
+    let rows = database.batch(&[(AUTHORISED, may), (EVENTS, page)]).await?;
+    if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
+}

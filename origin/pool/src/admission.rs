@@ -1,0 +1,360 @@
+//! What a question must wait for before it may queue for a session: the gate of its domain, the debts of its
+//! account, the gate of an address, and for a batch the warm-up of our own address.
+//!
+//! All of them are read together and the latest counts. If it lies within the deadline a [`Ticket`] reserves
+//! them all, else none; a ticket that ends unused gives back what nobody has passed since.
+
+use std::{
+    hash::BuildHasher as _,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{sync::oneshot, time::Instant};
+
+use super::{
+    Behind, Cause, Class, Pool, Question, Refused, State, Target,
+    operators::OperatorId,
+    party::Party,
+    permit::{Acquired, Claim, Queued},
+    site::SiteKey,
+    want::{MeterKey, Want},
+};
+
+/// What a dialogue takes that is worth beginning.
+const DIALOGUE: Duration = Duration::from_secs(1);
+pub(super) enum Step<S: Send + 'static> {
+    Granted(Acquired<S>),
+    Queued(Queued<S>),
+    Later(Ticket<S>),
+}
+
+/// The way to a session of one question.
+#[derive(Clone)]
+struct Way {
+    site: SiteKey,
+    operator: Option<OperatorId>,
+    meter: MeterKey,
+    identity: usize,
+    /// To dial, unless an idle session serves.
+    address: Option<IpAddr>,
+    /// Its domain comes in the turn of an account in debt.
+    is_indebted: bool,
+}
+
+/// What is reserved for a question, by the instant at which it may queue.
+pub(super) struct Ticket<S: Send + 'static> {
+    pool: Arc<Pool<S>>,
+    number: u64,
+    pub due: Instant,
+    way: Way,
+    party: Party,
+    passes_domain: bool,
+    is_used: bool,
+}
+
+impl<S: Send + 'static> Drop for Ticket<S> {
+    fn drop(&mut self) {
+        if self.is_used {
+            return;
+        }
+        let mut state = self.pool.lock();
+        state.domains.give_back(self.party.domain, self.number);
+        if let Some(address) = self.way.address {
+            state.addresses.give_back(address, self.number);
+        }
+        if self.way.is_indebted
+            && let Some(site) = state.sites.get_mut(&self.way.site)
+        {
+            site.meter(self.way.meter).debts.give_back(self.party.account, self.due);
+        }
+    }
+}
+
+impl<S: Send + 'static> Pool<S> {
+    /// Admits a question: to a session, to the queue, or to wait for its ticket.
+    pub(super) fn admit(
+        self: &Arc<Self>,
+        question: &Question,
+        target: &Target<'_>,
+        party: Party,
+    ) -> Result<Step<S>, Refused> {
+        let named = if target.is_route {
+            None
+        } else {
+            self.settings.load().operators.of_host(target.host)
+        };
+        let operator = self.operator_of(target, named);
+        let now = Instant::now();
+        let mut state = self.lock();
+        let identity = operator.map_or(target.identity, |operator| {
+            state.moved(operator, target.identity, self.settings.load().sources.len())
+        });
+        let mut way = self.way(&mut state, target, operator, identity, now);
+        let due = self.due(&mut state, question, target, party, &mut way, now)?;
+        state.tickets += 1;
+        let number = state.tickets;
+        let passes_domain = has_gate(target, party);
+        if passes_domain {
+            state.domains.take(party.domain, party.group, number, due, now);
+        }
+        if let Some(address) = way.address {
+            state.addresses.take(address, party.group, number, due, now);
+        }
+        if way.is_indebted
+            && let Some(site) = state.sites.get_mut(&way.site)
+        {
+            site.meter(way.meter).debts.take(party.account, due);
+        }
+        if due <= now {
+            return Ok(self.enter(state, question, target, party, way, now));
+        }
+        drop(state);
+        let pool = Arc::clone(self);
+        Ok(Step::Later(Ticket { pool, number, due, way, party, passes_domain, is_used: false }))
+    }
+
+    /// The ticket's time has come: it queues, unless another group took its place at a gate.
+    pub(super) fn redeem(
+        self: &Arc<Self>,
+        mut ticket: Ticket<S>,
+        question: &Question,
+        target: &Target<'_>,
+        party: Party,
+    ) -> Result<Step<S>, Refused> {
+        let now = Instant::now();
+        let mut state = self.lock();
+        let passes = (!ticket.passes_domain
+            || state.domains.redeem(party.domain, ticket.number, now))
+            && ticket.way.address.is_none_or(|ip| state.addresses.redeem(ip, ticket.number, now));
+        if passes {
+            ticket.is_used = true;
+            return Ok(self.enter(state, question, target, party, ticket.way.clone(), now));
+        }
+        drop(state);
+        drop(ticket);
+        self.admit(question, target, party)
+    }
+
+    /// The operator of the host, by its name or by all of its addresses.
+    fn operator_of(&self, target: &Target<'_>, named: Option<OperatorId>) -> Option<OperatorId> {
+        if target.is_route {
+            return None;
+        }
+        if let Some(operator) = named {
+            for address in target.addresses.iter().map(SocketAddr::ip) {
+                self.led_to(address, operator, target.host);
+            }
+            return Some(operator);
+        }
+        // One address of an operator among others does not make a host the operator's: what its other
+        // machines say must not count against it.
+        let operator_of = |address: &SocketAddr| {
+            let behind = self.behind.get(&address.ip())?;
+            behind.is_shared.then_some(behind.operator)
+        };
+        let mut operators = target.addresses.iter().map(operator_of);
+        let first = operators.next()??;
+        operators.all(|operator| operator == Some(first)).then_some(first)
+    }
+
+    /// Remembers that a name of the operator leads to this address. One name may be one slip of a table; a second one
+    /// that leads there makes the address the operator's.
+    fn led_to(&self, address: IpAddr, operator: OperatorId, host: &str) {
+        let name = self.keys.hash_one(host);
+        let is_shared = match self.behind.get(&address) {
+            None => false,
+            Some(known) if known.is_shared || known.operator != operator => return,
+            Some(known) if known.name == name => return,
+            Some(_) => true,
+        };
+        self.behind.insert(address, Behind { operator, name, is_shared });
+    }
+
+    fn way(
+        &self,
+        state: &mut State<S>,
+        target: &Target<'_>,
+        operator: Option<OperatorId>,
+        identity: usize,
+        now: Instant,
+    ) -> Way {
+        let first = target.addresses.first().map(SocketAddr::ip);
+        let site = match (operator, first) {
+            (Some(operator), _) => SiteKey::Operator(operator, identity),
+            (None, Some(ip)) if !target.is_route => SiteKey::Network(network(ip)),
+            _ => SiteKey::Route(Arc::from(target.host)),
+        };
+        let meter = match (&site, first) {
+            (SiteKey::Network(_), Some(ip)) => self.site(state, &site, None).meter_of(ip, now),
+            _ => None,
+        };
+        Way { site, operator, meter, identity, address: None, is_indebted: false }
+    }
+
+    /// When the question may queue; chooses the address on the way. Reserves nothing but a place in the warm-up of
+    /// a batch, which does not wait.
+    fn due(
+        &self,
+        state: &mut State<S>,
+        question: &Question,
+        target: &Target<'_>,
+        party: Party,
+        way: &mut Way,
+        now: Instant,
+    ) -> Result<Instant, Refused> {
+        if target.is_route {
+            return Ok(now);
+        }
+        let latest = question.wait.deadline().checked_sub(DIALOGUE).unwrap_or(now).max(now);
+        let mut due = now;
+        if has_gate(target, party) {
+            let away = state.domains.away(party.domain, now);
+            if question.wait.class() == Class::Batch && !away.is_zero() {
+                return Err(Refused { after: away, cause: Cause::Domain });
+            }
+            let gate = state.domains.due(party.domain, party.group, now, latest);
+            due = due.max(gate.map_err(|after| Refused { after, cause: Cause::Domain })?);
+        }
+        let mut idle_serves = false;
+        if let Some(site) = state.sites.get_mut(&way.site) {
+            let want = Want::of(question, target, party, way.identity, way.meter);
+            idle_serves = due <= now && site.has_idle(&want, now);
+            let owes_repeat = site.sessions.owes_repeat(party.domain, now);
+            let meter = site.meter(way.meter);
+            let per_hour = meter.refusals.per_hour();
+            let share = match question.asker.fairness_group {
+                Some(_) => self.settings.load().share(per_hour),
+                None => per_hour,
+            };
+            if let Some(after) = meter.refusals.must_wait(party, share, question.wait.class(), now)
+            {
+                return Err(Refused { after, cause: Cause::Refusals });
+            }
+            let is_indebted = question.asker.fairness_group.is_some()
+                && !target.admitted
+                && !owes_repeat
+                && !meter.rate.is_proven(party.group, party.domain, now);
+            if is_indebted {
+                way.is_indebted = true;
+                let at = meter.debts.due(party.account, now);
+                if at > latest {
+                    let after = at.saturating_duration_since(now);
+                    return Err(Refused { after, cause: Cause::Domain });
+                }
+                due = due.max(at);
+            }
+        }
+        if !(idle_serves && due <= now) {
+            let (at, address) = address_due(state, target, party, now, latest)?;
+            due = due.max(at);
+            way.address = address;
+        }
+        self.pass_warm_up(state, question, way)?;
+        Ok(due)
+    }
+
+    /// A batch waits for a source address that is new to the operator.
+    fn pass_warm_up(
+        &self,
+        state: &mut State<S>,
+        question: &Question,
+        way: &Way,
+    ) -> Result<(), Refused> {
+        let (Class::Batch, SiteKey::Operator(operator, identity)) =
+            (question.wait.class(), &way.site)
+        else {
+            return Ok(());
+        };
+        let Some(since) = self.settings.load().since.get(*identity).copied().flatten() else {
+            return Ok(());
+        };
+        let passed = state.warm_up.pass(*operator, *identity, since, (self.unix_now)());
+        passed.map_err(|after| Refused { after, cause: Cause::WarmUp })
+    }
+
+    /// A session, or a place in the queue of the site.
+    fn enter(
+        self: &Arc<Self>,
+        mut state: std::sync::MutexGuard<'_, State<S>>,
+        question: &Question,
+        target: &Target<'_>,
+        party: Party,
+        mut way: Way,
+        now: Instant,
+    ) -> Step<S> {
+        if let (SiteKey::Network(_), Some(address)) = (&way.site, way.address) {
+            // Another address than the first may be in another network.
+            way.site = SiteKey::Network(network(address));
+            way.meter = self.site(&mut state, &way.site, None).meter_of(address, now);
+        }
+        let want = Want::of(question, target, party, way.identity, way.meter);
+        let site = self.site(&mut state, &way.site, way.operator);
+        let mut evicted = Vec::new();
+        let claim = |want| Claim {
+            pool: Arc::clone(self),
+            site: way.site.clone(),
+            want,
+            address: way.address,
+        };
+        if let Some(grant) = site.serve_newcomer(&want, now, &mut evicted) {
+            drop(state);
+            self.close_all(evicted);
+            return Step::Granted(claim(want).granted(grant));
+        }
+        let (answer, receiver) = oneshot::channel();
+        let most = self.settings.load().max_waiting;
+        let most_of_group = match question.asker.fairness_group {
+            Some(_) => {
+                let free = most.saturating_sub(site.waiting.len());
+                self.settings.load().share(most).min(free.max(1))
+            }
+            None => usize::MAX,
+        };
+        site.wait(want.clone(), answer, (most, most_of_group), now);
+        drop(state);
+        self.pump(&way.site);
+        self.sweep_soon();
+        Step::Queued(Queued { answer: receiver, claim: claim(want) })
+    }
+}
+
+/// A domain with mailboxes for everybody has no gate, and a question passes it once.
+const fn has_gate(target: &Target<'_>, party: Party) -> bool {
+    !(target.is_route || target.admitted || party.is_consumer)
+}
+
+/// The first address that stands open; or the one that does soonest, if that is worth waiting for.
+fn address_due<S>(
+    state: &State<S>,
+    target: &Target<'_>,
+    party: Party,
+    now: Instant,
+    latest: Instant,
+) -> Result<(Instant, Option<IpAddr>), Refused> {
+    let gates = &state.addresses;
+    let due = |ip: IpAddr| (gates.due(ip, party.group, now, latest), ip);
+    let all = target.addresses.iter().map(|address| due(address.ip()));
+    let soonest = all.min_by_key(|(due, _)| match due {
+        Ok(at) => at.saturating_duration_since(now),
+        Err(after) => (*after).max(Duration::from_nanos(1)),
+    });
+    match soonest {
+        None => Ok((now, None)),
+        Some((Ok(at), address)) if at <= now || !target.more_hosts => Ok((at, Some(address))),
+        Some((Ok(at), _)) => {
+            let after = at.saturating_duration_since(now);
+            Err(Refused { after, cause: Cause::Address })
+        }
+        Some((Err(after), _)) => Err(Refused { after, cause: Cause::Address }),
+    }
+}
+
+/// The /24 or /64 of an address.
+pub(super) fn network(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) => IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & (u32::MAX << 8))),
+        IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << 64))),
+    }
+}

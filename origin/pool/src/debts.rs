@@ -1,0 +1,127 @@
+//! Sessions that were closed on us at RCPT, and sessions that were held for long while others waited, by the account
+//! that asked. Either costs the neighbours. One account may bring many such domains, so while it is in
+//! debt, those of its domains that were not answered lately come one at a time, and the others as before.
+//! Free accounts are one tenant elsewhere; here each has its own debts, or one would hold up all.
+
+use std::{collections::HashMap, time::Duration};
+
+use tokio::time::Instant;
+
+use super::Key;
+
+/// From one unproven domain of an account in debt to the next.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How long a debt lasts after the last session that was closed.
+const LASTS: Duration = Duration::from_secs(60);
+/// One session that was closed or held may be chance.
+const CHANCE: u32 = 1;
+/// An account waits as long as it held a session, twice as long after the next one, and at most this many times.
+const TIMES_MAX: u32 = 32;
+const MAX_DEBTORS: usize = 256;
+
+#[derive(Default)]
+pub(super) struct Debts(HashMap<Key, Debt>);
+
+#[derive(Clone, Copy)]
+struct Debt {
+    /// Sessions that were closed or held.
+    costs: u32,
+    next: Instant,
+    until: Instant,
+}
+
+impl Debts {
+    pub(super) fn closed(&mut self, account: Key, now: Instant) {
+        self.cost(account, Duration::ZERO, now);
+    }
+
+    /// A session of the account's was held while others waited. The account owes that time, and more of it with each
+    /// further one: else each new domain, whose first cut is free of charge, would hold a session for as long again.
+    pub(super) fn held(&mut self, account: Key, took: Duration, now: Instant) {
+        self.cost(account, took, now);
+    }
+
+    fn cost(&mut self, account: Key, took: Duration, now: Instant) {
+        self.0.retain(|_, debt| debt.until > now);
+        if self.0.len() >= MAX_DEBTORS && !self.0.contains_key(&account) {
+            return;
+        }
+        let debt = self.0.entry(account).or_insert(Debt { costs: 0, next: now, until: now });
+        let times = match debt.costs {
+            0 => 0,
+            costs => 1_u32.checked_shl(costs - 1).unwrap_or(TIMES_MAX).min(TIMES_MAX),
+        };
+        let owed = took.saturating_mul(times);
+        debt.costs += 1;
+        debt.next = debt.next.max(now + owed);
+        debt.until = debt.next + LASTS;
+    }
+
+    /// When an unproven domain of the account may be asked about.
+    pub(super) fn due(&self, account: Key, now: Instant) -> Instant {
+        match self.0.get(&account) {
+            Some(debt) if debt.until > now && debt.costs > CHANCE => debt.next.max(now),
+            Some(_) | None => now,
+        }
+    }
+
+    /// Reserves that moment.
+    pub(super) fn take(&mut self, account: Key, at: Instant) {
+        if let Some(debt) = self.0.get_mut(&account).filter(|debt| debt.costs > CHANCE) {
+            debt.next = at + INTERVAL;
+        }
+    }
+
+    /// Gives the moment back, unless a later one was reserved since.
+    pub(super) fn give_back(&mut self, account: Key, at: Instant) {
+        if let Some(debt) = self.0.get_mut(&account).filter(|debt| debt.next == at + INTERVAL) {
+            debt.next = at;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::{Debts, LASTS};
+
+    #[tokio::test(start_paused = true)]
+    async fn an_account_that_holds_sessions_owes_their_time_and_more_each_time() {
+        let (mut debts, mut now) = (Debts::default(), Instant::now());
+        let took = Duration::from_secs(6);
+        let mut waits = Vec::new();
+        for _ in 0..9 {
+            debts.held(1, took, now);
+            let due = debts.due(1, now);
+            waits.push(due.duration_since(now).as_secs());
+            debts.take(1, due);
+            now = due + took;
+        }
+        assert_eq!(waits, [0, 6, 12, 24, 48, 96, 192, 192, 192]);
+        assert_eq!(debts.due(2, now), now, "not another's");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_account_that_costs_sessions_comes_once_a_second_for_a_minute() {
+        let (mut debts, now) = (Debts::default(), Instant::now());
+        debts.closed(1, now);
+        assert_eq!(debts.due(1, now), now, "one may be chance");
+        debts.closed(1, now);
+        let mut pass = || {
+            let at = debts.due(1, now);
+            debts.take(1, at);
+            at.duration_since(now).as_secs()
+        };
+        assert_eq!([(); 4].map(|()| pass()), [0, 1, 2, 3]);
+        debts.give_back(1, now + Duration::from_secs(1));
+        assert_eq!(debts.due(1, now).duration_since(now).as_secs(), 4, "others have passed since");
+        debts.give_back(1, now + Duration::from_secs(3));
+        assert_eq!(debts.due(1, now).duration_since(now).as_secs(), 3);
+        assert_eq!(debts.due(2, now), now, "not another's");
+        let later = now + LASTS + Duration::from_secs(1);
+        assert_eq!(debts.due(1, later), later);
+    }
+}

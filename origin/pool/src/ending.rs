@@ -1,0 +1,143 @@
+//! How sessions end, or lie idle for the next question.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::Ordering},
+};
+
+use tokio::time::{Instant, sleep};
+
+use super::{Pool, SWEEP, State, sessions::Idle, site::SiteKey, sites::SHARDS, want::MeterKey};
+
+/// Idle sessions kept in all.
+const MAX_IDLE: usize = 1_024;
+/// That give way at once when there are too many: to look for them takes as long as for one.
+const GIVE_WAY: usize = 32;
+
+impl<S: Send + 'static> Pool<S> {
+    /// A session in use has been closed: there is room for those who wait.
+    pub(super) fn end(self: &Arc<Self>, key: &SiteKey, id: u64, answered: bool) {
+        let has_waiting = self
+            .lock()
+            .sites
+            .get_mut(key)
+            .is_some_and(|site| site.release(id, answered, None, Instant::now()));
+        if has_waiting {
+            self.pump(key);
+        }
+        self.sweep_soon();
+    }
+
+    /// Leaves the session to the next question; or gives it back where too many lie idle.
+    pub(super) fn lie_idle(
+        self: &Arc<Self>,
+        key: &SiteKey,
+        id: u64,
+        answered: bool,
+        idle: Idle<S>,
+    ) -> Option<S> {
+        let mut state = self.lock();
+        let given_way = if self.idle.load(Ordering::Relaxed) >= MAX_IDLE {
+            state.idle_of_largest_group()
+        } else {
+            Vec::new()
+        };
+        let site = state.sites.get_mut(key).filter(|site| site.sessions.has_room_for_idle());
+        let (left, has_waiting) = match site {
+            Some(site) => {
+                let since = idle.since;
+                (None, site.release(id, answered, Some(idle), since))
+            }
+            None => (Some(idle.session), false),
+        };
+        drop(state);
+        self.end_all(given_way);
+        if has_waiting {
+            self.pump(key);
+        }
+        self.sweep_soon();
+        left
+    }
+
+    /// Ends sessions that were idle, and serves those who wait for their places.
+    fn end_all(self: &Arc<Self>, sessions: Vec<(SiteKey, MeterKey, S)>) {
+        for (key, meter, session) in sessions {
+            (self.close)(session);
+            let has_waiting = self.lock().sites.get_mut(&key).is_some_and(|site| {
+                site.sessions.closed_idle(meter);
+                !site.waiting.is_empty()
+            });
+            if has_waiting {
+                self.pump(&key);
+            }
+        }
+    }
+
+    /// Takes all idle sessions out, for their end.
+    pub fn drain(&self) -> Vec<S> {
+        let mut drained = Vec::new();
+        for (_, site) in self.lock().sites.iter_mut() {
+            for (meter, session) in site.sessions.take_idle(|_| true) {
+                site.sessions.closed_idle(meter);
+                drained.push(session);
+            }
+        }
+        drained
+    }
+
+    /// Looks through idle sessions and stale state every second, as long as there is any.
+    pub(super) fn sweep_soon(self: &Arc<Self>) {
+        if self.sweeping.load(Ordering::Relaxed) || self.sweeping.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let pool = Arc::clone(self);
+        tokio::spawn(async move {
+            while {
+                sleep(SWEEP / SHARDS as u32).await;
+                !pool.sweep()
+            } {}
+        });
+    }
+
+    /// Closes what has been idle too long and forgets what is over, in one part of the sites; true when nothing
+    /// is left.
+    pub(super) fn sweep(self: &Arc<Self>) -> bool {
+        let now = Instant::now();
+        let mut state = self.lock();
+        let expired = state.sites.sweep(now);
+        state.domains.forget(now);
+        state.addresses.forget(now);
+        let nothing_left =
+            state.domains.is_empty() && state.addresses.is_empty() && state.sites.are_over();
+        if nothing_left {
+            // Under the lock: whatever comes after it finds that nobody sweeps.
+            self.sweeping.store(false, Ordering::Release);
+        }
+        drop(state);
+        self.end_all(expired);
+        nothing_left
+    }
+}
+
+impl<S> State<S> {
+    /// Takes out the sessions of the group with most idle ones that were used longest ago.
+    fn idle_of_largest_group(&mut self) -> Vec<(SiteKey, MeterKey, S)> {
+        let mut groups: HashMap<_, Vec<Instant>> = HashMap::new();
+        for idle in self.sites.iter().flat_map(|(_, site)| site.sessions.idle()) {
+            groups.entry(idle.group).or_default().push(idle.since);
+        }
+        let largest = groups.into_iter().max_by_key(|(_, of_group)| of_group.len());
+        let Some((group, mut since)) = largest else { return Vec::new() };
+        since.sort_unstable();
+        let Some(last) = since.get(GIVE_WAY.min(since.len()) - 1) else { return Vec::new() };
+        let mut taken = Vec::new();
+        for (key, site) in self.sites.iter_mut() {
+            let of_site =
+                site.sessions.take_idle(|idle| idle.group == group && idle.since <= *last);
+            let with_key =
+                of_site.into_iter().map(|(meter, session)| (key.clone(), meter, session));
+            taken.extend(with_key);
+        }
+        taken
+    }
+}

@@ -1,0 +1,319 @@
+//! Gates before a recipient's domain, or before an address that is dialled: while one of them is wary of
+//! us, or we of it, one session passes in ten seconds. A gate is never shut.
+
+use std::{collections::HashMap, hash::Hash, time::Duration};
+
+use tokio::time::Instant;
+
+use super::Key;
+
+/// From one session to the next.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// Refusals of us at RCPT, in a row and for any recipients, after which a domain is wary.
+const STRIKES: u32 = 3;
+/// No hint of a server keeps batches away longer.
+const LONGEST_HINT: Duration = Duration::from_secs(3_600);
+/// Groups remembered at one gate.
+const MAX_PASSED: usize = 8;
+/// Gates remembered. Forgetting one costs one more session; memory without a bound costs the service.
+const MAX_GATES: usize = 10_000;
+
+/// The gates of one kind. Those without an entry stand open.
+pub(super) struct Gates<K> {
+    gates: HashMap<K, Gate>,
+    /// How long a gate stays narrow after the last refusal.
+    memory: Duration,
+}
+
+struct Gate {
+    strikes: u32,
+    /// When the next session may pass; `None` while there are only strikes.
+    next: Option<Instant>,
+    /// Who passes then.
+    place: Option<Place>,
+    /// Groups that passed, and when.
+    passed: Vec<(Key, Instant)>,
+    /// End of the strikes and of the interval between sessions.
+    narrow_until: Instant,
+    /// End of the time that batches stay away, which may be later.
+    hint: Instant,
+}
+
+/// A place in front of a gate. It goes to the group that has not passed for longest, so that one that asks
+/// more often passes no more often.
+struct Place {
+    group: Key,
+    ticket: u64,
+    at: Instant,
+}
+
+impl Gate {
+    /// When the next session may pass, while the gate is narrow.
+    fn next(&self, now: Instant) -> Option<Instant> {
+        self.next.filter(|_| self.narrow_until > now)
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        self.narrow_until <= now && self.hint <= now
+    }
+
+    fn precedes(&self, group: Key, other: Key) -> bool {
+        let passed = |group| self.passed.iter().find(|(it, _)| *it == group).map(|(_, at)| *at);
+        // None, which is less: it never has.
+        group != other && passed(group) < passed(other)
+    }
+
+    fn pass(&mut self, group: Key, now: Instant) {
+        self.next = Some(now + INTERVAL);
+        self.place = None;
+        self.passed.retain(|(it, _)| *it != group);
+        if self.passed.len() >= MAX_PASSED {
+            self.passed.remove(0);
+        }
+        self.passed.push((group, now));
+    }
+}
+
+impl<K: Hash + Eq + Copy> Gates<K> {
+    pub(super) fn new(memory: Duration) -> Self {
+        Self { gates: HashMap::new(), memory }
+    }
+
+    /// How long until one may pass; zero when the gate stands open.
+    pub(super) fn wait(&self, key: K, now: Instant) -> Duration {
+        let next = self.gates.get(&key).and_then(|gate| gate.next(now));
+        next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now))
+    }
+
+    /// How long batches stay away.
+    pub(super) fn away(&self, key: K, now: Instant) -> Duration {
+        let Some(gate) = self.gates.get(&key) else { return Duration::ZERO };
+        self.wait(key, now).max(gate.hint.saturating_duration_since(now))
+    }
+
+    /// When the group may pass; or how long it would have to wait, if it can't have the next place, or that
+    /// comes after `latest`.
+    pub(super) fn due(
+        &self,
+        key: K,
+        group: Key,
+        now: Instant,
+        latest: Instant,
+    ) -> Result<Instant, Duration> {
+        let Some((gate, next)) = self.gates.get(&key).and_then(|it| Some((it, it.next(now)?)))
+        else {
+            return Ok(now);
+        };
+        let due = match &gate.place {
+            Some(place) if !gate.precedes(group, place.group) => {
+                return Err((place.at + INTERVAL).saturating_duration_since(now));
+            }
+            _ => next.max(now),
+        };
+        if due > now && due > latest { Err(due - now) } else { Ok(due) }
+    }
+
+    /// Passes, or takes the place for `at`.
+    pub(super) fn take(&mut self, key: K, group: Key, ticket: u64, at: Instant, now: Instant) {
+        let Some(gate) = self.gates.get_mut(&key).filter(|gate| gate.next.is_some()) else {
+            return;
+        };
+        if at <= now {
+            gate.pass(group, now);
+        } else {
+            gate.place = Some(Place { group, ticket, at });
+        }
+    }
+
+    /// Passes in the place that was taken; false where it went to another group.
+    pub(super) fn redeem(&mut self, key: K, ticket: u64, now: Instant) -> bool {
+        let Some(gate) = self.gates.get_mut(&key) else { return true };
+        let Some(next) = gate.next(now) else { return true };
+        match gate.place.take_if(|place| place.ticket == ticket) {
+            Some(place) if next <= now => {
+                gate.pass(place.group, now);
+                true
+            }
+            // Another refusal came meanwhile.
+            _ => false,
+        }
+    }
+
+    pub(super) fn give_back(&mut self, key: K, ticket: u64) {
+        if let Some(gate) = self.gates.get_mut(&key) {
+            gate.place.take_if(|place| place.ticket == ticket);
+        }
+    }
+
+    /// A refusal of us: narrows the gate.
+    pub(super) fn refused(&mut self, key: K, hint: Option<Duration>, now: Instant) {
+        let gate = self.strike(key, now);
+        gate.strikes = STRIKES;
+        gate.next = Some(gate.next.unwrap_or(now + INTERVAL).max(now + INTERVAL));
+        gate.hint = gate.hint.max(now + hint.unwrap_or_default().min(LONGEST_HINT));
+    }
+
+    /// A refusal that may be one recipient's rule: three in a row narrow the gate.
+    pub(super) fn doubted(&mut self, key: K, hint: Option<Duration>, now: Instant) {
+        let gate = self.strike(key, now);
+        gate.strikes += 1;
+        if gate.strikes >= STRIKES {
+            self.refused(key, hint, now);
+        }
+    }
+
+    fn strike(&mut self, key: K, now: Instant) -> &mut Gate {
+        if self.gates.len() >= MAX_GATES && !self.gates.contains_key(&key) {
+            self.gates.retain(|_, gate| gate.next(now).is_some());
+            if self.gates.len() >= MAX_GATES {
+                self.gates.clear();
+            }
+        }
+        let memory = self.memory;
+        let fresh = Gate {
+            strikes: 0,
+            next: None,
+            place: None,
+            passed: Vec::new(),
+            narrow_until: now,
+            hint: now,
+        };
+        let gate = self.gates.entry(key).or_insert(fresh);
+        if gate.narrow_until <= now {
+            (gate.strikes, gate.next, gate.place) = (0, None, None);
+        }
+        gate.narrow_until = now + memory;
+        gate
+    }
+
+    /// A recipient was spoken about: the gate stands open.
+    pub(super) fn answered(&mut self, key: K) {
+        if !self.gates.is_empty() {
+            self.gates.remove(&key);
+        }
+    }
+
+    pub(super) fn forget(&mut self, now: Instant) {
+        self.gates.retain(|_, gate| !gate.is_over(now));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.gates.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(super) fn places(&self) -> usize {
+        self.gates.values().filter(|gate| gate.place.is_some()).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::{Gates, INTERVAL, MAX_GATES};
+
+    const MEMORY: Duration = Duration::from_secs(600);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn one_passes_in_ten_seconds_until_a_recipient_is_spoken_about() {
+        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        let far = now + 100 * SECOND;
+        assert_eq!(gates.due("d", 1, now, now), Ok(now));
+        gates.refused("d", None, now);
+        for n in 1..4 {
+            let at = now + n * INTERVAL;
+            assert_eq!(gates.due("d", 1, at - INTERVAL, far), Ok(at));
+            gates.take("d", 1, 7, at, at - INTERVAL);
+            assert!(gates.redeem("d", 7, at));
+        }
+        assert_eq!(gates.due("other", 1, now, now), Ok(now));
+        gates.answered("d");
+        assert_eq!(gates.due("d", 1, now, now), Ok(now));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn groups_pass_in_turn_however_often_one_of_them_asks() {
+        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        let (greedy, modest, latest) = (1, 2, now + INTERVAL);
+        gates.refused("d", None, now);
+        let opens = gates.due("d", greedy, now, latest).unwrap();
+        gates.take("d", greedy, 100, opens, now);
+        assert_eq!(gates.due("d", greedy, now, latest), Err(2 * INTERVAL), "one place each");
+        assert_eq!(gates.due("d", modest, now, latest), Err(2 * INTERVAL), "neither has passed");
+        assert!(gates.redeem("d", 100, opens));
+        let (now, latest) = (opens, opens + INTERVAL);
+        let opens = gates.due("d", greedy, now, latest).unwrap();
+        gates.take("d", greedy, 101, opens, now);
+        assert_eq!(gates.due("d", modest, now, latest), Ok(opens), "it has waited longer");
+        gates.take("d", modest, 200, opens, now);
+        assert!(!gates.redeem("d", 101, opens));
+        assert!(gates.redeem("d", 200, opens));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_that_is_given_back_is_free_again() {
+        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        gates.refused("d", None, now);
+        let opens = gates.due("d", 1, now, now + INTERVAL).unwrap();
+        gates.take("d", 1, 100, opens, now);
+        gates.give_back("d", 100);
+        assert_eq!(gates.due("d", 2, now, now + INTERVAL), Ok(opens));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_doubt_narrows_it_only_when_nothing_else_is_heard() {
+        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        for _ in 0..2 {
+            gates.doubted("d", None, now);
+        }
+        gates.answered("d");
+        for wait in [Duration::ZERO, Duration::ZERO, INTERVAL] {
+            gates.doubted("d", None, now);
+            assert_eq!(gates.wait("d", now), wait);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hint_keeps_batches_away_and_single_checks_not() {
+        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        gates.refused("d", Some(86_400 * SECOND), now);
+        assert_eq!(gates.wait("d", now), INTERVAL);
+        assert_eq!(gates.away("d", now), 3_600 * SECOND);
+        assert_eq!(gates.away("other", now), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hint_outlives_the_interval_and_neither_lengthens_the_other() {
+        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        gates.refused("d", Some(3_600 * SECOND), now);
+        let later = now + MEMORY + SECOND;
+        gates.forget(later);
+        assert_eq!(gates.away("d", later), 2_999 * SECOND, "batches stay away");
+        assert_eq!(gates.due("d", 1, later, later), Ok(later), "and single checks pass");
+        assert_eq!(gates.wait("d", later), Duration::ZERO);
+        // A second refusal narrows it for its own time, not for that of the first one's hint.
+        gates.refused("d", None, later);
+        assert_eq!(gates.wait("d", later), INTERVAL);
+        let last = later + MEMORY;
+        gates.forget(last);
+        assert_eq!(gates.due("d", 1, last, last), Ok(last));
+        assert_eq!(gates.away("d", last), 2_399 * SECOND);
+        gates.forget(now + 3_600 * SECOND);
+        assert!(gates.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_forgotten_in_time_and_there_are_never_too_many() {
+        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        for n in 0..3 * MAX_GATES {
+            gates.refused(n, None, now);
+            assert!(gates.gates.len() <= MAX_GATES);
+        }
+        gates.forget(now + MEMORY);
+        assert!(gates.is_empty());
+    }
+}

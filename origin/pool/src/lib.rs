@@ -1,0 +1,280 @@
+//! The pool of sessions with mail servers, shared by all probes: how many at once, how fast, and whose
+//! turn it is (docs/architecture.md, "Neighbours").
+//!
+//! What is shared is time. A question is admitted once ([`admission`]): all that must be waited for before it
+//! may ask is read together, and reserved together or not at all. Then it queues at its [`site`], where
+//! the turn goes by session time ([`shares`]) and a reserve keeps sessions from parties that hold them for
+//! long ([`standing`]). Nothing that one recipient's domain, one customer or one machine says shuts anything
+//! for others: rates fall on evidence from many parties ([`rate`]), and gates narrow single domains and
+//! addresses ([`gates`]).
+//!
+//! Invariant: everything is decided under one lock, which is held for a few microseconds and never across
+//! an await; [`Pool::session`] takes it once, and once more if it had to wait before it could queue.
+#![warn(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
+
+mod admission;
+mod debts;
+mod ending;
+mod gates;
+mod meter;
+mod moves;
+pub mod operators;
+mod party;
+mod permit;
+mod question;
+mod quota;
+mod rate;
+mod receptions;
+mod reload;
+mod sessions;
+mod settings;
+mod shares;
+mod site;
+mod sites;
+mod standing;
+mod status;
+mod waiting;
+mod want;
+mod warm_up;
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher as _, RandomState},
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize},
+    },
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use moka::sync::Cache;
+use tokio::time::{Instant, sleep_until};
+
+use admission::Step;
+use gates::Gates;
+pub use meter::{Limits, Totals};
+use operators::OperatorId;
+use party::Party;
+use permit::Claim;
+pub use permit::{Acquired, Permit};
+pub use question::{Asker, Cause, Class, Question, Refusal, Refused, Signal, Target, Wait};
+use receptions::OtherTotals;
+pub use settings::Settings;
+use site::{Site, SiteKey};
+use sites::Sites;
+pub use status::{SiteStatus, Status};
+use waiting::Granted;
+use want::Want;
+use warm_up::WarmUp;
+
+/// Addresses that are known to be an operator's, and for how long.
+const MAX_ADDRESSES: u64 = 20_000;
+const ADDRESS_KEPT: Duration = Duration::from_secs(3_600);
+/// How often idle sessions are looked through: each lives at most this much longer than it may.
+const SWEEP: Duration = Duration::from_secs(1);
+/// How long a domain's and an address's last refusal is remembered.
+const DOMAIN_MEMORY: Duration = Duration::from_secs(600);
+const ADDRESS_MEMORY: Duration = Duration::from_secs(300);
+/// A domain, group or account, by a keyed hash: none is kept by name.
+type Key = u64;
+
+/// `S` is the session, so that the rules can be tested without one.
+pub struct Pool<S> {
+    settings: ArcSwap<Settings>,
+    close: fn(S),
+    unix_now: fn() -> u64,
+    keys: RandomState,
+    state: Mutex<State<S>>,
+    idle: Arc<AtomicUsize>,
+    /// Whose names led to an address: other names that lead there count for it too.
+    behind: Cache<IpAddr, Behind>,
+    sweeping: AtomicBool,
+    others: OtherTotals,
+}
+
+/// The operator whose names led to an address.
+#[derive(Clone, Copy)]
+struct Behind {
+    operator: OperatorId,
+    /// The first of them.
+    name: Key,
+    /// A second one led there too.
+    is_shared: bool,
+}
+
+struct State<S> {
+    sites: Sites<S>,
+    domains: Gates<Key>,
+    addresses: Gates<IpAddr>,
+    /// Source addresses that an operator's domains have moved from: to which, and when.
+    moves: HashMap<(OperatorId, usize), (usize, Instant)>,
+    warm_up: WarmUp,
+    tickets: u64,
+}
+
+impl Refused {
+    const GONE: Self = Self { after: Duration::ZERO, cause: Cause::Crowded };
+}
+
+impl<S: Send + 'static> Pool<S> {
+    /// `close` ends a session that is not needed any more; it must not block. `unix_now` is the wall clock, in seconds.
+    pub fn new(settings: Settings, close: fn(S), unix_now: fn() -> u64) -> Arc<Self> {
+        let state = State {
+            sites: Sites::default(),
+            domains: Gates::new(DOMAIN_MEMORY),
+            addresses: Gates::new(ADDRESS_MEMORY),
+            moves: HashMap::new(),
+            warm_up: WarmUp::default(),
+            tickets: 0,
+        };
+        let behind = Cache::builder().max_capacity(MAX_ADDRESSES).time_to_live(ADDRESS_KEPT);
+        Arc::new(Self {
+            settings: ArcSwap::from_pointee(settings),
+            close,
+            unix_now,
+            keys: RandomState::new(),
+            state: Mutex::new(state),
+            idle: Arc::default(),
+            behind: behind.build(),
+            sweeping: AtomicBool::new(false),
+            others: OtherTotals::default(),
+        })
+    }
+
+    fn settings(&self) -> Arc<Settings> {
+        self.settings.load_full()
+    }
+
+    /// A session with the host, or leave to open one; waits for its turn.
+    ///
+    /// # Errors
+    /// [`Refused`] where waiting is not worth it.
+    pub async fn session(
+        self: &Arc<Self>,
+        question: &Question,
+        target: &Target<'_>,
+    ) -> Result<Acquired<S>, Refused> {
+        let party = self.party(question);
+        let mut step = self.admit(question, target, party)?;
+        loop {
+            match step {
+                Step::Granted(acquired) => return Ok(acquired),
+                Step::Queued(queued) => return queued.wait().await,
+                Step::Later(ticket) => {
+                    sleep_until(ticket.due).await;
+                    step = self.redeem(ticket, question, target, party)?;
+                }
+            }
+        }
+    }
+
+    /// Leave to open a session with one more address at once, if there is room: for the second family
+    /// of a race.
+    pub fn try_session(
+        self: &Arc<Self>,
+        question: &Question,
+        target: &Target<'_>,
+        address: IpAddr,
+    ) -> Option<Permit<S>> {
+        let (now, party) = (Instant::now(), self.party(question));
+        let key = SiteKey::Network(admission::network(address));
+        let mut evicted = Vec::new();
+        let mut state = self.lock();
+        if state.addresses.due(address, party.group, now, now) != Ok(now) {
+            return None;
+        }
+        let site = self.site(&mut state, &key, None);
+        let meter = site.meter_of(address, now);
+        let target = Target { afresh: true, ..*target };
+        let want = Want::of(question, &target, party, target.identity, meter);
+        let granted = site.serve_newcomer(&want, now, &mut evicted);
+        drop(state);
+        self.close_all(evicted);
+        let claim = Claim { pool: self.clone(), site: key, want, address: Some(address) };
+        match claim.granted(granted?) {
+            Acquired::New(permit) => Some(permit),
+            Acquired::Idle(session, permit) => {
+                permit.keep(session);
+                None
+            }
+        }
+    }
+
+    fn party(&self, question: &Question) -> Party {
+        let Question { address, asker, .. } = question;
+        let key = |kind: u8, name: Option<&str>| self.keys.hash_one((kind, name));
+        Party {
+            group: key(0, asker.fairness_group.as_deref()),
+            account: key(1, asker.account.as_deref()),
+            domain: key(2, Some(address.domain())),
+            is_consumer: self.settings.load().operators.is_consumer_domain(address.domain()),
+        }
+    }
+
+    fn site<'s>(
+        &self,
+        state: &'s mut State<S>,
+        key: &SiteKey,
+        operator: Option<OperatorId>,
+    ) -> &'s mut Site<S> {
+        state.sites.or_insert_with(key, || {
+            let settings = self.settings.load();
+            let limits = settings.limits_of(key, operator);
+            Site::new(limits, settings.max_idle, self.idle.clone())
+        })
+    }
+
+    /// Serves those who wait for a site, as far as there is room.
+    fn pump(self: &Arc<Self>, key: &SiteKey) {
+        loop {
+            let (mut evicted, now) = (Vec::new(), Instant::now());
+            let mut state = self.lock();
+            let Some(site) = state.sites.get_mut(key) else { return };
+            let (granted, due) = site.serve(now, &mut evicted);
+            drop(state);
+            // Before what takes its place is opened: the server is never to see one too many.
+            self.close_all(evicted);
+            if let Some(due) = due {
+                self.pump_at(due, key);
+            }
+            let left: Vec<_> = granted.into_iter().filter_map(Granted::hand_over).collect();
+            if left.is_empty() {
+                return;
+            }
+            if let Some(site) = self.lock().sites.get_mut(key) {
+                left.into_iter().for_each(|grant| site.take_back(grant, now));
+            }
+        }
+    }
+
+    fn pump_at(self: &Arc<Self>, due: Instant, key: &SiteKey) {
+        let (pool, key) = (Arc::clone(self), key.clone());
+        tokio::spawn(async move {
+            sleep_until(due).await;
+            if let Some(site) = pool.lock().sites.get_mut(&key) {
+                site.timer_fired(due);
+            }
+            pool.pump(&key);
+        });
+    }
+
+    fn close_all(&self, sessions: Vec<S>) {
+        sessions.into_iter().for_each(self.close);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<S>> {
+        // Nothing that can panic runs under the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! What is counted for one operator from one source address, or for one machine that is in no table:
+//! sessions, their rate, recipients and refusals.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{
+    Class,
+    debts::Debts,
+    quota::{Recipients, Refusals},
+    rate::Rate,
+};
+
+/// What may be asked of one operator, or of one machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Sessions at once, those that lie idle included.
+    pub sessions: usize,
+    /// From one new session to the next, once the first `sessions` are open.
+    pub interval: Duration,
+    pub recipients_per_minute: usize,
+    pub refused_per_hour: usize,
+}
+
+impl Limits {
+    pub(super) const NONE: Self = Self {
+        sessions: usize::MAX,
+        interval: Duration::ZERO,
+        recipients_per_minute: usize::MAX,
+        refused_per_hour: usize::MAX,
+    };
+}
+
+/// Totals since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub sessions: u64,
+    pub recipients: u64,
+    /// Recipients that were refused.
+    pub refused: u64,
+    /// Refusals of us.
+    pub refusals_of_us: u64,
+    /// Sessions that were held for long and ended because others waited.
+    pub cut: u64,
+}
+
+pub(super) struct Meter {
+    pub sessions: usize,
+    pub in_use: usize,
+    pub idle: usize,
+    pub rate: Rate,
+    pub recipients: Recipients,
+    pub refusals: Refusals,
+    pub debts: Debts,
+    pub totals: Totals,
+    is_limited: bool,
+    /// When the next new session is due (a token bucket that holds as many as there may be sessions).
+    next_new: Option<Instant>,
+}
+
+impl Meter {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            sessions: limits.sessions,
+            in_use: 0,
+            idle: 0,
+            rate: Rate::new(limits.interval),
+            recipients: Recipients::new(limits.recipients_per_minute),
+            refusals: Refusals::new(limits.refused_per_hour),
+            debts: Debts::default(),
+            totals: Totals::default(),
+            is_limited: limits != Limits::NONE,
+            next_new: None,
+        }
+    }
+
+    pub(super) fn set_limits(&mut self, limits: Limits) {
+        self.sessions = limits.sessions;
+        self.rate.set_base(limits.interval);
+        self.recipients.set_rate(limits.recipients_per_minute);
+        self.refusals.set_most(limits.refused_per_hour);
+        self.is_limited = limits != Limits::NONE;
+    }
+
+    pub(super) fn recipient_not_before(&self, now: Instant) -> Option<Instant> {
+        if self.is_limited { self.recipients.not_before(now) } else { None }
+    }
+
+    /// When the next session may be opened, if not now. A batch leaves one to those who wait for a single
+    /// answer.
+    pub(super) fn session_not_before(&self, class: Class, now: Instant) -> Option<Instant> {
+        let spare = match class {
+            Class::Interactive => Duration::ZERO,
+            Class::Batch => self.rate.interval(),
+        };
+        self.next_new.map(|due| due + spare).filter(|due| *due > now)
+    }
+
+    pub(super) fn count_recipient(&mut self, now: Instant) {
+        self.totals.recipients += 1;
+        if self.is_limited {
+            self.recipients.count(now);
+        }
+    }
+
+    pub(super) fn count_session(&mut self, now: Instant) {
+        self.totals.sessions += 1;
+        let interval = self.rate.interval();
+        if interval.is_zero() {
+            return;
+        }
+        // A rate that was lowered allows no burst.
+        let burst = if self.rate.is_lowered() { 0 } else { self.sessions.saturating_sub(1) };
+        let burst = u32::try_from(burst).unwrap_or(u32::MAX);
+        let earliest = now.checked_sub(interval.saturating_mul(burst)).unwrap_or(now);
+        let from = self.next_new.map_or(earliest, |due| due.max(earliest));
+        self.next_new = Some(from + interval);
+    }
+
+    /// The rate rose: what was due by the old one is due sooner.
+    pub(super) fn rate_raised(&mut self, now: Instant) {
+        let soonest = now + self.rate.interval();
+        self.next_new = self.next_new.map(|due| due.min(soonest));
+    }
+
+    /// Whether it can be forgotten: there is nothing left that a later request depends on.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.in_use == 0
+            && self.idle == 0
+            && self.session_not_before(Class::Interactive, now).is_none()
+            && self.rate.is_over(now)
+            && self.refusals.is_over(now)
+    }
+}

@@ -1,0 +1,162 @@
+//! The table of operators: who runs a mail host, and what we may ask there. The rows are data:
+//! `data/operators.toml`, and those of the configured `operators_file`.
+
+mod parse;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+/// The rows that are built in.
+const BUILT_IN: &str = include_str!("../data/operators.toml");
+
+/// The metric label of those without a row.
+pub const OTHER: &str = "other";
+
+/// One operator. What is `None` stands at the configured default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Operator {
+    /// Also a metric label.
+    pub name: Arc<str>,
+    /// Suffixes of mail hosts in whole labels; `*` is one label.
+    mx: Vec<String>,
+    consumer: Vec<String>,
+    /// Whether what it says at RCPT tells if the mailbox exists, where that is known.
+    pub informative: Option<bool>,
+    pub sessions: Option<usize>,
+    pub session_interval: Option<Duration>,
+    pub recipients_per_minute: Option<usize>,
+    pub refused_per_hour: Option<usize>,
+}
+
+/// The number of an operator in its table.
+pub type OperatorId = usize;
+
+/// The table, ready for look-ups: every probe makes one, label by label.
+#[derive(Debug, Clone)]
+pub struct Operators {
+    rows: Vec<Operator>,
+    by_suffix: HashMap<String, OperatorId>,
+    /// Suffixes with a `*`, as labels from the last to the first.
+    by_pattern: Vec<(Vec<String>, OperatorId)>,
+    by_consumer_domain: HashMap<String, OperatorId>,
+}
+
+impl Operators {
+    /// The built-in rows with those of `text`, the content of an operators file.
+    ///
+    /// # Errors
+    /// One sentence for each mistake in `text`, with the operator it is about.
+    pub fn with(text: &str) -> Result<Self, Vec<String>> {
+        let mut rows = parse::rows(BUILT_IN)?;
+        for row in parse::rows(text)? {
+            match rows.iter_mut().find(|known| known.name == row.name) {
+                Some(known) => known.extend(row),
+                None => rows.push(row),
+            }
+        }
+        Self::index(rows)
+    }
+
+    /// The same table, its rows numbered as in `before`: what the pool has learnt of an operator is kept by
+    /// its number. Nothing leads to a row that is in `before` alone.
+    #[must_use]
+    pub fn numbered_as(self, before: &Self) -> Self {
+        let mut rows = self.rows.clone();
+        let mut numbered: Vec<_> = before
+            .rows
+            .iter()
+            .map(|known| match rows.iter().position(|row| row.name == known.name) {
+                Some(position) => rows.remove(position),
+                None => Operator { name: known.name.clone(), ..Operator::default() },
+            })
+            .collect();
+        numbered.extend(rows);
+        // No name is claimed twice in another order either.
+        Self::index(numbered).unwrap_or(self)
+    }
+
+    fn index(rows: Vec<Operator>) -> Result<Self, Vec<String>> {
+        let mut table = Self {
+            rows: Vec::new(),
+            by_suffix: HashMap::new(),
+            by_pattern: Vec::new(),
+            by_consumer_domain: HashMap::new(),
+        };
+        let mut mistakes = Vec::new();
+        for (id, row) in rows.iter().enumerate() {
+            let mut claimed = |index: &mut HashMap<String, OperatorId>, name: &String| {
+                let other = index.insert(name.clone(), id).filter(|other| *other != id);
+                if let Some(other) = other.and_then(|other| rows.get(other)) {
+                    let problem = format!("{name} belongs to {} already", other.name);
+                    mistakes.push(parse::mistake(&row.name, &problem));
+                }
+            };
+            for pattern in &row.mx {
+                if pattern.split('.').any(|label| label == "*") {
+                    let labels = pattern.rsplit('.').map(ToOwned::to_owned).collect();
+                    table.by_pattern.push((labels, id));
+                } else {
+                    claimed(&mut table.by_suffix, pattern);
+                }
+            }
+            row.consumer.iter().for_each(|name| claimed(&mut table.by_consumer_domain, name));
+        }
+        table.rows = rows;
+        if mistakes.is_empty() { Ok(table) } else { Err(mistakes) }
+    }
+
+    pub fn rows(&self) -> &[Operator] {
+        &self.rows
+    }
+
+    pub fn get(&self, id: OperatorId) -> Option<&Operator> {
+        self.rows.get(id)
+    }
+
+    /// The operator of `host` (lower-case); `None` when the table does not know it. The longest suffix
+    /// that is known decides.
+    pub fn of_host(&self, host: &str) -> Option<OperatorId> {
+        let mut suffix = host;
+        loop {
+            if let Some(id) = self.by_suffix.get(suffix) {
+                return Some(*id);
+            }
+            match suffix.split_once('.') {
+                Some((_, rest)) => suffix = rest,
+                None => break,
+            }
+        }
+        let fits = |(pattern, _): &&(Vec<String>, OperatorId)| {
+            let mut labels = host.rsplit('.');
+            pattern
+                .iter()
+                .all(|wanted| labels.next().is_some_and(|label| wanted == "*" || wanted == label))
+        };
+        self.by_pattern.iter().find(fits).map(|(_, id)| *id)
+    }
+
+    /// The name of the operator of `host`, for labels.
+    pub fn label(&self, host: &str) -> Arc<str> {
+        let row = self.of_host(host).and_then(|id| self.get(id));
+        row.map_or_else(|| Arc::from(OTHER), |row| row.name.clone())
+    }
+
+    /// A domain with mailboxes for everybody: what one recipient there says is not its owner's word.
+    pub fn is_consumer_domain(&self, domain: &str) -> bool {
+        self.by_consumer_domain.contains_key(domain)
+    }
+}
+
+impl Operator {
+    fn extend(&mut self, more: Self) {
+        self.mx.extend(more.mx);
+        self.consumer.extend(more.consumer);
+        self.informative = more.informative.or(self.informative);
+        self.sessions = more.sessions.or(self.sessions);
+        self.session_interval = more.session_interval.or(self.session_interval);
+        self.recipients_per_minute = more.recipients_per_minute.or(self.recipients_per_minute);
+        self.refused_per_hour = more.refused_per_hour.or(self.refused_per_hour);
+    }
+}
+
+#[cfg(test)]
+mod tests;

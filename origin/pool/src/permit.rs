@@ -1,0 +1,201 @@
+//! The permit to hold one session; dropping it makes room for another.
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::{
+    sync::{Notify, oneshot},
+    time::Instant,
+};
+
+use super::{
+    Pool, Refused, Signal,
+    party::Party,
+    sessions::{Grant, Idle},
+    site::SiteKey,
+    waiting::Answer,
+    want::{MeterKey, Want},
+};
+
+/// A session to use, or leave to open one.
+pub enum Acquired<S: Send + 'static> {
+    Idle(S, Permit<S>),
+    New(Permit<S>),
+}
+
+/// The right to one session.
+pub struct Permit<S: Send + 'static> {
+    pub(super) pool: Arc<Pool<S>>,
+    pub(super) site: SiteKey,
+    /// Of the use at the site.
+    id: u64,
+    pub(super) meter: MeterKey,
+    host: Arc<str>,
+    identity: usize,
+    /// The address to connect to, or that is connected to.
+    pub(super) address: Option<IpAddr>,
+    pub(super) party: Party,
+    cut: Arc<Notify>,
+    /// The recipient was spoken about.
+    answered: AtomicBool,
+    /// Of recipients alone was spoken in the session, so far.
+    is_blameless: AtomicBool,
+    is_released: bool,
+}
+
+impl<S: Send + 'static> Permit<S> {
+    /// Which of our names the session is, or is to be, opened under.
+    pub const fn identity(&self) -> usize {
+        self.identity
+    }
+
+    /// The address to connect to.
+    pub const fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
+    /// Whether the permit is for whatever address of the host, and not for one machine.
+    pub const fn is_for_any_address(&self) -> bool {
+        !matches!(self.site, SiteKey::Network(_))
+    }
+
+    /// The session leads to this address.
+    pub const fn connected_to(&mut self, address: IpAddr) {
+        self.address = Some(address);
+    }
+
+    /// Records how the server treated us.
+    pub fn note(&self, signal: Signal<'_>) {
+        match signal {
+            Signal::Answered { .. } => self.answered.store(true, Ordering::Relaxed),
+            Signal::Refused(_) => self.is_blameless.store(false, Ordering::Relaxed),
+        }
+        self.pool.note(self, signal);
+    }
+
+    /// Completes when the session has been held for long and others wait for it: it is to be closed, and the
+    /// question ends as our own limit.
+    pub fn cut(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (cut, pool) = (Arc::clone(&self.cut), Arc::clone(&self.pool));
+        let is_other = matches!(self.site, SiteKey::Network(_));
+        async move {
+            cut.notified().await;
+            pool.others.cut.fetch_add(u64::from(is_other), Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a further recipient: the control recipient.
+    pub fn count_recipient(&self) {
+        self.pool.count_recipient(self);
+    }
+
+    /// Keeps the session for the next recipient at its host, or closes it when enough lie idle.
+    pub fn keep(self, session: S) {
+        self.lie_idle(session, false);
+    }
+
+    /// Keeps the session for the next recipient at its machine, under whatever name that is reached: in the clear
+    /// a server doesn't learn by which name it was dialled. A session that was told anything but an answer about
+    /// a recipient serves its own host alone.
+    pub fn keep_for_machine(mut self, session: S) {
+        let is_shared = *self.answered.get_mut() && *self.is_blameless.get_mut();
+        self.lie_idle(session, is_shared);
+    }
+
+    fn lie_idle(mut self, session: S, is_shared: bool) {
+        let idle = Idle {
+            host: self.host.clone(),
+            identity: self.identity,
+            meter: self.meter,
+            address: self.address,
+            group: self.party.group,
+            is_shared,
+            since: Instant::now(),
+            session,
+        };
+        let pool = Arc::clone(&self.pool);
+        match pool.lie_idle(&self.site, self.id, *self.answered.get_mut(), idle) {
+            None => self.is_released = true,
+            // Closed before the permit is dropped, which makes room for another one.
+            Some(session) => (pool.close)(session),
+        }
+    }
+}
+
+impl<S: Send + 'static> Drop for Permit<S> {
+    fn drop(&mut self) {
+        if !self.is_released {
+            self.pool.end(&self.site, self.id, *self.answered.get_mut());
+        }
+    }
+}
+
+/// A request that waits. A permit that was granted to one that has left is taken back.
+pub(super) struct Queued<S: Send + 'static> {
+    pub answer: oneshot::Receiver<Answer<S>>,
+    pub claim: Claim<S>,
+}
+
+impl<S: Send + 'static> Queued<S> {
+    pub(super) async fn wait(mut self) -> Result<Acquired<S>, Refused> {
+        // The sender lives in the site, which is not forgotten while one waits there.
+        let grant = (&mut self.answer).await.unwrap_or(Err(Refused::GONE))?;
+        Ok(self.claim.granted(grant))
+    }
+}
+
+impl<S: Send + 'static> Drop for Queued<S> {
+    fn drop(&mut self) {
+        self.answer.close();
+        if let Ok(Ok(grant)) = self.answer.try_recv() {
+            // Dropping the permit makes room; an idle session stays for the next.
+            match self.claim.granted(grant) {
+                Acquired::Idle(session, permit) => permit.keep(session),
+                Acquired::New(_) => {}
+            }
+        }
+    }
+}
+
+/// What a permit is made of when a session is granted.
+pub(super) struct Claim<S: Send + 'static> {
+    pub pool: Arc<Pool<S>>,
+    pub site: SiteKey,
+    pub want: Want,
+    pub address: Option<IpAddr>,
+}
+
+impl<S: Send + 'static> Claim<S> {
+    pub(super) fn granted(&self, grant: Grant<S>) -> Acquired<S> {
+        let Grant { id, meter, cut, idle } = grant;
+        let is_blameless = idle.as_ref().is_none_or(|idle| idle.is_shared);
+        let permit = |address| Permit {
+            pool: Arc::clone(&self.pool),
+            site: self.site.clone(),
+            id,
+            meter,
+            host: self.want.host.clone(),
+            identity: self.want.identity,
+            address,
+            party: self.want.party,
+            cut,
+            answered: AtomicBool::new(false),
+            is_blameless: AtomicBool::new(is_blameless),
+            is_released: false,
+        };
+        if matches!(self.site, SiteKey::Network(_)) {
+            let is_new = u64::from(idle.is_none());
+            self.pool.others.sessions.fetch_add(is_new, Ordering::Relaxed);
+            self.pool.others.recipients.fetch_add(1, Ordering::Relaxed);
+        }
+        match idle {
+            None => Acquired::New(permit(self.address)),
+            Some(Idle { address, session, .. }) => Acquired::Idle(session, permit(address)),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A question, the session that is wanted for it, and the reasons to refuse one.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use rcpt_shared::Address;
+use tokio::time::Instant;
+
+/// What is asked, by whom, and how long an answer is waited for. It is made once, from the ticket and the body,
+/// and lent to everything below.
+#[derive(Debug, Clone)]
+pub struct Question {
+    pub address: Address,
+    /// The verdict is wanted with its details.
+    pub details: bool,
+    pub asker: Asker,
+    pub wait: Wait,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Default)]
+pub struct Asker {
+    /// The account; `None` where the edge names none.
+    pub account: Option<Arc<str>>,
+    /// The name the account is counted under wherever groups are: its own if it pays, one for all free
+    /// accounts together. `None` where the edge names none, which no share then limits.
+    pub fairness_group: Option<Arc<str>>,
+}
+
+/// Who waits for the answer, and until when it is worth waiting for a session.
+#[derive(Debug, Clone, Copy)]
+pub enum Wait {
+    /// Somebody waits for this one answer.
+    Interactive(Instant),
+    /// One of a list. Its own budget begins when it has a session.
+    InBatch(Instant),
+}
+
+/// How urgent a question is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    Interactive,
+    /// It gives way, and a tenth of the sessions is kept for it.
+    Batch,
+}
+
+impl Wait {
+    pub const fn class(self) -> Class {
+        match self {
+            Self::Interactive(_) => Class::Interactive,
+            Self::InBatch(_) => Class::Batch,
+        }
+    }
+
+    /// Latest time to wait for a session.
+    pub const fn deadline(self) -> Instant {
+        let (Self::Interactive(deadline) | Self::InBatch(deadline)) = self;
+        deadline
+    }
+}
+
+/// Where a session is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// Name of the mail host.
+    pub host: &'a str,
+    /// Its addresses, in the order in which to try them.
+    pub addresses: &'a [SocketAddr],
+    /// Which of our names the session is asked for under.
+    pub identity: usize,
+    /// A configured route is trusted to bear whatever it is asked.
+    pub is_route: bool,
+    /// The question has passed the gate of the domain already.
+    pub admitted: bool,
+    /// In a session of its own: those that lay idle were of no use to it.
+    pub afresh: bool,
+    /// Other hosts are left to ask, so this one is not waited for.
+    pub more_hosts: bool,
+}
+
+/// No session for now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused {
+    /// When it is worth asking again.
+    pub after: Duration,
+    pub cause: Cause,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The recipient's domain refused us lately.
+    Domain,
+    /// This address of the host refused us lately; another may not have.
+    Address,
+    /// As many refused recipients as may be in an hour.
+    Refusals,
+    /// Our address is new to the operator.
+    WarmUp,
+    /// Too many wait already.
+    Crowded,
+}
+
+/// How a question was received, for the questions that come after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal<'a> {
+    /// The recipient was spoken about, and refused or not.
+    Answered {
+        refused: bool,
+    },
+    Refused(Refusal<'a>),
+}
+
+/// We were refused, which says nothing about the recipient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal<'a> {
+    /// No recipient had been named yet: it is the machine that speaks, and no domain.
+    pub before_rcpt: bool,
+    /// 421: the server closes the connection.
+    pub closing: bool,
+    /// The words are about our address, its name or its reputation.
+    pub about_our_address: bool,
+    /// How long we are asked to stay away.
+    pub hint: Option<Duration>,
+    /// What was said, without names and addresses.
+    pub words: &'a str,
+}

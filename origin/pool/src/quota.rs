@@ -1,0 +1,290 @@
+//! How much is asked of one operator or machine from one source address: recipients a minute, and
+//! refused recipients an hour. Without the second, a list of dead addresses is a directory harvest.
+
+use std::{collections::HashMap, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{Class, Key, party::Party};
+
+/// Refusals are counted in slices of this length, over an hour.
+const SLICE: Duration = Duration::from_secs(300);
+const SLICES: u32 = 12;
+/// The recipients of a minute, divided by this, may come at once.
+const BURST_SHARE: u32 = 6;
+
+/// Recipients a minute, as a token bucket.
+pub(super) struct Recipients {
+    interval: Duration,
+    burst: Duration,
+    /// When the bucket would be full again.
+    due: Option<Instant>,
+}
+
+impl Recipients {
+    pub(super) fn new(per_minute: usize) -> Self {
+        let per_minute = u32::try_from(per_minute).unwrap_or(u32::MAX).max(1);
+        let interval = Duration::from_secs(60) / per_minute;
+        let burst = interval.saturating_mul((per_minute / BURST_SHARE).max(1));
+        Self { interval, burst, due: None }
+    }
+
+    /// What was counted at the old rate is paid off at it.
+    pub(super) fn set_rate(&mut self, per_minute: usize) {
+        *self = Self { due: self.due, ..Self::new(per_minute) };
+    }
+
+    /// When the next may be asked about, if not now.
+    pub(super) fn not_before(&self, now: Instant) -> Option<Instant> {
+        let earliest = self.due?.checked_sub(self.burst)?;
+        (earliest > now).then_some(earliest)
+    }
+
+    pub(super) fn count(&mut self, now: Instant) {
+        let from = self.due.map_or(now, |due| due.max(now));
+        self.due = Some(from + self.interval);
+    }
+}
+
+/// Each account of a group has a twentieth of the group's share of refused recipients for itself, and each
+/// group that of what is left.
+const FLOOR_SHARE: usize = 20;
+/// Single checks of all groups together stop at this many times the hour's number.
+const HARD_LIMIT: usize = 2;
+
+/// Refused recipients of the last hour, by group and account.
+pub(super) struct Refusals {
+    per_hour: usize,
+    /// Slices are counted from here.
+    began: Option<Instant>,
+    total: Hour,
+    parties: HashMap<Key, Hour>,
+}
+
+/// Counts of the last hour's slices.
+#[derive(Debug, Clone, Copy, Default)]
+struct Hour {
+    /// The slice that was counted in last.
+    last: u64,
+    counts: [u32; SLICES as usize],
+}
+
+impl Hour {
+    fn count(&mut self, slice: u64) {
+        self.advance(slice);
+        if let Some(count) = self.counts.get_mut(index(slice)) {
+            *count += 1;
+        }
+    }
+
+    /// Empties the slices that have begun since the last one.
+    fn advance(&mut self, slice: u64) {
+        let passed = slice.saturating_sub(self.last).min(u64::from(SLICES));
+        for n in 0..passed {
+            if let Some(count) = self.counts.get_mut(index(slice - n)) {
+                *count = 0;
+            }
+        }
+        self.last = self.last.max(slice);
+    }
+
+    fn sum(mut self, slice: u64) -> usize {
+        self.advance(slice);
+        self.counts.iter().map(|count| *count as usize).sum()
+    }
+
+    /// The slice in which the oldest one that counts is an hour old.
+    fn lightens(mut self, slice: u64) -> u64 {
+        self.advance(slice);
+        let first = (slice + 1).saturating_sub(u64::from(SLICES));
+        let oldest = (first..=slice).find(|it| self.counts.get(index(*it)) != Some(&0));
+        oldest.unwrap_or(slice) + u64::from(SLICES)
+    }
+}
+
+fn index(slice: u64) -> usize {
+    usize::try_from(slice % u64::from(SLICES)).unwrap_or_default()
+}
+
+impl Refusals {
+    pub(super) fn new(per_hour: usize) -> Self {
+        Self { per_hour, began: None, total: Hour::default(), parties: HashMap::new() }
+    }
+
+    pub(super) const fn set_most(&mut self, per_hour: usize) {
+        self.per_hour = per_hour;
+    }
+
+    fn slice(&self, now: Instant) -> u64 {
+        let age = self.began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began));
+        age.as_secs() / SLICE.as_secs()
+    }
+
+    /// How long the party must wait before it asks again, if it must.
+    ///
+    /// A group goes on while it has had fewer than are left to all, and than its share: so the first one
+    /// has half, and others what is left. Beyond the hour's number each has a little until all have had
+    /// twice as many; a group that has had none has its first even then. An account that has had little
+    /// goes on until its group has had the whole hour's number. Batches stop at the hour's number.
+    pub(super) fn must_wait(
+        &self,
+        party: Party,
+        share: usize,
+        class: Class,
+        now: Instant,
+    ) -> Option<Duration> {
+        if self.parties.is_empty() {
+            return None;
+        }
+        let slice = self.slice(now);
+        let sum = |key| self.parties.get(&key).map_or(0, |hour: &Hour| hour.sum(slice));
+        let (total, of_group, of_account) =
+            (self.total.sum(slice), sum(party.group), sum(party.account));
+        let share = share.min(self.per_hour);
+        let floor = (share / FLOOR_SHARE).max(1);
+        let room = self.per_hour.saturating_sub(total).min(share).max(floor);
+        let has_little = of_account < floor && of_group < self.per_hour;
+        let beyond = of_group > 0 && total >= HARD_LIMIT * self.per_hour;
+        let spent = (of_group >= room && !has_little)
+            || beyond
+            || (class == Class::Batch && total >= self.per_hour);
+        let began = self.began.filter(|_| spent)?;
+        let until = began + SLICE.saturating_mul(u32::try_from(self.total.lightens(slice)).ok()?);
+        Some(until.saturating_duration_since(now))
+    }
+
+    pub(super) fn count(&mut self, party: Party, now: Instant) {
+        self.began.get_or_insert(now);
+        let slice = self.slice(now);
+        self.total.count(slice);
+        for key in [party.group, party.account] {
+            self.parties.entry(key).or_default().count(slice);
+        }
+    }
+
+    /// In the last hour.
+    pub(super) fn total(&self, now: Instant) -> usize {
+        self.total.sum(self.slice(now))
+    }
+
+    pub(super) const fn per_hour(&self) -> usize {
+        self.per_hour
+    }
+
+    /// Forgets the parties that had none in the last hour.
+    pub(super) fn forget(&mut self, now: Instant) {
+        let slice = self.slice(now);
+        self.parties.retain(|_, hour| hour.sum(slice) > 0);
+    }
+
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.total(now) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::{Recipients, Refusals};
+    use crate::{Class, party::Party};
+
+    fn account(group: u64, account: u64) -> Party {
+        Party { group, account: 1_000 * group + account, domain: 0, is_consumer: false }
+    }
+
+    fn tenant(name: u64) -> Party {
+        account(name, name)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn recipients_come_at_their_rate_after_a_burst() {
+        let (mut recipients, now) = (Recipients::new(60), Instant::now());
+        let mut at_once = 0;
+        while recipients.not_before(now).is_none() {
+            recipients.count(now);
+            at_once += 1;
+        }
+        assert_eq!(at_once, 11);
+        let wait = recipients.not_before(now).unwrap() - now;
+        assert_eq!(wait, Duration::from_secs(1));
+        assert!(recipients.not_before(now + wait).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refusals_stop_batches_and_the_tenant_that_spends_them() {
+        let (mut refusals, now) = (Refusals::new(100), Instant::now());
+        for _ in 0..50 {
+            refusals.count(tenant(1), now);
+        }
+        let waits = |who, class, now| refusals.must_wait(tenant(who), 50, class, now).is_some();
+        assert!(waits(1, Class::Interactive, now), "its share is spent");
+        assert!(!waits(2, Class::Batch, now));
+        for name in 10..60 {
+            refusals.count(tenant(name), now);
+        }
+        let waits = |who, class, now| refusals.must_wait(tenant(who), 50, class, now).is_some();
+        assert!(waits(2, Class::Batch, now), "all is spent");
+        assert!(!waits(2, Class::Interactive, now));
+        let later = now + Duration::from_secs(3_600);
+        assert!(!waits(1, Class::Batch, later));
+        assert!(refusals.is_over(later));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_groups_together_have_less_than_twice_the_hours_number() {
+        for groups in [2, 5, 20, 40] {
+            let (mut refusals, now) = (Refusals::new(100), Instant::now());
+            for group in 0..groups {
+                let who = tenant(group);
+                for _ in 0..200 {
+                    if refusals.must_wait(who, 50, Class::Interactive, now).is_some() {
+                        break;
+                    }
+                    refusals.count(who, now);
+                }
+            }
+            assert!(refusals.total(now) <= 200, "{groups}: {}", refusals.total(now));
+            let first = refusals.must_wait(tenant(99), 50, Class::Interactive, now);
+            assert_eq!(first, None, "{groups}: another one's first");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_hour_is_forgotten_slice_by_slice() {
+        let (mut refusals, start) = (Refusals::new(100), Instant::now());
+        let minute = Duration::from_secs(60);
+        for n in 0..12 {
+            refusals.count(tenant(1), start + n * 5 * minute);
+        }
+        assert_eq!(refusals.total(start + 59 * minute), 12);
+        for n in 0..12_usize {
+            let now = start + (60 + 5 * n as u32) * minute;
+            assert_eq!(refusals.total(now), 11 - n);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_account_does_not_spend_the_share_of_the_others_that_are_one_tenant_with_it() {
+        let (mut refusals, now) = (Refusals::new(100), Instant::now());
+        let waits = |refusals: &mut Refusals, name| {
+            refusals.must_wait(account(1, name), 50, Class::Interactive, now).is_some()
+        };
+        for _ in 0..50 {
+            assert!(!waits(&mut refusals, 7));
+            refusals.count(account(1, 7), now);
+        }
+        assert!(waits(&mut refusals, 7), "the one that has spent it");
+        for name in 10..35 {
+            for _ in 0..2 {
+                assert!(!waits(&mut refusals, name), "{name}");
+                refusals.count(account(1, name), now);
+            }
+            assert!(waits(&mut refusals, name), "its twentieth is spent");
+        }
+        assert!(waits(&mut refusals, 99), "many accounts have no more than the hour's number");
+        assert!(refusals.must_wait(tenant(2), 50, Class::Interactive, now).is_none());
+    }
+}

@@ -1,0 +1,374 @@
+//! The rate of new sessions with one operator from one source address. It falls on evidence from many
+//! independent parties that our address is not welcome, rises with each answer, and has a floor at which
+//! single checks still pass.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    net::IpAddr,
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::Key;
+
+/// The longest time from one new session to the next.
+const FLOOR: Duration = Duration::from_secs(5);
+/// What an interval is doubled from when the configured one is shorter.
+const SHORTEST: Duration = Duration::from_millis(250);
+/// How long a trial counts.
+const LATELY: Duration = Duration::from_secs(600);
+/// Domains tried lately before refusals say anything: fewer may have rules of their own in common.
+const MIN_DOMAINS: usize = 8;
+/// Tenants that must have met refusals: what one of them asks about is chosen by that one.
+const MIN_TENANTS: usize = 3;
+/// Trials remembered of one tenant, and in all. One tenant cannot push out what others have met.
+const MAX_OF_TENANT: usize = 64;
+const MAX_TRIALS: usize = 1_024;
+/// A machine's words about our address count once in this time.
+const MACHINE_COUNTS: Duration = Duration::from_secs(60);
+const MAX_MACHINES: usize = 64;
+
+/// A domain that a tenant asked about, and whether our address was refused there.
+#[derive(Clone, Copy)]
+struct Trial {
+    at: Instant,
+    refused: bool,
+}
+
+impl Trial {
+    fn is_lately(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.at) < LATELY
+    }
+}
+
+/// Why a rate is what it is.
+#[derive(Debug, Clone)]
+pub(super) struct Lowered {
+    pub since: Instant,
+    /// What the server said, without names and addresses.
+    pub words: String,
+    domain: Key,
+}
+
+pub(super) struct Rate {
+    /// From one new session to the next while all is well.
+    base: Duration,
+    /// How many times it was halved.
+    level: u32,
+    trials: Trials,
+    machines: HashMap<IpAddr, Instant>,
+    lowered: Option<Lowered>,
+    floor_since: Option<Instant>,
+}
+
+/// What evidence did to a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    Lowered,
+    Raised,
+}
+
+impl Rate {
+    pub(super) fn new(base: Duration) -> Self {
+        Self {
+            base,
+            level: 0,
+            trials: Trials::default(),
+            machines: HashMap::new(),
+            lowered: None,
+            floor_since: None,
+        }
+    }
+
+    /// A rate that was lowered stays lowered.
+    pub(super) const fn set_base(&mut self, base: Duration) {
+        self.base = base;
+    }
+
+    /// From one new session to the next.
+    pub(super) fn interval(&self) -> Duration {
+        if self.level == 0 {
+            return self.base;
+        }
+        let doubled = self.base.max(SHORTEST).saturating_mul(1 << self.level.min(16));
+        doubled.min(FLOOR.max(self.base))
+    }
+
+    pub(super) const fn is_lowered(&self) -> bool {
+        self.level > 0
+    }
+
+    pub(super) const fn lowered(&self) -> Option<&Lowered> {
+        self.lowered.as_ref()
+    }
+
+    pub(super) const fn floor_since(&self) -> Option<Instant> {
+        self.floor_since
+    }
+
+    /// A recipient of the domain was spoken about lately, when the tenant asked.
+    pub(super) fn is_proven(&self, tenant: Key, domain: Key, now: Instant) -> bool {
+        let trial = self.trials.by_party.get(&(tenant, domain));
+        trial.is_some_and(|trial| !trial.refused && trial.is_lately(now))
+    }
+
+    /// A recipient of the domain was spoken about.
+    pub(super) fn answered(&mut self, tenant: Key, domain: Key, now: Instant) -> Option<Change> {
+        self.trials.add(tenant, domain, false, now);
+        let another = self.lowered.as_ref().is_some_and(|lowered| lowered.domain != domain);
+        if self.level == 0 || !another {
+            return None;
+        }
+        self.level -= 1;
+        self.floor_since = None;
+        if self.level == 0 {
+            self.lowered = None;
+        }
+        Some(Change::Raised)
+    }
+
+    /// At RCPT our address was refused. Such a refusal may be the domain's own rule, so it counts once
+    /// for a domain, and only in good company.
+    pub(super) fn refused_at_rcpt(
+        &mut self,
+        tenant: Key,
+        domain: Key,
+        words: &str,
+        now: Instant,
+    ) -> Option<Change> {
+        let counted = self.trials.add(tenant, domain, true, now);
+        if counted || !self.is_general(now) {
+            return None;
+        }
+        self.lower(domain, words, now)
+    }
+
+    /// Before RCPT, where no domain was named, our address was refused by this machine.
+    pub(super) fn refused_by_machine(
+        &mut self,
+        machine: IpAddr,
+        domain: Key,
+        words: &str,
+        now: Instant,
+    ) -> Option<Change> {
+        self.machines.retain(|_, at| now.saturating_duration_since(*at) < MACHINE_COUNTS);
+        if self.machines.contains_key(&machine) || self.machines.len() >= MAX_MACHINES {
+            return None;
+        }
+        self.machines.insert(machine, now);
+        self.lower(domain, words, now)
+    }
+
+    fn lower(&mut self, domain: Key, words: &str, now: Instant) -> Option<Change> {
+        let before = self.interval();
+        self.level += 1;
+        let since = self.lowered.as_ref().map_or(now, |lowered| lowered.since);
+        self.lowered = Some(Lowered { since, words: words.to_owned(), domain });
+        if self.interval() == before {
+            self.level -= 1;
+            return None;
+        }
+        if self.interval() >= FLOOR {
+            self.floor_since.get_or_insert(now);
+        }
+        Some(Change::Lowered)
+    }
+
+    /// At least half of at least eight domains tried lately, brought by at least three tenants or by all
+    /// that asked there.
+    fn is_general(&self, now: Instant) -> bool {
+        let (mut domains, mut tenants) = (HashMap::new(), HashMap::new());
+        let lately = self.trials.by_party.iter().filter(|(_, trial)| trial.is_lately(now));
+        for ((tenant, domain), trial) in lately {
+            *domains.entry(*domain).or_insert(false) |= trial.refused;
+            *tenants.entry(*tenant).or_insert(false) |= trial.refused;
+        }
+        let refused = domains.values().filter(|refused| **refused).count();
+        let brought = tenants.values().filter(|refused| **refused).count();
+        domains.len() >= MIN_DOMAINS
+            && 2 * refused >= domains.len()
+            && (brought >= MIN_TENANTS || brought == tenants.len())
+    }
+
+    /// Whether it can be forgotten: there is nothing left that a later request depends on.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.level == 0 && self.trials.by_party.values().all(|trial| !trial.is_lately(now))
+    }
+}
+
+/// The trials of the last ten minutes, by tenant and domain, in the order of their time.
+#[derive(Default)]
+struct Trials {
+    by_party: HashMap<(Key, Key), Trial>,
+    of_tenant: HashMap<Key, usize>,
+    /// The oldest first; one that was repeated since goes to the end when it comes to the front.
+    order: VecDeque<((Key, Key), Instant)>,
+}
+
+impl Trials {
+    /// Remembers the trial; true when the domain's refusal was counted already.
+    fn add(&mut self, tenant: Key, domain: Key, refused: bool, now: Instant) -> bool {
+        let trial = Trial { at: now, refused };
+        if let Some(before) = self.by_party.get_mut(&(tenant, domain)) {
+            let counted = before.refused && before.is_lately(now);
+            if !(counted && refused) {
+                *before = trial;
+            }
+            return counted;
+        }
+        let counted = refused
+            && self.by_party.iter().any(|((_, other), trial)| {
+                *other == domain && trial.refused && trial.is_lately(now)
+            });
+        self.forget(now);
+        if self.of_tenant.get(&tenant).is_some_and(|count| *count >= MAX_OF_TENANT) {
+            if !refused {
+                // As many others of the tenant's speak for it already.
+                return counted;
+            }
+            let own = self.by_party.iter().filter(|((other, _), _)| *other == tenant);
+            let oldest = own.min_by_key(|(_, trial)| trial.at).map(|(key, _)| *key);
+            oldest.into_iter().for_each(|key| self.remove(key));
+        }
+        if self.by_party.len() >= MAX_TRIALS {
+            self.forget_oldest();
+        }
+        self.by_party.insert((tenant, domain), trial);
+        *self.of_tenant.entry(tenant).or_default() += 1;
+        self.order.push_back(((tenant, domain), now));
+        counted
+    }
+
+    fn forget(&mut self, now: Instant) {
+        while let Some((_, at)) = self.order.front()
+            && now.saturating_duration_since(*at) >= LATELY
+        {
+            let Some(repeated) = self.pop() else { continue };
+            if now.saturating_duration_since(repeated.1) >= LATELY {
+                self.remove(repeated.0);
+            } else {
+                self.order.push_back(repeated);
+            }
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        while let Some((key, at)) = self.order.front().copied() {
+            match self.pop() {
+                Some(repeated) if repeated.1 > at => self.order.push_back(repeated),
+                Some(_) => return self.remove(key),
+                None => {}
+            }
+        }
+    }
+
+    /// Takes the front of the order, with the time of its last trial; `None` where that is gone.
+    fn pop(&mut self) -> Option<((Key, Key), Instant)> {
+        let (key, _) = self.order.pop_front()?;
+        Some((key, self.by_party.get(&key)?.at))
+    }
+
+    fn remove(&mut self, key: (Key, Key)) {
+        if self.by_party.remove(&key).is_none() {
+            return;
+        }
+        if let Some(count) = self.of_tenant.get_mut(&key.0) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_tenant.remove(&key.0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::{Instant, advance};
+
+    use super::{Change, FLOOR, Rate};
+
+    const BASE: Duration = Duration::from_millis(500);
+
+    fn rate() -> Rate {
+        Rate::new(BASE)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_ban_of_our_address_is_noticed_within_sixteen_domains_and_made_good() {
+        for tenants in [1, 5] {
+            let (mut rate, now) = (rate(), Instant::now());
+            let mut domains = 0;
+            while rate.interval() < FLOOR {
+                domains += 1;
+                rate.refused_at_rcpt(domains % tenants, domains, "blocked", now);
+                assert!(domains <= 16, "{tenants}");
+            }
+            assert_eq!(rate.lowered().unwrap().words, "blocked");
+            assert!(rate.floor_since().is_some());
+            for domain in 0..4 {
+                assert_eq!(rate.answered(0, 100 + domain, now), Some(Change::Raised));
+            }
+            assert_eq!((rate.interval(), rate.floor_since()), (BASE, None));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_domain_counts_once_however_often_and_by_whichever_tenant() {
+        let (mut rate, now) = (rate(), Instant::now());
+        for n in 0..200 {
+            assert_eq!(rate.refused_at_rcpt(n, 7, "no", now), None);
+        }
+        assert!(!rate.is_lowered());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_one_tenant_brings_lowers_nothing_while_others_are_answered() {
+        let (mut rate, now) = (rate(), Instant::now());
+        rate.answered(2, 1, now);
+        for domain in 10..400 {
+            assert_eq!(rate.refused_at_rcpt(1, domain, "no", now), None, "{domain}");
+        }
+        assert!(rate.trials.by_party.len() <= 100);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn few_among_many_domains_lower_nothing() {
+        let (mut rate, now) = (rate(), Instant::now());
+        for domain in 0..50 {
+            rate.answered(domain % 3, domain, now);
+        }
+        for n in 0..20 {
+            assert_eq!(rate.refused_at_rcpt(10 + n % 5, 100 + n, "no", now), None, "{n}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_machine_counts_once_a_minute() {
+        let mut rate = rate();
+        let machine = "192.0.2.1".parse().unwrap();
+        let mut lowered = Vec::new();
+        for _ in 0..3 {
+            let now = Instant::now();
+            lowered.push(rate.refused_by_machine(machine, 1, "go away", now).is_some());
+            lowered.push(rate.refused_by_machine(machine, 1, "go away", now).is_some());
+            advance(Duration::from_secs(60)).await;
+        }
+        assert_eq!(lowered, [true, false, true, false, true, false]);
+        assert_eq!(rate.answered(1, 1, Instant::now()), None, "not by the domain that lowered it");
+        assert_eq!(rate.answered(1, 2, Instant::now()), Some(Change::Raised));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rate_without_a_pause_can_fall_too() {
+        let mut rate = Rate::new(Duration::ZERO);
+        assert!(rate.interval().is_zero());
+        let machine = |n: u8| std::net::IpAddr::from([192, 0, 2, n]);
+        for n in 0..30 {
+            rate.refused_by_machine(machine(n), 1, "no", Instant::now());
+        }
+        assert_eq!(rate.interval(), FLOOR);
+    }
+}

@@ -1,0 +1,127 @@
+//! How we were received, and what follows from it for the questions that come after.
+
+use std::{
+    net::IpAddr,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use tokio::time::Instant;
+
+use super::{
+    Key, Permit, Pool, Refusal, Signal, State, gates::Gates, meter::Meter, party::Party,
+    rate::Change, site::SiteKey,
+};
+
+/// [`super::Totals`] of all machines that are no operator's: what is known of one of them is soon forgotten.
+#[derive(Default)]
+pub(super) struct OtherTotals {
+    pub sessions: AtomicU64,
+    pub recipients: AtomicU64,
+    pub refused: AtomicU64,
+    pub refusals_of_us: AtomicU64,
+    pub cut: AtomicU64,
+}
+
+impl<S: Send + 'static> Pool<S> {
+    /// Takes note of how the holder of a permit was received.
+    pub(super) fn note(&self, permit: &Permit<S>, signal: Signal<'_>) {
+        if matches!(permit.site, SiteKey::Route(_)) {
+            return;
+        }
+        let now = Instant::now();
+        let mut state = self.lock();
+        let State { sites, domains, addresses, .. } = &mut *state;
+        let Some(site) = sites.get_mut(&permit.site) else { return };
+        let meter = site.meter(permit.meter);
+        let others = matches!(permit.site, SiteKey::Network(_)).then_some(&self.others);
+        let (party, address) = (permit.party, permit.address);
+        let mut reception = Reception { meter, domains, addresses, others, party, address, now };
+        let change = match signal {
+            Signal::Answered { refused } => reception.answered(refused),
+            Signal::Refused(refusal) => reception.refused(refusal),
+        };
+        let meter = reception.meter;
+        if change == Some(Change::Raised) {
+            meter.rate_raised(now);
+        }
+        let interval = meter.rate.interval();
+        let words = change.and(meter.rate.lowered()).map(|lowered| lowered.words.clone());
+        drop(state);
+        if let (Some(change), SiteKey::Operator(operator, identity)) = (change, &permit.site) {
+            self.log_change(change, *operator, *identity, interval, words.as_deref());
+        }
+    }
+
+    /// A recipient that is asked about beyond the one that the permit was granted for.
+    pub(super) fn count_recipient(&self, permit: &Permit<S>) {
+        if let Some(site) = self.lock().sites.get_mut(&permit.site) {
+            site.meter(permit.meter).count_recipient(Instant::now());
+        }
+    }
+}
+
+/// A holder of a permit, and what its reception counts for.
+struct Reception<'a> {
+    meter: &'a mut Meter,
+    domains: &'a mut Gates<Key>,
+    addresses: &'a mut Gates<IpAddr>,
+    /// Where the machine is no operator's.
+    others: Option<&'a OtherTotals>,
+    party: Party,
+    /// That of the machine, where a connection was made.
+    address: Option<IpAddr>,
+    now: Instant,
+}
+
+impl Reception<'_> {
+    /// The server spoke of the recipient.
+    fn answered(&mut self, refused: bool) -> Option<Change> {
+        let Party { group, domain, .. } = self.party;
+        self.domains.answered(domain);
+        if let Some(address) = self.address {
+            self.addresses.answered(address);
+        }
+        if refused {
+            self.meter.totals.refused += 1;
+            self.count_other(|others| &others.refused);
+            self.meter.refusals.count(self.party, self.now);
+        }
+        self.meter.rate.answered(group, domain, self.now)
+    }
+
+    /// The server refused us.
+    fn refused(&mut self, refusal: Refusal<'_>) -> Option<Change> {
+        let Refusal { before_rcpt, closing, about_our_address, hint, words } = refusal;
+        let Party { group, account, domain, is_consumer } = self.party;
+        self.meter.totals.refusals_of_us += 1;
+        self.count_other(|others| &others.refusals_of_us);
+        if before_rcpt
+            && closing
+            && let Some(address) = self.address
+        {
+            // Its gate is for single sessions; no batch waits before it.
+            self.addresses.refused(address, None, self.now);
+        }
+        match (is_consumer, before_rcpt || closing) {
+            (true, _) => {}
+            (false, true) => self.domains.refused(domain, hint, self.now),
+            (false, false) => self.domains.doubted(domain, hint, self.now),
+        }
+        if closing && !before_rcpt {
+            self.meter.debts.closed(account, self.now);
+        }
+        if !about_our_address {
+            None
+        } else if before_rcpt {
+            self.meter.rate.refused_by_machine(self.address?, domain, words, self.now)
+        } else {
+            self.meter.rate.refused_at_rcpt(group, domain, words, self.now)
+        }
+    }
+
+    fn count_other(&self, total: impl Fn(&OtherTotals) -> &AtomicU64) {
+        if let Some(others) = self.others {
+            total(others).fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

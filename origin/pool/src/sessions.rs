@@ -1,0 +1,446 @@
+//! The sessions of one site: those in use and those that lie idle, and whether there is room for one more.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+use super::{
+    Class, Key,
+    meter::{Limits, Meter},
+    standing::{Limit, SLOW, Standings, Use},
+    want::{MeterKey, Want},
+};
+
+/// While others wait who held none for long, a session ends after this time, which a server that delays
+/// the refusal of an unknown recipient by five seconds (Exchange's default) does not exceed.
+const CUT: Duration = Duration::from_millis(6_500);
+/// From one look at sessions that are held for long to the next, where none could be cut.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// Idle sessions with one site.
+pub(super) const MAX_IDLE_SITE: usize = 64;
+/// Machines of a network with limits of their own; the others share those of one.
+const MAX_MACHINES: usize = 16;
+
+pub(super) struct Idle<S> {
+    pub host: Arc<str>,
+    pub identity: usize,
+    pub meter: MeterKey,
+    pub address: Option<IpAddr>,
+    pub group: Key,
+    /// It serves other names of its machine too.
+    pub is_shared: bool,
+    pub since: Instant,
+    pub session: S,
+}
+
+/// A session to use, or leave to open one.
+pub(super) struct Grant<S> {
+    /// Of the use at the site.
+    pub id: u64,
+    pub meter: MeterKey,
+    /// Tells the holder that others wait for what it holds.
+    pub cut: Arc<Notify>,
+    pub idle: Option<Idle<S>>,
+}
+
+/// Whether there is room for one more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// This idle session serves.
+    Idle(usize),
+    New,
+    NotBefore(Instant),
+    /// None is free, or what is free is for others: until then, or until a session comes back.
+    Taken(Option<Instant>),
+}
+
+impl Room {
+    pub(super) const fn is_there(self) -> bool {
+        matches!(self, Self::Idle(_) | Self::New)
+    }
+}
+
+/// A session in use.
+struct InUse {
+    used: Use,
+    meter: MeterKey,
+    class: Class,
+    cut: Arc<Notify>,
+    is_cut: bool,
+}
+
+/// A use that has ended, for the shares of those who wait.
+pub(super) struct Ended {
+    pub path: [Key; 3],
+    pub class: Class,
+    pub took: Duration,
+}
+
+pub(super) struct Sessions<S> {
+    /// For each machine that is new here.
+    limits: Limits,
+    /// Sessions at once, with all machines.
+    most: usize,
+    max_idle: Duration,
+    /// Sessions in use, those included that are being closed.
+    in_use: usize,
+    uses: HashMap<u64, InUse>,
+    next_use: u64,
+    /// The last to come back is last, and the first to be used again.
+    idle: Vec<Idle<S>>,
+    /// Idle sessions with all sites.
+    all_idle: Arc<AtomicUsize>,
+    /// Few, so that a look-up needs no hash.
+    meters: BTreeMap<MeterKey, Meter>,
+    standings: Standings,
+    pub last_used: Instant,
+}
+
+impl<S> Sessions<S> {
+    pub(super) fn new(
+        (limits, most): (Limits, usize),
+        max_idle: Duration,
+        all_idle: Arc<AtomicUsize>,
+    ) -> Self {
+        Self {
+            limits,
+            most,
+            max_idle,
+            in_use: 0,
+            uses: HashMap::new(),
+            next_use: 0,
+            idle: Vec::new(),
+            all_idle,
+            meters: BTreeMap::new(),
+            standings: Standings::default(),
+            last_used: Instant::now(),
+        }
+    }
+
+    pub(super) fn set_limits(&mut self, limits: Limits, most: usize) {
+        self.limits = limits;
+        self.most = most;
+        self.meters.values_mut().for_each(|meter| meter.set_limits(limits));
+    }
+
+    pub(super) fn meter(&mut self, key: MeterKey) -> &mut Meter {
+        let limits = self.limits;
+        self.meters.entry(key).or_insert_with(|| Meter::new(limits))
+    }
+
+    pub(super) fn known_meter(&self, key: MeterKey) -> Option<&Meter> {
+        self.meters.get(&key)
+    }
+
+    pub(super) fn meters(&self) -> impl Iterator<Item = (&MeterKey, &Meter)> {
+        self.meters.iter()
+    }
+
+    /// The meter of a machine: its own, unless too many machines of the network have one.
+    pub(super) fn meter_of(
+        &mut self,
+        machine: IpAddr,
+        waited_for: impl Fn() -> Vec<MeterKey>,
+        now: Instant,
+    ) -> MeterKey {
+        let own = Some(machine);
+        if self.meters.contains_key(&own) {
+            return own;
+        }
+        if self.meters.len() >= MAX_MACHINES {
+            self.forget_meters(&waited_for(), now);
+        }
+        own.filter(|_| self.meters.len() < MAX_MACHINES)
+    }
+
+    fn forget_meters(&mut self, waited_for: &[MeterKey], now: Instant) {
+        self.meters.values_mut().for_each(|meter| meter.refusals.forget(now));
+        self.meters.retain(|key, meter| waited_for.contains(key) || !meter.is_over(now));
+    }
+
+    /// Seconds for which the path's sessions are in use already.
+    pub(super) fn age_s(&self, path: &[Key], now: Instant) -> f64 {
+        let own = self.uses.values().filter(|it| it.used.party.path().starts_with(path));
+        own.map(|it| now.saturating_duration_since(it.used.since).as_secs_f64()).sum()
+    }
+
+    /// There is room for none of those who wait: until when, or until a session comes back. It spares
+    /// looking at each of hundreds.
+    pub(super) fn closed(&self, now: Instant) -> Option<Option<Instant>> {
+        if self.in_use >= self.most {
+            return Some(None);
+        }
+        let mut next: Option<Instant> = None;
+        for meter in self.meters.values() {
+            match meter.recipient_not_before(now) {
+                Some(due) => next = earlier(next, Some(due)),
+                None if meter.in_use >= meter.sessions => {}
+                None => return None,
+            }
+        }
+        Some(next)
+    }
+
+    pub(super) fn room(&self, want: &Want, now: Instant) -> Room {
+        let new_here;
+        let meter = match self.meters.get(&want.meter) {
+            Some(meter) => meter,
+            None => {
+                new_here = Meter::new(self.limits);
+                &new_here
+            }
+        };
+        if let Some(due) = meter.recipient_not_before(now) {
+            return Room::NotBefore(due);
+        }
+        if self.in_use >= self.most || meter.in_use >= meter.sessions {
+            return Room::Taken(None);
+        }
+        if let Err(until) = self.reserve(want, meter, now) {
+            return Room::Taken(until);
+        }
+        let is_its_machine =
+            |idle: &Idle<S>| idle.is_shared && idle.meter.is_some() && idle.meter == want.meter;
+        let fits = |idle: &Idle<S>| {
+            !want.afresh
+                && (*idle.host == *want.host || is_its_machine(idle))
+                && idle.identity == want.identity
+                && now.saturating_duration_since(idle.since) < self.max_idle
+        };
+        if let Some(position) = self.idle.iter().rposition(fits) {
+            return Room::Idle(position);
+        }
+        meter.session_not_before(want.class, now).map_or(Room::New, Room::NotBefore)
+    }
+
+    /// Whether the reserve for the proven lets this one in, at the machine and in its network; else until when
+    /// it does not, unless a session comes back before.
+    fn reserve(&self, want: &Want, meter: &Meter, now: Instant) -> Result<(), Option<Instant>> {
+        let all = self.uses.values();
+        // While less than half is in use everybody may have more: nobody is looked for.
+        let is_scarce = |in_use: usize, sessions: usize| in_use >= (sessions / 2).max(1);
+        if meter.sessions < usize::MAX && is_scarce(meter.in_use, meter.sessions) {
+            let here = all.clone().filter(|it| it.meter == want.meter).map(|it| &it.used);
+            let keeps_half = self.most == usize::MAX;
+            let limit = Limit { sessions: meter.sessions, keeps_half };
+            self.standings.may_take(want.party, limit, here, now)?;
+        }
+        if self.most < usize::MAX && is_scarce(self.in_use, self.most) {
+            // The last session of a network is for a machine that has none.
+            let is_last = self.in_use + 1 >= self.most;
+            if is_last && meter.in_use > 0 && self.most > meter.sessions {
+                return Err(None);
+            }
+            let limit = Limit { sessions: self.most, keeps_half: false };
+            self.standings.may_take(want.party, limit, all.map(|it| &it.used), now)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn grant(
+        &mut self,
+        room: Room,
+        want: &Want,
+        now: Instant,
+        evicted: &mut Vec<S>,
+    ) -> Option<Grant<S>> {
+        let idle = match room {
+            Room::Idle(position) => Some(self.remove_idle(position)),
+            Room::New => {
+                self.make_room(want.meter, evicted);
+                self.meter(want.meter).count_session(now);
+                None
+            }
+            Room::Taken(_) | Room::NotBefore(_) => return None,
+        };
+        let key = idle.as_ref().map_or(want.meter, |idle| idle.meter);
+        let meter = self.meter(key);
+        meter.in_use += 1;
+        meter.count_recipient(now);
+        self.in_use += 1;
+        self.last_used = now;
+        let id = self.next_use;
+        self.next_use += 1;
+        let standing = self.standings.of(want.party, now);
+        let used = Use { party: want.party, since: now, standing };
+        let cut = Arc::new(Notify::new());
+        let in_use = InUse { used, meter: key, class: want.class, cut: cut.clone(), is_cut: false };
+        self.uses.insert(id, in_use);
+        Some(Grant { id, meter: key, cut, idle })
+    }
+
+    /// Idle sessions give way to one that is wanted: of the same machine first, then the oldest.
+    fn make_room(&mut self, key: MeterKey, evicted: &mut Vec<S>) {
+        loop {
+            let meter = self.meter(key);
+            let full_here = meter.in_use + meter.idle >= meter.sessions;
+            let position = if full_here {
+                self.idle.iter().position(|idle| idle.meter == key)
+            } else if self.in_use + self.idle.len() >= self.most {
+                (!self.idle.is_empty()).then_some(0)
+            } else {
+                None
+            };
+            let Some(position) = position else { return };
+            evicted.push(self.remove_idle(position).session);
+        }
+    }
+
+    fn remove_idle(&mut self, position: usize) -> Idle<S> {
+        let idle = self.idle.remove(position);
+        self.meter(idle.meter).idle -= 1;
+        self.all_idle.fetch_sub(1, Ordering::Relaxed);
+        idle
+    }
+
+    /// Cuts the session in use for longest, if it is due and others wait for it; else says when to look again.
+    pub(super) fn cut_longest<'w>(
+        &mut self,
+        waiting: impl Iterator<Item = &'w Want>,
+        now: Instant,
+    ) -> Option<Instant> {
+        if self.uses.values().any(|it| it.is_cut) {
+            return None;
+        }
+        let oldest = self.uses.values().map(|it| it.used.since).min()?;
+        if oldest + CUT > now {
+            return Some(oldest + CUT);
+        }
+        let full = self.in_use >= self.most;
+        let holds_for_long = |account: Key| {
+            self.uses.values().any(|it| {
+                it.used.party.account == account
+                    && now.saturating_duration_since(it.used.since) > SLOW
+            })
+        };
+        let needs_one = |want: &&Want| {
+            matches!(self.room(want, now), Room::Taken(_)) && !holds_for_long(want.party.account)
+        };
+        let waiting: Vec<_> =
+            waiting.filter(needs_one).map(|want| (want.party.account, want.meter)).collect();
+        let due = |it: &InUse| {
+            it.used.since + CUT <= now
+                && self.standings.may_cut(it.used.party.domain, now)
+                && waiting.iter().any(|(account, meter)| {
+                    *account != it.used.party.account && (full || *meter == it.meter)
+                })
+        };
+        let longest =
+            self.uses.iter().filter(|(_, it)| due(it)).min_by_key(|(_, it)| it.used.since);
+        let Some(id) = longest.map(|(id, _)| *id) else { return Some(now + LOOK_AGAIN) };
+        let longest = self.uses.get_mut(&id)?;
+        longest.is_cut = true;
+        longest.cut.notify_one();
+        self.standings.cut(longest.used.party.domain, now);
+        None
+    }
+
+    /// A session came back: it has been closed, or lies idle from now on.
+    pub(super) fn release(
+        &mut self,
+        id: u64,
+        answered: bool,
+        idle: Option<Idle<S>>,
+        others_wait: impl FnOnce(Key) -> bool,
+        now: Instant,
+    ) -> Option<Ended> {
+        let ended = self.uses.remove(&id)?;
+        let took = now.saturating_duration_since(ended.used.since);
+        let party = ended.used.party;
+        self.standings.ended(party, took, answered, now);
+        if !ended.is_cut {
+            self.standings.repeated(party.domain);
+        }
+        self.in_use = self.in_use.saturating_sub(1);
+        let meter = self.meter(ended.meter);
+        meter.in_use = meter.in_use.saturating_sub(1);
+        meter.totals.cut += u64::from(ended.is_cut);
+        if ended.is_cut || (took > SLOW && others_wait(party.account)) {
+            meter.debts.held(party.account, took, now);
+        }
+        if let Some(idle) = idle {
+            meter.idle += 1;
+            self.idle.push(idle);
+            self.all_idle.fetch_add(1, Ordering::Relaxed);
+        }
+        Some(Ended { path: party.path(), class: ended.class, took })
+    }
+
+    /// A session that was taken out to end has been closed.
+    pub(super) fn closed_idle(&mut self, key: MeterKey) {
+        self.in_use = self.in_use.saturating_sub(1);
+        let meter = self.meter(key);
+        meter.in_use = meter.in_use.saturating_sub(1);
+    }
+
+    /// Whether one more may lie idle.
+    pub(super) const fn has_room_for_idle(&self) -> bool {
+        self.idle.len() < MAX_IDLE_SITE
+    }
+
+    pub(super) fn idle(&self) -> impl Iterator<Item = &Idle<S>> {
+        self.idle.iter()
+    }
+
+    /// Takes out the idle sessions that are to end. Each is in use until it is closed: no other one may be opened in
+    /// its place before.
+    pub(super) fn take_idle(&mut self, ends: impl Fn(&Idle<S>) -> bool) -> Vec<(MeterKey, S)> {
+        let ending: Vec<_> = self.idle.extract_if(.., |idle| ends(idle)).collect();
+        self.all_idle.fetch_sub(ending.len(), Ordering::Relaxed);
+        let in_use = ending.into_iter().map(|idle| {
+            let meter = self.meter(idle.meter);
+            meter.idle -= 1;
+            meter.in_use += 1;
+            self.in_use += 1;
+            (idle.meter, idle.session)
+        });
+        in_use.collect()
+    }
+
+    /// Forgets what is over, and takes out the sessions that have been idle too long.
+    pub(super) fn sweep(&mut self, waited_for: &[MeterKey], now: Instant) -> Vec<(MeterKey, S)> {
+        self.standings.forget(now);
+        self.forget_meters(waited_for, now);
+        let max_idle = self.max_idle;
+        self.take_idle(|idle| now.saturating_duration_since(idle.since) >= max_idle)
+    }
+
+    /// Returns whether a question for the domain was cut and has not been repeated yet.
+    pub(super) fn owes_repeat(&self, domain: Key, now: Instant) -> bool {
+        self.standings.owes_repeat(domain, now)
+    }
+
+    /// Sessions that are in use for longer than most servers take, of one meter.
+    pub(super) fn held(&self, key: MeterKey, now: Instant) -> usize {
+        let here = self.uses.values().filter(|it| it.meter == key);
+        here.filter(|it| now.saturating_duration_since(it.used.since) > SLOW).count()
+    }
+
+    pub(super) fn are_there(&self) -> bool {
+        self.in_use > 0 || !self.idle.is_empty()
+    }
+
+    /// Whether there is nothing to remember, after a [`Sessions::sweep`].
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        !self.are_there() && self.meters.is_empty() && self.standings.is_over(now)
+    }
+
+    /// Sessions in use as the site counts them, as uses, and as its meters do.
+    #[cfg(test)]
+    pub(super) fn counts(&self) -> [usize; 3] {
+        let of_meters: usize = self.meters.values().map(|meter| meter.in_use).sum();
+        [self.in_use, self.uses.len(), of_meters]
+    }
+}
+
+pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    [one, other].into_iter().flatten().min()
+}

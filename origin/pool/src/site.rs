@@ -1,0 +1,159 @@
+//! What shares its limits: the sessions with one operator from one source address, with the machines of one
+//! network, or with one route; and those who wait for them.
+
+use std::{
+    net::IpAddr,
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
+
+use tokio::{sync::oneshot, time::Instant};
+
+use super::{
+    meter::{Limits, Meter},
+    operators::OperatorId,
+    sessions::{Grant, Idle, Room, Sessions, earlier},
+    waiting::{Answer, Granted, Waiting},
+    want::{MeterKey, Want},
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum SiteKey {
+    /// From one of our source addresses.
+    Operator(OperatorId, usize),
+    /// A /24 or a /64, by its first address.
+    Network(IpAddr),
+    Route(Arc<str>),
+}
+
+pub(super) struct Site<S> {
+    pub sessions: Sessions<S>,
+    pub waiting: Waiting<S>,
+    /// When a timer calls next for those who wait.
+    timer: Option<Instant>,
+}
+
+impl<S> Site<S> {
+    pub(super) fn new(
+        limits: (Limits, usize),
+        max_idle: Duration,
+        all_idle: Arc<AtomicUsize>,
+    ) -> Self {
+        Self {
+            sessions: Sessions::new(limits, max_idle, all_idle),
+            waiting: Waiting::new(Instant::now()),
+            timer: None,
+        }
+    }
+
+    pub(super) fn meter(&mut self, key: MeterKey) -> &mut Meter {
+        self.sessions.meter(key)
+    }
+
+    /// The meter of a machine: its own, unless too many machines of the network have one.
+    pub(super) fn meter_of(&mut self, machine: IpAddr, now: Instant) -> MeterKey {
+        self.sessions.meter_of(machine, || self.waiting.meters(), now)
+    }
+
+    /// Serves one that has just come, if nobody waits.
+    pub(super) fn serve_newcomer(
+        &mut self,
+        want: &Want,
+        now: Instant,
+        evicted: &mut Vec<S>,
+    ) -> Option<Grant<S>> {
+        if !self.waiting.is_empty() {
+            return None;
+        }
+        let room = self.sessions.room(want, now);
+        self.sessions.grant(room, want, now, evicted)
+    }
+
+    /// Returns whether an idle session is there for one that has just come.
+    pub(super) fn has_idle(&self, want: &Want, now: Instant) -> bool {
+        self.waiting.is_empty() && matches!(self.sessions.room(want, now), Room::Idle(_))
+    }
+
+    /// Queues one; see [`Waiting::push`].
+    pub(super) fn wait(
+        &mut self,
+        want: Want,
+        answer: oneshot::Sender<Answer<S>>,
+        most: (usize, usize),
+        now: Instant,
+    ) {
+        self.waiting.push(want, answer, most, now);
+    }
+
+    /// Serves those who wait, as far as there is room, and says when a timer is to call again. What is granted is
+    /// the caller's to hand over, when what was evicted for it has been closed.
+    pub(super) fn serve(
+        &mut self,
+        now: Instant,
+        evicted: &mut Vec<S>,
+    ) -> (Vec<Granted<S>>, Option<Instant>) {
+        let Self { sessions, waiting, timer } = self;
+        waiting.forget_left(now);
+        let (mut granted, mut next) = (Vec::new(), None);
+        while !waiting.is_empty() {
+            if let Some(until) = sessions.closed(now) {
+                next = earlier(next, until);
+                break;
+            }
+            match waiting.serve_next(sessions, now, &mut next, evicted) {
+                Some(one) => granted.push(one),
+                None => break,
+            }
+        }
+        if waiting.is_empty() {
+            return (granted, None);
+        }
+        next = earlier(next, sessions.cut_longest(waiting.wants(), now));
+        // A timer that rings later is of no use any more; one that rings sooner calls again.
+        next = next.filter(|due| timer.is_none_or(|timer| *due < timer));
+        *timer = next.or(*timer);
+        (granted, next)
+    }
+
+    /// A timer rang that was set for `due`.
+    pub(super) fn timer_fired(&mut self, due: Instant) {
+        self.timer.take_if(|timer| *timer <= due);
+    }
+
+    /// A session for one who has left comes back.
+    pub(super) fn take_back(&mut self, grant: Grant<S>, now: Instant) {
+        let idle = grant.idle.map(|idle| Idle { since: now, ..idle });
+        self.release(grant.id, false, idle, now);
+    }
+
+    /// A session came back: it has been closed, or lies idle from now on. Returns whether others wait.
+    pub(super) fn release(
+        &mut self,
+        id: u64,
+        answered: bool,
+        idle: Option<Idle<S>>,
+        now: Instant,
+    ) -> bool {
+        let waiting = &self.waiting;
+        let others_wait = |account| waiting.wants().any(|want| want.party.account != account);
+        if let Some(ended) = self.sessions.release(id, answered, idle, others_wait, now) {
+            self.waiting.charge(ended, now);
+        }
+        !self.waiting.is_empty()
+    }
+
+    /// Forgets what is over, and takes out the sessions that have been idle too long.
+    pub(super) fn sweep(&mut self, now: Instant) -> Vec<(MeterKey, S)> {
+        self.waiting.forget_left(now);
+        self.sessions.sweep(&self.waiting.meters(), now)
+    }
+
+    pub(super) fn is_in_use(&self) -> bool {
+        self.sessions.are_there() || !self.waiting.is_empty()
+    }
+
+    /// Whether there is nothing to remember, after a [`Site::sweep`].
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.waiting.is_empty() && self.sessions.is_over(now)
+    }
+}

@@ -1,0 +1,112 @@
+//! All sites, in shards that are swept one after the other, so that a sweep holds up nobody.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher as _, RandomState},
+};
+
+use tokio::time::Instant;
+
+use super::{
+    site::{Site, SiteKey},
+    want::MeterKey,
+};
+
+pub(super) const SHARDS: usize = 16;
+/// Sites remembered after the last session with them.
+const MAX_SITES: usize = 10_000;
+
+pub(super) struct Sites<S> {
+    shards: Vec<HashMap<SiteKey, Site<S>>>,
+    keys: RandomState,
+    swept: usize,
+}
+
+impl<S> Default for Sites<S> {
+    fn default() -> Self {
+        let shards = (0..SHARDS).map(|_| HashMap::new()).collect();
+        Self { shards, keys: RandomState::new(), swept: 0 }
+    }
+}
+
+impl<S> Sites<S> {
+    fn shard(&self, key: &SiteKey) -> usize {
+        usize::try_from(self.keys.hash_one(key) % SHARDS as u64).unwrap_or_default()
+    }
+
+    pub(super) fn get(&self, key: &SiteKey) -> Option<&Site<S>> {
+        self.shards.get(self.shard(key))?.get(key)
+    }
+
+    pub(super) fn get_mut(&mut self, key: &SiteKey) -> Option<&mut Site<S>> {
+        let shard = self.shard(key);
+        self.shards.get_mut(shard)?.get_mut(key)
+    }
+
+    pub(super) fn or_insert_with(
+        &mut self,
+        key: &SiteKey,
+        make: impl FnOnce() -> Site<S>,
+    ) -> &mut Site<S> {
+        let shard = self.shard(key);
+        #[expect(clippy::indexing_slicing, reason = "a remainder of their number")]
+        self.shards[shard].entry(key.clone()).or_insert_with(make)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&SiteKey, &Site<S>)> {
+        self.shards.iter().flatten()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&SiteKey, &mut Site<S>)> {
+        self.shards.iter_mut().flatten()
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn len(&self) -> usize {
+        self.shards.iter().map(HashMap::len).sum()
+    }
+
+    /// Sweeps the next shard, and returns the idle sessions that are to end.
+    pub(super) fn sweep(&mut self, now: Instant) -> Vec<(SiteKey, MeterKey, S)> {
+        let beyond = self.len().saturating_sub(MAX_SITES);
+        self.swept = (self.swept + 1) % SHARDS;
+        let Some(shard) = self.shards.get_mut(self.swept) else { return Vec::new() };
+        let mut expired = Vec::new();
+        shard.retain(|key, site| {
+            let of_site = site.sweep(now).into_iter();
+            expired.extend(of_site.map(|(meter, session)| (key.clone(), meter, session)));
+            is_operator(key) || !site.is_over(now)
+        });
+        if beyond > 0 {
+            forget_oldest(shard, beyond.div_ceil(SHARDS));
+        }
+        expired
+    }
+
+    /// Whether all shards were swept since the first was, and nothing is left but operators, whose totals are
+    /// shown.
+    pub(super) fn are_over(&self) -> bool {
+        self.swept == 0 && self.iter().all(|(key, site)| is_operator(key) && !site.is_in_use())
+    }
+}
+
+const fn is_operator(key: &SiteKey) -> bool {
+    matches!(key, SiteKey::Operator(..))
+}
+
+/// Forgets the sites that were used longest ago: what one machine refused lately stays counted.
+fn forget_oldest<S>(shard: &mut HashMap<SiteKey, Site<S>>, count: usize) {
+    let mut unused: Vec<_> = shard
+        .iter()
+        .filter(|(key, site)| !is_operator(key) && !site.is_in_use())
+        .map(|(key, site)| (site.sessions.last_used, key.clone()))
+        .collect();
+    unused.sort_unstable_by_key(|(last_used, _)| *last_used);
+    for (_, key) in unused.into_iter().take(count) {
+        shard.remove(&key);
+    }
+}

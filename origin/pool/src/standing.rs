@@ -1,0 +1,286 @@
+//! How each party did lately at one site: whoever was answered quickly is proven there, and whoever held a
+//! session for long is slow.
+//!
+//! Sessions that parties hold for long are what others wait for. So where others were answered lately, the
+//! parties that aren't proven share all but a reserve ([`Standings::may_take`]).
+
+use std::{collections::HashMap, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{Key, party::Party};
+
+/// A session that takes longer for one question is slow. Most servers answer within a second; Exchange
+/// delays the refusal of an unknown recipient by five.
+pub(super) const SLOW: Duration = Duration::from_secs(2);
+/// How long an answer proves a party, and how long a slow session is held against it that was not answered
+/// quickly since.
+const MEMORY: Duration = Duration::from_secs(600);
+/// A slow session is held against a party at least this long, whatever else it does.
+const SLOW_FOR: Duration = Duration::from_secs(60);
+/// Others count as present at a site for this long after their last answer.
+const PRESENT: Duration = Duration::from_secs(60);
+/// From this number of sessions, half of them are never left to one unproven group: a group that is alone
+/// proves itself with its first answer.
+const MANY: usize = 4;
+/// Parties remembered at one site; about 56 bytes each.
+const MAX_PARTIES: usize = 20_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It was answered quickly within ten minutes, and is not slow.
+    Proven,
+    /// Nothing is known.
+    New,
+    Slow,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Record {
+    quick_at: Option<Instant>,
+    slow_at: Option<Instant>,
+    cut_at: Option<Instant>,
+    /// Another question was asked since the cut.
+    is_repeated: bool,
+}
+
+impl Record {
+    fn is_slow(&self, now: Instant) -> bool {
+        let since = |at: Option<Instant>| at.map(|at| now.saturating_duration_since(at));
+        match (since(self.slow_at), since(self.quick_at)) {
+            (None, _) => false,
+            (Some(slow), _) if slow < SLOW_FOR => true,
+            (Some(slow), Some(quick)) => slow < MEMORY && slow < quick,
+            (Some(slow), None) => slow < MEMORY,
+        }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        let all = [self.quick_at, self.slow_at, self.cut_at];
+        all.into_iter().flatten().all(|at| now.saturating_duration_since(at) >= MEMORY)
+    }
+}
+
+/// A session in use, as the reserve counts it.
+#[derive(Clone, Copy)]
+pub(super) struct Use {
+    pub party: Party,
+    pub since: Instant,
+    /// At the grant.
+    pub standing: Standing,
+}
+
+impl Use {
+    fn standing(&self, now: Instant) -> Standing {
+        if now.saturating_duration_since(self.since) > SLOW {
+            Standing::Slow
+        } else {
+            self.standing
+        }
+    }
+}
+
+/// What is in use, as seen by one party.
+#[derive(Default)]
+struct Held {
+    of_group: usize,
+    unproven: usize,
+    unproven_of_group: usize,
+    slow: usize,
+    /// The party's account, or its domain, holds one for long.
+    is_slow: bool,
+}
+
+impl Held {
+    fn of<'u>(party: Party, uses: impl Iterator<Item = &'u Use>, now: Instant) -> Self {
+        let mut held = Self::default();
+        for used in uses {
+            let standing = used.standing(now);
+            let (is_slow, is_unproven) = (standing == Standing::Slow, standing != Standing::Proven);
+            let same_group = used.party.group == party.group;
+            let is_own = used.party.account == party.account || used.party.domain == party.domain;
+            held.of_group += usize::from(same_group);
+            held.unproven += usize::from(is_unproven);
+            held.unproven_of_group += usize::from(is_unproven && same_group);
+            held.slow += usize::from(is_slow);
+            held.is_slow |= is_slow && is_own;
+        }
+        held
+    }
+}
+
+/// Sessions at once.
+#[derive(Clone, Copy)]
+pub(super) struct Limit {
+    pub sessions: usize,
+    /// Of many, an unproven group that is alone has half; else all. It holds at operators, where a group is
+    /// proven in a moment and hardly ever alone.
+    pub keeps_half: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Standings {
+    records: HashMap<Key, Record>,
+    /// The last two accounts that were answered, of different groups if possible.
+    answered: [Option<(Party, Instant)>; 2],
+}
+
+impl Standings {
+    pub(super) fn of(&self, party: Party, now: Instant) -> Standing {
+        if self.is_slow(party.account, now) || self.is_slow(party.domain, now) {
+            return Standing::Slow;
+        }
+        let record = self.records.get(&party.account);
+        let quick_at = record.and_then(|record| record.quick_at);
+        if quick_at.is_some_and(|at| now.saturating_duration_since(at) < MEMORY) {
+            Standing::Proven
+        } else if self.is_slow(party.group, now) {
+            Standing::Slow
+        } else {
+            Standing::New
+        }
+    }
+
+    /// Returns whether the reserve lets the party take one more of `sessions`, beside those in use.
+    ///
+    /// # Errors
+    /// When it may, unless a session comes back before: with the end of what is held against it, or of others'
+    /// presence.
+    pub(super) fn may_take<'u>(
+        &self,
+        party: Party,
+        Limit { sessions, keeps_half }: Limit,
+        uses: impl Iterator<Item = &'u Use>,
+        now: Instant,
+    ) -> Result<(), Option<Instant>> {
+        if sessions < 2 {
+            return Ok(());
+        }
+        let held = Held::of(party, uses, now);
+        let standing = if held.is_slow { Standing::Slow } else { self.of(party, now) };
+        let other_group = self.present(now, |other| other.group != party.group);
+        let other_account = self.present(now, |other| other.account != party.account);
+        let is_many = sessions >= MANY;
+        let is_contested = other_account.is_some() || (is_many && keeps_half);
+        let leaves_one = held.of_group + 1 < sessions;
+        let fits = if other_group.is_some() && !leaves_one && self.is_slow(party.group, now) {
+            false
+        } else if standing == Standing::Proven || !is_contested {
+            true
+        } else {
+            // Of many sessions the last one is for the proven alone; of few, whoever comes for the first time
+            // may have it too.
+            let reserve = if sessions >= 2 * MANY { 2 } else { 1 };
+            let leaves_reserve = match standing {
+                Standing::Slow => held.slow + reserve < sessions,
+                Standing::Proven | Standing::New => true,
+            };
+            leaves_reserve
+                && (!(is_many && keeps_half) || held.unproven + 1 < sessions)
+                && held.unproven_of_group < (sessions / 2).max(1)
+        };
+        if fits { Ok(()) } else { Err(self.changes(party, other_group.max(other_account), now)) }
+    }
+
+    /// Until when parties that are others to `is_other` count as present.
+    fn present(&self, now: Instant, is_other: impl Fn(Party) -> bool) -> Option<Instant> {
+        let others = self.answered.iter().flatten().filter(|(party, _)| is_other(*party));
+        others.map(|(_, at)| *at + PRESENT).filter(|until| *until > now).max()
+    }
+
+    fn is_slow(&self, key: Key, now: Instant) -> bool {
+        self.records.get(&key).is_some_and(|record| record.is_slow(now))
+    }
+
+    /// When the party may stand better, or is alone.
+    fn changes(&self, party: Party, present: Option<Instant>, now: Instant) -> Option<Instant> {
+        let slow = [party.group, party.account, party.domain]
+            .into_iter()
+            .filter_map(|key| self.records.get(&key)?.slow_at)
+            .flat_map(|at| [at + SLOW_FOR, at + MEMORY]);
+        slow.chain(present).filter(|at| *at > now).min()
+    }
+
+    /// Records how a session ended: after which time, and whether the recipient was spoken about.
+    pub(super) fn ended(&mut self, party: Party, took: Duration, answered: bool, now: Instant) {
+        if took > SLOW {
+            for key in [party.group, party.account, party.domain] {
+                if let Some(record) = self.record(key, now) {
+                    record.slow_at = Some(now);
+                }
+            }
+        } else if answered {
+            for key in [party.group, party.account] {
+                if let Some(record) = self.record(key, now) {
+                    record.quick_at = Some(now);
+                }
+            }
+            // A domain is recorded only once it was slow.
+            if let Some(record) = self.records.get_mut(&party.domain) {
+                record.quick_at = Some(now);
+            }
+            let [last, before] = &mut self.answered;
+            match last {
+                Some((other, _)) if other.account != party.account => {
+                    // Another group says more than another account of the same.
+                    let keeps = before.is_some_and(|(older, at)| {
+                        older.group != party.group
+                            && other.group == party.group
+                            && now.saturating_duration_since(at) < PRESENT
+                    });
+                    if !keeps {
+                        *before = *last;
+                    }
+                    *last = Some((party, now));
+                }
+                _ => *last = Some((party, now)),
+            }
+        }
+    }
+
+    /// Returns whether a session of the domain may be cut: one that was cut lately has its full time.
+    pub(super) fn may_cut(&self, domain: Key, now: Instant) -> bool {
+        let cut_at = self.records.get(&domain).and_then(|record| record.cut_at);
+        cut_at.is_none_or(|at| now.saturating_duration_since(at) >= MEMORY)
+    }
+
+    pub(super) fn cut(&mut self, domain: Key, now: Instant) {
+        if let Some(record) = self.record(domain, now) {
+            (record.cut_at, record.is_repeated) = (Some(now), false);
+        }
+    }
+
+    pub(super) fn repeated(&mut self, domain: Key) {
+        if let Some(record) = self.records.get_mut(&domain) {
+            record.is_repeated = true;
+        }
+    }
+
+    /// Returns whether a question was cut, and none was asked to its end since.
+    pub(super) fn owes_repeat(&self, domain: Key, now: Instant) -> bool {
+        let record = self.records.get(&domain);
+        record.is_some_and(|record| !record.is_repeated && !self.may_cut(domain, now))
+    }
+
+    fn record(&mut self, key: Key, now: Instant) -> Option<&mut Record> {
+        if self.records.len() >= MAX_PARTIES && !self.records.contains_key(&key) {
+            self.forget(now);
+            if self.records.len() >= MAX_PARTIES {
+                // Those that were only quick are merely new again.
+                self.records.retain(|_, record| record.is_slow(now));
+            }
+            if self.records.len() >= MAX_PARTIES {
+                return None;
+            }
+        }
+        Some(self.records.entry(key).or_default())
+    }
+
+    pub(super) fn forget(&mut self, now: Instant) {
+        self.records.retain(|_, record| !record.is_over(now));
+    }
+
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.records.values().all(|record| record.is_over(now))
+    }
+}

@@ -1,0 +1,165 @@
+//! What the pool shows of itself: for each operator and source address, how much is asked and whether
+//! the rate was lowered, since when and with which words.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::{
+    Pool,
+    meter::Totals,
+    operators::{OTHER, OperatorId},
+    rate::Change,
+    site::SiteKey,
+};
+
+/// Everything, as `GET /operators` answers it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    pub operators: Vec<SiteStatus>,
+}
+
+/// One operator from one source address; or all machines that are no operator's, as `other`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteStatus {
+    pub operator: String,
+    pub source: String,
+    /// Sessions in use, and idle ones.
+    pub sessions: usize,
+    pub idle: usize,
+    pub waiting: usize,
+    /// Sessions in use for longer than two seconds.
+    #[serde(default)]
+    pub held: usize,
+    /// From one new session to the next.
+    pub interval_ms: u64,
+    /// Unix time since which the rate is lowered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lowered_since: Option<u64>,
+    /// What was said when it was lowered last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    /// Recipients refused in the last hour, and how many may be.
+    pub refused_last_hour: usize,
+    pub refused_per_hour: usize,
+    /// Since the start.
+    pub sessions_total: u64,
+    pub recipients_total: u64,
+    pub refused_total: u64,
+    pub refusals_of_us_total: u64,
+    /// Sessions that were held for long and ended because others waited.
+    #[serde(default)]
+    pub cut_total: u64,
+}
+
+impl<S: Send + 'static> Pool<S> {
+    /// What is shown of the pool, in the order of names.
+    pub fn status(&self) -> Status {
+        let (now, unix_now) = (Instant::now(), (self.unix_now)());
+        let ago =
+            |at: Instant| unix_now.saturating_sub(now.saturating_duration_since(at).as_secs());
+        let state = self.lock();
+        let mut operators = Vec::new();
+        let mut other = SiteStatus {
+            operator: OTHER.to_owned(),
+            source: "all".to_owned(),
+            interval_ms: self.settings().machine.interval.as_millis() as u64,
+            refused_per_hour: self.settings().machine.refused_per_hour,
+            ..SiteStatus::default()
+        };
+        for (key, site) in state.sites.iter() {
+            match key {
+                SiteKey::Operator(operator, identity) => {
+                    let waiting = site.waiting.len();
+                    let Some(meter) = site.sessions.known_meter(None) else { continue };
+                    let Totals { sessions, recipients, refused, refusals_of_us, cut } =
+                        meter.totals;
+                    operators.push(SiteStatus {
+                        operator: self.operator_name(*operator).to_string(),
+                        source: self.source(*identity).to_string(),
+                        sessions: meter.in_use,
+                        idle: meter.idle,
+                        waiting,
+                        held: site.sessions.held(None, now),
+                        interval_ms: meter.rate.interval().as_millis() as u64,
+                        lowered_since: meter.rate.lowered().map(|lowered| ago(lowered.since)),
+                        words: meter.rate.lowered().map(|lowered| lowered.words.clone()),
+                        refused_last_hour: meter.refusals.total(now),
+                        refused_per_hour: meter.refusals.per_hour(),
+                        sessions_total: sessions,
+                        recipients_total: recipients,
+                        refused_total: refused,
+                        refusals_of_us_total: refusals_of_us,
+                        cut_total: cut,
+                    });
+                }
+                SiteKey::Network(_) => {
+                    other.waiting += site.waiting.len();
+                    for (key, meter) in site.sessions.meters() {
+                        other.held += site.sessions.held(*key, now);
+                        other.sessions += meter.in_use;
+                        other.idle += meter.idle;
+                        other.refused_last_hour += meter.refusals.total(now);
+                    }
+                }
+                SiteKey::Route(_) => {}
+            }
+        }
+        drop(state);
+        operators.sort_by(|a, b| (&a.operator, &a.source).cmp(&(&b.operator, &b.source)));
+        let total = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        other.sessions_total = total(&self.others.sessions);
+        other.recipients_total = total(&self.others.recipients);
+        other.refused_total = total(&self.others.refused);
+        other.refusals_of_us_total = total(&self.others.refusals_of_us);
+        other.cut_total = total(&self.others.cut);
+        operators.push(other);
+        Status { operators }
+    }
+
+    fn operator_name(&self, operator: OperatorId) -> Arc<str> {
+        let settings = self.settings();
+        let row = settings.operators.get(operator);
+        row.map_or_else(|| Arc::from(OTHER), |row| row.name.clone())
+    }
+
+    fn source(&self, identity: usize) -> Arc<str> {
+        self.settings().sources.get(identity).cloned().unwrap_or_default()
+    }
+
+    /// The source address that `host` is asked from where `identity` is the domain's own.
+    pub fn source_of(&self, host: &str, identity: usize) -> Arc<str> {
+        let settings = self.settings();
+        let operator = settings.operators.of_host(host);
+        let identities = settings.sources.len();
+        let moved = operator.map(|operator| self.lock().moved(operator, identity, identities));
+        self.source(moved.unwrap_or(identity))
+    }
+
+    pub(super) fn log_change(
+        &self,
+        change: Change,
+        operator: OperatorId,
+        identity: usize,
+        interval: Duration,
+        words: Option<&str>,
+    ) {
+        let (operator, source) = (self.operator_name(operator), self.source(identity));
+        let (operator, source) = (&*operator, &*source);
+        let interval_ms = interval.as_millis() as u64;
+        match change {
+            Change::Lowered => {
+                let words = words.unwrap_or_default();
+                tracing::warn!(operator, source, interval_ms, words, "rate lowered");
+            }
+            Change::Raised => tracing::info!(operator, source, interval_ms, "rate raised"),
+        }
+    }
+}

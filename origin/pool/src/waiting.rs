@@ -1,0 +1,153 @@
+//! The queue for the sessions of one site, and whose turn it is.
+
+use std::time::Duration;
+
+use tokio::{sync::oneshot, time::Instant};
+
+use super::{
+    Cause, Class, Key, Refused,
+    sessions::{Ended, Grant, Room, Sessions, earlier},
+    shares::Shares,
+    want::{MeterKey, Want},
+};
+
+/// While both classes wait, every tenth session goes to a batch.
+const BATCH_TURN: usize = 10;
+const CROWDED: Refused = Refused { after: Duration::from_secs(5), cause: Cause::Crowded };
+
+pub(super) type Answer<S> = Result<Grant<S>, Refused>;
+
+/// A check that waits for a session.
+struct Waiter<S> {
+    want: Want,
+    answer: oneshot::Sender<Answer<S>>,
+}
+
+/// A session for one who has waited.
+pub(super) struct Granted<S> {
+    answer: oneshot::Sender<Answer<S>>,
+    grant: Grant<S>,
+}
+
+impl<S> Granted<S> {
+    /// Gives it to the one who waits; what one that has left does not take comes back.
+    pub(super) fn hand_over(self) -> Option<Grant<S>> {
+        self.answer.send(Ok(self.grant)).err()?.ok()
+    }
+}
+
+pub(super) struct Waiting<S> {
+    interactive: Shares<Waiter<S>>,
+    batch: Shares<Waiter<S>>,
+    granted: usize,
+}
+
+impl<S> Waiting<S> {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { interactive: Shares::new(now), batch: Shares::new(now), granted: 0 }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.interactive.len() + self.batch.len()
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn wants(&self) -> impl Iterator<Item = &Want> {
+        self.interactive.all().into_iter().chain(self.batch.all()).map(|waiter| &waiter.want)
+    }
+
+    /// The meters that are waited for.
+    pub(super) fn meters(&self) -> Vec<MeterKey> {
+        if self.is_empty() { Vec::new() } else { self.wants().map(|want| want.meter).collect() }
+    }
+
+    fn class(&mut self, class: Class) -> &mut Shares<Waiter<S>> {
+        match class {
+            Class::Interactive => &mut self.interactive,
+            Class::Batch => &mut self.batch,
+        }
+    }
+
+    /// Queues one. In a full queue the group with most waiters gives way. One group waits while it has fewer
+    /// than are free.
+    pub(super) fn push(
+        &mut self,
+        want: Want,
+        answer: oneshot::Sender<Answer<S>>,
+        (most, most_of_group): (usize, usize),
+        now: Instant,
+    ) {
+        let group = want.party.group;
+        let own = self.interactive.of_group(group) + self.batch.of_group(group);
+        // Err, here and below: it has left.
+        if own >= most_of_group {
+            let _ = answer.send(Err(CROWDED));
+            return;
+        }
+        if self.len() >= most {
+            let largest =
+                if self.batch.is_empty() { &mut self.interactive } else { &mut self.batch };
+            let Some(given_way) = largest.take_of_largest(own + 1) else {
+                let _ = answer.send(Err(CROWDED));
+                return;
+            };
+            let _ = given_way.answer.send(Err(CROWDED));
+        }
+        let path = want.party.path();
+        self.class(want.class).push(path, Waiter { want, answer }, now);
+    }
+
+    /// Charges the time that a session was in use.
+    pub(super) fn charge(&mut self, Ended { path, class, took }: Ended, now: Instant) {
+        self.class(class).charge(path, took, now);
+    }
+
+    /// Serves the next for whom there is room, if there is one. `next` becomes the time to look again, where that is
+    /// earlier.
+    pub(super) fn serve_next(
+        &mut self,
+        sessions: &mut Sessions<S>,
+        now: Instant,
+        next: &mut Option<Instant>,
+        evicted: &mut Vec<S>,
+    ) -> Option<Granted<S>> {
+        let mut found = Room::Taken(None);
+        let mut fits = |waiter: &Waiter<S>| {
+            found = sessions.room(&waiter.want, now);
+            match found {
+                Room::NotBefore(due) => *next = earlier(*next, Some(due)),
+                Room::Taken(until) => *next = earlier(*next, until),
+                Room::Idle(_) | Room::New => {}
+            }
+            found.is_there()
+        };
+        let age = |path: &[Key]| sessions.age_s(path, now);
+        let order = if self.granted % BATCH_TURN == BATCH_TURN - 1 {
+            [Class::Batch, Class::Interactive]
+        } else {
+            [Class::Interactive, Class::Batch]
+        };
+        let taken = order.into_iter().find_map(|class| self.class(class).take(age, &mut fits));
+        let Waiter { want, answer } = taken?;
+        self.granted += 1;
+        let grant = sessions.grant(found, &want, now, evicted)?;
+        Some(Granted { answer, grant })
+    }
+
+    pub(super) fn forget_left(&mut self, now: Instant) {
+        let stays = |waiter: &Waiter<S>| !waiter.answer.is_closed();
+        self.interactive.retain(stays, now);
+        self.batch.retain(stays, now);
+    }
+
+    /// Whether one waits although there is room.
+    #[cfg(test)]
+    pub(super) fn neglected_by(&self, sessions: &Sessions<S>, now: Instant) -> bool {
+        let all = self.interactive.all().into_iter().chain(self.batch.all());
+        let mut present = all.filter(|waiter| !waiter.answer.is_closed());
+        present.any(|waiter| sessions.room(&waiter.want, now).is_there())
+    }
+}

@@ -1,0 +1,188 @@
+//! Connecting from the configured source addresses, the two families raced as in Happy Eyeballs. Only
+//! families are raced: two connections to one family would be a second session with one server.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::pin,
+    time::Duration,
+};
+
+use futures_util::FutureExt as _;
+use tokio::{
+    net::{TcpSocket, TcpStream},
+    time::timeout,
+};
+
+use super::HeloIdentity;
+
+/// RFC 8305 §5: the recommended delay before the other family is tried beside the first.
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+
+/// Bytes that the kernel holds of what a server sends: two of the largest replies.
+const RECEIVE_BUFFER: u32 = 16 * 1_024;
+
+/// Why there is no connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unconnected {
+    #[error("refused, unreachable or silent")]
+    Theirs,
+    /// Out of ports or descriptors, no route, or forbidden by our own firewall: says nothing about the
+    /// server.
+    #[error("no way to connect from here")]
+    Ours,
+}
+
+/// What came of trying an address; the greatest of several is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Failed {
+    /// No route to the address, forbidden on this machine or switched off, which may be so for one family
+    /// alone: a server that the other family found shut is not excused by it.
+    NoWay,
+    Theirs,
+    NoSocket,
+}
+
+impl From<Failed> for Unconnected {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Theirs => Self::Theirs,
+            Failed::NoWay | Failed::NoSocket => Self::Ours,
+        }
+    }
+}
+
+/// Opens connections to mail servers.
+#[derive(Debug, Clone, Copy)]
+pub struct Dialer {
+    timeout: Duration,
+}
+
+impl Dialer {
+    /// `timeout` is for one address.
+    pub const fn new(timeout: Duration) -> Self {
+        Self { timeout }
+    }
+
+    /// Longest wait for one address.
+    pub const fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Connects to `first`. Where that takes a while, or fails, `second` is asked for an address of the
+    /// other family, which is connected to beside it. The first that accepts is returned.
+    ///
+    /// # Errors
+    /// [`Unconnected`], that of the two which tells more.
+    pub async fn race(
+        &self,
+        from: &HeloIdentity,
+        first: SocketAddr,
+        second: impl FnOnce() -> Option<SocketAddr>,
+        within: Duration,
+    ) -> Result<(TcpStream, SocketAddr), Unconnected> {
+        Ok(self.race_two(from, first, second, within).await?)
+    }
+
+    async fn race_two(
+        &self,
+        from: &HeloIdentity,
+        first: SocketAddr,
+        second: impl FnOnce() -> Option<SocketAddr>,
+        within: Duration,
+    ) -> Result<(TcpStream, SocketAddr), Failed> {
+        let connecting = |address| async move {
+            let stream = self.try_one(from, address, within).await?;
+            Ok((stream, address))
+        };
+        let mut ahead = pin!(connecting(first));
+        let failed = match timeout(ATTEMPT_DELAY, &mut ahead).await {
+            Ok(Ok(connected)) => return Ok(connected),
+            Ok(Err(failed)) => Some(failed),
+            Err(_) => None,
+        };
+        let beside = second().map(|address| Box::pin(connecting(address)));
+        match (failed, beside) {
+            (Some(failed), None) => Err(failed),
+            (None, None) => ahead.await,
+            (Some(failed), Some(beside)) => beside.await.map_err(|other| other.max(failed)),
+            (None, Some(mut beside)) => tokio::select! {
+                ended = &mut ahead => match ended {
+                    Ok(connected) => Ok(connected),
+                    Err(failed) => beside.await.map_err(|other| other.max(failed)),
+                },
+                ended = &mut beside => match ended {
+                    Ok(connected) => Ok(connected),
+                    Err(failed) => ahead.await.map_err(|other| other.max(failed)),
+                },
+            },
+        }
+    }
+
+    /// Connects to `address`.
+    ///
+    /// # Errors
+    /// [`Unconnected`]; a server that does not answer within the configured time is `Theirs`.
+    pub async fn connect(
+        &self,
+        from: &HeloIdentity,
+        address: SocketAddr,
+    ) -> Result<TcpStream, Unconnected> {
+        Ok(self.try_one(from, address, self.timeout).await?)
+    }
+
+    async fn try_one(
+        &self,
+        from: &HeloIdentity,
+        address: SocketAddr,
+        within: Duration,
+    ) -> Result<TcpStream, Failed> {
+        if !from.reaches(address.ip()) {
+            return Err(Failed::NoWay);
+        }
+        connect(from.source_for(address), address, within.min(self.timeout)).await
+    }
+}
+
+async fn connect(
+    source: Option<IpAddr>,
+    address: SocketAddr,
+    within: Duration,
+) -> Result<TcpStream, Failed> {
+    let socket = socket(source, address).map_err(|_| Failed::NoSocket)?;
+    let mut connecting = pin!(socket.connect(address));
+    // What our own system objects to, it says at once. Later the same errors are words of routers on the
+    // way (ICMP), as good as silence.
+    if let Some(connected) = connecting.as_mut().now_or_never() {
+        return connected.map_err(|error| whose(error.kind(), true));
+    }
+    match timeout(within, connecting).await {
+        Ok(connected) => connected.map_err(|error| whose(error.kind(), false)),
+        Err(_) => Err(Failed::Theirs),
+    }
+}
+
+/// Whose failure an error is, which our own system gave `at_once`, instead of sending anything, or later.
+fn whose(error: io::ErrorKind, at_once: bool) -> Failed {
+    match error {
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied if at_once => {
+            Failed::NoWay
+        }
+        // Linux reports an exhausted port range late.
+        io::ErrorKind::AddrNotAvailable => Failed::NoSocket,
+        // The loopback refuses at once.
+        _ => Failed::Theirs,
+    }
+}
+
+fn socket(source: Option<IpAddr>, address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    if let Some(source) = source {
+        socket.bind(SocketAddr::new(source, 0))?;
+    }
+    socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests;

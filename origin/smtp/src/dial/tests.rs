@@ -1,0 +1,147 @@
+//! Connections on the loopback: who is tried, from where, and whose failure it is.
+
+use std::{net::SocketAddr, time::Duration};
+
+use tokio::{
+    net::{TcpListener, TcpSocket, TcpStream},
+    time::timeout,
+};
+
+use super::{Dialer, Failed, Unconnected, whose};
+use crate::{Families, HeloIdentity, SourceAddress};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+async fn listener() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+/// A port that was just free refuses connections.
+async fn refusing() -> SocketAddr {
+    listener().await.1
+}
+
+fn dialer() -> Dialer {
+    Dialer::new(Duration::from_secs(5))
+}
+
+fn from(source: Option<&str>) -> HeloIdentity {
+    let source = source
+        .map(|ip| SourceAddress { ip: ip.parse().unwrap(), helo_name: None, since: None })
+        .into_iter()
+        .collect::<Vec<_>>();
+    HeloIdentity::all("probe.example.com", &source, None).remove(0)
+}
+
+#[tokio::test]
+async fn the_first_that_accepts_wins_and_the_other_is_not_connected_to() {
+    let (_first, accepting) = listener().await;
+    let (second, never_tried) = listener().await;
+    let race = |first, second| async move {
+        let raced = dialer().race(&from(None), first, || Some(second), PATIENCE).await;
+        raced.map(|(_, address)| address)
+    };
+    assert_eq!(race(accepting, never_tried).await, Ok(accepting));
+    let waited = timeout(Duration::from_millis(300), second.accept()).await;
+    assert!(waited.is_err(), "the second was connected to");
+    assert_eq!(race(refusing().await, accepting).await, Ok(accepting));
+    assert_eq!(race(refusing().await, refusing().await).await, Err(Unconnected::Theirs));
+}
+
+#[tokio::test]
+async fn without_another_address_the_first_alone_is_waited_for() {
+    let (_held, hanging, _filling) = silent().await;
+    let patience = Duration::from_millis(600);
+    let alone = |first| async move { dialer().race(&from(None), first, || None, patience).await };
+    for first in [refusing().await, hanging] {
+        assert_eq!(alone(first).await.unwrap_err(), Unconnected::Theirs);
+    }
+    let (_listener, accepting) = listener().await;
+    assert_eq!(alone(accepting).await.unwrap().1, accepting);
+}
+
+#[tokio::test]
+async fn connects_from_the_address_of_the_identity() {
+    let (listener, address) = listener().await;
+    for source in ["127.0.0.2", "127.0.0.3"] {
+        let _stream = dialer().connect(&from(Some(source)), address).await.unwrap();
+        assert_eq!(listener.accept().await.unwrap().1.ip().to_string(), source);
+    }
+}
+
+#[tokio::test]
+async fn a_socket_that_cannot_be_had_is_our_failure() {
+    let (_listener, address) = listener().await;
+    let nowhere = from(Some("192.0.2.1"));
+    let failure = dialer().connect(&nowhere, address).await.unwrap_err();
+    assert_eq!(failure, Unconnected::Ours);
+    let other = refusing().await;
+    let failure = dialer().race(&nowhere, address, || Some(other), PATIENCE).await.unwrap_err();
+    assert_eq!(failure, Unconnected::Ours);
+}
+
+/// Accepts no connection, and answers none: its queue is full.
+async fn silent() -> (TcpListener, SocketAddr, Vec<TcpStream>) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut filling = Vec::new();
+    while let Ok(Ok(stream)) =
+        timeout(Duration::from_millis(100), TcpStream::connect(address)).await
+    {
+        filling.push(stream);
+    }
+    (listener, address, filling)
+}
+
+#[tokio::test]
+async fn the_other_family_is_tried_beside_an_address_that_is_silent() {
+    let (_held, hanging, _filling) = silent().await;
+    let listener = TcpListener::bind("[::1]:0").await.unwrap();
+    let accepting = listener.local_addr().unwrap();
+    let race = dialer().race(&from(None), hanging, || Some(accepting), PATIENCE).await;
+    let (_stream, address) = race.unwrap();
+    assert_eq!(address, accepting);
+}
+
+#[tokio::test]
+async fn an_address_that_we_have_no_way_to_is_our_failure_unless_the_other_family_found_it_shut() {
+    // The broadcast address: the system refuses with "network is unreachable" and sends nothing.
+    let no_way: SocketAddr = "255.255.255.255:25".parse().unwrap();
+    let failure = dialer().connect(&from(None), no_way).await.unwrap_err();
+    assert_eq!(failure, Unconnected::Ours);
+    let shut = {
+        let listener = TcpListener::bind("[::1]:0").await.unwrap();
+        listener.local_addr().unwrap()
+    };
+    let failure = dialer().race(&from(None), no_way, || Some(shut), PATIENCE).await.unwrap_err();
+    assert_eq!(failure, Unconnected::Theirs);
+}
+
+#[tokio::test]
+async fn a_family_that_is_switched_off_is_not_dialled() {
+    let (_listener, address) = listener().await;
+    let v6_only = Some(Families { ipv4: false, ipv6: true });
+    let identity = HeloIdentity::all("probe.example.com", &[], v6_only).remove(0);
+    let failure = dialer().race(&identity, address, || None, PATIENCE).await.unwrap_err();
+    assert_eq!(failure, Unconnected::Ours);
+}
+
+#[test]
+fn what_a_router_says_of_the_way_is_the_servers_failure_and_what_our_system_says_is_ours() {
+    use std::io::ErrorKind::{
+        AddrNotAvailable, ConnectionRefused, HostUnreachable, NetworkUnreachable, PermissionDenied,
+    };
+    for (error, at_once, later) in [
+        (NetworkUnreachable, Failed::NoWay, Failed::Theirs),
+        (PermissionDenied, Failed::NoWay, Failed::Theirs),
+        (HostUnreachable, Failed::Theirs, Failed::Theirs),
+        (ConnectionRefused, Failed::Theirs, Failed::Theirs),
+        (AddrNotAvailable, Failed::NoSocket, Failed::NoSocket),
+    ] {
+        assert_eq!((whose(error, true), whose(error, false)), (at_once, later), "{error:?}");
+    }
+}

@@ -1,0 +1,234 @@
+//! Replies, and the parser that cuts a byte stream into them within bounds.
+
+use std::borrow::Cow;
+
+use super::EnhancedCode;
+
+/// Octets of one reply line without its line break. RFC 5321 §4.5.3.1.5 says 512; real servers exceed it.
+const MAX_LINE: usize = 2_048;
+const MAX_LINES: usize = 100;
+/// Octets for one recipient, the opening of the session included. An honest one needs about 1 KiB.
+const MAX_SESSION: usize = 64 * 1_024;
+/// Octets of text kept of one reply. What is offered and why stands in its first 1 KiB; the rest of what
+/// a session may be sent would be held for as long as the server is silent after it, and three times as
+/// large where each octet is replaced by U+FFFD.
+const MAX_TEXT: usize = 8 * 1_024;
+/// Octets of text that are read for their meaning. Real replies end before; letters that fold into many (U+FDFA into 18)
+/// made 8 KiB cost milliseconds.
+const MAX_READ: usize = 1_024;
+
+/// Read at once. An EHLO reply has about 250 octets; while a server is silent this is what a probe holds.
+const ROOM: usize = 512;
+
+/// A complete reply (RFC 5321 §4.2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// 200–599.
+    pub code: u16,
+    pub enhanced: Option<EnhancedCode>,
+    /// The text of the lines, less codes, separated by `\n`; at most [`MAX_TEXT`] octets. It may quote
+    /// the address: never log it.
+    text: String,
+}
+
+impl Reply {
+    /// The reply that `raw` holds; for tests and tables. `None` unless it is exactly one.
+    pub fn parse(raw: &str) -> Option<Self> {
+        let mut parser = ReplyParser::default();
+        parser.feed(raw.as_bytes()).ok()?;
+        let reply = parser.next_reply().ok()??;
+        parser.is_empty().then_some(reply)
+    }
+
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.text.split('\n')
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The first 1 KiB of the text, which says what the reply means.
+    pub fn beginning(&self) -> &str {
+        self.text.get(..self.text.floor_char_boundary(MAX_READ)).unwrap_or(&self.text)
+    }
+
+    /// 2yz.
+    pub const fn is_positive(&self) -> bool {
+        self.code / 100 == 2
+    }
+
+    /// 4yz.
+    pub const fn is_transient(&self) -> bool {
+        self.code / 100 == 4
+    }
+
+    /// 5yz.
+    pub const fn is_permanent(&self) -> bool {
+        self.code / 100 == 5
+    }
+}
+
+/// What came is not a reply, or more than a reply may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReplyError {
+    #[error("a line does not begin with a code from 200 to 599 and a space or hyphen")]
+    Garbage,
+    #[error("the lines of one reply have different codes")]
+    MixedCodes,
+    #[error("a line is longer than {MAX_LINE} octets")]
+    LongLine,
+    #[error("a reply has more than {MAX_LINES} lines")]
+    ManyLines,
+    #[error("a session has more than {MAX_SESSION} octets for one recipient")]
+    LongSession,
+}
+
+/// Cuts a byte stream into replies. Pure: it holds what it was fed and never more than its bounds.
+#[derive(Debug, Default)]
+pub struct ReplyParser {
+    buffer: Vec<u8>,
+    /// Octets of `buffer` that were already read.
+    read: usize,
+    /// Octets fed for the recipient in hand.
+    session: usize,
+    /// The reply whose last line has not come yet.
+    partial: Option<(Reply, usize)>,
+}
+
+impl ReplyParser {
+    /// Adds what came from the server.
+    ///
+    /// # Errors
+    /// [`ReplyError::LongSession`].
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ReplyError> {
+        self.room().extend_from_slice(bytes);
+        self.fed(bytes.len())
+    }
+
+    /// Room for what comes next from the server, to be appended; [`ReplyParser::fed`] says how much came.
+    pub fn room(&mut self) -> &mut Vec<u8> {
+        self.buffer.drain(..self.read);
+        self.read = 0;
+        self.buffer.reserve(ROOM);
+        &mut self.buffer
+    }
+
+    /// Counts what was appended to the room.
+    ///
+    /// # Errors
+    /// [`ReplyError::LongSession`].
+    pub const fn fed(&mut self, octets: usize) -> Result<(), ReplyError> {
+        self.session += octets;
+        if self.session > MAX_SESSION { Err(ReplyError::LongSession) } else { Ok(()) }
+    }
+
+    /// A further recipient is asked about in this session.
+    pub const fn next_recipient(&mut self) {
+        self.session = 0;
+    }
+
+    /// The next complete reply; `None` when more has to be fed.
+    ///
+    /// # Errors
+    /// [`ReplyError`]; the stream is then lost.
+    pub fn next_reply(&mut self) -> Result<Option<Reply>, ReplyError> {
+        loop {
+            let rest = self.buffer.get(self.read..).unwrap_or_default();
+            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
+                // A CR may be waiting for its LF.
+                return if rest.len() > MAX_LINE + 1 {
+                    Err(ReplyError::LongLine)
+                } else {
+                    Ok(None)
+                };
+            };
+            let line = rest.get(..end).unwrap_or_default();
+            self.read += end + 1;
+            // RFC 5321 §2.3.8 wants CRLF; a bare LF is common enough and harmless in a reply.
+            let (code, more, text) = split(line.strip_suffix(b"\r").unwrap_or(line))?;
+            if let Some(reply) = append(&mut self.partial, code, more, &text)? {
+                return Ok(Some(reply));
+            }
+        }
+    }
+
+    /// Whether everything fed was read as replies.
+    pub fn is_empty(&self) -> bool {
+        self.partial.is_none() && self.read == self.buffer.len()
+    }
+
+    /// Forgets what was fed and not read: plaintext that came before a TLS handshake must not be
+    /// taken for the server's words after it (CVE-2011-0411).
+    pub fn discard(&mut self) {
+        self.buffer.clear();
+        self.read = 0;
+        self.partial = None;
+    }
+}
+
+/// Code, whether more lines follow, text.
+fn split(line: &[u8]) -> Result<(u16, bool, Cow<'_, str>), ReplyError> {
+    if line.len() > MAX_LINE {
+        return Err(ReplyError::LongLine);
+    }
+    let (&[hundreds @ b'2'..=b'5', tens @ b'0'..=b'9', ones @ b'0'..=b'9'], rest) =
+        line.split_first_chunk().ok_or(ReplyError::Garbage)?
+    else {
+        return Err(ReplyError::Garbage);
+    };
+    let digit = |byte: u8| u16::from(byte - b'0');
+    let (more, text) = match rest {
+        [] => (false, rest),
+        [b' ', text @ ..] => (false, text),
+        [b'-', text @ ..] => (true, text),
+        _ => return Err(ReplyError::Garbage),
+    };
+    let code = digit(hundreds) * 100 + digit(tens) * 10 + digit(ones);
+    // Nearly every line is valid, and checked faster than mended.
+    let text = str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed);
+    Ok((code, more, text))
+}
+
+/// Adds a line to the reply in progress and returns it when this was the last one.
+fn append(
+    partial: &mut Option<(Reply, usize)>,
+    code: u16,
+    more: bool,
+    text: &str,
+) -> Result<Option<Reply>, ReplyError> {
+    let leading = EnhancedCode::leading(text);
+    let own_text = leading.map_or(text, |(_, rest)| rest).trim();
+    // Only refusals are written that way.
+    let hashed = || if code >= 400 { EnhancedCode::after_hash(text) } else { None };
+    let enhanced = leading.map(|(enhanced, _)| enhanced).or_else(hashed);
+    let (reply, lines) = match partial.take() {
+        None => {
+            let mut reply = Reply { code, enhanced, text: String::new() };
+            // What is read at once holds an EHLO reply, so this does as well.
+            reply.text.reserve_exact(if more { ROOM } else { own_text.len() });
+            reply.text.push_str(own_text);
+            (reply, 1)
+        }
+        Some((reply, _)) if reply.code != code => return Err(ReplyError::MixedCodes),
+        Some((mut reply, lines)) => {
+            if reply.text.len() + own_text.len() < MAX_TEXT {
+                reply.text.push('\n');
+                reply.text.push_str(own_text);
+            }
+            reply.enhanced = reply.enhanced.or(enhanced);
+            (reply, lines + 1)
+        }
+    };
+    if lines > MAX_LINES {
+        return Err(ReplyError::ManyLines);
+    }
+    if more {
+        *partial = Some((reply, lines));
+        return Ok(None);
+    }
+    Ok(Some(reply))
+}
+
+#[cfg(test)]
+mod tests;

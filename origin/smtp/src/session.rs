@@ -1,0 +1,459 @@
+//! One dialogue with a mail server: greeting, encryption, envelopes, farewell (RFC 5321 §3).
+
+mod farewell;
+mod patience;
+
+use std::{future::poll_fn, pin::Pin, task::Poll};
+
+use rcpt_shared::{Address, Stage};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf},
+    time::timeout_at,
+};
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use super::{Capabilities, Command, Reply, ReplyParser, Tls, Wire};
+pub use patience::Patience;
+
+/// One dialogue with a mail server, past its greeting.
+///
+/// Every method notes in `stage` how far it came, so that a caller who cuts it off by a timeout knows.
+pub struct Session<S> {
+    wire: Wire<S>,
+    parser: ReplyParser,
+    capabilities: Capabilities,
+    greeting: Greeting,
+    /// Replies still to come for commands already sent.
+    outstanding: usize,
+    /// Recipients asked about so far, and how many of them were refused.
+    asked: usize,
+    refused: usize,
+    /// QUIT was sent behind the last recipient, or the server has said 421: nothing more is asked.
+    quitting: bool,
+    /// `None`: until the caller gives up.
+    patience: Option<Patience>,
+    /// Most recipients that the server takes in one session, where it was learnt.
+    recipients_max: usize,
+    /// An accepted recipient had the code of an accepted sender, 2.1.0, when replies could not be shifted.
+    mixes_codes: bool,
+}
+
+/// Nobody knows which of the replies was the recipient's.
+const SURPLUS: Failure = Failure::Broken(Stage::Rcpt, Broken::Garbage);
+
+/// Refused recipients in one session. Postfix delays each reply by a second after ten errors
+/// (`smtpd_soft_error_limit`), other servers after fewer, and more of them look like a directory harvest.
+const MAX_REFUSED: usize = 3;
+
+/// How a session begins (RFC 5321 §3.2): a server that does not know EHLO is asked with HELO, and
+/// offers nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Greeting {
+    #[default]
+    Ehlo,
+    Helo,
+}
+
+impl Greeting {
+    const fn other(self) -> Self {
+        match self {
+            Self::Ehlo => Self::Helo,
+            Self::Helo => Self::Ehlo,
+        }
+    }
+}
+
+/// One sender and the recipient that is asked about.
+#[derive(Clone, Copy)]
+pub struct Envelope<'a> {
+    /// Without brackets; empty for the null reverse-path.
+    pub reverse_path: &'a str,
+    pub recipient: &'a Address,
+    /// No further recipient will be asked about in this session.
+    pub last: bool,
+}
+
+/// The answer to one envelope.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// MAIL was refused.
+    Mail(Reply),
+    /// What the server says about the recipient.
+    Rcpt(Reply),
+    /// The recipient needs SMTPUTF8 (RFC 6531 §3.2) and the server does not offer it: nothing was sent.
+    Smtputf8Unsupported,
+}
+
+/// The dialogue came to an end before an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// By a reply of the server.
+    Refused(Stage, Reply),
+    Broken(Stage, Broken),
+    /// Before the envelope of a further recipient arrived: an idle session that the server has given up.
+    Stale,
+    /// No reply began within the [`Patience`] at this stage.
+    Silent(Stage),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broken {
+    /// End of stream, reset or any other failure of the connection.
+    Closed,
+    /// Something that is no reply, or not the reply to what was sent.
+    Garbage,
+    /// The TLS handshake.
+    Tls,
+    /// Our own command did not pass the command writer.
+    Unencodable,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
+    /// Waits for the banner and introduces ourselves: by `greeting`, or by the other where that is refused. Until RCPT no
+    /// reply is waited for longer than `patience` allows.
+    ///
+    /// # Errors
+    /// [`Failure`] at banner or EHLO.
+    pub async fn open(
+        stream: S,
+        helo_name: &str,
+        greeting: Greeting,
+        patience: Option<Patience>,
+        stage: &mut Stage,
+    ) -> Result<Self, Failure> {
+        *stage = Stage::Banner;
+        let mut session = Self {
+            wire: Wire::Plain(stream),
+            parser: ReplyParser::default(),
+            capabilities: Capabilities::default(),
+            greeting,
+            outstanding: 0,
+            asked: 0,
+            refused: 0,
+            quitting: false,
+            patience,
+            recipients_max: usize::MAX,
+            mixes_codes: false,
+        };
+        let banner = session.reply(Stage::Banner).await?;
+        expect(220, Stage::Banner, banner)?;
+        session.introduce(helo_name, stage).await?;
+        Ok(session)
+    }
+
+    async fn introduce(&mut self, helo_name: &str, stage: &mut Stage) -> Result<(), Failure> {
+        *stage = Stage::Ehlo;
+        let mut reply = self.greet(helo_name).await?;
+        if reply.is_permanent() {
+            self.greeting = self.greeting.other();
+            // If the server hangs up now, its refusal stands.
+            let refusal = |_| Failure::Refused(Stage::Ehlo, reply);
+            reply = self.greet(helo_name).await.map_err(refusal)?;
+        }
+        let reply = expect(250, Stage::Ehlo, reply)?;
+        self.capabilities = match self.greeting {
+            Greeting::Ehlo => Capabilities::parse(&reply),
+            Greeting::Helo => Capabilities::default(),
+        };
+        Ok(())
+    }
+
+    async fn greet(&mut self, helo_name: &str) -> Result<Reply, Failure> {
+        let command = match self.greeting {
+            Greeting::Ehlo => Command::Ehlo(helo_name),
+            Greeting::Helo => Command::Helo(helo_name),
+        };
+        self.send(Stage::Ehlo, [&command]).await?;
+        self.reply(Stage::Ehlo).await
+    }
+
+    /// The greeting that was taken.
+    pub const fn greeting(&self) -> Greeting {
+        self.greeting
+    }
+
+    pub const fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    pub const fn is_encrypted(&self) -> bool {
+        matches!(self.wire, Wire::Encrypted(_))
+    }
+
+    /// Every command has had its reply.
+    pub fn is_settled(&self) -> bool {
+        !self.quitting && self.outstanding == 0 && self.parser.is_empty()
+    }
+
+    /// The stream, while it is in the clear.
+    pub const fn plain(&self) -> Option<&S> {
+        match &self.wire {
+            Wire::Plain(stream) => Some(stream),
+            Wire::Encrypted(_) => None,
+        }
+    }
+
+    /// Encrypts the session and introduces ourselves again (RFC 3207 §4.2).
+    ///
+    /// # Errors
+    /// [`Failure`]: refused, or [`Broken::Tls`]; the connection is then of no further use.
+    pub async fn start_tls(
+        mut self,
+        tls: &Tls,
+        name: ServerName<'static>,
+        helo_name: &str,
+        stage: &mut Stage,
+    ) -> Result<Self, Failure> {
+        *stage = Stage::StartTls;
+        // The refusal that demanded TLS may have been the first of a flight.
+        while self.outstanding > 0 {
+            self.reply(Stage::StartTls).await?;
+        }
+        self.send(Stage::StartTls, [&Command::StartTls]).await?;
+        let ready = self.reply(Stage::StartTls).await?;
+        expect(220, Stage::StartTls, ready)?;
+        self.parser.discard();
+        let Wire::Plain(stream) = self.wire else {
+            return Err(Failure::Broken(Stage::StartTls, Broken::Tls));
+        };
+        let handshake = tls.handshake(name, stream);
+        let encrypted = match self.patience {
+            None => handshake.await,
+            Some(patience) => timeout_at(patience.until(Stage::StartTls), handshake)
+                .await
+                .map_err(|_| Failure::Silent(Stage::StartTls))?,
+        };
+        let encrypted = encrypted.map_err(|_| Failure::Broken(Stage::StartTls, Broken::Tls))?;
+        let mut session = Self { wire: Wire::Encrypted(Box::new(encrypted)), asked: 0, ..self };
+        session.introduce(helo_name, stage).await?;
+        Ok(session)
+    }
+
+    /// Asks whether the server takes mail for the recipient: MAIL and RCPT, in one flight where
+    /// PIPELINING is offered (RFC 2920 §3.1), behind RSET when the session has served before.
+    ///
+    /// # Errors
+    /// [`Failure::Broken`] at MAIL or RCPT; [`Failure::Stale`] when it did not survive its idleness.
+    pub async fn ask(
+        &mut self,
+        envelope: Envelope<'_>,
+        stage: &mut Stage,
+    ) -> Result<Answer, Failure> {
+        *stage = Stage::Mail;
+        let smtputf8 = envelope.recipient.needs_smtputf8();
+        if smtputf8 && !self.capabilities.smtputf8 {
+            return Ok(Answer::Smtputf8Unsupported);
+        }
+        let served_before = self.asked > 0;
+        self.asked += 1;
+        if served_before {
+            self.parser.next_recipient();
+        }
+        let mail = Command::Mail { reverse_path: envelope.reverse_path, smtputf8 };
+        if self.capabilities.pipelining {
+            self.ask_in_one_flight(mail, envelope, served_before, stage).await
+        } else {
+            self.ask_step_by_step(mail, envelope, served_before, stage).await
+        }
+    }
+
+    async fn ask_in_one_flight(
+        &mut self,
+        mail: Command<'_>,
+        envelope: Envelope<'_>,
+        served_before: bool,
+        stage: &mut Stage,
+    ) -> Result<Answer, Failure> {
+        let rcpt = Command::Rcpt(envelope.recipient.normal());
+        // QUIT may end a flight (RFC 2920 §3.1), but not where the answer may be to encrypt first.
+        let settled = self.is_encrypted() || !self.capabilities.starttls;
+        self.quitting = envelope.last && settled;
+        let quit = self.quitting.then_some(Command::Quit);
+        let reset = served_before.then_some(Command::Rset);
+        let flight = [reset, Some(mail), Some(rcpt), quit];
+        let sent = self.send(Stage::Mail, flight.iter().flatten()).await;
+        if served_before {
+            sent.map_err(|_| Failure::Stale)?;
+            self.expect_reset().await?;
+        } else {
+            sent?;
+        }
+        let sender = self.reply(Stage::Mail).await?;
+        if !sender.is_positive() {
+            return Ok(Answer::Mail(sender));
+        }
+        self.told_of_recipient(served_before, stage).await
+    }
+
+    async fn ask_step_by_step(
+        &mut self,
+        mail: Command<'_>,
+        envelope: Envelope<'_>,
+        served_before: bool,
+        stage: &mut Stage,
+    ) -> Result<Answer, Failure> {
+        if served_before {
+            self.send(Stage::Mail, [&Command::Rset]).await.map_err(|_| Failure::Stale)?;
+            self.expect_reset().await?;
+        }
+        self.send(Stage::Mail, [&mail]).await?;
+        let sender = self.reply(Stage::Mail).await?;
+        if !sender.is_positive() {
+            return Ok(Answer::Mail(sender));
+        }
+        *stage = Stage::Rcpt;
+        self.send(Stage::Rcpt, [&Command::Rcpt(envelope.recipient.normal())]).await?;
+        self.told_of_recipient(served_before, stage).await
+    }
+
+    /// The reply to RSET: anything but 250 means that the server has given the session up.
+    async fn expect_reset(&mut self) -> Result<(), Failure> {
+        match self.reply(Stage::Mail).await {
+            Ok(reset) if reset.code == 250 => Ok(()),
+            Ok(_) | Err(_) => Err(Failure::Stale),
+        }
+    }
+
+    async fn told_of_recipient(
+        &mut self,
+        served_before: bool,
+        stage: &mut Stage,
+    ) -> Result<Answer, Failure> {
+        *stage = Stage::Rcpt;
+        let told = self.reply(Stage::Rcpt).await?;
+        self.expect_no_surplus()?;
+        // RFC 2034 §4: x.1.0 is what servers say of an accepted sender. RSET answered twice, behind which the reply to
+        // RCPT is still to come, looks like this.
+        let of_sender = told.is_positive()
+            && told.enhanced.is_some_and(|code| (code.subject, code.detail) == (1, 0));
+        if of_sender && served_before && !self.mixes_codes {
+            self.quitting = true;
+            return Err(Failure::Stale);
+        }
+        self.mixes_codes |= of_sender;
+        self.quitting |= told.code == 421;
+        self.refused += usize::from(!told.is_positive());
+        Ok(Answer::Rcpt(told))
+    }
+
+    /// A reply too many means that nobody knows which of them was the recipient's. Only a farewell may follow.
+    fn expect_no_surplus(&mut self) -> Result<(), Failure> {
+        if self.parser.is_empty() {
+            return Ok(());
+        }
+        let was_sent_quit = self.outstanding > 0;
+        self.quitting = true;
+        let is_farewell = match self.parser.next_reply() {
+            Ok(Some(reply)) if reply.code == 221 && was_sent_quit => {
+                self.outstanding -= 1;
+                true
+            }
+            Ok(Some(reply)) => reply.code == 421,
+            // The beginning of the reply to QUIT.
+            Ok(None) => return if was_sent_quit { Ok(()) } else { Err(SURPLUS) },
+            Err(_) => false,
+        };
+        if is_farewell && self.parser.is_empty() { Ok(()) } else { Err(SURPLUS) }
+    }
+
+    /// Whether it can serve a further recipient, if it may serve `limit` in all: every command has had
+    /// its reply, and nothing but a recipient was refused.
+    pub fn is_reusable(&self, limit: usize) -> bool {
+        let limit = limit.min(self.recipients_max);
+        self.is_settled() && self.asked > 0 && self.asked < limit && self.refused < MAX_REFUSED
+    }
+
+    /// Recipients asked about so far.
+    pub const fn asked(&self) -> usize {
+        self.asked
+    }
+
+    /// The server takes no more recipients than this in one session.
+    pub const fn limit_recipients(&mut self, recipients_max: usize) {
+        self.recipients_max = recipients_max;
+    }
+
+    /// How long the replies to the next question are waited for.
+    pub const fn set_patience(&mut self, patience: Option<Patience>) {
+        self.patience = patience;
+    }
+
+    /// Whether the server has been silent since its last reply. Whatever it said meanwhile, a farewell
+    /// most likely, would be taken for the reply to what is asked next.
+    pub async fn is_quiet(&mut self) -> bool {
+        let mut octet = [0];
+        poll_fn(|cx| {
+            let read = Pin::new(&mut self.wire).poll_read(cx, &mut ReadBuf::new(&mut octet));
+            Poll::Ready(read.is_pending())
+        })
+        .await
+    }
+
+    /// Sends the commands in one write.
+    async fn send<'c>(
+        &mut self,
+        stage: Stage,
+        commands: impl IntoIterator<Item = &'c Command<'c>>,
+    ) -> Result<(), Failure> {
+        if self.outstanding == 0 && !self.parser.is_empty() {
+            return Err(self.unsolicited(stage));
+        }
+        let mut flight = Vec::with_capacity(128);
+        for command in commands {
+            command.encode(&mut flight).map_err(|_| Failure::Broken(stage, Broken::Unencodable))?;
+            self.outstanding += 1;
+        }
+        let closed = |_| Failure::Broken(stage, Broken::Closed);
+        self.wire.write_all(&flight).await.map_err(closed)?;
+        self.wire.flush().await.map_err(closed)
+    }
+
+    /// A server that speaks before it is asked would have its words taken for the answer to what is
+    /// asked next. Only 421 may come at any time (RFC 5321 §3.8).
+    fn unsolicited(&mut self, stage: Stage) -> Failure {
+        match self.parser.next_reply() {
+            Ok(Some(reply)) if reply.code == 421 => Failure::Refused(stage, reply),
+            _ => Failure::Broken(stage, Broken::Garbage),
+        }
+    }
+
+    /// The next reply. Only its beginning is waited for with patience: who sends `220-` and greets us six seconds later
+    /// (postscreen's greet pause) is not silent.
+    async fn reply(&mut self, stage: Stage) -> Result<Reply, Failure> {
+        let garbage = |_| Failure::Broken(stage, Broken::Garbage);
+        loop {
+            if let Some(reply) = self.parser.next_reply().map_err(garbage)? {
+                self.outstanding = self.outstanding.saturating_sub(1);
+                return Ok(reply);
+            }
+            let begins = self.parser.is_empty() && stage < Stage::Rcpt;
+            let patience = self.patience.filter(|_| begins);
+            let reading = self.wire.read_buf(self.parser.room());
+            let read = match patience {
+                None => reading.await,
+                Some(patience) => timeout_at(patience.until(stage), reading)
+                    .await
+                    .map_err(|_| Failure::Silent(stage))?,
+            };
+            let came = match read {
+                Ok(0) | Err(_) => return Err(Failure::Broken(stage, Broken::Closed)),
+                Ok(came) => came,
+            };
+            self.parser.fed(came).map_err(garbage)?;
+        }
+    }
+}
+
+/// Passes a reply with this code; a refusal or a code out of place ends the dialogue.
+fn expect(code: u16, stage: Stage, reply: Reply) -> Result<Reply, Failure> {
+    if reply.code == code {
+        Ok(reply)
+    } else if reply.is_transient() || reply.is_permanent() {
+        Err(Failure::Refused(stage, reply))
+    } else {
+        Err(Failure::Broken(stage, Broken::Garbage))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! `origin ask`: verdicts with their evidence on the terminal, without an edge. What this machine lacks is named where
+//! a question stays open.
+
+use std::{fmt, io::Write as _, sync::Arc};
+
+use futures_util::{StreamExt as _, stream};
+use rcpt_pool::Question;
+use rcpt_shared::{Address, Deliverability, Details, Stage, Status, Verdict, malformed, reduce};
+use serde::Serialize;
+
+use crate::{
+    State,
+    doctor::{self, Finding, Health},
+};
+
+/// Addresses that are asked about side by side; the pool spreads them over mail servers.
+const CONCURRENT_MAX: usize = 10;
+
+/// Exit code when a question stays open. 0: each has its verdict.
+const OPEN: u8 = 3;
+
+/// One address and what is known of it.
+#[derive(Debug, Serialize)]
+struct Row {
+    address: String,
+    #[serde(flatten)]
+    known: Answered,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Answered {
+    Asked(Box<Verdict>),
+    /// Never asked about: it isn't an address.
+    Malformed {
+        status: Status,
+        problem: String,
+    },
+}
+
+impl Answered {
+    fn deliverability(&self) -> Deliverability {
+        match self {
+            Self::Malformed { .. } => Deliverability::Undeliverable,
+            Self::Asked(verdict) => {
+                verdict.details.as_ref().map_or(Deliverability::Unknown, |details| details.verdict)
+            }
+        }
+    }
+}
+
+/// Asks about each address and prints its row in the order of the arguments, as JSON one a line. Returns the exit code.
+pub async fn ask(state: &Arc<State>, addresses: &[String], json: bool) -> u8 {
+    state.prober.clone().learn_own_addresses().await;
+    let mut rows = stream::iter(addresses).map(|text| row(state, text)).buffered(CONCURRENT_MAX);
+    let mut is_open = false;
+    while let Some(row) = rows.next().await {
+        is_open |= row.known.deliverability() == Deliverability::Unknown;
+        print(&row, json);
+    }
+    state.prober.close().await;
+    if !is_open {
+        return 0;
+    }
+    eprintln!("\nAt least one question stays open. Looking at this machine …");
+    let findings = doctor::examine(state).await.0;
+    let reasons: Vec<_> = findings.into_iter().filter(|it| it.health > Health::Unknown).collect();
+    explain(&reasons);
+    OPEN
+}
+
+async fn row(state: &State, text: &str) -> Row {
+    let address = reduce(text).unwrap_or(text);
+    let known = match Address::parse(address) {
+        Ok(address) => {
+            let question = Question { details: true, ..state.prober.question(address) };
+            Answered::Asked(Box::new(state.prober.probe(&question).await))
+        }
+        Err(_) => Answered::Malformed {
+            status: Status::InvalidFormat,
+            problem: malformed::explain(address),
+        },
+    };
+    Row { address: text.to_owned(), known }
+}
+
+/// A reader that has left, such as `head`, ends nothing.
+fn print(row: &Row, json: bool) {
+    let mut out = std::io::stdout().lock();
+    let _ = match json.then(|| serde_json::to_string(row)) {
+        Some(Ok(line)) => writeln!(out, "{line}"),
+        _ => writeln!(out, "{row}"),
+    };
+}
+
+fn explain(reasons: &[Finding]) {
+    if reasons.is_empty() {
+        eprintln!("Nothing is wrong here: the mail servers gave no answer about the mailbox.");
+    }
+    for reason in reasons {
+        eprintln!("{reason}");
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}  {}", self.address, self.known.deliverability().as_str())?;
+        match &self.known {
+            Answered::Malformed { problem, .. } => write!(f, "\n    {problem}"),
+            Answered::Asked(verdict) => evidence(f, verdict),
+        }
+    }
+}
+
+fn evidence(f: &mut fmt::Formatter<'_>, verdict: &Verdict) -> fmt::Result {
+    let Verdict { status, reason, stage, .. } = verdict;
+    write!(f, "\n    status {}, reason {}", status.as_str(), reason.as_str())?;
+    if let Some(host) = &verdict.mx_host {
+        write!(f, ", {host}")?;
+    }
+    if *stage != Stage::Dns {
+        write!(f, ", at {}", stage.as_str())?;
+    }
+    if let Some(seconds) = verdict.retry_after {
+        write!(f, ", worth another try in {seconds} s")?;
+    }
+    let Some(details) = &verdict.details else { return Ok(()) };
+    reply(f, verdict, details)?;
+    let Details { confidence, catch_all, duration_ms, traits, .. } = &**details;
+    write!(f, "\n    confidence {}, catch-all {}", confidence.as_str(), catch_all.as_str())?;
+    if let Some(operator) = &details.operator {
+        write!(f, ", operator {operator}")?;
+    }
+    if let Some(domain) = &traits.suggested_domain {
+        write!(f, ", perhaps {domain} was meant")?;
+    }
+    write!(f, ", {duration_ms} ms")
+}
+
+fn reply(f: &mut fmt::Formatter<'_>, verdict: &Verdict, details: &Details) -> fmt::Result {
+    let Some(code) = verdict.smtp_code else { return Ok(()) };
+    let enhanced = verdict.enhanced_code.iter().map(String::as_str);
+    let words: Vec<_> = enhanced.chain(details.smtp_text.as_deref()).collect();
+    write!(f, "\n    the server said: {code} {}", words.join(" "))
+}

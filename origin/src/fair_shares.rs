@@ -1,0 +1,174 @@
+//! Fair shares of something that is in progress: probes, batches, handshakes.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use rcpt_pool::Asker;
+
+/// A group (see [`rcpt_pool::Asker`]), and one account of it where it has many.
+type Party = (Option<Arc<str>>, Option<Arc<str>>);
+
+/// Counts something in progress, by group.
+///
+/// A group may have one more while it has less than is free. So one group alone gets half, k greedy ones
+/// leave 1/(k + 1) to all others together, and the first of each group always passes. The same holds among
+/// the accounts of one group, for what is left to the group.
+pub struct FairShares {
+    counts: Arc<Mutex<Counts>>,
+    /// Most that one group may have. Without a group's name there is no such limit.
+    share: AtomicUsize,
+    /// Most that all groups may have, beyond the first of each.
+    most: usize,
+}
+
+#[derive(Default)]
+struct Counts {
+    all: usize,
+    by_party: HashMap<Party, usize>,
+}
+
+impl Counts {
+    fn of(&self, party: &Party) -> usize {
+        self.by_party.get(party).copied().unwrap_or_default()
+    }
+}
+
+impl FairShares {
+    pub fn new(share: usize, most: usize) -> Self {
+        Self { counts: Arc::default(), share: AtomicUsize::new(share.max(1)), most }
+    }
+
+    /// Sets the share; entries beyond a smaller one stay until they are dropped.
+    pub fn set_share(&self, share: usize) {
+        self.share.store(share.max(1), Ordering::Relaxed);
+    }
+
+    /// Counts one more for the group until the entry is dropped; `None` when the group has its share.
+    pub fn enter(&self, group: Option<Arc<str>>) -> Option<Share> {
+        self.enter_within(&Asker { account: None, fairness_group: group }, usize::MAX)
+    }
+
+    /// Like [`FairShares::enter`], where no more than `free` are to be had, for one account of its group.
+    pub fn enter_within(&self, asker: &Asker, free: usize) -> Option<Share> {
+        let Asker { account, fairness_group: group } = asker.clone();
+        let of_group = (group.clone(), None);
+        let mut counts = lock(&self.counts);
+        let free = free.min(self.most.saturating_sub(counts.all));
+        let own = counts.of(&of_group);
+        let room = match group {
+            Some(_) => free.min(self.share.load(Ordering::Relaxed)),
+            None if free > 0 => usize::MAX,
+            None => 0,
+        };
+        if own > 0 && own >= room {
+            return None;
+        }
+        let mut parties = vec![of_group];
+        if group.is_some() && account.is_some() && account != group {
+            let of_account = (group, account);
+            let own_of_account = counts.of(&of_account);
+            if own_of_account > 0 && own_of_account >= room.saturating_sub(own) {
+                return None;
+            }
+            parties.push(of_account);
+        }
+        counts.all += 1;
+        for party in &parties {
+            *counts.by_party.entry(party.clone()).or_default() += 1;
+        }
+        Some(Share { counts: Arc::clone(&self.counts), parties })
+    }
+}
+
+fn lock(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One in progress.
+pub struct Share {
+    counts: Arc<Mutex<Counts>>,
+    parties: Vec<Party>,
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut counts = lock(&self.counts);
+        counts.all -= 1;
+        for party in &self.parties {
+            if let Some(count) = counts.by_party.get_mut(party) {
+                *count -= 1;
+                if *count == 0 {
+                    counts.by_party.remove(party);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Asker, FairShares, Share};
+
+    #[test]
+    fn no_tenant_takes_more_than_its_share_and_each_may_have_one() {
+        let tenants = FairShares::new(2, 3);
+        let enter = |name: &str| tenants.enter(Some(name.into()));
+        let mut held = vec![enter("a"), enter("a")];
+        assert!(held.iter().all(Option::is_some));
+        assert!(enter("a").is_none(), "its share");
+        held.push(enter("b"));
+        assert!(enter("b").is_none(), "too many");
+        assert!(enter("c").is_some(), "its first");
+        held.clear();
+        assert!(enter("a").is_some());
+        tenants.set_share(1);
+        held.push(enter("a"));
+        assert!(held[0].is_some() && enter("a").is_none(), "its new share");
+        held.clear();
+        let unknown: Vec<_> = (0..3).map(|_| tenants.enter(None)).collect();
+        assert!(unknown.iter().all(Option::is_some));
+    }
+
+    fn all_of(tenants: &FairShares, tenant: &str, account: &str) -> Vec<Share> {
+        let asker = Asker { account: Some(account.into()), fairness_group: Some(tenant.into()) };
+        let enter = || tenants.enter_within(&asker, usize::MAX);
+        std::iter::from_fn(enter).collect()
+    }
+
+    #[test]
+    fn greedy_tenants_leave_as_much_to_the_others_as_one_of_them_has() {
+        for greedy in 1..=5 {
+            let tenants = FairShares::new(256, 512);
+            let held: Vec<_> =
+                (0..greedy).map(|n| all_of(&tenants, &format!("t{n}"), &format!("t{n}"))).collect();
+            let taken: usize = held.iter().map(Vec::len).sum();
+            // They come one after the other, each of them asking for all that it can get.
+            assert!(512 - taken >= 512 / (1 << greedy), "{greedy} took {taken}");
+            assert!(!all_of(&tenants, "other", "other").is_empty(), "{greedy}");
+        }
+    }
+
+    #[test]
+    fn one_account_of_a_tenant_of_many_leaves_room_to_the_others() {
+        let tenants = FairShares::new(256, 512);
+        let greedy = all_of(&tenants, "free", "greedy");
+        assert!((100..=200).contains(&greedy.len()), "{}", greedy.len());
+        let modest = all_of(&tenants, "free", "modest");
+        assert!(modest.len() >= 20, "{}", modest.len());
+    }
+
+    #[test]
+    fn what_others_hold_of_the_same_thing_is_not_free() {
+        let tenants = FairShares::new(256, 512);
+        let entered = |free| {
+            tenants.enter_within(&Asker { account: None, fairness_group: Some("a".into()) }, free)
+        };
+        let held = [entered(2), entered(1)];
+        assert!(held[0].is_some() && held[1].is_none());
+    }
+}

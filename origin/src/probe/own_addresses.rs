@@ -1,0 +1,47 @@
+//! Our own addresses, which are never dialled: those of this machine, the configured ones, and those that our names lead to.
+//! Behind a NAT only the names show the public one.
+
+use std::{net::IpAddr, sync::Arc};
+
+use rcpt_smtp::HeloIdentity;
+
+use super::prober::Prober;
+
+use crate::dns::NoAnswer;
+
+impl Prober {
+    /// Our addresses, as far as they are known.
+    pub fn own_addresses(&self) -> Vec<IpAddr> {
+        self.resolver.guard.own()
+    }
+
+    /// Looks our addresses up. What can't be found out stays as it was.
+    pub async fn learn_own_addresses(self: Arc<Self>) {
+        let (guard, config) = (&self.resolver.guard, self.config());
+        let mut own: Vec<IpAddr> =
+            self.identities().iter().flat_map(HeloIdentity::addresses).collect();
+        let mut is_complete = true;
+        match if_addrs::get_if_addrs() {
+            Ok(interfaces) => own.extend(interfaces.iter().map(if_addrs::Interface::ip)),
+            Err(_) => is_complete = false,
+        }
+        let mut names: Vec<_> =
+            self.identities().iter().map(|one| one.helo_name.as_str()).collect();
+        names.push(&config.helo_name);
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            match self.dns().addresses(name).await {
+                Ok(found) => own.extend(found),
+                Err(NoAnswer::NoSuchName | NoAnswer::NoRecords) => {}
+                Err(NoAnswer::Failed) => is_complete = false,
+            }
+        }
+        if !is_complete {
+            own.extend(guard.own());
+        }
+        own.sort_unstable();
+        own.dedup();
+        guard.set_own(own);
+    }
+}

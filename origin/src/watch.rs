@@ -1,0 +1,160 @@
+//! Watches names, SPF and blocklists of every source address while origin serves, because mail servers may refuse us for
+//! them. The watch alerts and changes nothing, so a list or a nameserver that errs stops nobody.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use serde::Serialize;
+use tokio::time::sleep;
+
+use crate::{
+    State,
+    clock::unix_now,
+    doctor::{self, Finding, Health},
+};
+
+/// Between two rounds. A list's own records live for minutes at least.
+pub const EVERY: Duration = Duration::from_secs(600);
+/// One round may be a nameserver's mistake.
+const ROUNDS: u32 = 2;
+
+/// Findings that were there in two rounds in a row.
+#[derive(Debug, Default)]
+pub struct Watch(Mutex<BTreeMap<Subject, Standing>>);
+
+/// The subject of a finding: its check, and its sentence, which names address and list.
+type Subject = (&'static str, String);
+
+#[derive(Debug)]
+struct Standing {
+    rounds: u32,
+    since: u64,
+    advice: String,
+}
+
+/// A finding as `/ready` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    pub check: &'static str,
+    pub about: String,
+    pub advice: String,
+    /// Unix time of the round in which it was first found.
+    pub since: u64,
+}
+
+impl Watch {
+    /// Examines the source addresses every ten minutes, for ever.
+    pub async fn keep(state: Arc<State>) {
+        // Origins that start together ask at different times; `origin doctor` is for the first minutes.
+        sleep(EVERY.mul_f64(rand::random_range(0.1..1.0))).await;
+        loop {
+            let findings = doctor::examine_addresses(&state).await;
+            state.watch.take(findings, unix_now());
+            sleep(EVERY).await;
+        }
+    }
+
+    /// Reads a round. Where a check found nothing out, what stood before stands.
+    pub fn take(&self, findings: Vec<Finding>, now: u64) {
+        let mut all = self.lock();
+        let unknown: Vec<_> = findings.iter().filter(|it| it.health == Health::Unknown).collect();
+        let is_found = |(check, about): &Subject| {
+            let is_bad = |it: &&Finding| it.health > Health::Unknown;
+            findings.iter().filter(is_bad).any(|it| it.check == *check && it.about == *about)
+        };
+        all.retain(|subject, standing| {
+            let stays = is_found(subject)
+                || (standing.rounds >= ROUNDS && unknown.iter().any(|it| it.check == subject.0));
+            if !stays && standing.rounds >= ROUNDS {
+                tracing::info!(check = subject.0, about = subject.1, "no longer found");
+            }
+            stays
+        });
+        for finding in findings {
+            if finding.health <= Health::Unknown {
+                continue;
+            }
+            let Finding { check, about, advice, .. } = finding;
+            let standing = all.entry((check, about.clone())).or_insert(Standing {
+                rounds: 0,
+                since: now,
+                advice,
+            });
+            standing.rounds = standing.rounds.saturating_add(1);
+            if standing.rounds == ROUNDS {
+                tracing::warn!(
+                    check,
+                    about,
+                    advice = standing.advice,
+                    "mail servers may refuse us"
+                );
+            }
+        }
+    }
+
+    /// The findings that stand, by check.
+    pub fn reasons(&self) -> Vec<Reason> {
+        let all = self.lock();
+        all.iter()
+            .filter(|(_, standing)| standing.rounds >= ROUNDS)
+            .map(|((check, about), standing)| Reason {
+                check,
+                about: about.clone(),
+                advice: standing.advice.clone(),
+                since: standing.since,
+            })
+            .collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Subject, Standing>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Finding, Watch};
+
+    fn listed() -> Finding {
+        Finding::wrong("blocklist", "192.0.2.1 is on bl.example", "See bl.example.")
+    }
+
+    fn names(watch: &Watch) -> Vec<(String, u64)> {
+        watch.reasons().into_iter().map(|reason| (reason.about, reason.since)).collect()
+    }
+
+    #[test]
+    fn a_finding_stands_after_two_rounds_in_a_row_and_goes_when_it_is_no_longer_found() {
+        let watch = Watch::default();
+        let fine = || Finding::fine("blocklist", "192.0.2.1 is not on bl.example");
+        for (now, finding) in [(1, listed()), (2, fine()), (3, listed())] {
+            watch.take(vec![finding], now);
+            assert_eq!(names(&watch), [], "after round {now}");
+        }
+        watch.take(vec![listed()], 4);
+        assert_eq!(names(&watch), [("192.0.2.1 is on bl.example".to_owned(), 3)]);
+        watch.take(vec![fine()], 5);
+        assert_eq!(names(&watch), []);
+    }
+
+    #[test]
+    fn a_round_without_an_answer_is_evidence_of_nothing() {
+        let watch = Watch::default();
+        let silent = || Finding::unknown("blocklist", "bl.example does not answer", "");
+        // Neither does it make a finding stand, nor a first one count on.
+        for finding in [listed(), silent(), listed(), silent()] {
+            watch.take(vec![finding], 1);
+            assert_eq!(names(&watch), []);
+        }
+        watch.take(vec![listed()], 2);
+        watch.take(vec![listed()], 3);
+        watch.take(vec![silent()], 4);
+        assert_eq!(names(&watch).len(), 1, "what stood before stands");
+        // The finding of another check says nothing of this one.
+        watch.take(vec![Finding::unknown("spf", "no answer", "")], 5);
+        assert_eq!(names(&watch), []);
+    }
+}

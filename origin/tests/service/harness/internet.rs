@@ -1,0 +1,114 @@
+//! Mail servers on all of 127/8, on one port, and a nameserver that answers from a function.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
+
+use axum::Router;
+use hickory_resolver::proto::{
+    op::Message,
+    rr::{
+        Name, RData, Record, RecordType,
+        rdata::{A, MX},
+    },
+};
+use rcpt_origin::{State, build};
+use tokio::{
+    net::{TcpListener, TcpStream, UdpSocket},
+    task::{AbortHandle, JoinHandle},
+};
+
+use super::state;
+
+pub struct Internet {
+    port: u16,
+    nameserver: SocketAddr,
+    running: Vec<AbortHandle>,
+}
+
+impl Drop for Internet {
+    fn drop(&mut self) {
+        self.running.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl Internet {
+    /// `zone` has the records of a name without its last dot; `serve` is given each connection with the address that was
+    /// dialled.
+    pub async fn start<F>(
+        zone: impl Fn(&str, RecordType) -> Vec<RData> + Send + 'static,
+        serve: impl Fn(TcpStream, IpAddr) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let accepting = tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                stream.set_nodelay(true).unwrap();
+                let dialled = stream.local_addr().unwrap().ip();
+                tokio::spawn(serve(stream, dialled));
+            }
+        });
+        let (nameserver, answering) = nameserver(zone).await;
+        let running = vec![accepting.abort_handle(), answering.abort_handle()];
+        Self { port, nameserver, running }
+    }
+
+    /// An origin in this internet.
+    pub fn origin(&self, environment: &[(&str, &str)]) -> Router {
+        build(self.state(environment))
+    }
+
+    pub fn state(&self, environment: &[(&str, &str)]) -> Arc<State> {
+        let (port, nameserver) = (self.port.to_string(), self.nameserver.to_string());
+        let own = [
+            ("RCPT_NAMESERVERS", nameserver.as_str()),
+            ("RCPT_SMTP_PORT", port.as_str()),
+            ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
+        ];
+        state(&[&own[..], environment].concat())
+    }
+}
+
+async fn nameserver(
+    zone: impl Fn(&str, RecordType) -> Vec<RData> + Send + 'static,
+) -> (SocketAddr, JoinHandle<()>) {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = socket.local_addr().unwrap();
+    let answering = tokio::spawn(async move {
+        let mut query = [0; 1_500];
+        loop {
+            let (length, from) = socket.recv_from(&mut query).await.unwrap();
+            let query = Message::from_vec(&query[..length]).unwrap();
+            let name = query.queries[0].name().clone();
+            let kind = query.queries[0].query_type();
+            let mut response = query.into_response();
+            for data in zone(name.to_ascii().trim_end_matches('.'), kind) {
+                response.add_answer(Record::from_rdata(name.clone(), 60, data));
+            }
+            socket.send_to(&response.to_vec().unwrap(), from).await.unwrap();
+        }
+    });
+    (address, answering)
+}
+
+pub fn mx(preference: u16, host: &str) -> RData {
+    RData::MX(MX::new(preference, Name::from_ascii(format!("{host}.")).unwrap()))
+}
+
+pub fn a(address: &str) -> RData {
+    RData::A(A(address.parse::<Ipv4Addr>().unwrap()))
+}
+
+/// Every domain has one host of its own, all of them at `address`.
+pub fn one_machine(address: &'static str) -> impl Fn(&str, RecordType) -> Vec<RData> + Send {
+    move |name, kind| match kind {
+        RecordType::MX => vec![mx(10, &format!("mx.{name}"))],
+        RecordType::A => vec![a(address)],
+        _ => vec![],
+    }
+}

@@ -1,0 +1,76 @@
+//! Machines and services that are called after mailboxes: of `user database not found` and `servidor de
+//! cuenta no encontrado` the mailbox is not what is missing.
+
+use std::{collections::HashSet, ops::Range, sync::LazyLock};
+
+use serde::Deserialize;
+
+use super::super::{
+    tables,
+    text::{COLON, Said},
+};
+
+/// `data/things.toml`.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Things<T: Default> {
+    /// Stand behind a mailbox's word, or behind the state.
+    things: T,
+    /// Stand before the mailbox, with one of `of` between.
+    with_of: T,
+    of: T,
+    /// Stand right before the mailbox.
+    without_of: T,
+    /// Stand between mailbox and state, in scripts without spaces.
+    unspaced: T,
+}
+
+/// The words as they stand in [`Said::words`].
+fn folded(words: Vec<String>) -> HashSet<String> {
+    words.iter().map(|word| Said::of(word).words.trim().to_owned()).collect()
+}
+
+static THINGS: LazyLock<Things<HashSet<String>>> = LazyLock::new(|| {
+    let read: Things<Vec<String>> = tables::read(include_str!("../../data/things.toml"));
+    Things {
+        things: folded(read.things),
+        with_of: folded(read.with_of),
+        of: folded(read.of),
+        without_of: folded(read.without_of),
+        unspaced: folded(read.unspaced),
+    }
+});
+
+/// The word for a mailbox at `noun` names a thing, or the state at `state` is that of one.
+pub(super) fn stand_between(words: &str, noun: &Range<usize>, state: &Range<usize>) -> bool {
+    let (first, second) = if noun.start <= state.start { (noun, state) } else { (state, noun) };
+    let between = words.get(first.end..second.start).unwrap_or_default();
+    let is_thing = |word: &str| THINGS.things.contains(word);
+    between.split(' ').any(is_thing)
+        || THINGS.unspaced.iter().any(|thing| between.contains(thing.as_str()))
+        || word_behind(words, noun).is_some_and(is_thing)
+        // `Account: unknown protocol`, and not `user unknown, system message`.
+        || (between.contains(COLON) && word_behind(words, state).is_some_and(is_thing))
+        || is_of_a_thing(words, noun)
+}
+
+/// The word behind the one that ends, or goes on, at `place`.
+fn word_behind<'a>(words: &'a str, place: &Range<usize>) -> Option<&'a str> {
+    let rest = words.get(place.end..)?;
+    let is_whole = words.get(..place.end)?.ends_with(' ');
+    let rest = if is_whole { rest } else { rest.split_once(' ')?.1 };
+    rest.trim_start().split(' ').next()
+}
+
+fn is_of_a_thing(words: &str, noun: &Range<usize>) -> bool {
+    let before = words.get(..=noun.start).unwrap_or_default().trim_end();
+    let mut backwards = before.rsplit(' ');
+    let (last, second, third) = (backwards.next(), backwards.next(), backwards.next());
+    let [last, second, third] = [last, second, third].map(Option::unwrap_or_default);
+    let two = format!("{second} {last}");
+    THINGS.without_of.contains(last)
+        // `сервер почтового ящика`
+        || (THINGS.without_of.contains(second) && last.starts_with("почтов"))
+        || (THINGS.of.contains(last) && THINGS.with_of.contains(second))
+        || (THINGS.of.contains(&two) && THINGS.with_of.contains(third))
+}

@@ -1,0 +1,147 @@
+//! From what a mail server did to a status and a reason: the policy of `docs/verdicts.md`, as tables.
+//!
+//! The one rule: a refusal of *us* is never a statement about the mailbox. `false` is said only where
+//! the server spoke about the recipient, at RCPT. The order of evidence is the stage, the enhanced
+//! code, the basic code, the text; except that text which is unmistakably about us is believed over
+//! any code, because servers that reuse `5.1.1` for a blocklist hit exist.
+#![warn(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
+
+mod assessment;
+mod blocklists;
+mod encryption;
+mod languages;
+mod matcher;
+mod phrases;
+mod reading;
+mod reception;
+mod retry;
+mod rules;
+mod tables;
+mod text;
+
+use rcpt_shared::{Reason, Stage, Status, Verdict};
+use rcpt_smtp::{Broken, Reply};
+
+pub use assessment::{Assessment, assess};
+use reading::Reading;
+pub use reception::{Reception, Scope};
+use rules::Rule;
+
+/// 5.1.1 and 5.1.10 (RFC 3463, RFC 7505 as Exchange uses it) and Exchange's 5.4.1: the name was looked up. 5.1.3 and 5.1.6
+/// are said of its form, or of one mailbox.
+const BY_NAME: [(u16, u16); 3] = [(1, 1), (1, 10), (4, 1)];
+
+/// What a server's behaviour means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finding {
+    pub status: Status,
+    pub reason: Reason,
+    /// Seconds; only for greylisting.
+    pub retry_after: Option<u32>,
+    /// What it tells of how we are received.
+    pub reception: Reception,
+    /// The rule of `docs/verdicts.md` that decided; none where no reply stands behind the finding.
+    pub rule: Option<&'static str>,
+    /// A refusal that asks for TLS; it says nothing where STARTTLS was not offered.
+    pub demands_tls: bool,
+    /// A `false` that may not last (4yz), or that a code says over words that no table knows: worth less.
+    pub is_doubtful: bool,
+    /// The refusal has a code that servers have for a name that is not in their list.
+    pub by_name: bool,
+}
+
+impl Finding {
+    const fn unanswered(reason: Reason) -> Self {
+        Self::of_ours(Status::SmtpConnectError, reason)
+    }
+
+    /// A finding that no reply of the server stands behind.
+    const fn of_ours(status: Status, reason: Reason) -> Self {
+        Self {
+            status,
+            reason,
+            retry_after: None,
+            reception: Reception::NONE,
+            rule: None,
+            demands_tls: false,
+            is_doubtful: false,
+            by_name: false,
+        }
+    }
+
+    fn by(rule: &Rule, reply: &Reply, reading: &Reading<'_>) -> Self {
+        let Rule { name, status, reason, .. } = *rule;
+        let greylisted = reason == Reason::Greylisted;
+        Self {
+            status,
+            reason,
+            retry_after: greylisted.then(|| retry::seconds(reply.beginning())),
+            reception: Reception::of(rule, reply),
+            rule: Some(name),
+            demands_tls: encryption::is_demanded(reply, reading),
+            is_doubtful: status == Status::Refused
+                // 556 has no other use (RFC 7504, RFC 7505).
+                && (reply.is_transient() || !(reading.is_understood() || reply.code == 556)),
+            by_name: reason == Reason::NoSuchMailbox
+                && reading.enhanced.is_some_and(|code| BY_NAME.contains(&code)),
+        }
+    }
+
+    /// The verdict at `stage`, with the reply as its evidence.
+    #[must_use]
+    pub fn at(self, stage: Stage, reply: Option<&Reply>) -> Verdict {
+        Verdict {
+            smtp_code: reply.map(|reply| reply.code),
+            enhanced_code: reply.and_then(|reply| reply.enhanced).map(|code| code.to_string()),
+            retry_after: self.retry_after,
+            ..Verdict::new(self.status, self.reason, stage)
+        }
+    }
+}
+
+/// What `reply`, given at `stage`, means: the conclusion of the first rule that fits it.
+#[must_use]
+pub fn judge(stage: Stage, reply: &Reply) -> Finding {
+    let reading = Reading::of(reply);
+    let mut rules = rules::of(stage, reply.code).iter();
+    let rule = rules.find(|rule| rule.fits(stage, reply.code, &reading));
+    // The last rule of each table fits everything.
+    rule.map_or(Finding::unanswered(Reason::ProtocolError), |rule| {
+        Finding::by(rule, reply, &reading)
+    })
+}
+
+/// Reads the word lists, so that a mistake in one is found at the start and the first check doesn't wait for them.
+pub fn load() {
+    // A mailbox, a state and a host's name: each list is looked at.
+    if let Some(reply) = Reply::parse("550 user unknown at mx.example.org\r\n") {
+        let _ = judge(Stage::Rcpt, &reply);
+    }
+}
+
+/// What a dialogue that broke means, wherever it broke.
+#[must_use]
+pub const fn judge_broken(broken: Broken) -> Finding {
+    match broken {
+        Broken::Closed => Finding::unanswered(Reason::ConnectionFailed),
+        Broken::Garbage => Finding::unanswered(Reason::ProtocolError),
+        Broken::Tls => Finding::unanswered(Reason::TlsFailed),
+        // Ours, and never the recipient's.
+        Broken::Unencodable => Finding::of_ours(Status::FatalException, Reason::OurLimit),
+    }
+}
+
+/// The recipient needs SMTPUTF8 and the server does not offer it (RFC 6531 §3.2).
+#[must_use]
+pub const fn smtputf8_unsupported() -> Finding {
+    Finding::unanswered(Reason::Smtputf8Unsupported)
+}
+
+#[cfg(test)]
+mod tests;

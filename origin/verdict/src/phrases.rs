@@ -1,0 +1,167 @@
+//! What servers write, in lower case, each row with the provider or software it was seen at: `data/phrases.toml`, and
+//! `data/idioms.toml` for words that read alone would mislead.
+//!
+//! A phrase is searched in the text as `reading.rs` prepares it: words separated and surrounded by
+//! single spaces, without quoted addresses. Sisimai is a library that reads bounces, and lists what it met.
+
+use std::{borrow::Cow, cmp::Reverse, collections::HashMap, sync::LazyLock};
+
+use serde::Deserialize;
+
+use super::{matcher::Matcher, tables};
+
+/// What a phrase speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Meaning {
+    /// A rule of the recipient's domain, which says who may send to it.
+    DomainRule,
+    /// Unmistakably us: the name of our address.
+    ReverseDns,
+    /// Unmistakably us: we may not send through them.
+    Relay,
+    /// Unmistakably us: too often, too much, too fast.
+    Rate,
+    /// Unmistakably us: our address, on a list or by its reputation.
+    OurAddress,
+    /// Unmistakably us: our name, sender, domain or connection.
+    Client,
+    /// Unmistakably us: the session is not encrypted.
+    Encryption,
+    /// Who sends: us, unless a code says otherwise.
+    Sender,
+    /// Us, unless a code says otherwise.
+    Policy,
+    /// Our side of the conversation: us, unless a code or a word about the recipient says otherwise.
+    Sending,
+    /// By its name, or in the fixed words of a software that does it.
+    Greylisting,
+    /// A request to come back: greylisting, unless a code says otherwise.
+    TryLater,
+    /// The server's own, whatever the code.
+    Trouble,
+    /// The server behind this one cannot be reached.
+    Unreachable,
+    /// The server fails at the moment, unless a code says otherwise.
+    Outage,
+    MailboxFull,
+    /// More comes for the recipient at the moment than is taken.
+    Busy,
+    /// A word of a mailbox, or of the state that one may be in.
+    Mailbox,
+    /// No word at all, but a code or a link.
+    Wordless,
+    /// A quota, if nothing says that it is one of sending.
+    Quota,
+    MessageSize,
+    Disabled,
+    /// The recipient does not exist.
+    Recipient,
+    /// An address does not exist: the recipient's, if nothing speaks of ours.
+    Address,
+    /// The recipient does not exist, or is out of order.
+    Unavailable,
+    /// What Exchange Online says of an unknown recipient under 5.4.1, and Postfix of a policy.
+    RecipientDenied,
+    /// The recipient's domain has no mail here.
+    Domain,
+    /// A domain or host that is not known, ours or the recipient's.
+    NoDomain,
+}
+
+impl Meaning {
+    pub(super) const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// As `docs/verdicts.md` calls it: `OurAddress` is `our address`.
+    #[cfg(test)]
+    pub(super) fn name(self) -> String {
+        let mut name = String::new();
+        for c in format!("{self:?}").chars() {
+            if c.is_uppercase() && !name.is_empty() {
+                name.push(' ');
+            }
+            name.extend(c.to_lowercase());
+        }
+        name
+    }
+}
+
+pub(super) struct Phrase {
+    pub text: String,
+    pub meaning: Meaning,
+    #[cfg_attr(not(test), expect(dead_code, reason = "the row's provenance, for the reader"))]
+    pub seen_at: String,
+}
+
+/// The rows of a file: by meaning, phrases and where they were seen.
+fn rows(file: &'static str) -> Vec<Phrase> {
+    let by_meaning: HashMap<Meaning, HashMap<String, String>> = tables::read(file);
+    let rows = by_meaning.into_iter().flat_map(|(meaning, phrases)| {
+        phrases.into_iter().map(move |(text, seen_at)| Phrase { text, meaning, seen_at })
+    });
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by(|a, b| (Reverse(a.text.len()), &a.text).cmp(&(Reverse(b.text.len()), &b.text)));
+    rows
+}
+
+static ORDINARY: LazyLock<Vec<Phrase>> =
+    LazyLock::new(|| rows(include_str!("../data/phrases.toml")));
+/// The longest first: it is taken out of the text before a part of it is looked for.
+static IDIOMS: LazyLock<Vec<Phrase>> = LazyLock::new(|| rows(include_str!("../data/idioms.toml")));
+
+/// All but the idioms.
+pub(super) fn phrases() -> impl Iterator<Item = &'static Phrase> {
+    ORDINARY.iter()
+}
+
+pub(super) fn idioms() -> impl Iterator<Item = &'static Phrase> {
+    IDIOMS.iter()
+}
+
+static PHRASES: LazyLock<Matcher<Meaning>> =
+    LazyLock::new(|| Matcher::new(phrases().map(|row| (&row.text, row.meaning))));
+
+/// What the phrases in `text` (see [`Said`](super::text::Said)) speak of, as bits.
+pub(super) fn meanings(text: &str) -> u32 {
+    let mut meanings = 0;
+    let mut text = Cow::Borrowed(text);
+    for idiom in idioms() {
+        if text.contains(&idiom.text) {
+            meanings |= idiom.meaning.bit();
+            text = Cow::Owned(text.replace(&idiom.text, " "));
+        }
+    }
+    for (meaning, _) in PHRASES.hits(&text) {
+        meanings |= meaning.bit();
+    }
+    meanings
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{idioms, phrases};
+
+    #[test]
+    fn every_row_is_lower_case_said_once_and_has_a_source() {
+        let mut said = HashSet::new();
+        for row in phrases().chain(idioms()) {
+            assert_eq!(row.text, row.text.to_lowercase());
+            assert!(!row.text.contains("  ") && !row.text.contains('@'), "{}", row.text);
+            assert!(!row.seen_at.is_empty(), "{}", row.text);
+            assert!(said.insert(&row.text), "{} stands twice", row.text);
+        }
+    }
+
+    #[test]
+    fn every_idiom_hides_a_phrase_that_means_something_else() {
+        for idiom in idioms() {
+            let hidden =
+                phrases().any(|row| idiom.text.contains(&row.text) && row.meaning != idiom.meaning);
+            assert!(hidden, "{} could be an ordinary phrase", idiom.text);
+        }
+    }
+}

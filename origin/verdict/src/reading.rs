@@ -1,0 +1,74 @@
+//! What the words and the enhanced code of a reply speak of.
+
+use std::cell::OnceCell;
+
+use rcpt_smtp::Reply;
+
+use super::{
+    languages,
+    phrases::{self, Meaning},
+    text::Said,
+};
+
+/// What a reply speaks of. Its text is not looked at before a rule wants to know: most replies are judged by their
+/// codes alone.
+pub(super) struct Reading<'a> {
+    text: &'a str,
+    meanings: OnceCell<u32>,
+    /// Subject and detail of the enhanced code. The class is the basic code's to say: servers that
+    /// answer `450 5.7.1` mean to be asked again.
+    pub enhanced: Option<(u16, u16)>,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn of(reply: &'a Reply) -> Self {
+        let enhanced = reply.enhanced.map(|code| (code.subject, code.detail));
+        Self { text: reply.beginning(), meanings: OnceCell::new(), enhanced }
+    }
+
+    /// Whether it speaks of a mailbox or its domain in words that are known, or has none.
+    pub(super) fn is_understood(&self) -> bool {
+        use Meaning::{
+            Address, Disabled, Domain, Mailbox, MailboxFull, NoDomain, Quota, Recipient,
+            RecipientDenied, Unavailable, Wordless,
+        };
+        [
+            Address,
+            Disabled,
+            Domain,
+            Mailbox,
+            MailboxFull,
+            NoDomain,
+            Quota,
+            Recipient,
+            RecipientDenied,
+            Unavailable,
+            Wordless,
+        ]
+        .into_iter()
+        .any(|meaning| self.speaks_of(meaning))
+    }
+
+    pub(super) fn speaks_of(&self, meaning: Meaning) -> bool {
+        self.meanings.get_or_init(|| meanings(self.text)) & meaning.bit() != 0
+    }
+}
+
+fn meanings(text: &str) -> u32 {
+    let said = Said::of(text);
+    let mut meanings = phrases::meanings(&said.text) | languages::meanings(&said.words);
+    if said.names_blocklist {
+        meanings |= Meaning::OurAddress.bit();
+    }
+    if !said.words.contains(char::is_alphabetic) {
+        meanings |= Meaning::Wordless.bit();
+    }
+    // Servers quote the address of who asks.
+    if said.quotes_an_ip() {
+        meanings |= Meaning::Sending.bit();
+    }
+    if said.merely_rejects_the_recipient() {
+        meanings |= Meaning::Recipient.bit();
+    }
+    meanings
+}

@@ -1,0 +1,69 @@
+//! Replies to the connection itself, EHLO and MAIL: the recipient was not mentioned yet, so nothing
+//! here is ever about the mailbox.
+
+use rcpt_shared::{
+    Reason::{DomainRefusesMail, ProtocolError, ServerUnavailable, Smtputf8Unsupported, TlsFailed},
+    Stage::{Banner, Mail, StartTls},
+};
+
+use super::table::{
+    Enhanced::{Exactly, Subject},
+    Rule, rule,
+};
+use crate::phrases::Meaning::{
+    Address, Client, Domain, DomainRule, Encryption, Greylisting, MessageSize, NoDomain,
+    OurAddress, Outage, Policy, Rate, Recipient, RecipientDenied, Relay, ReverseDns, Sender,
+    Sending, Trouble, TryLater, Unavailable, Wordless,
+};
+
+pub(crate) const BEFORE_RCPT: &[Rule] = &[
+    // The session goes on in the clear unless encryption was demanded.
+    rule("early.starttls").stage(StartTls).unanswered(TlsFailed),
+    rule("early.out-of-place").classes(&[2, 3]).unanswered(ProtocolError),
+    rule("early.greylisting").classes(&[4]).says(&[Greylisting]).greylisted(),
+    // RFC 7372 §3.3: reverse DNS validation failed.
+    rule("early.reverse-dns-code").enhanced(&[Exactly(7, 25)]).reverse_dns_required(),
+    rule("early.domain-rule").says(&[DomainRule]).blocked(),
+    rule("early.reverse-dns").says(&[ReverseDns]).reverse_dns_required(),
+    rule("early.relay").says(&[Relay]).relay_denied(),
+    rule("early.rate").says(&[Rate]).rate_limited(),
+    rule("early.our-address").says(&[OurAddress]).our_address(),
+    rule("early.us").says(&[Client, Encryption]).blocked(),
+    rule("early.their-trouble").says(&[Trouble]).unanswered(ServerUnavailable),
+    rule("early.security-421").codes(&[421]).enhanced(&[Subject(7)]).rate_limited(),
+    rule("early.security-later").enhanced(&[Subject(7)]).says(&[TryLater]).rate_limited(),
+    rule("early.security").enhanced(&[Subject(7)]).blocked(),
+    // RFC 6531 §3.5: the parameter of MAIL was not taken.
+    rule("early.smtputf8").enhanced(&[Exactly(6, 7)]).unanswered(Smtputf8Unsupported),
+    // At MAIL an address status (RFC 3463 §3.2) is about the reverse-path.
+    rule("early.sender-code").stage(Mail).enhanced(&[Subject(1)]).blocked(),
+    // These codes are about our syntax, whatever the words say.
+    rule("early.syntax").codes(&[500, 501, 502, 503, 504]).unanswered(ServerUnavailable),
+    // So are, at MAIL, words about an address that does not exist.
+    rule("early.sender-words")
+        .stage(Mail)
+        .classes(&[5])
+        .says(&[Recipient, Address, Unavailable, Domain, NoDomain])
+        .blocked(),
+    // RFC 7504: a host that takes no mail. `false` when every host says so, else the next one is asked.
+    rule("early.takes-no-mail")
+        .codes(&[521, 554, 556])
+        .says(&[Domain])
+        .silent_on(&[Policy, Sender, Sending])
+        .unanswered(DomainRefusesMail),
+    rule("early.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),
+    // At MAIL our address is the only one that was named.
+    rule("early.sending")
+        .stage(Mail)
+        .classes(&[5])
+        .says(&[Sending])
+        .silent_on(&[Outage, MessageSize])
+        .perhaps_blocked(),
+    // RFC 5321 §3.1: who is refused before saying anything is refused for the address, in whatever code or words.
+    rule("early.refused-greeting")
+        .stage(Banner)
+        .classes(&[5])
+        .silent_on(&[Outage, TryLater, MessageSize, Domain, Wordless])
+        .perhaps_blocked(),
+    rule("early.otherwise").unanswered(ServerUnavailable),
+];

@@ -1,0 +1,220 @@
+//! What a row of the policy is: conditions that must all hold, and what follows.
+
+use rcpt_shared::{Reason, Stage, Status};
+
+use crate::{Scope, phrases::Meaning, reading::Reading};
+
+/// Subject and detail of an enhanced status code; the class is the basic code's to say.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Enhanced {
+    /// Every detail of a subject.
+    Subject(u16),
+    Exactly(u16, u16),
+}
+
+impl Enhanced {
+    const fn covers(self, (subject, detail): (u16, u16)) -> bool {
+        match self {
+            Self::Subject(wanted) => subject == wanted,
+            Self::Exactly(wanted, which) => subject == wanted && detail == which,
+        }
+    }
+}
+
+/// A row of the policy. An empty column stands for everything.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rule {
+    pub name: &'static str,
+    stage: Option<Stage>,
+    /// First digits of the code.
+    classes: &'static [u16],
+    codes: &'static [u16],
+    enhanced: &'static [Enhanced],
+    /// The text speaks of one of these at least.
+    says: &'static [Meaning],
+    /// The text speaks of none of these.
+    silent_on: &'static [Meaning],
+    pub status: Status,
+    pub reason: Reason,
+    /// What the refusal tells us for the next question.
+    pub scope: Scope,
+}
+
+/// Begins a row; its conditions follow, and one of the conclusions ends it.
+pub(super) const fn rule(name: &'static str) -> Rule {
+    Rule {
+        name,
+        stage: None,
+        classes: &[],
+        codes: &[],
+        enhanced: &[],
+        says: &[],
+        silent_on: &[],
+        status: Status::BlockedByProvider,
+        reason: Reason::Unclear,
+        scope: Scope::Nothing,
+    }
+}
+
+impl Rule {
+    pub(super) const fn stage(self, stage: Stage) -> Self {
+        Self { stage: Some(stage), ..self }
+    }
+
+    pub(super) const fn classes(self, classes: &'static [u16]) -> Self {
+        Self { classes, ..self }
+    }
+
+    pub(super) const fn codes(self, codes: &'static [u16]) -> Self {
+        Self { codes, ..self }
+    }
+
+    pub(super) const fn enhanced(self, enhanced: &'static [Enhanced]) -> Self {
+        Self { enhanced, ..self }
+    }
+
+    pub(super) const fn says(self, says: &'static [Meaning]) -> Self {
+        Self { says, ..self }
+    }
+
+    pub(super) const fn silent_on(self, silent_on: &'static [Meaning]) -> Self {
+        Self { silent_on, ..self }
+    }
+
+    const fn concludes(self, status: Status, reason: Reason, scope: Scope) -> Self {
+        Self { status, reason, scope, ..self }
+    }
+
+    pub(super) const fn accepted(self) -> Self {
+        self.concludes(Status::Accepted, Reason::Accepted, Scope::Nothing)
+    }
+
+    pub(super) const fn refused(self, reason: Reason) -> Self {
+        self.concludes(Status::Refused, reason, Scope::Nothing)
+    }
+
+    pub(super) const fn unanswered(self, reason: Reason) -> Self {
+        self.concludes(Status::SmtpConnectError, reason, Scope::Nothing)
+    }
+
+    /// Refused by a policy, which may be the domain's own.
+    pub(super) const fn blocked(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::DomainRule)
+    }
+
+    /// Refused for our address: the domain's neighbours say the same.
+    pub(super) const fn our_address(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::OurAddress)
+    }
+
+    pub(super) const fn reverse_dns_required(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::ReverseDnsRequired, Scope::OurAddress)
+    }
+
+    pub(super) const fn relay_denied(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::RelayDenied, Scope::DomainRule)
+    }
+
+    pub(super) const fn rate_limited(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::RateLimited, Scope::Rate)
+    }
+
+    pub(super) const fn greylisted(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::Greylisted, Scope::DomainRule)
+    }
+
+    /// It exists, and is asked about too often: no concern of anybody else's.
+    pub(super) const fn busy(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::MailboxBusy, Scope::Nothing)
+    }
+
+    /// Enough to withhold a `false`, and too little to tell how we are received.
+    pub(super) const fn perhaps_blocked(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::Nothing)
+    }
+
+    /// The reply does not say what it is about, and counts for nothing.
+    pub(super) const fn unclear(self) -> Self {
+        self.concludes(Status::BlockedByProvider, Reason::Unclear, Scope::Nothing)
+    }
+
+    pub(crate) fn fits(&self, stage: Stage, code: u16, reading: &Reading<'_>) -> bool {
+        let says = |meaning: &Meaning| reading.speaks_of(*meaning);
+        let covered = |code| self.enhanced.iter().any(|enhanced| enhanced.covers(code));
+        self.stage.is_none_or(|wanted| wanted == stage)
+            && (self.classes.is_empty() || self.classes.contains(&(code / 100)))
+            && (self.codes.is_empty() || self.codes.contains(&code))
+            && (self.enhanced.is_empty() || reading.enhanced.is_some_and(covered))
+            && (self.says.is_empty() || self.says.iter().any(says))
+            && !self.silent_on.iter().any(says)
+    }
+
+    #[cfg(test)]
+    const fn is_unconditional(&self) -> bool {
+        self.stage.is_none()
+            && self.classes.is_empty()
+            && self.codes.is_empty()
+            && self.enhanced.is_empty()
+            && self.says.is_empty()
+            && self.silent_on.is_empty()
+    }
+}
+
+/// The row as `docs/verdicts.md` has it, less its last column.
+#[cfg(test)]
+impl Rule {
+    pub(crate) fn documented(&self) -> String {
+        let join = |parts: Vec<String>| parts.join(", ");
+        let stage = self.stage.map(|stage| format!("{stage:?}"));
+        let classes = self.classes.iter().map(|class| format!("{class}yz"));
+        let codes = self.codes.iter().map(u16::to_string);
+        let code = join(stage.into_iter().chain(classes).chain(codes).collect());
+        let enhanced = self.enhanced.iter().map(|enhanced| match enhanced {
+            Enhanced::Subject(subject) => format!("x.{subject}.*"),
+            Enhanced::Exactly(subject, detail) => format!("x.{subject}.{detail}"),
+        });
+        let named = |meanings: &[Meaning]| join(meanings.iter().map(|it| it.name()).collect());
+        format!(
+            "| `{}` | {code} | {} | {} | {} | {} | {} | {} |",
+            self.name,
+            join(enhanced.collect()),
+            named(self.says),
+            named(self.silent_on),
+            self.status.as_str(),
+            self.reason.as_str(),
+            match self.scope {
+                Scope::Nothing => "",
+                Scope::OurAddress => "our address",
+                Scope::DomainRule => "domain",
+                Scope::Rate => "rate",
+            },
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use rcpt_shared::Stage;
+
+    use crate::rules;
+
+    #[test]
+    fn each_table_ends_with_a_rule_without_conditions_and_names_are_said_once() {
+        let mut names = HashSet::new();
+        for (stage, code) in
+            [(Stage::Mail, 550), (Stage::Rcpt, 250), (Stage::Rcpt, 450), (Stage::Rcpt, 550)]
+        {
+            let (last, others) = rules::of(stage, code).split_last().unwrap();
+            assert!(last.is_unconditional(), "{}", last.name);
+            for rule in others {
+                assert!(!rule.is_unconditional(), "{} hides the rules below it", rule.name);
+            }
+            names.extend(rules::of(stage, code).iter().map(|rule| rule.name));
+        }
+        let all = [(Stage::Mail, 550), (Stage::Rcpt, 250), (Stage::Rcpt, 450), (Stage::Rcpt, 550)];
+        let count: usize = all.iter().map(|(stage, code)| rules::of(*stage, *code).len()).sum();
+        assert_eq!(names.len(), count);
+    }
+}

@@ -1,0 +1,33 @@
+//! `policy` holds a case for every row of the tables of `docs/verdicts.md`; `golden` what real servers say;
+//! `words` what each phrase does, whatever else is said.
+
+mod cost;
+mod documented;
+mod golden;
+mod languages;
+mod policy;
+mod words;
+
+use rcpt_shared::{Reason, Stage, Status};
+use rcpt_smtp::Reply;
+
+use super::judge;
+
+/// Name, stage, reply with a written `\n` between its lines, status, reason.
+type Case = (&'static str, Stage, &'static str, Status, Reason);
+
+/// Reports all cases that differ, not only the first.
+fn check(cases: &[Case]) {
+    let wrong: Vec<_> = cases
+        .iter()
+        .filter_map(|(name, stage, raw, status, reason)| {
+            let raw = raw.replace("\\n", "\r\n") + "\r\n";
+            let reply = Reply::parse(&raw).unwrap_or_else(|| panic!("{name}: not a reply: {raw}"));
+            let finding = judge(*stage, &reply);
+            let told = (finding.status, finding.reason);
+            let due = (*status, *reason);
+            (told != due).then(|| format!("{name}: {raw}  told {told:?}\n  due  {due:?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}

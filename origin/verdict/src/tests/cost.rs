@@ -1,0 +1,63 @@
+//! What it costs to judge a reply that is made to be costly.
+
+use std::time::{Duration, Instant};
+
+use rcpt_shared::Stage;
+use rcpt_smtp::Reply;
+
+use crate::judge;
+
+const ORDINARY: &str = "550-5.1.1 The email account that you tried to reach does not exist. Please try\r\n\
+    550-5.1.1 double-checking the recipient's email address for typos or\r\n\
+    550-5.1.1 unnecessary spaces. For more information, go to\r\n\
+    550 5.1.1  https://support.google.com/mail/?p=NoSuchUser a1-2f3si123f8f.123 - gsmtp\r\n";
+
+/// Four lines of `text`, as long as a line may be.
+fn lines(text: &str) -> String {
+    let text = text.repeat(2_040 / text.len());
+    format!("550-{text}\r\n550-{text}\r\n550-{text}\r\n550 {text}\r\n")
+}
+
+/// The shortest of several judgements: what a busy machine adds does not count.
+#[expect(clippy::disallowed_methods, reason = "a test measures real time")]
+fn cost(raw: &str) -> Duration {
+    let reply = Reply::parse(raw).unwrap();
+    let _ = judge(Stage::Rcpt, &reply);
+    let one = |_| {
+        let began = Instant::now();
+        std::hint::black_box(judge(Stage::Rcpt, std::hint::black_box(&reply)));
+        began.elapsed()
+    };
+    (0..20).map(one).min().unwrap()
+}
+
+/// 8 KiB of U+FDFA cost 350 times as much as this ordinary refusal, and as many open brackets 160 times.
+#[test]
+fn no_reply_costs_more_to_judge_than_thirty_ordinary_ones() {
+    let ordinary = cost(ORDINARY);
+    println!("an ordinary refusal takes {ordinary:?}");
+    for text in [
+        "<",
+        "< ",
+        "=",
+        "=41",
+        "\u{fdfa}",
+        "\u{fdfa} ",
+        "\u{301}\u{323}",
+        "a://b/ ",
+        "a.b.c.d.",
+        "l'a ",
+        "user x unknown ",
+        "user unknown : ",
+        "recipient rejected ",
+        "mailbox is blocked ",
+        "用户不存在 ",
+        "full ",
+        "over quota . ",
+        "#5.1.1",
+        "[192.0.2.1]",
+    ] {
+        let took = cost(&lines(text));
+        assert!(took < 30 * ordinary, "{text:?}: {took:?}, an ordinary one {ordinary:?}");
+    }
+}

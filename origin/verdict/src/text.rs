@@ -1,0 +1,256 @@
+//! What a server says, less what it quotes: the form in which the tables of words are searched.
+//!
+//! A mailbox may be called `spamhaus` and a host `callback.example.org`: addresses, host names and URLs
+//! are taken out before a word is looked for.
+
+pub(super) mod fold;
+mod host_name;
+
+use std::net::IpAddr;
+
+use super::blocklists;
+use fold::{LOST, fold, unquoted};
+use host_name::is_host_name;
+
+/// In [`Said::words`], the place of an IP address.
+pub(super) const IP: char = '*';
+/// In [`Said::words`], the end of a sentence.
+pub(super) const STOP: char = '|';
+
+/// In [`Said::words`], a colon: what stands before it and behind it belongs together if it is one word.
+pub(super) const COLON: char = ':';
+/// In [`Said::words`], `Recipient address rejected`: what stands behind it is said of the recipient, if it
+/// stands there at once.
+pub(super) const REJECTED: char = '§';
+const REJECTIONS: [&str; 2] = [" recipient address rejected ", " recipient rejected "];
+
+/// Octets of folded text that are read: four times the 1 KiB that a reply's reading begins with. U+FDFA folds into 18
+/// letters.
+const MAX_SAID: usize = 4_096;
+
+/// Words that say nothing of who is rejected.
+const FILLERS: [&str; 9] = ["sorry", "the", "this", "that", "is", "was", "has", "been", "here"];
+
+/// All that a server says, but for fillers, where the recipient is the one who is rejected.
+const MERELY_REJECTED: [&[&str]; 8] = [
+    &["address", "rejected"],
+    &["address", "refused"],
+    &["address", "not", "accepted"],
+    &["mailbox", "not", "accepted"],
+    &["recipient", "refused"],
+    &["recipient", "not", "accepted"],
+    &["recipient", "address", "refused"],
+    &["recipient", "address", "not", "accepted"],
+];
+
+/// From U+2E80 on scripts are written without spaces between words.
+const UNSPACED: char = '\u{2e80}';
+
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// Words with their punctuation, separated and surrounded by single spaces, folded.
+    pub text: String,
+    /// The same without punctuation; IP addresses and ends of sentences are marked.
+    pub words: String,
+    /// The site of a blocklist was named, as a host or in a URL.
+    pub names_blocklist: bool,
+}
+
+impl Said {
+    pub(super) fn of(text: &str) -> Self {
+        let text = unquoted(text);
+        let mut said = Self::default();
+        let mut rest = &*text;
+        // Behind this no bracket is closed; looked for once, or a text of open brackets would be read for each of them.
+        let last_closing = text.rfind('>').unwrap_or_default();
+        while let Some((before, quoted)) = rest.split_once('<') {
+            said.push(before);
+            // A bracket that is never closed quotes nothing; one that holds no address holds a URL or a
+            // sentence (RFC 3986 appendix C).
+            let is_closed = text.len() - quoted.len() <= last_closing;
+            let pair = if is_closed { quoted.split_once('>') } else { None };
+            rest = pair.map_or(quoted, |(inside, after)| {
+                if !inside.contains('@') && inside.contains([':', ' ']) {
+                    said.push(inside);
+                }
+                after
+            });
+        }
+        said.push(rest);
+        said.text.push(' ');
+        said.gap();
+        for rejection in REJECTIONS {
+            if said.words.contains(rejection) {
+                said.words = said.words.replace(rejection, &format!(" {REJECTED} "));
+            }
+        }
+        said
+    }
+
+    pub(super) fn quotes_an_ip(&self) -> bool {
+        self.words.contains(IP)
+    }
+
+    /// The recipient is rejected, and no word says for what: it is the recipient then.
+    pub(super) fn merely_rejects_the_recipient(&self) -> bool {
+        let said = self.words.split(' ').filter(|word| word.contains(char::is_alphabetic));
+        let said: Vec<_> = said.filter(|word| !FILLERS.contains(word)).collect();
+        (said.is_empty() && self.words.contains(REJECTED))
+            || MERELY_REJECTED.iter().any(|words| said == *words)
+    }
+
+    fn push(&mut self, part: &str) {
+        for word in part.split_whitespace() {
+            if is_ip_address(word) {
+                self.gap();
+                self.words.push(IP);
+            } else if let Some((_, domain)) = word.rsplit_once('@') {
+                // `a@example.org:user` and `用户a@example.org不存在`: what is glued to an address.
+                let before: String = word.chars().take_while(|c| *c >= UNSPACED).collect();
+                let part =
+                    |c: char| c < UNSPACED && (c.is_alphanumeric() || matches!(c, '.' | '-'));
+                let after = domain.trim_start_matches(part);
+                let glued = if after.contains(char::is_alphanumeric) { after } else { "" };
+                self.push_word(&(before + glued));
+            } else {
+                self.push_word(word);
+            }
+        }
+    }
+
+    fn push_word(&mut self, word: &str) {
+        let word = fold(&self.without_names(word));
+        if word.is_empty() || self.text.len() + word.len() > MAX_SAID {
+            return;
+        }
+        self.text.push(' ');
+        self.text.push_str(&word);
+        self.gap();
+        let mut chars = word.chars().peekable();
+        let mut previous = ' ';
+        while let Some(c) = chars.next() {
+            let next = chars.peek().copied();
+            let lost =
+                c == '?' && previous.is_alphabetic() && next.is_some_and(char::is_alphabetic);
+            // `l'adresse` and `dell'utente` are two words, `n'existe` and `doesn't` one.
+            let elided = c == '\'' && previous != 'n' && chars.clone().take(3).count() == 3;
+            match c {
+                _ if elided => self.gap(),
+                _ if c.is_alphanumeric() || c == LOST || c == '\'' => self.words.push(c),
+                _ if lost => self.words.push(LOST),
+                COLON => {
+                    self.gap();
+                    self.words.push(COLON);
+                    self.gap();
+                }
+                _ if matches!(c, ';' | '!' | '。') || (c == '.' && next.is_none()) => {
+                    self.gap();
+                    self.words.push(STOP);
+                    self.gap();
+                }
+                _ => self.gap(),
+            }
+            previous = c;
+        }
+    }
+
+    fn gap(&mut self) {
+        if !self.words.ends_with(' ') {
+            self.words.push(' ');
+        }
+    }
+
+    /// `word` less URLs and host names, which may stand in its midst: `host=mx.example.org[192.0.2.1]`.
+    fn without_names(&mut self, word: &str) -> String {
+        let mut kept = String::with_capacity(word.len());
+        let mut rest = word;
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+        while let Some(start) = rest.find(is_part) {
+            let (before, from) = rest.split_at(start);
+            kept.push_str(before);
+            let (run, after) = from.split_at(from.find(|c| !is_part(c)).unwrap_or(from.len()));
+            rest = after;
+            if let Some(url) = after.strip_prefix("://") {
+                let (host, path) = url.split_at(url.find(|c| !is_part(c)).unwrap_or(url.len()));
+                self.names_blocklist |= blocklists::has(host);
+                rest = behind_path(path);
+            } else if is_host_name(run) {
+                self.names_blocklist |= blocklists::has(run);
+                rest = if after.starts_with('/') { behind_path(after) } else { after };
+                // It may have ended a sentence.
+                kept.push_str(if run.ends_with('.') { "." } else { "" });
+            } else {
+                kept.push_str(run);
+            }
+        }
+        kept + rest
+    }
+}
+
+/// What follows the path of a URL that `text` begins with.
+fn behind_path(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_ascii_graphic() || matches!(c, '"' | ')' | ']' | '>'));
+    text.get(end.unwrap_or(text.len())..).unwrap_or_default()
+}
+
+fn is_ip_address(word: &str) -> bool {
+    let start = word.trim_start_matches(['[', '(']);
+    let bare = start.trim_end_matches([']', ')', ',', ';', '.', ':']);
+    bare.contains(['.', ':']) && bare.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Said;
+
+    #[test]
+    fn what_the_server_quotes_is_not_what_it_says() {
+        for (text, words) in [
+            ("User Unknown", " user unknown "),
+            ("<spamhaus@example.org>: Recipient\nrejected", " : recipient rejected "),
+            ("no such user spamhaus@example.org here", " no such user here "),
+            (r#"<"blocked using spamhaus"@example.org>... unknown"#, " ... unknown "),
+            ("Client IP address [192.0.2.1] rejected", " client ip address rejected "),
+            ("[192.0.2.1]: 2001:db8::1, see https://a.example/b?c=d e", " see e "),
+            ("5.4.1 a: b", " 5.4.1 a: b "),
+            ("a < b", " a b "),
+            ("see <https://www.example.org/q>.", " see . "),
+            ("<<< Blocked by RBL >>>", " << blocked by rbl >> "),
+            ("host=callback.example.org[192.0.2.1]: no", " host=[192.0.2.1]: no "),
+            ("(ess.barracudanetworks.com) x", " () x "),
+            ("see:http://reputation.example/x, or not", " see: or not "),
+            ("用户a@example.org不存在", " 用户不存在 "),
+            ("Empf=C3=A4nger UNBEKANNT", " empfanger unbekannt "),
+            ("", " "),
+        ] {
+            assert_eq!(Said::of(text).text, words, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_have_no_punctuation_and_sentences_have_ends() {
+        for (text, words) in [
+            ("User (a@b.example) unknown.", " user unknown | "),
+            ("mailbox: not-found; bye", " mailbox : not found | bye "),
+            ("address 192.0.2.1 not found", " address * not found "),
+            ("Empf?nger unbekannt? 5.1.1", " empf\u{fffd}nger unbekannt 5 1 1 "),
+            ("L'adresse n'existe pas", " l adresse n'existe pas "),
+            ("user doesn't exist", " user doesn't exist "),
+        ] {
+            assert_eq!(Said::of(text).words, words, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_site_of_a_blocklist_is_noticed_where_it_is_a_host() {
+        for (text, named) in [
+            ("see https://www.spamhaus.org/query/ip/192.0.2.1", true),
+            ("blocked using zen.spamhaus.org;", true),
+            ("<http://www.sorbs.net/lookup.shtml?192.0.2.1>", true),
+            ("see https://example.org/spamhaus.org", false),
+            ("<zen@spamhaus.org> unknown", false),
+        ] {
+            assert_eq!(Said::of(text).names_blocklist, named, "{text}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Letters as the tables have them: in lower case, without accents, whatever the server's encoding did.
+
+use std::borrow::Cow;
+
+use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
+
+/// In place of a letter that was lost on the way: an octet that is no UTF-8, or the `?` of a server that
+/// writes ASCII only.
+pub(crate) const LOST: char = char::REPLACEMENT_CHARACTER;
+
+/// Letters that one word folds into, at most.
+const MAX_LETTERS: usize = 2_048;
+
+/// `text` in lower case, in compatibility form (full-width letters become ASCII) and without accents.
+pub(crate) fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let mut folded = String::with_capacity(text.len());
+    for c in text
+        .nfkd()
+        .take(MAX_LETTERS)
+        .filter(|c| !is_combining_mark(*c))
+        .flat_map(char::to_lowercase)
+    {
+        match c {
+            'ß' => folded.push_str("ss"),
+            'æ' => folded.push_str("ae"),
+            'œ' => folded.push_str("oe"),
+            'ø' => folded.push('o'),
+            'ł' => folded.push('l'),
+            'đ' => folded.push('d'),
+            // Turkish: a server that does not know the language writes one for the other.
+            'ı' => folded.push('i'),
+            '\u{2018}' | '\u{2019}' | '\u{2bc}' | '`' | '\u{b4}' => folded.push('\''),
+            // What İ leaves behind in lower case, and characters of no width.
+            c if is_combining_mark(c) || is_invisible(c) => {}
+            c => folded.push(c),
+        }
+    }
+    folded
+}
+
+const fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+}
+
+/// Letters above ASCII that were written as quoted-printable (`=C3=A4`), as some servers answer.
+pub(crate) fn unquoted(text: &str) -> Cow<'_, str> {
+    let mut decoded = String::new();
+    let mut rest = text;
+    while let Some((before, from)) = rest.split_once('=') {
+        let (octets, after) = octets(from);
+        decoded.push_str(before);
+        // One alone is not UTF-8, and `host=callback` no quoted octet.
+        match String::from_utf8(octets) {
+            Ok(letters) if !letters.is_empty() => {
+                decoded.push_str(&letters);
+                rest = after;
+            }
+            _ => {
+                decoded.push('=');
+                rest = from;
+            }
+        }
+    }
+    if decoded.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    decoded.push_str(rest);
+    Cow::Owned(decoded)
+}
+
+/// The octets that `text` begins with, less the `=` of the first, and what follows them.
+fn octets(text: &str) -> (Vec<u8>, &str) {
+    let (mut octets, mut rest) = (Vec::new(), text);
+    while let Some((octet, after)) = octet(rest) {
+        octets.push(octet);
+        rest = after;
+        match after.strip_prefix('=') {
+            Some(next) if self::octet(next).is_some() => rest = next,
+            _ => break,
+        }
+    }
+    (octets, rest)
+}
+
+/// The octet above ASCII that the first two digits are, and what follows them.
+fn octet(text: &str) -> Option<(u8, &str)> {
+    let (digits, after) = text.split_at_checked(2)?;
+    let octet = u8::from_str_radix(digits, 16).ok()?;
+    (octet >= 0x80).then_some((octet, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fold, unquoted};
+
+    #[test]
+    fn letters_lose_case_accents_and_width() {
+        for (text, folded) in [
+            ("User Unknown", "user unknown"),
+            ("EMPFÄNGER", "empfanger"),
+            ("Empfa\u{308}nger", "empfanger"),
+            ("Straße", "strasse"),
+            ("GEÇERSİZ ALICI", "gecersiz alici"),
+            ("Alıcı", "alici"),
+            ("СКРЫТЫЙ Ё", "скрытыи е"),
+            ("Nadawca zablokował", "nadawca zablokowal"),
+            ("ＩＰアドレス", "ipアトレス"),
+            ("n’existe", "n'existe"),
+            ("un\u{200b}known", "unknown"),
+            ("Empf\u{fffd}nger", "empf\u{fffd}nger"),
+        ] {
+            assert_eq!(fold(text), folded, "{text}");
+        }
+    }
+
+    #[test]
+    fn quoted_printable_is_read_and_other_equal_signs_stay() {
+        for (text, read) in [
+            ("Empf=C3=A4nger", "Empfänger"),
+            ("a=b ip=12 q=AZ c==", "a=b ip=12 q=AZ c=="),
+            ("Empf=E4nger", "Empf=E4nger"),
+            ("host=callback", "host=callback"),
+            ("=D0=BD=D0=B5=D1=82 =D1=82=D0=B0=D0=BA", "нет так"),
+            ("=", "="),
+        ] {
+            assert_eq!(unquoted(text), read);
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Addresses of `sandbox.test`, each with the answer that it always gets: an address for every reason, for the traits of
+//! an address, and for errors of the API. One table for the origin, the edge, the mail server of `make dev` and the
+//! documents.
+
+use crate::{Address, Reason, Stage, Status};
+
+/// `.test` is reserved (RFC 6761 §6.2), so no real domain is ever taken for it.
+pub const DOMAIN: &str = "sandbox.test";
+/// Name of the sandbox' mail server.
+pub const MX_HOST: &str = "mx.sandbox.test";
+/// Seconds that the slow server takes.
+pub const SLOW_S: u64 = 3;
+
+/// A sandbox address.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SandboxCase {
+    pub address: &'static str,
+    /// Of the check; of a scan's result, where the API answers with an error.
+    pub status: Status,
+    /// Where details are asked for.
+    pub reason: Reason,
+    pub behaviour: Behaviour,
+    /// For people.
+    pub does: &'static str,
+}
+
+/// What leads to the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Behaviour {
+    /// The mail server's reply to RCPT.
+    Reply(&'static str),
+    /// The same, [`SLOW_S`] seconds later.
+    SlowReply(&'static str),
+    /// The mail server never replies.
+    Silence,
+    /// It accepts every recipient.
+    AcceptsAll,
+    /// An operator's mail server of this name accepts.
+    AcceptedBy(&'static str),
+    /// Decided at this stage, without a reply to RCPT.
+    Decided(Stage),
+    /// The API answers with this HTTP status in place of a verdict.
+    Http(u16),
+}
+
+impl Behaviour {
+    /// Returns whether a mail server gives the answer when it is asked about the recipient.
+    #[must_use]
+    pub const fn is_by_server(self) -> bool {
+        matches!(self, Self::Reply(_) | Self::SlowReply(_) | Self::Silence | Self::AcceptsAll)
+    }
+}
+
+const OK: &str = "250 2.1.5 Ok";
+
+#[rustfmt::skip]
+pub const CASES: [SandboxCase; 37] = [
+    case("accepts@sandbox.test", Status::Accepted, Reason::Accepted, Behaviour::Reply(OK), "250"),
+    case("rejects@sandbox.test", Status::Refused, Reason::NoSuchMailbox,
+        Behaviour::Reply("550 5.1.1 No such user here"), "550 5.1.1, no such mailbox"),
+    case("disabled@sandbox.test", Status::Refused, Reason::MailboxDisabled,
+        Behaviour::Reply("550 5.2.1 This mailbox is disabled"), "550 5.2.1"),
+    case("full@sandbox.test", Status::Refused, Reason::MailboxFull,
+        Behaviour::Reply("552 5.2.2 The mailbox is over its quota"), "552 5.2.2"),
+    case("domain_refuses_mail@sandbox.test", Status::Refused, Reason::DomainRefusesMail,
+        Behaviour::Reply("556 5.1.10 Recipient address has a null MX"), "556 5.1.10"),
+    case("blocked@sandbox.test", Status::BlockedByProvider, Reason::Blocked,
+        Behaviour::Reply("550 5.7.1 Your IP address is on our blocklist: blocked"), "550 5.7.1, on a blocklist"),
+    case("relay@sandbox.test", Status::BlockedByProvider, Reason::RelayDenied,
+        Behaviour::Reply("554 5.7.1 Relay access denied"), "554 5.7.1, relay access denied"),
+    case("greylisted@sandbox.test", Status::BlockedByProvider, Reason::Greylisted,
+        Behaviour::Reply("451 4.7.1 Greylisted, please try again in 300 seconds"), "451 4.7.1, for five minutes"),
+    case("ratelimited@sandbox.test", Status::BlockedByProvider, Reason::RateLimited,
+        Behaviour::Reply("450 4.2.1 Too many messages, slow down"), "450 4.2.1"),
+    case("mailbox_busy@sandbox.test", Status::BlockedByProvider, Reason::MailboxBusy,
+        Behaviour::Reply("450 4.2.1 Mailbox busy"), "450 4.2.1, of a mailbox that gets too much mail at the moment"),
+    case("reverse_dns_required@sandbox.test", Status::BlockedByProvider, Reason::ReverseDnsRequired,
+        Behaviour::Reply("550 5.7.25 Reverse DNS validation failed"), "550 5.7.25"),
+    case("unclear@sandbox.test", Status::BlockedByProvider, Reason::Unclear,
+        Behaviour::Reply("554 Transaction failed"), "554, without a word about anybody"),
+    case("opted_out@sandbox.test", Status::BlockedByProvider, Reason::OptedOut,
+        Behaviour::Decided(Stage::Dns), "its owner has asked us not to connect"),
+    case("unavailable@sandbox.test", Status::SmtpConnectError, Reason::ServerUnavailable,
+        Behaviour::Reply("451 4.3.0 Temporary lookup failure"), "451 4.3.0"),
+    case("protocol_error@sandbox.test", Status::SmtpConnectError, Reason::ProtocolError,
+        Behaviour::Decided(Stage::Banner), "talks no SMTP"),
+    case("smtputf8_unsupported@sandbox.test", Status::SmtpConnectError, Reason::Smtputf8Unsupported,
+        Behaviour::Decided(Stage::Ehlo), "takes no address that is not ASCII"),
+    case("tls_failed@sandbox.test", Status::SmtpConnectError, Reason::TlsFailed,
+        Behaviour::Decided(Stage::StartTls), "demands encryption, and fails at it"),
+    case("no_usable_address@sandbox.test", Status::SmtpConnectError, Reason::NoUsableAddress,
+        Behaviour::Decided(Stage::Dns), "has no public address"),
+    case("slow@sandbox.test", Status::Accepted, Reason::Accepted, Behaviour::SlowReply(OK),
+        "250 after three seconds"),
+    case("timeout@sandbox.test", Status::SmtpTimeout, Reason::Timeout, Behaviour::Silence,
+        "never answers: ten seconds"),
+    case("medium@sandbox.test", Status::Accepted, Reason::Accepted, Behaviour::AcceptedBy("aspmx.l.google.com"),
+        "250 at an operator that refuses unknown recipients: `medium` confidence"),
+    case("accepted_by_operator_policy@sandbox.test", Status::Accepted, Reason::AcceptedByOperatorPolicy,
+        Behaviour::AcceptedBy("mta5.am0.yahoodns.net"), "250 at an operator that accepts everything: `risky`"),
+    case("anyone@catchall.sandbox.test", Status::Accepted, Reason::AcceptedCatchAll, Behaviour::AcceptsAll,
+        "250 to every recipient: `risky`"),
+    case("info@sandbox.test", Status::Accepted, Reason::Accepted, Behaviour::Reply(OK), "250; `role_account`"),
+    case("disposable@sandbox.test", Status::Accepted, Reason::Accepted, Behaviour::Reply(OK), "250; `disposable`"),
+    case("free_provider@sandbox.test", Status::Accepted, Reason::Accepted, Behaviour::Reply(OK),
+        "250; `free_provider`"),
+    case("accepts@snadbox.test", Status::DomainNotFound, Reason::DomainNotFound, Behaviour::Decided(Stage::Dns),
+        "does not exist; `suggestion` is `accepts@sandbox.test`"),
+    case("x@nodomain.test", Status::DomainNotFound, Reason::DomainNotFound, Behaviour::Decided(Stage::Dns),
+        "does not exist"),
+    case("x@nomx.sandbox.test", Status::NoMxRecords, Reason::NullMx, Behaviour::Decided(Stage::Dns),
+        "doesn't accept mail (null MX)"),
+    case("no_mx@sandbox.test", Status::NoMxRecords, Reason::NoMx, Behaviour::Decided(Stage::Dns),
+        "has neither MX nor address records"),
+    case("x@down.sandbox.test", Status::SmtpConnectError, Reason::ConnectionFailed,
+        Behaviour::Decided(Stage::Connect), "refuses connections"),
+    case("dns_failure@sandbox.test", Status::FatalException, Reason::DnsFailure, Behaviour::Decided(Stage::Dns),
+        "our name servers fail; not counted"),
+    case("our_limit@sandbox.test", Status::FatalException, Reason::OurLimit, Behaviour::Decided(Stage::Connect),
+        "we are too busy; not counted"),
+    case("fatal_exception@sandbox.test", Status::FatalException, Reason::OurLimit,
+        Behaviour::Decided(Stage::Connect), "the same"),
+    case("http_429@sandbox.test", Status::FatalException, Reason::OurLimit, Behaviour::Http(429),
+        "HTTP 429, as for a used-up allowance; not counted"),
+    case("http_502@sandbox.test", Status::FatalException, Reason::OurLimit, Behaviour::Http(502),
+        "HTTP 502, as when no origin answers; not counted"),
+    case("http_503@sandbox.test", Status::FatalException, Reason::OurLimit, Behaviour::Http(503),
+        "HTTP 503, as when the database fails; not counted"),
+];
+
+const fn case(
+    address: &'static str,
+    status: Status,
+    reason: Reason,
+    behaviour: Behaviour,
+    does: &'static str,
+) -> SandboxCase {
+    SandboxCase { address, status, reason, behaviour, does }
+}
+
+impl SandboxCase {
+    /// Local part and domain.
+    #[must_use]
+    pub fn parts(&self) -> (&'static str, &'static str) {
+        self.address.split_once('@').unwrap_or((self.address, ""))
+    }
+}
+
+/// The case of an address of the sandbox; `None` for all others. A tag doesn't matter, and the name of a reason
+/// is an address for it.
+#[must_use]
+pub fn find(address: &Address) -> Option<&'static SandboxCase> {
+    find_parts(address.local_part(), address.domain())
+}
+
+/// The HTTP status that the API answers with in place of a verdict: what [`Behaviour::Http`] says, without the table, which
+/// the Worker need not carry.
+#[must_use]
+pub fn http_status(address: &Address) -> Option<u16> {
+    let name = address.local_part().split('+').next()?;
+    let status = name.strip_prefix("http_").filter(|_| address.domain() == DOMAIN)?;
+    status.parse().ok().filter(|status| [429, 502, 503].contains(status))
+}
+
+/// As [`find`], by local part and domain in lower case.
+#[must_use]
+pub fn find_parts(local_part: &str, domain: &str) -> Option<&'static SandboxCase> {
+    if domain != DOMAIN
+        && let Some(case) = CASES.iter().find(|case| case.parts().1 == domain)
+    {
+        return Some(case);
+    }
+    let below = domain.strip_suffix(DOMAIN)?;
+    if !below.is_empty() && !below.ends_with('.') {
+        // Another domain, which only ends with the same letters.
+        return None;
+    }
+    let name = local_part.split('+').next().unwrap_or(local_part);
+    let named = CASES.iter().find(|case| case.parts() == (name, DOMAIN));
+    let reason = || CASES.iter().find(|case| case.reason.as_str() == name);
+    let refused = || CASES.iter().find(|case| case.reason == Reason::NoSuchMailbox);
+    named.or_else(reason).or_else(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::{Behaviour, CASES, find, http_status};
+    use crate::{Address, Reason, Status};
+
+    fn found(address: &str) -> Option<&'static str> {
+        find(&Address::parse(address).unwrap()).map(|case| case.address)
+    }
+
+    #[test]
+    fn every_reason_and_every_status_of_a_check_has_an_address() {
+        let reasons: BTreeSet<_> = CASES.iter().map(|case| case.reason).collect();
+        assert_eq!(reasons, BTreeSet::from(Reason::ALL));
+        let mut statuses: BTreeSet<_> = CASES.iter().map(|case| case.status).collect();
+        // The only one that is given to what is no address.
+        statuses.insert(Status::InvalidFormat);
+        assert_eq!(statuses, BTreeSet::from(Status::ALL));
+        let addresses: BTreeSet<_> = CASES.iter().map(|case| case.address).collect();
+        assert_eq!(addresses.len(), CASES.len());
+        for reason in Reason::ALL {
+            let case = find(&Address::parse(&format!("{}@sandbox.test", reason.as_str())).unwrap());
+            assert_eq!(case.unwrap().reason, reason);
+        }
+    }
+
+    #[test]
+    fn an_address_is_found_with_a_tag_too_and_other_domains_are_not_the_sandbox() {
+        for case in &CASES {
+            assert_eq!(found(case.address), Some(case.address));
+            assert_eq!(found(&case.address.replace('@', "+tag@")), Some(case.address));
+        }
+        for (address, expected) in [
+            ("nobody@sandbox.test", Some("rejects@sandbox.test")),
+            ("accepts@deep.sandbox.test", Some("accepts@sandbox.test")),
+            ("ACCEPTS@SANDBOX.test", Some("rejects@sandbox.test")),
+            ("accepts@catchall.sandbox.test", Some("anyone@catchall.sandbox.test")),
+            ("accepts@notsandbox.test", None),
+            ("accepts@sandbox.test.example.org", None),
+            ("accepts@sandbox.example", None),
+        ] {
+            assert_eq!(found(address), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_api_is_known_without_the_table() {
+        for case in &CASES {
+            let expected = match case.behaviour {
+                Behaviour::Http(status) => Some(status),
+                _ => None,
+            };
+            assert_eq!(http_status(&Address::parse(case.address).unwrap()), expected);
+        }
+        for other in ["http_500@sandbox.test", "http_502@example.org", "http_@sandbox.test"] {
+            assert_eq!(http_status(&Address::parse(other).unwrap()), None, "{other}");
+        }
+    }
+
+    fn repository(file: &str) -> String {
+        format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"))
+    }
+
+    /// Status of the answer, as documents write it.
+    fn answer(case: &super::SandboxCase) -> String {
+        match case.behaviour {
+            Behaviour::Http(status) => format!("HTTP {status}"),
+            _ => case.status.as_str().to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_documents_have_the_same_table() {
+        let text = std::fs::read_to_string(repository("docs/sandbox.md")).unwrap();
+        let listed: Vec<_> = text.lines().filter(|line| line.starts_with("| `")).collect();
+        let expected: Vec<_> = CASES
+            .iter()
+            .map(|case| {
+                let reason = match case.behaviour {
+                    Behaviour::Http(_) => String::new(),
+                    _ => format!("`{}`", case.reason.as_str()),
+                };
+                format!("| `{}` | `{}` | {reason} | {} |", case.address, answer(case), case.does)
+            })
+            .collect();
+        assert_eq!(listed, expected, "docs/sandbox.md should have:\n{}", expected.join("\n"));
+    }
+
+    /// `make openapi` sets the variable and so writes the file instead.
+    #[test]
+    fn the_portal_has_the_same_table_openapi() {
+        let rows: Vec<_> = CASES
+            .iter()
+            .map(|case| {
+                let http = match case.behaviour {
+                    Behaviour::Http(status) => Some(status),
+                    _ => None,
+                };
+                json!({
+                    "address": case.address, "status": case.status, "http": http,
+                    "reason": case.reason, "does": case.does,
+                })
+            })
+            .collect();
+        let text = serde_json::to_string_pretty(&rows).unwrap() + "\n";
+        let file = repository("edge/data/sandbox.json");
+        if std::env::var_os("WRITE_OPENAPI").is_some() {
+            std::fs::write(&file, &text).unwrap();
+        }
+        let written = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(written == text, "edge/data/sandbox.json is not up to date: run `make openapi`");
+    }
+}

@@ -1,0 +1,68 @@
+// The webhooks page: its programs accept what is signed, and nothing else.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { sourceOf } from "./source.mjs";
+
+const run = promisify(execFile);
+const secretOf = (text) => `whsec_${Buffer.from(text).toString("base64")}`;
+const SECRET = secretOf("a secret of twenty-four bytes");
+
+function signed(body, { secret = SECRET, age = 0 } = {}) {
+  const timestamp = `${Math.floor(Date.now() / 1000) - age}`;
+  const key = Buffer.from(secret.slice("whsec_".length), "base64");
+  const mac = createHmac("sha256", key).update(`evt_1.${timestamp}.${body}`).digest("base64");
+  return { "webhook-id": "evt_1", "webhook-timestamp": timestamp, "webhook-signature": `v1,${mac}` };
+}
+
+/** Headers, and whether they make the body genuine. */
+function casesOf(body) {
+  const right = signed(body);
+  const other = signed(body, { secret: secretOf("another secret") });
+  const both = `${other["webhook-signature"]} ${right["webhook-signature"]}`;
+  return [
+    [right, true],
+    [{ ...right, "webhook-signature": both }, true],
+    [other, false],
+    [signed(`${body} `), false],
+    [signed(body, { age: 400 }), false],
+    [signed(body, { age: -400 }), false],
+    [{ ...right, "webhook-timestamp": "soon" }, false],
+    [{ ...right, "webhook-signature": "" }, false],
+    [{}, false],
+  ];
+}
+
+export function suite(world) {
+  test("the programs of the webhooks page accept a genuine event, and no other", async () => {
+    const { EVENT, VERIFY } = await sourceOf("words/webhooks.ts");
+    const body = JSON.stringify(EVENT);
+    const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(VERIFY.TypeScript)}`);
+    const cases = casesOf(body);
+    const wanted = cases.map(([, genuine]) => genuine);
+    assert.deepEqual(
+      cases.map(([headers]) => isGenuine(SECRET, headers, body)),
+      wanted,
+    );
+    const given = JSON.stringify(cases.map(([headers]) => headers));
+    const calls = `import json, sys\nsecret, cases, body = sys.argv[1:]\nprint(json.dumps([is_genuine(secret, case, body.encode()) for case in json.loads(cases)]))`;
+    const { stdout } = await run("python3", ["-c", `${VERIFY.Python}\n${calls}`, SECRET, given, body]);
+    assert.deepEqual(JSON.parse(stdout), wanted);
+  });
+
+  world.test("the webhooks page shows the event, its headers and the program", async (reader) => {
+    await reader.open("/webhooks");
+    await reader.reads("Webhooks");
+    await reader.sees("webhook-signature");
+    await reader.sees('"type": "scan.completed"');
+    await reader.sees("timingSafeEqual");
+    await reader.page.getByRole("combobox", { name: "Language" }).selectOption("Python");
+    await reader.sees("def is_genuine");
+    for (const width of [360, 1280]) {
+      await reader.page.setViewportSize({ width, height: 800 });
+      await reader.inBothSchemes(`webhooks page at ${width}`);
+    }
+  });
+}

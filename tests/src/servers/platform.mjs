@@ -1,0 +1,185 @@
+// A stand-in for Cloudflare's API: what `make deploy` and wrangler call, over state in memory and databases of workerd.
+// It records every call, and proves ours, not the platform's answers.
+//
+// node platform.mjs STATE.json prints its port, and goes on with that state, which it keeps there. POST /control with
+//   cut      {after: N, before: boolean}: the Nth change from now takes effect or not, its reply is lost, and so is everything later
+//   refuse   {path: regular expression, status}: calls that match it are refused
+//   state    members that replace those of the state
+// GET /control answers the state and the calls so far.
+import { createServer } from "node:http";
+import { randomUUID } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const require = createRequire(import.meta.url);
+const { Miniflare } = require("miniflare");
+const SLOTS = ["one", "two", "three", "four"];
+const WORKER = `export default {
+  async fetch(request, env) {
+    const { slot, statements } = await request.json();
+    try {
+      return Response.json(await env[slot].batch(statements.map((sql) => env[slot].prepare(sql))));
+    } catch (error) {
+      return new Response(error.message, { status: 400 });
+    }
+  },
+};`;
+const file = process.argv[2];
+const miniflare = new Miniflare({ modules: true, script: WORKER, compatibilityDate: "2026-04-01", d1Databases: SLOTS, d1Persist: `${file}.d1`, cf: false });
+const { unstable_splitSqlQuery: split } = require("wrangler");
+
+const load = () => JSON.parse(readFileSync(file, "utf8"));
+const state = { zones: ["acme.test"], records: [], databases: [], namespaces: [], queues: [], workers: {}, domains: [], ...load() };
+const save = () => writeFileSync(file, JSON.stringify(state));
+const calls = [];
+let cut, refuse;
+
+const worker = (name) => state.workers[name];
+const GONE = { status: 404, errors: [{ code: 10007, message: "This Worker does not exist on your account." }] };
+/** A list, a page of it where one is asked for. */
+const page = (all, query) => {
+  const size = Number(query.get("per_page") ?? 20);
+  const start = (Number(query.get("page") ?? 1) - 1) * size;
+  return all.slice(start, start + size);
+};
+const taken = (message) => ({ status: 400, errors: [{ code: 7502, message }] });
+
+async function query(id, sql) {
+  const database = state.databases.find((each) => each.uuid === id);
+  if (!database) return { status: 404, errors: [{ code: 7404, message: "The database could not be found" }] };
+  const body = JSON.stringify({ slot: database.slot, statements: split(sql) });
+  const reply = await miniflare.dispatchFetch("http://d1/", { method: "POST", body });
+  if (!reply.ok) return { status: 400, errors: [{ code: 7500, message: await reply.text() }] };
+  return { result: await reply.json() };
+}
+
+/** The metadata of an upload. Secrets of before stay, as Cloudflare documents of every deployment. */
+async function upload(request, name) {
+  const form = await new Response(request.body, { headers: { "content-type": request.type } }).formData();
+  const metadata = JSON.parse(form.get("metadata"));
+  const before = worker(name) ?? { bindings: [], versions: [], crons: [] };
+  const named = new Set(metadata.bindings.map((each) => each.name));
+  const kept = before.bindings.filter((each) => !named.has(each.name) && (metadata.keep_bindings ?? ["secret_text"]).includes(each.type));
+  const version = { id: randomUUID(), annotations: metadata.annotations ?? {} };
+  const bindings = [...metadata.bindings, ...kept];
+  const secrets = { ...before.secrets };
+  for (const each of metadata.bindings) if (each.type === "secret_text") secrets[each.name] = [...(secrets[each.name] ?? []), each.text];
+  state.workers[name] = { ...before, bindings, secrets, versions: [...before.versions, version] };
+  return version;
+}
+
+const ROUTES = [
+  ["GET /accounts", ({ query }) => page([{ id: "a".repeat(32), name: "Acme" }], query)],
+  ["GET /user", () => ({ email: "operator@acme.test" })],
+  ["GET /memberships", () => [{ account: { id: "a".repeat(32), name: "Acme" } }]],
+  ["GET /zones", ({ query }) => state.zones.filter((name) => !query.get("name") || query.get("name") === name).map((name) => ({ id: name, name }))],
+  ["GET /zones/:zone/dns_records", ({ query }) => state.records.filter(({ name }) => name === query.get("name"))],
+  ["GET /zones/:zone/workers/routes", () => []],
+  ["GET /a/d1/database", ({ query }) => page(state.databases.filter(({ name }) => !query.get("name") || query.get("name") === name), query)],
+  ["POST /a/d1/database", ({ json }) => {
+    if (state.databases.some(({ name }) => name === json.name)) return taken("Database with the same name already exists");
+    const database = { uuid: randomUUID(), name: json.name, jurisdiction: json.jurisdiction ?? null, slot: SLOTS[state.databases.length], version: "production" };
+    state.databases.push(database);
+    return database;
+  }],
+  ["GET /a/d1/database/:id", ({ id }) => state.databases.find(({ uuid }) => uuid === id)],
+  ["POST /a/d1/database/:id/query", ({ id, json }) => query(id, json.sql)],
+  ["GET /a/storage/kv/namespaces", ({ query }) => page(state.namespaces, query)],
+  ["POST /a/storage/kv/namespaces", ({ json }) => {
+    if (state.namespaces.some(({ title }) => title === json.title)) return taken("a namespace with this account ID and title already exists");
+    state.namespaces.push({ id: randomUUID().replaceAll("-", ""), title: json.title });
+    return state.namespaces.at(-1);
+  }],
+  ["GET /a/queues", ({ query }) => page(state.queues.filter(({ queue_name }) => !query.get("name") || query.getAll("name").includes(queue_name)), query)],
+  ["POST /a/queues", ({ json }) => {
+    if (state.queues.some(({ queue_name }) => queue_name === json.queue_name)) return taken("Queue name is already taken");
+    state.queues.push({ queue_id: randomUUID(), ...json, consumers: [], producers: [] });
+    return state.queues.at(-1);
+  }],
+  ["POST /a/queues/:id/consumers", ({ id, json }) => {
+    const consumer = { consumer_id: randomUUID(), ...json, script: json.script_name };
+    state.queues.find(({ queue_id }) => queue_id === id).consumers.push(consumer);
+    return consumer;
+  }],
+  ["PUT /a/queues/:id/consumers/:consumer", ({ json }) => json],
+  ["GET /a/workers/services/:name", ({ name }) => (worker(name) ? { id: name, default_environment: { environment: "production", script: { tag: name, tags: [], last_deployed_from: "wrangler" } } } : GONE)],
+  ["GET /a/workers/scripts/:name/settings", ({ name }) => worker(name) ?? GONE],
+  ["PATCH /a/workers/scripts/:name/script-settings", ({ json }) => json],
+  ["GET /a/workers/scripts/:name/deployments", ({ name }) => ({ deployments: worker(name)?.deployed ? [{ source: "wrangler", versions: [{ version_id: worker(name).deployed, percentage: 100 }] }] : [] })],
+  ["POST /a/workers/scripts/:name/deployments", ({ name, json }) => {
+    worker(name).deployed = json.versions[0].version_id;
+    return { id: randomUUID() };
+  }],
+  ["GET /a/workers/scripts/:name/versions/:id", ({ name, id }) => worker(name).versions.find((each) => each.id === id)],
+  ["POST /a/workers/scripts/:name/versions", async ({ name, request }) => ({ ...(await upload(request, name)), resources: { script: { etag: "e" } }, startup_time_ms: 1 })],
+  ["PUT /a/workers/scripts/:name", async ({ name, request }) => {
+    const version = await upload(request, name);
+    worker(name).deployed = version.id;
+    return { id: name, etag: "e", deployment_id: version.id, startup_time_ms: 1 };
+  }],
+  ["POST /a/workers/scripts/:name/assets-upload-session", ({ json }) => ({ jwt: "session", buckets: [Object.values(json.manifest).map(({ hash }) => hash)] })],
+  ["POST /a/workers/assets/upload", () => ({ status: 201, result: { jwt: "complete" } })],
+  ["GET /a/workers/scripts/:name/subdomain", () => ({ enabled: false, previews_enabled: false })],
+  ["POST /a/workers/scripts/:name/subdomain", ({ json }) => json],
+  ["GET /a/workers/subdomain", () => ({ subdomain: "acme" })],
+  ["GET /a/workers/domains", ({ query }) => state.domains.filter(({ hostname }) => hostname === query.get("hostname"))],
+  // Asked where wrangler's output is a terminal.
+  ["POST /a/workers/scripts/:name/domains/changeset", () => ({ added: [], removed: [], updated: [], conflicting: [] })],
+  ["PUT /a/workers/scripts/:name/domains/records", ({ name, json }) => {
+    for (const { hostname } of json.origins) {
+      state.domains = state.domains.filter((each) => each.hostname !== hostname);
+      state.domains.push({ id: hostname, hostname, service: name });
+    }
+    return json;
+  }],
+  ["GET /a/workers/scripts/:name/schedules", ({ name }) => ({ schedules: worker(name).crons.map((cron) => ({ cron })) })],
+  ["PUT /a/workers/scripts/:name/schedules", ({ name, json }) => {
+    worker(name).crons = json.map(({ cron }) => cron);
+    return { schedules: json };
+  }],
+].map(([name, handler]) => {
+  const [method, path] = name.split(" ");
+  return { method, pattern: new RegExp(`^${path.replace(/^\/a\//, "/accounts/[0-9a-f]{32}/").replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`), handler };
+});
+
+async function answer(request) {
+  const url = new URL(request.url, "http://api");
+  if (url.pathname === "/v1/health/ready") return { raw: state.deployed === false ? 503 : 200 };
+  if (url.pathname === "/control") {
+    if (request.method === "POST") {
+      const order = JSON.parse(request.body);
+      ({ cut, refuse } = order);
+      Object.assign(state, order.state);
+      save();
+    }
+    return { result: { state, calls } };
+  }
+  const changes = request.method !== "GET" && !(url.pathname.endsWith("/query") && /^\s*SELECT/i.test(JSON.parse(request.body).sql));
+  if (cut?.isOver) return "lost";
+  calls.push({ method: request.method, path: url.pathname + url.search, changes });
+  const isLast = cut && changes && (cut.after -= 1) === 0;
+  if (isLast) cut.isOver = true;
+  if (isLast && cut.before) return "lost";
+  if (refuse && new RegExp(refuse.path).test(`${request.method} ${url.pathname}`)) return { status: refuse.status, errors: [{ code: 10000, message: "Authentication error" }] };
+  const route = ROUTES.find(({ method, pattern }) => method === request.method && pattern.test(url.pathname));
+  if (!route) return { status: 404, errors: [{ code: 7000, message: `No route for ${request.method} ${url.pathname}` }] };
+  const json = /^[{[]/.test(request.body.subarray(0, 1).toString()) ? JSON.parse(request.body) : undefined;
+  const reply = await route.handler({ ...url.pathname.match(route.pattern).groups, query: url.searchParams, json, request });
+  save();
+  if (isLast) return "lost";
+  return reply === undefined ? { status: 404, errors: [{ code: 7404, message: "not found" }] } : reply.errors || reply.status || reply.result ? reply : { result: reply };
+}
+
+const server = createServer((incoming, outgoing) => {
+  const parts = [];
+  incoming.on("data", (part) => parts.push(part));
+  incoming.on("end", async () => {
+    const request = { method: incoming.method, url: incoming.url, type: incoming.headers["content-type"], body: Buffer.concat(parts) };
+    const reply = await answer(request).catch((error) => ({ status: 500, errors: [{ code: 1, message: error.stack }] }));
+    if (reply === "lost") return incoming.socket.destroy();
+    outgoing.writeHead(reply.raw ?? reply.status ?? 200, { "content-type": "application/json" });
+    outgoing.end(reply.raw ? "{}" : JSON.stringify({ success: !reply.errors, errors: reply.errors ?? [], messages: [], result: reply.result ?? null }));
+  });
+});
+await miniflare.ready;
+server.listen(0, "127.0.0.1", () => process.stdout.write(`listening ${server.address().port}\n`));

@@ -1,0 +1,216 @@
+//! A stand-in for Cloudflare's API (`platform.mjs`), and an operator's folder from which `tools/deploy` works against it.
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use crate::process::{Process, folder};
+
+const START: Duration = Duration::from_secs(60);
+/// `tools/deploy` with wrangler, on a busy machine.
+const RUN: Duration = Duration::from_secs(300);
+/// Where the Worker answers once it is deployed: the stand-in does.
+const PORTAL: &str = "https://rcpt.acme.test";
+
+/// A running stand-in with an empty account, and a folder with the repository's wrangler.toml beside a small Worker.
+#[derive(Debug)]
+pub struct Platform {
+    process: Process,
+    folder: PathBuf,
+    /// Secrets are kept outside any git work tree.
+    home: TempDir,
+    url: String,
+}
+
+/// How a run of `tools/deploy` ended, and everything it wrote.
+#[derive(Debug)]
+pub struct Run {
+    pub succeeded: bool,
+    pub output: String,
+}
+
+impl Platform {
+    /// # Errors
+    /// The stand-in does not start.
+    pub async fn start() -> Result<Self> {
+        let folder = folder::scratch("platform")?;
+        let repository = folder::repository();
+        fs::create_dir_all(folder.join("edge/build"))?;
+        fs::create_dir_all(folder.join("edge/portal/dist"))?;
+        symlink(repository.join("edge/migrations"), folder.join("edge/migrations"))?;
+        fs::copy(repository.join("wrangler.toml"), folder.join("wrangler.toml"))?;
+        fs::write(folder.join("edge/build/index.js"), "export default { fetch() {} }")?;
+        fs::write(folder.join("edge/portal/dist/index.html"), "<!doctype html>")?;
+        let state = folder.join("state.json");
+        fs::write(&state, "{}")?;
+        let mut command = std::process::Command::new("node");
+        command.arg(repository.join("tests/src/servers/platform.mjs")).arg(&state);
+        command.current_dir(&repository);
+        let mut process = Process::spawn("platform", &command, &folder)?;
+        let line = process.wait_for_line("listening ", START).await?;
+        let port = line.split(' ').next_back().context("a port")?;
+        let url = format!("http://127.0.0.1:{port}");
+        let preload = format!(
+            "const real = fetch; globalThis.fetch = (url, options) => String(url).startsWith(\"{PORTAL}/\") \
+             ? real(\"{url}\" + new URL(url).pathname, options) : real(url, options);"
+        );
+        fs::write(folder.join("preload.mjs"), preload)?;
+        Ok(Self { process, folder, home: tempfile::tempdir()?, url })
+    }
+
+    /// The same with one database of two migrations: fewer calls.
+    ///
+    /// # Errors
+    /// The stand-in does not start.
+    pub async fn small() -> Result<Self> {
+        let platform = Self::start().await?;
+        let migrations = platform.folder.join("edge/migrations");
+        let all = fs::canonicalize(&migrations)?;
+        fs::remove_file(&migrations)?;
+        fs::create_dir(&migrations)?;
+        for name in ["0001_accounts.sql", "0002_sign_in.sql"] {
+            fs::copy(all.join(name), migrations.join(name))?;
+        }
+        platform.edit(|text| {
+            let start = text.find("[[d1_databases]]\nbinding = \"DB_1\"").expect("DB_1");
+            let end = text.find("# `make deploy` creates it and").expect("the namespace");
+            format!("{}{}", &text[..start], &text[end..]).replace("*:0,1,2", "*:0")
+        })?;
+        Ok(platform)
+    }
+
+    /// Changes wrangler.toml.
+    ///
+    /// # Errors
+    /// It can't be read or written.
+    pub fn edit(&self, change: impl FnOnce(String) -> String) -> Result<()> {
+        Ok(fs::write(self.configuration(), change(fs::read_to_string(self.configuration())?))?)
+    }
+
+    pub fn configuration(&self) -> PathBuf {
+        self.folder.join("wrangler.toml")
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The file with the operator's copy of the secrets.
+    pub fn secrets_file(&self) -> PathBuf {
+        self.home.path().join("kept/rcpt.secrets")
+    }
+
+    /// Runs `tools/deploy` with the four values that it needs, and these variables (an empty one is removed).
+    ///
+    /// # Errors
+    /// It doesn't run, or not to its end.
+    pub async fn deploy(&self, variables: &[(&str, &str)]) -> Result<Run> {
+        let mut command = Command::new(folder::repository().join("tools/deploy"));
+        command.arg("--config").arg(self.configuration()).kill_on_drop(true);
+        let preload = format!("--import {}", self.folder.join("preload.mjs").display());
+        command
+            .env("CLOUDFLARE_API_BASE_URL", &self.url)
+            .env("CLOUDFLARE_API_TOKEN", "token")
+            .env("NODE_OPTIONS", preload)
+            .env("NO_COLOR", "1")
+            .env("XDG_CONFIG_HOME", self.folder.join("home"))
+            .env("SECRETS_FILE", self.secrets_file())
+            .env("PORTAL_URL", PORTAL)
+            .env("MAIL_FROM", "rcpt@acme.test")
+            .env("CONTACT_EMAIL", "help@acme.test")
+            .env("ORIGINS", "https://origin.acme.test");
+        for (name, value) in variables {
+            if value.is_empty() {
+                command.env_remove(name)
+            } else {
+                command.env(name, value)
+            };
+        }
+        command.stdin(std::process::Stdio::null());
+        let output = tokio::time::timeout(RUN, command.output()).await??;
+        let text = [output.stdout, output.stderr].concat();
+        Ok(Run {
+            succeeded: output.status.success(),
+            output: String::from_utf8_lossy(&text).into_owned(),
+        })
+    }
+
+    /// Gives the stand-in an order (`cut`, `refuse`, `state`; the ones of before end).
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn order(&self, order: &Value) -> Result<()> {
+        let reply = reqwest::Client::new()
+            .post(format!("{}/control", self.url))
+            .json(order)
+            .send()
+            .await
+            .with_context(|| format!("no stand-in\n{}", self.process.last_lines()))?;
+        ensure!(reply.status().is_success(), "{}", reply.text().await?);
+        Ok(())
+    }
+
+    /// What the account has.
+    ///
+    /// # Errors
+    /// The stand-in does not answer.
+    pub async fn state(&self) -> Result<Value> {
+        self.control("/state").await
+    }
+
+    /// How many calls changed something so far.
+    ///
+    /// # Errors
+    /// The stand-in does not answer.
+    pub async fn changes(&self) -> Result<usize> {
+        let calls = self.control("/calls").await?;
+        let calls = calls.as_array().context("calls")?;
+        Ok(calls.iter().filter(|call| call["changes"] == json!(true)).count())
+    }
+
+    /// Puts an account into a database, by its id.
+    ///
+    /// # Errors
+    /// The stand-in does not answer.
+    pub async fn insert_account(&self, database: &str) -> Result<()> {
+        let values = "('0123456789abcdef', 'hash', 'ann@example.org', 'phc', 0)";
+        let columns = "id, address_hash, email, password_hash, created_at";
+        self.execute(database, &format!("INSERT INTO accounts ({columns}) VALUES {values}")).await
+    }
+
+    /// Makes a database of this name with a table that isn't ours.
+    ///
+    /// # Errors
+    /// The stand-in does not answer.
+    pub async fn insert_foreign_database(&self, name: &str) -> Result<()> {
+        let accounts = format!("{}/accounts/{}/d1/database", self.url, "a".repeat(32));
+        let body = json!({ "name": name }).to_string();
+        let reply = reqwest::Client::new().post(accounts).body(body).send().await?.text().await?;
+        let reply: Value = serde_json::from_str(&reply)?;
+        let id = reply["result"]["uuid"].as_str().context("an id")?;
+        self.execute(id, "CREATE TABLE orders (number INTEGER)").await
+    }
+
+    async fn execute(&self, database: &str, sql: &str) -> Result<()> {
+        let account = format!("{}/accounts/{}", self.url, "a".repeat(32));
+        let body = json!({ "sql": sql }).to_string();
+        let query = format!("{account}/d1/database/{database}/query");
+        let reply = reqwest::Client::new().post(query).body(body).send().await?;
+        ensure!(reply.status().is_success(), "{}", reply.text().await?);
+        Ok(())
+    }
+
+    async fn control(&self, member: &str) -> Result<Value> {
+        let reply = reqwest::get(format!("{}/control", self.url)).await?;
+        let reply: Value = serde_json::from_str(&reply.text().await?)?;
+        Ok(reply.pointer(&format!("/result{member}")).cloned().unwrap_or_default())
+    }
+}

@@ -1,0 +1,137 @@
+//! One mailbox is one account, however it is spelled (docs/trust.md, B8).
+
+use rcpt_tests::{Edge, people::PASSWORD};
+use serde_json::json;
+
+const CONFIRM: &str = "Confirm your email address";
+const TAKEN: &str = "You already have an account";
+const RESET: &str = "Set a new password";
+
+#[tokio::test]
+async fn a_second_spelling_of_a_mailbox_is_answered_the_same_and_makes_no_account() {
+    let edge = Edge::builder().start().await.unwrap();
+    let anonymous = edge.anonymous();
+    let ann = edge.account_of("ann.lee@gmail.com").await;
+    for spelling in ["annlee@gmail.com", "ANN.LEE+1@gmail.com", "a.n.n.lee@googlemail.com"] {
+        let reply = anonymous.register(spelling, PASSWORD).await;
+        let message =
+            "Check your email: open the link in it within 24 hours to confirm your address.";
+        let expected =
+            json!({ "email": spelling, "verification_required": true, "message": message });
+        assert_eq!(reply.parts(), (201, &expected));
+        let mail = edge.mailbox().wait_for_titled(spelling, TAKEN, 1).await.unwrap();
+        assert!(!mail.text.contains("ann.lee@gmail.com"), "{}", mail.text);
+        assert!(mail.text.contains("under another spelling"), "{}", mail.text);
+        let reply = anonymous.login(spelling, PASSWORD).await;
+        reply.assert_error(401, "invalid_credentials", "sign-in takes the exact address");
+    }
+    assert_eq!((edge.count("accounts").await, edge.count("addresses").await), (1, 1));
+    // Any spelling finds the account, and its link goes to the address that is stored.
+    assert_eq!(anonymous.forgot_password("annlee+x@gmail.com").await.status, 200);
+    edge.mailbox().wait_for_titled(&ann.email, RESET, 1).await.unwrap();
+    assert_eq!(edge.mailbox().mails_to("annlee+x@gmail.com").len(), 0);
+}
+
+#[tokio::test]
+async fn elsewhere_a_tag_is_another_mailbox() {
+    let edge = Edge::builder().start().await.unwrap();
+    for email in ["ann@rcpt-tests.net", "ann+1@rcpt-tests.net", "a.nn@rcpt-tests.net"] {
+        assert_eq!(edge.account_of(email).await.email_checks().await.welcome_left, 50, "{email}");
+    }
+}
+
+#[tokio::test]
+async fn of_two_unconfirmed_spellings_the_first_confirmation_wins() {
+    let edge = Edge::builder().start().await.unwrap();
+    let anonymous = edge.anonymous();
+    let spellings = ["bob@outlook.com", "bob+1@outlook.com"];
+    let mut links = Vec::new();
+    for email in spellings {
+        assert_eq!(anonymous.register(email, PASSWORD).await.status, 201);
+        links.push(edge.mailbox().wait_for_titled(email, CONFIRM, 1).await.unwrap());
+    }
+    assert_eq!(anonymous.verify_email(links[1].token().unwrap()).await.status, 200);
+    let reply = anonymous.verify_email(links[0].token().unwrap()).await;
+    reply.assert_error(400, "invalid_token", "the mailbox has an account");
+    assert_eq!(anonymous.login(spellings[1], PASSWORD).await.status, 200);
+    anonymous.login(spellings[0], PASSWORD).await.assert_error(401, "invalid_credentials", "");
+}
+
+#[tokio::test]
+async fn a_tag_renews_nothing_after_a_deletion() {
+    let edge = Edge::builder().start().await.unwrap();
+    let bob = edge.account_of("bob+1@gmail.com").await;
+    edge.set(&bob.email, "welcome_left = 3").await;
+    let gone = bob.delete("/me", &json!({ "password": PASSWORD })).await;
+    assert_eq!(gone.status, 204, "{}", gone.body);
+    let again = edge.account_of("b.o.b+2@googlemail.com").await;
+    assert_eq!(again.email_checks().await.welcome_left, 3);
+    let gone = again.delete("/me", &json!({ "password": PASSWORD })).await;
+    assert_eq!(gone.status, 204, "{}", gone.body);
+    let third = edge.account_of("bob@gmail.com").await;
+    assert_eq!(third.email_checks().await.welcome_left, 3);
+}
+
+#[tokio::test]
+async fn an_account_of_before_stays_as_it_is() {
+    let edge = Edge::builder().start().await.unwrap();
+    let ann = edge.account_of("ann+old@gmail.com").await;
+    edge.sql("UPDATE addresses SET mailbox_hash = NULL", &[]).await;
+    assert_eq!(edge.account_of("ann@gmail.com").await.get("/me").await.status, 200);
+    assert_eq!(ann.anonymous.login(&ann.email, PASSWORD).await.status, 200);
+    ann.anonymous.forgot_password(&ann.email).await;
+    edge.mailbox().wait_for_titled(&ann.email, RESET, 1).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_spellings_of_a_mailbox_share_its_limits() {
+    let edge = Edge::builder().with_waits().start().await.unwrap();
+    let ann = edge.account_of("ann@gmail.com").await;
+    let anonymous = edge.anonymous();
+    for n in 0..5 {
+        let reply = anonymous.forgot_password(&format!("ann+{n}@gmail.com")).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        edge.wait_for_reset_mails().await;
+    }
+    let mails = edge.mailbox().mails_to(&ann.email);
+    assert_eq!(mails.iter().filter(|mail| mail.subject == RESET).count(), 1);
+    for n in 0..20 {
+        let reply = anonymous.login(&format!("ann+{n}@gmail.com"), "wrong-password").await;
+        reply.assert_error(401, "invalid_credentials", "a guess");
+    }
+    anonymous.login(&ann.email, PASSWORD).await.assert_error(429, "throttled", "shared");
+}
+
+/// The scheduled run makes the hash that an old row doesn't have; of two that were there already, both stay.
+#[tokio::test]
+async fn another_spelling_cannot_register_beside_an_account_of_before() {
+    let edge = Edge::builder().start().await.unwrap();
+    let old = "UPDATE addresses SET mailbox_hash = NULL";
+    let mut accounts = Vec::new();
+    for email in
+        ["ann+old@gmail.com", "a.nn@gmail.com", "bob+old@outlook.com", "eve@rcpt-tests.net"]
+    {
+        accounts.push(edge.account_of(email).await);
+        edge.sql(old, &[]).await;
+    }
+    let nobody = "INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at)
+        VALUES ('k.nobody', '00000000000000ff', 1, 1)";
+    edge.sql_in(0, nobody, &[]).await;
+    edge.run_scheduled().await;
+    assert_eq!(edge.count("addresses WHERE mailbox_hash IS NULL").await, 0);
+    let marked = "addresses WHERE mailbox_hash = '- ' || address_hash";
+    assert_eq!(edge.count(marked).await, 2, "the second of one mailbox, and that of no account");
+    let anonymous = edge.anonymous();
+    for spelling in ["ann@gmail.com", "ann+new@googlemail.com", "bob@outlook.com"] {
+        assert_eq!(anonymous.register(spelling, PASSWORD).await.status, 201);
+        edge.mailbox().wait_for_titled(spelling, TAKEN, 1).await.unwrap();
+    }
+    assert_eq!((edge.count("accounts").await, edge.count("addresses").await), (4, 5));
+    for account in accounts {
+        let reply = anonymous.login(&account.email, PASSWORD).await;
+        assert_eq!(reply.status, 200, "{}", account.email);
+        let gone = account.delete("/me", &json!({ "password": PASSWORD })).await;
+        assert_eq!(gone.status, 204, "{}", gone.body);
+    }
+    assert_eq!(edge.account_of("an.n@gmail.com").await.get("/me").await.status, 200);
+}

@@ -1,0 +1,36 @@
+//! Migrations run before the Worker is deployed, and a Worker is rolled back without them: the release before works with
+//! the schema of this one (CONTRIBUTING.md, a new column).
+
+use rcpt_tests::Edge;
+use serde_json::{Value, json};
+
+/// Name and text of each statement, a line each.
+const STATEMENTS: &str = include_str!("previous_release/0.2.0.tsv");
+
+/// As many parameters as a statement names.
+fn params(sql: &str) -> Vec<Value> {
+    let numbers = sql.split('?').skip(1).map(|rest| {
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().expect("a numbered parameter")
+    });
+    vec![json!(null); numbers.max().unwrap_or(0)]
+}
+
+#[tokio::test]
+async fn the_statements_of_the_release_before_prepare_on_this_schema() {
+    let edge = Edge::builder().start().await.unwrap();
+    let statements = STATEMENTS.lines().filter(|line| !line.starts_with('#'));
+    let mut prepared = 0;
+    for line in statements {
+        let (name, sql) = line.split_once('\t').unwrap();
+        let explained = edge.try_sql(&format!("EXPLAIN {sql}"), &params(sql)).await;
+        let explained = explained.unwrap_or_else(|error| panic!("{name}: {error:#}\n{sql}"));
+        assert!(!explained.is_empty(), "{name}");
+        prepared += 1;
+    }
+    assert_eq!(prepared, 125);
+    // A column or table that has gone is noticed.
+    for gone in ["SELECT gone FROM accounts", "DELETE FROM gone"] {
+        assert!(edge.try_sql(&format!("EXPLAIN {gone}"), &[]).await.is_err(), "{gone}");
+    }
+}

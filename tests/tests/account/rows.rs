@@ -1,0 +1,51 @@
+//! An account leaves few rows, however it cycles (docs/trust.md, B10).
+
+use rcpt_tests::{Edge, people::send, service::clock};
+use reqwest::Method;
+use serde_json::json;
+
+/// The rows that a free account can make in an hour: 150 checks under keys, and 11 scans under keys, of which ten give their
+/// unit back.
+const ROWS: u64 = 161;
+
+#[tokio::test]
+async fn an_account_that_cycles_checks_and_scans_under_keys_leaves_few_rows_and_none_a_day_later() {
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    clock::today().await;
+    let before = edge.dump(&[]).await;
+    let mut made = 0;
+    for n in 0..40 {
+        let request = account.request(Method::POST, "/scans");
+        let request = request.header("idempotency-key", format!("a-key-for-one-scan-{n:04}"));
+        let reply = send(request.json(&json!({ "total": 1 }))).await;
+        if reply.status != 201 {
+            assert_eq!(reply.status, 429, "{}", reply.body);
+            continue;
+        }
+        made += 1;
+        let path = format!("/scans/{}", reply.text("id"));
+        assert_eq!(account.delete(&path, &json!({})).await.status, 204);
+    }
+    assert_eq!(made, 11, "ten units are given back");
+    let mut answered = 0;
+    for n in 0..200 {
+        let reply = account.check_under(&format!("a-key-for-one-check-{n:04}"), "no address").await;
+        answered += u64::from(reply.status == 200);
+    }
+    assert_eq!(answered, 150);
+    let keys = edge.count("idempotency_keys").await;
+    assert_eq!((keys, edge.count("scans").await), (ROWS, 0));
+    println!("an hour's cycles of a free account: {keys} rows");
+
+    edge.sql("UPDATE idempotency_keys SET expires_at = expires_at - 86400", &[]).await;
+    edge.run_scheduled().await;
+    let count = |dump: Vec<(String, serde_json::Value)>| -> Vec<(String, usize)> {
+        let lasting = |name: &str| {
+            !["throttles", "usage_days", "expired_keys_cursor", "this_database"].contains(&name)
+        };
+        let rows = dump.into_iter().map(|(name, rows)| (name, rows.as_array().map_or(0, Vec::len)));
+        rows.filter(|(name, _)| lasting(name)).collect()
+    };
+    assert_eq!(count(edge.dump(&[]).await), count(before));
+}

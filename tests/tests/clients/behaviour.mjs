@@ -1,0 +1,85 @@
+// The TypeScript client at services that are hostile, slow or newer than it: behaviour.mjs PACKAGE URLS, with the URLs
+// as JSON, by what the service at each does.
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { pathToFileURL } from "node:url";
+
+const { Rcpt, RcptError, WebhookError, verifyWebhook } = await import(
+  pathToFileURL(`${process.argv[2]}/dist/index.js`)
+);
+const urls = JSON.parse(process.argv[3]);
+const at = (name, timeout = 4) => new Rcpt({ url: urls[name], apiKey: "key", timeout });
+
+/** The error of a call, and how many seconds it took. */
+async function failed(call) {
+  const start = performance.now();
+  const error = await call.then(
+    () => assert.fail("no error"),
+    (error) => error,
+  );
+  return { error, seconds: (performance.now() - start) / 1000 };
+}
+
+const calls = ["silent", "drip", "busy", "in_use", "closed"].map(async (name) => {
+  const { error, seconds } = await failed(at(name).check("a@b.example"));
+  assert(error instanceof RcptError, `${name}: ${error}`);
+  assert(seconds < 6, `${name}: ${seconds} s`);
+  assert.equal(error.status, name === "busy" ? 503 : 0, name);
+  assert.doesNotMatch(error.message, /Idempotency/, name);
+});
+await Promise.all(calls);
+
+// A caller's own key may be in use elsewhere: that is for the caller to know.
+const own = at("in_use_elsewhere").check("a@b.example", { idempotencyKey: "0123456789abcdef" });
+assert.equal((await failed(own)).error.code, "idempotency_key_in_use");
+
+const { error, seconds } = await failed(at("silent", 60).check("a@b.example", { signal: AbortSignal.timeout(200) }));
+assert.equal(error.name, "TimeoutError");
+assert(seconds < 2, `${seconds} s`);
+
+const { error: limit } = await failed(at("used_up").quota());
+const { status, code, requestId, retryAfter, resetsAt, docUrl } = limit;
+assert.deepEqual([status, code, limit.limit, requestId], [429, "allowance_used_up", "email check", "request-1"]);
+assert.deepEqual([retryAfter, resetsAt, docUrl], [40_000, new Date("2026-11-24T00:00:00Z"), "https://rcpt.example.net/docs"]);
+assert.equal((await failed(at("page").quota())).error.status, 404);
+
+const answer = await at("newer").check("a@b.example", { details: true });
+assert.deepEqual([answer.details.reason, answer.news], ["a_new_reason", [1]]);
+
+// A list is joined only with its own results.
+const list = ["a@b.example", "c@d.example"];
+for (const name of ["scan", "older_scan"]) {
+  const rows = await at(name).joinScan("scan_1", list);
+  assert.deepEqual(
+    rows.map(({ address, result }) => [address, result.status]),
+    [["a@b.example", true], ["c@d.example", false]],
+  );
+}
+assert.equal((await at("scan").waitForScan("scan_1")).state, "completed");
+const { error: other } = await failed(at("scan").joinScan("scan_1", [...list].reverse()));
+assert.match(other.message, /addresses 1 to 2 differ/);
+assert((await failed(at("scan").joinScan("scan_1", ["a@b.example"]))).error instanceof RangeError);
+
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const otherSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+const headers = {
+  "Webhook-Id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+  "webhook-timestamp": "1614265330",
+  "webhook-signature": "v2,x v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+};
+const body = '{"test": 2432232314}';
+const now = 1614265330_000;
+for (const secrets of [secret, [otherSecret, secret]])
+  for (const given of [body, new TextEncoder().encode(body)])
+    assert.deepEqual(await verifyWebhook(given, headers, secrets, { now }), { test: 2432232314 });
+const refused = (promise) => assert.rejects(promise, WebhookError);
+await refused(verifyWebhook(body, headers, otherSecret, { now }));
+await refused(verifyWebhook(`${body} `, headers, secret, { now }));
+await refused(verifyWebhook(body, headers, secret, { now: now + 301_000 }));
+await refused(verifyWebhook(body, headers, secret, { now: now - 301_000 }));
+await refused(verifyWebhook(body, { ...headers, "webhook-signature": "v1,AAAA" }, secret, { now }));
+await refused(verifyWebhook(body, new Headers(), secret, { now }));
+const key = Buffer.from(secret.slice(6), "base64");
+const bytes = Buffer.from([0xff, 0x22]);
+const signature = createHmac("sha256", key).update("msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.").update(bytes).digest("base64");
+await refused(verifyWebhook(bytes, { ...headers, "webhook-signature": `v1,${signature}` }, secret, { now }));

@@ -1,0 +1,125 @@
+"""The Python client at services that are hostile, slow or newer than it: behaviour.py URLS, with the URLs as JSON, by
+what the service at each does."""
+
+import asyncio
+import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+
+from rcpt_client import AsyncRcpt, Rcpt, RcptError, WebhookError, answer, verify_webhook
+from rcpt_client.generated.api.quota import quota
+
+URLS = json.loads(sys.argv[1])
+HOSTILE = ["silent", "drip", "busy", "in_use", "closed"]
+
+
+def hold(name: str, error: RcptError, seconds: float) -> None:
+    assert seconds < 6, f"{name}: {seconds} s"
+    assert error.status == (503 if name == "busy" else 0), f"{name}: {error}"
+    assert "Idempotency" not in error.message, f"{name}: {error}"
+
+
+def sync(name: str) -> None:
+    start = time.monotonic()
+    with Rcpt(URLS[name], "key", timeout=4) as rcpt:
+        try:
+            rcpt.check("a@b.example")
+        except RcptError as error:
+            return hold(name, error, time.monotonic() - start)
+    raise AssertionError(name)
+
+
+async def hostile() -> None:
+    async def one(name: str) -> None:
+        start = time.monotonic()
+        async with AsyncRcpt(URLS[name], "key", timeout=4) as rcpt:
+            try:
+                await rcpt.check("a@b.example")
+            except RcptError as error:
+                return hold(name, error, time.monotonic() - start)
+        raise AssertionError(name)
+
+    await asyncio.gather(*map(one, HOSTILE))
+
+
+with ThreadPoolExecutor() as pool:
+    list(pool.map(sync, HOSTILE))
+asyncio.run(hostile())
+
+
+def failed(name: str, call) -> RcptError:
+    with Rcpt(URLS[name], "key", timeout=4) as rcpt:
+        try:
+            call(rcpt)
+        except RcptError as error:
+            return error
+    raise AssertionError(name)
+
+
+# A caller's own key may be in use elsewhere: that is for the caller to know.
+own = failed("in_use_elsewhere", lambda rcpt: rcpt.check("a@b.example", idempotency_key="0123456789abcdef"))
+assert own.code == "idempotency_key_in_use", own
+
+limit = failed("used_up", Rcpt.quota)
+assert (limit.status, limit.code, limit.limit) == (429, "allowance_used_up", "email check")
+assert (limit.request_id, limit.retry_after) == ("request-1", 40_000)
+assert limit.resets_at == datetime(2026, 11, 24, tzinfo=timezone.utc), limit.resets_at
+assert limit.doc_url == "https://rcpt.example.net/docs"
+assert failed("page", Rcpt.quota).status == 404
+
+with Rcpt(URLS["newer"], "key", patience=2) as rcpt:
+    result = rcpt.check("a@b.example", details=True)
+    assert result.details.reason == "a_new_reason" and result.additional_properties == {"news": [1]}, result
+
+with Rcpt(URLS["quota"], "key") as rcpt:
+    for report in [answer(quota.sync_detailed, client=rcpt.client), answer(quota.sync_detailed(client=rcpt.client))]:
+        assert report.plan == "free", report
+
+# A list is joined only with its own results.
+LIST = ["a@b.example", "c@d.example"]
+for name in ["scan", "older_scan"]:
+    with Rcpt(URLS[name], "key") as rcpt:
+        rows = rcpt.join_scan("scan_1", LIST)
+        assert [(row.address, row.result.status) for row in rows] == [(LIST[0], True), (LIST[1], False)], rows
+
+
+async def joined() -> None:
+    async with AsyncRcpt(URLS["scan"], "key") as rcpt:
+        assert (await rcpt.wait_for_scan("scan_1")).state == "completed"
+        assert len(await rcpt.join_scan("scan_1", LIST)) == 2
+        try:
+            await rcpt.join_scan("scan_1", LIST[::-1])
+        except ValueError as error:
+            assert "addresses 1 to 2 differ" in str(error), error
+        else:
+            raise AssertionError("another list is joined")
+
+
+asyncio.run(joined())
+
+SECRET, OTHER = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+HEADERS = {
+    "Webhook-Id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+    "webhook-timestamp": "1614265330",
+    "webhook-signature": "v2,x v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+}
+BODY, NOW = '{"test": 2432232314}', 1614265330
+for secrets in [SECRET, [OTHER, SECRET]]:
+    for body in [BODY, BODY.encode()]:
+        assert verify_webhook(body, HEADERS, secrets, now=NOW) == {"test": 2432232314}
+for body, headers, secrets, now in [
+    (BODY, HEADERS, OTHER, NOW),
+    (BODY, HEADERS, [], NOW),
+    (BODY + " ", HEADERS, SECRET, NOW),
+    (BODY, HEADERS, SECRET, NOW + 301),
+    (BODY, HEADERS, SECRET, NOW - 301),
+    (BODY, HEADERS | {"webhook-signature": "v1,\u00e4"}, SECRET, NOW),
+    (BODY, {}, SECRET, NOW),
+]:
+    try:
+        verify_webhook(body, headers, secrets, now=now)
+    except WebhookError:
+        continue
+    raise AssertionError((body, headers, secrets, now))

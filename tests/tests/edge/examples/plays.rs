@@ -1,0 +1,349 @@
+//! The calls that are recorded, in an order in which one leads to the next.
+
+use rcpt_tests::{Account, Authenticator, people::send};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::time::{Duration, Instant, sleep};
+
+use super::{By, Recorder};
+
+const GET: Method = Method::GET;
+const POST: Method = Method::POST;
+const PUT: Method = Method::PUT;
+const DELETE: Method = Method::DELETE;
+
+const EMAIL: &str = "ann@example.org";
+const PASSWORD: &str = "three unrelated words";
+const NEW_PASSWORD: &str = "four quite unrelated words";
+const API_KEY: &str = "rcpt_live_ExampleExampleExampleExampleExampleExampleExa";
+const NEW_API_KEY: &str = "rcpt_live_AnotherAnotherAnotherAnotherAnotherAnotherAno";
+const TOKEN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJleGFtcGxlIjp0cnVlfQ.c2lnbmF0dXJl";
+const SECRET: &str = "whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGUgISE=";
+const MESSAGE: &str = "msg_0000000000000000000000000000cafe";
+const SCAN: &str = "scan_01a2b3c4d5e6f708192a3b4c5d6e";
+const HOST: &str = "hooks.example.com";
+/// A test that waits longer would wait for ever.
+const LIMIT: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(100);
+
+impl Recorder {
+    fn signed_in(&mut self, password: &str, reply: &rcpt_tests::Reply) -> Account {
+        let account = Account::from_credentials(&self.anonymous(), password, reply);
+        self.fixed.replace(&account.token, TOKEN);
+        account
+    }
+}
+
+/// Registration, confirmation and sign-in; the account that the other plays go on with.
+pub async fn signing_up(recorder: &mut Recorder) -> Account {
+    let email = EMAIL;
+    let register = |recorder: &Recorder| recorder.request(By::Nobody, POST, "/auth/register");
+    let body = |password: &str| Some(json!({ "email": email, "password": password }));
+    let request = register(recorder);
+    recorder.play("register", "A new account", request, body(PASSWORD), 201).await;
+    let request = register(recorder);
+    recorder.play("register", "A common password", request, body("password123"), 400).await;
+    let mail = recorder.stack.edge.mailbox().wait_for_mail(email).await.unwrap();
+    let token = mail.token().unwrap();
+    recorder.fixed.replace(token, "TOKEN_OF_THE_EMAILED_LINK");
+    let verify = |recorder: &Recorder| recorder.request(By::Nobody, POST, "/auth/verify-email");
+    let (request, body) = (verify(recorder), Some(json!({ "token": token })));
+    let reply = recorder.play("verifyEmail", "The emailed link", request, body.clone(), 200).await;
+    let account = recorder.signed_in(PASSWORD, &reply);
+    recorder.fixed.replace(&account.api_key, API_KEY);
+    let request = verify(recorder);
+    recorder.play("verifyEmail", "A link that was used", request, body, 400).await;
+    let login = |recorder: &Recorder| recorder.request(By::Nobody, POST, "/auth/login");
+    let (request, body) = (login(recorder), json!({ "email": email, "password": PASSWORD }));
+    let reply = recorder.play("login", "Email and password", request, Some(body), 200).await;
+    let account = recorder.signed_in(PASSWORD, &reply);
+    let (request, body) = (login(recorder), json!({ "email": email, "password": NEW_PASSWORD }));
+    recorder.play("login", "A wrong password", request, Some(body), 401).await;
+    account
+}
+
+/// The service's own description.
+pub async fn service(recorder: &mut Recorder) {
+    for (operation, title, path) in [
+        ("site", "Contact and plans", "/site"),
+        ("health", "The service runs", "/health"),
+        ("ready", "Everything is up", "/health/ready"),
+    ] {
+        let request = recorder.request(By::Nobody, GET, path);
+        recorder.play(operation, title, request, None, 200).await;
+    }
+}
+
+/// Checks, and what they leave of the plan.
+pub async fn checks(recorder: &mut Recorder, account: &Account) {
+    let (operation, path) = ("validateEmail", "/validate_email");
+    // The sandbox on this machine.
+    recorder.fixed.replace("127.0.0.1", "mx.sandbox.test");
+    for (title, body) in [
+        ("Rejected, in short", json!({ "email": "rejects@sandbox.test" })),
+        ("A mailbox that isn't there", json!({ "email": "rejects@sandbox.test", "details": true })),
+        ("Accepted", json!({ "email": "accepts@sandbox.test", "details": true })),
+        (
+            "Accepted, by a server that accepts everything",
+            json!({ "email": "anyone@catchall.sandbox.test", "details": true }),
+        ),
+        (
+            "Not known: the server asks to come back later",
+            json!({ "email": "greylisted@sandbox.test", "details": true }),
+        ),
+        ("Not an address", json!({ "email": "ann@sandbox,test", "details": true })),
+    ] {
+        let request = recorder.request(By::Key(account), POST, path);
+        recorder.play(operation, title, request, Some(body), 200).await;
+    }
+    let request = recorder.request(By::Key(account), POST, path);
+    recorder.play(operation, "No email", request, Some(json!({})), 400).await;
+    let body = json!({ "email": "accepts@sandbox.test" });
+    let request = recorder.request(By::Nobody, POST, path).header("x-api-key", "rcpt_live_wrong");
+    recorder.play(operation, "A wrong key", request, Some(body.clone()), 401).await;
+    let key = "00000000-0000-4000-8000-000000000001";
+    let under_key = |recorder: &Recorder| {
+        recorder.request(By::Key(account), POST, path).header("idempotency-key", key)
+    };
+    assert_eq!(send(under_key(recorder).json(&body)).await.status, 200);
+    let (request, other) = (under_key(recorder), json!({ "email": "rejects@sandbox.test" }));
+    let title = "The key of another request";
+    recorder.play(operation, title, request, Some(other), 422).await;
+
+    let request = recorder.request(By::Key(account), GET, "/me/quota");
+    let reply = recorder.play("quota", "The free plan", request, None, 200).await;
+    // Messages name it too.
+    recorder.fixed.replace(reply.text("resets_at"), "2026-02-01T00:00:00Z");
+    for (operation, title, path) in [
+        ("me", "The account", "/me"),
+        ("plan", "The free plan, with a way to the next", "/me/plan"),
+        ("usage", "30 days, of which two are shown", "/me/usage"),
+    ] {
+        let request = recorder.request(By::Session(account), GET, path);
+        let reply = recorder.play(operation, title, request, None, 200).await;
+        if operation == "plan" {
+            recorder.fixed.replace(reply.text("reference"), "acct_0a1b2c3d4e5f60718293");
+        }
+    }
+    let usage = recorder.recorded.get_mut("usage").unwrap();
+    let days = usage[0]["body"]["days"].as_array_mut().unwrap();
+    assert_eq!(days.len(), 30);
+    days.drain(..28);
+    for (day, shown) in days.clone().iter().zip(["2026-01-30", "2026-01-31"]) {
+        recorder.fixed.replace(day["date"].as_str().unwrap(), shown);
+    }
+
+    let edge = &recorder.stack.edge;
+    edge.set(&account.email, "daily_charged = 100, welcome_left = 0").await;
+    let request = recorder.request(By::Key(account), POST, path);
+    recorder.play(operation, "Today's checks are used up", request, Some(body), 429).await;
+}
+
+async fn ended(recorder: &Recorder, account: &Account, id: &str) {
+    let deadline = Instant::now() + LIMIT;
+    while account.get(&format!("/scans/{id}")).await.body["completed_at"].is_null() {
+        assert!(Instant::now() < deadline, "{}", recorder.stack.edge.url);
+        sleep(LOOK).await;
+    }
+}
+
+/// A scan from its list to its results, and one that is stopped.
+pub async fn scans(recorder: &mut Recorder, account: &Account) {
+    let by = By::Key(account);
+    let list = json!(["accepts@sandbox.test", "rejects@sandbox.test"]);
+    let create = |recorder: &Recorder| recorder.request(by, POST, "/scans");
+    let (request, body) = (create(recorder), json!({ "addresses": list, "name": "customers.csv" }));
+    let reply = recorder.play("createScan", "A list", request, Some(body), 201).await;
+    let id = reply.text("id").to_owned();
+    recorder.fixed.replace(&id, SCAN);
+    // How far it has come by the time it is answered differs.
+    ended(recorder, account, &id).await;
+    let (request, body) = (create(recorder), json!({ "addresses": list }));
+    let title = "Today's scans are used up";
+    recorder.play("createScan", title, request, Some(body), 429).await;
+    let (request, body) = (create(recorder), json!({ "addresses": "ann@example.org" }));
+    recorder.play("createScan", "Not a list", request, Some(body), 400).await;
+    for (operation, title, path) in [
+        ("listScans", "One scan", "/scans".to_owned()),
+        ("scan", "A scan that has completed", format!("/scans/{id}")),
+        ("scanResults", "Both results", format!("/scans/{id}/results")),
+        ("events", "A scan that has completed", "/events".to_owned()),
+    ] {
+        let request = recorder.request(by, GET, &path);
+        let mut reply = recorder.play(operation, title, request, None, 200).await;
+        // An end is listed once its second is over.
+        while operation == "events" && reply.body["events"] == json!([]) {
+            sleep(LOOK).await;
+            recorder.recorded.remove(operation);
+            let request = recorder.request(by, GET, &path);
+            reply = recorder.play(operation, title, request, None, 200).await;
+        }
+        if operation == "events" {
+            let (next, event) = (reply.text("next").to_owned(), &reply.body["events"][0]["id"]);
+            recorder.fixed.replace(event.as_str().unwrap(), MESSAGE);
+            let ended_at = next.split_once('.').unwrap().0;
+            recorder.fixed.replace(ended_at, "1769851804");
+        }
+    }
+    for kind in ["text/csv", "application/x-ndjson"] {
+        let request = recorder.request(by, GET, &format!("/scans/{id}/results"));
+        let request = request.header("accept", kind);
+        recorder.play("scanResults", "Both results", request, None, 200).await;
+    }
+    let request = recorder.request(by, GET, &format!("/scans/scan_{}", "0".repeat(28)));
+    recorder.play("scan", "No such scan", request, None, 404).await;
+    let path = format!("/scans/{id}/parts/0/match");
+    let request = recorder.request(by, POST, &path);
+    let body = Some(json!({ "addresses": list }));
+    recorder.play("matchScanPart", "The same addresses", request, body, 200).await;
+    in_parts(recorder, account, by, &list).await;
+    let request = recorder.request(by, DELETE, &format!("/scans/{id}"));
+    recorder.play("deleteScan", "Deleted", request, None, 204).await;
+}
+
+async fn in_parts(recorder: &mut Recorder, account: &Account, by: By<'_>, list: &Value) {
+    recorder.stack.edge.set(&account.email, "plan = 'pro'").await;
+    let request = recorder.request(by, POST, "/scans");
+    let body = Some(json!({ "total": 1_002 }));
+    let reply = recorder.play("createScan", "A list in parts", request, body, 201).await;
+    let id = reply.text("id").to_owned();
+    recorder.fixed.replace(&id, "scan_12b3c4d5e6f708192a3b4c5d6e7f");
+    let request = recorder.request(by, PUT, &format!("/scans/{id}/parts/1"));
+    let body = Some(json!({ "addresses": list }));
+    recorder.play("putScanPart", "The second part", request, body, 200).await;
+    let deadline = Instant::now() + LIMIT;
+    while account.get(&format!("/scans/{id}")).await.body["answered"] != 2 {
+        assert!(Instant::now() < deadline);
+        sleep(LOOK).await;
+    }
+    let request = recorder.request(by, POST, &format!("/scans/{id}/cancel"));
+    recorder.play("cancelScan", "A scan that was stopped", request, None, 200).await;
+}
+
+/// The webhook and what is sent to it.
+pub async fn webhooks(recorder: &mut Recorder, account: &Account) {
+    let by = By::Session(account);
+    let request = recorder.request(by, PUT, "/notifications");
+    let body = Some(json!({ "scan_email": false, "webhook_url": format!("https://{HOST}/rcpt") }));
+    let reply = recorder.play("updateNotifications", "A webhook", request, body, 200).await;
+    recorder.fixed.replace(reply.text("webhook_secret"), SECRET);
+    let request = recorder.request(by, POST, "/notifications/test");
+    recorder.play("testWebhook", "It has arrived", request, None, 200).await;
+    let list = json!(["accepts@sandbox.test", "rejects@sandbox.test"]);
+    let completed = account.post("/scans", &json!({ "addresses": list })).await;
+    recorder.webhooks.wait_for(HOST, 2).await;
+    let expired = account.post("/scans", &json!({ "total": 2 })).await;
+    let age = "UPDATE scans SET created_at = created_at - 86400 WHERE id = ?";
+    recorder.stack.edge.sql(age, &[json!(expired.text("id"))]).await;
+    recorder.stack.edge.run_scheduled().await;
+    let events = recorder.webhooks.wait_for(HOST, 3).await;
+    recorder.fixed.replace(completed.text("id"), SCAN);
+    recorder.fixed.replace(expired.text("id"), SCAN);
+    for (event, age) in events.iter().zip([30, 20, 10]) {
+        // Sessions of the same second would be listed in any order.
+        let older = "UPDATE webhook_deliveries SET created_at = created_at - ? WHERE id = ?";
+        recorder.stack.edge.sql(older, &[json!(age), json!(event.id)]).await;
+        recorder.fixed.replace(&event.id, MESSAGE);
+        let body = event.body();
+        let kind = body["type"].as_str().unwrap().to_owned();
+        let example = json!({ "title": "Sent to the webhook", "request": body, "status": 204 });
+        recorder.recorded.insert(kind, vec![example]);
+    }
+    let request = recorder.request(by, GET, "/notifications");
+    recorder.play("notifications", "A webhook and its deliveries", request, None, 200).await;
+    let request = recorder.request(by, POST, "/notifications/secret");
+    let reply = recorder.play("rotateWebhookSecret", "The next secret", request, None, 200).await;
+    let shown = "whsec_dGhlIG5leHQgc2VjcmV0LCBhbmQgbm8gc2VjcmV0ICE=";
+    recorder.fixed.replace(reply.text("webhook_secret"), shown);
+}
+
+/// The account: its sessions, key, password and second factor, to its end.
+pub async fn account(recorder: &mut Recorder, account: Account) {
+    let account = sessions_and_key(recorder, account).await;
+    let (account, authenticator) = second_factor(recorder, account).await;
+    let code = recorder.stack.edge.fresh_code(&account, &authenticator).await;
+    recorder.fixed.replace(&code, "123456");
+    let request = recorder.request(By::Session(&account), POST, "/auth/totp/disable");
+    let body = json!({ "password": NEW_PASSWORD, "totp_code": code });
+    recorder.play("disableTotp", "Off", request, Some(body), 204).await;
+    let email = account.email.clone();
+    let request = recorder.request(By::Nobody, POST, "/auth/forgot-password");
+    let body = json!({ "email": email });
+    recorder.play("forgotPassword", "A reset link", request, Some(body), 200).await;
+    let mailbox = recorder.stack.edge.mailbox();
+    let mail = mailbox.wait_for_titled(&email, "Set a new password", 1).await.unwrap();
+    let token = mail.token().unwrap();
+    recorder.fixed.replace(token, "TOKEN_OF_THE_EMAILED_LINK");
+    let request = recorder.request(By::Nobody, POST, "/auth/reset-password");
+    let body = json!({ "token": token, "password": PASSWORD });
+    let reply = recorder.play("resetPassword", "The emailed link", request, Some(body), 200).await;
+    let account = recorder.signed_in(PASSWORD, &reply);
+    let request = recorder.request(By::Session(&account), POST, "/auth/sign-out");
+    recorder.play("signOut", "Signed out", request, None, 204).await;
+    let reply = account.anonymous.login(&email, PASSWORD).await;
+    let account = recorder.signed_in(PASSWORD, &reply);
+    let request = recorder.request(By::Session(&account), POST, "/auth/sign-out-everywhere");
+    recorder.play("signOutEverywhere", "Signed out everywhere", request, None, 204).await;
+    let reply = account.anonymous.login(&email, PASSWORD).await;
+    let account = recorder.signed_in(PASSWORD, &reply);
+    let request = recorder.request(By::Session(&account), DELETE, "/me");
+    let body = json!({ "password": PASSWORD });
+    recorder.play("deleteAccount", "Deleted", request, Some(body), 204).await;
+}
+
+async fn sessions_and_key(recorder: &mut Recorder, account: Account) -> Account {
+    let by = By::Session(&account);
+    let request = recorder.request(by, GET, "/auth/sessions");
+    let reply = recorder.play("listSessions", "Two sessions", request, None, 200).await;
+    let sessions = reply.body["sessions"].as_array().unwrap();
+    let ids: Vec<_> = sessions.iter().map(|session| session["id"].as_str().unwrap()).collect();
+    for (n, id) in ids.iter().enumerate() {
+        recorder.fixed.replace(id, &format!("0f3c5b6a1d2e4f708192a3b4c5d6e7f{n}"));
+    }
+    let request = recorder.request(by, DELETE, &format!("/auth/sessions/{}", ids[1]));
+    recorder.play("endSession", "The other session", request, None, 204).await;
+    let request = recorder.request(by, PUT, "/auth/settings");
+    let body = json!({ "display_name": "Ann" });
+    recorder.play("updateSettings", "A name", request, Some(body), 200).await;
+    let request = recorder.request(by, POST, "/auth/show-api-key");
+    let body = json!({ "password": PASSWORD });
+    recorder.play("showApiKey", "The password", request, Some(body), 200).await;
+    let request = recorder.request(by, POST, "/auth/rotate-api-key");
+    let reply = recorder.play("rotateApiKey", "A new key", request, Some(json!({})), 200).await;
+    recorder.fixed.replace(reply.text("api_key"), NEW_API_KEY);
+    let request = recorder.request(by, PUT, "/auth/password");
+    let body = json!({ "current_password": PASSWORD, "new_password": NEW_PASSWORD });
+    let reply = recorder.play("changePassword", "A new password", request, Some(body), 200).await;
+    recorder.signed_in(NEW_PASSWORD, &reply)
+}
+
+async fn second_factor(recorder: &mut Recorder, account: Account) -> (Account, Authenticator) {
+    let by = By::Session(&account);
+    let request = recorder.request(by, POST, "/auth/totp/setup");
+    let body = json!({ "password": NEW_PASSWORD });
+    let reply = recorder.play("setUpTotp", "A secret", request, Some(body), 200).await;
+    recorder.fixed.replace(reply.text("secret"), "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP");
+    let authenticator = Authenticator::new(reply.text("secret"));
+    let code = authenticator.code();
+    recorder.fixed.replace(&code, "123456");
+    let request = recorder.request(by, POST, "/auth/totp/enable");
+    let body = json!({ "totp_code": code });
+    let reply = recorder.play("enableTotp", "On", request, Some(body), 200).await;
+    show_codes(recorder, &reply.body["recovery_codes"]);
+    let code = recorder.stack.edge.fresh_code(&account, &authenticator).await;
+    recorder.fixed.replace(&code, "123456");
+    let request = recorder.request(by, POST, "/auth/totp/recovery-codes");
+    let body = json!({ "password": NEW_PASSWORD, "totp_code": code });
+    let reply =
+        recorder.play("replaceRecoveryCodes", "Ten new codes", request, Some(body), 200).await;
+    show_codes(recorder, &reply.body["recovery_codes"]);
+    (account, authenticator)
+}
+
+/// Ten different ones, of the letters that such codes have.
+fn show_codes(recorder: &mut Recorder, codes: &Value) {
+    for (code, letter) in codes.as_array().unwrap().iter().zip("abcdefghij".chars()) {
+        let shown = ["exam", "ple2", "only", "here", "once", "aaa"].join("-");
+        recorder.fixed.replace(code.as_str().unwrap(), &format!("{shown}{letter}"));
+    }
+}

@@ -1,0 +1,151 @@
+// The calls of Cloudflare's API that `deploy` makes itself: what is there, and what it creates. Migrations and the
+// Worker are wrangler's.
+
+/** A reason to end the run that the operator can do something about. */
+export class Stop extends Error {}
+
+/** The permission that a token needs, by the beginning of the path below the account or the API. */
+const RIGHTS = [
+  [/\/d1\//, "Account, D1, Edit"],
+  [/\/storage\/kv\//, "Account, Workers KV Storage, Edit"],
+  [/\/queues/, "Account, Queues, Edit"],
+  [/\/workers\//, "Account, Workers Scripts, Edit"],
+  [/\/dns_records/, "Zone, DNS, Read"],
+  [/^\/zones/, "Zone, Zone, Read"],
+  [/^\/accounts\?/, "Account, Account Settings, Read; or set CLOUDFLARE_ACCOUNT_ID"],
+];
+const PAGE = 100;
+/** Messages of scans wait for a day at most. */
+const RETENTION_SECONDS = 86_400;
+
+export class Platform {
+  /** With the account that is configured, else the only one that the token leads to. */
+  static async open(account, authorise) {
+    const token = process.env.CLOUDFLARE_API_TOKEN;
+    const platform = new Platform(token ? { Authorization: `Bearer ${token}` } : authorise());
+    platform.account = account ?? (await platform.onlyAccount());
+    process.env.CLOUDFLARE_ACCOUNT_ID = platform.account;
+    return platform;
+  }
+
+  constructor(headers) {
+    this.headers = headers;
+    this.base = process.env.CLOUDFLARE_API_BASE_URL ?? "https://api.cloudflare.com/client/v4";
+  }
+
+  async onlyAccount() {
+    const accounts = await this.pages("/accounts");
+    if (accounts.length === 1) return accounts[0].id;
+    const names = accounts.map(({ id, name }) => `${id} (${name})`).join(", ");
+    throw new Stop(`set CLOUDFLARE_ACCOUNT_ID: the token leads to ${accounts.length} accounts${names && `: ${names}`}`);
+  }
+
+  databases() {
+    return this.pages(`/accounts/${this.account}/d1/database`);
+  }
+
+  async createDatabase(name, jurisdiction) {
+    const body = jurisdiction ? { name, jurisdiction } : { name };
+    return (await this.call("POST", `/accounts/${this.account}/d1/database`, body)).uuid;
+  }
+
+  /** The rows of one statement. */
+  async query(id, sql) {
+    return (await this.call("POST", `/accounts/${this.account}/d1/database/${id}/query`, { sql }))[0].results;
+  }
+
+  namespaces() {
+    return this.pages(`/accounts/${this.account}/storage/kv/namespaces`);
+  }
+
+  async createNamespace(title) {
+    return (await this.call("POST", `/accounts/${this.account}/storage/kv/namespaces`, { title })).id;
+  }
+
+  queues() {
+    return this.pages(`/accounts/${this.account}/queues`);
+  }
+
+  createQueue(queue_name) {
+    const settings = { message_retention_period: RETENTION_SECONDS };
+    return this.call("POST", `/accounts/${this.account}/queues`, { queue_name, settings });
+  }
+
+  /** The deployed Worker's bindings, or nothing where there is none. */
+  worker(name) {
+    return this.call("GET", `/accounts/${this.account}/workers/scripts/${name}/settings`, undefined, [404]);
+  }
+
+  async crons(name) {
+    const reply = await this.call("GET", `/accounts/${this.account}/workers/scripts/${name}/schedules`);
+    return reply.schedules.map(({ cron }) => cron);
+  }
+
+  /** The tag of the version that all requests go to. */
+  async tag(name) {
+    const script = `/accounts/${this.account}/workers/scripts/${name}`;
+    const versions = (await this.call("GET", `${script}/deployments`)).deployments[0]?.versions ?? [];
+    if (versions.length !== 1) return undefined;
+    return (await this.call("GET", `${script}/versions/${versions[0].version_id}`)).annotations?.["workers/tag"];
+  }
+
+  /** The custom domain of this name, with the Worker that it leads to. */
+  async domain(host) {
+    const domains = await this.call("GET", `/accounts/${this.account}/workers/domains?hostname=${host}`);
+    return domains.find(({ hostname }) => hostname === host);
+  }
+
+  /** The DNS records of this name. */
+  async records(host) {
+    const labels = host.split(".");
+    for (let index = 0; index < labels.length - 1; index += 1) {
+      const [zone] = await this.call("GET", `/zones?name=${labels.slice(index).join(".")}&account.id=${this.account}`);
+      if (zone) return this.call("GET", `/zones/${zone.id}/dns_records?name=${host}`);
+    }
+    throw new Stop(`the account has no zone for ${host}: add the domain to it, or choose another PORTAL_URL`);
+  }
+
+  async pages(path) {
+    const all = [];
+    for (let page = 1; ; page += 1) {
+      const some = await this.call("GET", `${path}?page=${page}&per_page=${PAGE}`);
+      all.push(...some);
+      if (some.length < PAGE) return all;
+    }
+  }
+
+  /** The reply's `result`; nothing for a status that is expected. */
+  async call(method, path, body, expected = [], isAgain = false) {
+    let reply, text;
+    try {
+      reply = await fetch(`${this.base}${path}`, {
+        method,
+        headers: { ...this.headers, "Content-Type": "application/json" },
+        body: body && JSON.stringify(body),
+        signal: AbortSignal.timeout(30_000),
+      });
+      text = await reply.text();
+    } catch (error) {
+      // While wrangler ran, our own connections were closed, and nobody here could notice.
+      if (method === "GET" && !isAgain) return this.call(method, path, body, expected, true);
+      throw new Stop(`${method} ${path}: no answer (${error.cause?.code ?? error.message}). Run this again`);
+    }
+    if (expected.includes(reply.status)) return undefined;
+    const said = parse(text);
+    if (reply.ok && said?.success) return said.result;
+    const reasons = (said?.errors ?? []).map(({ code, message }) => `${message} [${code}]`).join("; ");
+    if (reply.status === 401 || reply.status === 403) {
+      const [, right] = RIGHTS.find(([pattern]) => pattern.test(path)) ?? [, "the account"];
+      throw new Stop(`the token may not ${method} ${path}: it needs the permission "${right}"${reasons && ` (${reasons})`}`);
+    }
+    throw new Stop(`${method} ${path}: ${reply.status} ${reasons || text.slice(0, 200)}`);
+  }
+}
+
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
