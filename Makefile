@@ -38,10 +38,13 @@ PROFILE_OF_shipped := release
 PROFILE_OF_quick := quick
 
 # The Worker is served with the portal beside it, and wrangler does not start without its folder.
-edge/build/.shipped edge/build/.quick: edge/build/.%: $(EDGE_SOURCES) | edge/portal/dist/index.html
+edge/build/.shipped edge/build/.quick: edge/build/.%: $(EDGE_SOURCES) | edge/portal/dist/index.html worker-builder
 	$(CARGO_WASM) --quiet --profile $(PROFILE_OF_$*)
-	$(CARGO_BUILD) --quiet --bin rcpt-worker
 	target/debug/rcpt-worker $*
+
+.PHONY: worker-builder
+worker-builder:
+	$(CARGO_BUILD) --quiet --bin rcpt-worker
 
 edge/portal/dist/index.html: $(PORTAL_SOURCES) | setup-npm
 	npm run --silent build:portal
@@ -102,14 +105,19 @@ NOTED = || echo $* >> $(FAILED)
 
 .PHONY: test
 ifeq ($(ONLY),)
-test: setup worker ## every test; ONLY=unit, account, edge, ledger, scans, origin, clients, harness, programs, portal, or a test's name
-	$(CARGO_TEST) --no-run
+test: setup ## every test; ONLY=unit, account, edge, ledger, scans, origin, clients, harness, programs, portal, or a test's name
+	@$(MAKE) --no-print-directory --jobs=2 worker test-build
 	@rm -f $(FAILED)
 	@echo "Two at a time, with the output of each when it ends"
 	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 $(LAST:%=test-%)
 	@[ ! -e $(FAILED) ] || { echo "failed:" $$(cat $(FAILED)); exit 1; }
 	@# Last: it reads what all of them have logged.
 	target/debug/scan
+
+# Beside the Worker, whose last step keeps one core busy. Its builder comes first: cargo makes one thing at a time in a folder.
+.PHONY: test-build
+test-build: | worker-builder
+	$(CARGO_TEST) --no-run
 
 .PHONY: $(patsubst %,test-%,$(FIRST) account edge $(LAST))
 $(patsubst %,test-%,load $(PARTS)): test-%:

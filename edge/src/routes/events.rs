@@ -37,9 +37,12 @@ const LISTED: u64 = 24 * 60 * 60;
 /// Events of a page.
 const PAGE: u32 = 100;
 
-/// A place as the API has it: the time, a dot, and the scan.
+/// A place as the API has it: the time, a dot, and the scan. The description has it as a pattern (`openapi/completion.rs`).
 fn cursor(text: &str) -> Option<Cursor> {
     let (ended_at, scan) = text.split_once('.')?;
+    let is_a_time = ended_at.len() <= 15 && ended_at.bytes().all(|byte| byte.is_ascii_digit());
+    let is_a_scan = scan.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    (is_a_time && is_a_scan).then_some(())?;
     Some(Cursor { ended_at: ended_at.parse().ok()?, scan: scan.to_owned() })
 }
 

@@ -126,8 +126,9 @@ const QUERY_LIMITS: [(&str, &str, u32, u32); 3] = [
 ];
 
 /// Patterns of parameters of query strings, by their operation and name.
-fn query_patterns() -> [(&'static str, &'static str, String); 2] {
+fn query_patterns() -> [(&'static str, &'static str, String); 3] {
     [
+        ("events", "after", r"^[0-9]{1,15}\.[0-9A-Za-z_]*$".to_owned()),
         ("scanResults", "status", one_of::<Status>()),
         ("scanResults", "verdict", one_of::<Deliverability>()),
     ]
