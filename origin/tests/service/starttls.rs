@@ -1,10 +1,25 @@
 //! STARTTLS: when it is used, and what happens when it fails.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    net::IpAddr,
+    sync::{Arc, Mutex},
+    time::Instant,
+};
 
-use crate::harness::{MailServer, obey, origin, verdict};
+use crate::harness::{
+    MailServer,
+    internet::{Internet, one_machine},
+    obey, origin, verdict, verdict_for,
+};
 use rcpt_shared::{Reason, Stage, Status};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::{
+    io::{
+        AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _,
+        BufReader,
+    },
+    net::TcpStream,
+    task::JoinSet,
+};
 use tokio_rustls::{
     TlsAcceptor,
     rustls::{HandshakeKind, ServerConfig, crypto::ring, pki_types::PrivateKeyDer},
@@ -33,7 +48,8 @@ async fn server(demanding: bool, handshake: Handshake) -> MailServer {
     watched(demanding, handshake, Handshakes::default()).await
 }
 
-async fn watched(demanding: bool, handshake: Handshake, seen: Handshakes) -> MailServer {
+/// With a self-signed certificate for another name.
+fn acceptor() -> TlsAcceptor {
     let signed = rcgen::generate_simple_self_signed(["unrelated.example".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -42,7 +58,11 @@ async fn watched(demanding: bool, handshake: Handshake, seen: Handshakes) -> Mai
         .with_no_client_auth()
         .with_single_cert(vec![signed.cert.der().clone()], key)
         .unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    TlsAcceptor::from(Arc::new(config))
+}
+
+async fn watched(demanding: bool, handshake: Handshake, seen: Handshakes) -> MailServer {
+    let acceptor = acceptor();
     MailServer::serving(move |stream, _| {
         let (acceptor, seen) = (acceptor.clone(), seen.clone());
         async move {
@@ -132,4 +152,113 @@ async fn the_next_session_with_a_host_resumes_its_encryption() {
     }
     use HandshakeKind::{Full, Resumed};
     assert_eq!(*handshakes.lock().unwrap(), [Some(Full), Some(Resumed), Some(Resumed)]);
+}
+
+/// A machine of many names: a proxy hands an encrypted session to the server of the name in its handshake, which knows the
+/// recipients of its own domain alone. A session that stays in the clear knows none.
+async fn of_its_name(stream: TcpStream, acceptor: TlsAcceptor) {
+    let mut stream = BufReader::new(stream);
+    stream.write_all(b"220 mx\r\n").await.unwrap();
+    if !obey(&mut stream, OFFER, "250 ok", "550 5.1.1 not here").await {
+        return;
+    }
+    stream.write_all(b"220 go ahead\r\n").await.unwrap();
+    let Ok(encrypted) = acceptor.accept(stream.into_inner()).await else { return };
+    let name = encrypted.get_ref().1.server_name().unwrap_or_default().to_owned();
+    let domain = name.strip_prefix("mx.").unwrap_or_default().to_owned();
+    knows(BufReader::new(encrypted), &domain, usize::MAX).await;
+}
+
+/// Accepts recipients of `domain`, refuses others as relaying, and ends the session with the refusal after `patience` ones.
+async fn knows(
+    mut stream: BufReader<impl AsyncRead + AsyncWrite + Unpin>,
+    domain: &str,
+    patience: usize,
+) {
+    let (mut line, mut refused) = (String::new(), 0);
+    loop {
+        line.clear();
+        if stream.read_line(&mut line).await.unwrap_or(0) == 0 {
+            return;
+        }
+        let answer = match line.split([' ', '\r']).next().unwrap() {
+            "EHLO" => "250-mx\r\n250 PIPELINING",
+            "RCPT" if line.contains(&format!("@{domain}>")) => "250 2.1.5 ok",
+            "RCPT" => {
+                refused += 1;
+                if refused > patience {
+                    "421 4.7.0 too many errors"
+                } else {
+                    "550 5.7.1 relaying denied"
+                }
+            }
+            "QUIT" => "221 bye",
+            _ => "250 ok",
+        };
+        if stream.write_all(format!("{answer}\r\n").as_bytes()).await.is_err()
+            || answer.starts_with("421")
+        {
+            return;
+        }
+    }
+}
+
+/// N8 under TLS.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_one_machine_share_no_session_under_tls() {
+    const NAMES: usize = 12;
+    let acceptor = acceptor();
+    let serve = move |stream, _: IpAddr| of_its_name(stream, acceptor.clone());
+    let internet = Internet::start(one_machine("127.0.6.11"), serve).await;
+    let origin = internet.origin(&[("RCPT_STARTTLS", "always")]);
+    for round in 0..2 {
+        let started = Instant::now();
+        let mut all = JoinSet::new();
+        for n in 0..NAMES {
+            let origin = origin.clone();
+            let address = format!("u{round}@d{n}.org");
+            all.spawn(async move { verdict_for(&origin, &format!("t{}", n % 4), &address).await });
+        }
+        let verdicts = all.join_all().await;
+        let wrong = verdicts.iter().filter(|verdict| verdict.status == Status::Refused).count();
+        let yes = verdicts.iter().filter(|verdict| verdict.status == Status::Accepted).count();
+        println!(
+            "round {round}: {yes} of {NAMES} accepted, {wrong} false no, {:?}",
+            started.elapsed()
+        );
+        assert_eq!(wrong, 0, "{verdicts:?}");
+        assert!(yes > 0, "{verdicts:?}");
+    }
+}
+
+/// The attacker's domain has a mail host of its own name at the victim's address, whose server loses its patience with what
+/// it takes for relaying.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attackers_name_at_the_victims_address_spoils_no_session() {
+    for starttls in ["on_demand", "always"] {
+        let acceptor = acceptor();
+        let serve = move |stream: TcpStream, _: IpAddr| {
+            let acceptor = acceptor.clone();
+            async move {
+                let mut stream = BufReader::new(stream);
+                stream.write_all(b"220 mx\r\n").await.unwrap();
+                if starttls == "on_demand" {
+                    return knows(stream, "victim.org", 2).await;
+                }
+                if obey(&mut stream, OFFER, "250 ok", "450 4.7.0 encrypt").await {
+                    stream.write_all(b"220 go ahead\r\n").await.unwrap();
+                    let Ok(encrypted) = acceptor.accept(stream.into_inner()).await else { return };
+                    knows(BufReader::new(encrypted), "victim.org", 2).await;
+                }
+            }
+        };
+        let internet = Internet::start(one_machine("127.0.6.12"), serve).await;
+        let origin = internet.origin(&[("RCPT_STARTTLS", starttls)]);
+        for n in 0..12 {
+            let theirs = verdict_for(&origin, "attacker", &format!("u{n}@evil{}.org", n % 3)).await;
+            assert_ne!(theirs.status, Status::Accepted, "{theirs:?}");
+            let ours = verdict_for(&origin, "owner", &format!("u{n}@victim.org")).await;
+            assert_eq!(ours.status, Status::Accepted, "{starttls}, {n}: {ours:?}");
+        }
+    }
 }

@@ -9,6 +9,8 @@
 // accounts"), in any order; none: every round trip. The fault passes over `skip` calls and strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does;
 // one with `swallow` is said to have had its effect, and has none.
 // `statementsPerSecond` is what each database does at most, one after another, as a far busier one would.
+// With `reset` it waits, for two seconds at most, for the work that earlier answers have left behind them (`waitUntil`): that
+// belongs to the counts of the calls that caused it.
 // The header `continent` of a request stands for what Cloudflare says of its client.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import Worker from "./index.js";
@@ -35,6 +37,22 @@ let faults = [];
 let pace = null;
 // When each database has done what it was asked so far, in ms.
 const done = new Map();
+
+// Work in flight that has no answer to give any more.
+let background = 0;
+
+// `Object.create` keeps what else the platform's context has.
+function watched(context) {
+  const waitUntil = (work) => {
+    background += 1;
+    context.waitUntil(Promise.resolve(work).finally(() => (background -= 1)));
+  };
+  return Object.create(context, { waitUntil: { value: waitUntil } });
+}
+
+async function quiet() {
+  for (let tries = 0; background > 0 && tries < 200; tries += 1) await scheduler.wait(10);
+}
 
 async function paced(database, statements) {
   if (!pace) return;
@@ -221,6 +239,7 @@ export default class extends WorkerEntrypoint {
   async fetch(request) {
     if (new URL(request.url).pathname === "/v1/__shim") {
       const told = await request.json();
+      if (told.reset) await quiet();
       const answer = Response.json(counts);
       if (told.reset) counts = none();
       if (told.faults) faults = told.faults;
@@ -231,13 +250,13 @@ export default class extends WorkerEntrypoint {
     }
     const continent = request.headers.get("continent");
     const sent = continent ? new Request(request, { cf: { continent } }) : request;
-    return Worker.fetch(sent, this.shimmed(), this.ctx);
+    return Worker.fetch(sent, this.shimmed(), watched(this.ctx));
   }
   queue(batch) {
-    return Worker.queue(batch, this.shimmed(), this.ctx);
+    return Worker.queue(batch, this.shimmed(), watched(this.ctx));
   }
   scheduled(controller) {
-    return Worker.scheduled(controller, this.shimmed(), this.ctx);
+    return Worker.scheduled(controller, this.shimmed(), watched(this.ctx));
   }
   shimmed() {
     const { VERDICTS, MAIL, SCANS } = this.env;
