@@ -17,7 +17,9 @@ mod progress;
 mod redact;
 mod resolver;
 mod sandbox;
+mod session_metrics;
 mod signal;
 mod unasked;
 
 pub use prober::Prober;
+pub use session_metrics::SessionMetrics;

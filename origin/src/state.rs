@@ -92,7 +92,7 @@ impl State {
         let batches = FairShares::new(MAX_BATCHES, 2 * MAX_BATCHES);
         let certificate = config.certificate.clone().map(Arc::new);
         let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, port_check.clone());
-        let vitals = Vitals::new(prober.dns().metrics());
+        let vitals = Vitals::new(&prober.dns().metrics(), &prober.session_metrics());
         Ok(Arc::new(Self {
             prober,
             metrics: Metrics::default(),

@@ -114,6 +114,9 @@ impl<S: Send + 'static> Pool<S> {
             self.sweeping.store(false, Ordering::Release);
         }
         drop(state);
+        let took = now.elapsed().as_micros();
+        self.sweeps.fetch_add(1, Ordering::Relaxed);
+        self.swept.fetch_add(u64::try_from(took).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.end_all(expired);
         nothing_left
     }

@@ -49,7 +49,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicUsize},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize},
     },
     time::Duration,
 };
@@ -98,6 +98,9 @@ pub struct Pool<S> {
     behind: Cache<IpAddr, Behind>,
     sweeping: AtomicBool,
     others: OtherTotals,
+    sweeps: AtomicU64,
+    /// Microseconds of all sweeps under the lock.
+    swept: AtomicU64,
 }
 
 /// The operator whose names led to an address.
@@ -146,6 +149,8 @@ impl<S: Send + 'static> Pool<S> {
             behind: behind.build(),
             sweeping: AtomicBool::new(false),
             others: OtherTotals::default(),
+            sweeps: AtomicU64::new(0),
+            swept: AtomicU64::new(0),
         })
     }
 

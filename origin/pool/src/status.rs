@@ -24,6 +24,11 @@ use super::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     pub operators: Vec<SiteStatus>,
+    /// How often a part of the sites was looked through since the start, and the microseconds that held up everybody.
+    #[serde(default)]
+    pub sweeps_total: u64,
+    #[serde(default)]
+    pub sweep_micros_total: u64,
 }
 
 /// One operator from one source address; or all machines that are no operator's, as `other`.
@@ -121,7 +126,11 @@ impl<S: Send + 'static> Pool<S> {
         other.refusals_of_us_total = total(&self.others.refusals_of_us);
         other.cut_total = total(&self.others.cut);
         operators.push(other);
-        Status { operators }
+        Status {
+            operators,
+            sweeps_total: total(&self.sweeps),
+            sweep_micros_total: total(&self.swept),
+        }
     }
 
     fn operator_name(&self, operator: OperatorId) -> Arc<str> {

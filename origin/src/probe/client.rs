@@ -19,7 +19,10 @@ use rcpt_verdict::Finding;
 use tokio::{net::TcpStream, time::Instant};
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::host_memory::{HostMemory, Offers, catch_all_key};
+use super::{
+    host_memory::{HostMemory, Offers, catch_all_key},
+    session_metrics::SessionMetrics,
+};
 
 use crate::{
     config::{Config, StartTls},
@@ -48,6 +51,7 @@ pub(super) struct Client {
     operators: ArcSwap<Operators>,
     port_check: Arc<PortCheck>,
     pub(super) memory: HostMemory,
+    pub(super) sessions: SessionMetrics,
     /// Control recipients that are being asked about, by domain and host.
     pub(super) controls: SingleFlight<CatchAll>,
 }
@@ -118,6 +122,7 @@ impl Client {
             operators: ArcSwap::new(config.operators.clone()),
             port_check,
             memory: HostMemory::default(),
+            sessions: SessionMetrics::default(),
             controls: SingleFlight::default(),
         })
     }

@@ -142,8 +142,10 @@ impl HostProbe<'_> {
                 more_hosts: self.more_hosts > 0,
             };
             let waiting = progress.waiting.clone();
+            let request = self.client.sessions.begin(self.question.wait.class());
             let acquired = Box::pin(self.pool.session(self.question, &target));
             let acquired = waiting.during(acquired).await;
+            request.end(&acquired);
             progress.admitted |= acquired.is_ok();
             let attempt = match acquired {
                 Ok(Acquired::Idle(session, permit)) => {

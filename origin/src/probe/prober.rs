@@ -20,6 +20,7 @@ use super::{
     progress::Progress,
     resolver::{Found, Resolver},
     sandbox,
+    session_metrics::SessionMetrics,
     unasked::{dns_failure, no_mail_hosts, not_asked, opted_out},
 };
 
@@ -74,6 +75,10 @@ impl Prober {
         self.client.set_operators(config.operators.clone());
         self.pool.set_settings(pool_settings(&config, &self.client));
         self.config.store(Arc::new(config));
+    }
+
+    pub fn session_metrics(&self) -> SessionMetrics {
+        self.client.sessions.clone()
     }
 
     pub const fn dns(&self) -> &Dns {

@@ -1,6 +1,10 @@
 //! Counters for `GET /metrics`. No label is ever an address, a domain or a host.
 
-use std::{fmt, sync::atomic::AtomicU64, time::Duration};
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -118,6 +122,8 @@ pub struct Metrics {
     in_flight_max: Gauge,
     at_capacity: Counter<u64, AtomicU64>,
     bad_tickets: Counter<u64, AtomicU64>,
+    sweeps: Counter<u64, AtomicU64>,
+    swept: Counter<f64, AtomicU64>,
     sites: Sites,
 }
 
@@ -153,6 +159,12 @@ impl Default for Metrics {
             "Requests refused because their ticket was missing or wrong",
             bad_tickets.clone(),
         );
+        let sweeps = Counter::default();
+        let help = "Looks through a part of the sessions and of what is remembered of hosts";
+        registry.register("sweeps", help, sweeps.clone());
+        let swept = Counter::<f64, AtomicU64>::default();
+        let help = "Time of these looks, which hold up every other use of the pool";
+        registry.register_with_unit("sweep", help, Unit::Seconds, swept.clone());
         let sites = Sites::default();
         sites.register(&mut registry);
         Self {
@@ -163,6 +175,8 @@ impl Default for Metrics {
             in_flight_max,
             at_capacity,
             bad_tickets,
+            sweeps,
+            swept,
             sites,
         }
     }
@@ -189,6 +203,9 @@ impl Metrics {
     /// Takes over what the pool shows, and how many probes may be in progress, for the next [`Metrics::text`].
     pub fn show(&self, status: &Status, probes_max: usize) {
         self.in_flight_max.set(i64::try_from(probes_max).unwrap_or(i64::MAX));
+        self.sweeps.inner().store(status.sweeps_total, Ordering::Relaxed);
+        let swept = Duration::from_micros(status.sweep_micros_total).as_secs_f64();
+        self.swept.inner().store(swept.to_bits(), Ordering::Relaxed);
         status.operators.iter().for_each(|site| self.sites.show(site));
     }
 

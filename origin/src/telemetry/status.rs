@@ -87,7 +87,10 @@ mod tests {
             words: Some("blocked using a list".to_owned()),
             ..SiteStatus::default()
         };
-        let text = table(&Status { operators: vec![site, SiteStatus::default()] }, 1_600);
+        let text = table(
+            &Status { operators: vec![site, SiteStatus::default()], ..Status::default() },
+            1_600,
+        );
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines[1].starts_with("microsoft        192.0.2.1 "), "{text}");

@@ -12,7 +12,9 @@ use prometheus_client::{
 };
 
 use super::{log::dropped_lines, port_check::PortCheck};
-use crate::{clock::unix_now, config::Validity, dns::DnsMetrics, watch::Watch};
+use crate::{
+    clock::unix_now, config::Validity, dns::DnsMetrics, probe::SessionMetrics, watch::Watch,
+};
 
 /// What is running, since when, and whether it can work at all.
 pub struct Vitals {
@@ -28,7 +30,7 @@ pub struct Vitals {
 }
 
 impl Vitals {
-    pub fn new(dns: DnsMetrics) -> Self {
+    pub fn new(dns: &DnsMetrics, sessions: &SessionMetrics) -> Self {
         let mut registry = Registry::default();
         let started = Gauge::<f64, AtomicU64>::default();
         #[expect(clippy::cast_precision_loss, reason = "exact until the year 285 million")]
@@ -39,6 +41,7 @@ impl Vitals {
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         ours.register("build", "What is running", build);
         dns.register(ours);
+        sessions.register(ours);
         let (nameserver_answers, port_25_open, ready) = <(Gauge, Gauge, Gauge)>::default();
         let (not_before, not_after) = <(Gauge, Gauge)>::default();
         for (name, help, gauge) in [
@@ -74,7 +77,7 @@ impl Vitals {
         ours.register("log_lines_dropped", help, dropped_log_lines.clone());
         Self {
             registry,
-            dns,
+            dns: dns.clone(),
             nameserver_answers,
             port_25_open,
             ready,
