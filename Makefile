@@ -231,10 +231,10 @@ cost: ## what a month costs, from the figures of make bench and list prices
 FUZZ_SECONDS ?= 600
 
 .PHONY: fuzz
-fuzz: ## fuzz address, reply parser and session (FUZZ_SECONDS, 600 in all); needs the nightly toolchain
+fuzz: ## fuzz what reads from outside, and the pool (FUZZ_SECONDS, 600 in all); needs the nightly toolchain
 	@tools/install fuzz
-	cd origin/fuzz && for target in address reply session; do \
-		../../tools/cargo-fuzz run $$target -- -max_total_time=$$(( $(FUZZ_SECONDS) / 3 )) || exit 1; \
+	cd origin/fuzz && for target in address operators pool reply session tls; do \
+		../../tools/cargo-fuzz run $$target -- -max_total_time=$$(( $(FUZZ_SECONDS) / 6 )) || exit 1; \
 	done
 
 .PHONY: lint

@@ -1,50 +1,13 @@
 //! A whole session against a server that says anything: it ends, and never in a panic.
 #![no_main]
 
-use std::{
-    io,
-    pin::Pin,
-    task::{Context, Poll},
-};
+mod tape;
 
 use libfuzzer_sys::fuzz_target;
 use rcpt_shared::{Address, Stage};
 use rcpt_smtp::{Answer, Envelope, Greeting, Session};
 use rcpt_verdict::judge;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-struct Tape<'a>(&'a [u8]);
-
-impl AsyncRead for Tape<'_> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let (now, later) = self.0.split_at(self.0.len().min(buffer.remaining()).min(64));
-        buffer.put_slice(now);
-        self.0 = later;
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Tape<'_> {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-}
+use tape::Tape;
 
 fuzz_target!(|bytes: &[u8]| {
     let runtime =

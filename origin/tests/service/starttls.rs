@@ -3,7 +3,6 @@
 use std::{
     net::IpAddr,
     sync::{Arc, Mutex},
-    time::Instant,
 };
 
 use crate::harness::{
@@ -19,6 +18,7 @@ use tokio::{
     },
     net::TcpStream,
     task::JoinSet,
+    time::Instant,
 };
 use tokio_rustls::{
     TlsAcceptor,

@@ -1,0 +1,30 @@
+//! A server that says anything at STARTTLS and in the handshake: the session ends or goes on, and never in a panic.
+#![no_main]
+
+mod tape;
+
+use libfuzzer_sys::fuzz_target;
+use rcpt_shared::{Address, Stage};
+use rcpt_smtp::{Envelope, Greeting, Session, Tls};
+use tape::Tape;
+
+const GREETED: &[u8] = b"220 mx\r\n250-mx\r\n250 STARTTLS\r\n";
+
+fuzz_target!(|bytes: &[u8]| {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let recipient = Address::parse("user@example.org").expect("an address");
+    let envelope = Envelope { reverse_path: "", recipient: &recipient, last: true };
+    let said = [GREETED, bytes].concat();
+    runtime.block_on(async {
+        let mut stage = Stage::Connect;
+        let name = "probe.example.com";
+        let session = Session::open(Tape(&said), name, Greeting::Ehlo, None, &mut stage).await;
+        let session = session.expect("the greeting is good");
+        let tls = Tls::new().expect("the provider has protocol versions");
+        let host = "mx.example.org".try_into().expect("a name");
+        if let Ok(mut session) = session.start_tls(&tls, host, name, &mut stage).await {
+            let _ = session.ask(envelope, &mut stage).await;
+        }
+    });
+});
