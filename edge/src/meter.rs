@@ -7,10 +7,11 @@
 
 use std::{
     cell::RefCell,
+    collections::BTreeSet,
     future::{Future, poll_fn},
     pin::pin,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering::Relaxed},
     },
 };
@@ -31,6 +32,56 @@ pub struct Meter {
     kv: Gauge,
     origin: Gauge,
     queue: Gauge,
+    /// Of a scheduled run alone.
+    run: Option<RunLimits>,
+}
+
+/// Limits of a scheduled run, which has no caller who gives up: what it may ask of D1, and how long of a database that hangs.
+#[derive(Debug)]
+pub struct RunLimits {
+    statements_left: AtomicU32,
+    /// So many of them are for what comes later in the run.
+    reserved: AtomicU32,
+    hung: Mutex<BTreeSet<u8>>,
+}
+
+impl RunLimits {
+    /// Milliseconds after which a database hangs: it is asked nothing more in this run.
+    pub const PATIENCE_MS: u64 = 10_000;
+
+    /// Takes statements for this database, or says why none are asked.
+    ///
+    /// # Errors
+    /// A sentence for the log.
+    pub fn take(&self, database: u8, statements: usize) -> Result<(), &'static str> {
+        if self.hung().contains(&database) {
+            return Err("it hung earlier in this run");
+        }
+        let statements = u32::try_from(statements).unwrap_or(u32::MAX);
+        let reserved = self.reserved.load(Relaxed);
+        let left = self.statements_left.load(Relaxed).checked_sub(statements);
+        let left =
+            left.filter(|left| *left >= reserved).ok_or("the run's statements are used up")?;
+        self.statements_left.store(left, Relaxed);
+        Ok(())
+    }
+
+    /// The database has not answered in time.
+    pub fn hangs(&self, database: u8) {
+        self.hung().insert(database);
+    }
+
+    /// Reserves `last` statements for the end of the run, and of the rest one share for each of `others`.
+    pub fn share(&self, others: u32, last: u32) {
+        let rest = self.statements_left.load(Relaxed).saturating_sub(last);
+        let others = rest - rest / others.saturating_add(1);
+        self.reserved.store(last.saturating_add(others), Relaxed);
+    }
+
+    fn hung(&self) -> MutexGuard<'_, BTreeSet<u8>> {
+        // Held between two awaits only, in an isolate of one thread: never contended.
+        self.hung.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -76,6 +127,21 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 impl Meter {
+    /// The meter of a scheduled run that may ask so many statements of D1.
+    pub fn of_run(statements: u32) -> Self {
+        let run = RunLimits {
+            statements_left: AtomicU32::new(statements),
+            reserved: AtomicU32::new(0),
+            hung: Mutex::default(),
+        };
+        Self { run: Some(run), ..Self::default() }
+    }
+
+    /// `None` for a request.
+    pub const fn run(&self) -> Option<&RunLimits> {
+        self.run.as_ref()
+    }
+
     pub fn expenses(&self) -> Expenses {
         let of = |gauge: &Gauge| (gauge.calls.load(Relaxed), gauge.ms.load(Relaxed));
         let (d1_trips, d1_ms) = of(&self.d1);
@@ -139,5 +205,51 @@ pub async fn metered<T>(meter: &Arc<Meter>, work: impl Future<Output = T>) -> T 
 pub fn count_rows_written(rows: impl FnOnce() -> u32) {
     if let Some(meter) = current() {
         meter.d1_rows_written.fetch_add(rows(), Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Meter, RunLimits};
+
+    fn limits(meter: &Meter) -> &RunLimits {
+        meter.run().expect("of a run")
+    }
+
+    #[test]
+    fn each_database_has_its_share_of_a_run_and_the_end_its_own() {
+        let meter = Meter::of_run(100);
+        let run = limits(&meter);
+        let mut taken = [0; 3];
+        for (number, others) in (0..3).zip((0..3).rev()) {
+            run.share(others, 10);
+            while run.take(number, 1).is_ok() {
+                taken[usize::from(number)] += 1;
+            }
+        }
+        assert_eq!(taken, [30, 30, 30]);
+        run.share(0, 0);
+        assert!(run.take(0, 11).is_err(), "no more than are left");
+        assert!(run.take(0, 10).is_ok());
+        assert!(run.take(0, 1).is_err());
+    }
+
+    #[test]
+    fn what_one_database_leaves_is_for_the_others() {
+        let meter = Meter::of_run(100);
+        let run = limits(&meter);
+        run.share(1, 0);
+        assert!(run.take(0, 5).is_ok());
+        run.share(0, 0);
+        assert!(run.take(1, 95).is_ok());
+    }
+
+    #[test]
+    fn a_database_that_hangs_is_asked_nothing_more() {
+        let meter = Meter::of_run(100);
+        let run = limits(&meter);
+        run.hangs(1);
+        assert!(run.take(1, 1).is_err());
+        assert!(run.take(2, 1).is_ok());
     }
 }

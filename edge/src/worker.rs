@@ -13,18 +13,13 @@ use worker::{
 
 use crate::{
     background::{
-        deletions, notices, requested, reset_links,
+        maintenance,
         scans::{
-            closing,
             consumer::{Done, consume},
             redelivery,
         },
-        webhooks,
     },
-    cf::{clock, log},
-    config::Config,
-    error::Error,
-    store,
+    cf::clock,
 };
 
 #[event(fetch)]
@@ -33,60 +28,12 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
     http::response(isolate::serve(request, &env, context).await).await
 }
 
-/// Every five minutes, one database after another, each time another one first: mails the notices and
-/// confirmations that are due, goes on with deletions, closes scans whose time is over, removes what
-/// has expired, puts what a replaced secret has made under its successor, and delivers to webhooks. What fails is logged, since the runtime drops an error from here,
-/// and keeps nothing else from being done.
+/// Every five minutes. What fails is logged, since the runtime drops an error from here.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     let Ok(isolate) = isolate::of(&env) else { return };
-    let app = &*isolate.app;
-    let mut mails = notices::MOST_AT_ONCE;
-    let turn = clock::now() / RUN;
-    if let Err(error) = reset_links::send(app).await {
-        log::failure("reset links", &error);
-    }
-    for (number, database) in app.databases.in_turn(turn) {
-        let failed = |what: &str, error: Error| {
-            log::failure(&format!("{what} in database {number}"), &error);
-        };
-        // First: the owners are told by the same run.
-        if let Err(error) = store::plans::end(database, clock::now()).await {
-            failed("ended plans", error);
-        }
-        match notices::send(app, database, None, mails).await {
-            Ok(tried) => mails = mails.saturating_sub(tried),
-            Err(error) => failed("notices", error),
-        }
-        if let Err(error) = requested::send(app, database).await {
-            failed("requested confirmations", error);
-        }
-        if let Err(error) = deletions::finish(&app.databases, database).await {
-            failed("deletions", error);
-        }
-        if let Err(error) = closing::run(database).await {
-            failed("closing of scans", error);
-        }
-        for (table, error) in store::housekeeping::run(database, clock::now()).await {
-            failed(&format!("housekeeping of {table}"), error);
-        }
-        let Config { address_secrets, totp_secrets, .. } = &app.config;
-        let directory = app.databases.directory();
-        let rekeying = store::rekeying::run(directory, database, address_secrets, totp_secrets);
-        for (column, error) in rekeying.await {
-            failed(&format!("rekeying of {column}"), error);
-        }
-    }
-    let Config { address_secrets, .. } = &app.config;
-    if let Err(error) = store::mailbox_hashes::fill(&app.databases, address_secrets).await {
-        log::failure("hashes of mailboxes", &error);
-    }
-    // Last: it waits for servers of customers.
-    webhooks::run(app, turn).await;
+    maintenance::run(&isolate.app).await;
 }
-
-/// Seconds between two runs (wrangler.toml, `crons`).
-const RUN: u64 = 5 * 60;
 
 /// Works on the messages of a batch, all at the same time: most of that is waiting for mail servers. While the
 /// configuration has a mistake, each message waits. An error from here would deliver the whole batch again.

@@ -10,6 +10,7 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use serde::{
@@ -25,10 +26,13 @@ use worker::{
     worker_sys::types as runtime,
 };
 
-use super::{clock::timed, glue};
+use super::{
+    clock::{self, timed},
+    glue,
+};
 use crate::{
     error::Error,
-    meter::{Part, count_rows_written},
+    meter::{self, Meter, Part, RunLimits, count_rows_written},
 };
 
 /// One database with accounts.
@@ -166,8 +170,23 @@ impl Database {
     }
 
     async fn ask(&self, statements: &[Statement<'_>]) -> Result<Rows, Error> {
+        let meter = meter::current();
+        let run = meter.as_deref().and_then(Meter::run);
+        if let Some(run) = run {
+            run.take(self.number, statements.len()).map_err(failed)?;
+        }
         let answers = JsFuture::from(self.start(statements)?).into_send();
-        let answers = timed(Part::D1(statements.len()), answers).await;
+        let answers = timed(Part::D1(statements.len()), answers);
+        let answers = match run {
+            None => answers.await,
+            Some(run) => {
+                let patience = Duration::from_millis(RunLimits::PATIENCE_MS);
+                clock::within(patience, answers).await.ok_or_else(|| {
+                    run.hangs(self.number);
+                    failed("no answer in time")
+                })?
+            }
+        };
         let text = answers.map_err(thrown)?.as_string().unwrap_or_default();
         let rows = serde_json::from_slice(text.as_bytes()).map(Rows);
         let rows = rows.map_err(|_| failed("not an answer"))?;

@@ -129,3 +129,42 @@ async fn what_is_not_taken_within_a_day_is_given_up_and_what_is_removed_is_gone(
     assert_eq!(rows.len(), 1, "only Bob's: {rows:?}");
     assert_eq!(ann.put("/notifications", &json!({ "webhook_url": "" })).await.status, 200, "twice");
 }
+
+/// Of a scheduled run: the directory and one more database take everything and answer nothing.
+#[tokio::test]
+async fn databases_that_hang_keep_no_other_from_its_deliveries() {
+    const LATER: u64 = 40_000;
+    let server = FakeWebhook::start();
+    let edge = Edge::builder().webhooks(server.port).shimmed().start().await.unwrap();
+    let (fine, number) = loop {
+        let account = edge.account().await;
+        let id = edge.id(&account.email).await;
+        let number = u8::from_str_radix(&id[..2], 16).unwrap();
+        if number > 0 {
+            break (account, number);
+        }
+    };
+    edge.set(&fine.email, "plan = 'unlimited'").await;
+    set(&fine, &format!("https://{FINE}/")).await;
+    for _ in 0..4 {
+        start(&fine, &["no address".to_owned()], false).await;
+    }
+    let before = server.events(FINE).len();
+    assert!(before < 4, "some wait for the schedule");
+    let hangs = |database| Fault {
+        part: "d1",
+        database: Some(database),
+        times: 1_000_000,
+        delay_ms: LATER,
+        ..Fault::default()
+    };
+    edge.fail(&[hangs(0), hangs(3 - number)]).await;
+    edge.run_scheduled().await;
+    edge.fail(&[]).await;
+    assert_eq!(server.events(FINE).len(), 4);
+    // Each is waited for once.
+    let counts = edge.counts().await;
+    assert!(counts.d1_statements < 1_000, "{counts:?}");
+    let log = edge.process.log();
+    assert!(log.contains("no answer in time") && log.contains("it hung earlier"), "{log}");
+}

@@ -1,0 +1,86 @@
+//! The scheduled run.
+//!
+//! An invocation of the platform may ask D1 a thousand times and take a quarter of an hour. So each database has its share of
+//! the run's statements, and one that hangs is asked nothing more: what is left, the next run does.
+
+use std::sync::Arc;
+
+use super::{deletions, notices, requested, reset_links, scans::closing, webhooks};
+use crate::{
+    app::App,
+    cf::{clock, database::Database, log},
+    config::Config,
+    error::Error,
+    meter::{Meter, RunLimits, metered},
+    store,
+};
+
+/// Seconds between two runs (wrangler.toml, `crons`).
+const RUN: u64 = 5 * 60;
+/// Statements of one run; the platform's limit is 1,000.
+const STATEMENTS: u32 = 950;
+/// Those among them that are for webhooks, which come last.
+const STATEMENTS_OF_WEBHOOKS: u32 = 250;
+
+/// Works on one database after another, each time another one first: mails the notices and confirmations that are due, goes on
+/// with deletions, closes scans whose time is over, removes what has expired, puts what a replaced secret has made under its
+/// successor, and delivers to webhooks. What fails keeps nothing else from being done.
+pub async fn run(app: &App) {
+    let meter = Arc::new(Meter::of_run(STATEMENTS));
+    if let Some(limits) = meter.run() {
+        metered(&meter, all(app, limits)).await;
+    }
+}
+
+async fn all(app: &App, limits: &RunLimits) {
+    let (mut mails, turn) = (notices::MOST_AT_ONCE, clock::now() / RUN);
+    let databases: Vec<_> = app.databases.in_turn(turn).collect();
+    let count = u32::try_from(databases.len()).unwrap_or(u32::MAX);
+    limits.share(count, STATEMENTS_OF_WEBHOOKS);
+    if let Err(error) = reset_links::send(app).await {
+        log::failure("reset links", &error);
+    }
+    for ((number, database), others) in databases.into_iter().zip((0..count).rev()) {
+        limits.share(others, STATEMENTS_OF_WEBHOOKS);
+        of_database(app, number, database, &mut mails).await;
+    }
+    let Config { address_secrets, .. } = &app.config;
+    if let Err(error) = store::mailbox_hashes::fill(&app.databases, address_secrets).await {
+        log::failure("hashes of mailboxes", &error);
+    }
+    limits.share(0, 0);
+    // Last: it waits for servers of customers.
+    webhooks::run(app, turn).await;
+}
+
+async fn of_database(app: &App, number: u8, database: &Database, mails: &mut u64) {
+    let failed = |what: &str, error: Error| {
+        log::failure(&format!("{what} in database {number}"), &error);
+    };
+    // First: the owners hear of it by the same run.
+    if let Err(error) = store::plans::end(database, clock::now()).await {
+        failed("ended plans", error);
+    }
+    match notices::send(app, database, None, *mails).await {
+        Ok(tried) => *mails = mails.saturating_sub(tried),
+        Err(error) => failed("notices", error),
+    }
+    if let Err(error) = requested::send(app, database).await {
+        failed("requested confirmations", error);
+    }
+    if let Err(error) = deletions::finish(&app.databases, database).await {
+        failed("deletions", error);
+    }
+    if let Err(error) = closing::run(database).await {
+        failed("closing of scans", error);
+    }
+    for (table, error) in store::housekeeping::run(database, clock::now()).await {
+        failed(&format!("housekeeping of {table}"), error);
+    }
+    let Config { address_secrets, totp_secrets, .. } = &app.config;
+    let directory = app.databases.directory();
+    let rekeying = store::rekeying::run(directory, database, address_secrets, totp_secrets);
+    for (column, error) in rekeying.await {
+        failed(&format!("rekeying of {column}"), error);
+    }
+}
