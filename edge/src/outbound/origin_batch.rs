@@ -1,17 +1,19 @@
 //! Asks the origins about many addresses in one request each.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use rcpt_shared::{Address, BatchRequest, Tenant, Ticket, Verdict};
 use serde::Deserialize;
 
 use super::{
-    origins::{self, Origins},
+    origins::{self, LOOK_MS, Origins},
     rendezvous,
 };
 use crate::{
     cf::{
         clock::{self, timed},
-        fetch::Chunks,
+        fetch::{Chunks, Reply},
     },
     error::Error,
     meter::Part,
@@ -58,9 +60,15 @@ impl Origins {
         urgent: bool,
     ) -> Result<Vec<BatchItem>, Error> {
         let mut outcomes = vec![None; addresses.len()];
+        // Those that hung a short while ago come last.
+        let now = clock::now_ms();
         let orders: Vec<Vec<&str>> = addresses
             .iter()
-            .map(|address| rendezvous::in_order(self.urls(), address.domain()))
+            .map(|address| {
+                let mut order = rendezvous::in_order(self.urls(), address.domain());
+                order.sort_by_key(|origin| self.health().is_skipped(origin, now));
+                order
+            })
             .collect();
         let mut open: Vec<usize> = (0..addresses.len()).collect();
         for rank in 0..self.urls().len() {
@@ -103,7 +111,7 @@ impl Origins {
 
     async fn ask_batch(
         &self,
-        url: &str,
+        origin: &str,
         addresses: Vec<Address>,
         details: bool,
         request_id: &str,
@@ -116,9 +124,10 @@ impl Origins {
             Ticket::issue_for(self.tickets(), request_id, body.as_bytes(), now, Some(tenant));
         let ticket = ticket.map_err(|error| Error::internal(format!("ticket: {error}")))?;
         let asking = async move {
-            let url = format!("{url}/v1/probe/batch");
-            let reply = origins::post(&url, &ticket, None, &body, PATIENCE_MS).await;
-            let Some(reply) = reply else { return Answer::Failed };
+            let url = format!("{origin}/v1/probe/batch");
+            let Ok(reply) = self.first_word(origin, &url, &ticket, &body).await else {
+                return Answer::Failed;
+            };
             match reply.status() {
                 200 => match reply.chunks() {
                     Some(chunks) => Answer::Lines(lines(chunks).await),
@@ -133,6 +142,39 @@ impl Origins {
             }
         };
         Ok(timed(Part::Origin, asking).await)
+    }
+
+    /// The head of an origin's answer, which comes before its first verdict: a batch that is silent until then may be at an
+    /// origin that hangs.
+    async fn first_word(
+        &self,
+        origin: &str,
+        url: &str,
+        ticket: &str,
+        body: &str,
+    ) -> Result<Reply, String> {
+        let began = clock::now_ms();
+        let waits = loop {
+            if let Some(waits) = self.health().wait_with_batch(origin) {
+                break waits;
+            }
+            let now = clock::now_ms();
+            // What the batches before it have found out of the origin.
+            if self.health().is_skipped(origin, now) {
+                return Err("hung".to_owned());
+            }
+            if now.saturating_sub(began) > PATIENCE_MS.into() {
+                return Err("no answer".to_owned());
+            }
+            clock::sleep(Duration::from_millis(LOOK_MS)).await;
+        };
+        let reply = async {
+            let reply = origins::post(url, ticket, None, body, PATIENCE_MS).await;
+            reply.ok_or_else(|| "no answer".to_owned())
+        };
+        let reply = self.unless_hung(origin, reply).await;
+        drop(waits);
+        reply
     }
 }
 

@@ -21,6 +21,10 @@ const SKIPPED_MS: u64 = 30_000;
 /// A check that has not been heard of for so long has lost its request.
 const LOST_MS: u64 = 1_500;
 
+/// Batches that wait for the first word of one origin at once. An invocation of the platform may wait for six answers: two
+/// origins that hang leave room for a third, and for the questions after their health.
+const BATCHES_UNHEARD: u32 = 2;
+
 /// What is known of each origin, by its URL.
 #[derive(Debug, Default)]
 pub struct OriginHealth(Mutex<HashMap<String, Known>>);
@@ -31,6 +35,23 @@ struct Known {
     answered_at: u64,
     checked_at: u64,
     skipped_until: u64,
+    /// Batches that wait for its first word.
+    unheard: u32,
+}
+
+/// A batch that waits for an origin's first word, until it is dropped.
+#[derive(Debug)]
+pub struct Unheard<'a> {
+    health: &'a OriginHealth,
+    origin: &'a str,
+}
+
+impl Drop for Unheard<'_> {
+    fn drop(&mut self) {
+        if let Some(known) = self.health.lock().get_mut(self.origin) {
+            known.unheard = known.unheard.saturating_sub(1);
+        }
+    }
 }
 
 /// What a request that waits for an origin does next.
@@ -68,6 +89,17 @@ impl OriginHealth {
         }
     }
 
+    /// Leave to wait for the first word of an origin, with a batch; `None` while as many wait as may.
+    pub fn wait_with_batch<'a>(&'a self, origin: &'a str) -> Option<Unheard<'a>> {
+        let mut all = self.lock();
+        let known = all.entry(origin.to_owned()).or_default();
+        if known.unheard >= BATCHES_UNHEARD {
+            return None;
+        }
+        known.unheard += 1;
+        Some(Unheard { health: self, origin })
+    }
+
     /// A request is asking for the origin's health.
     pub fn checks(&self, origin: &str, now: u64) {
         if let Some(known) = self.lock().get_mut(origin) {
@@ -77,13 +109,27 @@ impl OriginHealth {
 
     /// The origin has answered, whatever it said.
     pub fn answered(&self, origin: &str, now: u64) {
-        self.lock().insert(origin.to_owned(), Known { answered_at: now, ..Known::default() });
+        self.learn(origin, |known| Known {
+            answered_at: now,
+            unheard: known.unheard,
+            ..Known::default()
+        });
     }
 
     /// The origin was silent when it was asked for its health.
     pub fn silent(&self, origin: &str, now: u64) {
         let skipped_until = now.saturating_add(SKIPPED_MS);
-        self.lock().insert(origin.to_owned(), Known { skipped_until, ..Known::default() });
+        self.learn(origin, |known| Known {
+            skipped_until,
+            unheard: known.unheard,
+            ..Known::default()
+        });
+    }
+
+    fn learn(&self, origin: &str, change: impl FnOnce(Known) -> Known) {
+        let mut all = self.lock();
+        let known = all.entry(origin.to_owned()).or_default();
+        *known = change(*known);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
@@ -118,6 +164,19 @@ mod tests {
         assert_eq!(health.next(ORIGIN, NOW + LOST_MS), Next::Check);
         health.checks(ORIGIN, NOW + LOST_MS + 1_000);
         assert_eq!(health.next(ORIGIN, NOW + 2 * LOST_MS), Next::Look, "it goes on");
+    }
+
+    #[test]
+    fn two_batches_wait_for_the_first_word_of_an_origin() {
+        let health = OriginHealth::default();
+        let first = health.wait_with_batch(ORIGIN);
+        let second = health.wait_with_batch(ORIGIN);
+        assert!(first.is_some() && second.is_some());
+        health.silent(ORIGIN, NOW);
+        assert!(health.wait_with_batch(ORIGIN).is_none());
+        assert!(health.wait_with_batch("https://other.example").is_some());
+        drop(first);
+        assert!(health.wait_with_batch(ORIGIN).is_some());
     }
 
     #[test]

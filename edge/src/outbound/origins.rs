@@ -19,8 +19,8 @@ use crate::{
     meter::Part,
 };
 
-/// Milliseconds between two looks at a health check that another request does.
-const LOOK_MS: u64 = 50;
+/// Milliseconds between two looks at a health check that another request does, or for a place to wait in.
+pub(super) const LOOK_MS: u64 = 50;
 /// Silence is measured in slices of so many milliseconds, each by a timer of its own.
 const SLICE_MS: u64 = 100;
 /// A timer that is later than this was held up by our own isolate, in which other requests run: an answer
@@ -58,6 +58,10 @@ impl Origins {
 
     pub(super) fn urls(&self) -> &[String] {
         &self.urls
+    }
+
+    pub(super) const fn health(&self) -> &OriginHealth {
+        &self.health
     }
 
     pub(super) const fn tickets(&self) -> &KeyRing {
@@ -115,11 +119,11 @@ impl Origins {
     }
 
     /// What an origin answers, unless it turns out to be hung.
-    async fn unless_hung(
+    pub(super) async fn unless_hung<T>(
         &self,
         origin: &str,
-        asked: impl Future<Output = Result<Verdict, String>>,
-    ) -> Result<Verdict, String> {
+        asked: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
         let mut asked = pin!(asked);
         let mut wait = SLOW_MS;
         loop {
@@ -143,8 +147,8 @@ impl Origins {
         }
     }
 
-    /// Notes a verdict as a sign of life.
-    fn heard(&self, origin: &str, answer: Result<Verdict, String>) -> Result<Verdict, String> {
+    /// Notes an answer as a sign of life.
+    fn heard<T>(&self, origin: &str, answer: Result<T, String>) -> Result<T, String> {
         if answer.is_ok() {
             self.health.answered(origin, clock::now_ms());
         }

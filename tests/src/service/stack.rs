@@ -18,12 +18,19 @@ pub struct Stack {
 pub struct Builder {
     origin: origin::Builder,
     edge: edge::Builder,
+    more_origins: Vec<String>,
 }
 
 impl Builder {
     /// A value of origin's environment.
     pub fn origin_env(mut self, key: &str, value: impl Into<String>) -> Self {
         self.origin = self.origin.env(key, value);
+        self
+    }
+
+    /// With this origin of the test's beside the real one.
+    pub fn beside_origin(mut self, url: String) -> Self {
+        self.more_origins.push(url);
         self
     }
 
@@ -66,7 +73,9 @@ impl Builder {
         let tickets = secret::key_ring()?;
         let origin = self.origin.add_routes(&sandbox.routes()).ticket_secrets(&tickets);
         let origin = origin.start().await?;
-        let edge = self.edge.origins(&[&origin.url]).var("TICKET_SECRETS", tickets);
+        let mut urls = vec![origin.url.as_str()];
+        urls.extend(self.more_origins.iter().map(String::as_str));
+        let edge = self.edge.origins(&urls).var("TICKET_SECRETS", tickets);
         Ok(Stack { edge: edge.start().await?, origin, sandbox })
     }
 
@@ -82,7 +91,7 @@ impl Builder {
 impl Stack {
     /// A stack with fresh secrets, empty storage, no rate limits and the sandbox's addresses.
     pub fn builder() -> Builder {
-        Builder { origin: Origin::builder(), edge: Edge::builder() }
+        Builder { origin: Origin::builder(), edge: Edge::builder(), more_origins: Vec::new() }
     }
 
     /// Starts it as it is.

@@ -6,6 +6,7 @@ mod events;
 mod exactly_once;
 mod greylisting;
 mod hostile;
+mod hung_origins;
 mod interim;
 mod matching;
 mod privacy;
