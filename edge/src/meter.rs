@@ -34,6 +34,19 @@ pub struct Meter {
     queue: Gauge,
     /// Of a scheduled run alone.
     run: Option<RunLimits>,
+    party: Mutex<Party>,
+}
+
+/// Whom a request for an account concerns, and where it came from: how an attack is found afterwards. Requests by API key
+/// leave both out, so that no log says when a customer checks.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Party {
+    /// The account's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Keyed hash of the client's network, of requests without credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
 }
 
 /// Limits of a scheduled run, which has no caller who gives up: what it may ask of D1, and how long of a database that hangs.
@@ -137,6 +150,10 @@ impl Meter {
         Self { run: Some(run), ..Self::default() }
     }
 
+    pub fn party(&self) -> Party {
+        self.party.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// `None` for a request.
     pub const fn run(&self) -> Option<&RunLimits> {
         self.run.as_ref()
@@ -187,6 +204,13 @@ impl Meter {
 /// The meter of the request whose turn it is.
 pub fn current() -> Option<Arc<Meter>> {
     CURRENT.with_borrow(Clone::clone)
+}
+
+/// Notes for the log whom the request whose turn it is concerns.
+pub fn note(change: impl FnOnce(&mut Party)) {
+    if let Some(meter) = current() {
+        change(&mut meter.party.lock().unwrap_or_else(PoisonError::into_inner));
+    }
 }
 
 /// Runs a request's work on its meter.

@@ -22,6 +22,7 @@ use crate::{
     },
     error::{Error, outcome},
     limits::{refusals::Refusal, shield::Shield},
+    meter,
     store::accounts,
 };
 
@@ -131,6 +132,7 @@ impl FromRequestParts<Arc<App>> for Session {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let session = session(&app.config, &parts.headers, clock::now());
         let session = session.ok_or_else(Error::missing_session)??;
+        meter::note(|party| party.account = Some(session.account.to_string()));
         shield(app, session.into()).await?;
         Ok(session)
     }

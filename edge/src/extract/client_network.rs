@@ -20,6 +20,7 @@ use crate::{
         shield::Shield,
         throttle::Attempt,
     },
+    meter,
 };
 
 /// The network of a client that has passed the shield: every handler without credentials takes one, and
@@ -44,6 +45,7 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
         let hash = |network: &str| address_hash::of_network(&app.config.address_secrets, network);
         // Without the header there is no telling clients apart: they share one key.
         let network = hash(&address.map(network_of).unwrap_or_default());
+        meter::note(|party| party.network = Some(network.clone()));
         let site = address.and_then(site_of).map(|site| hash(&site));
         if app.shield.admits_network(&network, site.as_deref()).await {
             Ok(Self { network, site })

@@ -30,6 +30,7 @@ use crate::{
         rules::{Gate, Key, MailPurpose},
         throttle::{Attempt, Counted},
     },
+    meter,
     store::{
         accounts,
         mail_due::{self, DueMail},
@@ -142,6 +143,7 @@ pub async fn reset(
     let (database, token) = (database.ok_or_else(Error::invalid_reset_token)?, token.hash);
     let account = accounts::by_reset_token(database, &token, clock::now()).await?;
     let account = account.ok_or_else(Error::invalid_reset_token)?;
+    meter::note(|party| party.account = Some(account.id.to_string()));
     check_new_password(&app, &body.password, &account.email).await?;
     let key = Key::reset_code(account.id);
     let second_factor = SecondFactor::new(&account, key, StatusCode::UNAUTHORIZED);

@@ -28,7 +28,7 @@ use crate::{
         rules::{Gate, Key, MailPurpose},
         throttle::{Attempt, Counted},
     },
-    mail,
+    mail, meter,
     outbound::dns::MailDomain,
     store,
     store::{
@@ -216,6 +216,7 @@ pub async fn verify_email(
     let database = database.ok_or_else(Error::invalid_confirmation_token)?;
     let waiting = registrations::waiting(database, &token.hash, clock::now()).await?;
     let waiting = waiting.ok_or_else(Error::invalid_confirmation_token)?;
+    meter::note(|party| party.account = Some(waiting.id.to_string()));
     let password_hash = match &body.password {
         Some(password) => {
             check_new_password(&app, password, &waiting.email).await?;

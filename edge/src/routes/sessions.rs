@@ -24,6 +24,7 @@ use crate::{
         request::RequestContext, second_factor::SecondFactor,
     },
     limits::rules::Key,
+    meter,
     store::{
         self,
         accounts::{self, Account},
@@ -123,6 +124,7 @@ pub async fn login(
         None => app.databases.pretended(&address_hash),
     };
     let account = accounts::of_address(database, &address_hash, named).await?;
+    meter::note(|party| party.account = named.map(|account| account.to_string()));
     let check = match &account {
         Some(account) => password::verify(turn, &body.password, &account.password_hash)?,
         None => password::verify_nothing(turn, &body.password)?,

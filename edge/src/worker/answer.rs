@@ -7,7 +7,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use crate::{
     error::rate_limit,
     extract::{caller::API_KEY_HEADER, request::IDEMPOTENCY_KEY},
-    meter::Expenses,
+    meter::{Expenses, Party},
 };
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -63,7 +63,8 @@ fn origin_of(url: &str) -> String {
     format!("{scheme}://{}", rest.split('/').next().unwrap_or_default())
 }
 
-/// The log line of a request: what was asked and how it ended. No address, no key, no body.
+/// The log line of a request: what was asked, of which account where it was no check, and how it ended. No address, no key,
+/// no body.
 #[derive(Debug, Serialize)]
 pub struct LogLine<'a> {
     pub request_id: &'a str,
@@ -74,6 +75,8 @@ pub struct LogLine<'a> {
     /// The verdict's status, or the error's code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<&'static str>,
+    #[serde(flatten)]
+    pub party: Party,
     #[serde(flatten)]
     pub expenses: Expenses,
     /// Linear memory of the instance that served it.

@@ -143,6 +143,7 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
         route,
         status: response.status().as_u16(),
         outcome: error::outcome(&response),
+        party: meter.party(),
         expenses: meter.expenses(),
         wasm_bytes: memory_bytes(),
         cause: error::cause(&response),

@@ -1,7 +1,14 @@
 //! Sign-in: what it gives, and what an account in each of its states is told (docs/interface.md).
 
-use rcpt_tests::people::PASSWORD;
+use std::time::Duration;
+
+use rcpt_tests::{
+    Edge,
+    people::{PASSWORD, send},
+};
+use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use crate::{
     answers::{assert_credentials, error, invalid_credentials},
@@ -86,3 +93,48 @@ async fn a_deactivated_account_is_403_after_the_right_password() {
 }
 
 // --- bodies
+
+/// The log lines of sign-ins with this outcome, once there are so many.
+async fn sign_ins(edge: &Edge, outcome: &str, count: usize) -> Vec<Value> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let log = edge.process.log();
+        let lines = log.lines().filter_map(|line| {
+            let json = line.find('{').and_then(|start| line.get(start..))?;
+            serde_json::from_str::<Value>(json).ok()
+        });
+        let is_one = |line: &Value| line["route"] == "/v1/auth/login" && line["outcome"] == outcome;
+        let lines: Vec<_> = lines.filter(is_one).collect();
+        if lines.len() >= count {
+            return lines;
+        }
+        assert!(Instant::now() < deadline, "{}", edge.process.last_lines());
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_attack_can_be_found_in_the_log_and_no_check_is_somebodys() {
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    let nobody = edge.new_email();
+    for (email, network) in [(&account.email, "203.0.113.7"), (&nobody, "203.0.113.8")] {
+        let body = json!({ "email": email, "password": "wrong-wrong-wrong" });
+        let request = edge.anonymous().request(Method::POST, "/auth/login").json(&body);
+        let reply = send(request.header("cf-connecting-ip", network)).await;
+        reply.assert_error(401, "invalid_credentials", "a wrong password");
+    }
+    let lines = sign_ins(&edge, "invalid_credentials", 2).await;
+    let id = edge.id(&account.email).await;
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["account"], json!(id));
+    assert!(lines[1].get("account").is_none(), "{}", lines[1]);
+    let networks = [&lines[0]["network"], &lines[1]["network"]];
+    assert!(networks.iter().all(|network| network.is_string()) && networks[0] != networks[1]);
+    assert!(!edge.process.log().contains("203.0.113.7"), "the network is hashed");
+
+    assert_eq!(account.check("accepts@sandbox.test").await.status, 502, "no origin");
+    let check = edge.process.wait_for_line("/v1/validate_email", Duration::from_secs(20)).await;
+    let check = check.unwrap();
+    assert!(!check.contains(&id) && !check.contains("\"network\""), "{check}");
+}

@@ -119,6 +119,12 @@ export const KEPT: readonly Kept[] = [
     until: "30 days have passed",
   },
   {
+    row: "log lines of what is done to accounts",
+    what: "Logs of sign-ins and settings",
+    how: "The time, your account’s number, what was tried and how it ended; before you’re signed in, also a keyed hash of your network. So an attack on your account can be found. Checks are logged without an account.",
+    until: "our logs expire",
+  },
+  {
     row: "recent verdicts",
     what: "Recent results of single checks",
     how: "The result under a one-way keyed hash of the address, so that a repeated check is fast. All customers share it: a cached result tells that somebody checked that address, not who.",
