@@ -156,7 +156,7 @@ proof: setup worker ## the long proofs, which `make test` runs in a short form
 	@echo SEED=$(PROPTEST_RNG_SEED)
 	SEED=$(PROPTEST_RNG_SEED) PROOF=1 $(CARGO_TEST) --no-fail-fast -- --nocapture \
 		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly five_kills \
-		every_sequence_is_answered_alike that_is_killed beside_an_abuser leavers:: replaced_alone secret_is_replaced \
+		every_sequence_is_answered_alike whatever_owner_and_operator that_is_killed beside_an_abuser leavers:: replaced_alone secret_is_replaced \
 		read_every_domain_alike what_the_library_says no_input_panics every_text_has_an_explanation
 
 .PHONY: bench
