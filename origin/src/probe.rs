@@ -17,9 +17,7 @@ mod progress;
 mod redact;
 mod resolver;
 mod sandbox;
-mod session_metrics;
 mod signal;
 mod unasked;
 
 pub use prober::Prober;
-pub use session_metrics::SessionMetrics;

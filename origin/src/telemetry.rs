@@ -4,5 +4,6 @@ pub mod exposition;
 pub mod log;
 pub mod metrics;
 pub mod port_check;
+pub mod session_metrics;
 pub mod status;
 pub mod vitals;

@@ -19,15 +19,12 @@ use rcpt_verdict::Finding;
 use tokio::{net::TcpStream, time::Instant};
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::{
-    host_memory::{HostMemory, Offers, catch_all_key},
-    session_metrics::SessionMetrics,
-};
+use super::host_memory::{HostMemory, Offers, catch_all_key};
 
 use crate::{
     config::{Config, StartTls},
     single_flight::SingleFlight,
-    telemetry::port_check::PortCheck,
+    telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
 };
 
 /// A session with a mail host.

@@ -20,7 +20,6 @@ use super::{
     progress::Progress,
     resolver::{Found, Resolver},
     sandbox,
-    session_metrics::SessionMetrics,
     unasked::{dns_failure, no_mail_hosts, not_asked, opted_out},
 };
 
@@ -30,7 +29,7 @@ use crate::{
     dns::{Dns, Mx},
     mx::{self, MailHosts, NoMailHosts, guard::Guard},
     single_flight::SingleFlight,
-    telemetry::port_check::PortCheck,
+    telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
 };
 
 /// Seconds after which a probe that found no session is worth repeating.

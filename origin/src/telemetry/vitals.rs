@@ -11,10 +11,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{log::dropped_lines, port_check::PortCheck};
-use crate::{
-    clock::unix_now, config::Validity, dns::DnsMetrics, probe::SessionMetrics, watch::Watch,
-};
+use super::{log::dropped_lines, port_check::PortCheck, session_metrics::SessionMetrics};
+use crate::{clock::unix_now, config::Validity, dns::DnsMetrics, watch::Watch};
 
 /// What is running, since when, and whether it can work at all.
 pub struct Vitals {

@@ -50,7 +50,7 @@ impl SessionMetrics {
     }
 
     /// Begins a request, which is counted when it is dropped: whoever waits longest gives up.
-    pub(super) fn begin(&self, class: Class) -> SessionRequest<'_> {
+    pub(crate) fn begin(&self, class: Class) -> SessionRequest<'_> {
         let class = match class {
             Class::Interactive => "interactive",
             Class::Batch => "batch",
@@ -59,7 +59,7 @@ impl SessionMetrics {
     }
 }
 
-pub(super) struct SessionRequest<'a> {
+pub(crate) struct SessionRequest<'a> {
     metrics: &'a SessionMetrics,
     class: &'static str,
     since: Instant,
@@ -67,7 +67,7 @@ pub(super) struct SessionRequest<'a> {
 }
 
 impl SessionRequest<'_> {
-    pub(super) fn end<S: Send + 'static>(mut self, result: &Result<Acquired<S>, Refused>) {
+    pub(crate) fn end<S: Send + 'static>(mut self, result: &Result<Acquired<S>, Refused>) {
         self.result = match result {
             Ok(Acquired::Idle(..)) => "warm",
             Ok(Acquired::New(_)) => "new",
