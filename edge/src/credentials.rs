@@ -8,6 +8,7 @@ pub mod common_passwords;
 pub mod idempotency;
 pub mod mailed_token;
 pub mod operator_signature;
+pub mod opt_out_token;
 pub mod password;
 pub mod proof;
 pub mod random;

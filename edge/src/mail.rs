@@ -9,6 +9,7 @@ pub use scans::{EndedScan, scans_ended};
 use chrono::DateTime;
 use serde::Deserialize;
 
+use self::layout::Footer;
 use crate::{cf::mailer::Message, credentials::mailed_token::MailedToken};
 
 /// An email without its envelope.
@@ -17,6 +18,8 @@ pub struct Mail {
     subject: &'static str,
     portal_url: String,
     paragraphs: Vec<Paragraph>,
+    /// Where the reader opts out of such emails.
+    opt_out_link: Option<String>,
 }
 
 #[derive(Debug)]
@@ -38,7 +41,13 @@ impl Mail {
     #[inline(never)]
     fn new(subject: &'static str, portal_url: &str, name: &str) -> Self {
         let greeting = if name.is_empty() { "Hi,".into() } else { format!("Hi {name},") };
-        Self { subject, portal_url: portal_url.to_owned(), paragraphs: Vec::new() }.text(greeting)
+        Self {
+            subject,
+            portal_url: portal_url.to_owned(),
+            paragraphs: Vec::new(),
+            opt_out_link: None,
+        }
+        .text(greeting)
     }
 
     fn text(self, text: impl Into<String>) -> Self {
@@ -53,6 +62,12 @@ impl Mail {
 
     fn button(self, label: &'static str, link: String) -> Self {
         self.paragraph(Paragraph::Button { label, link })
+    }
+
+    /// For an email that a stranger can cause by typing an address.
+    fn with_opt_out(mut self, token: &str) -> Self {
+        self.opt_out_link = Some(format!("{}/stop-emails?token={token}", self.portal_url));
+        self
     }
 
     /// What to do where somebody else did it: the same in every notice.
@@ -72,15 +87,20 @@ impl Mail {
             text: self.to_text(contact),
             html: self.to_html(contact),
             language: LANGUAGE,
+            opt_out_link: self.opt_out_link.as_deref(),
         }
     }
 
     fn to_text(&self, contact: Option<&str>) -> String {
-        layout::text(&self.paragraphs, &self.portal_url, contact)
+        layout::text(&self.paragraphs, &self.footer(contact))
     }
 
     fn to_html(&self, contact: Option<&str>) -> String {
-        layout::html(self.subject, &self.paragraphs, &self.portal_url, contact)
+        layout::html(self.subject, &self.paragraphs, &self.footer(contact))
+    }
+
+    fn footer<'a>(&'a self, contact: Option<&'a str>) -> Footer<'a> {
+        Footer { portal_url: &self.portal_url, opt_out_link: self.opt_out_link.as_deref(), contact }
     }
 }
 
@@ -109,7 +129,7 @@ pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> 
 
 /// Sent instead of a confirmation when the address has an account already, so that the answer over
 /// HTTP need not tell.
-pub fn already_registered(recipient: &str, portal_url: &str) -> Mail {
+pub fn already_registered(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("You already have an account", portal_url, "")
         .text(format!(
             "Someone, perhaps you, tried to sign up with {recipient}, which already has an rcpt \
@@ -117,11 +137,12 @@ pub fn already_registered(recipient: &str, portal_url: &str) -> Mail {
         ))
         .button("Sign in", format!("{portal_url}/sign-in"))
         .text("If it wasn't you, there's nothing to do.")
+        .with_opt_out(opt_out_token)
 }
 
 /// The same where another spelling of the mailbox has an account. It doesn't name that one: if the provider's rule is
 /// right, its owner reads this; if not, the reader learns nothing of the other.
-pub fn another_spelling(recipient: &str, portal_url: &str) -> Mail {
+pub fn another_spelling(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("You already have an account", portal_url, "")
         .text(format!(
             "Someone, perhaps you, tried to sign up with {recipient}. This mailbox has an rcpt account \
@@ -132,6 +153,7 @@ pub fn another_spelling(recipient: &str, portal_url: &str) -> Mail {
             "If you have no account here, please write to us. If it wasn't you who signed up, there's \
              nothing to do.",
         )
+        .with_opt_out(opt_out_token)
 }
 
 /// "Set a new password": carries the reset link.
@@ -150,7 +172,7 @@ pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
 
 /// Sent instead of a reset link when the address has no account, so that the answer over HTTP need
 /// not tell, and a person who used another address learns it.
-pub fn no_account(recipient: &str, portal_url: &str) -> Mail {
+pub fn no_account(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("There is no account with this address", portal_url, "")
         .text(format!(
             "Someone, perhaps you, asked to reset the password for {recipient}, but there's no \
@@ -159,6 +181,7 @@ pub fn no_account(recipient: &str, portal_url: &str) -> Mail {
         ))
         .button("Create an account", format!("{portal_url}/register"))
         .text("If it wasn't you, there's nothing to do.")
+        .with_opt_out(opt_out_token)
 }
 
 /// Sent when the account is gone, to the address that it had.
@@ -304,7 +327,8 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        Deed, Notice, already_registered, confirm, deleted, no_account, plan_changed, reset,
+        Deed, Notice, already_registered, another_spelling, confirm, deleted, no_account,
+        plan_changed, reset,
     };
     use crate::credentials::mailed_token::MailedToken;
 
@@ -329,12 +353,26 @@ mod tests {
     #[test]
     fn notices_carry_no_token() {
         for mail in [
-            already_registered("ann@example.org", PORTAL),
-            no_account("ann@example.org", PORTAL),
             Notice::KeyReplaced.mail(PORTAL, "Ann", None),
             deleted("Ann", PORTAL, &Deed::default()),
         ] {
             assert!(!mail.to_text(None).contains("token"), "{}", mail.to_text(None));
+        }
+    }
+
+    #[test]
+    fn what_a_stranger_can_cause_has_a_way_to_opt_out_and_no_other_token() {
+        for mail in [
+            already_registered("ann@example.org", PORTAL, "k.cafe.beef"),
+            another_spelling("ann@example.org", PORTAL, "k.cafe.beef"),
+            no_account("ann@example.org", PORTAL, "k.cafe.beef"),
+        ] {
+            let (text, link) =
+                (mail.to_text(None), format!("{PORTAL}/stop-emails?token=k.cafe.beef"));
+            assert!(text.lines().any(|line| line == link), "{text}");
+            assert_eq!(text.matches("token").count(), 1, "{text}");
+            assert!(mail.to_html(None).contains(&format!("href=\"{link}\"")));
+            assert_eq!(mail.to("ann@example.org", None).opt_out_link, Some(link.as_str()));
         }
     }
 
@@ -414,7 +452,7 @@ mod tests {
 
     #[test]
     fn an_address_cannot_write_html() {
-        let mail = no_account(r#""<img src=x onerror=y>&"@example.org"#, PORTAL);
+        let mail = no_account(r#""<img src=x onerror=y>&"@example.org"#, PORTAL, "k");
         let html = mail.to_html(None);
         assert!(html.contains("&quot;&lt;img src=x onerror=y&gt;&amp;&quot;@"), "{html}");
     }

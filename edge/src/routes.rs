@@ -67,6 +67,7 @@ operations! {
     validate_email::check,
     registration::register,
     registration::verify_email,
+    registration::stop_emails,
     sessions::login,
     sessions::sign_out,
     sessions::sign_out_everywhere,

@@ -17,6 +17,7 @@ pub mod mailed_tokens;
 pub mod notices;
 #[cfg(test)]
 mod operator;
+pub mod opt_outs;
 pub mod passwords;
 pub mod plans;
 pub mod registrations;

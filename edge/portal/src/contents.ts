@@ -20,6 +20,7 @@ export const CONTENTS: Record<PageName, Content> = {
   verify: { load: async () => (await guest()).Verify },
   forgot: { load: async () => (await guest()).Forgot },
   reset: { load: async () => (await guest()).Reset },
+  "stop-emails": { load: async () => (await guest()).StopEmails },
   overview: { load: async () => (await member()).Overview },
   scans: { load: async () => (await scans()).default },
   "api-key": { load: async () => (await member()).ApiKey },

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use futures_util::future::try_join;
+
 use crate::{
     account::{AccountAddress, AccountId},
     app::App,
@@ -12,7 +14,7 @@ use crate::{
     credentials::{
         address_hash::AccountHash,
         mailed_token::{MailedToken, RESET_TTL},
-        random,
+        opt_out_token, random,
     },
     error::Error,
     limits::{
@@ -24,6 +26,7 @@ use crate::{
         addresses,
         mail_due::{self, DueMail},
         mailed_tokens::{self, NewToken, Purpose},
+        opt_outs,
     },
 };
 
@@ -113,13 +116,16 @@ async fn deliver(app: &App, due: &DueMail) -> bool {
     sent.is_ok()
 }
 
-/// Mails a link to the account of an address, or to the address that it has none. The databases are asked the same
-/// either way.
+/// Mails a link to the account of an address, or to the address that it has none, unless its reader has opted out of
+/// that. The databases are asked the same either way.
 async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
     let address = AccountAddress::parse(email)
         .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
     let hash = AccountHash::of(&app.config.address_secrets, &address);
-    let named = addresses::find_mailbox(app.databases.directory(), &hash).await?;
+    let directory = app.databases.directory();
+    let named = addresses::find_mailbox(directory, &hash);
+    let opted_out = opt_outs::is_opted_out(directory, &hash, clock::now());
+    let (named, is_opted_out) = try_join(named, opted_out).await?;
     let database = match named {
         Some(account) => app.databases.of(account)?,
         None => app.databases.pretended(&hash),
@@ -133,11 +139,18 @@ async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
     };
     let recipient = mailed_tokens::prepare_reset(database, &hash, named, &stored).await?;
     let portal_url = &app.config.portal_url;
-    let (to, mail) = match &recipient {
-        Some(recipient) => (recipient.as_str(), mail::reset(recipient, portal_url, &token)),
-        None => (email, mail::no_account(email, portal_url)),
+    let letter = match &recipient {
+        Some(recipient) => Some((recipient.as_str(), mail::reset(recipient, portal_url, &token))),
+        None if is_opted_out => None,
+        None => {
+            let opt_out = opt_out_token::of(&app.config.address_secrets, hash.mailbox());
+            Some((email, mail::no_account(email, portal_url, &opt_out)))
+        }
     };
-    let sent = app.mailer.send(mail.to(to, app.config.site.contact())).await;
+    let sent = match &letter {
+        Some((to, mail)) => app.mailer.send(mail.to(to, app.config.site.contact())).await,
+        None => Ok(()),
+    };
     match &sent {
         Ok(()) => mailed_tokens::handed_over(database, &stored.hash).await?,
         Err(_) => mailed_tokens::take_back(database, &stored.hash).await?,

@@ -23,6 +23,8 @@ pub struct Message<'a> {
     pub html: String,
     /// RFC 3282.
     pub language: &'a str,
+    /// Where the recipient opts out of such emails (RFC 2369).
+    pub opt_out_link: Option<&'a str>,
 }
 
 #[derive(Debug)]
@@ -49,7 +51,7 @@ impl Mailer {
             SendEmailBuilder::builder_with_email_address_and_str(&from, to, message.subject)
                 .text(&message.text)
                 .html(&message.html)
-                .headers(&headers(message.language))
+                .headers(&headers(&message))
                 .build();
         // The result is not looked at: locally it has no message id, and asking for one panics.
         async move { self.binding.send_with_builder(&built).await.map(drop) }
@@ -60,9 +62,15 @@ impl Mailer {
     }
 }
 
-fn headers(language: &str) -> Object<JsString> {
+fn headers(message: &Message<'_>) -> Object<JsString> {
     let headers = Object::new_typed();
     // Setting a property of a plain object does not fail.
-    let _ = Reflect::set(&headers, &"Content-Language".into(), &language.into());
+    let set = |name: &str, value: &str| {
+        let _ = Reflect::set(&headers, &name.into(), &value.into());
+    };
+    set("Content-Language", message.language);
+    if let Some(link) = message.opt_out_link {
+        set("List-Unsubscribe", &format!("<{link}>"));
+    }
     headers
 }

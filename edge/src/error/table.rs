@@ -101,6 +101,8 @@ errors! {
     invalid_confirmation_token() => S::BAD_REQUEST, "invalid_token",
         "This confirmation link isn't valid. It may have been used, replaced by a newer one, or \
          expired. Register again to get a new link.";
+    invalid_opt_out_token() => S::BAD_REQUEST, "invalid_token",
+        "This link isn't valid. Open it again from the email, or copy all of it.";
     invalid_reset_token() => S::BAD_REQUEST, "invalid_token",
         "This link isn't valid. It may have been used, replaced by a newer one, or expired. Ask for a \
          new one.";

@@ -141,6 +141,11 @@ impl Key {
         Self("all-exempt-reset-mails".to_owned())
     }
 
+    /// Set while the reader of a mailbox has opted out of emails that strangers cause.
+    pub fn opt_out(mailbox_hash: &str) -> Self {
+        Self::of("opt-out", mailbox_hash)
+    }
+
     /// Two-factor codes of an account, after its password.
     pub fn code(account: AccountId) -> Self {
         Self::of("code", &account.to_string())

@@ -3,7 +3,10 @@
 use super::{LANGUAGE, Paragraph};
 
 /// What stands under every email.
-const FOOTER: &str = "rcpt checks whether an email address can receive mail.";
+const SENDER: &str = "rcpt checks whether an email address can receive mail.";
+
+/// Leads to where the reader opts out.
+const OPT_OUT: &str = "Don't send me this for 30 days";
 
 /// Before where the reader may ask.
 const QUESTIONS: &str = "Questions?";
@@ -29,8 +32,15 @@ td{padding:2px 0}\
 main{background:#1a1917;border-color:#33302c}a{color:#9db4ff}\
 .button{background:#f2f0ec;color:#1a1917}.small,footer,th{color:#aea99f}}";
 
+/// The links under an email, beside [`SENDER`].
+pub(super) struct Footer<'a> {
+    pub portal_url: &'a str,
+    pub opt_out_link: Option<&'a str>,
+    pub contact: Option<&'a str>,
+}
+
 /// `text/plain`: each link alone on its line.
-pub(super) fn text(paragraphs: &[Paragraph], portal_url: &str, contact: Option<&str>) -> String {
+pub(super) fn text(paragraphs: &[Paragraph], footer: &Footer<'_>) -> String {
     let mut parts: Vec<String> = paragraphs
         .iter()
         .map(|paragraph| match paragraph {
@@ -43,28 +53,27 @@ pub(super) fn text(paragraphs: &[Paragraph], portal_url: &str, contact: Option<&
             }
         })
         .collect();
+    let Footer { portal_url, opt_out_link, contact } = footer;
+    let opt_out = opt_out_link.map(|link| format!("\n{OPT_OUT}:\n{link}")).unwrap_or_default();
     let contact = contact.map(|contact| format!("\n{QUESTIONS} {contact}")).unwrap_or_default();
-    parts.push(format!("-- \n{FOOTER}\n{portal_url}{contact}"));
+    parts.push(format!("-- \n{SENDER}\n{portal_url}{opt_out}{contact}"));
     parts.join("\n\n") + "\n"
 }
 
 /// `text/html`.
-pub(super) fn html(
-    subject: &str,
-    paragraphs: &[Paragraph],
-    portal_url: &str,
-    contact: Option<&str>,
-) -> String {
+pub(super) fn html(subject: &str, paragraphs: &[Paragraph], footer: &Footer<'_>) -> String {
     let body: String = paragraphs.iter().map(paragraph).collect();
-    let contact = contact.map(contact_line).unwrap_or_default();
-    let portal_url = escaped(portal_url);
+    let contact = footer.contact.map(contact_line).unwrap_or_default();
+    let opt_out =
+        footer.opt_out_link.map(|link| format!("<br><a href=\"{}\">{OPT_OUT}</a>", escaped(link)));
+    let (opt_out, portal_url) = (opt_out.unwrap_or_default(), escaped(footer.portal_url));
     format!(
         "<!doctype html>\n<html lang=\"{LANGUAGE}\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{subject}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <header>rcpt</header>\n<main>\n<h1>{subject}</h1>\n{body}</main>\n\
-         <footer>{FOOTER}<br><a href=\"{portal_url}\">{portal_url}</a>{contact}</footer>\n</body>\n</html>\n"
+         <footer>{SENDER}<br><a href=\"{portal_url}\">{portal_url}</a>{opt_out}{contact}</footer>\n</body>\n</html>\n"
     )
 }
 

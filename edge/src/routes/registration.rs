@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State, http::StatusCode};
+use futures_util::future::join;
 use rcpt_shared::malformed;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
@@ -12,17 +13,19 @@ use super::sessions::{SessionCredentials, new_session};
 use crate::{
     account::AccountAddress,
     app::App,
-    cf::clock,
+    cf::{clock, log},
     credentials::{
         address_hash::AccountHash,
         common_passwords::CommonPasswords,
         mailed_token::{CONFIRMATION_TTL, PresentedToken},
+        opt_out_token,
         password::{self, Password},
         random,
     },
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, continent::Continent, device::Device, json_body::JsonBody,
+        request::RequestContext,
     },
     limits::{
         rules::{Gate, Key, MailPurpose},
@@ -32,8 +35,8 @@ use crate::{
     outbound::dns::MailDomain,
     store,
     store::{
-        addresses,
-        registrations::{self, Change, Registration},
+        addresses, opt_outs,
+        registrations::{self, Change, Registered, Registration},
         two_factor::Code,
     },
 };
@@ -72,6 +75,7 @@ pub struct RegistrationResult {
 // The same answer, after the same work, whether or not the address has an account (docs/trust.md, A1).
 pub async fn register(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     client: ClientNetwork,
     continent: Continent,
     JsonBody(body): JsonBody<Credentials>,
@@ -94,10 +98,7 @@ pub async fn register(
             random: random::bytes()?,
             expires_at: clock::now().saturating_add(CONFIRMATION_TTL),
         };
-        if let Err(error) = store_and_mail(&app, registration).await {
-            attempt.give_back(app.databases.directory()).await;
-            return Err(error);
-        }
+        store_and_mail(&app, &context, registration, attempt).await?;
     }
     let result = RegistrationResult {
         email: address.as_given().to_owned(),
@@ -138,22 +139,67 @@ async fn count(
     Err(Error::throttled(seconds))
 }
 
-async fn store_and_mail(app: &App, registration: Registration) -> Result<(), Error> {
-    let registered = registrations::register(&app.databases, &registration, clock::now()).await?;
+/// Stores a registration and hands its email over. Where it can't be, the attempt and the registration are taken back.
+///
+/// A mailbox that has opted out gets the one email that it needs after the answer, and the other one not at all: whether
+/// it has an account, the time of the answer doesn't tell.
+async fn store_and_mail(
+    app: &Arc<App>,
+    context: &RequestContext,
+    registration: Registration,
+    attempt: Attempt,
+) -> Result<(), Error> {
+    let (directory, now) = (app.databases.directory(), clock::now());
+    let stored = registrations::register(&app.databases, &registration, now);
+    let opted_out = opt_outs::is_opted_out(directory, &registration.address_hash, now);
+    let (registered, is_opted_out) = match join(stored, opted_out).await {
+        // The registration stands: one email too many is better than none.
+        (Ok(registered), opted_out) => (registered, opted_out.unwrap_or(false)),
+        (Err(error), _) => {
+            attempt.give_back(directory).await;
+            return Err(error);
+        }
+    };
+    if !is_opted_out {
+        return hand_over(app, &registration, registered, &attempt).await;
+    }
+    if matches!(registered.change, Change::New | Change::Again(_)) {
+        let app = Arc::clone(app);
+        context.deferred.after_response(async move {
+            if let Err(error) = hand_over(&app, &registration, registered, &attempt).await {
+                log::failure("a confirmation link", &error);
+            }
+        });
+    }
+    Ok(())
+}
+
+async fn hand_over(
+    app: &App,
+    registration: &Registration,
+    registered: Registered,
+    attempt: &Attempt,
+) -> Result<(), Error> {
     let portal_url = &app.config.portal_url;
     let typed = registration.email.as_str();
     let token = registration.token(registered.account);
+    let opt_out =
+        opt_out_token::of(&app.config.address_secrets, registration.address_hash.mailbox());
     let (recipient, mail) = match &registered.change {
-        Change::Taken { email } => (email.as_str(), mail::already_registered(email, portal_url)),
-        Change::AnotherSpelling => (typed, mail::another_spelling(typed, portal_url)),
+        Change::Taken { email } => {
+            (email.as_str(), mail::already_registered(email, portal_url, &opt_out))
+        }
+        Change::AnotherSpelling => (typed, mail::another_spelling(typed, portal_url, &opt_out)),
         Change::Again(_) => (typed, mail::confirm_again(typed, portal_url, &token)),
         Change::New => (typed, mail::confirm(typed, portal_url, &token)),
     };
-    if let Err(error) = app.mailer.send(mail.to(recipient, app.config.site.contact())).await {
-        registrations::unregister(&app.databases, &registration, registered).await?;
-        return Err(error);
+    let sent = app.mailer.send(mail.to(recipient, app.config.site.contact())).await;
+    if sent.is_err() {
+        let undone = registrations::unregister(&app.databases, registration, registered).await;
+        attempt.give_back(app.databases.directory()).await;
+        undone?;
     }
-    Ok(())
+    sent
 }
 
 /// Reads the address of an account.
@@ -245,6 +291,37 @@ pub async fn verify_email(
         return Err(Error::invalid_confirmation_token());
     }
     SessionCredentials::of(&app, &session, account.key_version, account.email)
+}
+
+/// Body of `POST /auth/stop-emails`.
+#[derive(Deserialize, ToSchema)]
+pub struct OptOut {
+    /// The token from the emailed link.
+    #[schema(value_type = String)]
+    token: SecretString,
+}
+
+/// Stop emails that others cause
+///
+/// For 30 days a mailbox gets no email that says that it has an account already, or none. Links that its reader asks
+/// for still come.
+#[utoipa::path(
+    post, path = "/v1/auth/stop-emails", tag = "Account", operation_id = "stopEmails",
+    request_body = OptOut,
+    responses(
+        (status = 204, description = "Stopped for 30 days from now"),
+        (status = 400, description = "The link is incomplete, or older than the service's secrets", body = PlainError),
+    ),
+)]
+pub async fn stop_emails(
+    State(app): State<Arc<App>>,
+    _: ClientNetwork,
+    JsonBody(body): JsonBody<OptOut>,
+) -> Result<StatusCode, Error> {
+    let mailbox = opt_out_token::mailbox(&app.config.address_secrets, body.token.expose_secret());
+    let mailbox = mailbox.ok_or_else(Error::invalid_opt_out_token)?;
+    opt_outs::opt_out(app.databases.directory(), mailbox, clock::now()).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 fn stored_address(email: &str) -> Result<AccountAddress, Error> {

@@ -35,6 +35,26 @@ export function suite(world) {
     },
   );
 
+  world.test("a mailbox opts out of what others cause by the link in the email", async (reader) => {
+    const email = world.newEmail();
+    const forgot = () => reader.stack.api("POST", "/v1/auth/forgot-password", { body: { email } });
+    await forgot();
+    const { text } = await reader.stack.mail(email);
+    const link = text.match(/^http.*\/stop-emails\?token=.*$/m)[0];
+    await reader.open(link.slice(0, -1));
+    await reader.reads("Stop these emails?");
+    assert.equal(reader.page.url(), `${reader.stack.url}/stop-emails`, "the token has left the address bar");
+    await reader.press("Stop these emails");
+    await reader.reads("This link is incomplete");
+    await reader.accessible("half a link");
+    await reader.open(link);
+    await reader.reads("Stop these emails?");
+    await reader.accessible("stop emails");
+    await reader.press("Stop these emails");
+    await reader.reads("You won’t get these emails for 30 days");
+    await reader.accessible("emails stopped");
+  });
+
   world.test(
     "every email is readable, loads nothing, and has one button for its one link",
     async (reader) => {

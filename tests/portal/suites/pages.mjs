@@ -20,6 +20,7 @@ const PUBLIC = [
   "/reset",
   "/docs",
   "/start",
+  "/stop-emails",
   "/sandbox",
   "/webhooks",
   "/privacy",

@@ -239,7 +239,7 @@ export default class extends WorkerEntrypoint {
   async fetch(request) {
     if (new URL(request.url).pathname === "/v1/__shim") {
       const told = await request.json();
-      if (told.reset) await quiet();
+      if (told.reset || told.quiet) await quiet();
       const answer = Response.json(counts);
       if (told.reset) counts = none();
       if (told.faults) faults = told.faults;

@@ -71,7 +71,7 @@ impl Edge {
 
     /// The mails handed over since [`Self::counts`] was last asked: `to`, `subject` and `headers` of each.
     pub async fn mails(&self) -> Vec<Value> {
-        let counts = self.shim(&json!({})).await;
+        let counts = self.shim(&json!({ "quiet": true })).await;
         counts["mails"].as_array().expect("the mails").clone()
     }
 

@@ -25,7 +25,7 @@ const CALLERS: [&str; 9] = [
 /// What each caller is answered. The bodies are the account's own: its password, its address. Another
 /// account that sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 40] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 41] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -64,6 +64,7 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 40] = [
     ("POST",   "/v1/auth/verify-email",        [400, 400, 400,     400, 400,   400,   400, 400,    400]),
     ("POST",   "/v1/auth/login",               [200, 200, 200,     200, 200,   200,   200, 200,    200]),
     ("POST",   "/v1/auth/forgot-password",     [200, 200, 200,     200, 200,   200,   200, 200,    200]),
+    ("POST",   "/v1/auth/stop-emails",         [400, 400, 400,     400, 400,   400,   400, 400,    400]),
     ("POST",   "/v1/auth/reset-password",      [400, 400, 400,     400, 400,   400,   400, 400,    400]),
     ("GET",    "/v1/health",                   [200, 200, 200,     200, 200,   200,   200, 200,    200]),
     // No origin runs here.

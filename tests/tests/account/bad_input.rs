@@ -182,6 +182,13 @@ fn operations(
         json!({ "email": email }),
         &[("email", Email, 400, "invalid_email")],
     );
+    add(
+        "POST",
+        "/auth/stop-emails",
+        None,
+        json!({ "token": "k.cafe.beef" }),
+        &[("token", Token, 400, "invalid_token")],
+    );
     let body = json!({ "token": reset, "password": NEW, "totp_code": code });
     add(
         "POST",

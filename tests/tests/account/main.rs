@@ -22,6 +22,7 @@ mod mail_failure;
 mod mailboxes;
 mod malformed;
 mod notices;
+mod opt_outs;
 mod owners;
 mod passwords;
 mod plans;

@@ -327,6 +327,12 @@ async fn every_mail_is_plain_and_its_links_lead_to_the_portal_whatever_host_was_
     let handed_over = edge.mails().await;
     assert!(handed_over.len() >= mails.len(), "{handed_over:?}");
     for mail in handed_over {
-        assert_eq!(mail["headers"], json!({ "Content-Language": "en" }), "{mail}");
+        let mut headers = mail["headers"].clone();
+        let opt_out = headers.as_object_mut().unwrap().remove("List-Unsubscribe");
+        let others_cause_it =
+            ["There is no account with this address", "You already have an account"];
+        let subject = mail["subject"].as_str().unwrap();
+        assert_eq!(opt_out.is_some(), others_cause_it.contains(&subject), "{mail}");
+        assert_eq!(headers, json!({ "Content-Language": "en" }), "{mail}");
     }
 }

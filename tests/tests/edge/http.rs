@@ -38,7 +38,7 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 40] = [
+const OPERATIONS: [(&str, &str, &str); 41] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/scans", "POST,GET,HEAD"),
     ("GET", "/scans", "POST,GET,HEAD"),
@@ -57,6 +57,7 @@ const OPERATIONS: [(&str, &str, &str); 40] = [
     ("POST", "/auth/verify-email", "POST"),
     ("POST", "/auth/login", "POST"),
     ("POST", "/auth/forgot-password", "POST"),
+    ("POST", "/auth/stop-emails", "POST"),
     ("POST", "/auth/reset-password", "POST"),
     ("PUT", "/auth/password", "PUT"),
     ("POST", "/auth/totp/setup", "POST"),

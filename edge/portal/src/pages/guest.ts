@@ -5,4 +5,5 @@ export { default as NotFound } from "./not-found";
 export { default as Register } from "./register";
 export { default as Reset } from "./reset";
 export { default as SignIn } from "./sign-in";
+export { default as StopEmails } from "./stop-emails";
 export { default as Verify } from "./verify";

@@ -289,6 +289,21 @@ pub async fn account(recorder: &mut Recorder, account: Account) {
     let request = recorder.request(By::Session(&account), DELETE, "/me");
     let body = json!({ "password": PASSWORD });
     recorder.play("deleteAccount", "Deleted", request, Some(body), 204).await;
+    assert_eq!(account.anonymous.forgot_password(&email).await.status, 200);
+    let title = "There is no account with this address";
+    let mail = recorder.stack.edge.mailbox().wait_for_titled(&email, title, 1).await.unwrap();
+    let (_, token) = mail.text.split_once("/stop-emails?token=").unwrap();
+    let token = token.split_whitespace().next().unwrap();
+    recorder.fixed.replace(token, "TOKEN_OF_THE_EMAILED_LINK");
+    let stop = |recorder: &Recorder| recorder.request(By::Nobody, POST, "/auth/stop-emails");
+    let request = stop(recorder);
+    recorder
+        .play("stopEmails", "The emailed link", request, Some(json!({ "token": token })), 204)
+        .await;
+    let request = stop(recorder);
+    recorder
+        .play("stopEmails", "Half a link", request, Some(json!({ "token": &token[..9] })), 400)
+        .await;
 }
 
 async fn sessions_and_key(recorder: &mut Recorder, account: Account) -> Account {

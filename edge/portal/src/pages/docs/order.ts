@@ -26,6 +26,7 @@ const OPERATIONS = [
   "signOutEverywhere",
   "forgotPassword",
   "resetPassword",
+  "stopEmails",
   "changePassword",
   "showApiKey",
   "rotateApiKey",

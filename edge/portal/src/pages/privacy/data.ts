@@ -113,6 +113,12 @@ export const KEPT: readonly Kept[] = [
     until: "a quiet day has passed",
   },
   {
+    row: "opt-outs from emails",
+    what: "Your wish for no emails",
+    how: "A keyed hash of your email address, once you’ve asked us not to email you when others type it.",
+    until: "30 days have passed",
+  },
+  {
     row: "what a deleted account had used",
     what: "After you delete your account",
     how: "A keyed hash of its email address with what it had used. Otherwise, signing up again would refill an allowance.",
