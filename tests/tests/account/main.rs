@@ -13,6 +13,7 @@ mod confirmation;
 mod databases;
 mod deletion;
 mod enumeration;
+mod guesses;
 mod hashing_turns;
 mod housekeeping;
 mod key_display;
