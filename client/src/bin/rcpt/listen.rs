@@ -6,7 +6,7 @@ use std::{
 };
 
 use chrono::{DateTime, SecondsFormat};
-use rcpt_client::{Client, Error, Event, idempotency_key};
+use rcpt_client::{Client, Error, Event};
 use serde_json::{Value, json};
 
 use crate::{
@@ -83,8 +83,7 @@ pub fn trigger(args: &Trigger) -> Result<Ended, Failure> {
     let seconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
     let time = time.unwrap_or_default().to_rfc3339_opts(SecondsFormat::Secs, true);
-    let event = made_up(args.event, &time);
-    let id = format!("msg_{}", idempotency_key());
+    let (id, event) = made_up(args.event, &time);
     let status = receiver.deliver(&id, &event.to_string(), now)?;
     anstream::eprintln!("Signed with {}", receiver.secret);
     print(&format!("{}  {id}  {status}", args.event.name()))?;
@@ -97,20 +96,28 @@ pub fn trigger(args: &Trigger) -> Result<Ended, Failure> {
     }
 }
 
-/// An event as the service sends it, of a scan that there isn't.
-fn made_up(kind: EventKind, time: &str) -> Value {
-    let scan = |state: &str, answered: u64| {
-        let id = format!("scan_{}", idempotency_key());
-        let counts = json!({
-            "true": answered, "false": 0, "invalid_format": 0, "domain_not_found": 0, "no_mx_records": 0,
-            "smtp_connect_error": 0, "smtp_timeout": 0, "blocked_by_provider": 0, "fatal_exception": 0,
-        });
-        json!({ "id": id, "state": state, "total": 3, "answered": answered, "counts": counts })
+/// An event as the service sends it, with its `webhook-id`, of a scan that there isn't.
+fn made_up(kind: EventKind, time: &str) -> (String, Value) {
+    let digits = hex::encode(rand::random::<[u8; 14]>());
+    // Of two addresses: `[true, false, fatal_exception]`.
+    let scan = |state: &str, [valid, invalid, failed]: [u64; 3]| {
+        json!({
+            "id": format!("scan_{digits}"), "state": state, "total": 2, "answered": 2,
+            "counts": {
+                "true": valid, "false": invalid, "invalid_format": 0, "domain_not_found": 0,
+                "no_mx_records": 0, "smtp_connect_error": 0, "smtp_timeout": 0,
+                "blocked_by_provider": 0, "fatal_exception": failed,
+            },
+            "by_verdict": {
+                "deliverable": valid, "undeliverable": invalid, "risky": 0, "unknown": failed,
+            },
+        })
     };
     let data = match kind {
-        EventKind::ScanCompleted => scan("completed", 3),
-        EventKind::ScanExpired => scan("expired", 0),
+        EventKind::ScanCompleted => scan("completed", [1, 1, 0]),
+        EventKind::ScanExpired => scan("expired", [0, 0, 2]),
         EventKind::WebhookTest => json!({}),
     };
-    json!({ "type": kind.name(), "timestamp": time, "data": data })
+    let event = json!({ "type": kind.name(), "timestamp": time, "data": data });
+    (format!("msg_{digits}"), event)
 }
