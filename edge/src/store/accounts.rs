@@ -222,21 +222,18 @@ pub(super) const OR_RENEW_TOMBSTONE: &str = " ON CONFLICT (address_hash) DO UPDA
 const TOMBSTONE: &str =
     concat!(INSERT_TOMBSTONE, code_holds!("?5", "?6"), " AND ", IN_SESSION, OR_RENEW_TOMBSTONE);
 
-/// Takes out of the row whatever names its owner or lets anybody in, and marks it: `?5` now. The rows of other tables follow
-/// in steps (`deleted_accounts.rs`). The address is free for a new account, and a key of before is one that was replaced.
-const DELETE: &str = concat!(
-    "UPDATE accounts SET deleted_at = ?5, state = 'deactivated', address_hash = 'deleted.' || id, email = '',
+/// Takes out of the row whatever names its owner or lets anybody in, and marks it. The rows of other tables follow in steps
+/// (`deleted_accounts.rs`). The address is free for a new account, and a key of before is one that was replaced. `?4` now; a
+/// condition follows.
+pub(super) const ERASE: &str = "UPDATE accounts SET deleted_at = ?4, state = 'deactivated', address_hash = 'deleted.' || id, email = '',
        display_name = '', password_hash = '', totp_secret = NULL, totp_pending = NULL, key_active = 0,
        key_version = key_version + 1, confirmed_at = NULL, confirmation_requested = 0, scan_mail = 0, plan_until = NULL
-     WHERE ",
-    code_holds!("?3", "?4"),
-    " AND ",
-    IN_SESSION,
-    " RETURNING id"
-);
+     WHERE ";
+
+const DELETE: &str = concat!(ERASE, code_holds!("?5", "?6"), " AND ", IN_SESSION, " RETURNING id");
 
 /// Notices to its owner: few rows, and there is no address any more.
-const DELETE_NOTICES: &str = "DELETE FROM notices WHERE account_id = ?1
+pub(super) const DELETE_NOTICES: &str = "DELETE FROM notices WHERE account_id = ?1
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND deleted_at IS NOT NULL)";
 
 const READ_DELETED: &str =
@@ -255,11 +252,12 @@ pub async fn delete(
 ) -> Result<Option<Deleted>, Error> {
     let (id, session) = session.texts();
     let today = Day::of(now).number().into();
-    let caller = vec![(&id).into(), (&session).into()];
+    let caller = vec![(&id).into(), (&session).into(), today, now.into()];
+    let params = [caller, code.params()].concat();
     let rows = database
         .batch(&[
-            (TOMBSTONE, [caller.clone(), vec![today, now.into()], code.params()].concat()),
-            (DELETE, [caller, code.params(), vec![now.into()]].concat()),
+            (TOMBSTONE, params.clone()),
+            (DELETE, params),
             (DELETE_NOTICES, vec![(&id).into()]),
             (DELETED, vec![(&id).into()]),
         ])

@@ -6,15 +6,18 @@ use std::collections::BTreeMap;
 use constcat::concat;
 
 use super::{
-    accounts::{INSERT_TOMBSTONE, OR_RENEW_TOMBSTONE},
+    accounts::{DELETE_NOTICES, ERASE, INSERT_TOMBSTONE, OR_RENEW_TOMBSTONE},
     notices::notice,
     plans::IN_FORCE,
 };
 
 /// By name; `?1` is the account each time.
-const STATEMENTS: [(&str, &str); 3] = [
+const STATEMENTS: [(&str, &str); 5] = [
     // `?3` today, `?4` now.
     ("tombstone", concat!(INSERT_TOMBSTONE, "id = ?1", OR_RENEW_TOMBSTONE)),
+    // `?4` now.
+    ("erase", concat!(ERASE, "id = ?1")),
+    ("delete_notices", DELETE_NOTICES),
     ("two_factor_off", notice!("two_factor_off", "id = ?1 AND totp_secret IS NOT NULL")),
     // `?2` the plan that is being set.
     (

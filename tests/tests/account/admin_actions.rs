@@ -210,3 +210,30 @@ async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
     edge.run_scheduled().await;
     assert_eq!(service.output(&["directory"]).await, "every account is in the directory\n");
 }
+
+// One statement for them all would run for longer than D1 lets one run.
+#[tokio::test]
+async fn an_account_of_many_rows_that_the_operator_deletes_goes_in_steps() {
+    let service = operated().await;
+    let (edge, account) = (&service.edge, service.edge.account().await);
+    let id = edge.id(&account.email).await;
+    let keys = "INSERT INTO idempotency_keys (account_id, name, request, answer, expires_at)
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+        SELECT ?, printf('%032d', i), 'request', 'answer', unixepoch() + 3600 FROM n";
+    edge.sql_of(&id, keys, &[id.as_str().into()]).await;
+    let printed = service.output(&["--reason", "asked for", "delete", &account.email]).await;
+    assert!(printed.contains(&account.email), "{printed}");
+    let its = format!("idempotency_keys WHERE account_id = '{id}'");
+    assert_eq!(edge.count(&its).await, 20_000, "its rows are not in the same statement");
+    account.get("/me").await.assert_error(401, "invalid_session", "it opens nothing any more");
+    account.quota().await.assert_error(401, "invalid_api_key", "nor does its key");
+    let (code, _, errors) = service.admin(&["show", &id]).await;
+    assert_eq!((code, errors.contains("there is no account")), (2, true), "{errors}");
+    assert!(!service.output(&["secrets"]).await.contains("deleted"));
+    for _ in 0..20 {
+        edge.run_scheduled().await;
+    }
+    assert_eq!(edge.count(&its).await, 0);
+    assert_eq!(edge.count(&format!("accounts WHERE id = '{id}'")).await, 0);
+    assert!(service.output(&["audit"]).await.contains(&id));
+}
