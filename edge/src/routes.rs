@@ -19,6 +19,7 @@ use crate::{
 
 mod account;
 mod api_key;
+mod domain_body;
 mod events;
 mod health;
 mod notifications;

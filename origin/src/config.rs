@@ -16,6 +16,10 @@ use std::{fmt, path::Path, str::FromStr};
 
 pub use rcpt_smtp::{Families, SourceAddress};
 
+use rcpt_shared::DomainFacts;
+
+use crate::lists::MailRoute;
+
 pub use certificate::{Certificate, Files};
 pub use mistake::{Mistake, Mistakes};
 pub use opt_outs::OptOuts;
@@ -71,6 +75,11 @@ impl Config {
             None => String::new(),
         };
         Self::parse(&text, environment)
+    }
+
+    /// The facts about `domain` by its mail hosts and the lists in force.
+    pub fn facts(&self, domain: &str, route: &MailRoute) -> DomainFacts {
+        self.lists.facts(domain, route, &self.operators)
     }
 
     /// The families that are dialled, by whichever identity.

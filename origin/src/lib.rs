@@ -19,6 +19,7 @@ pub mod dns;
 pub mod doctor;
 pub mod fair_shares;
 pub mod http;
+pub mod lists;
 pub mod mx;
 pub mod probe;
 pub mod reload;

@@ -54,6 +54,9 @@ fn main() -> ExitCode {
         if let Some(warning) = config.certificate_warning(unix_now()) {
             println!("warning: {warning}");
         }
+        if let Some(note) = &config.lists_note {
+            println!("warning: the package's lists are in force: {note}");
+        }
         println!("configuration is fine");
         return ExitCode::SUCCESS;
     }
@@ -85,6 +88,9 @@ async fn run(
 ) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(warning) = config.certificate_warning(unix_now()) {
         tracing::warn!("{warning}");
+    }
+    if let Some(note) = &config.lists_note {
+        tracing::warn!("the package's lists are in force: {note}");
     }
     let (address, admin_address) = (config.listen, config.admin_listen);
     let (grace, neighbours) = (config.shutdown_grace, config.neighbour_listen);

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Settings that are changed by a reload; any other needs a restart.
-const RELOADED: [&str; 15] = [
+const RELOADED: [&str; 16] = [
     "tls_cert",
     "tls_key",
     "routes",
@@ -30,6 +30,7 @@ const RELOADED: [&str; 15] = [
     "refused_per_hour",
     "tenant_share_percent",
     "operators_file",
+    "lists_file",
     "log_level",
 ];
 
@@ -53,7 +54,7 @@ pub fn on_hangup(
         loop {
             tokio::select! {
                 signalled = hangups.recv() => if signalled.is_none() { return },
-                () = change(&files) => tracing::info!("the certificate's files have changed"),
+                () = change(&files) => tracing::info!("a file has changed that is read again"),
             }
             // Before they are read: what changes afterwards is a change. After a mistake they are looked at again
             // when they have changed again.
@@ -78,7 +79,8 @@ pub fn on_hangup(
 }
 
 fn files_of(config: &Config) -> Files {
-    config.certificate.as_ref().map(|certificate| certificate.files.clone()).unwrap_or_default()
+    let files = config.certificate.as_ref().map(|certificate| certificate.files.clone());
+    files.unwrap_or_default().and(config.lists_files.clone())
 }
 
 fn apply(
@@ -98,6 +100,9 @@ fn apply(
     state.certificate.store(read.certificate.clone().map(Arc::new));
     if let Some(warning) = read.certificate_warning(unix_now()) {
         tracing::warn!("{warning}");
+    }
+    if let Some(note) = &read.lists_note {
+        tracing::warn!("the package's lists are in force: {note}");
     }
     state.prober.reload(reloaded(&state.prober.config(), read));
     let differing = running.differing(read);
@@ -131,6 +136,10 @@ fn reloaded(in_force: &Config, read: &Config) -> Config {
         tenant_share: read.tenant_share,
         operators_file: read.operators_file,
         operators: Arc::new(operators),
+        lists_file: read.lists_file,
+        lists: read.lists,
+        lists_note: read.lists_note,
+        lists_files: read.lists_files,
         log_level: read.log_level,
         // Two secrets may have the same key id, so a difference is not always seen: they are always taken.
         ticket_secrets: read.ticket_secrets,
@@ -215,7 +224,7 @@ mod tests {
         assert_eq!(was_changed.len() + still_differing.len(), before.differing(&read).len());
         assert!(was_changed.iter().all(|name| RELOADED.contains(name)), "{was_changed:?}");
         assert!(!still_differing.iter().any(|name| RELOADED.contains(name)), "{still_differing:?}");
-        let files = ["tls_cert", "tls_key", "operators_file"];
+        let files = ["tls_cert", "tls_key", "operators_file", "lists_file"];
         let tried = |name: &&str| was_changed.contains(name) || files.contains(name);
         assert!(RELOADED.iter().all(tried), "{was_changed:?}");
     }

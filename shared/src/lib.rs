@@ -23,7 +23,8 @@ pub use key_ring::KeyRing;
 pub use name_address::{ReduceError, reduce};
 pub use probe::{
     BatchAnswer, BatchEnd, BatchLine, BatchRequest, CacheTimes, CatchAll, Confidence,
-    Deliverability, Details, MAX_BATCH, NotAsked, ProbeRequest, REMEMBER_HEADER, Stage, Traits,
+    Deliverability, Details, DomainEvidence, DomainFacts, DomainKind, DomainReport, DomainRequest,
+    EvidenceSource, MAX_BATCH, Mailbox, NotAsked, ProbeRequest, REMEMBER_HEADER, Stage, Traits,
     Verdict,
 };
 pub use reason::Reason;

@@ -3,13 +3,17 @@
 mod batch;
 mod cache_times;
 mod details;
+mod domain_facts;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::{
     batch::{BatchAnswer, BatchEnd, BatchLine, BatchRequest, MAX_BATCH, NotAsked},
     cache_times::{CacheTimes, REMEMBER_HEADER},
-    details::{CatchAll, Confidence, Deliverability, Details, Traits},
+    details::{CatchAll, Confidence, Deliverability, Details, Mailbox, Traits},
+    domain_facts::{
+        DomainEvidence, DomainFacts, DomainKind, DomainReport, DomainRequest, EvidenceSource,
+    },
 };
 use crate::{Address, Reason, Status, names::names};
 

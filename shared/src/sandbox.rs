@@ -2,12 +2,16 @@
 //! an address, and for errors of the API. One table for the origin, the edge, the mail server of `make dev` and the
 //! documents.
 
-use crate::{Address, Reason, Stage, Status};
+use crate::{
+    Address, DomainEvidence, DomainFacts, DomainKind, EvidenceSource, Reason, Stage, Status,
+};
 
 /// `.test` is reserved (RFC 6761 §6.2), so no real domain is ever taken for it.
 pub const DOMAIN: &str = "sandbox.test";
 /// Name of the sandbox' mail server.
 pub const MX_HOST: &str = "mx.sandbox.test";
+/// A domain that doesn't exist, and for which [`DOMAIN`] is suggested.
+pub const MISSPELT_DOMAIN: &str = "snadbox.test";
 /// Seconds that the slow server takes.
 pub const SLOW_S: u64 = 3;
 
@@ -128,6 +132,61 @@ pub const CASES: [SandboxCase; 37] = [
         "HTTP 503, as when the database fails; not counted"),
 ];
 
+/// A domain of the sandbox.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SandboxDomain {
+    pub domain: &'static str,
+    pub kind: DomainKind,
+    pub accepts_mail: bool,
+    /// For people.
+    pub does: &'static str,
+}
+
+/// A domain for each kind. Addresses below them are those of [`DOMAIN`].
+#[rustfmt::skip]
+pub const DOMAINS: [SandboxDomain; 9] = [
+    domain("provider.sandbox.test", DomainKind::Provider, true, "a mailbox provider; `free_provider`"),
+    domain("relay.sandbox.test", DomainKind::Relay, true, "forwards to real mailboxes"),
+    domain("disposable.sandbox.test", DomainKind::Disposable, true, "throw-away mailboxes; `disposable`"),
+    domain("parked.sandbox.test", DomainKind::Parked, true, "its mail server is a parking service's"),
+    domain("suspected.sandbox.test", DomainKind::Unknown, true,
+        "`suspected` is `disposable`: its mail server is a throw-away service's"),
+    domain("unknown.sandbox.test", DomainKind::Unknown, true, "nothing of it is known"),
+    domain("nomx.sandbox.test", DomainKind::Unknown, false, "accepts no mail"),
+    domain("snadbox.test", DomainKind::Unknown, false, "does not exist; `suggestion` is `sandbox.test`"),
+    domain("sandbox.test", DomainKind::Organization, true, "all others in the sandbox: an organization's own mail servers"),
+];
+
+const fn domain(
+    domain: &'static str,
+    kind: DomainKind,
+    accepts_mail: bool,
+    does: &'static str,
+) -> SandboxDomain {
+    SandboxDomain { domain, kind, accepts_mail, does }
+}
+
+/// The facts about a domain of the sandbox, in lower case; `None` for all others.
+#[must_use]
+pub fn domain_facts(domain: &str) -> Option<DomainFacts> {
+    let is_within = |of: &str| {
+        domain.strip_suffix(of).is_some_and(|labels| labels.is_empty() || labels.ends_with('.'))
+    };
+    let is_dead = || CASES.iter().any(|case| case.parts().1 == domain);
+    let row = DOMAINS.iter().find(|row| is_within(row.domain));
+    if row.is_none() && !is_dead() {
+        return None;
+    }
+    let is_suspected = row.is_some_and(|row| row.domain.starts_with("suspected."));
+    Some(DomainFacts {
+        kind: row.map(|row| row.kind).unwrap_or_default(),
+        accepts_mail: Some(row.is_some_and(|row| row.accepts_mail)),
+        operator: None,
+        suspected: is_suspected.then_some(DomainKind::Disposable),
+        evidence: vec![DomainEvidence { source: EvidenceSource::Sandbox, list: None, as_of: None }],
+    })
+}
+
 const fn case(
     address: &'static str,
     status: Status,
@@ -188,8 +247,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{Behaviour, CASES, find, http_status};
-    use crate::{Address, Reason, Status};
+    use super::{Behaviour, CASES, DOMAINS, domain_facts, find, http_status};
+    use crate::{Address, DomainKind, Reason, Status};
 
     fn found(address: &str) -> Option<&'static str> {
         find(&Address::parse(address).unwrap()).map(|case| case.address)
@@ -231,6 +290,29 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_of_domain_has_one_in_the_sandbox_and_other_domains_have_none() {
+        let kinds: BTreeSet<_> = DOMAINS.iter().map(|row| row.kind).collect();
+        assert_eq!(kinds, BTreeSet::from(DomainKind::ALL));
+        for row in &DOMAINS {
+            for domain in [row.domain.to_owned(), format!("below.{}", row.domain)] {
+                let facts = domain_facts(&domain).unwrap();
+                assert_eq!(
+                    (facts.kind, facts.accepts_mail),
+                    (row.kind, Some(row.accepts_mail)),
+                    "{domain}"
+                );
+            }
+        }
+        let suspected = domain_facts("suspected.sandbox.test").unwrap().suspected;
+        assert_eq!(suspected, Some(DomainKind::Disposable));
+        assert_eq!(domain_facts("nodomain.test").unwrap().accepts_mail, Some(false));
+        assert_eq!(domain_facts("deep.sandbox.test").unwrap().kind, DomainKind::Organization);
+        for other in ["sandbox.test.example", "notsandbox.test", "example.org", "test"] {
+            assert_eq!(domain_facts(other), None, "{other}");
+        }
+    }
+
+    #[test]
     fn an_error_of_the_api_is_known_without_the_table() {
         for case in &CASES {
             let expected = match case.behaviour {
@@ -260,16 +342,23 @@ mod tests {
     fn the_documents_have_the_same_table() {
         let text = std::fs::read_to_string(repository("docs/sandbox.md")).unwrap();
         let listed: Vec<_> = text.lines().filter(|line| line.starts_with("| `")).collect();
-        let expected: Vec<_> = CASES
-            .iter()
-            .map(|case| {
-                let reason = match case.behaviour {
-                    Behaviour::Http(_) => String::new(),
-                    _ => format!("`{}`", case.reason.as_str()),
-                };
-                format!("| `{}` | `{}` | {reason} | {} |", case.address, answer(case), case.does)
-            })
-            .collect();
+        let addresses = CASES.iter().map(|case| {
+            let reason = match case.behaviour {
+                Behaviour::Http(_) => String::new(),
+                _ => format!("`{}`", case.reason.as_str()),
+            };
+            format!("| `{}` | `{}` | {reason} | {} |", case.address, answer(case), case.does)
+        });
+        let domains = DOMAINS.iter().map(|row| {
+            format!(
+                "| `{}` | `{}` | `{}` | {} |",
+                row.domain,
+                row.kind.as_str(),
+                row.accepts_mail,
+                row.does
+            )
+        });
+        let expected: Vec<_> = addresses.chain(domains).collect();
         assert_eq!(listed, expected, "docs/sandbox.md should have:\n{}", expected.join("\n"));
     }
 

@@ -4,8 +4,9 @@
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use rcpt_shared::{
-    Address, BatchAnswer, BatchEnd, BatchLine, BatchRequest, CatchAll, Details, KeyRing, NotAsked,
-    ProbeRequest, Reason, Stage, Status, Tenant, Ticket, Traits, Verdict, WIRE_FORMAT,
+    Address, BatchAnswer, BatchEnd, BatchLine, BatchRequest, CatchAll, Details, DomainEvidence,
+    DomainFacts, DomainKind, DomainReport, DomainRequest, EvidenceSource, KeyRing, Mailbox,
+    NotAsked, ProbeRequest, Reason, Stage, Status, Tenant, Ticket, Traits, Verdict, WIRE_FORMAT,
 };
 use serde_json::Value;
 
@@ -28,6 +29,18 @@ fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap()
 }
 
+fn facts() -> DomainFacts {
+    let list = Some("relay".to_owned());
+    let as_of = Some("2026-11-20".to_owned());
+    DomainFacts {
+        kind: DomainKind::Relay,
+        accepts_mail: Some(true),
+        operator: Some("duckduckgo".to_owned()),
+        suspected: Some(DomainKind::Disposable),
+        evidence: vec![DomainEvidence { source: EvidenceSource::List, list, as_of }],
+    }
+}
+
 /// What is sent now, one of each kind.
 fn sent() -> Vec<(String, String)> {
     let keys = KeyRing::parse(KEYS).unwrap();
@@ -40,6 +53,8 @@ fn sent() -> Vec<(String, String)> {
         catch_all: CatchAll::No,
         duration_ms: 7,
         operator: Some("google".to_owned()),
+        mailbox: Some(Mailbox::Absent),
+        domain: Some(Box::new(facts())),
         traits: Traits {
             free_provider: true,
             suggested_domain: Some("example.org".to_owned()),
@@ -52,6 +67,14 @@ fn sent() -> Vec<(String, String)> {
         ("ticket", ticket(None).unwrap()),
         ("ticket", ticket(Some(tenant)).unwrap()),
         ("request", json(&ProbeRequest { address: ann.clone(), details: true })),
+        ("domain_request", json(&DomainRequest { domain: "example.org".to_owned() })),
+        (
+            "domain",
+            json(&DomainReport {
+                facts: facts(),
+                suggested_domain: Some("example.net".to_owned()),
+            }),
+        ),
         ("batch_request", json(&BatchRequest { addresses: vec![ann, bob], details: true })),
         ("verdict", json(&told)),
         ("batch_line", json(&BatchLine::Answer(BatchAnswer { index: 1, verdict: told }))),
@@ -93,6 +116,8 @@ fn what_was_sent_by_this_version_and_the_one_before_is_understood() {
             match kind.as_str() {
                 "request" => drop(serde_json::from_str::<ProbeRequest>(text).unwrap()),
                 "batch_request" => drop(serde_json::from_str::<BatchRequest>(text).unwrap()),
+                "domain_request" => drop(serde_json::from_str::<DomainRequest>(text).unwrap()),
+                "domain" => drop(serde_json::from_str::<DomainReport>(text).unwrap()),
                 "batch_line" => drop(serde_json::from_str::<BatchLine>(text).unwrap()),
                 "ticket" => {
                     let keys = KeyRing::parse(KEYS).unwrap();
@@ -108,7 +133,11 @@ fn what_was_sent_by_this_version_and_the_one_before_is_understood() {
             }
         }
         let all = ["batch_line", "batch_request", "request", "ticket", "verdict"];
-        assert_eq!(kinds, all.into(), "version {version}");
+        let mut all = BTreeSet::from(all);
+        if version > 1 {
+            all.extend(["domain", "domain_request"]);
+        }
+        assert_eq!(kinds, all, "version {version}");
     }
 }
 

@@ -29,12 +29,19 @@ pub struct Files(Vec<(String, Option<Mark>)>);
 type Mark = (u64, u64, i64, i64);
 
 impl Files {
-    fn at<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(super) fn at<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
         let mark = |path: &str| {
             let file = fs::metadata(path).ok()?;
             Some((file.len(), file.ino(), file.mtime(), file.mtime_nsec()))
         };
         Self(paths.into_iter().map(|path| (path.to_owned(), mark(path))).collect())
+    }
+
+    /// These files and the others.
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
     }
 
     /// The same files, as they are now.

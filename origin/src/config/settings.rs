@@ -9,10 +9,12 @@ use rcpt_shared::KeyRing;
 use tracing::level_filters::LevelFilter;
 
 use super::{
-    Certificate, Families, OptOuts, Routes, Server, SourceAddress, SourceKey, StartTls, parse,
+    Certificate, Families, Files, OptOuts, Routes, Server, SourceAddress, SourceKey, StartTls,
+    parse,
     setting::{Form, Setting},
     values::Values,
 };
+use crate::lists::Lists;
 
 const MILLISECONDS: &str = "milliseconds, 1 to 600000";
 
@@ -26,6 +28,12 @@ macro_rules! settings {
             $(#[doc = $about] pub $field: $type,)*
             /// The built-in operators with those of the file.
             pub operators: Arc<Operators>,
+            /// Those of `lists_file`, or of the package.
+            pub lists: Arc<Lists>,
+            /// Why the lists of `lists_file` are passed over.
+            pub lists_note: Option<String>,
+            /// State of the file before it was read.
+            pub lists_files: Files,
             /// From the files of `tls_cert` and `tls_key`.
             pub certificate: Option<Certificate>,
         }
@@ -52,6 +60,10 @@ macro_rules! settings {
                 if !names.contains(&file) && self.operators.rows() != other.operators.rows() {
                     names.push(file);
                 }
+                let file = "lists_file";
+                if !names.contains(&file) && self.lists.headers != other.lists.headers {
+                    names.push(file);
+                }
                 names
             }
 
@@ -60,7 +72,10 @@ macro_rules! settings {
                 $(let $field: Option<$type> = values.read($name, $parse);)*
                 let operators = values.read_operators("operators_file");
                 let certificate = values.read_certificate("tls_cert", "tls_key");
-                Some(Self { $($field: $field?,)* operators: operators?, certificate: certificate? })
+                $(let $field = $field?;)*
+                let (lists, lists_note, lists_files) = values.read_lists("lists_file");
+                let (operators, certificate) = (operators?, certificate?);
+                Some(Self { $($field,)* operators, lists, lists_note, lists_files, certificate })
             }
         }
     };
@@ -156,6 +171,9 @@ settings! {
     operators_file: String = "operators_file", Single, Some(""), parse::from_str,
         "the path of a TOML file with [[operator]] rows",
         "Operators of mail hosts beside those that are built in, and other limits for these";
+    lists_file: String = "lists_file", Single, Some(""), parse::from_str,
+        "the path of a file that `origin lists update` writes",
+        "Lists of domains that say their kind, where they are newer than the package's; read again on SIGHUP and when the file changes";
     session_recipients: usize = "session_recipients", Single, Some("100"), parse::recipients,
         "a number, 1 to 100",
         "Recipients asked about in one session; 1 opens a session for each";

@@ -6,9 +6,10 @@ use rcpt_pool::operators::Operators;
 use toml::{Table, Value};
 
 use super::{
-    Certificate, Mistake, Mistakes,
+    Certificate, Files, Mistake, Mistakes,
     setting::{Form, Setting, meant_by},
 };
+use crate::lists::{self, Lists};
 
 /// Its required values are made up, and its secret is public: they have to be replaced.
 const EXAMPLE: &str = include_str!("../../origin.example.toml");
@@ -107,6 +108,19 @@ impl<'a> Values<'a> {
                 None
             }
         }
+    }
+
+    /// The lists in force, why those of the file are passed over, and the file's state before it was read. No mistake: a service must
+    /// not stay down for a file that is fetched.
+    pub(super) fn read_lists(&self, name: &str) -> (Arc<Lists>, Option<String>, Files) {
+        let setting = self.settings.iter().find(|setting| setting.name == name);
+        let path = match setting.map(|setting| self.text(setting)) {
+            Some(Given::Text(path)) => path,
+            _ => String::new(),
+        };
+        let files = Files::at(Some(path.as_str()).filter(|path| !path.is_empty()));
+        let (lists, note) = lists::in_force(&path);
+        (lists, note, files)
     }
 
     /// The certificate in the files that these settings lead to.

@@ -1,11 +1,12 @@
-//! What an address says of itself: disposable, a role, a free provider, misspelt.
+//! The traits of an address: disposable, a role, a free provider, misspelt.
 
 use std::sync::LazyLock;
 
-use disposable_emails::is_disposable_domain;
-use rcpt_shared::{Address, Traits};
+use rcpt_shared::{Address, DomainFacts, DomainKind, Traits};
 use serde::Deserialize;
-use strsim::osa_distance;
+
+use super::sandbox;
+use crate::lists::Lists;
 
 /// `data/addresses.toml`.
 #[derive(Deserialize)]
@@ -13,8 +14,6 @@ use strsim::osa_distance;
 struct Words {
     /// Mailboxes for services, roles and functions.
     roles: Vec<String>,
-    /// Free mailbox providers, the most used first.
-    free: Vec<String>,
 }
 
 #[expect(clippy::expect_used, reason = "the file is built in, and the tests below read it")]
@@ -22,45 +21,15 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
     toml::from_str(include_str!("../../data/addresses.toml")).expect("a word list")
 });
 
-fn is_free(domain: &str) -> bool {
-    WORDS.free.iter().any(|free| free == domain)
-}
-
-/// How many of [`Words::free`] are suggested for a misspelling: the rarer the domain, the likelier it is that
-/// the spelling was meant.
-const SUGGESTED: usize = 18;
-/// Shorter domains have neighbours that are domains in their own right.
-const MIN_MISSPELT: usize = 7;
-
-/// RFC 2606 §3.
-const DOCUMENTATION: [&str; 3] = ["example.com", "example.net", "example.org"];
-
-/// What is known of `address` without asking a server.
-pub(super) fn classify(address: &Address) -> Traits {
+/// The traits of `address`: those of its domain follow from the domain's kind.
+pub(super) fn address_traits(address: &Address, facts: &DomainFacts, lists: &Lists) -> Traits {
     let domain = address.domain();
-    let free_provider = is_free(domain);
-    let suggested_domain = if free_provider { None } else { suggestion(domain) };
+    let suggested = lists.suggestion(domain, facts).map(str::to_owned);
     Traits {
-        // Slips of the finger are listed too; the one who made it did not choose the domain.
-        disposable: suggested_domain.is_none() && is_disposable(domain),
+        disposable: facts.kind == DomainKind::Disposable,
         role_account: is_role(address.local_part()),
-        free_provider,
-        suggested_domain,
-    }
-}
-
-/// The domain or one above it is listed.
-fn is_disposable(domain: &str) -> bool {
-    let mut suffix = domain;
-    loop {
-        if is_disposable_domain(suffix) {
-            // Lists of this kind hold real providers by mistake, and names for documentation.
-            return !is_free(suffix) && !DOCUMENTATION.contains(&suffix);
-        }
-        match suffix.split_once('.') {
-            Some((_, above)) if above.contains('.') => suffix = above,
-            _ => return false,
-        }
+        free_provider: facts.kind == DomainKind::Provider,
+        suggested_domain: sandbox::meant_by(domain).map(str::to_owned).or(suggested),
     }
 }
 
@@ -70,57 +39,43 @@ fn is_role(local_part: &str) -> bool {
     WORDS.roles.iter().any(|role| name.eq_ignore_ascii_case(role))
 }
 
-/// The well-known domain one slip of the finger away: a letter too many, too few, wrong, or two
-/// exchanged.
-fn suggestion(domain: &str) -> Option<String> {
-    if domain.len() < MIN_MISSPELT {
-        return None;
-    }
-    let meant = WORDS.free.iter().take(SUGGESTED).find(|known| osa_distance(known, domain) == 1)?;
-    Some((*meant).to_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    use rcpt_shared::Address;
+    use rcpt_pool::operators::Operators;
+    use rcpt_shared::{Address, Traits};
 
-    use super::classify;
+    use super::address_traits;
+    use crate::lists::{Lists, MailRoute};
 
-    fn of(address: &str) -> (bool, bool, bool, Option<String>) {
-        let told = classify(&Address::parse(address).unwrap());
-        (told.disposable, told.role_account, told.free_provider, told.suggested_domain)
+    fn of(address: &str, route: MailRoute) -> Traits {
+        let (address, lists) = (Address::parse(address).unwrap(), Lists::built_in());
+        let facts = lists.facts(address.domain(), &route, &Operators::with("").unwrap());
+        address_traits(&address, &facts, &lists)
     }
 
     #[test]
-    fn knows_what_an_address_is() {
-        assert_eq!(of("ann@example.org"), (false, false, false, None));
-        assert_eq!(of("ann@example.com"), (false, false, false, None));
-        assert_eq!(of("ann@gmail.con"), (false, false, false, Some("gmail.com".to_owned())));
-        assert_eq!(of("ann@mailinator.com"), (true, false, false, None));
-        assert_eq!(of("ann@x.mailinator.com"), (true, false, false, None));
-        assert_eq!(of("Info+x@example.org"), (false, true, false, None));
-        assert_eq!(of("information@example.org"), (false, false, false, None));
-        assert_eq!(of("ann@GMAIL.com"), (false, false, true, None));
-        assert_eq!(of("support@yahoo.co.uk"), (false, true, true, None));
-    }
-
-    #[test]
-    fn suggests_the_domain_that_was_meant() {
-        for (domain, meant) in [
-            ("gmial.com", Some("gmail.com")),
-            ("gmail.co", Some("gmail.com")),
-            ("gmail.con", Some("gmail.com")),
-            ("gmaill.com", Some("gmail.com")),
-            ("hotmial.com", Some("hotmail.com")),
-            ("yaho.com", Some("yahoo.com")),
-            ("outlok.com", Some("outlook.com")),
-            ("iclod.com", Some("icloud.com")),
-            ("mail.com", None),
-            ("example.com", None),
-            ("aob.com", Some("aol.com")),
-            ("gmx.co", None),
+    fn the_traits_of_an_address_follow_from_its_domain_and_its_local_part() {
+        for (address, disposable, role_account, free_provider) in [
+            ("ann@example.org", false, false, false),
+            ("ann@mailinator.com", true, false, false),
+            ("ann@x.mailinator.com", true, false, false),
+            ("Info+x@example.org", false, true, false),
+            ("information@example.org", false, false, false),
+            ("ann@GMAIL.com", false, false, true),
+            ("support@yahoo.co.uk", false, true, true),
+            ("ann@duck.com", false, false, false),
+            ("ann@fastmail.com", false, false, true),
         ] {
-            assert_eq!(of(&format!("ann@{domain}")).3.as_deref(), meant, "{domain}");
+            let traits = Traits { disposable, role_account, free_provider, suggested_domain: None };
+            assert_eq!(of(address, MailRoute::configured(Some("mx.example"))), traits, "{address}");
         }
+    }
+
+    #[test]
+    fn a_misspelt_domain_is_corrected_if_it_takes_no_mail() {
+        let dead = of("ann@gmail.con", MailRoute::configured(None));
+        assert_eq!(dead.suggested_domain.as_deref(), Some("gmail.com"));
+        let alive = of("ann@gmail.con", MailRoute::configured(Some("mx.gmail.con")));
+        assert_eq!(alive.suggested_domain, None);
     }
 }

@@ -10,7 +10,7 @@ use rcpt_verdict::assess;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    address_traits::classify,
+    address_traits::address_traits,
     attempt::Outcome,
     batch_budget::within_own_budget,
     best_failure::BestFailure,
@@ -27,6 +27,7 @@ use crate::{
     clock::{milliseconds, unix_now},
     config::{Config, Route, Server},
     dns::{Dns, Mx},
+    lists::MailRoute,
     mx::{self, MailHosts, NoMailHosts, guard::Guard},
     single_flight::SingleFlight,
     telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
@@ -142,7 +143,13 @@ impl Prober {
             given.confidence = assessment.confidence;
             given.operator = operator.map(str::to_owned);
             given.verdict = assessment.verdict;
-            given.traits = sandbox::traits_of(address, classify(address));
+            given.mailbox = Some(assessment.mailbox);
+            let config = self.config();
+            // A probe that ended before DNS answered leaves the lists.
+            let facts = given.domain.get_or_insert_with(|| {
+                Box::new(config.facts(address.domain(), &MailRoute::default()))
+            });
+            given.traits = address_traits(address, facts, &config.lists);
         }
         verdict
     }
@@ -171,11 +178,18 @@ impl Prober {
                 within_own_budget(&mut work, budget, deadline, lost, is_waiting).await
             }
         };
-        if let Some(verdict) = done {
-            return verdict;
-        }
         drop(work);
-        self.cut_off(progress)
+        let route = progress.route.take();
+        let mut verdict = done.unwrap_or_else(|| self.cut_off(progress));
+        if question.details {
+            let domain = question.address.domain();
+            let route = route.unwrap_or_default().after(&verdict);
+            let facts = sandbox::facts_of(&question.address)
+                .unwrap_or_else(|| self.config().facts(domain, &route));
+            let details = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
+            details.domain = Some(Box::new(facts));
+        }
+        verdict
     }
 
     /// The verdict of a probe whose budget has ended.
@@ -219,13 +233,19 @@ impl Prober {
         }
         match route {
             Some(Route::Server(server)) => {
+                progress.route = Some(MailRoute::configured(Some(&server.host)));
                 return self.ask_route(server, question, progress).await;
             }
-            Some(Route::NoMx) => return no_mail_hosts(NoMailHosts::NullMx),
+            Some(Route::NoMx) => {
+                progress.route = Some(MailRoute::configured(None));
+                return no_mail_hosts(NoMailHosts::NullMx);
+            }
             None => {}
         }
         let resolving = progress.dns.clone();
-        match resolving.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await {
+        let found = resolving.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await;
+        progress.route = Some(MailRoute::of_dns(&found));
+        match found {
             // A backup of one who opted out would say less than its owner's server, and is no way around.
             Ok(MailHosts::Explicit(hosts))
                 if hosts.iter().any(|mx| config.opt_outs.include_host(&mx.exchange)) =>

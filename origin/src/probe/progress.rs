@@ -9,11 +9,15 @@ use std::{
 use rcpt_shared::{Stage, Verdict};
 use tokio::time::Instant;
 
+use crate::lists::MailRoute;
+
 pub(super) struct Progress {
     pub stage: Stage,
     pub mx_host: Option<Arc<str>>,
     /// The verdict, while only the control recipient is waited for.
     pub settled: Option<Box<Verdict>>,
+    /// The domain's mail hosts, once they are known.
+    pub route: Option<MailRoute>,
     /// The probe has passed the gate of its domain.
     pub admitted: bool,
     /// The addresses of the host that were connected to, or tried.
@@ -30,6 +34,7 @@ impl Default for Progress {
             stage: Stage::Dns,
             mx_host: None,
             settled: None,
+            route: None,
             admitted: false,
             tried: Vec::new(),
             waiting: Stopwatch::default(),

@@ -5,8 +5,8 @@ use std::{future::pending, sync::Arc, time::Duration};
 
 use rcpt_pool::Question;
 use rcpt_shared::{
-    Address, CatchAll, Details, Reason, Stage, Status, Traits, Verdict,
-    sandbox::{Behaviour, DOMAIN, MX_HOST, SLOW_S, find},
+    Address, CatchAll, Details, DomainFacts, DomainKind, Reason, Stage, Status, Verdict,
+    sandbox::{Behaviour, DOMAIN, MISSPELT_DOMAIN, MX_HOST, SLOW_S, domain_facts, find},
 };
 use rcpt_smtp::Reply;
 use rcpt_verdict::judge;
@@ -48,17 +48,25 @@ pub(super) async fn verdict_of(
     })
 }
 
-/// Traits that no list has for a domain under `.test`.
-pub(super) fn traits_of(address: &Address, listed: Traits) -> Traits {
-    let Some(case) = find(address) else { return listed };
-    let (name, domain) = case.parts();
-    let is_misspelt = case.reason == Reason::DomainNotFound && domain == "snadbox.test";
-    Traits {
-        disposable: listed.disposable || name == "disposable",
-        free_provider: listed.free_provider || name == "free_provider",
-        suggested_domain: is_misspelt.then(|| DOMAIN.to_owned()).or(listed.suggested_domain),
-        ..listed
+/// The domain that was meant by the sandbox' misspelt one.
+pub(super) fn meant_by(domain: &str) -> Option<&'static str> {
+    (domain == MISSPELT_DOMAIN).then_some(DOMAIN)
+}
+
+/// The facts about the domain of a sandbox address, which no list has; `None` for all others. An address with the name of a trait
+/// has it wherever it is in the sandbox.
+pub(super) fn facts_of(address: &Address) -> Option<DomainFacts> {
+    let case = find(address)?;
+    let mut facts = domain_facts(address.domain())?;
+    match case.parts().0 {
+        "disposable" => facts.kind = DomainKind::Disposable,
+        "free_provider" => facts.kind = DomainKind::Provider,
+        _ => {}
     }
+    if matches!(case.status, Status::DomainNotFound | Status::NoMxRecords) {
+        facts.accepts_mail = Some(false);
+    }
+    Some(facts)
 }
 
 /// `catch_all` is for those who want details, and told where the reply is about the recipient.
@@ -95,10 +103,10 @@ mod tests {
     use std::time::Duration;
 
     use rcpt_pool::{Asker, Question, Wait};
-    use rcpt_shared::{Address, CatchAll, Stage, Status, Traits, sandbox::CASES};
+    use rcpt_shared::{Address, CatchAll, DomainKind, Stage, Status, sandbox::CASES};
     use tokio::time::{Instant, timeout};
 
-    use super::{super::progress::Progress, traits_of, verdict_of};
+    use super::{super::progress::Progress, facts_of, meant_by, verdict_of};
 
     const BUDGET: Duration = Duration::from_secs(10);
 
@@ -155,14 +163,16 @@ mod tests {
     }
 
     #[test]
-    fn traits_belong_to_their_addresses_and_real_addresses_keep_their_own() {
-        let traits = |text: &str| traits_of(&Address::parse(text).unwrap(), Traits::default());
-        assert!(traits("disposable@sandbox.test").disposable);
-        assert!(traits("free_provider+1@sandbox.test").free_provider);
-        let meant = traits("accepts@snadbox.test").suggested_domain;
-        assert_eq!(meant.as_deref(), Some("sandbox.test"));
-        for plain in ["accepts@sandbox.test", "disposable@example.org", "x@nodomain.test"] {
-            assert_eq!(traits(plain), Traits::default(), "{plain}");
-        }
+    fn facts_belong_to_the_sandbox_and_real_addresses_keep_their_own() {
+        let facts = |text: &str| facts_of(&Address::parse(text).unwrap());
+        let kind = |text: &str| facts(text).map(|facts| facts.kind);
+        assert_eq!(kind("disposable@sandbox.test"), Some(DomainKind::Disposable));
+        assert_eq!(kind("free_provider+1@sandbox.test"), Some(DomainKind::Provider));
+        assert_eq!(kind("accepts@relay.sandbox.test"), Some(DomainKind::Relay));
+        assert_eq!(kind("accepts@sandbox.test"), Some(DomainKind::Organization));
+        assert_eq!(kind("disposable@example.org"), None);
+        assert_eq!(facts("x@nodomain.test").unwrap().accepts_mail, Some(false));
+        assert_eq!(meant_by("snadbox.test"), Some("sandbox.test"));
+        assert_eq!(meant_by("sandbox.test"), None);
     }
 }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use crate::harness::{origin, shut_port, verdict};
+use crate::harness::{detailed, origin, shut_port, verdict};
 use axum::Router;
 use hickory_resolver::proto::{
     op::{Message, ResponseCode},
@@ -15,7 +15,7 @@ use hickory_resolver::proto::{
         rdata::{A, AAAA, CNAME, MX, SOA},
     },
 };
-use rcpt_shared::{Reason, Stage, Status, Verdict};
+use rcpt_shared::{DomainKind, Reason, Stage, Status, Verdict};
 use tokio::{
     io::{AsyncWriteExt as _, BufReader},
     net::{TcpListener, UdpSocket},
@@ -76,6 +76,15 @@ const ZONE: &[(&str, RecordType, &str)] = &[
     ("ten.org.", RecordType::A, "10.0.0.1"),
     ("mapped.org.", RecordType::AAAA, "::ffff:127.0.0.2"),
     ("nat64.org.", RecordType::AAAA, "64:ff9b::7f00:2"),
+    ("parked.org.", RecordType::MX, "10 mail.h-email.net."),
+    ("half-parked.org.", RecordType::MX, "10 mail.h-email.net."),
+    ("half-parked.org.", RecordType::MX, "20 mx2.org."),
+    ("rotating.org.", RecordType::MX, "10 mail.wabblywabble.com."),
+    ("mail.h-email.net.", RecordType::A, "127.0.0.2"),
+    ("mail.wabblywabble.com.", RecordType::A, "127.0.0.2"),
+    ("gmail.con.", RecordType::MX, "10 mx2.org."),
+    ("own.org.", RecordType::MX, "10 mx.own.org."),
+    ("mx.own.org.", RecordType::A, "127.0.0.2"),
     ("six.org.", RecordType::MX, "10 mx-six.org."),
     ("mx-six.org.", RecordType::AAAA, "::1"),
 ];
@@ -229,6 +238,34 @@ impl Internet {
 /// Whether a host accepts everything is learnt beside.
 fn plain(reason: Reason) -> Reason {
     if reason == Reason::AcceptedCatchAll { Reason::Accepted } else { reason }
+}
+
+#[tokio::test]
+async fn dns_gives_the_evidence_for_a_domains_kind_and_for_a_suggestion() {
+    let internet = Internet::start().await;
+    for (domain, kind, suspected, accepts_mail, suggested) in [
+        ("own.org", "organization", None, Some(true), None),
+        ("accepts.org", "unknown", None, Some(true), None),
+        ("parked.org", "parked", None, Some(true), None),
+        ("half-parked.org", "unknown", None, Some(true), None),
+        ("rotating.org", "unknown", Some("disposable"), Some(true), None),
+        ("gmail.con", "unknown", None, Some(true), None),
+        ("gmail.cpm", "unknown", None, Some(false), Some("gmail.com")),
+        ("null.org", "unknown", None, Some(false), None),
+        ("implicit.org", "organization", None, Some(true), None),
+        ("text-only.org", "unknown", None, Some(false), None),
+        ("broken.org", "unknown", None, None, None),
+        ("mailinator.com", "disposable", None, Some(false), None),
+    ] {
+        let asked = detailed(&internet.origin, &format!("user@{domain}")).await;
+        let details = asked.details.expect("details");
+        let facts = details.domain.expect("facts");
+        let suspicion = facts.suspected.map(DomainKind::as_str);
+        let found = (facts.kind.as_str(), suspicion, facts.accepts_mail);
+        assert_eq!(found, (kind, suspected, accepts_mail), "{domain}");
+        assert_eq!(details.traits.suggested_domain.as_deref(), suggested, "{domain}");
+        assert_eq!(details.traits.disposable, kind == "disposable", "{domain}");
+    }
 }
 
 type Expected = (&'static str, Status, Reason, Stage, Option<&'static str>, &'static [u8]);

@@ -1,6 +1,6 @@
 //! How much a verdict is worth: its confidence, and one word for what to do with the address.
 
-use rcpt_shared::{CatchAll, Confidence, Deliverability, Reason, Stage, Status, Verdict};
+use rcpt_shared::{CatchAll, Confidence, Deliverability, Mailbox, Reason, Stage, Status, Verdict};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assessment {
@@ -8,6 +8,8 @@ pub struct Assessment {
     pub reason: Reason,
     pub confidence: Confidence,
     pub verdict: Deliverability,
+    /// Whether the mailbox exists, apart from whether it takes mail now.
+    pub mailbox: Mailbox,
 }
 
 /// What `verdict` is worth. `catch_all` is what is known of the domain at its host: anything but unknown
@@ -52,7 +54,21 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
         | Status::BlockedByProvider
         | Status::FatalException => (reason, Confidence::None, Unknown),
     };
-    Assessment { reason, confidence, verdict: told }
+    let mailbox = mailbox(reason, told);
+    Assessment { reason, confidence, verdict: told, mailbox }
+}
+
+/// A mailbox that is full, busy or disabled exists or existed. An acceptance proves one only where not everything is accepted.
+fn mailbox(reason: Reason, verdict: Deliverability) -> Mailbox {
+    match reason {
+        Reason::Accepted if verdict == Deliverability::Deliverable => Mailbox::Exists,
+        Reason::MailboxFull | Reason::MailboxBusy | Reason::MailboxDisabled => Mailbox::Exists,
+        Reason::NoSuchMailbox | Reason::DomainNotFound | Reason::NullMx => Mailbox::Absent,
+        Reason::DomainRefusesMail if verdict == Deliverability::Undeliverable => Mailbox::Absent,
+        // Not an implicit MX that may be back tomorrow.
+        Reason::NoMx if verdict == Deliverability::Undeliverable => Mailbox::Absent,
+        _ => Mailbox::Unknown,
+    }
 }
 
 #[cfg(test)]
@@ -61,7 +77,7 @@ mod tests {
         CatchAll::{self, No, Unknown, Yes},
         Confidence::{self, High, Low, Medium},
         Deliverability::{self, Deliverable, Risky, Undeliverable},
-        Details, Reason, Stage, Status, Verdict,
+        Details, Mailbox, Reason, Stage, Status, Verdict,
     };
 
     use super::{Assessment, assess};
@@ -82,7 +98,8 @@ mod tests {
         ];
         for (catch_all, informative, reason, confidence, verdict) in rows {
             let accepted = Verdict::new(Status::Accepted, Reason::Accepted, Stage::Rcpt);
-            let due = Assessment { reason, confidence, verdict };
+            let mailbox = if verdict == Deliverable { Mailbox::Exists } else { Mailbox::Unknown };
+            let due = Assessment { reason, confidence, verdict, mailbox };
             assert_eq!(
                 assess(&accepted, catch_all, informative),
                 due,
@@ -102,8 +119,11 @@ mod tests {
             let mut verdict = Verdict::new(status, reason, Stage::Rcpt);
             let details = Details { confidence: known, ..Details::new(None, None) };
             verdict.details = Some(Box::new(details));
-            let due = Assessment { reason, confidence: known, verdict: Undeliverable };
-            assert_eq!(assess(&verdict, Unknown, None), due);
+            let found = assess(&verdict, Unknown, None);
+            assert_eq!(
+                (found.reason, found.confidence, found.verdict),
+                (reason, known, Undeliverable)
+            );
         }
     }
 
@@ -156,11 +176,39 @@ mod tests {
             ),
         ];
         for (status, reason, stage, confidence, verdict) in rows {
-            let due = Assessment { reason, confidence, verdict };
             for catch_all in [Yes, No, Unknown] {
                 let told = assess(&Verdict::new(status, reason, stage), catch_all, Some(false));
-                assert_eq!(told, due, "{status:?} {reason:?} {catch_all:?}");
+                let told = (told.reason, told.confidence, told.verdict);
+                assert_eq!(
+                    told,
+                    (reason, confidence, verdict),
+                    "{status:?} {reason:?} {catch_all:?}"
+                );
             }
+        }
+    }
+
+    #[test]
+    fn a_full_busy_or_disabled_mailbox_exists_and_silence_says_nothing() {
+        use Mailbox::{Absent, Exists, Unknown as NotKnown};
+        for (status, reason, stage, mailbox) in [
+            (Status::Refused, Reason::MailboxFull, Stage::Rcpt, Exists),
+            (Status::BlockedByProvider, Reason::MailboxBusy, Stage::Rcpt, Exists),
+            (Status::Refused, Reason::MailboxDisabled, Stage::Rcpt, Exists),
+            (Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt, Absent),
+            (Status::Refused, Reason::DomainRefusesMail, Stage::Rcpt, Absent),
+            (Status::DomainNotFound, Reason::DomainNotFound, Stage::Dns, Absent),
+            (Status::NoMxRecords, Reason::NullMx, Stage::Dns, Absent),
+            (Status::NoMxRecords, Reason::NoMx, Stage::Dns, Absent),
+            (Status::NoMxRecords, Reason::NoMx, Stage::Connect, NotKnown),
+            (Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns, NotKnown),
+            (Status::BlockedByProvider, Reason::Greylisted, Stage::Rcpt, NotKnown),
+            (Status::BlockedByProvider, Reason::Blocked, Stage::Rcpt, NotKnown),
+            (Status::SmtpTimeout, Reason::Timeout, Stage::Rcpt, NotKnown),
+            (Status::FatalException, Reason::DnsFailure, Stage::Dns, NotKnown),
+        ] {
+            let told = assess(&Verdict::new(status, reason, stage), Unknown, None);
+            assert_eq!(told.mailbox, mailbox, "{status:?} {reason:?} {stage:?}");
         }
     }
 }

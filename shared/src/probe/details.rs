@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::DomainFacts;
 use crate::names::names;
 
 /// Whether a domain takes mail for every recipient.
@@ -62,6 +63,25 @@ names! { Deliverability:
     Unknown = "unknown",
 }
 
+/// Whether the mailbox exists, apart from whether it takes mail now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mailbox {
+    /// It does, or did: a full, busy or disabled mailbox is one.
+    Exists,
+    Absent,
+    /// An edge also reads a word so that a newer origin has and it does not know.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+names! { Mailbox:
+    Exists = "exists",
+    Absent = "absent",
+    Unknown = "unknown",
+}
+
 /// What is known of an address without asking a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
@@ -97,6 +117,12 @@ pub struct Details {
     /// An origin of before November 2026 does not say it.
     #[serde(default)]
     pub verdict: Deliverability,
+    /// An origin of before December 2026 does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mailbox: Option<Mailbox>,
+    /// An origin of before December 2026 does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<Box<DomainFacts>>,
     #[serde(flatten)]
     pub traits: Traits,
 }
@@ -113,6 +139,8 @@ impl Details {
             confidence: Confidence::None,
             operator: None,
             verdict: Deliverability::Unknown,
+            mailbox: None,
+            domain: None,
             traits: Traits {
                 disposable: false,
                 role_account: false,
@@ -125,7 +153,7 @@ impl Details {
 
 #[cfg(test)]
 mod tests {
-    use super::{CatchAll, Confidence, Deliverability, Details};
+    use super::{CatchAll, Confidence, Deliverability, Details, Mailbox};
 
     #[test]
     fn the_names_are_the_wire_forms() {
@@ -138,6 +166,9 @@ mod tests {
         for verdict in Deliverability::ALL {
             assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.as_str());
         }
+        for mailbox in Mailbox::ALL {
+            assert_eq!(serde_json::to_value(mailbox).unwrap(), mailbox.as_str());
+        }
     }
 
     #[test]
@@ -148,5 +179,6 @@ mod tests {
         assert_eq!(details.confidence, Confidence::None);
         assert_eq!(details.verdict, Deliverability::Unknown);
         assert_eq!(details.operator, None);
+        assert_eq!((details.mailbox, details.domain), (None, None));
     }
 }

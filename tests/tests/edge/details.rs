@@ -137,6 +137,27 @@ fn assessed(status: &Value, reason: &Value) -> [Value; 2] {
     [confidence, verdict].map(Value::from)
 }
 
+/// The facts about the domain, and whether the mailbox exists.
+fn domain_and_mailbox(email: &str, reason: &Value, verdict: &Value) -> (Value, Value) {
+    let (_, name) = email.rsplit_once('@').expect("an address");
+    let reason = reason.as_str().expect("a reason");
+    let accepts_mail = match reason {
+        "domain_not_found" | "null_mx" | "no_mx" | "domain_refuses_mail" => json!(false),
+        // Nobody asked DNS, or it had no answer.
+        "dns_failure" | "opted_out" => Value::Null,
+        _ => json!(true),
+    };
+    let mailbox = match reason {
+        "accepted" if verdict == "deliverable" => "exists",
+        "mailbox_full" | "mailbox_busy" | "mailbox_disabled" => "exists",
+        "no_such_mailbox" | "domain_not_found" | "null_mx" | "no_mx" | "domain_refuses_mail" => {
+            "absent"
+        }
+        _ => "unknown",
+    };
+    (json!({ "name": name, "accepts_mail": accepts_mail }), json!(mailbox))
+}
+
 /// A reply to RCPT, in the clear, of a server that a route leads to.
 fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> Told {
     json!({
@@ -224,6 +245,17 @@ async fn every_reason_is_seen_with_its_status_and_its_evidence() {
             details[member] = value.clone();
         }
         let mut reply = check(&account, email, &json!(true)).await;
+        let (domain, mailbox) = domain_and_mailbox(email, &told["reason"], &details["verdict"]);
+        let found = reply.body["details"]["domain"].take();
+        assert_eq!(
+            [&found["name"], &found["accepts_mail"]],
+            [&domain["name"], &domain["accepts_mail"]],
+            "{email}"
+        );
+        let is_sandbox = email.ends_with("sandbox.test");
+        assert_eq!(is_sandbox, found["evidence"][0]["source"] == "sandbox", "{email}: {found}");
+        details["domain"] = Value::Null;
+        details["mailbox"] = mailbox;
         let mut take = |member: &str| reply.body["details"][member].take().as_u64();
         let milliseconds = take("duration_ms").expect("a duration");
         assert!(milliseconds <= 10_500, "{email}: {milliseconds} ms");
@@ -271,13 +303,23 @@ async fn an_address_that_is_disposable_a_role_free_or_misspelt_is_called_so() {
         ("info@scripted.test", json!([false, true, false, null])),
         ("ann@gmail.com", json!([false, false, true, null])),
         ("ann@mailinator.com", json!([true, false, false, null])),
-        ("Ann@gmail.con", json!([false, false, false, "Ann@gmail.com"])),
+        ("ann@duck.com", json!([false, false, false, null])),
+        ("Ann@gmial.com", json!([false, false, false, "Ann@gmail.com"])),
+        // No nameserver answers for it, so it may exist.
+        ("Ann@gmail.con", json!([false, false, false, null])),
     ] {
         let reply = check(&account, email, &json!(true)).await;
         let told = &reply.body["details"];
         let found = ["disposable", "role_account", "free_provider", "suggestion"]
             .map(|member| told[member].clone());
         assert_eq!((reply.status, json!(found)), (200, traits), "{email}");
+        assert_eq!(told["disposable"], told["domain"]["kind"] == "disposable", "{email}");
+        assert_eq!(told["free_provider"], told["domain"]["kind"] == "provider", "{email}");
+        if email == "ann@duck.com" {
+            let domain = &told["domain"];
+            assert_eq!([&domain["kind"], &domain["operator"]], ["relay", "duckduckgo"]);
+            assert_eq!(domain["evidence"][0]["list"], "relay");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 import { clsx } from "clsx";
 import type { Details, ValidationResult } from "../api/details";
 import { Button } from "./button";
+import { kindOf } from "../words/domain-kinds";
 import { duration } from "../words/times";
 import { explain, explainReason, explainStage, replyOf } from "../words/verdicts";
 import { Mark } from "./mark";
@@ -55,10 +56,10 @@ export function Verdict({ result, sent, onSuggestion }: VerdictProps) {
 function traitsOf(details: Details): string | undefined {
   const traits = [
     details.role_account === true && "role account, such as info@",
-    details.disposable === true && "disposable address",
-    details.free_provider === true && "free provider",
+    details.domain != null && kindOf(details.domain),
     details.catch_all === "yes" && "catch-all domain",
-  ].filter((trait) => trait !== false);
+    details.mailbox === "exists" && details.verdict !== "deliverable" && "the mailbox exists",
+  ].filter((trait) => typeof trait === "string");
   return traits.length === 0 ? undefined : traits.join(", ");
 }
 

@@ -3,13 +3,15 @@
 use std::borrow::Cow;
 
 use rcpt_shared::{
-    Address, CatchAll, Confidence, Deliverability, Reason, Stage, Verdict, malformed,
+    Address, CatchAll, Confidence, Deliverability, Mailbox, Reason, Stage, Verdict, malformed,
 };
 use serde::Serialize;
 use utoipa::{
     ToSchema,
     openapi::{Object, Schema, Type},
 };
+
+use crate::routes::domain_body::{DomainDetails, mailbox_schema};
 
 /// The reason of an input that is not an address.
 const MALFORMED: &str = "malformed";
@@ -46,11 +48,15 @@ pub struct Details {
     /// Whether the domain accepts every recipient.
     #[schema(schema_with = catch_all_schema)]
     pub catch_all: CatchAll,
-    /// Whether the domain offers disposable addresses.
+    #[schema(schema_with = mailbox_schema)]
+    pub mailbox: Mailbox,
+    /// The kind of the domain, with the evidence for it. Null when the input isn't an address.
+    pub domain: Option<DomainDetails>,
+    /// Whether the domain offers disposable addresses: its `kind` is `disposable`.
     pub disposable: bool,
     /// Whether the address names a function, such as `info`, and not a person.
     pub role_account: bool,
-    /// Whether the domain is a free email provider.
+    /// Whether the domain is an email provider: its `kind` is `provider`.
     pub free_provider: bool,
     /// The address that was probably meant, when this one looks misspelled.
     pub suggestion: Option<String>,
@@ -116,6 +122,8 @@ impl Details {
             smtp_text: None,
             stage: FORMAT,
             catch_all: CatchAll::Unknown,
+            mailbox: Mailbox::Absent,
+            domain: None,
             disposable: false,
             role_account: false,
             free_provider: false,
@@ -132,6 +140,7 @@ impl Details {
         let evidence = verdict.details.map(|evidence| *evidence);
         let traits = evidence.as_ref().map(|evidence| evidence.traits.clone()).unwrap_or_default();
         let meant = |domain| format!("{}@{domain}", address.local_part());
+        let facts = evidence.as_ref().and_then(|evidence| evidence.domain.clone());
         Self {
             verdict: evidence.as_ref().map_or(Deliverability::Unknown, |evidence| evidence.verdict),
             confidence: evidence.as_ref().map_or(Confidence::None, |evidence| evidence.confidence),
@@ -143,6 +152,8 @@ impl Details {
             enhanced_code: verdict.enhanced_code,
             stage: verdict.stage.as_str(),
             catch_all: evidence.as_ref().map_or(CatchAll::Unknown, |evidence| evidence.catch_all),
+            mailbox: evidence.as_ref().and_then(|evidence| evidence.mailbox).unwrap_or_default(),
+            domain: facts.map(|facts| DomainDetails::new(address.domain(), *facts)),
             disposable: traits.disposable,
             role_account: traits.role_account,
             free_provider: traits.free_provider,
@@ -171,7 +182,9 @@ mod tests {
                 "smtp_text": "no", "catch_all": "no", "tls": true, "duration_ms": 12,
                 "confidence": "high", "operator": "google", "verdict": "undeliverable",
                 "disposable": false, "role_account": false, "free_provider": false,
-                "suggested_domain": "gmail.com"
+                "suggested_domain": "gmail.com", "mailbox": "absent",
+                "domain": { "kind": "parked", "accepts_mail": true, "evidence": [
+                    { "source": "mx", "list": "parked_server", "as_of": "2026-11-20" } ] }
             }
         }))
         .unwrap();
@@ -183,7 +196,14 @@ mod tests {
                 "reason": "no_such_mailbox", "problem": null, "mx_host": "mx.gmial.com", "smtp_code": 550,
                 "enhanced_code": "5.1.1", "smtp_text": "no", "stage": "rcpt", "catch_all": "no",
                 "disposable": false, "role_account": false, "free_provider": false,
-                "suggestion": "Ann@gmail.com", "retry_after": null, "tls": true, "duration_ms": 12
+                "suggestion": "Ann@gmail.com", "retry_after": null, "tls": true, "duration_ms": 12,
+                "mailbox": "absent",
+                "domain": {
+                    "name": "gmial.com", "kind": "parked", "accepts_mail": true, "operator": null,
+                    "suspected": null, "evidence": [
+                        { "source": "mx", "list": "parked_server", "as_of": "2026-11-20" }
+                    ]
+                }
             })
         );
     }
@@ -213,6 +233,8 @@ mod tests {
             ("operator", json!(null)),
             ("smtp_text", json!(null)),
             ("verdict", json!("unknown")),
+            ("mailbox", json!("unknown")),
+            ("domain", json!(null)),
         ] {
             assert_eq!(told[field], value, "{field}");
         }

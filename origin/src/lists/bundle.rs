@@ -1,0 +1,297 @@
+//! The form of a bundle of lists, and the rules that every bundle keeps.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fmt,
+};
+
+use serde::Deserialize;
+
+use super::names::suffixes;
+use crate::mx::is_resolvable;
+
+/// Source, date and licence of a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Header {
+    pub source: String,
+    /// `YYYY-MM-DD`.
+    pub date: String,
+    pub licence: String,
+}
+
+/// A bundle as it is written. An absent list is a mistake, and so is one that no version knows.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bundle {
+    pub disposable: NameList,
+    pub provider: NameList,
+    pub relay: OperatorList,
+    pub parked_server: NameList,
+    pub disposable_server: CountedList,
+    pub look_alike: MeaningList,
+    pub suggested: NameList,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct NameList {
+    #[serde(flatten)]
+    pub header: Header,
+    pub names: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct OperatorList {
+    #[serde(flatten)]
+    pub header: Header,
+    /// Domains by the name of their operator.
+    pub operators: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct CountedList {
+    #[serde(flatten)]
+    pub header: Header,
+    /// Listed domains behind each mail server.
+    pub domains: BTreeMap<String, u32>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct MeaningList {
+    #[serde(flatten)]
+    pub header: Header,
+    /// The domain that is meant by each misspelt one.
+    pub meant: BTreeMap<String, String>,
+}
+
+/// Why a bundle is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake(pub String);
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+/// Lists whose names no provider and no relay may be, above or below: all others but the suggested domains, which are providers.
+const ACCUSING: [&str; 4] = ["disposable", "parked_server", "disposable_server", "look_alike"];
+
+impl Bundle {
+    /// Reads a bundle and holds it to the rules.
+    ///
+    /// # Errors
+    /// [`Mistake`] for the first rule that is broken.
+    pub fn parse(text: &str) -> Result<Self, Mistake> {
+        let bundle: Self = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(0, |span| {
+                text.get(..span.start).unwrap_or_default().matches('\n').count() + 1
+            });
+            Mistake(format!("line {line}: {}", error.message()))
+        })?;
+        bundle.check()?;
+        Ok(bundle)
+    }
+
+    /// The headers by the names of the lists.
+    #[must_use]
+    pub fn headers(&self) -> [(&'static str, &Header); 7] {
+        [
+            ("disposable", &self.disposable.header),
+            ("provider", &self.provider.header),
+            ("relay", &self.relay.header),
+            ("parked_server", &self.parked_server.header),
+            ("disposable_server", &self.disposable_server.header),
+            ("look_alike", &self.look_alike.header),
+            ("suggested", &self.suggested.header),
+        ]
+    }
+
+    /// The names by the names of their lists.
+    #[must_use]
+    pub fn entries(&self) -> [(&'static str, Vec<&str>); 7] {
+        fn listed(list: &NameList) -> Vec<&str> {
+            list.names.iter().map(String::as_str).collect()
+        }
+        let relays = self.relay.operators.values().flatten().map(String::as_str);
+        [
+            ("disposable", listed(&self.disposable)),
+            ("provider", listed(&self.provider)),
+            ("relay", relays.collect()),
+            ("parked_server", listed(&self.parked_server)),
+            (
+                "disposable_server",
+                self.disposable_server.domains.keys().map(String::as_str).collect(),
+            ),
+            ("look_alike", self.look_alike.meant.keys().map(String::as_str).collect()),
+            ("suggested", listed(&self.suggested)),
+        ]
+    }
+
+    fn check(&self) -> Result<(), Mistake> {
+        for (list, header) in self.headers() {
+            check_header(list, header)?;
+        }
+        let entries = self.entries();
+        for (list, names) in &entries {
+            check_names(list, names)?;
+        }
+        for meant in self.look_alike.meant.values() {
+            if !self.suggested.names.contains(meant) {
+                return Err(Mistake(format!("look_alike: {meant} is not on the list suggested")));
+            }
+        }
+        check_acquittals(&entries)
+    }
+}
+
+fn check_header(list: &str, header: &Header) -> Result<(), Mistake> {
+    for (name, value) in [("source", &header.source), ("licence", &header.licence)] {
+        if value.trim().is_empty() {
+            return Err(Mistake(format!("{list}: no {name}")));
+        }
+    }
+    if is_day(&header.date) {
+        Ok(())
+    } else {
+        Err(Mistake(format!("{list}: the date is no day of the form YYYY-MM-DD")))
+    }
+}
+
+fn is_day(text: &str) -> bool {
+    let parts: Vec<_> = text.split('-').collect();
+    let [year, month, day] = parts.as_slice() else { return false };
+    let number = |text: &str, digits| {
+        (text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit()))
+            .then(|| text.parse::<u16>().ok())
+            .flatten()
+    };
+    number(year, 4).is_some()
+        && number(month, 2).is_some_and(|month| (1..=12).contains(&month))
+        && number(day, 2).is_some_and(|day| (1..=31).contains(&day))
+}
+
+fn check_names(list: &str, names: &[&str]) -> Result<(), Mistake> {
+    if names.is_empty() {
+        return Err(Mistake(format!("{list}: no entry")));
+    }
+    let mut seen = HashSet::with_capacity(names.len());
+    for name in names {
+        let is_domain = is_resolvable(name)
+            && name.contains('.')
+            && !name.contains('_')
+            && name.bytes().all(|byte| !byte.is_ascii_uppercase());
+        if !is_domain {
+            return Err(Mistake(format!(
+                "{list}: {name:?} is no domain name in lower-case A-labels"
+            )));
+        }
+        if !seen.insert(name) {
+            return Err(Mistake(format!("{list}: {name} stands twice")));
+        }
+    }
+    Ok(())
+}
+
+/// A provider or relay, a name above or a name below it stands on no list that accuses, and nobody is both.
+fn check_acquittals(entries: &[(&'static str, Vec<&str>)]) -> Result<(), Mistake> {
+    let of = |wanted: &'static str| {
+        let lists = entries.iter().filter(move |(list, _)| *list == wanted);
+        lists.flat_map(|(_, names)| names.iter())
+    };
+    let acquitting = ["provider", "relay"];
+    let mut acquitted: HashMap<&str, &str> = HashMap::new();
+    for list in acquitting {
+        for name in of(list) {
+            if let Some(other) = acquitted.insert(name, list) {
+                return Err(Mistake(format!("{name} is on the lists {other} and {list}")));
+            }
+        }
+    }
+    // The names above those that are acquitted.
+    let above: HashMap<&str, &str> = acquitted
+        .keys()
+        .flat_map(|name| suffixes(name).skip(1).map(move |above| (above, *name)))
+        .collect();
+    // Nobody chooses a misspelt domain for its mailboxes.
+    let misspelt: HashSet<&&str> = of("look_alike").collect();
+    if let Some(name) = of("disposable").find(|name| misspelt.contains(name)) {
+        return Err(Mistake(format!("{name} is on the lists disposable and look_alike")));
+    }
+    for list in ACCUSING {
+        for name in of(list) {
+            let below = suffixes(name).find(|suffix| acquitted.contains_key(suffix));
+            if let Some(acquitted) = below.or_else(|| above.get(name).copied()) {
+                return Err(Mistake(format!(
+                    "{list}: {name} contradicts the list that acquits {acquitted}"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::BUILT_IN, Bundle, is_day};
+
+    fn mistake(from: &str, to: &str) -> String {
+        let text = BUILT_IN.replacen(from, to, 1);
+        assert_ne!(text, BUILT_IN, "{from}");
+        Bundle::parse(&text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_lists_of_the_package_keep_the_rules() {
+        let bundle = Bundle::parse(BUILT_IN).unwrap();
+        let sizes = bundle.entries().map(|(list, names)| (list, names.len()));
+        println!("{sizes:?}");
+        assert!(bundle.disposable.names.len() > 10_000);
+        assert_eq!(bundle.suggested.names.len(), 200);
+    }
+
+    #[test]
+    fn a_bundle_that_breaks_a_rule_is_refused_with_the_reason() {
+        for (from, to, expected) in [
+            ("licence = \"CC0-1.0\"", "licence = \" \"", "no licence"),
+            ("licence = \"CC0-1.0\"", "", "missing field"),
+            ("date = \"2026-11-09\"", "date = \"November\"", "the date is no day"),
+            ("source = \"PyPI", "source = \"\" # ", "no source"),
+            ("\"mailinator.com\"", "\"mailinator\"", "is no domain name"),
+            ("\"mailinator.com\"", "\"Mailinator.com\"", "is no domain name"),
+            ("\"mailinator.com\"", "\"mailinator.com\", \"mailinator.com\"", "stands twice"),
+            ("\"mailinator.com\"", "\"mailinator.com\", \"gmail.com\"", "contradicts"),
+            ("\"mailinator.com\"", "\"mailinator.com\", \"x.duck.com\"", "contradicts"),
+            ("\"mailinator.com\"", "\"mailinator.com\", \"appleid.com\"", "contradicts"),
+            (
+                "\"mailinator.com\"",
+                "\"mailinator.com\", \"gmial.com\"",
+                "disposable and look_alike",
+            ),
+            ("\"h-email.net\"", "\"h-email.net\", \"yahoo.com\"", "contradicts"),
+            ("[suggested]", "[suggestions]", "unknown field `suggestions`"),
+            ("duckduckgo = [\"duck.com\"]", "duckduckgo = [\"gmail.com\"]", "on the lists"),
+            ("\"yaho.com\" = \"yahoo.com\"", "\"yaho.com\" = \"yhaoo.com\"", "not on the list"),
+        ] {
+            let found = mistake(from, to);
+            assert!(found.contains(expected), "{from} -> {to}: {found}");
+        }
+        for half in [BUILT_IN.len() / 2, BUILT_IN.len() - 100, 0] {
+            assert!(Bundle::parse(BUILT_IN.get(..half).unwrap_or_default()).is_err(), "{half}");
+        }
+        let without = BUILT_IN.find("[suggested]").unwrap();
+        let found = Bundle::parse(&BUILT_IN[..without]).unwrap_err().to_string();
+        assert!(found.contains("missing field `suggested`"), "{found}");
+    }
+
+    #[test]
+    fn a_day_is_written_in_one_way() {
+        assert!(is_day("2026-11-09"));
+        for no in
+            ["2026-13-01", "2026-00-10", "2026-1-1", "26-01-01", "2026-11-32", "", "+026-11-09"]
+        {
+            assert!(!is_day(no), "{no}");
+        }
+    }
+}

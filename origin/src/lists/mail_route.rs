@@ -1,0 +1,113 @@
+//! The mail hosts of a domain, as far as they matter to its kind.
+
+use std::sync::Arc;
+
+use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
+
+use crate::mx::{MailHosts, NoMailHosts};
+
+/// The mail hosts that DNS or a route names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MailRoute {
+    /// In lower case; empty for a domain without MX records.
+    pub hosts: Vec<Arc<str>>,
+    /// `None` when nobody could tell.
+    pub accepts_mail: Option<bool>,
+    /// DNS has no MX record: the domain's own address takes its mail, if there is one.
+    pub is_implicit: bool,
+}
+
+impl MailRoute {
+    /// A route that the configuration names.
+    #[must_use]
+    pub fn configured(host: Option<&str>) -> Self {
+        Self {
+            hosts: host.into_iter().map(Arc::from).collect(),
+            accepts_mail: Some(host.is_some()),
+            is_implicit: false,
+        }
+    }
+
+    /// The answer of DNS.
+    #[must_use]
+    pub fn of_dns(found: &Result<MailHosts, NoMailHosts>) -> Self {
+        match found {
+            Ok(MailHosts::Explicit(hosts)) => Self {
+                hosts: hosts.iter().map(|mx| mx.exchange.clone()).collect(),
+                accepts_mail: Some(true),
+                is_implicit: false,
+            },
+            Ok(MailHosts::Implicit) => Self { is_implicit: true, ..Self::default() },
+            Err(NoMailHosts::DomainNotFound | NoMailHosts::NullMx) => Self::configured(None),
+            Err(NoMailHosts::DnsFailure) => Self::default(),
+        }
+    }
+
+    /// The same with what the probe has found out beyond it.
+    #[must_use]
+    pub fn after(self, verdict: &Verdict) -> Self {
+        let known = verdict.details.as_ref().map_or(Confidence::None, |details| details.confidence);
+        let accepts_mail = match verdict.reason {
+            Reason::DomainRefusesMail => Some(false),
+            // No host that DNS names exists.
+            Reason::NoUsableAddress if known == Confidence::High => Some(false),
+            Reason::DnsFailure => None,
+            _ if !self.is_implicit => self.accepts_mail,
+            _ if verdict.status == Status::NoMxRecords => {
+                (verdict.stage == Stage::Dns).then_some(false)
+            }
+            _ if verdict.stage > Stage::Connect => Some(true),
+            _ => self.accepts_mail,
+        };
+        Self { accepts_mail, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcpt_shared::{Confidence, Details, Reason, Stage, Status, Verdict};
+
+    use super::MailRoute;
+    use crate::{
+        dns::Mx,
+        mx::{MailHosts, NoMailHosts},
+    };
+
+    #[test]
+    fn dns_says_whether_mail_is_accepted_and_a_failure_says_nothing() {
+        let host = Mx { preference: 1, exchange: "mx.example".into() };
+        let explicit = MailRoute::of_dns(&Ok(MailHosts::Explicit(vec![host])));
+        assert_eq!((explicit.accepts_mail, explicit.hosts.len()), (Some(true), 1));
+        for (found, accepts) in [
+            (Err(NoMailHosts::DomainNotFound), Some(false)),
+            (Err(NoMailHosts::NullMx), Some(false)),
+            (Err(NoMailHosts::DnsFailure), None),
+            (Ok(MailHosts::Implicit), None),
+        ] {
+            assert_eq!(MailRoute::of_dns(&found).accepts_mail, accepts, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_probe_knows_more_of_a_domain_without_mx_records_and_of_hosts_that_do_not_exist() {
+        let implicit = || MailRoute::of_dns(&Ok(MailHosts::Implicit));
+        let explicit = || MailRoute::configured(Some("mx.example"));
+        let of = |status, reason, stage| Verdict::new(status, reason, stage);
+        let mut unusable = of(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns);
+        assert_eq!(explicit().after(&unusable).accepts_mail, Some(true));
+        let details = Details { confidence: Confidence::High, ..Details::new(None, None) };
+        unusable.details = Some(Box::new(details));
+        assert_eq!(explicit().after(&unusable).accepts_mail, Some(false));
+        for (verdict, accepts) in [
+            (of(Status::NoMxRecords, Reason::NoMx, Stage::Dns), Some(false)),
+            (of(Status::NoMxRecords, Reason::NoMx, Stage::Connect), None),
+            (of(Status::Accepted, Reason::Accepted, Stage::Rcpt), Some(true)),
+            (of(Status::FatalException, Reason::DnsFailure, Stage::Dns), None),
+            (of(Status::SmtpTimeout, Reason::Timeout, Stage::Connect), None),
+        ] {
+            assert_eq!(implicit().after(&verdict).accepts_mail, accepts, "{verdict:?}");
+        }
+        let refused = of(Status::Refused, Reason::DomainRefusesMail, Stage::Rcpt);
+        assert_eq!(explicit().after(&refused).accepts_mail, Some(false));
+    }
+}

@@ -1,0 +1,156 @@
+//! The domain that was meant by a misspelt one. No domain that takes mail is corrected, but for a short curated list.
+
+use rcpt_shared::{DomainFacts, DomainKind};
+use strsim::osa_distance;
+
+use super::Lists;
+
+/// Octets; shorter domains have neighbours that are domains in their own right.
+const MIN_MISSPELT: usize = 7;
+/// Octets from which two slips are recognised.
+const MIN_TWO_SLIPS: usize = 10;
+
+/// Rows of the keyboard as most layouts have them.
+const ROWS: [&str; 4] = ["1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm"];
+
+impl Lists {
+    /// The domain that was probably meant by `domain`: by the list of look-alikes, or where the facts say that it takes no mail or is
+    /// parked.
+    #[must_use]
+    pub fn suggestion(&self, domain: &str, facts: &DomainFacts) -> Option<&str> {
+        if matches!(facts.kind, DomainKind::Provider | DomainKind::Relay) {
+            return None;
+        }
+        if let Some(meant) = self.look_alikes.get(domain) {
+            return Some(meant);
+        }
+        let is_dead = facts.accepts_mail == Some(false) || facts.kind == DomainKind::Parked;
+        if !is_dead || domain.len() < MIN_MISSPELT || self.suggested.iter().any(|it| it == domain) {
+            return None;
+        }
+        let cost = |known: &&String| cost(domain, known).unwrap_or(u8::MAX);
+        // The first of equal ones is the most used.
+        let closest = self.suggested.iter().min_by_key(cost)?;
+        (cost(&closest) < u8::MAX).then_some(closest)
+    }
+}
+
+/// How unlikely a slip leads from `meant` to `typed`, from 0; `None` for more than slips of the finger.
+fn cost(typed: &str, meant: &str) -> Option<u8> {
+    if is_slip_of_ending(typed, meant) {
+        return Some(0);
+    }
+    match osa_distance(typed, meant) {
+        1 if is_easy(typed, meant) => Some(0),
+        1 => Some(1),
+        2 if typed.len() >= MIN_TWO_SLIPS && meant.len() >= MIN_TWO_SLIPS => Some(2),
+        _ => None,
+    }
+}
+
+/// The same up to the last dot, and behind it a slip of the top-level domain, such as `con`, `cmo`, `c` or `comm`.
+fn is_slip_of_ending(typed: &str, meant: &str) -> bool {
+    let (Some((typed, typed_end)), Some((meant, meant_end))) =
+        (typed.rsplit_once('.'), meant.rsplit_once('.'))
+    else {
+        return false;
+    };
+    let is_cut = meant_end.starts_with(typed_end);
+    typed == meant && (is_cut || osa_distance(typed_end, meant_end) == 1)
+}
+
+/// Two letters exchanged, one doubled, or one taken from a key beside it.
+fn is_easy(typed: &str, meant: &str) -> bool {
+    let (typed, meant) = (typed.as_bytes(), meant.as_bytes());
+    let same = typed.iter().zip(meant).take_while(|(typed, meant)| typed == meant).count();
+    let at = |text: &[u8], place: usize| text.get(place).copied();
+    match typed.len().cmp(&meant.len()) {
+        std::cmp::Ordering::Greater => same > 0 && at(typed, same) == at(typed, same - 1),
+        std::cmp::Ordering::Less => same > 0 && at(meant, same) == at(meant, same - 1),
+        std::cmp::Ordering::Equal => {
+            let is_exchanged = at(typed, same) == at(meant, same + 1)
+                && at(typed, same + 1) == at(meant, same)
+                && at(typed, same) != at(typed, same + 1);
+            let keys = at(typed, same).zip(at(meant, same));
+            is_exchanged || keys.is_some_and(|(typed, meant)| are_neighbours(typed, meant))
+        }
+    }
+}
+
+fn are_neighbours(one: u8, other: u8) -> bool {
+    let place = |key: u8| {
+        let found = ROWS.iter().enumerate();
+        found.flat_map(|(row, keys)| keys.find(char::from(key)).map(|column| (row, column))).next()
+    };
+    place(one).zip(place(other)).is_some_and(|((row, column), (other_row, other_column))| {
+        row.abs_diff(other_row) <= 1 && column.abs_diff(other_column) <= 1
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rcpt_shared::{DomainFacts, DomainKind};
+
+    use super::super::Lists;
+
+    fn of(domain: &str, accepts_mail: Option<bool>, kind: DomainKind) -> Option<String> {
+        let facts = DomainFacts { kind, accepts_mail, ..DomainFacts::default() };
+        Lists::built_in().suggestion(domain, &facts).map(str::to_owned)
+    }
+
+    #[test]
+    fn a_domain_that_takes_no_mail_is_corrected() {
+        for (typed, meant) in [
+            ("gmail.con", Some("gmail.com")),
+            ("gmail.cmo", Some("gmail.com")),
+            ("gmail.c", Some("gmail.com")),
+            ("gmail.comm", Some("gmail.com")),
+            ("hotmail.vom", Some("hotmail.com")),
+            ("yahoo.co.uj", Some("yahoo.co.uk")),
+            ("orange.ft", Some("orange.fr")),
+            ("outlooj.com", Some("outlook.com")),
+            ("hotnail.com", Some("hotmail.com")),
+            ("laposte.ner", Some("laposte.net")),
+            ("t-onlin.de", Some("t-online.de")),
+            ("btinterent.con", Some("btinternet.com")),
+            ("yahoo.com.be", Some("yahoo.com.br")),
+            // Too short, too far, or the name of a provider.
+            ("qw.com", None),
+            ("gmx.dd", None),
+            ("example.com", None),
+            ("firma.example", None),
+            ("gmail.com", None),
+            ("web.de", None),
+        ] {
+            let found = of(typed, Some(false), DomainKind::Unknown);
+            assert_eq!(found.as_deref(), meant, "{typed}");
+            let parked = of(typed, Some(true), DomainKind::Parked);
+            assert_eq!(parked.as_deref(), meant, "{typed}");
+        }
+    }
+
+    #[test]
+    fn without_evidence_of_dns_only_the_curated_look_alikes_are_corrected() {
+        for accepts_mail in [Some(true), None] {
+            let found = |typed: &str| of(typed, accepts_mail, DomainKind::Organization);
+            // Companies with these names exist.
+            for real in
+                ["aon.com", "msc.com", "gmx.co", "email.co", "mail.con", "gmail.con", "outlooj.com"]
+            {
+                assert_eq!(found(real), None, "{real}");
+            }
+            assert_eq!(found("gmial.com").as_deref(), Some("gmail.com"));
+        }
+    }
+
+    #[test]
+    fn an_easier_slip_wins_over_a_harder_one() {
+        // One exchange from gmail.com, one wrong letter far away from ymail.com.
+        assert_eq!(of("gmali.com", Some(false), DomainKind::Unknown).as_deref(), Some("gmail.com"));
+        assert_eq!(of("tmail.com", Some(false), DomainKind::Unknown).as_deref(), Some("gmail.com"));
+        assert_eq!(
+            of("hitmail.com", Some(false), DomainKind::Unknown).as_deref(),
+            Some("hotmail.com")
+        );
+    }
+}

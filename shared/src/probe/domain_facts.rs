@@ -1,0 +1,141 @@
+//! The facts about a domain that take no mail server to learn: its kind, with the evidence for it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::names::names;
+
+/// Kind of a domain.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum DomainKind {
+    /// Anybody, or any customer of a network, can have a mailbox there.
+    Provider,
+    /// Forwards to a real mailbox.
+    Relay,
+    /// Throw-away mailboxes.
+    Disposable,
+    /// Its mail servers are a parking service's.
+    Parked,
+    /// Mail at its own servers or at those of an operator for businesses.
+    Organization,
+    /// None of this is known. An edge also reads a kind so that a newer origin has and it does not know.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+names! { DomainKind:
+    Provider = "provider",
+    Relay = "relay",
+    Disposable = "disposable",
+    Parked = "parked",
+    Organization = "organization",
+    Unknown = "unknown",
+}
+
+/// Source of a fact about a domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceSource {
+    /// One of the service's lists has the domain or a domain above it.
+    List,
+    /// The domain's mail servers in DNS.
+    Mx,
+    /// DNS has no such domain, or the domain takes no mail.
+    Dns,
+    /// The sandbox' own table.
+    Sandbox,
+    /// A source that a newer origin has.
+    #[serde(other)]
+    Other,
+}
+
+names! { EvidenceSource:
+    List = "list",
+    Mx = "mx",
+    Dns = "dns",
+    Sandbox = "sandbox",
+    Other = "other",
+}
+
+/// One piece of evidence for the kind of a domain. It names no domain and no host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DomainEvidence {
+    pub source: EvidenceSource,
+    /// Name of the list that has the domain or its mail servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<String>,
+    /// Day of that list, `YYYY-MM-DD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<String>,
+}
+
+/// The facts about a domain. They don't name it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DomainFacts {
+    pub kind: DomainKind,
+    /// Whether DNS names a host for its mail; absent when nobody could tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepts_mail: Option<bool>,
+    /// Operator of the forwarding service, or of the mail server where it is a known one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<String>,
+    /// Kind that the evidence suggests and does not prove.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspected: Option<DomainKind>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<DomainEvidence>,
+}
+
+/// Body of `POST /v1/domain`, edge → origin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DomainRequest {
+    /// In lower-case A-labels.
+    pub domain: String,
+}
+
+/// Answer of `POST /v1/domain`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DomainReport {
+    #[serde(flatten)]
+    pub facts: DomainFacts,
+    /// The domain that was probably meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_domain: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DomainFacts, DomainKind, DomainReport, EvidenceSource};
+
+    #[test]
+    fn the_names_are_the_wire_forms() {
+        for kind in DomainKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+        for source in EvidenceSource::ALL {
+            assert_eq!(serde_json::to_value(source).unwrap(), source.as_str());
+        }
+    }
+
+    #[test]
+    fn a_newer_origin_may_have_more_kinds_and_sources() {
+        let wire = r#"{"kind":"museum","evidence":[{"source":"oracle","by":"x"}],"more":1}"#;
+        let facts: DomainFacts = serde_json::from_str(wire).unwrap();
+        assert_eq!(facts.kind, DomainKind::Unknown);
+        assert_eq!(facts.evidence[0].source, EvidenceSource::Other);
+        let report: DomainReport = serde_json::from_str(wire).unwrap();
+        assert_eq!(report, DomainReport { facts, suggested_domain: None });
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_sent() {
+        assert_eq!(
+            serde_json::to_string(&DomainFacts::default()).unwrap(),
+            r#"{"kind":"unknown"}"#
+        );
+    }
+}
