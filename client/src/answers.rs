@@ -54,6 +54,38 @@ pub struct Details {
     pub further: BTreeMap<String, Value>,
 }
 
+/// The kind of a domain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Domain {
+    /// In lower case and in ASCII.
+    pub name: String,
+    /// A word such as `relay`. New ones may come.
+    pub kind: String,
+    /// Whether DNS names a server for its mail; `None` when nobody could tell.
+    pub accepts_mail: Option<bool>,
+    /// Operator of the forwarding service or of the mail server.
+    pub operator: Option<String>,
+    /// `disposable` where its mail server is a throw-away service's.
+    pub suspected: Option<String>,
+    pub evidence: Vec<DomainEvidence>,
+    /// The domain that was probably meant.
+    pub suggestion: Option<String>,
+    #[serde(flatten)]
+    pub further: BTreeMap<String, Value>,
+}
+
+/// One piece of evidence for the kind of a domain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DomainEvidence {
+    /// A word such as `list`. New ones may come.
+    pub source: String,
+    pub list: Option<String>,
+    /// Day of the list, `YYYY-MM-DD`.
+    pub as_of: Option<String>,
+    #[serde(flatten)]
+    pub further: BTreeMap<String, Value>,
+}
+
 /// The plan and what is left of its allowances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Quota {

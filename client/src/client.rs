@@ -18,7 +18,7 @@ use ureq::{
 
 use crate::{
     Builder,
-    answers::{Quota, SignIn, Validation},
+    answers::{Domain, Quota, SignIn, Validation},
     error::{Error, ErrorDetails},
     rate_limit::RateLimit,
     retry::{Attempts, Wait, now},
@@ -153,6 +153,14 @@ impl Client {
     ) -> Result<Validation, Error> {
         let body = json!({ "email": email, "details": details });
         self.call(&Call::post("/validate_email", body).under(idempotency_key))
+    }
+
+    /// Asks for the kind of a domain, without an address. It counts as a check.
+    ///
+    /// # Errors
+    /// No answer: see [`Error`].
+    pub fn check_domain(&self, domain: &str) -> Result<Domain, Error> {
+        self.call(&Call::post("/domains", json!({ "domain": domain })))
     }
 
     fn validate(&self, body: Value) -> Result<Validation, Error> {

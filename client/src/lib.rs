@@ -34,7 +34,9 @@ mod retry;
 mod scans;
 mod webhook;
 
-pub use answers::{Allowance, Details, Quota, ScanAllowance, SignIn, Validation};
+pub use answers::{
+    Allowance, Details, Domain, DomainEvidence, Quota, ScanAllowance, SignIn, Validation,
+};
 pub use builder::Builder;
 pub use client::{Client, idempotency_key};
 pub use error::{Error, ErrorDetails};

@@ -3,6 +3,7 @@
 pub mod dns;
 pub mod in_flight;
 pub mod origin_batch;
+mod origin_domain;
 mod origin_health;
 pub mod origins;
 mod rendezvous;

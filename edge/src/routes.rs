@@ -20,6 +20,7 @@ use crate::{
 mod account;
 mod api_key;
 mod domain_body;
+mod domains;
 mod events;
 mod health;
 mod notifications;
@@ -66,6 +67,7 @@ macro_rules! operations {
 
 operations! {
     validate_email::check,
+    domains::check,
     registration::register,
     registration::verify_email,
     registration::stop_emails,

@@ -1,6 +1,7 @@
 //! The HTTP interface: the route table.
 
 mod batch;
+mod domain;
 mod error;
 mod header_limit;
 mod health;
@@ -52,6 +53,7 @@ fn public() -> Router<Arc<State>> {
     Router::new()
         .route("/v1/probe", post(probe::probe))
         .route("/v1/probe/batch", post(batch::batch).layer(DefaultBodyLimit::max(MAX_BATCH_BODY)))
+        .route("/v1/domain", post(domain::domain))
         .route("/health", get(health::health))
 }
 

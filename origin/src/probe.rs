@@ -7,6 +7,8 @@ mod best_failure;
 mod client;
 mod control;
 mod conversation;
+mod dns_route;
+mod domain;
 mod host;
 mod host_memory;
 mod limits;

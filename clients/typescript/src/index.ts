@@ -23,6 +23,7 @@ export { RcptError } from "./errors.js";
 export { WebhookError, type WebhookEvent, type WebhookHeaders, verifyWebhook } from "./webhooks.js";
 export type Schemas = components["schemas"];
 export type ValidationResult = Schemas["ValidationResult"];
+export type DomainAnswer = Schemas["DomainAnswer"];
 export type QuotaReport = Schemas["QuotaReport"];
 export type { Joined, NewScan, paths, RateLimit, Retries, Scan, ScanResult, Waiting };
 
@@ -79,6 +80,16 @@ export class Rcpt {
     const header = keyOf(idempotencyKey);
     const init = { params: { header }, body: { email, details }, ...signalOf(signal) };
     return answer(await this.api.POST("/v1/validate_email", init));
+  }
+
+  /** Asks for the kind of a domain, without an address. It counts as a check. */
+  async checkDomain(
+    domain: string,
+    { idempotencyKey, signal }: Omit<CheckOptions, "details"> = {},
+  ): Promise<DomainAnswer> {
+    const header = keyOf(idempotencyKey);
+    const init = { params: { header }, body: { domain }, ...signalOf(signal) };
+    return answer(await this.api.POST("/v1/domains", init));
   }
 
   /** The plan and what is left of it today. */

@@ -35,7 +35,7 @@ pub struct Evidence {
     pub as_of: Option<String>,
 }
 
-fn kind_schema() -> Schema {
+pub(super) fn kind_schema() -> Schema {
     Object::builder()
         .schema_type(Type::String)
         .description(Some(
@@ -50,7 +50,7 @@ fn kind_schema() -> Schema {
         .into()
 }
 
-fn suspected_schema() -> Schema {
+pub(super) fn suspected_schema() -> Schema {
     Object::builder()
         .schema_type(utoipa::openapi::schema::SchemaType::from_iter([Type::String, Type::Null]))
         .description(Some(

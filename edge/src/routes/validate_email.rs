@@ -2,7 +2,7 @@
 
 mod details;
 mod sandbox;
-mod units;
+pub(super) mod units;
 
 use std::sync::Arc;
 

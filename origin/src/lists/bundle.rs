@@ -5,10 +5,10 @@ use std::{
     fmt,
 };
 
+use rcpt_shared::Address;
 use serde::Deserialize;
 
 use super::names::suffixes;
-use crate::mx::is_resolvable;
 
 /// Source, date and licence of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -178,10 +178,8 @@ fn check_names(list: &str, names: &[&str]) -> Result<(), Mistake> {
     }
     let mut seen = HashSet::with_capacity(names.len());
     for name in names {
-        let is_domain = is_resolvable(name)
-            && name.contains('.')
-            && !name.contains('_')
-            && name.bytes().all(|byte| !byte.is_ascii_uppercase());
+        let address = Address::parse(&format!("a@{name}"));
+        let is_domain = name.contains('.') && address.is_ok_and(|it| it.domain() == *name);
         if !is_domain {
             return Err(Mistake(format!(
                 "{list}: {name:?} is no domain name in lower-case A-labels"

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 
-use crate::mx::{MailHosts, NoMailHosts};
-
 /// The mail hosts that DNS or a route names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MailRoute {
@@ -25,21 +23,6 @@ impl MailRoute {
             hosts: host.into_iter().map(Arc::from).collect(),
             accepts_mail: Some(host.is_some()),
             is_implicit: false,
-        }
-    }
-
-    /// The answer of DNS.
-    #[must_use]
-    pub fn of_dns(found: &Result<MailHosts, NoMailHosts>) -> Self {
-        match found {
-            Ok(MailHosts::Explicit(hosts)) => Self {
-                hosts: hosts.iter().map(|mx| mx.exchange.clone()).collect(),
-                accepts_mail: Some(true),
-                is_implicit: false,
-            },
-            Ok(MailHosts::Implicit) => Self { is_implicit: true, ..Self::default() },
-            Err(NoMailHosts::DomainNotFound | NoMailHosts::NullMx) => Self::configured(None),
-            Err(NoMailHosts::DnsFailure) => Self::default(),
         }
     }
 
@@ -68,29 +51,10 @@ mod tests {
     use rcpt_shared::{Confidence, Details, Reason, Stage, Status, Verdict};
 
     use super::MailRoute;
-    use crate::{
-        dns::Mx,
-        mx::{MailHosts, NoMailHosts},
-    };
-
-    #[test]
-    fn dns_says_whether_mail_is_accepted_and_a_failure_says_nothing() {
-        let host = Mx { preference: 1, exchange: "mx.example".into() };
-        let explicit = MailRoute::of_dns(&Ok(MailHosts::Explicit(vec![host])));
-        assert_eq!((explicit.accepts_mail, explicit.hosts.len()), (Some(true), 1));
-        for (found, accepts) in [
-            (Err(NoMailHosts::DomainNotFound), Some(false)),
-            (Err(NoMailHosts::NullMx), Some(false)),
-            (Err(NoMailHosts::DnsFailure), None),
-            (Ok(MailHosts::Implicit), None),
-        ] {
-            assert_eq!(MailRoute::of_dns(&found).accepts_mail, accepts, "{found:?}");
-        }
-    }
 
     #[test]
     fn the_probe_knows_more_of_a_domain_without_mx_records_and_of_hosts_that_do_not_exist() {
-        let implicit = || MailRoute::of_dns(&Ok(MailHosts::Implicit));
+        let implicit = || MailRoute { is_implicit: true, ..MailRoute::default() };
         let explicit = || MailRoute::configured(Some("mx.example"));
         let of = |status, reason, stage| Verdict::new(status, reason, stage);
         let mut unusable = of(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns);

@@ -15,6 +15,7 @@ use super::{
     batch_budget::within_own_budget,
     best_failure::BestFailure,
     client::{Client, HostSession, quit_now},
+    dns_route::route_of,
     host::HostProbe,
     limits::pool_settings,
     progress::Progress,
@@ -244,7 +245,7 @@ impl Prober {
         }
         let resolving = progress.dns.clone();
         let found = resolving.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await;
-        progress.route = Some(MailRoute::of_dns(&found));
+        progress.route = Some(route_of(&found));
         match found {
             // A backup of one who opted out would say less than its owner's server, and is no way around.
             Ok(MailHosts::Explicit(hosts))

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use crate::harness::{detailed, origin, shut_port, verdict};
+use crate::harness::{detailed, domain_report, json_of, origin, shut_port, verdict};
 use axum::Router;
 use hickory_resolver::proto::{
     op::{Message, ResponseCode},
@@ -15,7 +15,7 @@ use hickory_resolver::proto::{
         rdata::{A, AAAA, CNAME, MX, SOA},
     },
 };
-use rcpt_shared::{DomainKind, Reason, Stage, Status, Verdict};
+use rcpt_shared::{DomainKind, DomainReport, Reason, Stage, Status, Verdict};
 use tokio::{
     io::{AsyncWriteExt as _, BufReader},
     net::{TcpListener, UdpSocket},
@@ -265,6 +265,20 @@ async fn dns_gives_the_evidence_for_a_domains_kind_and_for_a_suggestion() {
         assert_eq!(found, (kind, suspected, accepts_mail), "{domain}");
         assert_eq!(details.traits.suggested_domain.as_deref(), suggested, "{domain}");
         assert_eq!(details.traits.disposable, kind == "disposable", "{domain}");
+        // The question about the domain alone has the same answer, where there is one.
+        let answer = domain_report(&internet.origin, domain).await;
+        if accepts_mail.is_none() {
+            assert_eq!(answer.status(), 503, "{domain}");
+            continue;
+        }
+        let report: DomainReport = serde_json::from_value(json_of(answer).await).unwrap();
+        assert_eq!((report.facts, report.suggested_domain.as_deref()), (*facts, suggested));
+    }
+    internet.connections.lock().unwrap().clear();
+    assert_eq!(domain_report(&internet.origin, "own.org").await.status(), 200);
+    assert!(internet.connected().is_empty(), "no mail server is asked");
+    for no_domain in ["Own.org", "own.org.", "a@own.org", "", "[192.0.2.1]"] {
+        assert_eq!(domain_report(&internet.origin, no_domain).await.status(), 400, "{no_domain}");
     }
 }
 

@@ -25,10 +25,12 @@ const CALLERS: [&str; 9] = [
 /// What each caller is answered. The bodies are the account's own: its password, its address. Another
 /// account that sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 41] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 42] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
+    // No origin runs here.
+    ("POST",   "/v1/domains",                  [401, 401, 401,     502, 502,   502,   401, 401,    401]),
     ("POST",   "/v1/scans",                    [401, 401, 401,     201, 201,   201,   401, 401,    401]),
     ("GET",    "/v1/scans",                    [401, 401, 401,     200, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/scans/{id}",               [401, 401, 401,     404, 404,   404,   401, 401,    401]),
@@ -79,7 +81,7 @@ fn body(path: &str, account: &Account) -> Value {
         return json!({ "addresses": ["no address", "nor this"] });
     }
     json!({
-        "total": 2, "email": email, "password": PASSWORD, "token": "unknown", "totp_code": "123456",
+        "domain": "relay.sandbox.test", "total": 2, "email": email, "password": PASSWORD, "token": "unknown", "totp_code": "123456",
         "display_name": "Ann", "current_password": PASSWORD, "new_password": "copper-meadow-58-lattice",
     })
 }

@@ -19,6 +19,8 @@ struct Case {
     #[serde(default)]
     email: String,
     #[serde(default)]
+    domain: String,
+    #[serde(default)]
     details: bool,
     #[serde(default)]
     r#as: Who,
@@ -44,6 +46,7 @@ struct Case {
 #[serde(rename_all = "snake_case")]
 enum Operation {
     Check,
+    Domain,
     Quota,
 }
 
@@ -138,6 +141,10 @@ async fn curl_passes_the_table() {
                 curl.args(["--header", &format!("Idempotency-Key: {}", case.key)]);
             }
             curl.arg(format!("{}/v1/validate_email", callers.url));
+        } else if case.r#do == Operation::Domain {
+            let body = json!({ "domain": case.domain }).to_string();
+            curl.args(["--header", "Content-Type: application/json", "--data", &body]);
+            curl.arg(format!("{}/v1/domains", callers.url));
         } else {
             curl.arg(format!("{}/v1/me/quota", callers.url));
         }
@@ -163,6 +170,7 @@ async fn the_command_passes_the_table() {
         let command = CommandLine::new(&callers.url).with_key(callers.key(case.r#as));
         let mut arguments = match case.r#do {
             Operation::Check => vec!["check", &case.email],
+            Operation::Domain => vec!["domain", &case.domain],
             Operation::Quota => vec!["quota"],
         };
         if case.r#do == Operation::Check && !case.details {
@@ -185,10 +193,15 @@ async fn passes(client: &str, mut driver: Command) {
     let callers = Callers::new().await;
     let cases = cases(client);
     let lines = cases.iter().map(|case| {
-        let operation = if case.r#do == Operation::Check { "check" } else { "quota" };
+        let operation = match case.r#do {
+            Operation::Check => "check",
+            Operation::Domain => "domain",
+            Operation::Quota => "quota",
+        };
         let api_key = callers.key(case.r#as);
         let line = json!({
             "url": callers.url, "api_key": api_key, "do": operation, "email": case.email,
+            "domain": case.domain,
             "details": case.details, "key": case.key,
         });
         format!("{line}\n")

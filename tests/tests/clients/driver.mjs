@@ -6,11 +6,16 @@ import { pathToFileURL } from "node:url";
 const { Rcpt, RcptError } = await import(pathToFileURL(`${process.argv[2]}/dist/index.js`));
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { url, api_key: apiKey, do: operation, email, details, key } = JSON.parse(line);
+  const { url, api_key: apiKey, do: operation, email, domain, details, key } = JSON.parse(line);
   const rcpt = new Rcpt({ url, apiKey });
   const options = key === "" ? { details } : { details, idempotencyKey: key };
   try {
-    const body = operation === "quota" ? await rcpt.quota() : await rcpt.check(email, options);
+    const asked = {
+      quota: () => rcpt.quota(),
+      domain: () => rcpt.checkDomain(domain),
+      check: () => rcpt.check(email, options),
+    };
+    const body = await asked[operation]();
     console.log(JSON.stringify({ status: 200, body, left: rcpt.rateLimit }));
   } catch (error) {
     if (!(error instanceof RcptError)) throw error;

@@ -12,6 +12,8 @@ for line in sys.stdin:
     try:
         if case["do"] == "quota":
             body = rcpt.quota()
+        elif case["do"] == "domain":
+            body = rcpt.check_domain(case["domain"])
         else:
             key = case["key"] or None
             body = rcpt.check(case["email"], details=case["details"], idempotency_key=key)

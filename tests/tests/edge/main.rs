@@ -8,6 +8,7 @@ mod checks_alike;
 mod checks_in_flight;
 mod credentials;
 mod details;
+mod domain_kinds;
 mod domains;
 mod examples;
 mod http;

@@ -31,6 +31,7 @@ Environment:
 Examples:
   rcpt check ann@example.org
   rcpt check - < addresses.txt > verdicts.ndjson
+  rcpt domain duck.com
   rcpt scan customers.csv
   rcpt scans cancel scan_0193…
   rcpt results scan_0193… --format csv
@@ -66,6 +67,8 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
 pub enum Command {
     /// Check addresses, one by one
     Check(Check),
+    /// Show the kind of domains: mailbox provider, forwarding service, throw-away, parked, an organization's
+    Domain(Domain),
     /// Check the addresses of a file in the background, and write it again with their verdicts
     Scan(Scan),
     /// List your scans, newest first; cancel or delete one
@@ -111,6 +114,16 @@ pub struct Check {
     /// How many checks to run at the same time
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub at_once: u8,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Domain {
+    /// Domains: what is behind the @ of an address
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Print one answer of the service on each line, as JSON; so it does where the output is no terminal
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

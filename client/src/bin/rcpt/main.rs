@@ -4,6 +4,7 @@ mod args;
 mod check;
 mod credentials;
 mod deliveries;
+mod domain;
 mod failure;
 mod input;
 mod interrupt;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     };
     let ended = match args.command {
         Command::Check(check) => check::run(&args.service, &check),
+        Command::Domain(domain) => domain::run(&args.service, &domain),
         Command::Scan(scan) => scan::run(&args.service, &scan),
         Command::Scans { action: None } => scans::list(&args.service),
         Command::Scans { action: Some(action) } => scans::act(&args.service, &action),

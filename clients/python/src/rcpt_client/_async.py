@@ -13,7 +13,7 @@ from ._errors import RcptError
 from ._service import Service, answered, parsed, whole_timeout
 from ._steps import Joined, Pause, Progress, Steps
 from ._transports import AsyncRetrying
-from .generated.models import QuotaReport, Scan, ScanResult, ValidationResult
+from .generated.models import DomainAnswer, QuotaReport, Scan, ScanResult, ValidationResult
 from .generated.types import Response
 
 T = TypeVar("T")
@@ -44,6 +44,12 @@ class AsyncRcpt(Service):
     ) -> ValidationResult:
         """Asks whether an address can receive mail; with `details`, also why."""
         return await self._run(steps.check(email, details, idempotency_key))
+
+    async def check_domain(
+        self, domain: str, *, idempotency_key: str | None = None
+    ) -> DomainAnswer:
+        """Asks for the kind of a domain, without an address. It counts as a check."""
+        return await self._run(steps.check_domain(domain, idempotency_key))
 
     async def quota(self) -> QuotaReport:
         """The plan and what is left of it today."""

@@ -18,9 +18,12 @@ from .generated.api.scans import match_scan_part as _match_scan_part
 from .generated.api.scans import put_scan_part as _put_scan_part
 from .generated.api.scans import scan as _scan
 from .generated.api.scans import scan_results as _scan_results
+from .generated.api.validation import check_domain as _check_domain
 from .generated.api.validation import validate_email as _validate_email
 from .generated.models import (
     CheckRequest,
+    DomainAnswer,
+    DomainQuestion,
     NewScanRequest,
     PartMatch,
     PartRequest,
@@ -76,6 +79,13 @@ def check(email: str, details: bool, idempotency_key: str | None) -> Steps[Valid
     call = Call(_validate_email, {"body": body, "idempotency_key": _key(idempotency_key)})
     result: ValidationResult = yield call
     return result
+
+
+def check_domain(domain: str, idempotency_key: str | None) -> Steps[DomainAnswer]:
+    body = DomainQuestion(domain=domain)
+    call = Call(_check_domain, {"body": body, "idempotency_key": _key(idempotency_key)})
+    answer: DomainAnswer = yield call
+    return answer
 
 
 def quota() -> Steps[QuotaReport]:

@@ -11,7 +11,7 @@ from ._errors import RcptError
 from ._service import Service, answered, parsed, whole_timeout
 from ._steps import Joined, Pause, Progress, Steps
 from ._transports import Retrying
-from .generated.models import QuotaReport, Scan, ScanResult, ValidationResult
+from .generated.models import DomainAnswer, QuotaReport, Scan, ScanResult, ValidationResult
 from .generated.types import Response
 
 T = TypeVar("T")
@@ -43,6 +43,10 @@ class Rcpt(Service):
         Sent again with the same `idempotency_key` within 24 hours, it's counted once.
         """
         return self._run(steps.check(email, details, idempotency_key))
+
+    def check_domain(self, domain: str, *, idempotency_key: str | None = None) -> DomainAnswer:
+        """Asks for the kind of a domain, without an address. It counts as a check."""
+        return self._run(steps.check_domain(domain, idempotency_key))
 
     def quota(self) -> QuotaReport:
         """The plan and what is left of it today."""

@@ -185,6 +185,12 @@ pub async fn verdict_for(origin: &Router, tenant: &str, address: &str) -> Verdic
     serde_json::from_value(json_of(response).await).unwrap()
 }
 
+/// Asks for the kind of a domain.
+pub async fn domain_report(origin: &Router, domain: &str) -> Response<Body> {
+    let body = json!({ "domain": domain }).to_string();
+    send(origin, request_of("/v1/domain", None, body)).await
+}
+
 /// The lines of the answer to a batch.
 pub async fn batch(origin: &Router, addresses: &[String], tenant: Option<&str>) -> Vec<BatchLine> {
     let body = json!({ "addresses": addresses }).to_string();

@@ -110,6 +110,20 @@ pub async fn checks(recorder: &mut Recorder, account: &Account) {
     let title = "The key of another request";
     recorder.play(operation, title, request, Some(other), 422).await;
 
+    let (domains, path_of_domains) = ("checkDomain", "/domains");
+    for (title, domain) in [
+        ("A forwarding service", "relay.sandbox.test"),
+        ("Throw-away mailboxes", "disposable.sandbox.test"),
+        ("Suspected, by its mail server", "suspected.sandbox.test"),
+        ("A misspelt domain", "snadbox.test"),
+    ] {
+        let request = recorder.request(By::Key(account), POST, path_of_domains);
+        recorder.play(domains, title, request, Some(json!({ "domain": domain })), 200).await;
+    }
+    let request = recorder.request(By::Key(account), POST, path_of_domains);
+    let no_domain = Some(json!({ "domain": "ann@sandbox.test" }));
+    recorder.play(domains, "An address", request, no_domain, 400).await;
+
     let request = recorder.request(By::Key(account), GET, "/me/quota");
     let reply = recorder.play("quota", "The free plan", request, None, 200).await;
     // Messages name it too.

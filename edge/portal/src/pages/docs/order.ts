@@ -6,6 +6,8 @@ const FIRST = ["Validation", "Scans", "Quota"];
 
 /** The order in which people use the operations. */
 const OPERATIONS = [
+  "validateEmail",
+  "checkDomain",
   "createScan",
   "putScanPart",
   "scan",

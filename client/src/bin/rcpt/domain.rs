@@ -1,0 +1,86 @@
+//! `rcpt domain`.
+
+use std::io::{self, IsTerminal as _};
+
+use rcpt_client::Domain;
+
+use crate::{
+    args::{self, Service},
+    credentials,
+    failure::{Ended, Failure},
+    output::print,
+};
+
+/// Asks for one domain after the other: each counts as a check.
+pub fn run(service: &Service, args: &args::Domain) -> Result<Ended, Failure> {
+    let client = credentials::client(service, credentials::TIMEOUT)?;
+    let as_json = args.json || !io::stdout().is_terminal();
+    let mut ended = Ended::Good;
+    for name in &args.names {
+        let domain = client.check_domain(name)?;
+        match domain.accepts_mail {
+            Some(false) => ended = Ended::Undeliverable,
+            None if ended == Ended::Good => ended = Ended::Unknown,
+            _ => {}
+        }
+        if as_json {
+            print(&serde_json::to_string(&domain).unwrap_or_default())?;
+        } else {
+            print(&in_words(&domain))?;
+        }
+    }
+    Ok(ended)
+}
+
+fn in_words(domain: &Domain) -> String {
+    let mut words = vec![format!("{}  {}", domain.name, domain.kind)];
+    if let Some(suspected) = &domain.suspected {
+        words.push(format!("suspected: {suspected}"));
+    }
+    if let Some(operator) = &domain.operator {
+        words.push(format!("run by {operator}"));
+    }
+    words.push(
+        match domain.accepts_mail {
+            Some(true) => "accepts mail",
+            Some(false) => "accepts no mail",
+            None => "not known whether it accepts mail",
+        }
+        .to_owned(),
+    );
+    let dated = domain.evidence.iter().filter_map(|it| it.list.as_ref().zip(it.as_of.as_ref()));
+    words.extend(dated.map(|(list, day)| format!("list {list} of {day}")));
+    if let Some(meant) = &domain.suggestion {
+        words.push(format!("did you mean {meant}?"));
+    }
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use rcpt_client::Domain;
+    use serde_json::json;
+
+    use super::in_words;
+
+    #[test]
+    fn a_domain_is_one_line_with_its_evidence() {
+        let domain: Domain = serde_json::from_value(json!({
+            "name": "duck.com", "kind": "relay", "accepts_mail": true, "operator": "duckduckgo",
+            "suspected": null, "suggestion": null, "of_next_year": 1,
+            "evidence": [{ "source": "list", "list": "relay", "as_of": "2026-11-20" }]
+        }))
+        .unwrap();
+        let expected = "duck.com  relay, run by duckduckgo, accepts mail, list relay of 2026-11-20";
+        assert_eq!(in_words(&domain), expected);
+        let misspelt = Domain {
+            suggestion: Some("gmail.com".into()),
+            accepts_mail: Some(false),
+            operator: None,
+            evidence: Vec::new(),
+            ..domain
+        };
+        let expected = "duck.com  relay, accepts no mail, did you mean gmail.com?";
+        assert_eq!(in_words(&misspelt), expected);
+    }
+}

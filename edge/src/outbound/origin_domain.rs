@@ -1,0 +1,71 @@
+//! Asks the origins about a domain.
+
+use rcpt_shared::{DomainReport, DomainRequest, Tenant, Ticket};
+
+use super::{
+    origins::{self, Origins},
+    rendezvous,
+};
+use crate::{
+    cf::clock::{self, timed},
+    error::Error,
+    meter::Part,
+};
+
+impl Origins {
+    /// Asks the origins in their order for this domain until one answers or the deadline (milliseconds of the Worker's clock) is
+    /// over. `tenant` names the account.
+    ///
+    /// # Errors
+    /// [`Error::upstream`] when none did.
+    pub async fn domain_report(
+        &self,
+        domain: &str,
+        request_id: &str,
+        tenant: Tenant<'_>,
+        deadline: u64,
+    ) -> Result<DomainReport, Error> {
+        let body = serde_json::to_string(&DomainRequest { domain: domain.to_owned() })
+            .map_err(|error| Error::internal(format!("domain request: {error}")))?;
+        let now = clock::now();
+        let ticket =
+            Ticket::issue_for(self.tickets(), request_id, body.as_bytes(), now, Some(tenant))
+                .map_err(|error| Error::internal(format!("ticket: {error}")))?;
+        let mut order = rendezvous::in_order(self.urls(), domain);
+        order.sort_by_key(|origin| self.health().is_skipped(origin, clock::now_ms()));
+        let mut failures = Vec::new();
+        for (index, origin) in order.iter().enumerate() {
+            let left = deadline.saturating_sub(clock::now_ms());
+            let further = u64::try_from(order.len() - index).unwrap_or(1).max(1);
+            let patience = u32::try_from(left / further).unwrap_or(u32::MAX);
+            if patience == 0 {
+                break;
+            }
+            let asked = timed(Part::Origin, report_of(origin, &ticket, &body, patience));
+            match self.unless_hung(origin, asked).await {
+                Ok(report) => return Ok(report),
+                Err(failure) => failures.push(format!("origin {index}: {failure}")),
+            }
+        }
+        Err(Error::upstream(failures.join("; ")))
+    }
+}
+
+/// One request to one origin. The error is for the log.
+async fn report_of(
+    origin: &str,
+    ticket: &str,
+    body: &str,
+    timeout_ms: u32,
+) -> Result<DomainReport, String> {
+    let url = format!("{origin}/v1/domain");
+    let reply = origins::post(&url, ticket, None, body, timeout_ms).await.ok_or("no answer")?;
+    match reply.status() {
+        200 => {
+            let text = reply.text().await.ok_or("half an answer")?;
+            serde_json::from_slice(text.as_bytes())
+                .map_err(|_| "an answer that is no domain report".to_owned())
+        }
+        status => Err(format!("status {status}")),
+    }
+}

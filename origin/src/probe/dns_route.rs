@@ -1,0 +1,44 @@
+//! DNS' answer on a domain's mail hosts, as far as it matters to the domain's kind.
+
+use crate::{
+    lists::MailRoute,
+    mx::{MailHosts, NoMailHosts},
+};
+
+/// The answer of DNS.
+pub(super) fn route_of(found: &Result<MailHosts, NoMailHosts>) -> MailRoute {
+    match found {
+        Ok(MailHosts::Explicit(hosts)) => MailRoute {
+            hosts: hosts.iter().map(|mx| mx.exchange.clone()).collect(),
+            accepts_mail: Some(true),
+            is_implicit: false,
+        },
+        Ok(MailHosts::Implicit) => MailRoute { is_implicit: true, ..MailRoute::default() },
+        Err(NoMailHosts::DomainNotFound | NoMailHosts::NullMx) => MailRoute::configured(None),
+        Err(NoMailHosts::DnsFailure) => MailRoute::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::route_of;
+    use crate::{
+        dns::Mx,
+        mx::{MailHosts, NoMailHosts},
+    };
+
+    #[test]
+    fn dns_says_whether_mail_is_accepted_and_a_failure_says_nothing() {
+        let host = Mx { preference: 1, exchange: "mx.example".into() };
+        let explicit = route_of(&Ok(MailHosts::Explicit(vec![host])));
+        assert_eq!((explicit.accepts_mail, explicit.hosts.len()), (Some(true), 1));
+        for (found, accepts) in [
+            (Err(NoMailHosts::DomainNotFound), Some(false)),
+            (Err(NoMailHosts::NullMx), Some(false)),
+            (Err(NoMailHosts::DnsFailure), None),
+            (Ok(MailHosts::Implicit), None),
+        ] {
+            assert_eq!(route_of(&found).accepts_mail, accepts, "{found:?}");
+        }
+    }
+}
