@@ -159,6 +159,11 @@ proof: setup worker ## the long proofs, which `make test` runs in a short form
 		every_sequence_is_answered_alike whatever_owner_and_operator that_is_killed beside_an_abuser leavers:: replaced_alone secret_is_replaced \
 		read_every_domain_alike what_the_library_says no_input_panics every_text_has_an_explanation
 
+# The weights are the same octets wherever they are trained; `cargo test -p rcpt-trainer` compares the hash of the inputs.
+.PHONY: reader
+reader: ## train the second reader of refusals: origin/verdict/data/reader/model.bin, and what it is worth out of fold
+	cargo run --locked --quiet --profile quick --package rcpt-trainer
+
 .PHONY: bench
 bench: worker ## measured figures as a table, and as target/bench/*.json
 	@tools/install apt

@@ -40,6 +40,13 @@ pub enum Command {
         #[arg(required = true, value_name = "ADDRESS")]
         addresses: Vec<String>,
     },
+    /// Print what a mail server's reply to RCPT means: the rule that decides, and where none understands it what the second
+    /// reader makes of each word. Needs no configuration
+    Explain {
+        /// The reply, such as `550 5.1.1 no such user`; `\n` between its lines
+        #[arg(required = true, value_name = "REPLY")]
+        reply: Vec<String>,
+    },
     /// Print what the running service asks of each operator of mail hosts, and how it is received there
     Status,
 }

@@ -17,6 +17,7 @@ pub mod clock;
 pub mod config;
 pub mod dns;
 pub mod doctor;
+pub mod explain;
 pub mod fair_shares;
 pub mod http;
 pub mod lists;

@@ -8,7 +8,7 @@ use rcpt_origin::{
     cli::{Cli, Command},
     clock::unix_now,
     config::unknown_variables,
-    doctor,
+    doctor, explain,
     http::{
         self, serve,
         tls::{self, TlsListener},
@@ -28,6 +28,9 @@ const UNUSED_SECRETS: &str = "unused:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
 
 fn main() -> ExitCode {
     let cli = Cli::read();
+    if let Some(Command::Explain { reply }) = &cli.command {
+        return explain(&reply.join(" "));
+    }
     let path = cli.config.or_else(|| env::var_os("RCPT_CONFIG").map(PathBuf::from));
     let variables: Vec<_> =
         env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
@@ -69,7 +72,10 @@ fn main() -> ExitCode {
         Some(Command::Doctor { json }) => doctor(config, json),
         Some(Command::Ask { json, addresses }) => ask(config, &addresses, json),
         Some(Command::Status) => status(&config),
-        None => run(config, path, level).map(|()| ExitCode::SUCCESS),
+        // `explain` was answered above, without a configuration.
+        Some(Command::Explain { .. }) | None => {
+            run(config, path, level).map(|()| ExitCode::SUCCESS)
+        }
     };
     match done {
         Ok(code) => code,
@@ -175,6 +181,20 @@ async fn ask(
     json: bool,
 ) -> Result<ExitCode, Box<dyn std::error::Error>> {
     Ok(ExitCode::from(ask::ask(&State::new(config)?, addresses, json).await))
+}
+
+/// Prints what a reply means, and exits with 2 where it is none.
+fn explain(reply: &str) -> ExitCode {
+    match explain::explain(reply) {
+        Some(explained) => {
+            print!("{explained}");
+            ExitCode::SUCCESS
+        }
+        None => {
+            eprintln!("not a reply: it begins with a code from 200 to 599 and a space");
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// Prints what the running service says of the operators.

@@ -1,12 +1,18 @@
 //! The accuracy of the verdicts: every reply of the corpus judged, as a table of the status given by the
-//! status that is right. It is printed and written to `target/bench/verdicts.json`.
+//! status that is right; and rules and second reader on replies of sources that they have not seen. It is printed and
+//! written to `target/bench/verdicts.json`.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, hint::black_box, path::Path, time::Instant};
 
 use anyhow::{Context as _, Result};
 use rcpt_shared::{Reason, Stage, Status};
 use rcpt_smtp::Reply;
-use rcpt_verdict::judge;
+use rcpt_trainer::{
+    corpus::{self, Row as Collected},
+    measure::{self, Scope},
+    regression,
+};
+use rcpt_verdict::{judge, reader};
 use serde::Serialize;
 
 use crate::figure::Figure;
@@ -31,6 +37,20 @@ struct Report {
     false_no: Vec<String>,
     /// Replies with another status than the right one.
     wrong: Vec<String>,
+    /// Rules and reader on replies of sources that they have not seen, and the same in the fold that nobody tunes on.
+    out_of_fold: Vec<Interval>,
+    apart: Vec<Interval>,
+}
+
+/// A share of replies with its interval at 95 %.
+#[derive(Debug, Serialize)]
+struct Interval {
+    name: &'static str,
+    value: f64,
+    from: f64,
+    to: f64,
+    part: usize,
+    n: usize,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -56,7 +76,13 @@ pub fn measure() -> Result<Vec<Figure>> {
         given_by_right: BTreeMap::new(),
         false_no: Vec::new(),
         wrong: Vec::new(),
+        out_of_fold: Vec::new(),
+        apart: Vec::new(),
     };
+    let rows = corpus::rows()?;
+    let judged = measure::out_of_fold(&rows, regression::WORDS_MIN);
+    report.out_of_fold = intervals(&judged, Scope::Collected);
+    report.apart = intervals(&judged, Scope::Apart);
     for (name, text, has_source) in CORPORA {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         for line in lines {
@@ -77,7 +103,40 @@ pub fn measure() -> Result<Vec<Figure>> {
         Figure::new("corpus_accuracy", share(right, replies), "share", replies),
         Figure::new("false_no", report.false_no.len() as f64, "replies", all),
         Figure::new("dead_told", share(dead.right, dead.replies), "share", dead.replies),
+        reader_cost(&rows),
     ])
+}
+
+fn intervals(judged: &[measure::Judged], scope: Scope) -> Vec<Interval> {
+    let of = |(name, share): (&'static str, measure::Share)| {
+        let [from, to] = share.interval;
+        Interval { name, value: share.value(), from, to, part: share.part, n: share.whole }
+    };
+    measure::figures(judged, scope).into_iter().map(of).collect()
+}
+
+/// Microseconds that the reader takes for a reply that it is asked about, on average of those of the corpus.
+fn reader_cost(rows: &[Collected]) -> Figure {
+    const ROUNDS: usize = 200;
+    let asked: Vec<_> = rows
+        .iter()
+        .map(|row| (&row.reply, judge(Stage::Rcpt, &row.reply)))
+        .filter(|(reply, finding)| reader::is_asked(Stage::Rcpt, reply, finding))
+        .collect();
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let began = Instant::now();
+        for (reply, finding) in &asked {
+            black_box(reader::percent(
+                Stage::Rcpt,
+                black_box(reply),
+                finding,
+                ["probe.example.com"],
+            ));
+        }
+        best = best.min(began.elapsed().as_secs_f64());
+    }
+    Figure::new("reader_us", best * 1e6 / asked.len() as f64, "µs", asked.len())
 }
 
 impl Report {
@@ -110,6 +169,14 @@ impl Report {
         for (given, row) in &self.given_by_right {
             let count = |name: &str| row.get(name).copied().unwrap_or_default();
             println!("{given:<22}{}", line(&right, |name| count(name).to_string()));
+        }
+        for (scope, figures) in [("out of fold", &self.out_of_fold), ("set apart", &self.apart)] {
+            for Interval { name, value, from, to, part, n } in figures {
+                let [value, from, to] = [value, from, to].map(|share| share * 100.0);
+                println!(
+                    "{scope:<12} {name:<16} {part:>4} of {n:>4}: {value:.1} % ({from:.1} to {to:.1})"
+                );
+            }
         }
     }
 

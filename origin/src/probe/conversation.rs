@@ -6,7 +6,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use rcpt_pool::Question;
 use rcpt_shared::{CatchAll, Confidence, Details, Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Answer, Broken, Failure, Patience, Reply};
-use rcpt_verdict::{Finding, Scope};
+use rcpt_verdict::{Finding, Scope, reader};
 use tokio::{
     net::TcpStream,
     time::{Instant, timeout},
@@ -285,7 +285,9 @@ impl Conversation<'_> {
         let text = reply.map(|reply| redact(reply.beginning(), &self.question.address, names));
         let confidence =
             if finding.is_doubtful { Confidence::Medium } else { Confidence::default() };
-        let details = Details { confidence, ..Details::new(text, Some(tls)) };
+        let names = self.client.helo_names();
+        let reader = reply.and_then(|reply| reader::percent(stage, reply, &finding, names));
+        let details = Details { confidence, reader, ..Details::new(text, Some(tls)) };
         Verdict { details: Some(Box::new(details)), ..verdict }
     }
 }

@@ -9,7 +9,7 @@ use rcpt_shared::{
     sandbox::{Behaviour, DOMAIN, MISSPELT_DOMAIN, MX_HOST, SLOW_S, domain_facts, find},
 };
 use rcpt_smtp::Reply;
-use rcpt_verdict::judge;
+use rcpt_verdict::{judge, reader};
 use tokio::time::sleep;
 
 use super::progress::Progress;
@@ -74,10 +74,12 @@ fn replied(line: &str, host: &str, catch_all: Option<CatchAll>) -> Verdict {
     let Some(reply) = Reply::parse(&format!("{line}\r\n")) else {
         return Verdict::new(Status::SmtpConnectError, Reason::ProtocolError, Stage::Rcpt);
     };
-    let verdict = judge(Stage::Rcpt, &reply).at(Stage::Rcpt, Some(&reply));
+    let finding = judge(Stage::Rcpt, &reply);
+    let verdict = finding.at(Stage::Rcpt, Some(&reply));
     let is_about_recipient = matches!(verdict.status, Status::Accepted | Status::Refused);
     let details = catch_all.map(|catch_all| {
-        let mut details = Details::new(text_of(line), None);
+        let reader = reader::percent(Stage::Rcpt, &reply, &finding, []);
+        let mut details = Details { reader, ..Details::new(text_of(line), None) };
         if is_about_recipient {
             details.catch_all = catch_all;
         }

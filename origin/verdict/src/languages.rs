@@ -4,7 +4,7 @@
 //! A refusal is about the recipient where a word for a mailbox stands near a word for its absence, and
 //! not near one for a machine. Neither alone says anything: `not found` may be our PTR record.
 
-mod things;
+pub(super) mod things;
 
 use std::{ops::Range, sync::LazyLock};
 

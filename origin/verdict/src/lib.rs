@@ -18,12 +18,15 @@ mod encryption;
 mod languages;
 mod matcher;
 mod phrases;
+pub mod reader;
 mod reading;
 mod reception;
 mod retry;
 mod rules;
 mod tables;
 mod text;
+
+use std::sync::LazyLock;
 
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Broken, Reply};
@@ -117,8 +120,10 @@ pub fn judge(stage: Stage, reply: &Reply) -> Finding {
     })
 }
 
-/// Reads the word lists, so that a mistake in one is found at the start and the first check doesn't wait for them.
+/// Reads the word lists and the reader's weights, so that a mistake in one is found at the start and the first check
+/// doesn't wait for them.
 pub fn load() {
+    LazyLock::force(&reader::MODEL);
     // A mailbox, a state and a host's name: each list is looked at.
     if let Some(reply) = Reply::parse("550 user unknown at mx.example.org\r\n") {
         let _ = judge(Stage::Rcpt, &reply);

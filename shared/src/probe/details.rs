@@ -123,6 +123,10 @@ pub struct Details {
     /// An origin of before December 2026 does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<Box<DomainFacts>>,
+    /// The second reader's chance in percent that the server spoke of a dead mailbox, where no rule understands it
+    /// (docs/verdicts.md). It decides nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reader: Option<u8>,
     #[serde(flatten)]
     pub traits: Traits,
 }
@@ -141,6 +145,7 @@ impl Details {
             verdict: Deliverability::Unknown,
             mailbox: None,
             domain: None,
+            reader: None,
             traits: Traits {
                 disposable: false,
                 role_account: false,
@@ -180,5 +185,6 @@ mod tests {
         assert_eq!(details.verdict, Deliverability::Unknown);
         assert_eq!(details.operator, None);
         assert_eq!((details.mailbox, details.domain), (None, None));
+        assert_eq!(details.reader, None);
     }
 }

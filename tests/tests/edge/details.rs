@@ -85,6 +85,7 @@ fn answer(recipient: &str) -> Answer {
         "no-mail-here" => Answer::reply("556 5.1.10 The domain takes no mail"),
         "nameless" => Answer::reply("550 5.7.25 Your address has no reverse DNS"),
         "puzzling" => Answer::reply("550 Frobnicated"),
+        "worded" => Answer::reply("550 no one here by that name"),
         "busy" => Answer::reply(
             "450 4.2.1 The user you are trying to contact is receiving mail too quickly",
         ),
@@ -273,6 +274,29 @@ async fn every_reason_is_seen_with_its_status_and_its_evidence() {
     let all = Reason::ALL.map(|reason| format!("{:?}", reason.as_str()));
     assert_eq!(seen, all.into());
     assert_eq!(account.email_checks().await.used_today, counted);
+}
+
+#[tokio::test]
+async fn the_readers_number_is_given_fresh_and_cached_and_changes_nothing() {
+    let account = World::account().await;
+    let mut numbers = Vec::new();
+    for cached in [false, true] {
+        let Reply { status, body, .. } =
+            check(&account, "worded@scripted.test", &json!(true)).await;
+        let details = &body["details"];
+        assert_eq!((status, &body["cached"]), (200, &json!(cached)), "{body}");
+        assert_eq!(body["status"], "blocked_by_provider", "{body}");
+        assert_eq!(
+            (&details["verdict"], &details["confidence"]),
+            (&json!("unknown"), &json!("none"))
+        );
+        let number = details["evidence"]["reader"].as_u64().expect("a percentage");
+        assert!(number <= 100, "{body}");
+        numbers.push(number);
+    }
+    assert_eq!(numbers[0], numbers[1]);
+    let puzzling = check(&account, "puzzling+again@scripted.test", &json!(true)).await;
+    assert!(puzzling.body["details"].get("evidence").is_none(), "{}", puzzling.body);
 }
 
 #[tokio::test]

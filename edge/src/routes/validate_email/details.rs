@@ -66,6 +66,19 @@ pub struct Details {
     pub tls: Option<bool>,
     /// How long the verdict took, in milliseconds.
     pub duration_ms: u64,
+    /// Evidence that decides nothing yet. Absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = ReaderEvidence, required = false)]
+    pub evidence: Option<ReaderEvidence>,
+}
+
+/// Evidence that decides nothing yet.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReaderEvidence {
+    /// How likely the mail server's words say that the mailbox doesn't exist or is closed, in percent. Given when the
+    /// words fit none of our rules.
+    #[schema(maximum = 100)]
+    pub reader: u8,
 }
 
 /// A string that is one of these names.
@@ -131,6 +144,7 @@ impl Details {
             retry_after: None,
             tls: None,
             duration_ms: 0,
+            evidence: None,
         }
     }
 
@@ -161,6 +175,10 @@ impl Details {
             retry_after: verdict.retry_after,
             tls: evidence.as_ref().and_then(|evidence| evidence.tls),
             duration_ms: evidence.as_ref().map_or(0, |evidence| evidence.duration_ms),
+            evidence: evidence
+                .as_ref()
+                .and_then(|evidence| evidence.reader)
+                .map(|reader| ReaderEvidence { reader }),
             smtp_text: evidence.and_then(|evidence| evidence.smtp_text),
         }
     }
@@ -206,6 +224,22 @@ mod tests {
                 }
             })
         );
+    }
+
+    #[test]
+    fn the_readers_number_is_evidence_of_its_own() {
+        let verdict: Verdict = serde_json::from_value(json!({
+            "status": "blocked_by_provider", "reason": "unclear", "stage": "rcpt", "smtp_code": 550,
+            "details": {
+                "catch_all": "unknown", "duration_ms": 12, "disposable": false, "role_account": false,
+                "free_provider": false, "reader": 97
+            }
+        }))
+        .unwrap();
+        let address = Address::parse("ann@example.org").unwrap();
+        let told = serde_json::to_value(Details::new(&address, verdict)).unwrap();
+        assert_eq!(told["evidence"], json!({ "reader": 97 }));
+        assert_eq!((&told["verdict"], &told["confidence"]), (&json!("unknown"), &json!("none")));
     }
 
     #[test]

@@ -7,11 +7,20 @@ use crate::{
     judge,
     languages::LANGUAGES,
     phrases::{Meaning, idioms, phrases},
+    reader::{self, MODEL},
 };
 
 fn status(reply: &str) -> Status {
     let parsed = Reply::parse(&format!("{reply}\r\n"));
     judge(Stage::Rcpt, &parsed.unwrap_or_else(|| panic!("not a reply: {reply}"))).status
+}
+
+/// What the reader, if it is asked, makes of a refusal at RCPT.
+fn is_read_as_dead(reply: &str) -> bool {
+    let parsed = Reply::parse(&format!("{reply}\r\n")).unwrap();
+    let finding = judge(Stage::Rcpt, &parsed);
+    reader::percent(Stage::Rcpt, &parsed, &finding, [])
+        .is_some_and(|percent| percent >= MODEL.threshold)
 }
 
 fn words(meanings: &[Meaning]) -> Vec<&'static str> {
@@ -112,6 +121,11 @@ fn wordings_that_stand_in_no_corpus_are_read_by_what_they_speak_of() {
         "550 Rejected, see <https://www.spamhaus.org/query/ip/192.0.2.1>",
         "550 <<< Blocked by RBL >>>",
         "550 5.1.1 <a@b>: Recipient address rejected: unverified address: Address verification in progress",
+        "550 message sending for this account is disabled",
+        "551 Main account unavailable",
+        "556 The number of RCPTs is over size",
+        "550 The user does not accept email in non-Western (non-Latin) character sets.",
+        "550 5.5.0 Les emails envoyes vers la messagerie laposte.net ont ete bloques par nos services",
     ] {
         assert_ne!(status(refusal_of_us), Status::Refused, "{refusal_of_us}");
     }
@@ -126,6 +140,12 @@ fn wordings_that_stand_in_no_corpus_are_read_by_what_they_speak_of() {
         "550 This mailbox is no longer in use. Please update your records",
         "550 This user is suspended at this time",
         "550 5.1.1 User unknown in domain dailynews.example",
+        "551 not our user",
+        "550 ann is not accepting any mail",
+        "550 Ann no longer works at Example",
+        "550 No such ID",
+        "550 recipient unrecognized",
+        "550 5.5.0 Le compte du destinataire est bloque. The recipient account is blocked. LPN007_426",
     ] {
         assert_eq!(status(refusal_of_the_recipient), Status::Refused, "{refusal_of_the_recipient}");
     }
@@ -194,6 +214,7 @@ fn no_word_about_us_inside_unknown_text_is_a_no_in_any_language() {
         for reply in columns.into_iter().flatten().flat_map(|word| each_reply(word)) {
             count += 1;
             assert_ne!(status(&reply), Status::Refused, "{reply}");
+            assert!(!is_read_as_dead(&reply), "{reply}");
         }
     }
     use Meaning::{
@@ -205,6 +226,7 @@ fn no_word_about_us_inside_unknown_text_is_a_no_in_any_language() {
     for reply in about_us.into_iter().flat_map(each_reply) {
         count += 1;
         assert_ne!(status(&reply), Status::Refused, "{reply}");
+        assert!(!is_read_as_dead(&reply), "{reply}");
     }
     assert!(count > 20_000, "{count}");
 }
@@ -225,6 +247,7 @@ fn a_word_about_us_outweighs_a_missing_mailbox_in_any_language() {
             for code in ["521", "550", "551", "552", "553", "554", "571", "550 5.7.1"] {
                 let reply = format!("{code} {gone}, {}.", word.replace('*', ""));
                 assert_ne!(status(&reply), Status::Refused, "{reply}");
+                assert!(!is_read_as_dead(&reply), "{reply}");
             }
         }
     }

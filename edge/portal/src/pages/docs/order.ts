@@ -82,6 +82,7 @@ const FIELDS = [
   "free_provider",
   "tls",
   "duration_ms",
+  "reader",
   "deliverable",
   "undeliverable",
   "risky",

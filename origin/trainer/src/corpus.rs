@@ -1,0 +1,190 @@
+//! Replies with the pages that quote them and what they say.
+
+use std::collections::HashSet;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use rcpt_smtp::Reply;
+use rcpt_verdict::reader::Features;
+use sha2::{Digest as _, Sha256};
+
+/// Collected for the reader alone: the rules were not written from these rows.
+const COLLECTED: &str = include_str!("../../verdict/data/reader/corpus.txt");
+/// The corpora of the rules: what they say of these replies is right.
+const SEEN: [&str; 3] = [
+    include_str!("../../verdict/src/tests/seen.txt"),
+    include_str!("../../verdict/src/tests/seen/providers.txt"),
+    include_str!("../../verdict/src/tests/seen/software.txt"),
+];
+
+/// What a reply says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Label {
+    /// The mailbox or its domain takes no mail.
+    Dead,
+    /// We are refused.
+    Us,
+    /// Trouble of the server, a size, a syntax.
+    Other,
+}
+
+/// A permanent refusal with where it was seen.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub label: Label,
+    /// Page, product or set of rules: rows of one source share a fold.
+    pub source: String,
+    pub raw: String,
+    pub reply: Reply,
+    pub features: Features,
+    /// The rules were tested with this reply when they were written.
+    pub is_of_rules: bool,
+}
+
+impl Row {
+    fn new(label: Label, page: &str, raw: &str, is_of_rules: bool) -> Result<Self> {
+        let reply = Reply::parse(&(raw.replace("\\n", "\r\n") + "\r\n"))
+            .with_context(|| format!("not a reply: {raw}"))?;
+        let features = Features::of(reply.beginning());
+        Ok(Self {
+            label,
+            source: source_of(page)?,
+            raw: raw.to_owned(),
+            reply,
+            features,
+            is_of_rules,
+        })
+    }
+
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.label == Label::Dead
+    }
+}
+
+/// The corpus as it was collected, and the corpora of the rules.
+///
+/// # Errors
+/// A row that cannot be read.
+pub fn all_rows() -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for line in SEEN.iter().flat_map(|text| text.lines()).filter(|line| is_row(line)) {
+        let columns: Vec<_> = line.splitn(6, " | ").collect();
+        let [_, stage, status, _, page, raw] = columns[..] else { bail!("not a row: {line}") };
+        if stage != "rcpt" || !raw.starts_with('5') {
+            continue;
+        }
+        let label = match status {
+            "false" => Label::Dead,
+            "blocked_by_provider" => Label::Us,
+            _ => Label::Other,
+        };
+        rows.push(Row::new(label, page, raw, true)?);
+    }
+    rows.extend(collected()?);
+    Ok(rows)
+}
+
+/// The corpus, each text once, in an order that depends on the texts alone.
+///
+/// # Errors
+/// A row that cannot be read.
+pub fn rows() -> Result<Vec<Row>> {
+    let mut rows = all_rows()?;
+    // Pages quote the same replies. One that the rules were tested with stays theirs.
+    let mut texts = HashSet::new();
+    rows.retain(|row| texts.insert((row.reply.code, row.features.buckets.clone())));
+    rows.sort_by_cached_key(|row| Sha256::digest(row.raw.as_bytes()));
+    Ok(rows)
+}
+
+fn is_row(line: &str) -> bool {
+    !line.is_empty() && !line.starts_with('#')
+}
+
+fn collected() -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let mut page = None;
+    for line in COLLECTED.lines().filter(|line| is_row(line)) {
+        if let Some(next) = line.strip_prefix("@ ") {
+            page = Some(next);
+            continue;
+        }
+        let (label, raw) = line.split_once(' ').with_context(|| format!("no label: {line}"))?;
+        let label = match label {
+            "dead" => Label::Dead,
+            "us" => Label::Us,
+            "other" => Label::Other,
+            _ => bail!("unknown label: {line}"),
+        };
+        ensure!(raw.starts_with('5'), "not permanent: {raw}");
+        rows.push(Row::new(label, page.context("no page")?, raw, false)?);
+    }
+    Ok(rows)
+}
+
+/// Products whose replies are in several places.
+const SAME: [(&str, &str); 3] = [
+    ("sisimai/", "sisimai"),
+    ("fm/smtp-codes", "smtp-field-manual"),
+    ("activecampaign/smtp-field-manual", "smtp-field-manual"),
+];
+
+/// The source that `page` belongs to: a repository, or everything of a host.
+fn source_of(page: &str) -> Result<String> {
+    let page = page.to_lowercase();
+    let rest = page.split_once("://").map_or(&*page, |(_, rest)| rest);
+    let mut parts = rest.split('/');
+    let host = parts.next().unwrap_or_default();
+    let host = host.strip_prefix("www.").unwrap_or(host);
+    ensure!(host.contains('.'), "not a page: {page}");
+    if host != "github.com" {
+        return Ok(host.to_owned());
+    }
+    let repository = parts.take(2).collect::<Vec<_>>().join("/");
+    let same = SAME.iter().find(|(begins, _)| repository.starts_with(begins));
+    Ok(same.map_or(repository, |(_, name)| (*name).to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{all_rows, collected, rows, source_of};
+
+    #[test]
+    fn the_corpus_has_150_sources_and_a_thousand_replies() {
+        let all = all_rows().unwrap();
+        let sources: HashSet<_> = all.iter().map(|row| &row.source).collect();
+        assert!(sources.len() >= 150, "{} sources", sources.len());
+        let rows = rows().unwrap();
+        assert!(rows.len() >= 1_000, "{} replies", rows.len());
+    }
+
+    #[test]
+    fn no_row_names_a_person_or_a_machine() {
+        for row in collected().unwrap() {
+            for word in row.raw.split(|c: char| c.is_whitespace() || "<>()[],;:\"'".contains(c)) {
+                let is_masked = ["example", "xxx", "*"].iter().any(|it| word.contains(it));
+                assert!(!word.contains('@') || is_masked || word.ends_with('@'), "{}", row.raw);
+                let is_ip = word.parse::<std::net::Ipv4Addr>().is_ok();
+                assert!(
+                    !is_ip || word.starts_with("192.0.2.") || word.starts_with("127."),
+                    "{}",
+                    row.raw
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn pages_of_one_product_are_one_source() {
+        for (page, source) in [
+            ("https://github.com/sisimai/go-sisimai/blob/1/a.go", "sisimai"),
+            ("https://github.com/fm/smtp-codes/tree/1", "smtp-field-manual"),
+            ("https://github.com/A/B/issues/3", "a/b"),
+            ("http://www.example.org/a/b", "example.org"),
+        ] {
+            assert_eq!(source_of(page).unwrap(), source);
+        }
+    }
+}

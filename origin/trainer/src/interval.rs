@@ -1,0 +1,40 @@
+//! The interval that a share of a sample stands for.
+
+/// Quantile of the normal distribution for 95 % in the middle.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// Wilson's score interval for `part` of `whole` at 95 %. Of nothing nothing is known: from 0 to 1.
+#[must_use]
+pub fn wilson(part: usize, whole: usize) -> [f64; 2] {
+    if whole == 0 {
+        return [0.0, 1.0];
+    }
+    let (n, share) = (whole as f64, part as f64 / whole as f64);
+    let weight = 1.0 + Z * Z / n;
+    let middle = (share + Z * Z / (2.0 * n)) / weight;
+    let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt() / weight;
+    [(middle - half).max(0.0), (middle + half).min(1.0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wilson;
+
+    /// From Brown, Cai and DasGupta, Interval Estimation for a Binomial Proportion (2001), and by hand.
+    #[test]
+    fn the_interval_is_that_of_the_formula() {
+        for (part, whole, due) in [
+            (0, 10, [0.0, 0.277_5]),
+            (10, 10, [0.722_5, 1.0]),
+            (5, 10, [0.236_6, 0.763_4]),
+            (111, 124, [0.829_0, 0.937_7]),
+            (0, 340, [0.0, 0.011_2]),
+        ] {
+            let interval = wilson(part, whole);
+            for (told, due) in interval.into_iter().zip(due) {
+                assert!((told - due).abs() < 5e-4, "{part} of {whole}: {interval:?}");
+            }
+        }
+        assert!(wilson(0, 0).into_iter().eq([0.0, 1.0]));
+    }
+}

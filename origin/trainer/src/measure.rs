@@ -1,0 +1,172 @@
+//! What rules, reader and both are worth on replies of sources that they have not seen.
+
+use rcpt_shared::{Stage, Status};
+use rcpt_verdict::{judge, reader};
+
+use crate::{
+    corpus::{Label, Row},
+    folds::{APART, FOLDS, fold_of},
+    interval::wilson,
+    regression::train,
+};
+
+/// Thresholds in percent that are considered, from the lowest: a fold has too few refusals of us to allow less.
+const LEAST: u8 = 80;
+const MOST: u8 = 95;
+
+/// What was said of one row of the fold that the model has not seen.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    pub fold: u8,
+    pub label: Label,
+    pub is_of_rules: bool,
+    pub raw: String,
+    pub source: String,
+    /// By the rules alone.
+    pub is_refused: bool,
+    /// The rules understand nothing.
+    pub is_asked: bool,
+    /// By the reader, also where a rule has decided; `None` where it abstains.
+    pub percent: Option<u8>,
+    /// Words of it that the model has seen.
+    pub known_words: usize,
+    /// Chosen in the other folds.
+    pub threshold: u8,
+}
+
+impl Judged {
+    fn is_read(&self) -> bool {
+        self.is_above(self.threshold)
+    }
+
+    fn is_above(&self, threshold: u8) -> bool {
+        self.percent.is_some_and(|percent| percent >= threshold)
+    }
+}
+
+/// One share with its interval.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    pub part: usize,
+    pub whole: usize,
+    pub interval: [f64; 2],
+}
+
+impl Share {
+    fn of<'a>(
+        rows: impl Iterator<Item = &'a Judged>,
+        is_counted: impl Fn(&Judged) -> bool,
+    ) -> Self {
+        let (mut part, mut whole) = (0, 0);
+        for row in rows {
+            whole += 1;
+            part += usize::from(is_counted(row));
+        }
+        Self { part, whole, interval: wilson(part, whole) }
+    }
+
+    #[must_use]
+    pub fn value(self) -> f64 {
+        self.part as f64 / self.whole.max(1) as f64
+    }
+}
+
+/// Judges each row by a model that has seen no row of its source.
+#[must_use]
+pub fn out_of_fold(rows: &[Row], words_min: u8) -> Vec<Judged> {
+    let folds: Vec<_> = rows.iter().map(|row| fold_of(&row.source)).collect();
+    // Scores of the rows of `of` by a model that was trained without the rows of `of` and `and`.
+    let scores = |of: u8, and: u8| {
+        let trained = train(
+            rows.iter()
+                .zip(&folds)
+                .filter(|(_, fold)| ![of, and].contains(fold))
+                .map(|(row, _)| row),
+        );
+        let model = reader::Model { words_min, ..trained };
+        let of_fold = rows.iter().zip(&folds).filter(move |(_, fold)| **fold == of);
+        of_fold.map(|(row, _)| scored(row, of, &model)).collect::<Vec<_>>()
+    };
+    let mut judged = Vec::new();
+    for fold in 0..FOLDS {
+        let inner: Vec<_> = (0..FOLDS)
+            .filter(|other| *other != fold)
+            .flat_map(|other| scores(other, fold))
+            .collect();
+        let threshold = threshold_for(&inner);
+        let outer = scores(fold, fold);
+        judged.extend(outer.into_iter().map(|row| Judged { threshold, ..row }));
+    }
+    judged
+}
+
+fn scored(row: &Row, fold: u8, model: &reader::Model) -> Judged {
+    let finding = judge(Stage::Rcpt, &row.reply);
+    Judged {
+        fold,
+        label: row.label,
+        is_of_rules: row.is_of_rules,
+        raw: row.raw.clone(),
+        source: row.source.clone(),
+        is_refused: finding.status == Status::Refused,
+        is_asked: reader::is_asked(Stage::Rcpt, &row.reply, &finding),
+        percent: reader::opinion(&row.reply, model, []).percent,
+        known_words: model.known_words(&row.features),
+        threshold: 100,
+    }
+}
+
+/// The lowest threshold at which no refusal that the reader is asked about, and one in a hundred of all others, counts as
+/// dead.
+#[must_use]
+pub fn threshold_for(rows: &[Judged]) -> u8 {
+    let alive = |row: &&Judged| row.label != Label::Dead;
+    let fits = |threshold: &u8| {
+        let is_read = |row: &&Judged| row.is_above(*threshold);
+        let asked = rows.iter().filter(alive).filter(|row| row.is_asked).filter(is_read).count();
+        let all = rows.iter().filter(alive).count();
+        let others = rows.iter().filter(alive).filter(is_read).count();
+        asked == 0 && others * 100 <= all
+    };
+    (LEAST..MOST).find(fits).unwrap_or(MOST)
+}
+
+/// Which rows a figure is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Replies that the rules were not written from.
+    Collected,
+    /// Those of them in the fold that nobody chooses words or settings from.
+    Apart,
+    /// Those of them in the other folds.
+    Others,
+}
+
+impl Scope {
+    fn includes(self, row: &Judged) -> bool {
+        let is_apart = row.fold == APART;
+        let is_in = match self {
+            Self::Collected => true,
+            Self::Apart => is_apart,
+            Self::Others => !is_apart,
+        };
+        is_in && !row.is_of_rules
+    }
+}
+
+/// Name and share of each figure.
+#[must_use]
+pub fn figures(judged: &[Judged], scope: Scope) -> [(&'static str, Share); 6] {
+    let rows = || judged.iter().filter(move |row| scope.includes(row));
+    let dead = || rows().filter(|row| row.label == Label::Dead);
+    let alive = || rows().filter(|row| row.label != Label::Dead);
+    let both = |row: &Judged| row.is_refused || (row.is_asked && row.is_read());
+    [
+        ("rules_recall", Share::of(dead(), |row| row.is_refused)),
+        ("reader_recall", Share::of(dead(), Judged::is_read)),
+        ("both_recall", Share::of(dead(), both)),
+        ("rules_false_no", Share::of(alive(), |row| row.is_refused)),
+        ("reader_false_no", Share::of(alive(), |row| row.is_asked && row.is_read())),
+        ("both_false_no", Share::of(alive(), both)),
+    ]
+}

@@ -1,0 +1,99 @@
+//! A second reader for refusals that no rule understands: the chance that the reply says that the mailbox is dead.
+//!
+//! It is linear over hashed words and letters, and decides nothing: its number is evidence beside the verdict
+//! (`docs/verdicts.md`). `origin/trainer` writes its weights.
+
+mod features;
+mod model;
+mod veto;
+
+use std::sync::LazyLock;
+
+use rcpt_shared::{Reason, Stage};
+use rcpt_smtp::Reply;
+
+pub use features::{BUCKETS, Feature, Features};
+pub use model::{Model, chance};
+pub use veto::Abstention;
+
+use crate::{Finding, judge};
+
+/// The weights that `make reader` has written.
+pub static MODEL: LazyLock<Model> = LazyLock::new(|| {
+    Model::read(include_bytes!("../data/reader/model.bin")).unwrap_or_else(Model::silent)
+});
+
+/// What the reader makes of a reply, with everything that led to it.
+#[derive(Debug, Clone)]
+pub struct Opinion {
+    /// Percent; `None` where the reader abstains.
+    pub percent: Option<u8>,
+    pub abstention: Option<Abstention>,
+    /// Each feature with what it adds to the logit, the largest first.
+    pub features: Vec<(Feature, f64)>,
+    /// Where the logit begins.
+    pub bias: f64,
+}
+
+/// The chance in percent that `reply` says that the mailbox is dead. `None` where a rule has decided or the reader
+/// abstains. `our_names` are the names under which we speak.
+#[must_use]
+pub fn percent<'a>(
+    stage: Stage,
+    reply: &Reply,
+    finding: &Finding,
+    our_names: impl IntoIterator<Item = &'a str>,
+) -> Option<u8> {
+    if !is_asked(stage, reply, finding) || veto::of_text(reply, our_names).is_some() {
+        return None;
+    }
+    let features = Features::of(reply.beginning());
+    veto::of_words(&features, &MODEL).is_none().then(|| MODEL.percent(&features))
+}
+
+/// Whether the reader is asked: the rules end in `unclear` at RCPT under a permanent code. Words about us end in
+/// another rule.
+#[must_use]
+pub fn is_asked(stage: Stage, reply: &Reply, finding: &Finding) -> bool {
+    stage == Stage::Rcpt && reply.is_permanent() && finding.reason == Reason::Unclear
+}
+
+/// What `model` makes of `reply`, whether or not a rule has decided.
+#[must_use]
+pub fn opinion<'a>(
+    reply: &Reply,
+    model: &Model,
+    our_names: impl IntoIterator<Item = &'a str>,
+) -> Opinion {
+    let features = Features::of(reply.beginning());
+    let abstention = veto::of_text(reply, our_names).or_else(|| veto::of_words(&features, model));
+    let mut named = Features::named(reply.beginning());
+    let mut weighed: Vec<_> = named
+        .drain(..)
+        .map(|feature| {
+            let part = model.part(feature.bucket, features.norm());
+            (feature, part)
+        })
+        .collect();
+    weighed.sort_by(|(one, a), (other, b)| {
+        b.abs().total_cmp(&a.abs()).then_with(|| one.text.cmp(&other.text))
+    });
+    Opinion {
+        percent: abstention.is_none().then(|| model.percent(&features)),
+        abstention,
+        features: weighed,
+        bias: model.bias(),
+    }
+}
+
+/// The rule that decides about `reply` at RCPT, with the reader's opinion where it is asked.
+#[must_use]
+pub fn explain(reply: &Reply) -> (Finding, Option<Opinion>) {
+    let finding = judge(Stage::Rcpt, reply);
+    let asked = is_asked(Stage::Rcpt, reply, &finding);
+    let opinion = asked.then(|| opinion(reply, &MODEL, []));
+    (finding, opinion)
+}
+
+#[cfg(test)]
+mod tests;

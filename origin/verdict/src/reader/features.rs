@@ -1,0 +1,185 @@
+//! The features of a text: its words, pairs of words and runs of letters, hashed into buckets.
+
+use crate::{
+    languages::things,
+    text::{REJECTED, Said},
+};
+
+/// Buckets that features are hashed into; a weight of one octet each.
+pub const BUCKETS: usize = 1 << 16;
+
+/// Words and octets of folded text that are read. A refusal has a dozen words; the rest of a long one is advice.
+const WORDS_MAX: usize = 32;
+const OCTETS_MAX: usize = 256;
+/// Letters of a run, at least and at most.
+const RUN: [usize; 2] = [3, 5];
+
+/// Words of faults, of names in DNS and of what is sent, which say nothing of a mailbox: `unknown error`, `PTR not found`,
+/// `illegal attachment`.
+const FAULTS: [&str; 15] = [
+    "attachment",
+    "attachments",
+    "command",
+    "dns",
+    "domain",
+    "error",
+    "errors",
+    "failure",
+    "host",
+    "hostname",
+    "ptr",
+    "reach",
+    "record",
+    "records",
+    "syntax",
+];
+
+/// A feature with its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Feature {
+    /// A word, two words, or letters between `…`.
+    pub text: String,
+    pub bucket: u16,
+}
+
+/// The features of one text.
+#[derive(Debug, Clone, Default)]
+pub struct Features {
+    /// Bucket of each occurrence of each feature, in the order of the text.
+    pub buckets: Vec<u16>,
+    /// Buckets of the words alone.
+    pub words: Vec<u16>,
+    /// A machine, a service or a fault is named: it, and not the mailbox, may be what is missing.
+    pub names_thing: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Word = 1,
+    Pair = 2,
+    Run = 3,
+}
+
+impl Features {
+    /// Features of what a server says, less what it quotes.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let plain = plain(text);
+        let is_fault = |word| FAULTS.contains(&word);
+        let names_thing = things::are_named(&plain) || plain.split(' ').any(is_fault);
+        let buckets = Vec::with_capacity(3 * plain.len());
+        let mut features = Self { buckets, words: Vec::new(), names_thing };
+        each(&plain, |kind, part| {
+            let bucket = bucket(kind, part);
+            features.buckets.push(bucket);
+            if kind == Kind::Word {
+                features.words.push(bucket);
+            }
+        });
+        features
+    }
+
+    /// The features with their names, in the order of the text.
+    pub(super) fn named(text: &str) -> Vec<Feature> {
+        let mut named = Vec::new();
+        each(&plain(text), |kind, part| {
+            let text = if kind == Kind::Run { format!("…{part}…") } else { part.to_owned() };
+            named.push(Feature { text, bucket: bucket(kind, part) });
+        });
+        named
+    }
+
+    /// What each occurrence is divided by, so that a long text weighs as much as a short one.
+    #[must_use]
+    pub fn norm(&self) -> f64 {
+        (self.buckets.len().max(1) as f64).sqrt()
+    }
+}
+
+/// FNV-1a, folded to 16 bits.
+fn bucket(kind: Kind, part: &str) -> u16 {
+    let mut hash = 0x811c_9dc5_u32;
+    for octet in [kind as u8].iter().chain(part.as_bytes()) {
+        hash = (hash ^ u32::from(*octet)).wrapping_mul(0x0100_0193);
+    }
+    (hash ^ (hash >> 16)) as u16
+}
+
+/// The words of `text` as the rules see them, with one space before and behind each. Names of queues and numbers are
+/// left out.
+fn plain(text: &str) -> String {
+    let said = Said::of(text);
+    let mut plain = String::with_capacity(OCTETS_MAX + 2);
+    plain.push(' ');
+    let is_word = |word: &&str| {
+        word.contains(|c: char| c.is_alphabetic() || c == REJECTED)
+            && !word.contains(|c: char| c.is_ascii_digit())
+    };
+    for word in said.words.split(' ').filter(is_word).take(WORDS_MAX) {
+        if plain.len() + word.len() > OCTETS_MAX {
+            break;
+        }
+        plain.push_str(word);
+        plain.push(' ');
+    }
+    plain
+}
+
+/// Hands each feature of `plain` to `take`.
+fn each(plain: &str, mut take: impl FnMut(Kind, &str)) {
+    let words = plain.trim();
+    let mut begins = 0;
+    let mut previous = None;
+    while let Some(rest) = words.get(begins..).filter(|rest| !rest.is_empty()) {
+        let end = begins + rest.find(' ').unwrap_or(rest.len());
+        take(Kind::Word, words.get(begins..end).unwrap_or_default());
+        if let Some(start) = previous {
+            take(Kind::Pair, words.get(start..end).unwrap_or_default());
+        }
+        previous = Some(begins);
+        begins = end + 1;
+    }
+    let mut places = plain.char_indices().map(|(place, _)| place);
+    while let Some(start) = places.next() {
+        let [least, most] = RUN;
+        let ends = places.clone().chain([plain.len()]).take(most).skip(least - 1);
+        for end in ends {
+            take(Kind::Run, plain.get(start..end).unwrap_or_default());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Features, OCTETS_MAX, plain};
+
+    #[test]
+    fn words_pairs_and_runs_of_letters_are_features() {
+        let named = Features::named("No such ID");
+        let texts: Vec<_> = named.iter().map(|feature| feature.text.as_str()).collect();
+        let begins =
+            ["no", "such", "no such", "id", "such id", "… no…", "… no …", "… no s…", "…no …"];
+        assert_eq!(texts.get(..begins.len()).unwrap(), begins, "{texts:?}");
+        assert_eq!(*texts.last().unwrap(), "…id …");
+        let features = Features::of("No such ID");
+        assert_eq!(features.words.len(), 3);
+        let buckets: Vec<_> = named.iter().map(|feature| feature.bucket).collect();
+        assert_eq!(features.buckets, buckets);
+    }
+
+    #[test]
+    fn what_is_quoted_and_numbers_are_no_features() {
+        let one =
+            plain("5.1.1 <ann@example.org>: nobody of that name, q1-2f3 mx.example.org 192.0.2.1");
+        assert_eq!(one, " nobody of that name ");
+        assert!(Features::of("").buckets.is_empty());
+    }
+
+    #[test]
+    fn a_long_text_is_read_in_part() {
+        for text in ["x".repeat(9_000), "no such user ".repeat(900), "用户不存在 ".repeat(900)]
+        {
+            assert!(plain(&text).len() <= OCTETS_MAX + 2);
+        }
+    }
+}
