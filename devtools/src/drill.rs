@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long each row lasts, and how many checks are sent in a second.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct DrillPlan {
     pub seconds: u64,
     pub rate: u32,
 }
@@ -82,7 +82,7 @@ const ROWS: [(&str, bool, Event); 5] = [
 ///
 /// # Errors
 /// A part does not start, or does not come back.
-pub async fn run(plan: Plan) -> Result<Vec<Row>> {
+pub async fn run(plan: DrillPlan) -> Result<Vec<Row>> {
     let mut service = Service::start(3).await?;
     let mut rows = Vec::new();
     for (number, (name, is_orderly, event)) in ROWS.into_iter().enumerate() {
@@ -99,7 +99,7 @@ pub async fn run(plan: Plan) -> Result<Vec<Row>> {
 ///
 /// # Errors
 /// As [`run`].
-pub async fn in_short(plan: Plan) -> Result<Row> {
+pub async fn in_short(plan: DrillPlan) -> Result<Row> {
     let row = Service::start(2).await?.row(plan, 0, Event::Mixed).await?;
     Ok(Row { name: "restarted, killed, hung", ..row })
 }
@@ -131,7 +131,7 @@ impl Service {
         Ok(Self { _sandbox: sandbox, tickets, origins, edge, account })
     }
 
-    async fn row(&mut self, plan: Plan, number: usize, event: Event) -> Result<Row> {
+    async fn row(&mut self, plan: DrillPlan, number: usize, event: Event) -> Result<Row> {
         // The count of a day ends with the day.
         today().await;
         let before = self.account.email_checks().await.used_today;
@@ -158,7 +158,12 @@ async fn charged(account: &Account, before: i64, due: i64) -> i64 {
     }
 }
 
-async fn disturb(event: Event, origins: &mut [Origin], plan: Plan, tickets: &str) -> Result<()> {
+async fn disturb(
+    event: Event,
+    origins: &mut [Origin],
+    plan: DrillPlan,
+    tickets: &str,
+) -> Result<()> {
     let all = Duration::from_secs(plan.seconds);
     match event {
         Event::Nothing => {}
@@ -226,7 +231,7 @@ fn signal(origin: &Origin, signal: &str) -> Result<()> {
 }
 
 /// Sends checks at an even rate, whatever becomes of the ones before.
-async fn load(plan: Plan, number: usize, url: String, account: Arc<Account>) -> Result<Row> {
+async fn load(plan: DrillPlan, number: usize, url: String, account: Arc<Account>) -> Result<Row> {
     // workerd closes connections that are idle for longer.
     let client =
         Client::builder().timeout(PATIENCE).pool_idle_timeout(Duration::from_secs(2)).build()?;

@@ -24,7 +24,7 @@ use crate::drive::Subject;
 
 /// What is sent.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct LoadPlan {
     /// Cached checks before anything is measured, in rounds of [`ROUND`]: V8 compiles wasm well only after
     /// some thousand calls of a function.
     pub warm_up: usize,
@@ -38,7 +38,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-impl Default for Plan {
+impl Default for LoadPlan {
     fn default() -> Self {
         // What two cores carry with room to spare, workerd, origin, mail server and the senders together.
         let (seconds, rate, seed) = (600, 40.0, 1);
@@ -69,7 +69,7 @@ struct Arrival {
     is_fresh: bool,
 }
 
-impl Plan {
+impl LoadPlan {
     fn arrivals(&self) -> Vec<Arrival> {
         let mut random = StdRng::seed_from_u64(self.seed);
         let end = self.seconds as f64;
@@ -102,7 +102,7 @@ fn popular(n: u32) -> String {
 /// # Errors
 /// The stack does not start, or the file cannot be written. What the service does wrong is in the
 /// report.
-pub async fn run(plan: &Plan, file: &Path) -> Result<Report> {
+pub async fn run(plan: &LoadPlan, file: &Path) -> Result<Report> {
     let stack = Stack::builder().origin_env("RCPT_MAX_PROBES", "2000");
     let stack = stack.try_start().await?;
     let account = Arc::new(stack.edge.account().await);
@@ -115,7 +115,7 @@ pub async fn run(plan: &Plan, file: &Path) -> Result<Report> {
     if plan.settle > 0 {
         println!("load: {} s of fresh checks at the rate of the run, to settle", plan.settle);
         let seed = plan.seed.wrapping_add(1);
-        let settling = Plan { seconds: plan.settle, cached_of_ten: 0, seed, ..*plan };
+        let settling = LoadPlan { seconds: plan.settle, cached_of_ten: 0, seed, ..*plan };
         measure(&settling, &stack, &account).await?;
     }
     let used_before = account.email_checks().await.used_today;
@@ -131,7 +131,7 @@ pub async fn run(plan: &Plan, file: &Path) -> Result<Report> {
 
 /// Sends what is planned, and returns the answers and what memory there was meanwhile.
 async fn measure(
-    plan: &Plan,
+    plan: &LoadPlan,
     stack: &Stack,
     account: &Arc<Account>,
 ) -> Result<(Vec<Answer>, Vec<Sample>)> {
@@ -162,7 +162,7 @@ async fn measure(
     Ok((all, samples))
 }
 
-async fn warm_up(plan: &Plan, stack: &Stack, account: &Account) -> Result<()> {
+async fn warm_up(plan: &LoadPlan, stack: &Stack, account: &Account) -> Result<()> {
     let workerd = stack.edge.process.pid();
     let request = account.anonymous.check_request(&account.api_key, &popular(0)).build()?;
     let mut subject = Subject::new(request, workerd)?;
@@ -213,11 +213,11 @@ async fn send(
 
 #[cfg(test)]
 mod tests {
-    use super::Plan;
+    use super::LoadPlan;
 
     #[test]
     fn arrivals_come_at_the_rate_and_are_the_same_for_the_same_seed() {
-        let plan = Plan { seconds: 100, ..Plan::default() };
+        let plan = LoadPlan { seconds: 100, ..LoadPlan::default() };
         let arrivals = plan.arrivals();
         // 4,000 expected, with a standard deviation of 63.
         assert!((3_700..4_300).contains(&arrivals.len()), "{}", arrivals.len());

@@ -1,12 +1,12 @@
 //! Half a minute of `make load` (docs/trust.md, L1), for what must hold on any machine: no errors, and an exact
 //! ledger. How fast it is and whether memory grows is `make load`'s to say.
 
-use rcpt_devtools::load::{self, Plan};
+use rcpt_devtools::load::{self, LoadPlan};
 use rcpt_tests::process::folder;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn half_a_minute_of_load_has_no_error_and_every_answer_is_charged_once() {
-    let plan = Plan { warm_up: 0, settle: 0, seconds: 30, rate: 25.0, ..Plan::default() };
+    let plan = LoadPlan { warm_up: 0, settle: 0, seconds: 30, rate: 25.0, ..LoadPlan::default() };
     let file = folder::scratch("load").unwrap().join("load.json");
     let report = load::run(&plan, &file).await.unwrap();
     println!(

@@ -10,7 +10,7 @@ use chrono::DateTime;
 use serde::Deserialize;
 
 use self::layout::Footer;
-use crate::{cf::mailer::Message, credentials::mailed_token::MailedToken};
+use crate::{cf::mailer::EmailMessage, credentials::mailed_token::MailedToken};
 
 /// An email without its envelope.
 #[derive(Debug)]
@@ -80,8 +80,8 @@ impl Mail {
     }
 
     /// The email in its envelope. `contact` is where its reader may ask: a URL or an email address.
-    pub fn to<'a>(&'a self, recipient: &'a str, contact: Option<&str>) -> Message<'a> {
-        Message {
+    pub fn to<'a>(&'a self, recipient: &'a str, contact: Option<&str>) -> EmailMessage<'a> {
+        EmailMessage {
             to: recipient,
             subject: self.subject,
             text: self.to_text(contact),

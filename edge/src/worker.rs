@@ -15,7 +15,7 @@ use crate::{
     background::{
         maintenance,
         scans::{
-            consumer::{Done, consume},
+            consumer::{Disposition, consume},
             redelivery,
         },
     },
@@ -44,11 +44,11 @@ async fn queue(batch: MessageBatch<String>, env: Env, _context: Context) -> work
         let text = message.body().as_string();
         let done = match &isolate {
             Ok(isolate) => consume(&isolate.app, text.as_deref()).await,
-            Err(_) => Done::Retry,
+            Err(_) => Disposition::Retry,
         };
         match done {
-            Done::Acknowledge => message.ack(),
-            Done::Retry => {
+            Disposition::Acknowledge => message.ack(),
+            Disposition::Retry => {
                 let sent_at = message.timestamp().as_millis() / 1000;
                 let after = redelivery::delay(text.as_deref(), sent_at, clock::now());
                 let options = QueueRetryOptionsBuilder::new().with_delay_seconds(after).build();

@@ -21,7 +21,7 @@ use rcpt_shared::DomainFacts;
 use crate::lists::MailRoute;
 
 pub use certificate::{Certificate, Files};
-pub use mistake::{Mistake, Mistakes};
+pub use mistake::{Mistakes, SettingMistake};
 pub use opt_outs::OptOuts;
 pub use routes::{Route, Routes, Server};
 pub use settings::{Config, reference};
@@ -70,8 +70,9 @@ impl Config {
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Mistakes> {
         let text = match path {
-            Some(path) => std::fs::read_to_string(path)
-                .map_err(|error| Mistake::new("config", &format!("{}: {error}", path.display())))?,
+            Some(path) => std::fs::read_to_string(path).map_err(|error| {
+                SettingMistake::new("config", &format!("{}: {error}", path.display()))
+            })?,
             None => String::new(),
         };
         Self::parse(&text, environment)

@@ -23,13 +23,13 @@ const ROUNDS: u32 = 2;
 
 /// Findings that were there in two rounds in a row.
 #[derive(Debug, Default)]
-pub struct Watch(Mutex<BTreeMap<Subject, Standing>>);
+pub struct Watch(Mutex<BTreeMap<Subject, FindingState>>);
 
 /// The subject of a finding: its check, and its sentence, which names address and list.
 type Subject = (&'static str, String);
 
 #[derive(Debug)]
-struct Standing {
+struct FindingState {
     rounds: u32,
     since: u64,
     advice: String,
@@ -78,7 +78,7 @@ impl Watch {
                 continue;
             }
             let Finding { check, about, advice, .. } = finding;
-            let standing = all.entry((check, about.clone())).or_insert(Standing {
+            let standing = all.entry((check, about.clone())).or_insert(FindingState {
                 rounds: 0,
                 since: now,
                 advice,
@@ -109,7 +109,7 @@ impl Watch {
             .collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Subject, Standing>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Subject, FindingState>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

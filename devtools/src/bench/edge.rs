@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::{Figure, wasm_size};
 use crate::{
     drive::{Subject, quantile},
-    load::{self, Plan},
+    load::{self, LoadPlan},
 };
 
 /// Callers at a time, requests in each round of each subject, and rounds. One caller asks each subject once in a
@@ -173,7 +173,7 @@ async fn isolate_start() -> Result<Figure> {
 
 /// Two minutes of load: enough for errors, and for memory that leaks fast. `make load` takes longer.
 async fn load_figures() -> Result<[Figure; 3]> {
-    let plan = Plan { seconds: 120, ..Plan::default() };
+    let plan = LoadPlan { seconds: 120, ..LoadPlan::default() };
     let report = load::run(&plan, &folder::target().join("bench/load.json")).await?;
     Ok([
         Figure {

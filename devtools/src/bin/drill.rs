@@ -3,7 +3,7 @@
 use std::{env, str::FromStr};
 
 use anyhow::{Context as _, Result, ensure};
-use rcpt_devtools::drill::{self, Plan};
+use rcpt_devtools::drill::{self, DrillPlan};
 
 fn from_env<T: FromStr>(name: &str, default: T) -> Result<T> {
     match env::var(name) {
@@ -14,7 +14,8 @@ fn from_env<T: FromStr>(name: &str, default: T) -> Result<T> {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let plan = Plan { seconds: from_env("DRILL_SECONDS", 20)?, rate: from_env("DRILL_RATE", 40)? };
+    let plan =
+        DrillPlan { seconds: from_env("DRILL_SECONDS", 20)?, rate: from_env("DRILL_RATE", 40)? };
     println!(
         "drill: three origins, {} checks/s of fresh addresses, {} s a row",
         plan.rate, plan.seconds

@@ -4,7 +4,7 @@
 use std::{env, str::FromStr};
 
 use anyhow::{Context as _, Result, ensure};
-use rcpt_devtools::load::{self, Plan};
+use rcpt_devtools::load::{self, LoadPlan};
 use rcpt_tests::process::folder;
 
 fn from_env<T: FromStr>(name: &str, default: T) -> Result<T> {
@@ -16,8 +16,8 @@ fn from_env<T: FromStr>(name: &str, default: T) -> Result<T> {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let default = Plan::default();
-    let plan = Plan {
+    let default = LoadPlan::default();
+    let plan = LoadPlan {
         warm_up: from_env("LOAD_WARM_UP", default.warm_up)?,
         settle: from_env("LOAD_SETTLE", default.settle)?,
         seconds: from_env("LOAD_SECONDS", default.seconds)?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Plan;
+use super::LoadPlan;
 use crate::drive::quantile;
 
 /// One answer, or none: status 0.
@@ -74,7 +74,7 @@ pub struct Second {
 }
 
 impl Report {
-    pub fn new(plan: &Plan, answers: &[Answer], samples: &[Sample], charged: i64) -> Self {
+    pub fn new(plan: &LoadPlan, answers: &[Answer], samples: &[Sample], charged: i64) -> Self {
         let mut statuses = BTreeMap::new();
         for answer in answers {
             *statuses.entry(answer.status).or_insert(0) += 1;

@@ -1,10 +1,10 @@
 //! `make drill` in short (docs/operating.md): what must hold on any machine. How long answers take is the drill's to say.
 
-use rcpt_devtools::drill::{self, Plan};
+use rcpt_devtools::drill::{self, DrillPlan};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn origins_that_are_restarted_killed_and_hung_cost_no_wrong_charge() {
-    let plan = Plan { seconds: 9, rate: 12 };
+    let plan = DrillPlan { seconds: 9, rate: 12 };
     let row = drill::in_short(plan).await.unwrap();
     println!("{}", drill::table(std::slice::from_ref(&row)));
     let all: u64 = row.statuses.values().sum();

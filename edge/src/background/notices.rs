@@ -10,7 +10,7 @@ use crate::{
     cf::{clock, database::Database, deferred::Deferred, log},
     error::Error,
     mail::{self, Deed, EndedScan, Mail, Notice},
-    store::{self, notices::Due},
+    store::{self, notices::DueNotices},
 };
 
 /// Mails the notices of an account once the answer has left. The scheduled run makes up for a failure.
@@ -68,7 +68,7 @@ pub async fn send(
     Ok(tried)
 }
 
-async fn mail(app: &App, database: &Database, notice: &Due) -> Result<Option<Mail>, Error> {
+async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Option<Mail>, Error> {
     let (portal_url, name) = (&app.config.portal_url, &notice.display_name);
     if notice.kind == Notice::PlanChanged {
         // The one in force when the mail is written: it may stand for several changes.

@@ -10,7 +10,7 @@ use crate::{
     error::Error,
     mail,
     store::{
-        mailed_tokens::{NewToken, Purpose},
+        mailed_tokens::{NewToken, TokenPurpose},
         registrations,
     },
 };
@@ -27,7 +27,7 @@ pub async fn send(app: &App, database: &Database) -> Result<(), Error> {
     for account in registrations::take_requested(database, MOST).await? {
         let token = MailedToken::new(account.id.database(), random::bytes()?);
         let stored = NewToken {
-            purpose: Purpose::Confirm,
+            purpose: TokenPurpose::Confirm,
             hash: token.hash(),
             expires_at: clock::now().saturating_add(CONFIRMATION_TTL),
         };

@@ -25,7 +25,7 @@ use crate::{
     store::{
         addresses,
         mail_due::{self, DueMail},
-        mailed_tokens::{self, NewToken, Purpose},
+        mailed_tokens::{self, NewToken, TokenPurpose},
         opt_outs,
     },
 };
@@ -133,7 +133,7 @@ async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
     let number = named.map(AccountId::database).unwrap_or_default();
     let token = MailedToken::new(number, random::bytes()?);
     let stored = NewToken {
-        purpose: Purpose::Reset,
+        purpose: TokenPurpose::Reset,
         hash: token.hash(),
         expires_at: clock::now().saturating_add(RESET_TTL),
     };

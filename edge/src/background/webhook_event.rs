@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{
     limits::quota::date_time,
-    store::scans::{Scan, StatusCounts, VerdictCounts},
+    store::scans::{StatusCounts, StoredScan, VerdictCounts},
 };
 
 /// The body of a webhook. There is no address in it.
@@ -26,7 +26,7 @@ pub struct WebhookEvent {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum EventData {
-    Scan(EndedScanData),
+    StoredScan(EndedScanData),
     Nothing {},
 }
 
@@ -50,7 +50,7 @@ pub struct EndedScanData {
 
 impl WebhookEvent {
     /// The end of a scan.
-    pub fn of_end(scan: Scan) -> Self {
+    pub fn of_end(scan: StoredScan) -> Self {
         let data = EndedScanData {
             id: scan.id,
             state: scan.state,
@@ -62,7 +62,7 @@ impl WebhookEvent {
         Self {
             kind: format!("scan.{}", data.state),
             timestamp: date_time(scan.ended_at.unwrap_or_default()),
-            data: EventData::Scan(data),
+            data: EventData::StoredScan(data),
         }
     }
 

@@ -10,8 +10,8 @@ use crate::{
     cf::{clock, database::Database, log},
     credentials::webhook_secret,
     error::Error,
-    outbound::webhook::{self, Answer, Attempt},
-    store::webhooks::{self, Due},
+    outbound::webhook::{self, DeliveryAttempt, ReceiverAnswer},
+    store::webhooks::{self, DueDelivery},
 };
 
 /// An invocation may have six connections open.
@@ -61,7 +61,7 @@ pub async fn deliver_at_once(app: &App, account: AccountId) -> Result<(), Error>
     Ok(())
 }
 
-async fn deliver(app: &App, database: &Database, due: &Due) {
+async fn deliver(app: &App, database: &Database, due: &DueDelivery) {
     let answer = attempt(app, due).await;
     let now = clock::now();
     let reported = webhooks::attempted(database, due.account_id, &due.id, answer, false, now).await;
@@ -71,7 +71,7 @@ async fn deliver(app: &App, database: &Database, due: &Due) {
 }
 
 /// The body of a delivery, in the form of the type that describes it.
-fn body_of(due: &Due) -> String {
+fn body_of(due: &DueDelivery) -> String {
     let event = serde_json::from_slice::<WebhookEvent>(due.body.as_bytes());
     match event.and_then(|event| serde_json::to_string(&event)) {
         Ok(body) => body,
@@ -83,14 +83,14 @@ fn body_of(due: &Due) -> String {
 }
 
 /// One attempt.
-pub async fn attempt(app: &App, due: &Due) -> Answer {
-    let Due { account_id, url, secret, previous_secret, id, .. } = due;
+pub async fn attempt(app: &App, due: &DueDelivery) -> ReceiverAnswer {
+    let DueDelivery { account_id, url, secret, previous_secret, id, .. } = due;
     let body = &body_of(due);
     let timestamp = clock::now();
     let names = [secret.as_str(), previous_secret];
     let signed = (id.as_str(), timestamp, body.as_str());
     let keys = &app.config.api_key_secrets;
     let signature = webhook_secret::signatures(keys, *account_id, names, signed);
-    let attempt = Attempt { url, id, timestamp, signature: &signature, body };
+    let attempt = DeliveryAttempt { url, id, timestamp, signature: &signature, body };
     webhook::send(app.config.dns_url.as_deref(), &attempt).await
 }

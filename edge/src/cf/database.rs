@@ -215,18 +215,18 @@ impl Database {
     }
 }
 
-type Row = Map<String, Value>;
+type D1Row = Map<String, Value>;
 
 /// The rows of a statement, how many it has changed, and how many were written, as they are paid for: those of
 /// indexes count.
-type Answer = (Vec<Row>, Option<usize>, Option<u32>);
+type D1Answer = (Vec<D1Row>, Option<usize>, Option<u32>);
 
 /// The results of a round trip, in the order of its statements.
 #[derive(Debug)]
-pub struct Rows(Vec<Answer>);
+pub struct Rows(Vec<D1Answer>);
 
 impl Rows {
-    fn rows(&self, index: usize) -> Result<&[Row], Error> {
+    fn rows(&self, index: usize) -> Result<&[D1Row], Error> {
         let (rows, ..) = self.0.get(index).ok_or_else(|| failed("a result is missing"))?;
         Ok(rows)
     }
@@ -263,12 +263,12 @@ impl Rows {
 
 /// By name and never by position: read from the text, each type would bring the code for both. The error of the
 /// parser names a value, which is not for the log.
-fn typed<T: DeserializeOwned>(row: &Row) -> Result<T, Error> {
+fn typed<T: DeserializeOwned>(row: &D1Row) -> Result<T, Error> {
     T::deserialize(columns(row)).map_err(|_| failed("a row of another shape"))
 }
 
 fn columns<'a>(
-    row: &'a Row,
+    row: &'a D1Row,
 ) -> MapDeserializer<'a, impl Iterator<Item = (&'a str, &'a Value)>, serde_json::Error> {
     MapDeserializer::new(row.iter().map(|(name, value)| (name.as_str(), value)))
 }

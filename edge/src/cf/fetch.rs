@@ -13,7 +13,7 @@ use worker::{
 
 /// A request: POST with a body, GET without.
 #[derive(Debug)]
-pub struct Outgoing<'a> {
+pub struct OutgoingRequest<'a> {
     pub url: &'a str,
     pub headers: &'a [(&'a str, &'a str)],
     pub body: Option<&'a str>,
@@ -21,7 +21,7 @@ pub struct Outgoing<'a> {
     pub timeout_ms: u32,
 }
 
-impl Outgoing<'_> {
+impl OutgoingRequest<'_> {
     /// `None`: no answer, or not in time.
     pub async fn send(self) -> Option<Reply> {
         self.exchange().into_send().await

@@ -15,7 +15,7 @@ const BINDING: &str = "MAIL";
 const SENDER: &str = "rcpt";
 
 /// One mail in its envelope; the sender is the mailer's own.
-pub struct Message<'a> {
+pub struct EmailMessage<'a> {
     pub to: &'a str,
     pub subject: &'a str,
     /// `text/plain` and `text/html`, the same words.
@@ -44,7 +44,7 @@ impl Mailer {
     ///
     /// # Errors
     /// [`Error::unavailable`] when it cannot be handed over.
-    pub async fn send(&self, message: Message<'_>) -> Result<(), Error> {
+    pub async fn send(&self, message: EmailMessage<'_>) -> Result<(), Error> {
         let from = EmailAddress::new(SENDER, &self.from);
         let to = message.to;
         let built =
@@ -62,7 +62,7 @@ impl Mailer {
     }
 }
 
-fn headers(message: &Message<'_>) -> Object<JsString> {
+fn headers(message: &EmailMessage<'_>) -> Object<JsString> {
     let headers = Object::new_typed();
     // Setting a property of a plain object does not fail.
     let set = |name: &str, value: &str| {

@@ -20,7 +20,7 @@ const MOST_MESSAGES: usize = 100;
 
 /// A message to send: its text, and after how many seconds it is to be delivered.
 #[derive(Debug)]
-pub struct Outgoing {
+pub struct OutgoingMessage {
     pub text: String,
     pub delay: u32,
 }
@@ -51,7 +51,7 @@ impl ScanQueue {
     ///
     /// # Errors
     /// [`Error::unavailable`] when one call fails; earlier ones may have been taken.
-    pub async fn send(&self, messages: Vec<Outgoing>) -> Result<(), Error> {
+    pub async fn send(&self, messages: Vec<OutgoingMessage>) -> Result<(), Error> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         for message in messages {
@@ -67,9 +67,9 @@ impl ScanQueue {
         if batch.is_empty() { Ok(()) } else { self.send_batch(batch).await }
     }
 
-    async fn send_batch(&self, messages: Vec<Outgoing>) -> Result<(), Error> {
+    async fn send_batch(&self, messages: Vec<OutgoingMessage>) -> Result<(), Error> {
         let sending = async {
-            let messages = messages.iter().map(|Outgoing { text, delay }| Sent {
+            let messages = messages.iter().map(|OutgoingMessage { text, delay }| Sent {
                 body: text,
                 content_type: "text",
                 delay_seconds: (*delay).min(Self::MOST_DELAY),

@@ -7,7 +7,7 @@ use rcpt_shared::KeyRing;
 
 use super::{
     random,
-    sealed::{Purpose, open, seal},
+    sealed::{SealPurpose, open, seal},
 };
 use crate::{account::AccountId, error::Error};
 
@@ -63,13 +63,14 @@ impl Idempotent {
     /// # Errors
     /// [`Error::internal`] without random bytes.
     pub fn seal(&self, secrets: &KeyRing, answer: &str) -> Result<String, Error> {
-        let sealed = seal(secrets, Purpose(&self.purpose), "", answer.as_bytes(), random::bytes()?);
+        let sealed =
+            seal(secrets, SealPurpose(&self.purpose), "", answer.as_bytes(), random::bytes()?);
         sealed.map_err(|_| Error::internal("an answer could not be sealed"))
     }
 
     /// What [`Self::seal`] was given.
     pub fn open(&self, secrets: &KeyRing, sealed: &str) -> Option<String> {
-        let opened = open(secrets, Purpose(&self.purpose), "", sealed).ok()?;
+        let opened = open(secrets, SealPurpose(&self.purpose), "", sealed).ok()?;
         String::from_utf8(opened).ok()
     }
 }

@@ -18,10 +18,10 @@ pub struct SealError;
 
 /// What is sealed; each has a key of its own.
 #[derive(Debug, Clone, Copy)]
-pub struct Purpose<'a>(pub &'a [u8]);
+pub struct SealPurpose<'a>(pub &'a [u8]);
 
 /// The addresses of scans.
-pub const SCANS: Purpose<'_> = Purpose(b"rcpt scan seal");
+pub const SCANS: SealPurpose<'_> = SealPurpose(b"rcpt scan seal");
 
 /// `kid.nonce||ciphertext`, AES-256-GCM. `about` is what the text belongs to: it opens with nothing else.
 ///
@@ -29,7 +29,7 @@ pub const SCANS: Purpose<'_> = Purpose(b"rcpt scan seal");
 /// [`SealError`], for a text of more than 64 GiB.
 pub fn seal(
     keys: &KeyRing,
-    purpose: Purpose<'_>,
+    purpose: SealPurpose<'_>,
     about: &str,
     text: &[u8],
     nonce: [u8; NONCE_BYTES],
@@ -47,7 +47,7 @@ pub fn seal(
 /// [`SealError`].
 pub fn open(
     keys: &KeyRing,
-    purpose: Purpose<'_>,
+    purpose: SealPurpose<'_>,
     about: &str,
     sealed: &str,
 ) -> Result<Vec<u8>, SealError> {
@@ -60,7 +60,7 @@ pub fn open(
 }
 
 /// The sealing key is derived, so that the ring's secrets may have any length.
-fn cipher(secret: &[u8], purpose: Purpose<'_>) -> Aes256Gcm {
+fn cipher(secret: &[u8], purpose: SealPurpose<'_>) -> Aes256Gcm {
     let mut derived = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(secret)
         .unwrap_or_else(|_| hmac::KeyInit::new(&Default::default()));
     derived.update(purpose.0);
@@ -84,7 +84,7 @@ pub fn part_macs(keys: &KeyRing, scan: &str, part: u32, addresses: &[String]) ->
 
 #[cfg(test)]
 mod tests {
-    use super::{Purpose, SCANS, SealError, open, part_macs, seal};
+    use super::{SCANS, SealError, SealPurpose, open, part_macs, seal};
     use rcpt_shared::KeyRing;
 
     fn keys(kid: &str, letter: &str) -> KeyRing {
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(open(&keys("a", "w"), SCANS, "scan_1/0/1", &sealed), Err(SealError));
         assert_eq!(open(&keys("a", "0"), SCANS, "scan_1/0/0", &sealed), Err(SealError));
         assert_eq!(open(&keys("b", "w"), SCANS, "scan_1/0/0", &sealed), Err(SealError));
-        let other = Purpose(b"another");
+        let other = SealPurpose(b"another");
         assert_eq!(open(&keys("a", "w"), other, "scan_1/0/0", &sealed), Err(SealError));
         for damaged in ["", "a.", "a.AAAA", sealed.trim_end_matches(char::is_alphanumeric)] {
             assert_eq!(

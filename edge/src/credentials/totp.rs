@@ -5,13 +5,13 @@ use secrecy::{ExposeSecret as _, SecretBox};
 use totp_rs::{Builder, Secret, Totp};
 
 pub use super::sealed::SealError;
-use super::sealed::{self, Purpose};
+use super::sealed::{self, SealPurpose};
 use crate::account::AccountId;
 
 /// 160 bits, as RFC 4226 §4 recommends.
 pub const SECRET_BYTES: usize = 20;
 const NONCE_BYTES: usize = 12;
-const TOTP: Purpose<'_> = Purpose(b"rcpt totp seal");
+const TOTP: SealPurpose<'_> = SealPurpose(b"rcpt totp seal");
 /// Shown by authenticator apps.
 const ISSUER: &str = "rcpt";
 

@@ -20,13 +20,13 @@ use crate::{
     },
     error::Error,
     limits::rules::Key,
-    store::accounts::{self, Account},
+    store::accounts::{self, StoredAccount},
 };
 
 /// The account of a session that is not over.
 pub struct Member {
     pub session: Session,
-    pub account: Account,
+    pub account: StoredAccount,
 }
 
 impl FromRequestParts<Arc<App>> for Member {

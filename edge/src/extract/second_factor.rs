@@ -16,14 +16,14 @@ use crate::{
         throttle::Attempt,
     },
     store::{
-        accounts::Account,
+        accounts::StoredAccount,
         two_factor::{self, Code},
     },
 };
 
 /// Whose code is asked for, and how.
 pub struct SecondFactor<'a> {
-    account: &'a Account,
+    account: &'a StoredAccount,
     /// Under which key attempts are counted.
     key: Key,
     /// What a missing or wrong code answers: 401 where it signs in, 403 within a session.
@@ -38,7 +38,7 @@ pub struct RightCode {
 }
 
 impl<'a> SecondFactor<'a> {
-    pub const fn new(account: &'a Account, key: Key, status: StatusCode) -> Self {
+    pub const fn new(account: &'a StoredAccount, key: Key, status: StatusCode) -> Self {
         Self { account, key, status }
     }
 
@@ -113,10 +113,10 @@ impl<'a> SecondFactor<'a> {
         app: &Arc<App>,
         context: &RequestContext,
         right: &RightCode,
-        now: Option<Account>,
+        now: Option<StoredAccount>,
         otherwise: Error,
     ) -> Result<Error, Error> {
-        let same = |now: &Account| now.password_hash == self.account.password_hash;
+        let same = |now: &StoredAccount| now.password_hash == self.account.password_hash;
         let Some(now) = now.filter(same) else { return Ok(otherwise) };
         match right.code {
             Code::Unasked => Ok(otherwise),

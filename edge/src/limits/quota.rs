@@ -43,7 +43,7 @@ pub const fn seconds_to_reset(now: u64) -> u64 {
 
 /// What the database knows of an account's allowances today, leases included.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Usage {
+pub struct QuotaUsage {
     pub plan: String,
     pub unlimited: u8,
     pub daily_checks: i64,
@@ -98,7 +98,7 @@ pub struct EmailCheckAllowance {
 }
 
 impl QuotaReport {
-    pub fn new(usage: Usage, today: Day) -> Self {
+    pub fn new(usage: QuotaUsage, today: Day) -> Self {
         let unlimited = usage.unlimited != 0;
         let allowance = |of_plan: i64| if unlimited { UNLIMITED } else { of_plan };
         let daily_checks = allowance(usage.daily_checks);
@@ -129,7 +129,7 @@ impl QuotaReport {
 
 #[cfg(test)]
 mod tests {
-    use super::{Day, QuotaReport, UNLIMITED, Usage, seconds_to_reset};
+    use super::{Day, QuotaReport, QuotaUsage, UNLIMITED, seconds_to_reset};
 
     /// 2026-11-20T23:59:59Z.
     const LAST_SECOND: u64 = 1_795_219_199;
@@ -143,8 +143,8 @@ mod tests {
         assert_eq!(seconds_to_reset(LAST_SECOND + 1), 86_400);
     }
 
-    fn usage() -> Usage {
-        Usage {
+    fn usage() -> QuotaUsage {
+        QuotaUsage {
             plan: "free".into(),
             unlimited: 0,
             daily_checks: 100,
@@ -178,9 +178,9 @@ mod tests {
 
     #[test]
     fn an_overdrawn_allowance_has_nothing_left_and_an_unlimited_one_enough() {
-        let overdrawn = Usage { daily_checks: 20, ..usage() };
+        let overdrawn = QuotaUsage { daily_checks: 20, ..usage() };
         assert_eq!(QuotaReport::new(overdrawn, Day::of(0)).email_checks.left_today, 0);
-        let unlimited = QuotaReport::new(Usage { unlimited: 1, ..usage() }, Day::of(0));
+        let unlimited = QuotaReport::new(QuotaUsage { unlimited: 1, ..usage() }, Day::of(0));
         assert!(unlimited.unlimited);
         assert_eq!(unlimited.email_checks.daily_allowance, UNLIMITED);
         assert_eq!(unlimited.email_checks.left_today, UNLIMITED - 30);

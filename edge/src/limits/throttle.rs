@@ -37,7 +37,7 @@ const GIVE_BACK: &str = "UPDATE throttles SET drained_at = drained_at - ?2 WHERE
 const GIVE_BACK_RESERVE: &str = "DELETE FROM throttles WHERE key = ?1 AND last_attempt = ?2";
 
 #[derive(Deserialize)]
-struct Row {
+struct BucketRow {
     last_attempt: String,
     drained_at: u64,
 }
@@ -107,7 +107,7 @@ pub async fn admit_and(
     counted.extend(then);
     let rows = database.batch(&counted).await?;
     for (index, gate) in gates.iter().enumerate() {
-        match rows.first::<Row>(looks.saturating_add(index))? {
+        match rows.first::<BucketRow>(looks.saturating_add(index))? {
             Some(row) if row.last_attempt == attempt => {}
             Some(row) => {
                 let seconds = gate.wait(row.drained_at, now);

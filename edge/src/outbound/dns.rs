@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 
-use crate::cf::{fetch::Outgoing, log};
+use crate::cf::{fetch::OutgoingRequest, log};
 
 /// Milliseconds. A registration takes about 40 of hashing, and a healthy resolver some tens.
 const PATIENCE_MS: u32 = 1_000;
@@ -29,7 +29,7 @@ pub enum MailDomain {
 
 /// What a resolver answers.
 #[derive(Deserialize)]
-pub(super) struct Document {
+pub(super) struct DnsDocument {
     #[serde(rename = "Status")]
     status: u8,
     #[serde(rename = "Answer", default)]
@@ -44,7 +44,7 @@ struct Record {
     data: String,
 }
 
-impl Document {
+impl DnsDocument {
     /// The addresses among its records.
     pub(super) fn addresses(&self) -> impl Iterator<Item = &str> {
         let records = self.answer.iter().filter(|record| [A, AAAA].contains(&record.kind));
@@ -64,7 +64,7 @@ impl MailDomain {
         }
     }
 
-    fn of(document: &Document) -> Self {
+    fn of(document: &DnsDocument) -> Self {
         let mut hosts = document.answer.iter().filter(|record| record.kind == MX);
         match document.status {
             NXDOMAIN => Self::Missing,
@@ -81,8 +81,8 @@ impl MailDomain {
 }
 
 /// Asks for records of this type. `None` when the resolver does not answer in time.
-pub(super) async fn resolve(url: &str, domain: &str, kind: &str) -> Option<Document> {
-    let question = Outgoing {
+pub(super) async fn resolve(url: &str, domain: &str, kind: &str) -> Option<DnsDocument> {
+    let question = OutgoingRequest {
         // A domain in A-labels has no character that a URL would read otherwise.
         url: &format!("{url}?name={domain}&type={kind}"),
         headers: &[("Accept", "application/dns-json")],
@@ -98,10 +98,10 @@ pub(super) async fn resolve(url: &str, domain: &str, kind: &str) -> Option<Docum
 
 #[cfg(test)]
 mod tests {
-    use super::{Document, MailDomain};
+    use super::{DnsDocument, MailDomain};
 
     fn read(document: &str) -> MailDomain {
-        MailDomain::of(&serde_json::from_str::<Document>(document).unwrap())
+        MailDomain::of(&serde_json::from_str::<DnsDocument>(document).unwrap())
     }
 
     #[test]

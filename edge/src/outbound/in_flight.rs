@@ -37,7 +37,7 @@ struct Asking {
     verdict: Option<Verdict>,
 }
 
-enum Turn {
+enum InFlightSlot {
     /// No other check asks: this one does now.
     Asks,
     Waits,
@@ -65,23 +65,23 @@ impl InFlight {
         let mut is_counted = false;
         loop {
             match self.turn(key, now, is_counted) {
-                Turn::Asks => {
+                InFlightSlot::Asks => {
                     let verdict = ask(deadline).await;
                     self.tell(key, verdict.as_ref().ok());
                     return verdict;
                 }
-                Turn::Told(verdict) => return Ok(verdict),
-                Turn::Waits if now >= deadline => {
+                InFlightSlot::Told(verdict) => return Ok(verdict),
+                InFlightSlot::Waits if now >= deadline => {
                     return Err(Error::upstream("waited for an identical check"));
                 }
-                Turn::Waits => is_counted = true,
+                InFlightSlot::Waits => is_counted = true,
             }
             clock::sleep(Duration::from_millis(LOOK_MS)).await;
             now = clock::now_ms();
         }
     }
 
-    fn turn(&self, key: &str, now: u64, is_counted: bool) -> Turn {
+    fn turn(&self, key: &str, now: u64, is_counted: bool) -> InFlightSlot {
         let mut all = self.lock();
         let is_live = |asking: &Asking| now < asking.since.saturating_add(self.budget_ms);
         let Some(asking) = all.get_mut(key).filter(|asking| is_live(asking)) else {
@@ -91,17 +91,17 @@ impl InFlight {
             // What was left behind goes here, so that the map holds no more than is in flight.
             all.retain(|_, asking| is_live(asking));
             all.insert(key.to_owned(), Asking { since: now, waiting, verdict: None });
-            return Turn::Asks;
+            return InFlightSlot::Asks;
         };
         let Some(verdict) = asking.verdict.clone() else {
             asking.waiting += usize::from(!is_counted);
-            return Turn::Waits;
+            return InFlightSlot::Waits;
         };
         asking.waiting = asking.waiting.saturating_sub(usize::from(is_counted));
         if asking.waiting == 0 {
             all.remove(key);
         }
-        Turn::Told(verdict)
+        InFlightSlot::Told(verdict)
     }
 
     /// Leaves the verdict to those who wait. A failure, theirs or ours, is nothing to leave but the turn.

@@ -35,7 +35,7 @@ pub enum BatchItem {
 }
 
 /// How one origin answered.
-enum Answer {
+enum BatchAnswer {
     /// As far as it goes: what is missing was not asked.
     Lines(Vec<(usize, BatchItem)>),
     /// It has no room now: seconds.
@@ -80,7 +80,7 @@ impl Origins {
             });
             for ((_, indexes), answer) in groups.iter().zip(join_all(asked).await) {
                 match answer? {
-                    Answer::Lines(lines) => {
+                    BatchAnswer::Lines(lines) => {
                         let mut set = |position: usize, outcome| {
                             let index = indexes.get(position)?;
                             *outcomes.get_mut(*index)? = Some(outcome);
@@ -91,14 +91,14 @@ impl Origins {
                             let _ = set(position, outcome);
                         }
                     }
-                    Answer::Busy(after) if !urgent => {
+                    BatchAnswer::Busy(after) if !urgent => {
                         for index in indexes {
                             if let Some(outcome) = outcomes.get_mut(*index) {
                                 *outcome = Some(BatchItem::NotAsked(after));
                             }
                         }
                     }
-                    Answer::Busy(_) | Answer::Failed => open.extend(indexes),
+                    BatchAnswer::Busy(_) | BatchAnswer::Failed => open.extend(indexes),
                 }
             }
             if open.is_empty() {
@@ -116,7 +116,7 @@ impl Origins {
         details: bool,
         request_id: &str,
         tenant: Tenant<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<BatchAnswer, Error> {
         let body = serde_json::to_string(&BatchRequest { addresses, details })
             .map_err(|error| Error::internal(format!("batch request: {error}")))?;
         let now = clock::now();
@@ -126,19 +126,19 @@ impl Origins {
         let asking = async move {
             let url = format!("{origin}/v1/probe/batch");
             let Ok(reply) = self.first_word(origin, &url, &ticket, &body).await else {
-                return Answer::Failed;
+                return BatchAnswer::Failed;
             };
             match reply.status() {
                 200 => match reply.chunks() {
-                    Some(chunks) => Answer::Lines(lines(chunks).await),
-                    None => Answer::Failed,
+                    Some(chunks) => BatchAnswer::Lines(lines(chunks).await),
+                    None => BatchAnswer::Failed,
                 },
                 503 => {
                     let after = reply.header("Retry-After").and_then(|text| text.parse().ok());
                     let after = after.unwrap_or(RETRY_AFTER);
-                    Answer::Busy(after.max(RETRY_AFTER))
+                    BatchAnswer::Busy(after.max(RETRY_AFTER))
                 }
-                _ => Answer::Failed,
+                _ => BatchAnswer::Failed,
             }
         };
         Ok(timed(Part::Origin, asking).await)
@@ -196,7 +196,7 @@ fn groups<'a>(open: &[usize], orders: &[Vec<&'a str>], rank: usize) -> Vec<Group
 /// Any line of an answer ([`BatchItem`](rcpt_shared::BatchItem)). Read as one shape: an untagged enumeration
 /// costs kilobytes of the Worker.
 #[derive(Deserialize)]
-struct Line {
+struct BatchLine {
     /// The closing line has none.
     index: Option<usize>,
     verdict: Option<Box<Verdict>>,
@@ -213,7 +213,7 @@ async fn lines(mut chunks: Chunks) -> Vec<(usize, BatchItem)> {
         while let Some(length) = rest.iter().skip(start).position(|byte| *byte == b'\n') {
             let line = rest.get(start..start + length).unwrap_or_default();
             start += length + 1;
-            let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
+            let Ok(line) = serde_json::from_slice::<BatchLine>(line) else { continue };
             let Some(index) = line.index else { return lines };
             let not_asked = line.not_asked_retry_after;
             let not_asked = not_asked.map(|after| BatchItem::NotAsked(after.max(RETRY_AFTER)));

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     cf::{
         clock::{self, timed},
-        fetch::{Outgoing, Reply},
+        fetch::{OutgoingRequest, Reply},
     },
     error::Error,
     meter::Part,
@@ -191,7 +191,7 @@ impl Origins {
 
 async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
     let url = &format!("{origin}/health");
-    let reply = Outgoing { url, headers: &[], body: None, timeout_ms }.send().await;
+    let reply = OutgoingRequest { url, headers: &[], body: None, timeout_ms }.send().await;
     reply.is_some_and(|reply| reply.status() == 200)
 }
 
@@ -230,5 +230,5 @@ pub(super) async fn post(
         (REMEMBER_HEADER, remember.unwrap_or_default()),
     ];
     let headers = headers.get(..2 + usize::from(remember.is_some())).unwrap_or(&headers);
-    Outgoing { url, headers, body: Some(body), timeout_ms }.send().await
+    OutgoingRequest { url, headers, body: Some(body), timeout_ms }.send().await
 }

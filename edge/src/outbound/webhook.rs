@@ -6,14 +6,14 @@
 use std::net::IpAddr;
 
 use super::{dns::resolve, webhook_url::host};
-use crate::cf::fetch::Outgoing;
+use crate::cf::fetch::OutgoingRequest;
 
 /// A server that takes longer to answer is asked again later. The same signal ends a body that is not read.
 const PATIENCE_MS: u32 = 5_000;
 
 /// What is sent, in the form of Standard Webhooks.
 #[derive(Debug)]
-pub struct Attempt<'a> {
+pub struct DeliveryAttempt<'a> {
     pub url: &'a str,
     /// The same for each attempt at one delivery.
     pub id: &'a str,
@@ -24,17 +24,17 @@ pub struct Attempt<'a> {
 }
 
 /// What came of it: a status of HTTP, or what else went wrong.
-pub type Answer = Result<u16, &'static str>;
+pub type ReceiverAnswer = Result<u16, &'static str>;
 
 /// No connection, or no answer in time.
-const NO_ANSWER: Answer = Err("no_answer");
+const NO_ANSWER: ReceiverAnswer = Err("no_answer");
 /// The name leads to an address that is not public.
-const NOT_PUBLIC: Answer = Err("not_public");
+const NOT_PUBLIC: ReceiverAnswer = Err("not_public");
 /// The resolver did not answer, or knows no address.
-const NO_DNS: Answer = Err("no_dns");
+const NO_DNS: ReceiverAnswer = Err("no_dns");
 
 /// Sends it, once the resolver at `dns_url` has said that the name leads to public addresses only.
-pub async fn send(dns_url: Option<&str>, attempt: &Attempt<'_>) -> Answer {
+pub async fn send(dns_url: Option<&str>, attempt: &DeliveryAttempt<'_>) -> ReceiverAnswer {
     if let Some(dns_url) = dns_url {
         let mut count = 0;
         for kind in ["A", "AAAA"] {
@@ -50,7 +50,7 @@ pub async fn send(dns_url: Option<&str>, attempt: &Attempt<'_>) -> Answer {
             return NO_DNS;
         }
     }
-    let event = Outgoing {
+    let event = OutgoingRequest {
         url: attempt.url,
         headers: &[
             ("Content-Type", "application/json"),

@@ -2,7 +2,7 @@
 
 /// Why a URL is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum UrlRefusal {
     /// What is wrong with its form.
     Form(&'static str),
     /// It names something that is not on the public Internet, or is ours.
@@ -35,25 +35,25 @@ const INSIDE: [&str; 15] = [
 /// `ours` are URLs whose hosts are not told.
 ///
 /// # Errors
-/// [`Refusal`].
-pub fn check<'a>(url: &str, ours: impl IntoIterator<Item = &'a str>) -> Result<(), Refusal> {
+/// [`UrlRefusal`].
+pub fn check<'a>(url: &str, ours: impl IntoIterator<Item = &'a str>) -> Result<(), UrlRefusal> {
     if url.len() > MOST {
-        return Err(Refusal::Form("The webhook's URL is longer than 500 characters."));
+        return Err(UrlRefusal::Form("The webhook's URL is longer than 500 characters."));
     }
     if !url.starts_with(SCHEME) {
-        return Err(Refusal::Form("The webhook's URL must begin with https://."));
+        return Err(UrlRefusal::Form("The webhook's URL must begin with https://."));
     }
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\"#<>\\^`{|}".contains(&byte);
     if !url.bytes().all(is_plain) {
         let detail =
             "The webhook's URL has a character that must be percent-encoded, or a fragment.";
-        return Err(Refusal::Form(detail));
+        return Err(UrlRefusal::Form(detail));
     }
     let authority = authority(url);
     let name = authority.strip_suffix(":443").unwrap_or(authority);
     if name.contains(['@', '[']) || name.contains(':') {
         let detail = "The webhook's URL needs a host name, without a user and on port 443.";
-        return Err(Refusal::Form(detail));
+        return Err(UrlRefusal::Form(detail));
     }
     let name = name.to_ascii_lowercase();
     let labels: Vec<&str> = name.split('.').collect();
@@ -63,13 +63,13 @@ pub fn check<'a>(url: &str, ours: impl IntoIterator<Item = &'a str>) -> Result<(
         (1..=63).contains(&label.len()) && label.bytes().all(is_made_of)
     };
     if name.len() > 253 || !labels.iter().all(is_label) {
-        return Err(Refusal::Form("The webhook's URL has no valid host name."));
+        return Err(UrlRefusal::Form("The webhook's URL has no valid host name."));
     }
     // A last label that begins with a digit makes an IPv4 address of the name, in many spellings.
     let last = labels.last().copied().unwrap_or_default();
     let is_name = labels.len() > 1 && last.starts_with(|c: char| c.is_ascii_lowercase());
     let is_ours = ours.into_iter().any(|url| host(url).eq_ignore_ascii_case(&name));
-    if is_name && !INSIDE.contains(&last) && !is_ours { Ok(()) } else { Err(Refusal::NotPublic) }
+    if is_name && !INSIDE.contains(&last) && !is_ours { Ok(()) } else { Err(UrlRefusal::NotPublic) }
 }
 
 const SCHEME: &str = "https://";
@@ -87,7 +87,7 @@ pub fn host(url: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Refusal, check, host};
+    use super::{UrlRefusal, check, host};
 
     const OURS: [&str; 2] = ["https://rcpt.example.net", "https://origin.example.net:8443"];
 
@@ -122,7 +122,7 @@ mod tests {
             "https://RCPT.example.net/v1/scans",
             "https://origin.example.net/",
         ] {
-            assert_eq!(check(url, OURS), Err(Refusal::NotPublic), "{url}");
+            assert_eq!(check(url, OURS), Err(UrlRefusal::NotPublic), "{url}");
         }
     }
 
@@ -153,7 +153,7 @@ mod tests {
             "https://example..com/",
             &long,
         ] {
-            assert!(matches!(check(url, OURS), Err(Refusal::Form(_))), "{url}");
+            assert!(matches!(check(url, OURS), Err(UrlRefusal::Form(_))), "{url}");
         }
     }
 }

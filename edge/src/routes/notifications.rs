@@ -20,8 +20,8 @@ use crate::{
         rules::{Gate, Key, Rule},
         throttle::Attempt,
     },
-    outbound::webhook_url::{self, Refusal},
-    store::webhooks::{self, Change, Due, Settings},
+    outbound::webhook_url::{self, UrlRefusal},
+    store::webhooks::{self, DueDelivery, StoredWebhook, WebhookChange},
 };
 
 /// What you're told when a scan ends, and how.
@@ -62,8 +62,8 @@ pub struct Delivery {
     pub problem: Option<String>,
 }
 
-impl From<webhooks::Delivery> for Delivery {
-    fn from(row: webhooks::Delivery) -> Self {
+impl From<webhooks::StoredDelivery> for Delivery {
+    fn from(row: webhooks::StoredDelivery) -> Self {
         Self {
             id: row.id,
             event: row.kind,
@@ -81,16 +81,16 @@ impl From<webhooks::Delivery> for Delivery {
 async fn change(
     app: &App,
     session: Session,
-    changes: &[Change<'_>],
-) -> Result<(Settings, Vec<webhooks::Delivery>), Error> {
+    changes: &[WebhookChange<'_>],
+) -> Result<(StoredWebhook, Vec<webhooks::StoredDelivery>), Error> {
     let changed = webhooks::change(app.databases.of(session.account)?, session, changes).await?;
     changed.ok_or_else(Error::invalid_session)
 }
 
 fn shown(
     app: &App,
-    settings: Settings,
-    deliveries: Vec<webhooks::Delivery>,
+    settings: StoredWebhook,
+    deliveries: Vec<webhooks::StoredDelivery>,
 ) -> Json<Notifications> {
     let secret = |name: &String| {
         webhook_secret::text(&app.config.api_key_secrets, settings.account_id, name)
@@ -157,17 +157,17 @@ pub async fn update(
     JsonBody(body): JsonBody<NotificationSettings>,
 ) -> Result<Json<Notifications>, Error> {
     let secret = random::identifier()?;
-    let mut changes = Vec::from_iter(body.scan_email.map(Change::Mail));
+    let mut changes = Vec::from_iter(body.scan_email.map(WebhookChange::Mail));
     match body.webhook_url.as_deref() {
         None => {}
-        Some("") => changes.push(Change::Remove),
+        Some("") => changes.push(WebhookChange::Remove),
         Some(url) => {
             let ours = app.config.origins.iter().chain([&app.config.portal_url]);
             webhook_url::check(url, ours.map(String::as_str)).map_err(|refusal| match refusal {
-                Refusal::Form(detail) => Error::invalid_webhook(detail),
-                Refusal::NotPublic => Error::webhook_not_public(),
+                UrlRefusal::Form(detail) => Error::invalid_webhook(detail),
+                UrlRefusal::NotPublic => Error::webhook_not_public(),
             })?;
-            changes.push(Change::Url { url, secret: &secret });
+            changes.push(WebhookChange::Url { url, secret: &secret });
         }
     }
     let (settings, deliveries) = change(&app, session, &changes).await?;
@@ -197,7 +197,7 @@ pub async fn rotate_secret(
 ) -> Result<Json<Notifications>, Error> {
     let secret = random::identifier()?;
     let until = clock::now().saturating_add(BOTH_SIGN);
-    let rotate = Change::Rotate { secret: &secret, until };
+    let rotate = WebhookChange::Rotate { secret: &secret, until };
     let (settings, deliveries) = change(&app, session, &[rotate]).await?;
     if settings.url.is_none() {
         return Err(Error::no_webhook());
@@ -231,7 +231,7 @@ pub async fn test(State(app): State<Arc<App>>, session: Session) -> Result<Json<
     Attempt::count(app.databases.directory(), gates, now).await?;
     let body = serde_json::to_string(&WebhookEvent::of_test(now))
         .map_err(|_| Error::internal("an event does not serialise"))?;
-    let due = Due {
+    let due = DueDelivery {
         account_id: settings.account_id,
         url,
         secret,

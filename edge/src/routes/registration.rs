@@ -36,7 +36,7 @@ use crate::{
     store,
     store::{
         addresses, opt_outs,
-        registrations::{self, Change, Registered, Registration},
+        registrations::{self, Registered, Registration, RegistrationChange},
         two_factor::Code,
     },
 };
@@ -163,7 +163,7 @@ async fn store_and_mail(
     if !is_opted_out {
         return hand_over(app, &registration, registered, &attempt).await;
     }
-    if matches!(registered.change, Change::New | Change::Again(_)) {
+    if matches!(registered.change, RegistrationChange::New | RegistrationChange::Again(_)) {
         let app = Arc::clone(app);
         context.deferred.after_response(async move {
             if let Err(error) = hand_over(&app, &registration, registered, &attempt).await {
@@ -186,12 +186,14 @@ async fn hand_over(
     let opt_out =
         opt_out_token::of(&app.config.address_secrets, registration.address_hash.mailbox());
     let (recipient, mail) = match &registered.change {
-        Change::Taken { email } => {
+        RegistrationChange::Taken { email } => {
             (email.as_str(), mail::already_registered(email, portal_url, &opt_out))
         }
-        Change::AnotherSpelling => (typed, mail::another_spelling(typed, portal_url, &opt_out)),
-        Change::Again(_) => (typed, mail::confirm_again(typed, portal_url, &token)),
-        Change::New => (typed, mail::confirm(typed, portal_url, &token)),
+        RegistrationChange::AnotherSpelling => {
+            (typed, mail::another_spelling(typed, portal_url, &opt_out))
+        }
+        RegistrationChange::Again(_) => (typed, mail::confirm_again(typed, portal_url, &token)),
+        RegistrationChange::New => (typed, mail::confirm(typed, portal_url, &token)),
     };
     let sent = app.mailer.send(mail.to(recipient, app.config.site.contact())).await;
     if sent.is_err() {

@@ -9,7 +9,7 @@ use crate::{
     credentials::proof::Caller,
     error::Error,
     limits::quota::date_time,
-    store::scans::{self, Found, StatusCounts, VerdictCounts},
+    store::scans::{self, FoundScan, StatusCounts, VerdictCounts},
 };
 
 /// Addresses of one body.
@@ -54,7 +54,7 @@ const KEPT: u64 = 7 * 24 * 60 * 60;
 
 /// Seconds that what was not asked yet takes at the pace of the last minutes, and what waits at our own delays. Nothing can
 /// be said while parts are missing, or before a pace is known.
-fn seconds_left(scan: &scans::Scan, now: u64) -> Option<u64> {
+fn seconds_left(scan: &scans::StoredScan, now: u64) -> Option<u64> {
     if scan.state != "running" {
         return None;
     }
@@ -72,7 +72,7 @@ fn seconds_left(scan: &scans::Scan, now: u64) -> Option<u64> {
 }
 
 impl Scan {
-    pub fn new(scan: scans::Scan, now: u64) -> Self {
+    pub fn new(scan: scans::StoredScan, now: u64) -> Self {
         Self {
             estimated_seconds_left: seconds_left(&scan, now),
             next_retry_at: scan.due_at.filter(|_| scan.ended_at.is_none()).map(date_time),
@@ -95,11 +95,11 @@ impl Scan {
 }
 
 /// What was found, or why there is nothing: an unknown scan and one of another account are the same.
-pub fn found<T>(found: Found<T>, caller: Caller) -> Result<T, Error> {
+pub fn found<T>(found: FoundScan<T>, caller: Caller) -> Result<T, Error> {
     match found {
-        Found::Here(found) => Ok(found),
-        Found::Nothing => Err(Error::no_such_scan()),
-        Found::Unauthorised => Err(caller.proof.refused()),
+        FoundScan::Here(found) => Ok(found),
+        FoundScan::Nothing => Err(Error::no_such_scan()),
+        FoundScan::Unauthorised => Err(caller.proof.refused()),
     }
 }
 

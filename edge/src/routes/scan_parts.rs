@@ -11,7 +11,7 @@ use crate::{
     app::App,
     background::scans::{
         LIFETIME, PART,
-        message::{Message, Place},
+        message::{MessagePlace, ScanMessage},
         results::{Kept, to_text},
         slots::{self, Slots},
     },
@@ -19,7 +19,7 @@ use crate::{
     credentials::{proof::Caller, random, sealed::part_macs},
     error::{Error, PlainError},
     extract::{json_body::JsonList, scan_call::ScanCall},
-    store::scans::{self, Comparison, Part, PartState},
+    store::scans::{self, Comparison, PartState, ScanPart},
 };
 
 /// Body of `PUT /scans/{id}/parts/{n}`. Read as that of a new scan is, of which it is a part too.
@@ -82,14 +82,14 @@ pub async fn receive(
     app: &App,
     caller: Caller,
     sending: Sending<'_>,
-) -> Result<scans::Scan, Error> {
+) -> Result<scans::StoredScan, Error> {
     let now = clock::now();
     let Sending { scan, number, addresses } = sending;
     let positions = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
     let slots = slots::cut(addresses);
     let macs = macs_of(app, &sending, &slots);
     // 1
-    let part = Part { scan, number, positions, macs: &macs };
+    let part = ScanPart { scan, number, positions, macs: &macs };
     let since = now.saturating_sub(LIFETIME);
     let state = scans::begin_part(app.databases.of(caller.account)?, caller, &part, since).await?;
     let PartState { scan: known, part: written } = found(state, caller)?;
@@ -112,7 +112,7 @@ pub async fn receive(
     // 2
     let mut messages = Vec::new();
     for (slot, waiting) in (0_u32..).zip(&slots.slots) {
-        let place = Place {
+        let place = MessagePlace {
             account: caller.account,
             scan: scan.to_owned(),
             part: number,
@@ -120,7 +120,7 @@ pub async fn receive(
             round: 0,
             since: known.created_at,
         };
-        let message = Message::seal(&app.config.scan_secrets, place, 0, waiting)?;
+        let message = ScanMessage::seal(&app.config.scan_secrets, place, 0, waiting)?;
         messages.push(message.outgoing(0)?);
     }
     app.scan_queue.send(messages).await?;
@@ -192,7 +192,7 @@ pub async fn compare(
     let addresses = request.addresses.as_deref().unwrap_or_default();
     let positions = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
     let number = call.part.parse().unwrap_or(u32::MAX);
-    let part = Part { scan: &call.id, number, positions, macs: &[] };
+    let part = ScanPart { scan: &call.id, number, positions, macs: &[] };
     let database = app.databases.of(call.caller.account)?;
     let compared = scans::compare_part(database, call.caller, &part).await?;
     let (scan, comparison) = found(compared, call.caller)?;

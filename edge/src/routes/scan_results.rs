@@ -23,7 +23,7 @@ use crate::{
     },
     error::{Error, PlainError},
     extract::scan_call::ScanCall,
-    store::scans::{self, Class, Row, Scan},
+    store::scans::{self, Class, ResultRow, StoredScan},
 };
 
 /// The result of one position.
@@ -213,7 +213,7 @@ fn result(position: u32, kept: Option<Kept>, state: &str) -> Option<ScanResult> 
 }
 
 /// One page of what is asked for, from the rows of the parts `first` to `last`.
-fn page(scan: &Scan, rows: &[Row], query: &Query, last: u32) -> ScanResults {
+fn page(scan: &StoredScan, rows: &[ResultRow], query: &Query, last: u32) -> ScanResults {
     let mut results = Vec::new();
     for part in query.first / PART..=last {
         let of_part = rows.iter().filter(|row| row.part == part);

@@ -23,7 +23,7 @@ use crate::{
     limits::quota::{Day, seconds_to_reset},
     store::{
         ledger::Charged,
-        scans::{self, Deed, NewScan, Refusal},
+        scans::{self, NewScan, ScanAction, ScanRefusal},
     },
 };
 
@@ -31,9 +31,9 @@ async fn act(
     app: &App,
     caller: Caller,
     id: &str,
-    deed: Deed,
+    deed: ScanAction,
     now: u64,
-) -> Result<scans::Scan, Error> {
+) -> Result<scans::StoredScan, Error> {
     let (database, ending) = (app.databases.of(caller.account)?, random::identifier()?);
     found(scans::act(database, caller, id, deed, &ending, now).await?, caller)
 }
@@ -80,7 +80,7 @@ pub async fn create(
     let mut scan = match charged.map_err(|refusal| refused(&refusal, caller, now))? {
         Charged::Now(scan) => scan,
         Charged::Before(stored) if once.as_ref().is_some_and(|once| once.is(&stored.request)) => {
-            act(&app, caller, &stored.answer, Deed::Show, now).await?
+            act(&app, caller, &stored.answer, ScanAction::Show, now).await?
         }
         Charged::Before(_) => return Err(Error::idempotency_key_reused()),
     };
@@ -108,24 +108,24 @@ async fn fill(
     scan: &str,
     addresses: &[String],
     has_key: bool,
-) -> Result<scans::Scan, Error> {
+) -> Result<scans::StoredScan, Error> {
     let filled = receive(app, caller, Sending { scan, number: 0, addresses }).await;
     if filled.is_err()
         && !has_key
-        && let Err(error) = act(app, caller, scan, Deed::Withdraw, clock::now()).await
+        && let Err(error) = act(app, caller, scan, ScanAction::Withdraw, clock::now()).await
     {
         log::failure("removing a scan that could not start", &error);
     }
     filled
 }
 
-fn refused(refusal: &Refusal, caller: Caller, now: u64) -> Error {
+fn refused(refusal: &ScanRefusal, caller: Caller, now: u64) -> Error {
     match *refusal {
-        Refusal::Unauthorised => caller.proof.refused(),
-        Refusal::TooLarge { size } => Error::scan_too_large(size),
-        Refusal::TooMany { at_once } => Error::too_many_scans(at_once),
-        Refusal::TooManyKept { most } => Error::too_many_scans_kept(most),
-        Refusal::UsedUp { daily } => {
+        ScanRefusal::Unauthorised => caller.proof.refused(),
+        ScanRefusal::TooLarge { size } => Error::scan_too_large(size),
+        ScanRefusal::TooMany { at_once } => Error::too_many_scans(at_once),
+        ScanRefusal::TooManyKept { most } => Error::too_many_scans_kept(most),
+        ScanRefusal::UsedUp { daily } => {
             Error::scans_used_up(daily, Day::of(now).resets_at(), seconds_to_reset(now))
         }
     }
@@ -189,7 +189,7 @@ pub async fn show(
     State(app): State<Arc<App>>,
     ScanCall { caller, now, id, .. }: ScanCall,
 ) -> Result<Json<Scan>, Error> {
-    let scan = act(&app, caller, &id, Deed::Show, now).await?;
+    let scan = act(&app, caller, &id, ScanAction::Show, now).await?;
     Ok(Json(Scan::new(scan, now)))
 }
 
@@ -210,7 +210,7 @@ pub async fn cancel(
     State(app): State<Arc<App>>,
     ScanCall { caller, now, id, .. }: ScanCall,
 ) -> Result<Json<Scan>, Error> {
-    let scan = act(&app, caller, &id, Deed::Cancel, now).await?;
+    let scan = act(&app, caller, &id, ScanAction::Cancel, now).await?;
     Ok(Json(Scan::new(scan, now)))
 }
 
@@ -230,6 +230,6 @@ pub async fn delete(
     State(app): State<Arc<App>>,
     ScanCall { caller, now, id, .. }: ScanCall,
 ) -> Result<StatusCode, Error> {
-    act(&app, caller, &id, Deed::Delete, now).await?;
+    act(&app, caller, &id, ScanAction::Delete, now).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -27,7 +27,7 @@ use crate::{
     meter,
     store::{
         self,
-        accounts::{self, Account},
+        accounts::{self, StoredAccount},
         addresses, passwords,
         sessions::NewSession,
     },
@@ -160,7 +160,7 @@ fn renew_hash(
     app: &Arc<App>,
     context: &RequestContext,
     client: &ClientNetwork,
-    account: &Account,
+    account: &StoredAccount,
     password: Password,
 ) {
     let (app, client) = (Arc::clone(app), client.clone());

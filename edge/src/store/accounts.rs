@@ -26,7 +26,7 @@ use crate::{
 
 /// A row of `accounts`, but for the ledger.
 #[derive(Debug, Deserialize)]
-pub struct Account {
+pub struct StoredAccount {
     pub id: AccountId,
     pub email: String,
     pub display_name: String,
@@ -77,7 +77,7 @@ pub async fn of_address(
     database: &Database,
     hash: &AccountHash,
     named: Option<AccountId>,
-) -> Result<Option<Account>, Error> {
+) -> Result<Option<StoredAccount>, Error> {
     let id = named.map(|id| id.to_string()).unwrap_or_default();
     let mut statements = Vec::from_iter(rekey(hash));
     let index = statements.len();
@@ -88,7 +88,10 @@ pub async fn of_address(
 const BY_SESSION: &str = concat!(READ, IN_SESSION);
 
 /// The account of this session; `None` when the session is over.
-pub async fn by_session(database: &Database, session: Session) -> Result<Option<Account>, Error> {
+pub async fn by_session(
+    database: &Database,
+    session: Session,
+) -> Result<Option<StoredAccount>, Error> {
     let (id, session) = session.texts();
     database.first((BY_SESSION, vec![(&id).into(), (&session).into()])).await
 }
@@ -119,7 +122,7 @@ pub async fn by_reset_token(
     database: &Database,
     token: &TokenHash,
     now: u64,
-) -> Result<Option<Account>, Error> {
+) -> Result<Option<StoredAccount>, Error> {
     database.first((BY_RESET_TOKEN, vec![token.as_str().into(), now.into()])).await
 }
 

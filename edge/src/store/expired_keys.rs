@@ -21,12 +21,12 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
 
 /// A place in the primary key.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct Place {
+struct KeyPosition {
     account_id: String,
     name: String,
 }
 
-impl Place {
+impl KeyPosition {
     fn start() -> Self {
         Self { account_id: String::new(), name: String::new() }
     }
@@ -59,18 +59,18 @@ const DELETE_EXPIRED: &str = "DELETE FROM idempotency_keys
 /// read or the time is over.
 pub async fn remove(database: &Database, now: u64) -> Result<(), Error> {
     let begun = clock::now_ms();
-    let cursor = database.first::<Place>((SELECT_CURSOR, Vec::new())).await?;
-    let cursor = cursor.unwrap_or_else(Place::start);
+    let cursor = database.first::<KeyPosition>((SELECT_CURSOR, Vec::new())).await?;
+    let cursor = cursor.unwrap_or_else(KeyPosition::start);
     let mut place = cursor.clone();
-    let mut end = database.first::<Place>((SELECT_RANGE_END, place.params())).await?;
+    let mut end = database.first::<KeyPosition>((SELECT_RANGE_END, place.params())).await?;
     for _ in 0..RANGES_MAX {
         let range_begun = clock::now_ms();
-        let range_end = end.clone().unwrap_or_else(Place::end);
+        let range_end = end.clone().unwrap_or_else(KeyPosition::end);
         let range = [place.params(), range_end.params(), vec![now.into()]].concat();
         let next = (SELECT_RANGE_END, range_end.params());
         let rows = database.batch(&[(DELETE_EXPIRED, range), next]).await?;
         if end.is_none() {
-            place = Place::start();
+            place = KeyPosition::start();
             break;
         }
         end = rows.first(1)?;

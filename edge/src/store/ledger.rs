@@ -17,7 +17,7 @@ use crate::{
     },
     error::Error,
     limits::{
-        quota::{Day, Usage},
+        quota::{Day, QuotaUsage},
         refusals::Refusal,
     },
 };
@@ -25,12 +25,12 @@ use serde::Deserialize;
 use statements::{CHARGE, CHARGE_ONCE, CHARGED, END_LEASE, LEASE, LEASE_ONCE, SETTLE, USAGE, WHY};
 
 /// The texts of a caller's parameters, for as long as their statement lives.
-pub(super) struct Texts {
+pub(super) struct CallerTexts {
     account: String,
     session: String,
 }
 
-impl Texts {
+impl CallerTexts {
     pub(super) fn of(caller: Caller) -> Self {
         let session = match caller.proof {
             Proof::Key { .. } => String::new(),
@@ -66,7 +66,7 @@ pub struct StoredAnswer {
 }
 
 #[derive(Deserialize)]
-struct Why {
+struct RefusedCharge {
     replaced: u8,
     authorised: u8,
     has_room: u8,
@@ -74,7 +74,7 @@ struct Why {
     allowance: u32,
 }
 
-impl Why {
+impl RefusedCharge {
     const fn refusal(&self) -> Refusal {
         if self.replaced != 0 {
             Refusal::Dead
@@ -135,7 +135,7 @@ pub async fn charge(
     once: Option<(&Idempotent, &str)>,
     now: u64,
 ) -> Result<Result<Charged<String>, Refusal>, Error> {
-    let texts = Texts::of(caller);
+    let texts = CallerTexts::of(caller);
     let params = texts.params(caller, now);
     let mut charge = [params.clone(), vec![name.into()]].concat();
     let mut batch = match once {
@@ -179,7 +179,7 @@ pub async fn lease(
     now: u64,
     ttl: u64,
 ) -> Result<Result<Charged<Lease>, Refusal>, Error> {
-    let texts = Texts::of(caller);
+    let texts = CallerTexts::of(caller);
     let expires_at = now.saturating_add(ttl);
     let params = texts.params(caller, now);
     let mut lease = [params.clone(), vec![(&id).into(), expires_at.into()]].concat();
@@ -222,7 +222,7 @@ fn names(key: &Idempotent) -> [Param<'_>; 2] {
 }
 
 async fn refusal(database: &Database, params: Vec<Param<'_>>) -> Result<Refusal, Error> {
-    let why = database.first::<Why>((WHY, params)).await?;
+    let why = database.first::<RefusedCharge>((WHY, params)).await?;
     Ok(why.map_or(Refusal::Dead, |why| why.refusal()))
 }
 
@@ -277,6 +277,10 @@ pub async fn release(database: &Database, lease: Lease) -> Result<(), Error> {
 }
 
 /// What `GET /me/quota` reports; `None` when the caller is not authorised.
-pub async fn usage(database: &Database, caller: Caller, now: u64) -> Result<Option<Usage>, Error> {
-    database.first((USAGE, Texts::of(caller).params(caller, now))).await
+pub async fn usage(
+    database: &Database,
+    caller: Caller,
+    now: u64,
+) -> Result<Option<QuotaUsage>, Error> {
+    database.first((USAGE, CallerTexts::of(caller).params(caller, now))).await
 }

@@ -36,7 +36,7 @@ struct Owner {
     email: String,
 }
 
-/// `?1` a JSON array of [`Found`]. Of two accounts of one mailbox one has its hash; the other stays as it is.
+/// `?1` a JSON array of [`FoundAddress`]. Of two accounts of one mailbox one has its hash; the other stays as it is.
 const UPDATE_MAILBOX: &str =
     "UPDATE OR IGNORE addresses SET mailbox_hash = j.value ->> 'mailbox_hash'
     FROM json_each(?1) j
@@ -47,7 +47,7 @@ const UPDATE_REST: &str = "UPDATE addresses SET mailbox_hash = '- ' || address_h
     WHERE address_hash = j.value ->> 'address_hash' AND confirmed = 1 AND mailbox_hash IS NULL";
 
 #[derive(Serialize)]
-struct Found<'a> {
+struct FoundAddress<'a> {
     address_hash: &'a str,
     mailbox_hash: Option<String>,
 }
@@ -62,7 +62,7 @@ pub async fn fill(databases: &Databases, secrets: &KeyRing) -> Result<(), Error>
             break;
         }
         let hashes = mailboxes(databases, &missing, secrets).await?;
-        let found = missing.iter().map(|row| Found {
+        let found = missing.iter().map(|row| FoundAddress {
             address_hash: &row.address_hash,
             mailbox_hash: hashes.get(&row.account_id.as_u64()).cloned(),
         });

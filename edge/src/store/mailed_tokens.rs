@@ -13,12 +13,12 @@ use crate::{
 
 /// What a link is for, and which accounts get one.
 #[derive(Debug, Clone, Copy)]
-pub enum Purpose {
+pub enum TokenPurpose {
     Confirm,
     Reset,
 }
 
-impl Purpose {
+impl TokenPurpose {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Confirm => "confirm",
@@ -37,7 +37,7 @@ impl Purpose {
 /// A token to be stored.
 #[derive(Debug)]
 pub struct NewToken {
-    pub purpose: Purpose,
+    pub purpose: TokenPurpose,
     pub hash: TokenHash,
     /// Unix seconds.
     pub expires_at: u64,
@@ -63,7 +63,7 @@ const STORE: &str = "
       SET hash = excluded.hash, expires_at = excluded.expires_at";
 
 /// Reads the [`PreviousLink`]; no row where there is no such account in the right state.
-pub(super) fn previous(purpose: Purpose, account: &str) -> Statement<'_> {
+pub(super) fn previous(purpose: TokenPurpose, account: &str) -> Statement<'_> {
     (PREVIOUS, vec![account.into(), purpose.as_str().into(), purpose.state().into()])
 }
 

@@ -55,7 +55,7 @@ pub(super) use notice;
 
 /// A notice that is due.
 #[derive(Debug, Deserialize)]
-pub struct Due {
+pub struct DueNotices {
     pub account_id: AccountId,
     pub kind: Notice,
     pub deeds: u64,
@@ -69,7 +69,7 @@ pub struct Due {
     country: String,
 }
 
-impl Due {
+impl DueNotices {
     /// The last deed, with the browser and the country where they were noted.
     pub fn last_deed(&self) -> Option<Deed> {
         (self.happened_at > 0).then(|| Deed {
@@ -111,7 +111,7 @@ pub async fn claim(
     account: Option<AccountId>,
     most: u64,
     now: u64,
-) -> Result<Vec<Due>, Error> {
+) -> Result<Vec<DueNotices>, Error> {
     let account = account.map(|id| id.to_string()).unwrap_or_default();
     let params =
         vec![now.into(), (&account).into(), FIRST_RETRY.into(), MOST_ATTEMPTS.into(), most.into()];
@@ -126,7 +126,7 @@ const SENT: &str = "
     WHERE account_id = ?1 AND kind = ?2";
 
 /// Reports a notice as sent: the next one of its kind waits for a while.
-pub async fn sent(database: &Database, notice: &Due, now: u64) -> Result<(), Error> {
+pub async fn sent(database: &Database, notice: &DueNotices, now: u64) -> Result<(), Error> {
     let account = notice.account_id.to_string();
     let Budget { pause, per_day } = budget(notice.kind);
     let params = vec![

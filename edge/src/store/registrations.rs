@@ -7,7 +7,7 @@ use super::{
     accounts,
     addresses::{self, Tombstone},
     databases::Databases,
-    mailed_tokens::{self, NewToken, PreviousLink, Purpose},
+    mailed_tokens::{self, NewToken, PreviousLink, TokenPurpose},
 };
 use crate::{
     account::{AccountId, AccountState},
@@ -42,12 +42,12 @@ impl Registration {
 #[derive(Debug)]
 pub struct Registered {
     pub account: AccountId,
-    pub change: Change,
+    pub change: RegistrationChange,
 }
 
 /// What a registration changed, so that it can be taken back where its mail cannot be handed over.
 #[derive(Debug)]
-pub enum Change {
+pub enum RegistrationChange {
     /// A new account.
     New,
     /// An unconfirmed account got a new password and a new link.
@@ -75,8 +75,8 @@ struct PreviousAccount {
 }
 
 /// What a try came to.
-enum Found {
-    Done(Change),
+enum FoundAccount {
+    Done(RegistrationChange),
     /// The account that the directory names is not there.
     Nothing {
         tombstone: Option<Tombstone>,
@@ -110,7 +110,8 @@ pub async fn register(
             let account = registration.id;
             let stored = store(databases, registration, account, &None, false, now);
             let (found, ()) = join(stored, look(databases.pretended(hash), hash)).await;
-            return found.map(|_| Registered { account, change: Change::AnotherSpelling });
+            return found
+                .map(|_| Registered { account, change: RegistrationChange::AnotherSpelling });
         }
         let account = claim.account;
         let tombstone = newer(buried.take(), claim.tombstone);
@@ -128,12 +129,14 @@ pub async fn register(
             let _ = addresses::forget_claim(directory, hash, account).await;
         }
         let (account_there, taken) = match found? {
-            Found::Done(change) => return Ok(Registered { account, change }),
-            Found::Nothing { tombstone: left } => {
+            FoundAccount::Done(change) => return Ok(Registered { account, change }),
+            FoundAccount::Nothing { tombstone: left } => {
                 buried = newer(tombstone, left);
                 (registration.id, None)
             }
-            Found::Lost { account, email } => (account, Some(Change::Taken { email })),
+            FoundAccount::Lost { account, email } => {
+                (account, Some(RegistrationChange::Taken { email }))
+            }
         };
         let (ids, is_confirmed) = ([account, account_there], taken.is_some());
         addresses::replace(directory, hash, ids, is_confirmed, buried.as_ref(), now).await?;
@@ -182,7 +185,7 @@ async fn store(
     tombstone: &Option<Tombstone>,
     may_be_new: bool,
     now: u64,
-) -> Result<Found, Error> {
+) -> Result<FoundAccount, Error> {
     let (hash, id) = (&registration.address_hash, account.to_string());
     let new: Statement<'_> = (
         REGISTER,
@@ -196,7 +199,7 @@ async fn store(
         ],
     );
     let token = NewToken {
-        purpose: Purpose::Confirm,
+        purpose: TokenPurpose::Confirm,
         hash: registration.token(account).hash(),
         expires_at: registration.expires_at,
     };
@@ -216,14 +219,16 @@ async fn store(
     let link = rows.first::<PreviousLink>(first + 2)?;
     Ok(match (previous, link) {
         (Some(previous), _) if previous.id != account => {
-            Found::Lost { account: previous.id, email: previous.email }
+            FoundAccount::Lost { account: previous.id, email: previous.email }
         }
         (Some(account), Some(link)) if account.state == AccountState::Unconfirmed => {
-            Found::Done(Change::Again(Box::new(Previous { account, link })))
+            FoundAccount::Done(RegistrationChange::Again(Box::new(Previous { account, link })))
         }
-        (Some(account), _) => Found::Done(Change::Taken { email: account.email }),
-        (None, _) if may_be_new => Found::Done(Change::New),
-        (None, _) => Found::Nothing { tombstone: rows.first(first + 3)? },
+        (Some(account), _) => {
+            FoundAccount::Done(RegistrationChange::Taken { email: account.email })
+        }
+        (None, _) if may_be_new => FoundAccount::Done(RegistrationChange::New),
+        (None, _) => FoundAccount::Nothing { tombstone: rows.first(first + 3)? },
     })
 }
 
@@ -243,8 +248,8 @@ pub async fn unregister(
     let (account, id) = (registered.account, registered.account.to_string());
     let database = databases.of(account)?;
     match registered.change {
-        Change::Taken { .. } | Change::AnotherSpelling => Ok(()),
-        Change::New => {
+        RegistrationChange::Taken { .. } | RegistrationChange::AnotherSpelling => Ok(()),
+        RegistrationChange::New => {
             // The token goes with its account.
             let params = vec![(&id).into(), (&registration.password_hash).into()];
             if database.any((UNDO_NEW, params)).await? {
@@ -253,7 +258,7 @@ pub async fn unregister(
             }
             Ok(())
         }
-        Change::Again(previous) => {
+        RegistrationChange::Again(previous) => {
             let params = vec![
                 (&id).into(),
                 (&registration.password_hash).into(),
@@ -269,7 +274,7 @@ pub async fn unregister(
 
 /// An unconfirmed account that is to get a new link.
 #[derive(Debug, Deserialize)]
-pub struct Waiting {
+pub struct WaitingAccount {
     pub id: AccountId,
     pub email: String,
 }
@@ -281,7 +286,7 @@ const TAKE_REQUESTED: &str = "
     RETURNING id, email";
 
 /// The accounts for which an operator has asked for a new link, each once.
-pub async fn take_requested(database: &Database, most: u64) -> Result<Vec<Waiting>, Error> {
+pub async fn take_requested(database: &Database, most: u64) -> Result<Vec<WaitingAccount>, Error> {
     database.batch(&[(TAKE_REQUESTED, vec![most.into()])]).await?.all(0)
 }
 
@@ -347,6 +352,6 @@ pub async fn waiting(
     database: &Database,
     token: &TokenHash,
     now: u64,
-) -> Result<Option<Waiting>, Error> {
+) -> Result<Option<WaitingAccount>, Error> {
     database.first((WAITING, vec![token.as_str().into(), now.into()])).await
 }

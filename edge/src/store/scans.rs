@@ -32,9 +32,10 @@ mod tally;
 
 pub use ending::{Overdue, close, last_ended, overdue, rows_of_parts};
 pub use events::{Cursor, events};
-pub use parts::{Comparison, Part, PartState, begin_part, compare_part, finish_part};
+pub use parts::{Comparison, PartState, ScanPart, begin_part, compare_part, finish_part};
 pub use rounds::{
-    Delta, Done, Place, Retry, Round, begin_round, hand_over, record, set_followed, take_place,
+    Delta, Retry, Round, RoundOutcome, RoundPlace, begin_round, hand_over, record, set_followed,
+    take_place,
 };
 pub use tally::{Class, StatusCounts, Tally, VerdictCounts};
 
@@ -43,7 +44,7 @@ use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
 use super::{
-    ledger::{Charged, Texts},
+    ledger::{CallerTexts, Charged},
     plans::IN_FORCE,
 };
 use crate::{
@@ -60,7 +61,7 @@ const AUTHORISE: &str = "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
 
 /// A row of `scans`.
 #[derive(Debug, Deserialize)]
-pub struct Scan {
+pub struct StoredScan {
     pub id: String,
     pub name: String,
     pub state: String,
@@ -189,7 +190,7 @@ pub struct NewScan<'a> {
 
 /// Why no scan was made.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum ScanRefusal {
     Unauthorised,
     TooLarge {
         size: u32,
@@ -207,7 +208,7 @@ pub enum Refusal {
 }
 
 #[derive(Deserialize)]
-struct Why {
+struct RefusedScan {
     size: u32,
     may_run: u8,
     max_scans: u32,
@@ -226,8 +227,8 @@ pub async fn create(
     scan: &NewScan<'_>,
     once: Option<&Idempotent>,
     now: u64,
-) -> Result<Result<Charged<Scan>, Refusal>, Error> {
-    let texts = Texts::of(caller);
+) -> Result<Result<Charged<StoredScan>, ScanRefusal>, Error> {
+    let texts = CallerTexts::of(caller);
     let mut params = texts.params(caller, now);
     params.truncate(4);
     params.push(MOST_KEPT.into());
@@ -270,19 +271,21 @@ pub async fn create(
     {
         return Ok(Ok(Charged::Before(stored)));
     }
-    let why = database.first::<Why>(why).await?;
+    let why = database.first::<RefusedScan>(why).await?;
     Ok(Err(match why {
-        None => Refusal::Unauthorised,
-        Some(Why { size, .. }) if scan.total > size => Refusal::TooLarge { size },
-        Some(Why { may_run: 0, max_scans, .. }) => Refusal::TooMany { at_once: max_scans },
-        Some(Why { may_keep: 0, .. }) => Refusal::TooManyKept { most: MOST_KEPT },
-        Some(Why { daily_scans, .. }) => Refusal::UsedUp { daily: daily_scans },
+        None => ScanRefusal::Unauthorised,
+        Some(RefusedScan { size, .. }) if scan.total > size => ScanRefusal::TooLarge { size },
+        Some(RefusedScan { may_run: 0, max_scans, .. }) => {
+            ScanRefusal::TooMany { at_once: max_scans }
+        }
+        Some(RefusedScan { may_keep: 0, .. }) => ScanRefusal::TooManyKept { most: MOST_KEPT },
+        Some(RefusedScan { daily_scans, .. }) => ScanRefusal::UsedUp { daily: daily_scans },
     }))
 }
 
 /// Whether the caller is authorised, and the scan, if it is the caller's.
 #[derive(Debug)]
-pub enum Found<T> {
+pub enum FoundScan<T> {
     Unauthorised,
     /// There is no such scan of this account.
     Nothing,
@@ -299,7 +302,7 @@ const OWN: &str = concat!(
     AUTHORISE
 );
 
-fn params<'a>(texts: &'a Texts, caller: Caller) -> Vec<Param<'a>> {
+fn params<'a>(texts: &'a CallerTexts, caller: Caller) -> Vec<Param<'a>> {
     let mut params = texts.params(caller, 0);
     params.truncate(3);
     params
@@ -320,8 +323,8 @@ pub async fn list(
     caller: Caller,
     before: &str,
     limit: u32,
-) -> Result<Option<Vec<Scan>>, Error> {
-    let texts = Texts::of(caller);
+) -> Result<Option<Vec<StoredScan>>, Error> {
+    let texts = CallerTexts::of(caller);
     let may = params(&texts, caller);
     let page = [may.clone(), vec![before.into(), limit.into()]].concat();
     let rows = database.batch(&[(AUTHORISED, may), (LIST, page)]).await?;
@@ -366,7 +369,7 @@ const DELETE: &str = concat!(
 
 /// What is done to a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum ScanAction {
     Show,
     /// Ends one that is under way; one that has ended stays as it is.
     Cancel,
@@ -381,30 +384,30 @@ pub async fn act(
     database: &Database,
     caller: Caller,
     id: &str,
-    deed: Deed,
+    deed: ScanAction,
     ending: &str,
     now: u64,
-) -> Result<Found<Scan>, Error> {
-    let texts = Texts::of(caller);
+) -> Result<FoundScan<StoredScan>, Error> {
+    let texts = CallerTexts::of(caller);
     let may = params(&texts, caller);
     let own = [may.clone(), vec![id.into()]].concat();
     let mut statements: Vec<Statement<'_>> = vec![(AUTHORISED, may)];
-    if deed != Deed::Show {
+    if deed != ScanAction::Show {
         let ends = [own.clone(), vec![now.into(), ending.into()]].concat();
         statements.push((CANCEL, ends));
-        let most = if deed == Deed::Withdraw { WITHOUT_END } else { MOST_REFUNDS };
+        let most = if deed == ScanAction::Withdraw { WITHOUT_END } else { MOST_REFUNDS };
         statements.push(give_back(id, ending, most, now));
     }
     let read = statements.len();
     statements.push((OWN, own.clone()));
-    if matches!(deed, Deed::Delete | Deed::Withdraw) {
+    if matches!(deed, ScanAction::Delete | ScanAction::Withdraw) {
         statements.push((DELETE, own));
     }
     let rows = database.batch(&statements).await?;
     Ok(match rows.first(read)? {
-        Some(scan) => Found::Here(scan),
-        None if rows.any(0)? => Found::Nothing,
-        None => Found::Unauthorised,
+        Some(scan) => FoundScan::Here(scan),
+        None if rows.any(0)? => FoundScan::Nothing,
+        None => FoundScan::Unauthorised,
     })
 }
 
@@ -418,7 +421,7 @@ const RESULTS: &str = concat!(
 
 /// One message's results.
 #[derive(Debug, Deserialize)]
-pub struct Row {
+pub struct ResultRow {
     pub part: u32,
     pub results: String,
 }
@@ -429,15 +432,15 @@ pub async fn results(
     caller: Caller,
     id: &str,
     parts: (u32, u32),
-) -> Result<Found<(Scan, Vec<Row>)>, Error> {
-    let texts = Texts::of(caller);
+) -> Result<FoundScan<(StoredScan, Vec<ResultRow>)>, Error> {
+    let texts = CallerTexts::of(caller);
     let may = params(&texts, caller);
     let own = [may.clone(), vec![id.into()]].concat();
     let page = [own.clone(), vec![parts.0.into(), parts.1.into()]].concat();
     let rows = database.batch(&[(AUTHORISED, may), (OWN, own), (RESULTS, page)]).await?;
     Ok(match rows.first(1)? {
-        Some(scan) => Found::Here((scan, rows.all(2)?)),
-        None if rows.any(0)? => Found::Nothing,
-        None => Found::Unauthorised,
+        Some(scan) => FoundScan::Here((scan, rows.all(2)?)),
+        None if rows.any(0)? => FoundScan::Nothing,
+        None => FoundScan::Unauthorised,
     })
 }

@@ -40,19 +40,19 @@ const END_OLDEST: &str = "DELETE FROM sessions WHERE id IN (
     SELECT id FROM sessions WHERE account_id = ?1 ORDER BY created_at DESC, id = ?2 DESC LIMIT -1 OFFSET 100)";
 
 /// The texts of a session's parameters, for as long as its statement lives.
-pub(super) struct Texts {
+pub(super) struct SessionTexts {
     pub(super) id: String,
     pub(super) account: String,
 }
 
 impl NewSession {
-    pub(super) fn texts(&self) -> Texts {
-        Texts { id: self.session.id.to_string(), account: self.session.account.to_string() }
+    pub(super) fn texts(&self) -> SessionTexts {
+        SessionTexts { id: self.session.id.to_string(), account: self.session.account.to_string() }
     }
 
     pub(super) fn start<'a>(
         &'a self,
-        texts: &'a Texts,
+        texts: &'a SessionTexts,
         password_hash: &'a str,
         code: &'a Code,
     ) -> Statement<'a> {

@@ -11,12 +11,12 @@ use crate::{
     cf::database::{Database, Param, Statement},
     credentials::session::Session,
     error::Error,
-    outbound::webhook::Answer,
+    outbound::webhook::ReceiverAnswer,
 };
 
 /// A webhook and what is due at it.
 #[derive(Debug, Deserialize)]
-pub struct Due {
+pub struct DueDelivery {
     pub account_id: AccountId,
     pub url: String,
     /// The name of the secret that signs.
@@ -30,7 +30,7 @@ pub struct Due {
 
 /// A row of `webhook_deliveries`, as far as its owner sees it.
 #[derive(Debug, Deserialize)]
-pub struct Delivery {
+pub struct StoredDelivery {
     pub id: String,
     pub kind: String,
     pub state: String,
@@ -43,7 +43,7 @@ pub struct Delivery {
 
 /// An account's settings. The secrets are the names that they are derived from.
 #[derive(Debug, Deserialize)]
-pub struct Settings {
+pub struct StoredWebhook {
     pub account_id: AccountId,
     pub scan_mail: u8,
     pub url: Option<String>,
@@ -99,7 +99,7 @@ const ROTATE: &str = concat!(
 
 /// What is changed of the settings.
 #[derive(Debug)]
-pub enum Change<'a> {
+pub enum WebhookChange<'a> {
     Mail(bool),
     /// `secret` names the secret of a webhook that was not there before.
     Url {
@@ -122,20 +122,22 @@ fn with<'a>(own: &[Param<'a>], more: &[Param<'a>]) -> Vec<Param<'a>> {
 pub async fn change(
     database: &Database,
     session: Session,
-    changes: &[Change<'_>],
-) -> Result<Option<(Settings, Vec<Delivery>)>, Error> {
+    changes: &[WebhookChange<'_>],
+) -> Result<Option<(StoredWebhook, Vec<StoredDelivery>)>, Error> {
     let (id, session) = session.texts();
     let own: &[Param<'_>] = &[(&id).into(), (&session).into()];
     let mut statements: Vec<Statement<'_>> = Vec::new();
     for change in changes {
         let statement = match *change {
-            Change::Mail(is_on) => (SET_MAIL, with(own, &[u32::from(is_on).into()])),
-            Change::Url { url, secret } => {
+            WebhookChange::Mail(is_on) => (SET_MAIL, with(own, &[u32::from(is_on).into()])),
+            WebhookChange::Url { url, secret } => {
                 statements.push((CHANGED, own.to_vec()));
                 (SET_URL, with(own, &[url.into(), secret.into()]))
             }
-            Change::Remove => (REMOVE, own.to_vec()),
-            Change::Rotate { secret, until } => (ROTATE, with(own, &[secret.into(), until.into()])),
+            WebhookChange::Remove => (REMOVE, own.to_vec()),
+            WebhookChange::Rotate { secret, until } => {
+                (ROTATE, with(own, &[secret.into(), until.into()]))
+            }
         };
         statements.push(statement);
     }
@@ -173,7 +175,7 @@ pub async fn claim(
     failing: bool,
     most: u32,
     now: u64,
-) -> Result<Vec<Due>, Error> {
+) -> Result<Vec<DueDelivery>, Error> {
     let account = account.map(|id| id.to_string()).unwrap_or_default();
     let params =
         vec![now.into(), (&account).into(), LEASE.into(), most.into(), u32::from(failing).into()];
@@ -220,10 +222,10 @@ pub async fn attempted(
     database: &Database,
     account: AccountId,
     id: &str,
-    answer: Answer,
+    answer: ReceiverAnswer,
     is_test: bool,
     now: u64,
-) -> Result<Option<Delivery>, Error> {
+) -> Result<Option<StoredDelivery>, Error> {
     let account = account.to_string();
     let is_taken = answer.is_ok_and(|status| (200..300).contains(&status));
     let params: Vec<Param<'_>> = vec![

@@ -93,7 +93,7 @@ fn pool() -> Arc<Pool<u32>> {
 
 /// What one asks for, in its own words.
 #[derive(Clone)]
-struct Want {
+struct Wanted {
     host: String,
     addresses: Vec<SocketAddr>,
     domain: String,
@@ -106,8 +106,8 @@ struct Want {
     more_hosts: bool,
 }
 
-fn at(host: &str, address: &str) -> Want {
-    Want {
+fn at(host: &str, address: &str) -> Wanted {
+    Wanted {
         host: host.to_owned(),
         addresses: vec![SocketAddr::new(address.parse().unwrap(), 25)],
         domain: format!("domain-of-{host}"),
@@ -120,11 +120,11 @@ fn at(host: &str, address: &str) -> Want {
     }
 }
 
-fn google(domain: &str) -> Want {
-    Want { domain: domain.to_owned(), ..at(GOOGLE, "192.0.2.1") }
+fn google(domain: &str) -> Wanted {
+    Wanted { domain: domain.to_owned(), ..at(GOOGLE, "192.0.2.1") }
 }
 
-impl Want {
+impl Wanted {
     async fn ask<S: Send + 'static>(&self, pool: &Arc<Pool<S>>) -> Result<Acquired<S>, Refused> {
         pool.session(&self.question(), &self.target()).await
     }
@@ -175,7 +175,7 @@ impl Want {
 }
 
 /// Uses a session for `time`, counting how many are in use, and keeps it.
-async fn work(pool: &Arc<Pool<u32>>, want: &Want, time: Duration, busy: &Busy) {
+async fn work(pool: &Arc<Pool<u32>>, want: &Wanted, time: Duration, busy: &Busy) {
     let acquired = want.ask(pool).await.unwrap_or_else(|refused| panic!("{refused:?}"));
     let (session, permit) = match acquired {
         Acquired::Idle(session, permit) => (session, permit),
@@ -216,7 +216,7 @@ async fn a_thousand_at_one_host_share_two_sessions() {
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_free_is_not_waited_for() {
     let pool = pool();
-    for want in [google("d"), Want { tenant: Some("t"), ..at("mx", "198.51.100.7") }] {
+    for want in [google("d"), Wanted { tenant: Some("t"), ..at("mx", "198.51.100.7") }] {
         for _ in ["a new one", "an idle one"] {
             match want.ask(&pool).now_or_never() {
                 Some(Ok(Acquired::New(permit) | Acquired::Idle(_, permit))) => permit.keep(0),
@@ -339,7 +339,8 @@ async fn a_network_gets_eight_sessions_and_others_their_own() {
 #[tokio::test(start_paused = true)]
 async fn a_name_that_leads_to_an_operators_address_counts_for_the_operator() {
     let pool = pool();
-    let second_name = Want { domain: "b".to_owned(), ..at("alt1.aspmx.l.google.com", "192.0.2.1") };
+    let second_name =
+        Wanted { domain: "b".to_owned(), ..at("alt1.aspmx.l.google.com", "192.0.2.1") };
     let _held = [google("a").permit(&pool).await, second_name.permit(&pool).await];
     let alias = at("mx.alias.example", "192.0.2.1");
     assert!(timeout(Duration::from_secs(5), alias.ask(&pool)).await.is_err(), "a third session");
@@ -371,7 +372,7 @@ async fn one_who_wants_a_session_of_its_own_gets_it_in_the_place_of_an_idle_one(
     let want = at("mx", "198.51.100.7");
     let both = [want.permit(&pool).await, want.permit(&pool).await];
     both.into_iter().for_each(|permit| permit.keep(0));
-    let own = Want { afresh: true, ..want.clone() };
+    let own = Wanted { afresh: true, ..want.clone() };
     let Ok(Acquired::New(own)) = own.ask(&pool).await else { panic!("an idle one") };
     let Ok(Acquired::Idle(..)) = want.ask(&pool).await else { panic!("both have gone") };
     assert_eq!(pool.idle.load(Ordering::Relaxed), 0);
@@ -418,7 +419,7 @@ async fn a_second_family_is_tried_only_where_there_is_room() {
 #[tokio::test(start_paused = true)]
 async fn routes_know_no_limit_and_no_refusal() {
     let pool = pool();
-    let route = Want { is_route: true, ..at("mx", "127.0.0.1") };
+    let route = Wanted { is_route: true, ..at("mx", "127.0.0.1") };
     let mut held = Vec::new();
     for _ in 0..100 {
         let permit = route.permit(&pool).await;

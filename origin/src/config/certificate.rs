@@ -9,7 +9,7 @@ use tokio_rustls::rustls::{
     version::{TLS12, TLS13},
 };
 
-use super::{Config, Mistake, Standing, Validity};
+use super::{Config, SettingMistake, Standing, Validity};
 
 /// What TLS is spoken with.
 #[derive(Clone)]
@@ -55,17 +55,22 @@ impl Certificate {
     /// The certificate chain and its key, each a PEM file. `None` where neither is given.
     ///
     /// # Errors
-    /// The [`Mistake`]: a file that cannot be read, or two that do not belong together.
-    pub(super) fn read(cert: &str, key: &str) -> Result<Option<Self>, Mistake> {
+    /// The [`SettingMistake`]: a file that cannot be read, or two that do not belong together.
+    pub(super) fn read(cert: &str, key: &str) -> Result<Option<Self>, SettingMistake> {
         match (cert, key) {
             ("", "") => return Ok(None),
-            ("", _) => return Err(Mistake::new("tls_cert", "missing, although tls_key is set")),
-            (_, "") => return Err(Mistake::new("tls_key", "missing, although tls_cert is set")),
+            ("", _) => {
+                return Err(SettingMistake::new("tls_cert", "missing, although tls_key is set"));
+            }
+            (_, "") => {
+                return Err(SettingMistake::new("tls_key", "missing, although tls_cert is set"));
+            }
             _ => {}
         }
         let files = Files::at([cert, key]);
-        let wrong =
-            |name, path, error: &dyn fmt::Display| Mistake::new(name, &format!("{path}: {error}"));
+        let wrong = |name, path, error: &dyn fmt::Display| {
+            SettingMistake::new(name, &format!("{path}: {error}"))
+        };
         let chain: Vec<_> = CertificateDer::pem_file_iter(cert)
             .and_then(Iterator::collect)
             .map_err(|error| wrong("tls_cert", cert, &error))?;

@@ -1,11 +1,11 @@
 //! Values that are fine each by itself and make no sense together.
 
-use super::{Config, Mistake};
+use super::{Config, SettingMistake};
 
 impl Config {
     /// Every pair of values that contradict each other. A part of the budget is a mistake only where it
     /// is `given`: a default that is longer than a short budget ends with it.
-    pub(super) fn contradictions(&self, given: impl Fn(&str) -> bool) -> Vec<Mistake> {
+    pub(super) fn contradictions(&self, given: impl Fn(&str) -> bool) -> Vec<SettingMistake> {
         let mut mistakes = Vec::new();
         for (name, part) in
             [("connect_timeout_ms", self.connect_timeout), ("dns_timeout_ms", self.dns_timeout)]
@@ -13,13 +13,13 @@ impl Config {
             if part > self.budget && given(name) {
                 let (part, whole) = (part.as_millis(), self.budget.as_millis());
                 let problem = format!("{part} is longer than budget_ms, which is {whole}");
-                mistakes.push(Mistake::new(name, &problem));
+                mistakes.push(SettingMistake::new(name, &problem));
             }
         }
         if self.neighbour_listen.is_some() && self.contact.is_empty() && self.mail_from.is_empty() {
             let problem =
                 "missing; neighbour_listen needs an address to write to, and mail_from is <>";
-            mistakes.push(Mistake::new("contact", problem));
+            mistakes.push(SettingMistake::new("contact", problem));
         }
         for server in &self.port_check {
             let host = server.host.to_ascii_lowercase();
@@ -29,13 +29,13 @@ impl Config {
                 || host.parse().is_ok_and(is_address)
             {
                 let problem = format!("{host} is one of opt_outs");
-                mistakes.push(Mistake::new("port_check", &problem));
+                mistakes.push(SettingMistake::new("port_check", &problem));
             }
         }
         for source in &self.source_addresses {
             if !self.dialled().include(source.ip) {
                 let problem = format!("leaves out {} of source_addresses", source.ip);
-                mistakes.push(Mistake::new("families", &problem));
+                mistakes.push(SettingMistake::new("families", &problem));
             }
         }
         mistakes

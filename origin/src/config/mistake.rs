@@ -4,12 +4,12 @@ use std::fmt;
 
 /// One value that is wrong: its name, and what is expected instead. Never a secret's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
+pub struct SettingMistake {
     pub name: String,
     sentence: String,
 }
 
-impl Mistake {
+impl SettingMistake {
     pub(crate) fn new(name: &str, problem: &str) -> Self {
         Self { name: name.to_owned(), sentence: format!("{name}: {problem}") }
     }
@@ -24,7 +24,7 @@ impl Mistake {
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for SettingMistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence)
     }
@@ -32,7 +32,7 @@ impl fmt::Display for Mistake {
 
 /// Every mistake of a configuration, in the order of the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Mistakes(pub Vec<Mistake>);
+pub struct Mistakes(pub Vec<SettingMistake>);
 
 impl Mistakes {
     pub(super) fn is_empty(&self) -> bool {
@@ -40,8 +40,8 @@ impl Mistakes {
     }
 }
 
-impl From<Mistake> for Mistakes {
-    fn from(mistake: Mistake) -> Self {
+impl From<SettingMistake> for Mistakes {
+    fn from(mistake: SettingMistake) -> Self {
         Self(vec![mistake])
     }
 }

@@ -6,7 +6,7 @@ use rcpt_pool::operators::Operators;
 use toml::{Table, Value};
 
 use super::{
-    Certificate, Files, Mistake, Mistakes,
+    Certificate, Files, Mistakes, SettingMistake,
     setting::{Form, Setting, meant_by},
 };
 use crate::lists::{self, Lists};
@@ -27,17 +27,18 @@ impl<'a> Values<'a> {
         settings: &'static [Setting],
         text: &str,
         environment: &'a dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, Mistake> {
+    ) -> Result<Self, SettingMistake> {
         // The error's own Display quotes the line, which may hold a secret.
         let file: Table = text.parse().map_err(|error: toml::de::Error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            Mistake::new("config", &format!("not TOML at line {line}: {}", error.message()))
+            SettingMistake::new("config", &format!("not TOML at line {line}: {}", error.message()))
         })?;
         let known = |key: &String| settings.iter().any(|setting| setting.name == key);
         let unknown = file.keys().filter(|key| !known(key));
-        let mistakes =
-            unknown.map(|key| Mistake::unknown("key", key, meant_by(settings, key))).collect();
+        let mistakes = unknown
+            .map(|key| SettingMistake::unknown("key", key, meant_by(settings, key)))
+            .collect();
         Ok(Self { settings, file, environment, mistakes: Mistakes(mistakes) })
     }
 
@@ -62,7 +63,7 @@ impl<'a> Values<'a> {
                 None => format!("expected {}, got {text:?}", setting.expects),
             },
         };
-        self.mistakes.0.push(Mistake::new(setting.name, &problem));
+        self.mistakes.0.push(SettingMistake::new(setting.name, &problem));
         None
     }
 
@@ -97,14 +98,16 @@ impl<'a> Values<'a> {
         let text = match text {
             Ok(text) => text,
             Err(problem) => {
-                self.mistakes.0.push(Mistake::new(name, &problem));
+                self.mistakes.0.push(SettingMistake::new(name, &problem));
                 return None;
             }
         };
         match Operators::with(&text) {
             Ok(operators) => Some(Arc::new(operators)),
             Err(mistakes) => {
-                self.mistakes.0.extend(mistakes.iter().map(|mistake| Mistake::new(name, mistake)));
+                self.mistakes
+                    .0
+                    .extend(mistakes.iter().map(|mistake| SettingMistake::new(name, mistake)));
                 None
             }
         }

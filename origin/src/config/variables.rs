@@ -1,6 +1,6 @@
 //! Environment variables that look like settings and are none.
 
-use super::{Mistake, Mistakes, setting::meant_by, settings};
+use super::{Mistakes, SettingMistake, setting::meant_by, settings};
 
 const PREFIX: &str = "RCPT_";
 /// The path of the file, which is no value in it.
@@ -28,7 +28,7 @@ pub fn unknown_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> Unknow
         }
         let meant = meant_by(settings::ALL, &name)
             .map(|meant| format!("{PREFIX}{}", meant.to_ascii_uppercase()));
-        let mistake = Mistake::unknown("variable", variable, meant.as_deref());
+        let mistake = SettingMistake::unknown("variable", variable, meant.as_deref());
         let list = if meant.is_some() { &mut unknown.slips } else { &mut unknown.strangers };
         list.0.push(mistake);
     }

@@ -25,10 +25,10 @@ pub(super) enum Spf {
 }
 
 pub(super) async fn evaluate(dns: &Dns, domain: &str, address: IpAddr) -> Spf {
-    Evaluation { dns, address, lookups: 0 }.of(domain).await
+    SpfEvaluation { dns, address, lookups: 0 }.of(domain).await
 }
 
-struct Evaluation<'a> {
+struct SpfEvaluation<'a> {
     dns: &'a Dns,
     address: IpAddr,
     /// Terms so far that asked DNS.
@@ -50,7 +50,7 @@ impl From<Stop> for Spf {
     }
 }
 
-impl Evaluation<'_> {
+impl SpfEvaluation<'_> {
     async fn of(&mut self, domain: &str) -> Spf {
         let texts = match self.dns.texts(domain).await {
             Ok(texts) => texts,

@@ -83,7 +83,7 @@ type Beside = (PathBuf, u16, Vec<(String, String)>);
 
 /// What a Worker is started with.
 #[derive(Debug, Clone)]
-pub struct Builder {
+pub struct EdgeBuilder {
     vars: BTreeMap<String, String>,
     shielded: bool,
     shields: BTreeMap<String, u32>,
@@ -97,7 +97,7 @@ pub struct Builder {
     port: u16,
 }
 
-impl Builder {
+impl EdgeBuilder {
     /// A var or secret, instead of the harness's or wrangler.toml's.
     pub fn var(mut self, name: &str, value: impl Into<String>) -> Self {
         self.vars.insert(name.to_owned(), value.into());
@@ -237,12 +237,12 @@ pub struct Edge {
     pub url: String,
     /// The same without miniflare's own Worker in front, which does not notice that a client leaves.
     pub direct: String,
-    /// Of each [`Builder::variant`], without `/v1`.
+    /// Of each [`EdgeBuilder::variant`], without `/v1`.
     pub variants: Vec<String>,
     control: String,
     client: Client,
     folder: PathBuf,
-    builder: Builder,
+    builder: EdgeBuilder,
 }
 
 impl Edge {
@@ -250,7 +250,7 @@ impl Edge {
     ///
     /// # Panics
     /// There is no `/dev/urandom`.
-    pub fn builder() -> Builder {
+    pub fn builder() -> EdgeBuilder {
         let port = port::free();
         let mut vars = BTreeMap::from([
             ("ORIGINS".to_owned(), "http://127.0.0.1:1".to_owned()),
@@ -264,7 +264,7 @@ impl Edge {
         for name in secret::EDGE {
             vars.insert(name.to_owned(), secret::key_ring().expect("/dev/urandom"));
         }
-        Builder {
+        EdgeBuilder {
             vars,
             shielded: false,
             shields: BTreeMap::new(),
@@ -329,7 +329,7 @@ impl Edge {
     /// `kill -9` of workerd, then a start with the same state, secrets and port.
     ///
     /// # Errors
-    /// As [`Builder::start`].
+    /// As [`EdgeBuilder::start`].
     pub async fn restart(&mut self) -> Result<()> {
         self.restart_with(|builder| builder).await
     }
@@ -337,8 +337,11 @@ impl Edge {
     /// `kill -9`, then a start with other settings on the same state. The log, and with it the mailbox, starts anew.
     ///
     /// # Errors
-    /// As [`Builder::start`].
-    pub async fn restart_with(&mut self, change: impl FnOnce(Builder) -> Builder) -> Result<()> {
+    /// As [`EdgeBuilder::start`].
+    pub async fn restart_with(
+        &mut self,
+        change: impl FnOnce(EdgeBuilder) -> EdgeBuilder,
+    ) -> Result<()> {
         self.process.kill();
         *self = change(self.builder.clone()).start_in(&self.folder.clone()).await?;
         Ok(())

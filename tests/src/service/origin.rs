@@ -43,13 +43,13 @@ fn build() -> Result<PathBuf> {
 
 /// What an origin is started with.
 #[derive(Debug, Clone)]
-pub struct Builder {
+pub struct OriginBuilder {
     environment: Vec<(String, String)>,
     ticket_secrets: String,
     port: u16,
 }
 
-impl Builder {
+impl OriginBuilder {
     /// A value of the environment, instead of the harness's own.
     pub fn env(mut self, key: &str, value: impl Into<String>) -> Self {
         self.environment.retain(|(present, _)| present != key);
@@ -109,7 +109,7 @@ impl Builder {
     /// Starts it with its log in `folder`, and waits until it listens.
     ///
     /// # Errors
-    /// As [`Builder::start`].
+    /// As [`OriginBuilder::start`].
     pub async fn start_in(self, folder: &Path) -> Result<Origin> {
         let keys = KeyRing::parse(&self.ticket_secrets)?;
         let command = self.command()?;
@@ -141,7 +141,7 @@ pub struct Origin {
     pub url: String,
     keys: KeyRing,
     client: Client,
-    builder: Builder,
+    builder: OriginBuilder,
 }
 
 impl Origin {
@@ -149,7 +149,7 @@ impl Origin {
     ///
     /// # Panics
     /// There is no `/dev/urandom`.
-    pub fn builder() -> Builder {
+    pub fn builder() -> OriginBuilder {
         // Nothing listens there: a test that needs DNS says so.
         Self::system_dns().env("RCPT_NAMESERVERS", "127.0.0.1:1")
     }
@@ -158,13 +158,13 @@ impl Origin {
     ///
     /// # Panics
     /// There is no `/dev/urandom`.
-    pub fn system_dns() -> Builder {
+    pub fn system_dns() -> OriginBuilder {
         let environment = [
             ("RCPT_HELO_NAME", "probe.rcpt-tests.net"),
             ("RCPT_MAIL_FROM", "postmaster@rcpt-tests.net"),
             ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
         ];
-        Builder {
+        OriginBuilder {
             environment: environment.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
             ticket_secrets: secret::key_ring().expect("/dev/urandom"),
             port: port::free(),
@@ -266,7 +266,7 @@ impl Origin {
     /// Starts it again as it was, on the same port.
     ///
     /// # Errors
-    /// As [`Builder::start`].
+    /// As [`OriginBuilder::start`].
     pub async fn restart(&mut self) -> Result<()> {
         self.kill();
         *self = self.builder.clone().start().await?;

@@ -1,4 +1,4 @@
-//! The bindings of a Worker that was started with [`super::edge::Builder::shimmed`]: what they were
+//! The bindings of a Worker that was started with [`super::edge::EdgeBuilder::shimmed`]: what they were
 //! asked, and how they fail (`shim.mjs`).
 
 use std::time::Duration;

@@ -15,13 +15,13 @@ pub struct Stack {
 
 /// What a [`Stack`] is started with.
 #[derive(Debug, Clone)]
-pub struct Builder {
-    origin: origin::Builder,
-    edge: edge::Builder,
+pub struct StackBuilder {
+    origin: origin::OriginBuilder,
+    edge: edge::EdgeBuilder,
     more_origins: Vec<String>,
 }
 
-impl Builder {
+impl StackBuilder {
     /// A value of origin's environment.
     pub fn origin_env(mut self, key: &str, value: impl Into<String>) -> Self {
         self.origin = self.origin.env(key, value);
@@ -90,8 +90,8 @@ impl Builder {
 
 impl Stack {
     /// A stack with fresh secrets, empty storage, no rate limits and the sandbox's addresses.
-    pub fn builder() -> Builder {
-        Builder { origin: Origin::builder(), edge: Edge::builder(), more_origins: Vec::new() }
+    pub fn builder() -> StackBuilder {
+        StackBuilder { origin: Origin::builder(), edge: Edge::builder(), more_origins: Vec::new() }
     }
 
     /// Starts it as it is.

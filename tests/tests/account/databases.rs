@@ -311,7 +311,7 @@ async fn a_database_is_added_to_a_running_service() {
     let mut edge = Edge::builder().databases(2).var("HOMES", "*:0,1").start().await.unwrap();
     let before = [edge.account().await, edge.account().await, edge.account().await];
     // First it is bound, then it takes accounts: while the second deployment spreads, every Worker knows it.
-    let bound = |builder: rcpt_tests::service::edge::Builder| {
+    let bound = |builder: rcpt_tests::service::edge::EdgeBuilder| {
         builder.databases(3).variant(&[("HOMES", "*:2".to_owned())])
     };
     edge.restart_with(bound).await.unwrap();

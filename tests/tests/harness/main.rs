@@ -2,3 +2,4 @@
 
 mod circles;
 mod process;
+mod type_names;

@@ -14,7 +14,9 @@ use tokio::time::sleep;
 
 const BODY: &str = r#"{"address":"accepts@sandbox.test"}"#;
 
-async fn world(change: impl FnOnce(origin::Builder) -> origin::Builder) -> (Sandbox, Origin) {
+async fn world(
+    change: impl FnOnce(origin::OriginBuilder) -> origin::OriginBuilder,
+) -> (Sandbox, Origin) {
     let sandbox = Sandbox::start().expect("sandbox");
     let origin = change(Origin::builder().routes(&sandbox.routes()));
     (sandbox, origin.start().await.expect("origin"))

@@ -138,7 +138,7 @@ fn many_mx() -> String {
     ten.chain([eleventh]).chain(thousand).collect()
 }
 
-fn resolving(nsd: &Nsd, smtp_port: u16) -> origin::Builder {
+fn resolving(nsd: &Nsd, smtp_port: u16) -> origin::OriginBuilder {
     let origin = Origin::builder().env("RCPT_SMTP_PORT", smtp_port.to_string());
     // A session for each question: these tests count connections.
     let origin = origin.env("RCPT_SESSION_RECIPIENTS", "1");

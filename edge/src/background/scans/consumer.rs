@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{
     LIFETIME,
-    message::{Message, Place, Waiting},
+    message::{MessagePlace, ScanMessage, WaitingAddress},
     results,
     round::{self, Clock, Gains},
 };
@@ -32,7 +32,7 @@ use crate::{
 
 /// What the queue is told of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
+pub enum Disposition {
     Acknowledge,
     /// Deliver it again later.
     Retry,
@@ -54,7 +54,7 @@ struct Summary {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct ConsumerLine<'a> {
     event: &'a str,
     /// Also the request id of what the origins are asked.
     id: &'a str,
@@ -67,29 +67,36 @@ struct Line<'a> {
 }
 
 /// Works on a message and writes its log line.
-pub async fn consume(app: &App, text: Option<&str>) -> Done {
+pub async fn consume(app: &App, text: Option<&str>) -> Disposition {
     // Only we write into this queue; what cannot be read now cannot be read later.
-    let Some(message) = text.and_then(Message::parse) else {
+    let Some(message) = text.and_then(ScanMessage::parse) else {
         log::failure("scan message", &"unreadable");
-        return Done::Acknowledge;
+        return Disposition::Acknowledge;
     };
     let id = random::identifier().unwrap_or_default();
     let meter = Arc::new(Meter::default());
     let scan = message.place.scan.clone();
     let done = metered(&meter, work(app, message, &id)).await;
     let (outcome, summary, done) = match done {
-        Ok((outcome, summary)) => (outcome, summary, Done::Acknowledge),
+        Ok((outcome, summary)) => (outcome, summary, Disposition::Acknowledge),
         Err(error) => {
             log::failure("scan message", &error);
-            ("failed", Summary::default(), Done::Retry)
+            ("failed", Summary::default(), Disposition::Retry)
         }
     };
     let expenses = meter.expenses();
-    log::line(&Line { event: "scan message", id: &id, scan: &scan, outcome, summary, expenses });
+    log::line(&ConsumerLine {
+        event: "scan message",
+        id: &id,
+        scan: &scan,
+        outcome,
+        summary,
+        expenses,
+    });
     done
 }
 
-async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Summary), Error> {
+async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str, Summary), Error> {
     let now = clock::now();
     let age_s = now.saturating_sub(message.place.since);
     let summary = Summary { age_s, ..Summary::default() };
@@ -146,7 +153,7 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
     let delta = scans::Delta { counts, by_verdict, waiting: came_to_wait, waited };
     let text = results::to_text(&kept);
     let retry = clock.forecast(&round::next(waiting.clone(), &kept, now));
-    let round = scans::Done { results: &text, delta: &delta, retry, writer: id };
+    let round = scans::RoundOutcome { results: &text, delta: &delta, retry, writer: id };
     let Some(written) = scans::record(database, place, &round, now).await? else {
         return Ok(("not wanted", summary));
     };
@@ -162,8 +169,8 @@ async fn work(app: &App, message: Message, id: &str) -> Result<(&'static str, Su
 /// Asks the origins about the addresses whose time has come, on behalf of the account.
 async fn probe(
     app: &App,
-    message: &Message,
-    asked: &[Waiting],
+    message: &ScanMessage,
+    asked: &[WaitingAddress],
     found: &scans::Round,
     id: &str,
 ) -> Result<Vec<BatchItem>, Error> {
@@ -191,28 +198,28 @@ async fn tell(app: &App, account: AccountId) {
     }
 }
 
-fn stored<'a>(account: &'a str, place: &'a Place) -> scans::Place<'a> {
-    let Place { scan, part, slot, round, .. } = place;
-    scans::Place { account, scan, part: *part, slot: *slot, round: *round }
+fn stored<'a>(account: &'a str, place: &'a MessagePlace) -> scans::RoundPlace<'a> {
+    let MessagePlace { scan, part, slot, round, .. } = place;
+    scans::RoundPlace { account, scan, part: *part, slot: *slot, round: *round }
 }
 
 /// Sends the same round once more.
 async fn again(
     app: &App,
-    message: &Message,
-    waiting: &[Waiting],
+    message: &ScanMessage,
+    waiting: &[WaitingAddress],
     delay: u64,
     now: u64,
 ) -> Result<(), Error> {
     let misses = message.misses.saturating_add(1);
     let place = message.place.clone();
-    let message = Message::seal(&app.config.scan_secrets, place, misses, waiting)?;
+    let message = ScanMessage::seal(&app.config.scan_secrets, place, misses, waiting)?;
     send(app, &message, delay, now).await
 }
 
 /// Puts a message into the queue, unless the time of its scan is over when it would be delivered: its addresses wait no
 /// longer than they may, and what is known of them stands.
-async fn send(app: &App, message: &Message, delay: u64, now: u64) -> Result<(), Error> {
+async fn send(app: &App, message: &ScanMessage, delay: u64, now: u64) -> Result<(), Error> {
     if now.saturating_add(delay) >= message.place.since.saturating_add(LIFETIME) {
         return Ok(());
     }
@@ -222,8 +229,8 @@ async fn send(app: &App, message: &Message, delay: u64, now: u64) -> Result<(), 
 /// Sends what the next round asks about, if there is anything; how many addresses those are.
 async fn follow(
     app: &App,
-    message: &Message,
-    waiting: Vec<Waiting>,
+    message: &ScanMessage,
+    waiting: Vec<WaitingAddress>,
     kept: &[results::Kept],
     now: u64,
 ) -> Result<usize, Error> {
@@ -231,8 +238,9 @@ async fn follow(
     if next.is_empty() {
         return Ok(0);
     }
-    let place = Place { round: message.place.round.saturating_add(1), ..message.place.clone() };
-    let follower = Message::seal(&app.config.scan_secrets, place, 0, &next)?;
+    let place =
+        MessagePlace { round: message.place.round.saturating_add(1), ..message.place.clone() };
+    let follower = ScanMessage::seal(&app.config.scan_secrets, place, 0, &next)?;
     let delay = round::delay(&next, now);
     send(app, &follower, delay, now).await?;
     // Without it, a message that is delivered twice would be followed twice.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     account::AccountId,
-    cf::queue::Outgoing,
+    cf::queue::OutgoingMessage,
     credentials::{
         random,
         sealed::{self, SCANS, SealError},
@@ -15,7 +15,7 @@ use crate::{
 
 /// An address, and where it stands in its part: more than once where the list repeats it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct WaitingAddress {
     #[serde(rename = "a")]
     pub address: Address,
     /// Positions within the part, from 0.
@@ -31,7 +31,7 @@ pub struct Waiting {
 
 /// Where a message belongs. With every answer that leaves something to be asked, the next round begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct MessagePlace {
     #[serde(serialize_with = "as_text")]
     pub account: AccountId,
     pub scan: String,
@@ -46,7 +46,7 @@ fn as_text<S: serde::Serializer>(account: &AccountId, to: S) -> Result<S::Ok, S:
     to.collect_str(account)
 }
 
-impl Place {
+impl MessagePlace {
     /// What the addresses are sealed for: in another place they do not open.
     fn about(&self) -> String {
         let Self { account, scan, part, slot, round, since } = self;
@@ -56,24 +56,24 @@ impl Place {
 
 /// The text of a message.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Message {
-    pub place: Place,
+pub struct ScanMessage {
+    pub place: MessagePlace,
     /// How often in a row no mail server was asked about any of it.
     #[serde(default)]
     pub misses: u32,
     sealed: String,
 }
 
-impl Message {
+impl ScanMessage {
     /// Seals the addresses.
     ///
     /// # Errors
     /// [`Error::internal`] when there is no randomness or the text does not serialise.
     pub fn seal(
         keys: &KeyRing,
-        place: Place,
+        place: MessagePlace,
         misses: u32,
-        waiting: &[Waiting],
+        waiting: &[WaitingAddress],
     ) -> Result<Self, Error> {
         let text = serde_json::to_string(waiting)
             .map_err(|_| Error::internal("the addresses of a message do not serialise"))?;
@@ -86,7 +86,7 @@ impl Message {
     ///
     /// # Errors
     /// [`SealError`] when it belongs elsewhere or its secret is gone.
-    pub fn open(&self, keys: &KeyRing) -> Result<Vec<Waiting>, SealError> {
+    pub fn open(&self, keys: &KeyRing) -> Result<Vec<WaitingAddress>, SealError> {
         let text = sealed::open(keys, SCANS, &self.place.about(), &self.sealed)?;
         let text = std::str::from_utf8(&text).map_err(|_| SealError)?;
         serde_json::from_slice(text.as_bytes()).map_err(|_| SealError)
@@ -96,10 +96,10 @@ impl Message {
     ///
     /// # Errors
     /// [`Error::internal`] when it does not serialise.
-    pub fn outgoing(&self, delay: u64) -> Result<Outgoing, Error> {
+    pub fn outgoing(&self, delay: u64) -> Result<OutgoingMessage, Error> {
         let text = serde_json::to_string(self)
             .map_err(|_| Error::internal("a message does not serialise"))?;
-        Ok(Outgoing { text, delay: u32::try_from(delay).unwrap_or(u32::MAX) })
+        Ok(OutgoingMessage { text, delay: u32::try_from(delay).unwrap_or(u32::MAX) })
     }
 
     /// Reads a text of the queue; `None` for one that is no message of ours.
@@ -112,13 +112,13 @@ impl Message {
 mod tests {
     use rcpt_shared::{Address, KeyRing};
 
-    use super::{Message, Place, Waiting};
+    use super::{MessagePlace, ScanMessage, WaitingAddress};
     use crate::account::AccountId;
 
     #[test]
     fn a_message_shows_its_place_and_no_address_and_opens_in_its_place_only() {
         let keys = KeyRing::parse(&format!("k:{}", "w".repeat(43))).unwrap();
-        let place = Place {
+        let place = MessagePlace {
             account: AccountId::from_u64(7),
             scan: "scan_1".into(),
             part: 1,
@@ -127,17 +127,17 @@ mod tests {
             since: 9,
         };
         let address = Address::parse("ann@example.org").unwrap();
-        let waiting = [Waiting { address, places: vec![3, 5], tries: 0, due: 0 }];
-        let message = Message::seal(&keys, place, 0, &waiting).unwrap();
+        let waiting = [WaitingAddress { address, places: vec![3, 5], tries: 0, due: 0 }];
+        let message = ScanMessage::seal(&keys, place, 0, &waiting).unwrap();
         let text = message.outgoing(5).unwrap().text;
         assert!(text.contains("scan_1") && !text.contains("ann") && !text.contains("example"));
-        let read = Message::parse(&text).unwrap();
+        let read = ScanMessage::parse(&text).unwrap();
         assert_eq!(read.place, message.place);
         assert_eq!(read.open(&keys).unwrap()[0].places, [3, 5]);
         for (from, to) in [("\"slot\":2", "\"slot\":3"), ("\"round\":0", "\"round\":1")] {
-            let moved = Message::parse(&text.replace(from, to)).unwrap();
+            let moved = ScanMessage::parse(&text.replace(from, to)).unwrap();
             assert!(moved.open(&keys).is_err(), "{to}");
         }
-        assert!(Message::parse("{}").is_none());
+        assert!(ScanMessage::parse("{}").is_none());
     }
 }

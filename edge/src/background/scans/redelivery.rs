@@ -1,6 +1,6 @@
 //! When a message whose work failed is delivered again, whatever failed: a database, the queue, the configuration.
 
-use super::{LIFETIME, message::Message};
+use super::{LIFETIME, message::ScanMessage};
 
 /// Seconds. A failure that passes soon delays a message little; the queue drops a message after a hundred attempts, which
 /// take longer than twelve hours (docs/trust.md, B11).
@@ -12,7 +12,7 @@ const SHARE: u64 = 8;
 /// Seconds after which a message is delivered again that was put into the queue at `sent_at`, unix seconds: at the end of
 /// its scan's time at the latest, when it is dropped.
 pub fn delay(text: Option<&str>, sent_at: u64, now: u64) -> u32 {
-    let since = text.and_then(Message::parse).map(|message| message.place.since);
+    let since = text.and_then(ScanMessage::parse).map(|message| message.place.since);
     let left = since.map_or(u64::MAX, |since| (since + LIFETIME).saturating_sub(now));
     let delay = (now.saturating_sub(sent_at) / SHARE).clamp(LEAST, MOST).min(left);
     u32::try_from(delay).unwrap_or(u32::MAX)
@@ -27,7 +27,7 @@ mod tests {
         account::AccountId,
         background::scans::{
             LIFETIME,
-            message::{Message, Place},
+            message::{MessagePlace, ScanMessage},
         },
     };
 
@@ -52,8 +52,8 @@ mod tests {
     fn no_message_waits_longer_than_its_scan_may_take() {
         let keys = KeyRing::parse(&format!("k:{}", "w".repeat(43))).unwrap();
         let (account, scan) = (AccountId::from_u64(7), "scan_1".to_owned());
-        let place = Place { account, scan, part: 0, slot: 0, round: 0, since: SENT };
-        let text = Message::seal(&keys, place, 0, &[]).unwrap().outgoing(0).unwrap().text;
+        let place = MessagePlace { account, scan, part: 0, slot: 0, round: 0, since: SENT };
+        let text = ScanMessage::seal(&keys, place, 0, &[]).unwrap().outgoing(0).unwrap().text;
         let end = SENT + LIFETIME;
         let waits = [end - 1000, end - 20, end, end + 9].map(|now| delay(Some(&text), SENT, now));
         assert_eq!(waits, [900, 20, 0, 0]);

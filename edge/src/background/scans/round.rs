@@ -3,7 +3,7 @@
 
 use rcpt_shared::{Address, Deliverability, Reason, Status, Verdict};
 
-use super::{message::Waiting, results::Kept};
+use super::{message::WaitingAddress, results::Kept};
 use crate::{
     config::RetryTimes,
     outbound::origin_batch::BatchItem,
@@ -76,7 +76,7 @@ impl Clock<'_> {
     }
 
     /// What is known of the time that these addresses wait; `None` where no server has asked for patience.
-    pub fn forecast(&self, next: &[Waiting]) -> Option<Retry> {
+    pub fn forecast(&self, next: &[WaitingAddress]) -> Option<Retry> {
         let waiting = next.iter().filter(|waiting| waiting.tries > 0);
         waiting.map(|waiting| self.forecast_of(waiting)).reduce(|one, other| Retry {
             due_at: one.due_at.min(other.due_at),
@@ -86,7 +86,7 @@ impl Clock<'_> {
     }
 
     /// Each further answer may ask for patience again, for our own delay or for the longest that is granted.
-    fn forecast_of(&self, waiting: &Waiting) -> Retry {
+    fn forecast_of(&self, waiting: &WaitingAddress) -> Retry {
         let further = (waiting.tries.saturating_add(1)..)
             .map_while(|tries| self.delays(&waiting.address, tries))
             .fold((0_u64, 0_u64), |(owns, mosts), (_, own, most)| (owns + own, mosts + most));
@@ -109,7 +109,7 @@ pub struct Gains {
 
 /// What is kept of the outcomes of `asked`, in its order, and what it adds.
 pub fn keep(
-    asked: &[Waiting],
+    asked: &[WaitingAddress],
     outcomes: &[BatchItem],
     clock: Clock<'_>,
     details: bool,
@@ -139,7 +139,7 @@ pub fn keep(
 
 /// What the next round asks about: what was kept as not final, and what was not asked. Follows from the message
 /// and its row alone, so that it can be made again when it was lost.
-pub fn next(waiting: Vec<Waiting>, kept: &[Kept], now: u64) -> Vec<Waiting> {
+pub fn next(waiting: Vec<WaitingAddress>, kept: &[Kept], now: u64) -> Vec<WaitingAddress> {
     let of = |place: &u16| kept.iter().find(|kept| kept.place == *place);
     let next = waiting.into_iter().filter_map(|waiting| {
         let kept = waiting.places.first().and_then(of);
@@ -147,28 +147,28 @@ pub fn next(waiting: Vec<Waiting>, kept: &[Kept], now: u64) -> Vec<Waiting> {
             Some(None) => None,
             Some(Some(due)) => {
                 let tries = waiting.tries.saturating_add(1);
-                Some(Waiting { tries, due, ..waiting })
+                Some(WaitingAddress { tries, due, ..waiting })
             }
             // One that is not due yet keeps its time.
-            None => Some(Waiting { due: waiting.due.max(now + LEAST_WAIT), ..waiting }),
+            None => Some(WaitingAddress { due: waiting.due.max(now + LEAST_WAIT), ..waiting }),
         }
     });
     next.collect()
 }
 
 /// The addresses of a message whose time has come.
-pub fn due_now(waiting: &[Waiting], now: u64) -> Vec<Waiting> {
+pub fn due_now(waiting: &[WaitingAddress], now: u64) -> Vec<WaitingAddress> {
     waiting.iter().filter(|waiting| waiting.due <= now).cloned().collect()
 }
 
 /// Seconds until the first of them is due.
-pub fn delay(waiting: &[Waiting], now: u64) -> u64 {
+pub fn delay(waiting: &[WaitingAddress], now: u64) -> u64 {
     let first = waiting.iter().map(|waiting| waiting.due).min().unwrap_or(now);
     first.saturating_sub(now)
 }
 
 /// Returns whether an address has been due for so long that it is asked whatever else the account runs.
-pub fn is_late(due: &[Waiting], now: u64) -> bool {
+pub fn is_late(due: &[WaitingAddress], now: u64) -> bool {
     due.iter().any(|waiting| waiting.due.saturating_add(MOST_QUEUED) <= now)
 }
 
@@ -188,7 +188,7 @@ mod tests {
 
     use super::{Clock, Gains, delay, due_now, is_late, keep, next, wait_after_miss};
     use crate::{
-        background::scans::message::Waiting,
+        background::scans::message::WaitingAddress,
         config::RetryTimes,
         outbound::origin_batch::BatchItem,
         store::scans::{Retry, Tally},
@@ -196,9 +196,9 @@ mod tests {
 
     const NOW: u64 = 1_790_000_000;
 
-    fn waiting(local: &str, places: &[u16], tries: u8) -> Waiting {
+    fn waiting(local: &str, places: &[u16], tries: u8) -> WaitingAddress {
         let address = Address::parse(&format!("{local}@example.org")).unwrap();
-        Waiting { address, places: places.to_vec(), tries, due: 0 }
+        WaitingAddress { address, places: places.to_vec(), tries, due: 0 }
     }
 
     fn clock(times: &RetryTimes) -> Clock<'_> {
@@ -286,7 +286,7 @@ mod tests {
             ("a@sandbox.test.example", 900),
         ] {
             let address = Address::parse(text).unwrap();
-            let asked = [Waiting { address, places: vec![0], tries: 0, due: 0 }];
+            let asked = [WaitingAddress { address, places: vec![0], tries: 0, due: 0 }];
             let outcome = told(Status::BlockedByProvider, Reason::Greylisted, Some(900));
             let (kept, _) = keep(&asked, &[outcome], clock(&times), false);
             assert_eq!(kept[0].due, Some(NOW + wait), "{text}");
@@ -296,11 +296,11 @@ mod tests {
     #[test]
     fn the_forecast_is_the_way_of_the_slowest_address() {
         let times = RetryTimes::default();
-        let at = |tries, due| Waiting { due: NOW + due, ..waiting("a", &[0], tries) };
+        let at = |tries, due| WaitingAddress { due: NOW + due, ..waiting("a", &[0], tries) };
         let retry = |due, expected, latest| {
             Some(Retry { due_at: NOW + due, expected_at: NOW + expected, latest_at: NOW + latest })
         };
-        let of = |next: &[Waiting]| clock(&times).forecast(next);
+        let of = |next: &[WaitingAddress]| clock(&times).forecast(next);
         assert_eq!(of(&[at(0, 30)]), None, "nobody has asked for patience");
         assert_eq!(of(&[at(3, 60)]), retry(60, 60, 60), "the last time");
         assert_eq!(of(&[at(2, 60)]), retry(60, 60 + 3600, 60 + 4 * 3600));
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_round_waits_an_hour_for_its_place_at_most() {
-        let due = [Waiting { due: NOW, ..waiting("a", &[0], 1) }];
+        let due = [WaitingAddress { due: NOW, ..waiting("a", &[0], 1) }];
         assert_eq!([3599, 3600].map(|later| is_late(&due, NOW + later)), [false, true]);
     }
 

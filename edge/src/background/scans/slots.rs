@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rcpt_shared::{Address, reduce};
 
-use super::message::Waiting;
+use super::message::WaitingAddress;
 
 /// Addresses of a message: three batches of an origin at once are a part's.
 const MOST_ADDRESSES: usize = 250;
@@ -17,7 +17,7 @@ const OVERHEAD: usize = 24;
 /// A part's addresses, cut into messages; and the positions of those that are none.
 #[derive(Debug)]
 pub struct Slots {
-    pub slots: Vec<Vec<Waiting>>,
+    pub slots: Vec<Vec<WaitingAddress>>,
     pub malformed: Vec<u16>,
 }
 
@@ -26,7 +26,7 @@ pub struct Slots {
 pub fn cut(addresses: &[String]) -> Slots {
     let mut malformed = Vec::new();
     let mut seen: HashMap<String, usize> = HashMap::new();
-    let mut all: Vec<Waiting> = Vec::new();
+    let mut all: Vec<WaitingAddress> = Vec::new();
     for (place, text) in (0_u16..).zip(addresses) {
         let address = reduce(text).ok().and_then(|address| Address::parse(address).ok());
         let Some(address) = address else {
@@ -38,12 +38,12 @@ pub fn cut(addresses: &[String]) -> Slots {
             first.places.push(place);
         } else {
             seen.insert(address.normal().to_owned(), all.len());
-            all.push(Waiting { address, places: vec![place], tries: 0, due: 0 });
+            all.push(WaitingAddress { address, places: vec![place], tries: 0, due: 0 });
         }
     }
     // Stable: within a domain in the order of the list.
     all.sort_by(|a, b| a.address.domain().cmp(b.address.domain()));
-    let mut slots: Vec<Vec<Waiting>> = Vec::new();
+    let mut slots: Vec<Vec<WaitingAddress>> = Vec::new();
     let mut bytes = 0;
     for waiting in all {
         let size = waiting.address.normal().len() + OVERHEAD + 6 * waiting.places.len();

@@ -3,7 +3,7 @@
 use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
-use super::{Row, Scan, rounds::completed, tally::Tally};
+use super::{ResultRow, StoredScan, rounds::completed, tally::Tally};
 use crate::{
     account::AccountId,
     cf::database::{Database, Param},
@@ -38,7 +38,7 @@ pub async fn rows_of_parts(
     database: &Database,
     scan: &str,
     parts: (u32, u32),
-) -> Result<Vec<Row>, Error> {
+) -> Result<Vec<ResultRow>, Error> {
     let params = vec![scan.into(), parts.0.into(), parts.1.into()];
     database.batch(&[(ROWS, params)]).await?.all(0)
 }
@@ -90,7 +90,7 @@ pub async fn last_ended(
     database: &Database,
     account: AccountId,
     most: u64,
-) -> Result<Vec<Scan>, Error> {
+) -> Result<Vec<StoredScan>, Error> {
     let account = account.to_string();
     database.batch(&[(LAST_ENDED, vec![(&account).into(), most.into()])]).await?.all(0)
 }

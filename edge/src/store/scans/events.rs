@@ -2,9 +2,9 @@
 
 use constcat::concat;
 
-use super::{AUTHORISE, AUTHORISED, Scan, params};
+use super::{AUTHORISE, AUTHORISED, StoredScan, params};
 use crate::{
-    cf::database::Database, credentials::proof::Caller, error::Error, store::ledger::Texts,
+    cf::database::Database, credentials::proof::Caller, error::Error, store::ledger::CallerTexts,
 };
 
 /// A place among the ends of scans.
@@ -34,8 +34,8 @@ pub async fn events(
     after: &Cursor,
     since: u64,
     limit: u32,
-) -> Result<Option<Vec<Scan>>, Error> {
-    let texts = Texts::of(caller);
+) -> Result<Option<Vec<StoredScan>>, Error> {
+    let texts = CallerTexts::of(caller);
     let may = params(&texts, caller);
     let page = vec![after.ended_at.into(), (&after.scan).into(), since.into(), limit.into()];
     let page = [may.clone(), page].concat();

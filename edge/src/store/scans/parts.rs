@@ -6,7 +6,7 @@ use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
 use super::{
-    AUTHORISE, Found, Scan, params,
+    AUTHORISE, FoundScan, StoredScan, params,
     rounds::{added, completed},
     tally::Tally,
 };
@@ -14,12 +14,12 @@ use crate::{
     cf::database::{Database, Param, Statement},
     credentials::proof::Caller,
     error::Error,
-    store::ledger::Texts,
+    store::ledger::CallerTexts,
 };
 
 /// A part as it arrives.
 #[derive(Debug)]
-pub struct Part<'a> {
+pub struct ScanPart<'a> {
     pub scan: &'a str,
     pub number: u32,
     /// How many positions it has.
@@ -31,21 +31,21 @@ pub struct Part<'a> {
 /// What is known of a part.
 #[derive(Debug)]
 pub struct PartState {
-    pub scan: Scan,
+    pub scan: StoredScan,
     /// `None` when the scan takes no further parts, or none like this.
-    pub part: Option<Written>,
+    pub part: Option<WrittenPart>,
 }
 
 /// A part that was written down.
 #[derive(Debug, Deserialize)]
-pub struct Written {
+pub struct WrittenPart {
     /// Empty where it has too few different addresses.
     pub mac: String,
     pub sent: u8,
     comparisons: u32,
 }
 
-impl Written {
+impl WrittenPart {
     /// Returns whether nothing more is said of what the part is: then a part that is sent again isn't compared either.
     pub const fn is_used_up(&self) -> bool {
         self.comparisons >= MOST_COMPARISONS
@@ -108,9 +108,9 @@ struct Compared {
 pub async fn compare_part(
     database: &Database,
     caller: Caller,
-    part: &Part<'_>,
-) -> Result<Found<(Scan, Comparison)>, Error> {
-    let texts = Texts::of(caller);
+    part: &ScanPart<'_>,
+) -> Result<FoundScan<(StoredScan, Comparison)>, Error> {
+    let texts = CallerTexts::of(caller);
     let may = params(&texts, caller);
     let own = [may.clone(), vec![part.scan.into()]].concat();
     let limits = [part.number, part.positions, MOST_COMPARISONS].map(Param::from);
@@ -118,15 +118,15 @@ pub async fn compare_part(
     let read = (READ, vec![part.scan.into(), part.number.into()]);
     let statements = [(super::AUTHORISED, may), (COMPARE, compare), (super::OWN, own), read];
     let rows = database.batch(&statements).await?;
-    let Some(scan) = rows.first::<Scan>(2)? else {
-        return Ok(if rows.any(0)? { Found::Nothing } else { Found::Unauthorised });
+    let Some(scan) = rows.first::<StoredScan>(2)? else {
+        return Ok(if rows.any(0)? { FoundScan::Nothing } else { FoundScan::Unauthorised });
     };
-    let comparison = match (rows.first::<Compared>(1)?, rows.first::<Written>(3)?) {
+    let comparison = match (rows.first::<Compared>(1)?, rows.first::<WrittenPart>(3)?) {
         (Some(Compared { mac }), _) => Comparison::With(mac),
         (None, Some(part)) if part.sent != 0 && part.is_used_up() => Comparison::UsedUp,
         _ => Comparison::Nothing,
     };
-    Ok(Found::Here((scan, comparison)))
+    Ok(FoundScan::Here((scan, comparison)))
 }
 
 /// Writes the part down, unless it is there already, and says what is there. `since` is before when a scan is
@@ -134,10 +134,10 @@ pub async fn compare_part(
 pub async fn begin_part(
     database: &Database,
     caller: Caller,
-    part: &Part<'_>,
+    part: &ScanPart<'_>,
     since: u64,
-) -> Result<Found<PartState>, Error> {
-    let texts = Texts::of(caller);
+) -> Result<FoundScan<PartState>, Error> {
+    let texts = CallerTexts::of(caller);
     let may = params(&texts, caller);
     let own = [may.clone(), vec![part.scan.into()]].concat();
     let mac = part.macs.first().map_or("", String::as_str);
@@ -151,9 +151,9 @@ pub async fn begin_part(
     let statements = [(super::AUTHORISED, may), (BEGIN, begin), (super::OWN, own), count, read];
     let rows = database.batch(&statements).await?;
     Ok(match rows.first(2)? {
-        Some(scan) => Found::Here(PartState { scan, part: rows.first(4)? }),
-        None if rows.any(0)? => Found::Nothing,
-        None => Found::Unauthorised,
+        Some(scan) => FoundScan::Here(PartState { scan, part: rows.first(4)? }),
+        None if rows.any(0)? => FoundScan::Nothing,
+        None => FoundScan::Unauthorised,
     })
 }
 
@@ -197,7 +197,7 @@ pub async fn finish_part(
     malformed: (&str, u32),
     ending: &str,
     now: u64,
-) -> Result<Option<Scan>, Error> {
+) -> Result<Option<StoredScan>, Error> {
     let this: Vec<Param<'_>> = vec![scan.into(), number.into()];
     let (mut counts, mut by_verdict) = (Tally::default(), Tally::default());
     counts.add(Status::InvalidFormat, malformed.1);

@@ -23,7 +23,7 @@ pub struct Round {
 
 /// Where a row of results stands.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct RoundPlace<'a> {
     pub account: &'a str,
     pub scan: &'a str,
     pub part: u32,
@@ -31,7 +31,7 @@ pub struct Place<'a> {
     pub round: u32,
 }
 
-impl Place<'_> {
+impl RoundPlace<'_> {
     fn params(&self) -> Vec<Param<'_>> {
         vec![self.scan.into(), self.part.into(), self.slot.into(), self.round.into()]
     }
@@ -49,7 +49,10 @@ const BEGIN: &str = concat!(
 );
 
 /// Begins a round of a message; `None` when its scan has ended or is gone.
-pub async fn begin_round(database: &Database, place: Place<'_>) -> Result<Option<Round>, Error> {
+pub async fn begin_round(
+    database: &Database,
+    place: RoundPlace<'_>,
+) -> Result<Option<Round>, Error> {
     let params = [place.params(), vec![place.account.into()]].concat();
     database.first((BEGIN, params)).await
 }
@@ -114,7 +117,7 @@ const CLEAR_RETRY: &str = "
 
 /// A round that was asked.
 #[derive(Debug)]
-pub struct Done<'a> {
+pub struct RoundOutcome<'a> {
     pub results: &'a str,
     pub delta: &'a Delta,
     /// `None` where nothing of the message waits any more.
@@ -196,7 +199,7 @@ const WRITTEN: &str = "
 
 /// What is there of a round after it was recorded.
 #[derive(Debug, Deserialize)]
-pub struct Written {
+pub struct WrittenRound {
     pub results: String,
     /// Whether the scan has ended with it.
     pub has_ended: u8,
@@ -206,11 +209,11 @@ pub struct Written {
 /// once. Returns what is there now, which another delivery may have written; `None` when the scan has ended.
 pub async fn record(
     database: &Database,
-    place: Place<'_>,
-    round: &Done<'_>,
+    place: RoundPlace<'_>,
+    round: &RoundOutcome<'_>,
     now: u64,
-) -> Result<Option<Written>, Error> {
-    let Done { results, delta, retry, writer } = *round;
+) -> Result<Option<WrittenRound>, Error> {
+    let RoundOutcome { results, delta, retry, writer } = *round;
     let this = place.params();
     let written = (WRITTEN, [this.clone(), vec![writer.into()]].concat());
     let row = [this.clone(), vec![results.into(), writer.into()]].concat();
@@ -239,6 +242,6 @@ const FOLLOWED: &str = "
     WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4";
 
 /// Notes that the message that asks again is in the queue.
-pub async fn set_followed(database: &Database, place: Place<'_>) -> Result<(), Error> {
+pub async fn set_followed(database: &Database, place: RoundPlace<'_>) -> Result<(), Error> {
     database.run((FOLLOWED, place.params())).await
 }

@@ -22,7 +22,7 @@ enum End {
 }
 
 /// One check, at a server that takes so long for RCPT.
-async fn check(pool: &Arc<Pool<u32>>, want: &Want, rcpt: Duration) -> (Duration, End) {
+async fn check(pool: &Arc<Pool<u32>>, want: &Wanted, rcpt: Duration) -> (Duration, End) {
     let started = Instant::now();
     let dialogue = async {
         let (opening, permit) = match want.ask(pool).await {
@@ -58,16 +58,16 @@ fn site_of(sessions: usize, interval: Duration) -> Arc<Pool<u32>> {
     Pool::new(settings, drop, || NOW)
 }
 
-fn paying(name: &'static str, want: Want) -> Want {
-    Want { tenant: Some(name), account: Some(name), ..want }
+fn paying(name: &'static str, want: Wanted) -> Wanted {
+    Wanted { tenant: Some(name), account: Some(name), ..want }
 }
 
-fn free(name: &'static str, want: Want) -> Want {
-    Want { tenant: Some("free"), account: Some(name), ..want }
+fn free(name: &'static str, want: Wanted) -> Wanted {
+    Wanted { tenant: Some("free"), account: Some(name), ..want }
 }
 
 /// Goes on asking, one check after the other.
-fn insist(pool: &Arc<Pool<u32>>, want: Want, rcpt: Duration) -> tokio::task::JoinHandle<()> {
+fn insist(pool: &Arc<Pool<u32>>, want: Wanted, rcpt: Duration) -> tokio::task::JoinHandle<()> {
     let pool = pool.clone();
     tokio::spawn(async move {
         loop {
@@ -89,7 +89,7 @@ impl Noticed {
         pool: &Arc<Pool<u32>>,
         count: usize,
         rcpt: Duration,
-        want: impl Fn(usize) -> Want,
+        want: impl Fn(usize) -> Wanted,
     ) -> Self {
         let mut all = JoinSet::new();
         for n in 0..count {
@@ -121,12 +121,12 @@ impl Noticed {
     }
 }
 
-fn victim(n: usize, want: Want) -> Want {
+fn victim(n: usize, want: Wanted) -> Wanted {
     let domain = format!("good{n}.org");
-    paying(text(format!("victim{}", n % 10)), Want { domain, ..want })
+    paying(text(format!("victim{}", n % 10)), Wanted { domain, ..want })
 }
 
-fn machine() -> Want {
+fn machine() -> Wanted {
     at("mx.shared-hosting.net", "198.51.100.9")
 }
 
@@ -142,7 +142,7 @@ async fn a_slow_domain_takes_no_more_than_a_share_of_its_operators_and_machines_
                 check(&pool, &victim(0, want.clone()), 50 * MS).await;
             }
             for _ in 0..in_flight {
-                let evil = Want { domain: "evil.org".to_owned(), ..want.clone() };
+                let evil = Wanted { domain: "evil.org".to_owned(), ..want.clone() };
                 insist(&pool, paying("attacker", evil), NEVER);
             }
             sleep(500 * MS).await;
@@ -439,7 +439,7 @@ async fn a_single_check_does_not_wait_for_the_timer_of_a_batch() {
         }
         drop(google("x").permit(&pool).await);
         if with_batch {
-            let batch = Want { class: Class::Batch, ..paying("lister", google("listed")) };
+            let batch = Wanted { class: Class::Batch, ..paying("lister", google("listed")) };
             let pool = pool.clone();
             tokio::spawn(async move { drop(batch.ask(&pool).await) });
         }

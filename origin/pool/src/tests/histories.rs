@@ -8,7 +8,7 @@ use super::*;
 const PARTIES: usize = 12;
 const CHECKS: usize = 60;
 
-fn random_want(random: &mut StdRng, party: usize) -> Want {
+fn random_want(random: &mut StdRng, party: usize) -> Wanted {
     const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
     let account = NAMES[party % NAMES.len()];
     let domain = format!("d{}.org", random.random_range(0..5));
@@ -27,7 +27,7 @@ fn random_want(random: &mut StdRng, party: usize) -> Want {
 }
 
 /// One probe, which may be left at any moment.
-async fn probe(pool: Arc<Pool<u32>>, want: Want, mut random: StdRng) {
+async fn probe(pool: Arc<Pool<u32>>, want: Wanted, mut random: StdRng) {
     let patience = Duration::from_millis(random.random_range(1..10_000));
     let dialogue = async {
         let Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) = want.ask(&pool).await else {

@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{ANSWERED, BUDGET, CLOSED, NOW, Want, at, banned, google, pool, pool_of, pool_since};
+use super::{ANSWERED, BUDGET, CLOSED, NOW, Wanted, at, banned, google, pool, pool_of, pool_since};
 use crate::{Acquired, Cause, Class, Pool, Refusal, Refused, Signal};
 
 #[tokio::test(start_paused = true)]
@@ -24,7 +24,7 @@ async fn a_domain_that_refuses_us_is_asked_once_in_ten_seconds_and_its_neighbour
     google("bad").received(&pool, CLOSED).await;
     assert!((7..=10).contains(&started.elapsed().as_secs()), "{:?}", started.elapsed());
     let refused = |asked: Result<_, Refused>| asked.err().map(|refused| refused.cause);
-    let batch = Want { class: Class::Batch, ..google("bad") };
+    let batch = Wanted { class: Class::Batch, ..google("bad") };
     assert_eq!(refused(batch.ask(&pool).await), Some(Cause::Domain), "batches stay away");
 }
 
@@ -56,11 +56,11 @@ async fn a_machine_that_closes_on_us_changes_nothing_for_its_neighbours() {
         at(&format!("mx{n}"), &format!("198.51.100.{n}")).received(&pool, ANSWERED).await;
         assert!(started.elapsed().is_zero(), "{n}");
     }
-    let other = Want { domain: "another".to_owned(), more_hosts: true, ..bad.clone() };
+    let other = Wanted { domain: "another".to_owned(), more_hosts: true, ..bad.clone() };
     assert_eq!(other.ask(&pool).await.err().map(|refused| refused.cause), Some(Cause::Address));
     sleep(Duration::from_secs(2)).await;
     let started = Instant::now();
-    let patient = Want { more_hosts: false, ..other };
+    let patient = Wanted { more_hosts: false, ..other };
     patient.received(&pool, ANSWERED).await;
     assert_eq!(started.elapsed().as_secs(), 8, "but it is waited for where no other is left");
     sleep(Duration::from_millis(1)).await;
@@ -135,7 +135,7 @@ async fn batches_give_way_and_are_served_all_the_same() {
     for (class, count) in [(Class::Batch, 40), (Class::Interactive, 40)] {
         for n in 0..count {
             let (pool, served) = (pool.clone(), served.clone());
-            let want = Want { class, ..google(&format!("d{n}")) };
+            let want = Wanted { class, ..google(&format!("d{n}")) };
             all.spawn(async move {
                 let permit = want.permit(&pool).await;
                 served.lock().unwrap().push(class);
@@ -164,7 +164,7 @@ async fn in_a_full_queue_the_tenant_with_most_gives_way() {
     let mut all = JoinSet::new();
     let ask = |tenant, n: usize| {
         let (pool, want) =
-            (pool.clone(), Want { tenant: Some(tenant), ..google(&format!("d{n}")) });
+            (pool.clone(), Wanted { tenant: Some(tenant), ..google(&format!("d{n}")) });
         async move { (tenant, want.ask(&pool).await.err().map(|refused| refused.cause)) }
     };
     for n in 0..700 {
@@ -186,20 +186,20 @@ async fn in_a_full_queue_the_tenant_with_most_gives_way() {
 async fn a_tenant_that_spends_the_refusals_stops_itself_alone() {
     let pool = pool();
     let refused = Signal::Answered { refused: true };
-    let spender = Want { tenant: Some("spender"), ..google("dead") };
+    let spender = Wanted { tenant: Some("spender"), ..google("dead") };
     for _ in 0..50 {
         spender.received(&pool, refused).await;
     }
     let cause = |asked: Result<_, Refused>| asked.err().map(|refused| refused.cause);
     assert_eq!(cause(spender.ask(&pool).await), Some(Cause::Refusals));
-    let other = Want { tenant: Some("other"), ..google("live") };
+    let other = Wanted { tenant: Some("other"), ..google("live") };
     assert_eq!(cause(other.ask(&pool).await), None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_free_account_holds_up_no_other() {
     let pool = pool();
-    let free = |account, domain: &str| Want {
+    let free = |account, domain: &str| Wanted {
         tenant: Some("free"),
         account: Some(account),
         ..google(domain)
@@ -241,8 +241,8 @@ async fn a_host_that_borrows_one_address_of_an_operator_does_not_speak_for_it() 
 
 #[tokio::test(start_paused = true)]
 async fn batches_wait_for_a_new_source_address_and_single_checks_do_not() {
-    let batch = |n: usize| Want { class: Class::Batch, ..google(&format!("d{n}")) };
-    let refused = async |pool: &Arc<Pool<u32>>, want: Want| match want.ask(pool).await {
+    let batch = |n: usize| Wanted { class: Class::Batch, ..google(&format!("d{n}")) };
+    let refused = async |pool: &Arc<Pool<u32>>, want: Wanted| match want.ask(pool).await {
         Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) => {
             permit.note(ANSWERED);
             permit.keep(0);

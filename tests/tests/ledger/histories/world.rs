@@ -48,7 +48,9 @@ impl World {
         Ok(world)
     }
 
-    async fn start_with(change: impl FnOnce(edge::Builder) -> edge::Builder) -> Result<Self> {
+    async fn start_with(
+        change: impl FnOnce(edge::EdgeBuilder) -> edge::EdgeBuilder,
+    ) -> Result<Self> {
         let origin = FakeOrigin::by_name();
         // Leases end when the history says so, however slow the machine is.
         let edge = Edge::builder()

@@ -21,14 +21,14 @@ use crate::failure::{Failure, Kind};
 /// Our columns. A result has one value for each.
 const COLUMNS: [&str; 4] = ["rcpt_status", "rcpt_verdict", "rcpt_confidence", "rcpt_reason"];
 
-type Row = [u16; COLUMNS.len()];
+type RowColumns = [u16; COLUMNS.len()];
 
 /// The results by position. Their words are few, and kept once.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     words: Vec<String>,
     numbers: HashMap<String, u16>,
-    rows: Vec<Option<Row>>,
+    rows: Vec<Option<RowColumns>>,
 }
 
 impl Verdicts {
