@@ -38,6 +38,14 @@ await writeFile(path.join(beside, "openapi.json"), JSON.stringify(description));
 const passwords = await readFile(path.join(here, "../data/common-passwords.txt"), "utf8");
 await writeFile(path.join(beside, "common-passwords.bloom"), filterOf(passwords));
 
+// The day of the list, then a domain on each line (edge/src/account/disposable_domains.rs).
+const lists = path.join(here, "../../origin/data/lists/disposable.toml");
+const { disposable } = parse(await readFile(lists, "utf8"));
+await writeFile(
+  path.join(beside, "disposable-domains.txt"),
+  `${[disposable.date, ...disposable.names].join("\n")}\n`,
+);
+
 // A script of its own, for a worker. Its library would start workers from texts, which the policy forbids.
 const spreadsheets = await build({
   absWorkingDir: here,

@@ -1,5 +1,6 @@
 //! What an account is called and where it stands: its id, its state, its address.
 
+pub mod disposable_domains;
 pub mod mailbox;
 
 use std::fmt;

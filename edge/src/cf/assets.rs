@@ -20,6 +20,8 @@ pub struct Assets {
     binding: SendWrapper<Fetcher>,
     /// Read once.
     common_passwords: OnceLock<Vec<u8>>,
+    /// Read once.
+    disposable_domains: OnceLock<String>,
 }
 
 impl Assets {
@@ -27,7 +29,11 @@ impl Assets {
     /// The runtime's, when the binding is missing.
     pub fn new(env: &Env) -> worker::Result<Self> {
         let binding = JsValue::from(env.assets(BINDING)?).unchecked_into();
-        Ok(Self { binding: SendWrapper(binding), common_passwords: OnceLock::new() })
+        Ok(Self {
+            binding: SendWrapper(binding),
+            common_passwords: OnceLock::new(),
+            disposable_domains: OnceLock::new(),
+        })
     }
 
     /// The OpenAPI document.
@@ -51,6 +57,16 @@ impl Assets {
             let _ = self.common_passwords.set(read);
         }
         Ok(self.common_passwords.get().map_or(&[], Vec::as_slice))
+    }
+
+    /// The list of throw-away domains, as `DisposableDomains` reads it; `None` when it cannot be read.
+    pub async fn disposable_domains(&self) -> Option<&str> {
+        if self.disposable_domains.get().is_none() {
+            let read = self.read("disposable-domains.txt").await.ok()?;
+            // Two requests may read it at the same time: the second would keep the same text.
+            let _ = self.disposable_domains.set(read);
+        }
+        self.disposable_domains.get().map(String::as_str)
     }
 
     async fn read(&self, name: &str) -> Result<String, Error> {

@@ -94,6 +94,10 @@ errors! {
     /// The domain says in DNS that it gets no email.
     domain_without_mail(domain: &str) => S::BAD_REQUEST, "undeliverable_email",
         "The domain {domain} doesn't accept email. Use another address.";
+    /// By the list alone: every address of the domain gets this. `contact` is whom to tell of a mistake.
+    disposable_email(domain: &str, day: &str, contact: &str) => S::BAD_REQUEST, "disposable_email",
+        "{domain} is on our list of disposable domains of {day}. Use another address. If it's there by mistake, \
+         tell {contact}.";
     invalid_password(detail: &'static str) => S::BAD_REQUEST, "invalid_password", "{detail}";
     invalid_display_name() => S::BAD_REQUEST, "invalid_display_name",
         "The display name must have 1 to 100 characters and no control characters.";

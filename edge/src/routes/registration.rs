@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::sessions::{SessionCredentials, new_session};
 use crate::{
-    account::AccountAddress,
+    account::{AccountAddress, disposable_domains::DisposableDomains},
     app::App,
     cf::{clock, log},
     credentials::{
@@ -68,7 +68,7 @@ pub struct RegistrationResult {
     request_body = Credentials,
     responses(
         (status = 201, description = "An email has been sent. The same response when the address has an account", body = RegistrationResult),
-        (status = 400, description = "Not an email address, or a domain that doesn't exist or accepts no email (`code: undeliverable_email`). Or the password breaks a rule", body = PlainError),
+        (status = 400, description = "Not an email address, or a domain that doesn't exist or accepts no email (`code: undeliverable_email`), or is on the list of disposable domains (`code: disposable_email`). Or the password breaks a rule", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
@@ -81,6 +81,7 @@ pub async fn register(
     JsonBody(body): JsonBody<Credentials>,
 ) -> Result<(StatusCode, Json<RegistrationResult>), Error> {
     let address = account_address(&body.email)?;
+    refuse_disposable(&app, &address).await?;
     check_rules(&app, &body.password, &address).await?;
     check_domain(&app, &address).await?;
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
@@ -106,6 +107,19 @@ pub async fn register(
         message: "Check your email: open the link in it within 24 hours to confirm your address.",
     };
     Ok((StatusCode::CREATED, Json(result)))
+}
+
+/// Refuses an address at a listed throw-away domain. A list that can't be read keeps nobody out.
+async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<(), Error> {
+    let list = app.assets.disposable_domains().await.and_then(DisposableDomains::parse);
+    let domain = address.domain();
+    match list {
+        Some(list) if list.contain(domain) => {
+            let contact = app.config.site.contact().unwrap_or("whoever runs this service");
+            Err(Error::disposable_email(domain, list.day(), contact))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Counts a registration. `false` when the address has had its mails of this hour: the answer is then the

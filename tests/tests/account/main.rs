@@ -12,6 +12,7 @@ mod codes;
 mod confirmation;
 mod databases;
 mod deletion;
+mod disposable_domains;
 mod enumeration;
 mod guesses;
 mod hashing_turns;

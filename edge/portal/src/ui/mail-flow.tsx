@@ -38,7 +38,7 @@ interface MailFlowProps {
 }
 
 /** Codes of what can be wrong with the address itself. */
-const ADDRESS_PROBLEMS = ["invalid_email", "undeliverable_email"];
+const ADDRESS_PROBLEMS = ["invalid_email", "undeliverable_email", "disposable_email"];
 
 export function MailFlow(props: MailFlowProps) {
   const { title, lead, email, onEmail, emailHint, suggestion, check, shownAtField = [], children } = props;

@@ -7,6 +7,7 @@ export const ERROR_CODES: Readonly<Record<Code, string>> = {
   invalid_body: "The body isn’t JSON, or a field is missing or has the wrong type.",
   invalid_email: "The account’s address isn’t an email address.",
   undeliverable_email: "The domain of the account’s address doesn’t exist or accepts no email.",
+  disposable_email: "The domain of the account’s address is on the list of disposable domains.",
   invalid_password: "The password breaks a rule; the text says which one.",
   invalid_display_name: "The name is empty, too long or has control characters.",
   invalid_token: "The emailed link is unknown, used, replaced or expired.",
