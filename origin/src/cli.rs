@@ -47,8 +47,37 @@ pub enum Command {
         #[arg(required = true, value_name = "REPLY")]
         reply: Vec<String>,
     },
+    /// Lists of domains that say their kind
+    Lists {
+        #[command(subcommand)]
+        action: ListsAction,
+    },
     /// Print what the running service asks of each operator of mail hosts, and how it is received there
     Status,
+}
+
+/// What to do with the lists. None of it reads the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum ListsAction {
+    /// Print the lists of the package, or those of a file where they are in force
+    Show {
+        /// The file that `lists_file` names
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// Fetch a signed bundle, and replace a file by it if the signature and every rule hold. Exits with 1 and the reason when it is
+    /// refused: then nothing has changed
+    Update {
+        /// The bundle; its signature is at the same place with .minisig behind it
+        #[arg(value_name = "URL|FILE")]
+        source: String,
+        /// minisign's public key of whoever makes the lists; none is built in
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// The file that `lists_file` names
+        #[arg(long, value_name = "FILE")]
+        into: PathBuf,
+    },
 }
 
 impl Cli {

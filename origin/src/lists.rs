@@ -8,7 +8,9 @@ mod facts;
 mod file;
 mod mail_route;
 mod names;
+mod show;
 mod suggestion;
+pub mod update;
 
 #[cfg(test)]
 mod evaluation;
@@ -85,6 +87,23 @@ impl Lists {
             suggested: bundle.suggested.names,
             headers,
             sizes,
+        }
+    }
+
+    /// The names of a list.
+    fn names(&self, list: &str) -> HashSet<&str> {
+        fn all<'a>(names: impl IntoIterator<Item = &'a String>) -> HashSet<&'a str> {
+            names.into_iter().map(String::as_str).collect()
+        }
+        match list {
+            "disposable" => all(&self.disposable),
+            "provider" => all(&self.providers),
+            "relay" => all(self.relays.keys()),
+            "parked_server" => all(&self.parked_servers),
+            "disposable_server" => all(&self.disposable_servers),
+            "look_alike" => all(self.look_alikes.keys()),
+            "suggested" => all(&self.suggested),
+            _ => HashSet::new(),
         }
     }
 

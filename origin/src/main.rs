@@ -1,17 +1,28 @@
 //! Wires the service: command line → configuration → state → listener.
 
-use std::{env, future::pending, io, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    env,
+    future::pending,
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
 use axum::{Router, serve::ListenerExt as _};
 use rcpt_origin::{
     Config, State, ask, build,
-    cli::{Cli, Command},
+    cli::{Cli, Command, ListsAction},
     clock::unix_now,
     config::unknown_variables,
     doctor, explain,
     http::{
         self, serve,
         tls::{self, TlsListener},
+    },
+    lists::{
+        self,
+        update::{Updated, update},
     },
     reload,
     supervisor::{self, Passed},
@@ -30,6 +41,9 @@ fn main() -> ExitCode {
     let cli = Cli::read();
     if let Some(Command::Explain { reply }) = &cli.command {
         return explain(&reply.join(" "));
+    }
+    if let Some(Command::Lists { action }) = &cli.command {
+        return lists_command(action);
     }
     let path = cli.config.or_else(|| env::var_os("RCPT_CONFIG").map(PathBuf::from));
     let variables: Vec<_> =
@@ -72,8 +86,8 @@ fn main() -> ExitCode {
         Some(Command::Doctor { json }) => doctor(config, json),
         Some(Command::Ask { json, addresses }) => ask(config, &addresses, json),
         Some(Command::Status) => status(&config),
-        // `explain` was answered above, without a configuration.
-        Some(Command::Explain { .. }) | None => {
+        // `explain` and `lists` were answered above, without a configuration.
+        Some(Command::Explain { .. } | Command::Lists { .. }) | None => {
             run(config, path, level).map(|()| ExitCode::SUCCESS)
         }
     };
@@ -83,6 +97,35 @@ fn main() -> ExitCode {
             eprintln!("{error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Shows or updates lists, without the configuration.
+fn lists_command(action: &ListsAction) -> ExitCode {
+    match action {
+        ListsAction::Show { file } => {
+            let path = file.as_deref().and_then(Path::to_str).unwrap_or_default();
+            let (lists, note) = lists::in_force(path);
+            if let Some(note) = note {
+                eprintln!("The package's lists are in force: {note}");
+            }
+            print!("{}", lists.table());
+            ExitCode::SUCCESS
+        }
+        ListsAction::Update { source, key, into } => match update(source, key, into) {
+            Ok(Updated::Replaced(newer)) => {
+                println!("In force now: {} of {source}", newer.join(", "));
+                ExitCode::SUCCESS
+            }
+            Ok(Updated::AlreadyInForce) => {
+                println!("Already in force: {source}");
+                ExitCode::SUCCESS
+            }
+            Err(reason) => {
+                eprintln!("Nothing has changed: {reason}.");
+                ExitCode::FAILURE
+            }
+        },
     }
 }
 

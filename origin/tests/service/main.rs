@@ -12,6 +12,7 @@ mod generated;
 mod greetings;
 mod harness;
 mod http;
+mod lists;
 mod nameservers;
 mod neighbours;
 mod opt_outs;

@@ -1,0 +1,123 @@
+//! Lists that are fetched: from a signed bundle through the program into the origin that runs.
+
+use std::{fs, io::Cursor, path::PathBuf, process::Output, time::Duration};
+
+use crate::harness::{SECRETS, ticket};
+use minisign::KeyPair;
+use rcpt_origin::lists::BUILT_IN;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::TcpStream,
+    process::Command,
+    time::{Instant, sleep},
+};
+
+/// The file is looked at every five seconds, and read when it has stayed as it is for as long.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LISTED: &str = "newly-listed.example";
+
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Folder {
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_origin"));
+        command.env_clear().args(arguments).output().await.unwrap()
+    }
+
+    async fn update(&self) -> (bool, String) {
+        let (bundle, key, into) = (self.file("bundle"), self.file("key"), self.file("lists.toml"));
+        let ran = self.run(&["lists", "update", &bundle, "--key", &key, "--into", &into]).await;
+        (ran.status.success(), String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap())
+    }
+}
+
+/// The kind of the domain, as the origin at `address` has it.
+async fn kind(address: &str, domain: &str) -> Value {
+    let body = json!({ "domain": domain }).to_string();
+    let request = format!(
+        "POST /v1/domain HTTP/1.1\r\nhost: origin\r\nconnection: close\r\nauthorization: Bearer {}\r\n\
+         content-length: {}\r\n\r\n{body}",
+        ticket(&body),
+        body.len()
+    );
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    let (_, body) = text.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str::<Value>(body).unwrap_or_else(|_| panic!("{text}"))["kind"].clone()
+}
+
+#[tokio::test]
+async fn a_signed_bundle_reaches_the_origin_that_runs_and_a_spoilt_one_changes_nothing() {
+    let folder = std::env::temp_dir().join(format!("rcpt-fetched-lists-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder(folder);
+    let lists_file = folder.file("lists.toml");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_origin"));
+    command.env_clear().kill_on_drop(true).stderr(std::process::Stdio::piped());
+    let mut running = command
+        .envs([
+            ("RCPT_LISTEN", "127.0.0.1:0"),
+            ("RCPT_HELO_NAME", "probe.example.com"),
+            ("RCPT_MAIL_FROM", "<>"),
+            ("RCPT_TICKET_SECRETS", SECRETS),
+            ("RCPT_NAMESERVERS", "127.0.0.1:9"),
+            // Nothing is there yet.
+            ("RCPT_LISTS_FILE", &lists_file),
+        ])
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(running.stderr.take().unwrap()).lines();
+    let first: Value = serde_json::from_str(&log.next_line().await.unwrap().unwrap()).unwrap();
+    let address = first["address"].as_str().unwrap_or_else(|| panic!("{first}")).to_owned();
+    assert_eq!(kind(&address, LISTED).await, "unknown");
+
+    let keys = KeyPair::generate_unencrypted_keypair().unwrap();
+    fs::write(folder.file("key"), keys.pk.to_box().unwrap().to_string()).unwrap();
+    let bundle = BUILT_IN.replacen("2026-11-09", "2099-01-02", 1);
+    let bundle = bundle.replacen("names = [", &format!("names = [\"{LISTED}\", "), 1);
+    let signed = Cursor::new(bundle.as_bytes());
+    let signature = minisign::sign(None, &keys.sk, signed, Some("rcpt lists"), None).unwrap();
+    fs::write(folder.file("bundle.minisig"), signature.to_string()).unwrap();
+    // A third party on the way.
+    fs::write(folder.file("bundle"), bundle.replacen(LISTED, "gmail.example", 1)).unwrap();
+    let (is_updated, said) = folder.update().await;
+    assert!(!is_updated && said.starts_with("Nothing has changed: the signature"), "{said}");
+    assert!(!PathBuf::from(&lists_file).exists());
+
+    fs::write(folder.file("bundle"), &bundle).unwrap();
+    assert_eq!(
+        folder.update().await.1,
+        format!("In force now: disposable of {}\n", folder.file("bundle"))
+    );
+    assert_eq!(folder.update().await.1, format!("Already in force: {}\n", folder.file("bundle")));
+    let shown = folder.run(&["lists", "show", &lists_file]).await;
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("disposable          10175  2099-01-02"), "{shown}");
+
+    let deadline = Instant::now() + PATIENCE;
+    while kind(&address, LISTED).await != "disposable" {
+        assert!(Instant::now() < deadline, "the origin doesn't read its lists again");
+        sleep(Duration::from_millis(200)).await;
+    }
+    // Somebody spoils the file: the package's lists are in force, and the service goes on.
+    fs::write(&lists_file, &bundle[..bundle.len() / 2]).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while kind(&address, LISTED).await != "unknown" {
+        assert!(Instant::now() < deadline, "half a file is in force");
+        sleep(Duration::from_millis(200)).await;
+    }
+    assert_eq!(kind(&address, "mailinator.com").await, "disposable");
+}
