@@ -263,6 +263,8 @@ admin: ## operator actions on accounts: make admin ARGS="[--remote] show ann@exa
 .PHONY: openapi
 openapi: export RCPT_WORKER := quick
 openapi: ## write edge/openapi.json, its recorded answers, tools/statements.json and the sandbox' addresses for the portal
+	@# The answers are recorded from origin too, which a test program doesn't build.
+	$(CARGO_BUILD) --bin origin
 	WRITE_OPENAPI=1 $(CARGO_TEST) --quiet --test edge every_example_of
 	WRITE_OPENAPI=1 $(CARGO_TEST) --quiet --lib -- openapi operators_command
 
