@@ -6,6 +6,7 @@
 mod bundle;
 mod facts;
 mod file;
+mod learn;
 mod mail_route;
 mod names;
 mod show;

@@ -4,8 +4,10 @@ use std::{
     env,
     future::pending,
     io,
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
@@ -15,13 +17,14 @@ use rcpt_origin::{
     cli::{Cli, Command, ListsAction},
     clock::unix_now,
     config::unknown_variables,
+    dns::{Dns, NoAnswer},
     doctor, explain,
     http::{
         self, serve,
         tls::{self, TlsListener},
     },
     lists::{
-        self,
+        self, Lists,
         update::{Updated, update},
     },
     reload,
@@ -32,10 +35,15 @@ use rcpt_origin::{
     },
     watch::Watch,
 };
+use rcpt_pool::operators::Operators;
+use rcpt_smtp::Families;
 use tokio::net::TcpListener;
 
 /// Ticket secrets in the form that the configuration demands.
 const UNUSED_SECRETS: &str = "unused:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+/// Time of a look-up of `lists learn`.
+const LEARNING_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let cli = Cli::read();
@@ -112,6 +120,13 @@ fn lists_command(action: &ListsAction) -> ExitCode {
             print!("{}", lists.table());
             ExitCode::SUCCESS
         }
+        ListsAction::Learn { nameserver, least } => match learn(nameserver, *least) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        },
         ListsAction::Update { source, key, into } => match update(source, key, into) {
             Ok(Updated::Replaced(newer)) => {
                 println!("In force now: {} of {source}", newer.join(", "));
@@ -126,6 +141,29 @@ fn lists_command(action: &ListsAction) -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+    }
+}
+
+/// Prints the mail servers that many listed domains share.
+#[tokio::main]
+async fn learn(nameservers: &[SocketAddr], least: usize) -> Result<(), Box<dyn std::error::Error>> {
+    let dns = &Dns::new(nameservers, LEARNING_TIMEOUT, Families::BOTH)?;
+    let operators = Operators::with("").map_err(|mistakes| mistakes.join("; "))?;
+    let failed = &AtomicUsize::new(0);
+    let hosts = |domain: String| async move {
+        let records = dns.mx(&domain).await;
+        if matches!(records, Err(NoAnswer::Failed)) {
+            failed.fetch_add(1, Ordering::Relaxed);
+        }
+        let records = records.ok();
+        records.iter().flat_map(|it| it.iter()).map(|mx| mx.exchange.clone()).collect()
+    };
+    for (host, count) in Lists::built_in().learn(hosts, &operators, least).await {
+        println!("{count:>6}  {host}");
+    }
+    match failed.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        count => Err(format!("No nameserver answered for {count} domains.").into()),
     }
 }
 

@@ -65,6 +65,11 @@ impl Lists {
         !route.hosts.is_empty() && route.hosts.iter().all(|host| is_parking(host))
     }
 
+    /// Returns whether the mail server is on one of the lists.
+    pub(super) fn knows_server(&self, host: &str) -> bool {
+        is_listed(host, &self.parked_servers) || is_listed(host, &self.disposable_servers)
+    }
+
     /// Any of the hosts is a throw-away service's: nobody else sends mail there.
     fn is_suspected(&self, domain: &str, route: &MailRoute) -> bool {
         let is_known = |host: &str| is_listed(host, &self.disposable_servers);
