@@ -16,6 +16,9 @@ pub struct Validation {
     /// Whether a recent identical check answered; `None` when the address is malformed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<bool>,
+    /// The verdict wasn't there by the deadline: the same check under its key gives it later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pending: bool,
     /// Why; when it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,

@@ -155,6 +155,24 @@ impl Client {
         self.call(&Call::post("/validate_email", body).under(idempotency_key))
     }
 
+    /// Asks for an answer within `deadline`, 0.3 to 10 seconds: the verdict, or one with [`Validation::pending`] and what is known by
+    /// then. The check goes on behind it. Asked again under the same key (16 to 255 printable characters) it is counted once, and
+    /// gives the verdict when there is one; without a key it is a check like any other. The client's own timeout should be longer.
+    ///
+    /// # Errors
+    /// No answer: see [`Error`].
+    pub fn check_by(
+        &self,
+        deadline: Duration,
+        idempotency_key: Option<&str>,
+        email: &str,
+        details: bool,
+    ) -> Result<Validation, Error> {
+        let deadline = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
+        let body = json!({ "email": email, "details": details, "deadline_ms": deadline });
+        self.call(&Call { key: idempotency_key, ..Call::post("/validate_email", body) })
+    }
+
     /// Asks for the kind of a domain, without an address. It counts as a check.
     ///
     /// # Errors

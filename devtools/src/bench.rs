@@ -3,6 +3,7 @@
 mod accounts;
 mod conversations;
 mod cost;
+mod deadlines;
 mod edge;
 mod scans;
 mod tarpits;
@@ -11,6 +12,7 @@ use std::{fs, process::Command, time::Duration};
 
 pub use conversations::run as conversations;
 pub use cost::{costs, scaling};
+pub use deadlines::run as deadlines;
 pub use edge::comparison;
 pub use tarpits::run as tarpits;
 
@@ -85,6 +87,7 @@ pub async fn run() -> Result<()> {
         }
     }
     figures.push(tarpits::run().await?);
+    figures.extend(deadlines::run().await?);
     figures.extend(edge::run().await?);
     drop(stack);
     let accounts = accounts::run().await?;

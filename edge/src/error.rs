@@ -86,6 +86,11 @@ impl Error {
         self
     }
 
+    /// The first request with the same `Idempotency-Key` is in flight.
+    pub fn is_key_in_use(&self) -> bool {
+        self.body.code() == Self::idempotency_key_in_use().body.code()
+    }
+
     /// The shape that email validation gives its 400 and 401: `{detail: {error}}`, and `code` beside it.
     pub fn of_validation(mut self) -> Self {
         if matches!(self.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED) {

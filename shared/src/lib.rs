@@ -13,6 +13,7 @@ pub mod name_address;
 mod names;
 pub mod probe;
 pub mod reason;
+pub mod role;
 pub mod sandbox;
 pub mod status;
 pub mod ticket;
@@ -28,6 +29,7 @@ pub use probe::{
     Verdict,
 };
 pub use reason::Reason;
+pub use role::is_role;
 pub use status::Status;
 pub use ticket::{Tenant, Ticket};
 

@@ -38,6 +38,11 @@ export interface CheckOptions extends Signal {
   details?: boolean;
   /** Sent again with the same key within 24 hours, a check is counted once. */
   idempotencyKey?: string;
+  /**
+   * Milliseconds, 300 to 10,000, after which the answer is `pending` where the verdict isn't there yet: the same call with
+   * its key gives it later.
+   */
+  deadlineMs?: number;
 }
 
 export interface Signal {
@@ -75,17 +80,18 @@ export class Rcpt {
   /** Asks whether an address can receive mail; with `details`, also why. */
   async check(
     email: string,
-    { details = false, idempotencyKey, signal }: CheckOptions = {},
+    { details = false, idempotencyKey, deadlineMs, signal }: CheckOptions = {},
   ): Promise<ValidationResult> {
     const header = keyOf(idempotencyKey);
-    const init = { params: { header }, body: { email, details }, ...signalOf(signal) };
+    const deadline = deadlineMs === undefined ? {} : { deadline_ms: deadlineMs };
+    const init = { params: { header }, body: { email, details, ...deadline }, ...signalOf(signal) };
     return answer(await this.api.POST("/v1/validate_email", init));
   }
 
   /** Asks for the kind of a domain, without an address. It counts as a check. */
   async checkDomain(
     domain: string,
-    { idempotencyKey, signal }: Omit<CheckOptions, "details"> = {},
+    { idempotencyKey, signal }: Omit<CheckOptions, "details" | "deadlineMs"> = {},
   ): Promise<DomainAnswer> {
     const header = keyOf(idempotencyKey);
     const init = { params: { header }, body: { domain }, ...signalOf(signal) };

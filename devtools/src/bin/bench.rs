@@ -9,6 +9,7 @@ Without a part, all figures of the edge: as a table, and in target/bench/edge.js
   databases      rows and dollars of a check, and what more databases give
   scans          what scans cost
   conversations  100 to 2,000 probes at once, on one core
+  deadlines      how late answers by a deadline are beside mail servers that never answer
   tarpits        probes beside mail servers that never answer
 ";
 
@@ -18,6 +19,12 @@ async fn main() -> anyhow::Result<()> {
         Some("comparison") => {
             for figure in rcpt_devtools::bench::comparison().await? {
                 println!("{} {:.2}", figure.name, figure.value);
+            }
+            Ok(())
+        }
+        Some("deadlines") => {
+            for figure in rcpt_devtools::bench::deadlines().await? {
+                println!("{} {:.1}", figure.name, figure.value);
             }
             Ok(())
         }

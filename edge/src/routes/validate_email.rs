@@ -1,5 +1,6 @@
 //! Checking an address. The way of one check is told in docs/architecture.md.
 
+mod deadline;
 mod details;
 mod sandbox;
 pub(super) mod units;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use axum::{
     Json,
     extract::State,
+    http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use rcpt_shared::{Address, ReduceError, Status, Tenant, Verdict, reduce};
@@ -46,6 +48,11 @@ pub struct ValidationResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub details: Option<Details>,
+    /// `true` when the verdict wasn't there by `deadline_ms`: `status` is `smtp_timeout`, the check goes on, and the same request
+    /// with its `Idempotency-Key` gives the verdict later. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub pending: Option<bool>,
     #[serde(skip)]
     #[schema(ignore)]
     pub rate_limit: Option<RateLimit>,
@@ -78,15 +85,23 @@ pub struct CheckRequest {
     /// Include the evidence behind the verdict.
     #[schema(required = false)]
     pub details: bool,
+    /// Milliseconds after which an answer is wanted, with the verdict or, `pending`, without it.
+    #[schema(minimum = 300, maximum = 10_000, nullable = false)]
+    pub deadline_ms: Option<u64>,
 }
 
 impl IntoResponse for ValidationResult {
     fn into_response(self) -> Response {
-        let outcome = Outcome(self.status.as_str());
+        let is_pending = self.pending.is_some();
+        let outcome = Outcome(if is_pending { "pending" } else { self.status.as_str() });
         let rate_limit = self.rate_limit.clone();
         let mut response = Json(self).into_response();
         if let Some(rate_limit) = rate_limit {
             rate_limit.insert(response.headers_mut());
+        }
+        if is_pending {
+            let seconds = HeaderValue::from(deadline::RETRY_AFTER);
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
         response.extensions_mut().insert(outcome);
         response
@@ -97,7 +112,7 @@ impl ValidationResult {
     fn of_no_address(email: String, details: bool) -> Self {
         let details = details.then(|| Details::of_no_address(&email));
         let status = Status::InvalidFormat;
-        Self { email, status, cached: None, details, rate_limit: None }
+        Self { email, status, cached: None, details, pending: None, rate_limit: None }
     }
 
     /// With what the ledger says is left.
@@ -119,8 +134,9 @@ impl CheckRequest {
         let Some(details) = body.get("details").map_or(Some(false), Value::as_bool) else {
             return Err(Error::invalid_body("The 'details' field must be a boolean."));
         };
+        let deadline_ms = deadline::of(body)?;
         match reduce(email) {
-            Ok(address) => Ok(Self { email: address.to_owned(), details }),
+            Ok(address) => Ok(Self { email: address.to_owned(), details, deadline_ms }),
             Err(ReduceError::Empty) => {
                 Err(Error::invalid_body("The 'email' field must not be empty."))
             }
@@ -134,14 +150,14 @@ impl CheckRequest {
 /// Check an address
 ///
 /// Finds the mail server of the domain and asks whether it accepts the address. Nothing is sent. Takes
-/// up to about 10 seconds when the mail server is slow.
+/// up to about 10 seconds when the mail server is slow, unless `deadline_ms` asks for an answer before.
 #[utoipa::path(
     post, path = "/v1/validate_email", tag = "Validation", operation_id = "validateEmail",
     request_body = CheckRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A text of your own for this check, 16 to 255 printable characters. Send the check again with the same key when no answer came: it's counted once, and answered for 24 hours")),
     responses(
-        (status = 200, description = "The verdict, also when the address can't receive mail", body = ValidationResult),
-        (status = 400, description = "`email` is missing, empty or not a single address, or the body is malformed", body = ValidationError),
+        (status = 200, description = "The verdict, also when the address can't receive mail; or `pending` at the deadline", body = ValidationResult, headers(("Retry-After" = Option<u64>, description = "With `pending`: seconds after which the verdict may be there"))),
+        (status = 400, description = "`email` is missing, empty or not a single address, `deadline_ms` is out of its range, or the body is malformed", body = ValidationError),
         (status = 401, description = "The API key or session is missing or no longer valid", body = ValidationError),
         (status = 409, description = "`idempotency_key_in_use`: the first check with this key isn't answered yet", body = PlainError),
         (status = 422, description = "`idempotency_key_reused`: the key was sent with another request", body = PlainError),
@@ -176,6 +192,7 @@ pub async fn check(
         key: address_hash::of_checked(&app.config.address_secrets, &address),
         address,
         details: request.details,
+        deadline_ms: request.deadline_ms,
     };
     match check.cached(&app, caller).await? {
         Some(result) => Ok(result),
@@ -188,6 +205,8 @@ struct Check {
     address: Address,
     /// Whether the caller wants the details.
     details: bool,
+    /// Milliseconds, of a caller who wants an answer by then.
+    deadline_ms: Option<u64>,
     /// Under which its verdict is cached.
     key: String,
     /// Where it was sent with an `Idempotency-Key`.
@@ -203,9 +222,12 @@ impl Check {
         };
         let answer = self.sealed(app, &known)?;
         let once = self.once.as_ref().map(|once| (once, answer.as_str()));
-        match charge(app, caller, once).await? {
-            Charged::Now(left_over) => Ok(Some(self.again(known).leaving(&left_over))),
-            Charged::Before(stored) => self.repeated(app, &stored).map(Some),
+        match charge(app, caller, once).await {
+            Ok(Charged::Now(left_over)) => Ok(Some(self.again(known).leaving(&left_over))),
+            Ok(Charged::Before(stored)) => self.repeated(app, &stored).map(Some),
+            // The first one with this key is in flight: its answer is looked for.
+            Err(error) if self.deadline_ms.is_some() && error.is_key_in_use() => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -240,10 +262,23 @@ impl Check {
         caller: Caller,
         context: RequestContext,
     ) -> Result<ValidationResult, Error> {
-        let lease = match lease(&app, caller, self.once.as_ref()).await? {
-            Charged::Now(lease) => lease,
-            Charged::Before(stored) => return self.repeated(&app, &stored),
-        };
+        if let Some(deadline_ms) = self.deadline_ms {
+            return self.by_deadline(deadline_ms, app, caller, context).await;
+        }
+        match lease(&app, caller, self.once.as_ref()).await? {
+            Charged::Now(lease) => self.leased(app, lease, caller, context).await,
+            Charged::Before(stored) => self.repeated(&app, &stored),
+        }
+    }
+
+    /// The verdict of a check that holds its lease.
+    async fn leased(
+        self,
+        app: Arc<App>,
+        lease: Lease,
+        caller: Caller,
+        context: RequestContext,
+    ) -> Result<ValidationResult, Error> {
         let deferred = context.deferred.clone();
         let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
         let work = async move { self.ask_and_settle(&app, lease, &tenant, &context).await };
@@ -302,6 +337,7 @@ impl Check {
             status,
             cached: Some(cached),
             details: verdict.map(|verdict| Details::new(&self.address, verdict)),
+            pending: None,
             rate_limit: None,
         }
     }

@@ -1,25 +1,9 @@
 //! The traits of an address: disposable, a role, a free provider, misspelt.
 
-use std::sync::LazyLock;
-
-use rcpt_shared::{Address, DomainFacts, DomainKind, Traits};
-use serde::Deserialize;
+use rcpt_shared::{Address, DomainFacts, DomainKind, Traits, is_role};
 
 use super::sandbox;
 use crate::lists::Lists;
-
-/// `data/addresses.toml`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Words {
-    /// Mailboxes for services, roles and functions.
-    roles: Vec<String>,
-}
-
-#[expect(clippy::expect_used, reason = "the file is built in, and the tests below read it")]
-static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../data/addresses.toml")).expect("a word list")
-});
 
 /// The traits of `address`: those of its domain follow from the domain's kind.
 pub(super) fn address_traits(address: &Address, facts: &DomainFacts, lists: &Lists) -> Traits {
@@ -31,12 +15,6 @@ pub(super) fn address_traits(address: &Address, facts: &DomainFacts, lists: &Lis
         free_provider: facts.kind == DomainKind::Provider,
         suggested_domain: sandbox::meant_by(domain).map(str::to_owned).or(suggested),
     }
-}
-
-/// A tag (RFC 5233) does not make a person of a role.
-fn is_role(local_part: &str) -> bool {
-    let name = local_part.split('+').next().unwrap_or(local_part);
-    WORDS.roles.iter().any(|role| name.eq_ignore_ascii_case(role))
 }
 
 #[cfg(test)]

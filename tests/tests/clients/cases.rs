@@ -27,6 +27,8 @@ struct Case {
     /// The `Idempotency-Key`, in place of one that the client makes up.
     #[serde(default)]
     key: String,
+    #[serde(default)]
+    deadline_ms: Option<u64>,
     /// What is answered over HTTP.
     status: u16,
     /// Members that the answer must have, with these values.
@@ -135,7 +137,11 @@ async fn curl_passes_the_table() {
         curl.args(["--silent", "--write-out", "\n%{http_code}\n%header{ratelimit}", "--header"]);
         curl.arg(format!("X-API-Key: {}", callers.key(case.r#as)));
         if case.r#do == Operation::Check {
-            let body = json!({ "email": case.email, "details": case.details }).to_string();
+            let mut body = json!({ "email": case.email, "details": case.details });
+            if let Some(deadline) = case.deadline_ms {
+                body["deadline_ms"] = deadline.into();
+            }
+            let body = body.to_string();
             curl.args(["--header", "Content-Type: application/json", "--data", &body]);
             if !case.key.is_empty() {
                 curl.args(["--header", &format!("Idempotency-Key: {}", case.key)]);
@@ -179,6 +185,10 @@ async fn the_command_passes_the_table() {
         if !case.key.is_empty() {
             arguments.extend(["--idempotency-key", &case.key]);
         }
+        let deadline = case.deadline_ms.map(|ms| format!("{}.{:03}", ms / 1000, ms % 1000));
+        if let Some(deadline) = &deadline {
+            arguments.extend(["--deadline", deadline]);
+        }
         let ran = command.run(&arguments, "").await;
         assert_eq!(ran.code, case.exit, "{}: {ran:?}", case.it);
         let body = ran.lines().into_iter().next().unwrap_or_else(nothing);
@@ -202,7 +212,7 @@ async fn passes(client: &str, mut driver: Command) {
         let line = json!({
             "url": callers.url, "api_key": api_key, "do": operation, "email": case.email,
             "domain": case.domain,
-            "details": case.details, "key": case.key,
+            "details": case.details, "key": case.key, "deadline_ms": case.deadline_ms,
         });
         format!("{line}\n")
     });

@@ -6,9 +6,10 @@ import { pathToFileURL } from "node:url";
 const { Rcpt, RcptError } = await import(pathToFileURL(`${process.argv[2]}/dist/index.js`));
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { url, api_key: apiKey, do: operation, email, domain, details, key } = JSON.parse(line);
+  const { url, api_key: apiKey, do: operation, email, domain, details, key, deadline_ms } = JSON.parse(line);
   const rcpt = new Rcpt({ url, apiKey });
-  const options = key === "" ? { details } : { details, idempotencyKey: key };
+  const deadline = deadline_ms === null ? {} : { deadlineMs: deadline_ms };
+  const options = { details, ...deadline, ...(key === "" ? {} : { idempotencyKey: key }) };
   try {
     const asked = {
       quota: () => rcpt.quota(),

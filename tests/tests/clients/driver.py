@@ -16,7 +16,12 @@ for line in sys.stdin:
             body = rcpt.check_domain(case["domain"])
         else:
             key = case["key"] or None
-            body = rcpt.check(case["email"], details=case["details"], idempotency_key=key)
+            body = rcpt.check(
+                case["email"],
+                details=case["details"],
+                idempotency_key=key,
+                deadline_ms=case["deadline_ms"],
+            )
         told = {"status": 200, "body": body.to_dict()}
     except RcptError as error:
         told = {"status": error.status, "code": error.code, "message": error.message}

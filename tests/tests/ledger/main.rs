@@ -2,6 +2,7 @@
 //! storage fails.
 
 mod cost;
+mod deadlines;
 mod faults;
 mod histories;
 mod idempotency;

@@ -63,6 +63,12 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
     seconds.filter(|seconds| !seconds.is_zero()).ok_or("give a number of seconds above 0")
 }
 
+fn deadline(text: &str) -> Result<Duration, &'static str> {
+    let range = Duration::from_millis(300)..=Duration::from_secs(10);
+    let deadline = seconds(text).ok().filter(|deadline| range.contains(deadline));
+    deadline.ok_or("give 0.3 to 10 seconds")
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Check addresses, one by one
@@ -111,6 +117,9 @@ pub struct Check {
     /// Count the check once, however often it's sent with this key within 24 hours; for a single address
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
+    /// Time after which to print what is known, where the verdict isn't there: 0.3 to 10 seconds
+    #[arg(long, value_name = "SECONDS", value_parser = deadline)]
+    pub deadline: Option<Duration>,
     /// How many checks to run at the same time
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub at_once: u8,

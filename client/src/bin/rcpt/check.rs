@@ -118,10 +118,12 @@ fn answer(
 
 fn row(client: &Client, args: &Check, entry: Entry) -> Result<Row, Failure> {
     let email = &entry.input;
-    let answer = match (&args.idempotency_key, args.no_details) {
-        (Some(key), no_details) => client.check_under(key, email, !no_details),
-        (None, false) => client.check_with_details(email),
-        (None, true) => client.check(email),
+    let key = args.idempotency_key.as_deref();
+    let answer = match (args.deadline, key, args.no_details) {
+        (Some(deadline), key, no_details) => client.check_by(deadline, key, email, !no_details),
+        (None, Some(key), no_details) => client.check_under(key, email, !no_details),
+        (None, None, false) => client.check_with_details(email),
+        (None, None, true) => client.check(email),
     };
     let outcome = match answer {
         Ok(answer) => Outcome::Verdict(Box::new(answer)),

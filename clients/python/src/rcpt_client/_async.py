@@ -40,10 +40,15 @@ class AsyncRcpt(Service):
         super().__init__(url, api_key, transport=transport, event_hooks={"response": [remember]})
 
     async def check(
-        self, email: str, *, details: bool = False, idempotency_key: str | None = None
+        self,
+        email: str,
+        *,
+        details: bool = False,
+        idempotency_key: str | None = None,
+        deadline_ms: int | None = None,
     ) -> ValidationResult:
         """Asks whether an address can receive mail; with `details`, also why."""
-        return await self._run(steps.check(email, details, idempotency_key))
+        return await self._run(steps.check(email, details, idempotency_key, deadline_ms))
 
     async def check_domain(
         self, domain: str, *, idempotency_key: str | None = None

@@ -74,8 +74,11 @@ def _key(idempotency_key: str | None) -> Any:
     return UNSET if idempotency_key is None else idempotency_key
 
 
-def check(email: str, details: bool, idempotency_key: str | None) -> Steps[ValidationResult]:
-    body = CheckRequest(email=email, details=details)
+def check(
+    email: str, details: bool, idempotency_key: str | None, deadline_ms: int | None
+) -> Steps[ValidationResult]:
+    deadline: Any = UNSET if deadline_ms is None else deadline_ms
+    body = CheckRequest(email=email, details=details, deadline_ms=deadline)
     call = Call(_validate_email, {"body": body, "idempotency_key": _key(idempotency_key)})
     result: ValidationResult = yield call
     return result

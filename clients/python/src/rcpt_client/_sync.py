@@ -36,13 +36,20 @@ class Rcpt(Service):
         super().__init__(url, api_key, transport=transport, event_hooks=hooks)
 
     def check(
-        self, email: str, *, details: bool = False, idempotency_key: str | None = None
+        self,
+        email: str,
+        *,
+        details: bool = False,
+        idempotency_key: str | None = None,
+        deadline_ms: int | None = None,
     ) -> ValidationResult:
         """Asks whether an address can receive mail; with `details`, also why.
 
-        Sent again with the same `idempotency_key` within 24 hours, it's counted once.
+        Sent again with the same `idempotency_key` within 24 hours, it's counted once. With `deadline_ms`, 300 to
+        10,000, the answer is `pending` where the verdict isn't there in time: the same call with its key gives
+        it later.
         """
-        return self._run(steps.check(email, details, idempotency_key))
+        return self._run(steps.check(email, details, idempotency_key, deadline_ms))
 
     def check_domain(self, domain: str, *, idempotency_key: str | None = None) -> DomainAnswer:
         """Asks for the kind of a domain, without an address. It counts as a check."""

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use rcpt_shared::{
-    Address, CatchAll, Confidence, Deliverability, Mailbox, Reason, Stage, Verdict, malformed,
+    Address, CatchAll, Confidence, Deliverability, DomainKind, DomainReport, Mailbox, Reason,
+    Stage, Verdict, is_role, malformed,
 };
 use serde::Serialize;
 use utoipa::{
@@ -144,6 +145,43 @@ impl Details {
             retry_after: None,
             tls: None,
             duration_ms: 0,
+            evidence: None,
+        }
+    }
+
+    /// What is known of `address` while its probe goes on. `report` is what lists and DNS say, where that came in time.
+    pub(super) fn pending(
+        address: &Address,
+        report: Option<DomainReport>,
+        duration_ms: u64,
+        retry_after: u64,
+    ) -> Self {
+        let (facts, meant) = match report {
+            Some(report) => (Some(report.facts), report.suggested_domain),
+            None => (None, None),
+        };
+        let is = |kind| facts.as_ref().is_some_and(|facts| facts.kind == kind);
+        Self {
+            verdict: Deliverability::Unknown,
+            confidence: Confidence::None,
+            reason: Reason::Timeout.as_str(),
+            problem: None,
+            operator: None,
+            mx_host: None,
+            smtp_code: None,
+            enhanced_code: None,
+            smtp_text: None,
+            stage: if facts.is_some() { Stage::Dns.as_str() } else { FORMAT },
+            catch_all: CatchAll::Unknown,
+            mailbox: Mailbox::Unknown,
+            disposable: is(DomainKind::Disposable),
+            role_account: is_role(address.local_part()),
+            free_provider: is(DomainKind::Provider),
+            domain: facts.map(|facts| DomainDetails::new(address.domain(), facts)),
+            suggestion: meant.map(|domain| format!("{}@{domain}", address.local_part())),
+            retry_after: u32::try_from(retry_after).ok(),
+            tls: None,
+            duration_ms,
             evidence: None,
         }
     }

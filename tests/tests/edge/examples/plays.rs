@@ -92,6 +92,10 @@ pub async fn checks(recorder: &mut Recorder, account: &Account) {
             json!({ "email": "greylisted@sandbox.test", "details": true }),
         ),
         ("Not an address", json!({ "email": "ann@sandbox,test", "details": true })),
+        (
+            "Pending: no verdict by the deadline",
+            json!({ "email": "timeout@sandbox.test", "details": true, "deadline_ms": 600 }),
+        ),
     ] {
         let request = recorder.request(By::Key(account), POST, path);
         recorder.play(operation, title, request, Some(body), 200).await;

@@ -55,7 +55,14 @@ struct Held {
     /// The id of its lease.
     lease: String,
     since: Instant,
-    answer: JoinHandle<Answer>,
+    client: Waiting,
+}
+
+/// Whoever asked for a check in flight.
+enum Waiting {
+    ForItsAnswer(JoinHandle<Answer>),
+    /// The answer was pending; under this key there will be another.
+    Under(String),
 }
 
 impl<'a> Player<'a> {
@@ -92,6 +99,7 @@ impl<'a> Player<'a> {
             Step::OriginFailure => self.origin_failure().await,
             Step::FatalException => self.fatal_exception().await,
             Step::Begin => self.begin().await,
+            Step::BeginPending => self.begin_pending().await,
             Step::Finish(which, end) => self.finish(which, end).await,
             Step::LeasesExpire => self.leases_expire().await,
             Step::Midnight => self.midnight().await,
@@ -207,7 +215,60 @@ impl<'a> Player<'a> {
         let lease = self.new_lease().await?;
         let since = Instant::now();
         let number = self.checks;
-        self.held.push_back(Held { number, address, lease, since, answer: check });
+        let client = Waiting::ForItsAnswer(check);
+        self.held.push_back(Held { number, address, lease, since, client });
+        Ok(())
+    }
+
+    async fn begin_pending(&mut self) -> Result<()> {
+        if self.held.len() == MOST_HELD {
+            self.finish(0, End::Verdict).await?;
+        }
+        let address = self.address("held");
+        let key = format!("pending-{}-{}", self.id, self.checks);
+        let reply = answer(self.by_deadline(&key, &address)).await?;
+        if !self.model.begin(self.checks) {
+            ensure!(reply.0 == 429, "{reply:?} instead of 429");
+            self.refused = true;
+            return Ok(());
+        }
+        let is_pending = reply.0 == 200 && reply.1["pending"] == true;
+        ensure!(is_pending, "{reply:?} instead of a pending answer");
+        self.world.origin.wait_for_probe(&address).await;
+        let lease = self.new_lease().await?;
+        let (number, since, client) = (self.checks, Instant::now(), Waiting::Under(key));
+        self.held.push_back(Held { number, address, lease, since, client });
+        Ok(())
+    }
+
+    fn by_deadline(&self, key: &str, address: &str) -> reqwest::RequestBuilder {
+        let url = format!("{}/v1/validate_email", self.world.edge.direct);
+        let body = json!({ "email": address, "deadline_ms": 300 });
+        let request = self.world.client.post(url).json(&body).header("idempotency-key", key);
+        request.header("x-api-key", &self.account.api_key)
+    }
+
+    /// The probe behind a pending answer ends: its verdict is charged while its lease lives, and given under its key.
+    async fn finish_pending(
+        &mut self,
+        number: u64,
+        (address, key, lease): (&str, &str, &str),
+        end: End,
+    ) -> Result<()> {
+        let sql = "SELECT id FROM leases WHERE account_id = ? AND id = ?";
+        let params = [self.id_value(), lease.into()];
+        let limit = Instant::now() + LONGEST_HELD;
+        while !self.world.edge.sql_of(&self.id, sql, &params).await.is_empty() {
+            ensure!(Instant::now() < limit, "the lease of a pending check stays");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        if end != End::Verdict {
+            self.model.release(number);
+        } else if self.model.settle(number) {
+            self.counted += 1;
+            let reply = answer(self.by_deadline(key, address)).await?;
+            ensure!(reply.0 == 200 && reply.1["status"] == true, "{reply:?} under its key");
+        }
         Ok(())
     }
 
@@ -224,13 +285,15 @@ impl<'a> Player<'a> {
     async fn finish(&mut self, which: u8, end: End) -> Result<()> {
         let index = usize::from(which) % self.held.len().max(1);
         let Some(held) = self.held.remove(index) else { return Ok(()) };
-        let Held { number, address, lease, answer, .. } = held;
+        let Held { number, address, lease, client, .. } = held;
         let conduct = match end {
             End::Verdict => Conduct::Verdict(Status::Accepted),
             End::Failure => Conduct::Answer(500, "{}"),
             End::Fatal => Conduct::Verdict(Status::FatalException),
             End::Died => {
-                answer.abort();
+                if let Waiting::ForItsAnswer(answer) = client {
+                    answer.abort();
+                }
                 // The one in this test lives on, and would end its lease as soon as its time is over.
                 let lost = "UPDATE leases SET id = ? || id WHERE account_id = ? AND id = ?";
                 let params = [LOST.into(), self.id_value(), lease.into()];
@@ -239,6 +302,12 @@ impl<'a> Player<'a> {
             }
         };
         self.world.origin.release(&address, conduct);
+        let answer = match client {
+            Waiting::ForItsAnswer(answer) => answer,
+            Waiting::Under(key) => {
+                return self.finish_pending(number, (&address, &key, &lease), end).await;
+            }
+        };
         let (status, body) = answer.await??;
         let expected = match end {
             End::Verdict if self.model.settle(number) => {

@@ -31,6 +31,8 @@ pub enum Step {
     FatalException,
     /// A check that is still being asked about when the next steps come.
     Begin,
+    /// A check whose answer is pending when the next steps come.
+    BeginPending,
     /// One of those ends, if there is any; which, modulo their number.
     Finish(u8, End),
     /// The time of every lease runs out.
@@ -54,7 +56,8 @@ pub fn step() -> impl Strategy<Value = Step> {
         6 => Just(Step::InvalidFormat),
         6 => Just(Step::OriginFailure),
         6 => Just(Step::FatalException),
-        15 => Just(Step::Begin),
+        10 => Just(Step::Begin),
+        5 => Just(Step::BeginPending),
         15 => (any::<u8>(), end()).prop_map(|(which, end)| Step::Finish(which, end)),
         4 => Just(Step::LeasesExpire),
         5 => Just(Step::Midnight),

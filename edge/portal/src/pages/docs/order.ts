@@ -57,6 +57,7 @@ const FIELDS = [
   "counts",
   "status",
   "cached",
+  "pending",
   "details",
   "verdict",
   "confidence",

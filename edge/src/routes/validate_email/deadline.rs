@@ -1,0 +1,215 @@
+//! An answer by the caller's deadline: the verdict, or what is known by then.
+//!
+//! The check goes on behind a pending answer, as it does when its client leaves: its lease stays until the probe ends, and is
+//! settled then. The same request with its `Idempotency-Key` looks for the answer that is kept under the key. Nothing else records
+//! who asked.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+
+use rcpt_shared::{DomainReport, Status, Tenant};
+use serde_json::{Map, Value};
+
+use super::{Check, ValidationResult, details::Details, units};
+use crate::{
+    app::App,
+    cf::clock,
+    credentials::{address_hash, proof::Caller},
+    error::Error,
+    error::rate_limit::RateLimit,
+    extract::request::RequestContext,
+    limits::quota::seconds_to_reset,
+    store::ledger::{Charged, Lease},
+};
+
+/// Milliseconds that a caller may ask for.
+const RANGE: std::ops::RangeInclusive<u64> = 300..=10_000;
+/// Seconds after which a verdict that was pending may be there.
+pub(super) const RETRY_AFTER: u64 = 2;
+/// Milliseconds between two looks for the answer of the first request with the same key: from the one to the other.
+const LOOK_MS: u64 = 250;
+const LONGEST_LOOK_MS: u64 = 1_000;
+/// Milliseconds before the deadline at which the last look begins: it is a trip to the account's database.
+const LAST_LOOK_MS: u64 = 100;
+
+/// The member `deadline_ms` of a body.
+pub(super) fn of(body: &Map<String, Value>) -> Result<Option<u64>, Error> {
+    let Some(value) = body.get("deadline_ms") else { return Ok(None) };
+    let deadline = value.as_u64().filter(|deadline| RANGE.contains(deadline));
+    deadline.map(Some).ok_or_else(|| {
+        Error::invalid_body("The 'deadline_ms' field must be a whole number from 300 to 10000.")
+    })
+}
+
+/// What there is at the deadline.
+enum AtDeadline {
+    Answered(Box<ValidationResult>),
+    /// With what is left besides the lease, where that is known.
+    Pending(Option<RateLimit>),
+}
+
+fn answered(result: ValidationResult) -> AtDeadline {
+    AtDeadline::Answered(Box::new(result))
+}
+
+impl Check {
+    /// The verdict, if it is there so many milliseconds after the lease was taken.
+    pub(super) async fn by_deadline(
+        self,
+        deadline_ms: u64,
+        app: Arc<App>,
+        caller: Caller,
+        context: RequestContext,
+    ) -> Result<ValidationResult, Error> {
+        let (address, details) = (self.address.clone(), self.details);
+        let facts = {
+            let (app, domain) = (Arc::clone(&app), address.domain().to_owned());
+            let id = context.id.clone();
+            async move { facts_about(&app, &domain, &id, caller, deadline_ms).await }
+        };
+        let asked = self.asked(deadline_ms, app, caller, context);
+        let (found, facts) = match details {
+            true => beside(asked, facts).await,
+            false => (asked.await, None),
+        };
+        match found? {
+            AtDeadline::Answered(result) => Ok(*result),
+            AtDeadline::Pending(rate_limit) => Ok(ValidationResult {
+                email: address.as_given().to_owned(),
+                status: Status::SmtpTimeout,
+                cached: Some(false),
+                details: details
+                    .then(|| Details::pending(&address, facts.flatten(), deadline_ms, RETRY_AFTER)),
+                pending: Some(true),
+                rate_limit,
+            }),
+        }
+    }
+
+    async fn asked(
+        self,
+        deadline_ms: u64,
+        app: Arc<App>,
+        caller: Caller,
+        context: RequestContext,
+    ) -> Result<AtDeadline, Error> {
+        let (charged, end) = self.lease_or_answer(deadline_ms, &app, caller).await?;
+        let lease = match charged {
+            Some(Charged::Now(lease)) => lease,
+            Some(Charged::Before(stored)) => {
+                return self.repeated(&app, &stored).map(answered);
+            }
+            None => return Ok(AtDeadline::Pending(None)),
+        };
+        let rate_limit = RateLimit::of_checks(&lease.left_over, seconds_to_reset(clock::now()));
+        let left = Duration::from_millis(end.saturating_sub(clock::now_ms()));
+        match clock::within(left, self.leased(app, lease, caller, context)).await {
+            Some(answer) => answer.map(answered),
+            None => Ok(AtDeadline::Pending(rate_limit)),
+        }
+    }
+
+    /// A lease, or the answer of the first request with the same key; with the deadline in milliseconds of the Worker's clock. While
+    /// that one is in flight its answer is looked for, with growing pauses, and when it fails this one takes its place. Nothing when
+    /// the deadline has come.
+    async fn lease_or_answer(
+        &self,
+        deadline_ms: u64,
+        app: &App,
+        caller: Caller,
+    ) -> Result<(Option<Charged<Lease>>, u64), Error> {
+        let (mut pause, mut end) = (LOOK_MS, None);
+        loop {
+            let charged = units::lease(app, caller, self.once.as_ref()).await;
+            let now = clock::now_ms();
+            let end = *end.get_or_insert(now.saturating_add(deadline_ms));
+            match charged {
+                Err(error) if error.is_key_in_use() => {}
+                charged => return Ok((Some(charged?), end)),
+            }
+            let left = end.saturating_sub(now);
+            let until_last = left.saturating_sub(LAST_LOOK_MS);
+            if until_last == 0 {
+                clock::sleep(Duration::from_millis(left)).await;
+                return Ok((None, end));
+            }
+            clock::sleep(Duration::from_millis(pause.min(until_last))).await;
+            pause = (pause * 2).min(LONGEST_LOOK_MS);
+        }
+    }
+}
+
+/// What lists and DNS say of the domain. Asked at half of the time, when most verdicts are there and the probe has the domain's
+/// records already.
+async fn facts_about(
+    app: &App,
+    domain: &str,
+    request_id: &str,
+    caller: Caller,
+    deadline_ms: u64,
+) -> Option<DomainReport> {
+    let until = clock::now_ms().saturating_add(deadline_ms);
+    clock::sleep(Duration::from_millis(deadline_ms / 2)).await;
+    let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+    let tenant = Tenant { name: &tenant, paying: false };
+    app.origins.domain_report(domain, request_id, tenant, until).await.ok()
+}
+
+/// What `work` comes to, with what `aside` has come to by then.
+async fn beside<T, U>(
+    work: impl Future<Output = T>,
+    aside: impl Future<Output = U>,
+) -> (T, Option<U>) {
+    let (mut work, mut aside) = (pin!(work), pin!(aside));
+    let mut known = None;
+    let done = poll_fn(|context| {
+        if known.is_none()
+            && let Poll::Ready(done) = aside.as_mut().poll(context)
+        {
+            known = Some(done);
+        }
+        work.as_mut().poll(context)
+    });
+    let done = done.await;
+    (done, known)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::of;
+
+    #[test]
+    fn a_deadline_is_a_whole_number_within_its_range() {
+        let read = |value: Value| {
+            let Value::Object(body) = json!({ "deadline_ms": value }) else { panic!() };
+            of(&body).map_err(|error| format!("{error:?}"))
+        };
+        for good in [300, 301, 10_000] {
+            assert_eq!(read(json!(good)), Ok(Some(good)));
+        }
+        for bad in [
+            json!(299),
+            json!(10_001),
+            json!(0),
+            json!(-1),
+            json!(500.5),
+            json!("500"),
+            Value::Null,
+            json!([500]),
+        ] {
+            let error = read(bad.clone()).unwrap_err();
+            assert!(
+                error.contains("'deadline_ms'") && error.contains("300 to 10000"),
+                "{bad}: {error}"
+            );
+        }
+        assert_eq!(of(&serde_json::Map::new()).ok(), Some(None));
+    }
+}
