@@ -21,7 +21,9 @@ use tokio::time::timeout;
 use crate::config::Families;
 use answers::{Answer, Answers, Records};
 pub use metrics::DnsMetrics;
+pub use nameservers::Ask;
 use nameservers::Nameservers;
+use rcpt_pool::HashKey;
 
 /// RFC 8305 §3: time the other family gets once one has answered.
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
@@ -51,6 +53,7 @@ pub struct Mx {
 pub struct Dns {
     nameservers: Arc<Nameservers>,
     families: Families,
+    order: HashKey,
     mx: Answers<Mx>,
     v4: Answers<IpAddr>,
     v6: Answers<IpAddr>,
@@ -66,14 +69,35 @@ impl Dns {
         timeout: Duration,
         families: Families,
     ) -> Result<Self, NetError> {
-        let nameservers = Arc::new(Nameservers::new(nameservers, timeout)?);
-        Ok(Self {
-            nameservers,
+        let nameservers = Nameservers::new(nameservers, timeout)?;
+        Ok(Self::of(nameservers, families, HashKey::default()))
+    }
+
+    /// Asks `nameserver`, which may be a simulation, with `order` for hosts of equal preference.
+    pub fn over(
+        nameserver: Arc<dyn Ask>,
+        timeout: Duration,
+        families: Families,
+        order: HashKey,
+    ) -> Self {
+        Self::of(Nameservers::over(nameserver, timeout), families, order)
+    }
+
+    fn of(nameservers: Nameservers, families: Families, order: HashKey) -> Self {
+        Self {
+            nameservers: Arc::new(nameservers),
             families,
+            order,
             mx: Answers::default(),
             v4: Answers::default(),
             v6: Answers::default(),
-        })
+        }
+    }
+
+    /// Orders hosts of equal preference: for one domain always alike, so that its questions share sessions, and
+    /// differently for each, so that all hosts get their part (RFC 5321 §5.1).
+    pub const fn order(&self) -> HashKey {
+        self.order
     }
 
     /// The MX records of a domain (lower case).

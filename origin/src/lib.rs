@@ -27,6 +27,7 @@ pub mod reload;
 pub mod single_flight;
 pub mod state;
 pub mod supervisor;
+pub mod surroundings;
 pub mod telemetry;
 pub mod verdict_memory;
 pub mod watch;

@@ -3,11 +3,6 @@
 pub mod guard;
 pub mod special_use;
 
-use std::{
-    hash::{BuildHasher as _, RandomState},
-    sync::LazyLock,
-};
-
 use crate::dns::{Dns, Mx, NoAnswer};
 use special_use::is_special_use;
 
@@ -31,10 +26,6 @@ pub enum NoMailHosts {
     DnsFailure,
 }
 
-/// Orders hosts of equal preference: for one domain always alike, so that its questions share sessions, and
-/// differently for each, so that all hosts get their part (RFC 5321 §5.1).
-static ORDER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-
 /// Asks DNS for the mail hosts of `domain` (lower-case A-labels).
 ///
 /// # Errors
@@ -45,7 +36,7 @@ pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHost
     }
     match dns.mx(domain).await {
         Ok(records) => {
-            let place = |host: &str| ORDER.hash_one((domain, host));
+            let place = |host: &str| dns.order().hash_one((domain, host));
             in_order(&records, place).map(MailHosts::Explicit).ok_or(NoMailHosts::NullMx)
         }
         Err(NoAnswer::NoRecords) => Ok(MailHosts::Implicit),

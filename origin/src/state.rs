@@ -8,15 +8,15 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use rcpt_shared::{Stage, Verdict};
-use rcpt_smtp::{Dialer, HeloIdentity, Tls};
+use rcpt_smtp::{HeloIdentity, Tls};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
     config::{Certificate, Config},
-    dns::Dns,
     fair_shares::FairShares,
     mx::guard::Guard,
     probe::Prober,
+    surroundings::Surroundings,
     telemetry::{metrics::Metrics, port_check::PortCheck, vitals::Vitals},
     verdict_memory::VerdictMemory,
     watch::Watch,
@@ -79,19 +79,31 @@ impl State {
     /// [`SetupError`].
     pub fn unproved(config: Config) -> Result<Arc<Self>, SetupError> {
         let own = if_addrs::get_if_addrs()?.iter().map(if_addrs::Interface::ip).collect();
+        let surroundings = Surroundings::of_machine(&config)?;
+        Self::within(config, surroundings, own)
+    }
+
+    /// Builds it within these surroundings; `own` are the addresses of the machine, which are never dialled.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn within(
+        config: Config,
+        surroundings: Surroundings,
+        own: Vec<IpAddr>,
+    ) -> Result<Arc<Self>, SetupError> {
         let guard = Guard::new(config.allow_networks.clone(), own);
-        let dns = Dns::new(&config.nameservers, config.dns_timeout, config.dialled())?;
-        let dialer = Dialer::new(config.connect_timeout);
         let permits = Semaphore::new(config.max_probes);
         let batch_permits = Semaphore::new(config.max_probes.div_ceil(2));
         let sources = &config.source_addresses;
         let identity =
             HeloIdentity::all(&config.helo_name, sources, config.families).swap_remove(0);
+        let dialer = surroundings.dialer.clone();
         let port_check = PortCheck::new(config.port_check.clone(), dialer, identity);
         let probes = FairShares::new(probes_of_one_tenant(config.max_probes, &config), usize::MAX);
         let batches = FairShares::new(MAX_BATCHES, 2 * MAX_BATCHES);
         let certificate = config.certificate.clone().map(Arc::new);
-        let prober = Prober::new(config, dns, guard, dialer, Tls::new()?, port_check.clone());
+        let prober = Prober::new(config, surroundings, guard, Tls::new()?, port_check.clone());
         let vitals = Vitals::new(&prober.dns().metrics(), &prober.session_metrics());
         Ok(Arc::new(Self {
             prober,

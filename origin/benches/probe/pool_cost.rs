@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, anyhow, bail};
 use rcpt_pool::{
-    Acquired, Asker, Limits, Pool, Question, Settings, Signal, Target, Wait, operators::Operators,
+    Acquired, Asker, HashKey, Limits, Pool, Question, Settings, Signal, Target, Wait,
+    operators::Operators,
 };
 use rcpt_shared::Address;
 use tokio::{runtime::Runtime, time::Instant};
@@ -61,7 +62,7 @@ fn pool() -> Result<Arc<Pool<()>>> {
         sources: vec![Arc::from("source")],
         since: Vec::new(),
     };
-    Ok(Pool::new(settings, drop, || 0))
+    Ok(Pool::new(settings, drop, || 0, HashKey::default()))
 }
 
 async fn check(pool: &Arc<Pool<()>>, question: &Question, refused: bool) -> Result<()> {

@@ -13,7 +13,7 @@ use std::{
 
 use libfuzzer_sys::fuzz_target;
 use rcpt_pool::{
-    Acquired, Asker, Limits, Pool, Question, Refusal, Settings, Signal, Target, Wait,
+    Acquired, Asker, HashKey, Limits, Pool, Question, Refusal, Settings, Signal, Target, Wait,
     operators::Operators,
 };
 use rcpt_shared::Address;
@@ -134,7 +134,7 @@ fuzz_target!(|input: &[u8]| {
         .expect("a runtime");
     runtime.block_on(async {
         OPEN.store(0, Ordering::SeqCst);
-        let pool = Pool::new(settings(), drop, || 1_795_305_600);
+        let pool = Pool::new(settings(), drop, || 1_795_305_600, HashKey::default());
         let mut all = JoinSet::new();
         for step in input.as_chunks::<4>().0.iter().take(64) {
             let patience = Duration::from_millis(20 + u64::from(step[0] ^ step[3]) * 60);

@@ -5,7 +5,6 @@
 //! them all, else none; a ticket that ends unused gives back what nobody has passed since.
 
 use std::{
-    hash::BuildHasher as _,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
     time::Duration,
@@ -14,7 +13,7 @@ use std::{
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    Behind, Cause, Class, Pool, Question, Refused, State, Target,
+    ADDRESS_KEPT, Behind, Cause, Class, Pool, Question, Refused, State, Target,
     operators::OperatorId,
     party::Party,
     permit::{Acquired, Claim, Queued},
@@ -151,7 +150,7 @@ impl<S: Send + 'static> Pool<S> {
         // One address of an operator among others does not make a host the operator's: what its other
         // machines say must not count against it.
         let operator_of = |address: &SocketAddr| {
-            let behind = self.behind.get(&address.ip())?;
+            let behind = self.known_behind(address.ip())?;
             behind.is_shared.then_some(behind.operator)
         };
         let mut operators = target.addresses.iter().map(operator_of);
@@ -163,13 +162,18 @@ impl<S: Send + 'static> Pool<S> {
     /// that leads there makes the address the operator's.
     fn led_to(&self, address: IpAddr, operator: OperatorId, host: &str) {
         let name = self.keys.hash_one(host);
-        let is_shared = match self.behind.get(&address) {
+        let is_shared = match self.known_behind(address) {
             None => false,
             Some(known) if known.is_shared || known.operator != operator => return,
             Some(known) if known.name == name => return,
             Some(_) => true,
         };
-        self.behind.insert(address, Behind { operator, name, is_shared });
+        let until = Instant::now() + ADDRESS_KEPT;
+        self.behind.insert(address, Behind { operator, name, is_shared, until });
+    }
+
+    fn known_behind(&self, address: IpAddr) -> Option<Behind> {
+        self.behind.get(&address).filter(|behind| behind.until > Instant::now())
     }
 
     fn way(

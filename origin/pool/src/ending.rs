@@ -1,7 +1,7 @@
 //! How sessions end, or lie idle for the next question.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -125,7 +125,7 @@ impl<S: Send + 'static> Pool<S> {
 impl<S> State<S> {
     /// Takes out the sessions of the group with most idle ones that were used longest ago.
     fn idle_of_largest_group(&mut self) -> Vec<(SiteKey, MeterKey, S)> {
-        let mut groups: HashMap<_, Vec<Instant>> = HashMap::new();
+        let mut groups: BTreeMap<_, Vec<Instant>> = BTreeMap::new();
         for idle in self.sites.iter().flat_map(|(_, site)| site.sessions.idle()) {
             groups.entry(idle.group).or_default().push(idle.since);
         }

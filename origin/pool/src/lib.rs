@@ -22,6 +22,7 @@ mod admission;
 mod debts;
 mod ending;
 mod gates;
+mod hash_key;
 mod meter;
 mod moves;
 pub mod operators;
@@ -45,7 +46,6 @@ mod warm_up;
 
 use std::{
     collections::HashMap,
-    hash::{BuildHasher as _, RandomState},
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -60,6 +60,7 @@ use tokio::time::{Instant, sleep_until};
 
 use admission::Step;
 use gates::Gates;
+pub use hash_key::HashKey;
 pub use meter::{Limits, Totals};
 use operators::OperatorId;
 use party::Party;
@@ -90,8 +91,8 @@ type Key = u64;
 pub struct Pool<S> {
     settings: ArcSwap<Settings>,
     close: fn(S),
-    unix_now: fn() -> u64,
-    keys: RandomState,
+    unix_now: Box<dyn Fn() -> u64 + Send + Sync>,
+    keys: HashKey,
     state: Mutex<State<S>>,
     idle: Arc<AtomicUsize>,
     /// Whose names led to an address: other names that lead there count for it too.
@@ -111,6 +112,8 @@ struct Behind {
     name: Key,
     /// A second one led there too.
     is_shared: bool,
+    /// By tokio's clock, which the cache's own doesn't follow in virtual time.
+    until: Instant,
 }
 
 struct State<S> {
@@ -129,9 +132,15 @@ impl Refused {
 
 impl<S: Send + 'static> Pool<S> {
     /// `close` ends a session that is not needed any more; it must not block. `unix_now` is the wall clock, in seconds.
-    pub fn new(settings: Settings, close: fn(S), unix_now: fn() -> u64) -> Arc<Self> {
+    /// Parties are told apart by hashes under `keys`.
+    pub fn new(
+        settings: Settings,
+        close: fn(S),
+        unix_now: impl Fn() -> u64 + Send + Sync + 'static,
+        keys: HashKey,
+    ) -> Arc<Self> {
         let state = State {
-            sites: Sites::default(),
+            sites: Sites::new(keys),
             domains: Gates::new(DOMAIN_MEMORY),
             addresses: Gates::new(ADDRESS_MEMORY),
             moves: HashMap::new(),
@@ -142,8 +151,8 @@ impl<S: Send + 'static> Pool<S> {
         Arc::new(Self {
             settings: ArcSwap::from_pointee(settings),
             close,
-            unix_now,
-            keys: RandomState::new(),
+            unix_now: Box::new(unix_now),
+            keys,
             state: Mutex::new(state),
             idle: Arc::default(),
             behind: behind.build(),

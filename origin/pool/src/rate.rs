@@ -3,7 +3,7 @@
 //! single checks still pass.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     net::IpAddr,
     time::Duration,
 };
@@ -200,7 +200,7 @@ impl Rate {
 /// The trials of the last ten minutes, by tenant and domain, in the order of their time.
 #[derive(Default)]
 struct Trials {
-    by_party: HashMap<(Key, Key), Trial>,
+    by_party: BTreeMap<(Key, Key), Trial>,
     of_tenant: HashMap<Key, usize>,
     /// The oldest first; one that was repeated since goes to the end when it comes to the front.
     order: VecDeque<((Key, Key), Instant)>,

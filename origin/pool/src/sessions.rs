@@ -1,7 +1,7 @@
 //! The sessions of one site: those in use and those that lie idle, and whether there is room for one more.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     net::IpAddr,
     sync::{
         Arc,
@@ -92,7 +92,7 @@ pub(super) struct Sessions<S> {
     max_idle: Duration,
     /// Sessions in use, those included that are being closed.
     in_use: usize,
-    uses: HashMap<u64, InUse>,
+    uses: BTreeMap<u64, InUse>,
     next_use: u64,
     /// The last to come back is last, and the first to be used again.
     idle: Vec<Idle<S>>,
@@ -115,7 +115,7 @@ impl<S> Sessions<S> {
             most,
             max_idle,
             in_use: 0,
-            uses: HashMap::new(),
+            uses: BTreeMap::new(),
             next_use: 0,
             idle: Vec::new(),
             all_idle,

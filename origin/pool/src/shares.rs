@@ -5,7 +5,7 @@
 //! that nobody is owed for the time in which it wanted nothing; what it is ahead of that halves in a minute.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     time::Duration,
 };
 
@@ -53,7 +53,7 @@ struct Part<W> {
     floor: f64,
     /// The part whose turn it is, how often it was served in it, and its time when the turn began.
     turn: Option<(Key, u32, f64)>,
-    parts: HashMap<Key, Part<W>>,
+    parts: BTreeMap<Key, Part<W>>,
     /// The waiters, of a domain.
     queue: VecDeque<W>,
 }
@@ -67,7 +67,7 @@ impl<W> Part<W> {
             waiting: 0,
             floor: 0.0,
             turn: None,
-            parts: HashMap::new(),
+            parts: BTreeMap::new(),
             queue: VecDeque::new(),
         }
     }

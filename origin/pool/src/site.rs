@@ -17,7 +17,7 @@ use super::{
     want::{MeterKey, Want},
 };
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum SiteKey {
     /// From one of our source addresses.
     Operator(OperatorId, usize),

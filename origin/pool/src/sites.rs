@@ -1,13 +1,11 @@
 //! All sites, in shards that are swept one after the other, so that a sweep holds up nobody.
 
-use std::{
-    collections::HashMap,
-    hash::{BuildHasher as _, RandomState},
-};
+use std::collections::BTreeMap;
 
 use tokio::time::Instant;
 
 use super::{
+    HashKey,
     site::{Site, SiteKey},
     want::MeterKey,
 };
@@ -17,19 +15,18 @@ pub(super) const SHARDS: usize = 16;
 const MAX_SITES: usize = 10_000;
 
 pub(super) struct Sites<S> {
-    shards: Vec<HashMap<SiteKey, Site<S>>>,
-    keys: RandomState,
+    /// In the order of keys, so that what happens does not depend on that of hashes.
+    shards: Vec<BTreeMap<SiteKey, Site<S>>>,
+    keys: HashKey,
     swept: usize,
 }
 
-impl<S> Default for Sites<S> {
-    fn default() -> Self {
-        let shards = (0..SHARDS).map(|_| HashMap::new()).collect();
-        Self { shards, keys: RandomState::new(), swept: 0 }
-    }
-}
-
 impl<S> Sites<S> {
+    pub(super) fn new(keys: HashKey) -> Self {
+        let shards = (0..SHARDS).map(|_| BTreeMap::new()).collect();
+        Self { shards, keys, swept: 0 }
+    }
+
     fn shard(&self, key: &SiteKey) -> usize {
         usize::try_from(self.keys.hash_one(key) % SHARDS as u64).unwrap_or_default()
     }
@@ -67,7 +64,7 @@ impl<S> Sites<S> {
     }
 
     fn len(&self) -> usize {
-        self.shards.iter().map(HashMap::len).sum()
+        self.shards.iter().map(BTreeMap::len).sum()
     }
 
     /// Sweeps the next shard, and returns the idle sessions that are to end.
@@ -99,7 +96,7 @@ const fn is_operator(key: &SiteKey) -> bool {
 }
 
 /// Forgets the sites that were used longest ago: what one machine refused lately stays counted.
-fn forget_oldest<S>(shard: &mut HashMap<SiteKey, Site<S>>, count: usize) {
+fn forget_oldest<S>(shard: &mut BTreeMap<SiteKey, Site<S>>, count: usize) {
     let mut unused: Vec<_> = shard
         .iter()
         .filter(|(key, site)| !is_operator(key) && !site.is_in_use())

@@ -18,8 +18,8 @@ use tokio::{
 };
 
 use super::{
-    Acquired, Asker, Class, Limits, Permit, Pool, Question, Refusal, Refused, Settings, Signal,
-    Target, Wait, operators::Operators, sessions::MAX_IDLE_SITE,
+    Acquired, Asker, Class, HashKey, Limits, Permit, Pool, Question, Refusal, Refused, Settings,
+    Signal, Target, Wait, operators::Operators, sessions::MAX_IDLE_SITE,
 };
 
 mod attacks;
@@ -70,7 +70,7 @@ fn pool_of(sources: usize) -> Arc<Pool<u32>> {
 
 /// A pool of so many source addresses; `since` holds the Unix time since which each is in use.
 fn pool_since(sources: usize, since: Vec<Option<u64>>) -> Arc<Pool<u32>> {
-    Pool::new(settings(sources, since), drop, || NOW)
+    Pool::new(settings(sources, since), drop, || NOW, HashKey::default())
 }
 
 fn settings(sources: usize, since: Vec<Option<u64>>) -> Settings {
@@ -254,7 +254,12 @@ async fn a_session_that_gives_way_is_closed_before_the_one_in_its_place_is_opene
         session.0.fetch_sub(1, Ordering::SeqCst);
     };
     let limits = Limits { interval: Duration::ZERO, ..LIMITS };
-    let pool = Pool::new(Settings { machine: limits, ..settings(1, Vec::new()) }, close, || NOW);
+    let pool = Pool::new(
+        Settings { machine: limits, ..settings(1, Vec::new()) },
+        close,
+        || NOW,
+        HashKey::default(),
+    );
     let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let mut all = JoinSet::new();
     for n in 0..60 {
@@ -287,7 +292,7 @@ impl Closing {
 async fn most_beside_one_that_is_closed(count: usize, max_idle: Duration) -> usize {
     let machine = Limits { interval: Duration::ZERO, sessions: count, ..LIMITS };
     let limits = Settings { machine, network_sessions: count, max_idle, ..settings(1, Vec::new()) };
-    let pool = Pool::new(limits, Closing::close, || NOW);
+    let pool = Pool::new(limits, Closing::close, || NOW, HashKey::default());
     let (open, (closing, mut closed)) = (Arc::new(AtomicUsize::new(0)), unbounded_channel());
     let want = at("mx", "198.51.100.7");
     let mut permits = Vec::new();

@@ -2,14 +2,16 @@
 //! families are raced: two connections to one family would be a second session with one server.
 
 use std::{
-    io,
+    fmt, io,
     net::{IpAddr, SocketAddr},
     pin::pin,
+    sync::Arc,
     time::Duration,
 };
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::{
+    io::{AsyncRead, AsyncWrite, DuplexStream},
     net::{TcpSocket, TcpStream},
     time::timeout,
 };
@@ -33,9 +35,9 @@ pub enum Unconnected {
     Ours,
 }
 
-/// What came of trying an address; the greatest of several is told.
+/// Why an address could not be connected to; of several failures the greatest counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Failed {
+pub enum ConnectFailure {
     /// No route to the address, forbidden on this machine or switched off, which may be so for one family
     /// alone: a server that the other family found shut is not excused by it.
     NoWay,
@@ -43,25 +45,31 @@ enum Failed {
     NoSocket,
 }
 
-impl From<Failed> for Unconnected {
-    fn from(failed: Failed) -> Self {
+impl From<ConnectFailure> for Unconnected {
+    fn from(failed: ConnectFailure) -> Self {
         match failed {
-            Failed::Theirs => Self::Theirs,
-            Failed::NoWay | Failed::NoSocket => Self::Ours,
+            ConnectFailure::Theirs => Self::Theirs,
+            ConnectFailure::NoWay | ConnectFailure::NoSocket => Self::Ours,
         }
     }
 }
 
 /// Opens connections to mail servers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub struct Dialer {
     timeout: Duration,
+    network: Arc<dyn Network>,
 }
 
 impl Dialer {
-    /// `timeout` is for one address.
-    pub const fn new(timeout: Duration) -> Self {
-        Self { timeout }
+    /// Dials by TCP; `timeout` is for one address.
+    pub fn new(timeout: Duration) -> Self {
+        Self::over(Arc::new(Tcp), timeout)
+    }
+
+    /// Dials over `network`.
+    pub fn over(network: Arc<dyn Network>, timeout: Duration) -> Self {
+        Self { timeout, network }
     }
 
     /// Longest wait for one address.
@@ -80,7 +88,7 @@ impl Dialer {
         first: SocketAddr,
         second: impl FnOnce() -> Option<SocketAddr>,
         within: Duration,
-    ) -> Result<(TcpStream, SocketAddr), Unconnected> {
+    ) -> Result<(Box<dyn Connection>, SocketAddr), Unconnected> {
         Ok(self.race_two(from, first, second, within).await?)
     }
 
@@ -90,7 +98,7 @@ impl Dialer {
         first: SocketAddr,
         second: impl FnOnce() -> Option<SocketAddr>,
         within: Duration,
-    ) -> Result<(TcpStream, SocketAddr), Failed> {
+    ) -> Result<(Box<dyn Connection>, SocketAddr), ConnectFailure> {
         let connecting = |address| async move {
             let stream = self.try_one(from, address, within).await?;
             Ok((stream, address))
@@ -107,6 +115,7 @@ impl Dialer {
             (None, None) => ahead.await,
             (Some(failed), Some(beside)) => beside.await.map_err(|other| other.max(failed)),
             (None, Some(mut beside)) => tokio::select! {
+                biased;
                 ended = &mut ahead => match ended {
                     Ok(connected) => Ok(connected),
                     Err(failed) => beside.await.map_err(|other| other.max(failed)),
@@ -127,7 +136,7 @@ impl Dialer {
         &self,
         from: &HeloIdentity,
         address: SocketAddr,
-    ) -> Result<TcpStream, Unconnected> {
+    ) -> Result<Box<dyn Connection>, Unconnected> {
         Ok(self.try_one(from, address, self.timeout).await?)
     }
 
@@ -136,11 +145,57 @@ impl Dialer {
         from: &HeloIdentity,
         address: SocketAddr,
         within: Duration,
-    ) -> Result<TcpStream, Failed> {
+    ) -> Result<Box<dyn Connection>, ConnectFailure> {
         if !from.reaches(address.ip()) {
-            return Err(Failed::NoWay);
+            return Err(ConnectFailure::NoWay);
         }
-        connect(from.source_for(address), address, within.min(self.timeout)).await
+        self.network.connect(from.source_for(address), address, within.min(self.timeout)).await
+    }
+}
+
+/// Where connections are opened: TCP, or a simulation.
+pub trait Network: Send + Sync {
+    /// Connects from `source`, or where there is none from an address that the network chooses.
+    fn connect(
+        &self,
+        source: Option<IpAddr>,
+        address: SocketAddr,
+        within: Duration,
+    ) -> BoxFuture<'static, Result<Box<dyn Connection>, ConnectFailure>>;
+}
+
+/// A byte stream to a mail server.
+pub trait Connection: AsyncRead + AsyncWrite + Unpin + Send + Sync + fmt::Debug {
+    /// Sends each write immediately; does nothing where writes are never held back.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    fn set_nodelay(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Connection for TcpStream {
+    fn set_nodelay(&self) -> io::Result<()> {
+        Self::set_nodelay(self, true)
+    }
+}
+
+impl Connection for DuplexStream {}
+
+struct Tcp;
+
+impl Network for Tcp {
+    fn connect(
+        &self,
+        source: Option<IpAddr>,
+        address: SocketAddr,
+        within: Duration,
+    ) -> BoxFuture<'static, Result<Box<dyn Connection>, ConnectFailure>> {
+        Box::pin(async move {
+            let stream: Box<dyn Connection> = Box::new(connect(source, address, within).await?);
+            Ok(stream)
+        })
     }
 }
 
@@ -148,8 +203,8 @@ async fn connect(
     source: Option<IpAddr>,
     address: SocketAddr,
     within: Duration,
-) -> Result<TcpStream, Failed> {
-    let socket = socket(source, address).map_err(|_| Failed::NoSocket)?;
+) -> Result<TcpStream, ConnectFailure> {
+    let socket = socket(source, address).map_err(|_| ConnectFailure::NoSocket)?;
     let mut connecting = pin!(socket.connect(address));
     // What our own system objects to, it says at once. Later the same errors are words of routers on the
     // way (ICMP), as good as silence.
@@ -158,20 +213,20 @@ async fn connect(
     }
     match timeout(within, connecting).await {
         Ok(connected) => connected.map_err(|error| whose(error.kind(), false)),
-        Err(_) => Err(Failed::Theirs),
+        Err(_) => Err(ConnectFailure::Theirs),
     }
 }
 
 /// Whose failure an error is, which our own system gave `at_once`, instead of sending anything, or later.
-fn whose(error: io::ErrorKind, at_once: bool) -> Failed {
+fn whose(error: io::ErrorKind, at_once: bool) -> ConnectFailure {
     match error {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied if at_once => {
-            Failed::NoWay
+            ConnectFailure::NoWay
         }
         // Linux reports an exhausted port range late.
-        io::ErrorKind::AddrNotAvailable => Failed::NoSocket,
+        io::ErrorKind::AddrNotAvailable => ConnectFailure::NoSocket,
         // The loopback refuses at once.
-        _ => Failed::Theirs,
+        _ => ConnectFailure::Theirs,
     }
 }
 

@@ -20,7 +20,7 @@ mod wire;
 
 pub use capabilities::Capabilities;
 pub use command::{Command, Unencodable};
-pub use dial::{Dialer, Unconnected};
+pub use dial::{ConnectFailure, Connection, Dialer, Network, Unconnected};
 pub use enhanced::EnhancedCode;
 pub use families::{Families, SourceAddress};
 pub use helo_identity::HeloIdentity;

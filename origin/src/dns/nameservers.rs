@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use hickory_resolver::{
     Resolver,
     config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts},
@@ -47,10 +48,21 @@ impl Nameservers {
             .take(NAMESERVERS_ASKED)
             .zip(1..)
             .map(|(address, place)| {
-                Nameserver::new(*address, timeout, place, metrics.clone()).map(Arc::new)
+                let [resolver, without_edns] =
+                    [resolver(*address, timeout, true)?, resolver(*address, timeout, false)?];
+                let (resolver, without_edns) = (Arc::new(resolver), Arc::new(without_edns));
+                let metrics = metrics.clone();
+                Ok(Arc::new(Nameserver::new(resolver, without_edns, timeout, place, metrics)))
             })
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<_, NetError>>()?;
         Ok(Self { all, metrics })
+    }
+
+    pub(super) fn over(nameserver: Arc<dyn Ask>, timeout: Duration) -> Self {
+        let metrics = DnsMetrics::default();
+        let same = nameserver.clone();
+        let only = Nameserver::new(nameserver, same, timeout, 1, metrics.clone());
+        Self { all: vec![Arc::new(only)], metrics }
     }
 
     /// Whether one of them answers at all.
@@ -130,11 +142,22 @@ fn pass_over(nameserver: &Arc<Nameserver>) {
     });
 }
 
+/// Sends a question to one nameserver and returns its answer.
+pub trait Ask: Send + Sync {
+    fn lookup(&self, name: Name, kind: RecordType) -> BoxFuture<'_, Result<Lookup, NetError>>;
+}
+
+impl Ask for Resolver<Transport> {
+    fn lookup(&self, name: Name, kind: RecordType) -> BoxFuture<'_, Result<Lookup, NetError>> {
+        Box::pin(self.lookup(name, kind))
+    }
+}
+
 /// One of them, and how it does.
 struct Nameserver {
-    resolver: Resolver<Transport>,
+    resolver: Arc<dyn Ask>,
     /// For a nameserver that does not know EDNS (RFC 6891 §7).
-    without_edns: Resolver<Transport>,
+    without_edns: Arc<dyn Ask>,
     knows_edns: AtomicBool,
     /// For one question.
     timeout: Duration,
@@ -149,21 +172,22 @@ struct Nameserver {
 
 impl Nameserver {
     fn new(
-        address: SocketAddr,
+        resolver: Arc<dyn Ask>,
+        without_edns: Arc<dyn Ask>,
         timeout: Duration,
         place: usize,
         metrics: DnsMetrics,
-    ) -> Result<Self, NetError> {
-        Ok(Self {
-            resolver: resolver(address, timeout, true)?,
-            without_edns: resolver(address, timeout, false)?,
+    ) -> Self {
+        Self {
+            resolver,
+            without_edns,
             knows_edns: AtomicBool::new(true),
             timeout,
             place,
             metrics,
             due: Mutex::default(),
             verifying: AtomicBool::new(false),
-        })
+        }
     }
 
     async fn lookup(&self, name: Name, kind: RecordType) -> Result<Lookup, NetError> {

@@ -131,6 +131,7 @@ async fn write(
     let mut end = BatchEnd { answered: 0, not_asked: 0 };
     loop {
         let line = tokio::select! {
+            biased;
             // Dropping the set ends what is still being asked.
             () = lines.closed() => return,
             done = all.join_next() => match done {

@@ -13,10 +13,11 @@ use futures_util::FutureExt as _;
 use rcpt_pool::{Permit, operators::Operators};
 use rcpt_shared::{Address, CatchAll, Stage};
 use rcpt_smtp::{
-    Answer, Broken, Dialer, Envelope, Failure, Greeting, HeloIdentity, Patience, Session, Tls,
+    Answer, Broken, Connection, Dialer, Envelope, Failure, Greeting, HeloIdentity, Patience,
+    Session, Tls,
 };
 use rcpt_verdict::Finding;
-use tokio::{net::TcpStream, time::Instant};
+use tokio::time::Instant;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::host_memory::{HostMemory, Offers, catch_all_key};
@@ -24,11 +25,12 @@ use super::host_memory::{HostMemory, Offers, catch_all_key};
 use crate::{
     config::{Config, StartTls},
     single_flight::SingleFlight,
+    surroundings::Random,
     telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
 };
 
 /// A session with a mail host.
-pub(super) type HostSession = Session<TcpStream>;
+pub(super) type HostSession = Session<Box<dyn Connection>>;
 
 pub(super) type HostPermit = Permit<HostSession>;
 
@@ -51,6 +53,7 @@ pub(super) struct Client {
     pub(super) sessions: SessionMetrics,
     /// Control recipients that are being asked about, by domain and host.
     pub(super) controls: SingleFlight<CatchAll>,
+    pub(super) random: Random,
 }
 
 /// The identity of the highest hash with the domain: a further one takes over the domains that it gains, and moves no other.
@@ -99,6 +102,7 @@ impl Client {
         dialer: Dialer,
         tls: Tls,
         port_check: Arc<PortCheck>,
+        random: Random,
     ) -> Arc<Self> {
         Arc::new(Self {
             identities: HeloIdentity::all(
@@ -121,6 +125,7 @@ impl Client {
             memory: HostMemory::default(),
             sessions: SessionMetrics::default(),
             controls: SingleFlight::default(),
+            random,
         })
     }
 
@@ -192,7 +197,7 @@ impl Client {
     pub(super) async fn ask_in_new_session(
         &self,
         call: Call<'_>,
-        stream: TcpStream,
+        stream: Box<dyn Connection>,
         envelope: Envelope<'_>,
         stage: &mut Stage,
     ) -> Result<Told, Failure> {
@@ -221,7 +226,7 @@ impl Client {
     async fn open(
         &self,
         call: Call<'_>,
-        stream: TcpStream,
+        stream: Box<dyn Connection>,
         stage: &mut Stage,
     ) -> Result<HostSession, Failure> {
         let Offers { greeting, recipients_max, .. } = self.memory.offers(call.host);
@@ -246,7 +251,7 @@ impl Client {
     async fn open_and_ask(
         &self,
         call: Call<'_>,
-        stream: TcpStream,
+        stream: Box<dyn Connection>,
         envelope: Envelope<'_>,
         encrypt: bool,
         stage: &mut Stage,
@@ -283,7 +288,7 @@ impl Client {
     ) -> Result<HostSession, Failure> {
         // The end of the handshake and EHLO are two writes with no reply between: Nagle's algorithm
         // would hold the second back for a round trip. In the clear every write follows a reply.
-        let undelayed = session.plain().map(|stream| stream.set_nodelay(true));
+        let undelayed = session.plain().map(|stream| stream.set_nodelay());
         undelayed.transpose().map_err(|_| Failure::Broken(Stage::StartTls, Broken::Closed))?;
         // The name is for SNI and resumption alone; a host whose name is none gets its address instead.
         let name = ServerName::try_from(call.host.to_owned())

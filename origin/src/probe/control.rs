@@ -4,7 +4,6 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use rand::Rng as _;
 use rcpt_shared::{Address, CatchAll, Reason, Stage, Status};
 use rcpt_smtp::Answer;
 use rcpt_verdict::Finding;
@@ -16,7 +15,7 @@ use super::{
     signal::signal,
 };
 
-use crate::single_flight::Flight;
+use crate::{single_flight::Flight, surroundings::Random};
 
 /// Servers delay replies to unknown recipients by some seconds: nothing waits for this one.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -34,7 +33,7 @@ pub(super) fn learn(
     let mut ours = Some((session, permit));
     let flight = client.controls.join(&key, || {
         let (client, key, ours) = (client.clone(), key.clone(), ours.take());
-        let control = invented(domain);
+        let control = invented(domain, &client.random);
         async move {
             let found = match (ours, control) {
                 (Some((session, permit)), Some(control)) => {
@@ -102,10 +101,8 @@ pub(super) fn keep_or_quit(client: &Client, session: HostSession, permit: HostPe
     }
 }
 
-fn invented(domain: &str) -> Option<Address> {
-    let mut random = rand::rng();
+fn invented(domain: &str, random: &Random) -> Option<Address> {
     // 26¹⁶ ≈ 4 × 10²²: no mailbox is called so, and no filter knows it.
-    let local_part: String =
-        (0..16).map(|_| char::from(random.random_range(b'a'..=b'z'))).collect();
+    let local_part: String = (0..16).map(|_| random.letter()).collect();
     Address::parse(&format!("{local_part}@{domain}")).ok()
 }

@@ -5,12 +5,9 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use rcpt_pool::Question;
 use rcpt_shared::{CatchAll, Confidence, Details, Reason, Stage, Status, Verdict};
-use rcpt_smtp::{Answer, Broken, Failure, Patience, Reply};
+use rcpt_smtp::{Answer, Broken, Connection, Failure, Patience, Reply};
 use rcpt_verdict::{Finding, Scope, reader};
-use tokio::{
-    net::TcpStream,
-    time::{Instant, timeout},
-};
+use tokio::time::{Instant, timeout};
 
 use super::{
     attempt::{Attempt, Retry},
@@ -100,7 +97,7 @@ impl Conversation<'_> {
     /// Holds the dialogue over `stream`, which leads to `peer`.
     pub(super) async fn hold(
         &self,
-        stream: TcpStream,
+        stream: Box<dyn Connection>,
         peer: SocketAddr,
         patience: Option<Patience>,
         permit: HostPermit,

@@ -9,11 +9,8 @@ use std::{
 use arc_swap::ArcSwap;
 use rcpt_pool::{Acquired, Cause, Pool, Question, Refused, Target};
 use rcpt_shared::{Confidence, Details, Reason, Stage, Status, Verdict};
-use rcpt_smtp::{Patience, Unconnected};
-use tokio::{
-    net::TcpStream,
-    time::{Instant, sleep},
-};
+use rcpt_smtp::{Connection, Patience, Unconnected};
+use tokio::time::{Instant, sleep};
 
 use super::{
     attempt::{Attempt, Outcome},
@@ -264,7 +261,7 @@ impl HostProbe<'_> {
         first: SocketAddr,
         patience: Duration,
         progress: &mut Progress,
-    ) -> Result<(TcpStream, SocketAddr, HostPermit), Unconnected> {
+    ) -> Result<(Box<dyn Connection>, SocketAddr, HostPermit), Unconnected> {
         let identity = self.client.identity(permit.identity());
         let mut others = target.addresses.iter().copied();
         let second = others.find(|other| other.is_ipv4() != first.is_ipv4());

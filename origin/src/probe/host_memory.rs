@@ -46,23 +46,45 @@ struct Habit {
     lasts: Duration,
 }
 
+/// Values that end after a fixed time by tokio's clock: the cache's own doesn't follow it in virtual time, and only
+/// frees what is over.
+struct Memory<T> {
+    entries: Cache<Arc<str>, (T, Instant)>,
+    kept: Duration,
+}
+
+impl<T: Clone + Send + Sync + 'static> Memory<T> {
+    fn new(kept: Duration) -> Self {
+        Self { entries: cache(kept), kept }
+    }
+
+    fn get(&self, key: &str) -> Option<T> {
+        let (value, until) = self.entries.get(key)?;
+        (until > Instant::now()).then_some(value)
+    }
+
+    fn insert(&self, key: &str, value: T) {
+        self.entries.insert(Arc::from(key), (value, Instant::now() + self.kept));
+    }
+}
+
 /// The memory of hosts and domains.
 pub(super) struct HostMemory {
-    offers: Cache<Arc<str>, Offers>,
-    down: Cache<Arc<str>, ()>,
+    offers: Memory<Offers>,
+    down: Memory<()>,
     /// By domain and host.
     catch_all: Cache<Arc<str>, Habit>,
     /// Domain and host where a recipient was refused by name within the day.
-    refuses_by_name: Cache<Arc<str>, ()>,
+    refuses_by_name: Memory<()>,
 }
 
 impl Default for HostMemory {
     fn default() -> Self {
         Self {
-            offers: cache(OFFERS_KEPT),
-            down: cache(DOWN_KEPT),
+            offers: Memory::new(OFFERS_KEPT),
+            down: Memory::new(DOWN_KEPT),
             catch_all: cache(HABIT_KEPT),
-            refuses_by_name: cache(DAY),
+            refuses_by_name: Memory::new(DAY),
         }
     }
 }
@@ -79,19 +101,19 @@ impl HostMemory {
     /// Remembers what is out of the ordinary; the ordinary needs no memory.
     pub(super) fn showed(&self, host: &str, offers: Offers) {
         if offers != self.offers(host) {
-            self.offers.insert(Arc::from(host), offers);
+            self.offers.insert(host, offers);
         }
     }
 
     pub(super) fn could_not_be_reached(&self, host: &str) {
-        self.down.insert(Arc::from(host), ());
+        self.down.insert(host, ());
     }
 
     /// The hosts, those that could not be reached lately after the others of their list: the next
     /// preference is better than four seconds of waiting for a dead host.
     pub(super) fn in_health_order(&self, mut hosts: Vec<Mx>) -> Vec<Mx> {
         if hosts.len() > 1 {
-            hosts.sort_by_key(|host| self.down.contains_key(&host.exchange));
+            hosts.sort_by_key(|host| self.down.get(&host.exchange).is_some());
         }
         hosts
     }
@@ -116,15 +138,15 @@ impl HostMemory {
 
     /// Remembers that a recipient was refused by name.
     pub(super) fn refused_by_name(&self, key: &str) {
-        if !self.refuses_by_name.contains_key(key) {
-            self.refuses_by_name.insert(Arc::from(key), ());
+        if self.refuses_by_name.get(key).is_none() {
+            self.refuses_by_name.insert(key, ());
         }
     }
 
     /// Returns whether a recipient was refused by name within the day: something is known there, but one name refused
     /// doesn't show that others are.
     pub(super) fn refuses_by_name(&self, key: &str) -> bool {
-        self.refuses_by_name.contains_key(key)
+        self.refuses_by_name.get(key).is_some()
     }
 }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use rcpt_pool::{Asker, Class, Pool, Question, Wait};
 use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Verdict};
-use rcpt_smtp::{Dialer, HeloIdentity, Tls};
+use rcpt_smtp::{HeloIdentity, Tls};
 use rcpt_verdict::assess;
 use tokio::time::{Instant, timeout_at};
 
@@ -25,12 +25,13 @@ use super::{
 };
 
 use crate::{
-    clock::{milliseconds, unix_now},
+    clock::milliseconds,
     config::{Config, Route, Server},
     dns::{Dns, Mx},
     lists::MailRoute,
     mx::{self, MailHosts, NoMailHosts, guard::Guard},
     single_flight::SingleFlight,
+    surroundings::Surroundings,
     telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
 };
 
@@ -52,15 +53,17 @@ pub struct Prober {
 impl Prober {
     pub fn new(
         config: Config,
-        dns: Dns,
+        surroundings: Surroundings,
         guard: Guard,
-        dialer: Dialer,
         tls: Tls,
         port_check: Arc<PortCheck>,
     ) -> Arc<Self> {
         rcpt_verdict::load();
-        let client = Client::new(&config, dialer, tls, port_check);
-        let pool = Pool::new(pool_settings(&config, &client), quit_now, unix_now);
+        let Surroundings { dialer, dns, unix_now, random } = surroundings;
+        let keys = random.hash_key();
+        let client = Client::new(&config, dialer, tls, port_check, random);
+        let settings = pool_settings(&config, &client);
+        let pool = Pool::new(settings, quit_now, move || unix_now(), keys);
         let resolver = Resolver { dns, guard, smtp_port: config.smtp_port };
         let config = ArcSwap::from_pointee(config);
         Arc::new(Self { config, resolver, client, pool, flights: SingleFlight::default() })

@@ -9,9 +9,9 @@ use std::{
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use rcpt_shared::Stage;
-use rcpt_smtp::{Dialer, Failure, Greeting, HeloIdentity, Session};
+use rcpt_smtp::{Connection, Dialer, Failure, Greeting, HeloIdentity, Session};
 use tokio::{
-    net::{TcpStream, lookup_host},
+    net::lookup_host,
     time::{Instant, sleep, timeout},
 };
 
@@ -125,7 +125,10 @@ impl PortCheck {
         }
     }
 
-    async fn connect(&self, Server { host, port }: &Server) -> Result<TcpStream, Unheard> {
+    async fn connect(
+        &self,
+        Server { host, port }: &Server,
+    ) -> Result<Box<dyn Connection>, Unheard> {
         let found = lookup_host((host.as_str(), *port)).await;
         let mut failure = Unheard::NoAddress;
         for address in found.into_iter().flatten() {

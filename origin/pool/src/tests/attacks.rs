@@ -55,7 +55,7 @@ fn site_of(sessions: usize, interval: Duration) -> Arc<Pool<u32>> {
         .replace("1000\n    recipients", &format!("{}\n    recipients", interval.as_millis()));
     let operators = Arc::new(Operators::with(&rows).unwrap());
     let settings = Settings { operators, operator: limits, machine: limits, ..settings(1, vec![]) };
-    Pool::new(settings, drop, || NOW)
+    Pool::new(settings, drop, || NOW, HashKey::default())
 }
 
 fn paying(name: &'static str, want: Wanted) -> Wanted {
@@ -379,7 +379,7 @@ async fn a_domain_is_cut_once() {
 async fn a_thousand_idle_sessions_of_one_account_leave_room_to_others() {
     let machine = Limits { sessions: 1_000, interval: Duration::ZERO, ..LIMITS };
     let all = Settings { machine, network_sessions: 1_000, ..settings(1, Vec::new()) };
-    let pool = Pool::new(all, drop, || NOW);
+    let pool = Pool::new(all, drop, || NOW, HashKey::default());
     for n in 0..1_100 {
         let address = format!("203.{}.{}.1", n / 250, n % 250);
         let want = paying("attacker", at(&format!("mx{n}.evil.example"), &address));

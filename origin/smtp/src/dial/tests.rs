@@ -7,7 +7,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Dialer, Failed, Unconnected, whose};
+use super::{ConnectFailure, Dialer, Unconnected, whose};
 use crate::{Families, HeloIdentity, SourceAddress};
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -136,11 +136,11 @@ fn what_a_router_says_of_the_way_is_the_servers_failure_and_what_our_system_says
         AddrNotAvailable, ConnectionRefused, HostUnreachable, NetworkUnreachable, PermissionDenied,
     };
     for (error, at_once, later) in [
-        (NetworkUnreachable, Failed::NoWay, Failed::Theirs),
-        (PermissionDenied, Failed::NoWay, Failed::Theirs),
-        (HostUnreachable, Failed::Theirs, Failed::Theirs),
-        (ConnectionRefused, Failed::Theirs, Failed::Theirs),
-        (AddrNotAvailable, Failed::NoSocket, Failed::NoSocket),
+        (NetworkUnreachable, ConnectFailure::NoWay, ConnectFailure::Theirs),
+        (PermissionDenied, ConnectFailure::NoWay, ConnectFailure::Theirs),
+        (HostUnreachable, ConnectFailure::Theirs, ConnectFailure::Theirs),
+        (ConnectionRefused, ConnectFailure::Theirs, ConnectFailure::Theirs),
+        (AddrNotAvailable, ConnectFailure::NoSocket, ConnectFailure::NoSocket),
     ] {
         assert_eq!((whose(error, true), whose(error, false)), (at_once, later), "{error:?}");
     }

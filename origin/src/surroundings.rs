@@ -1,0 +1,67 @@
+//! Surroundings of an origin: the network, DNS, the wall clock and randomness. They come in as values, so that a
+//! simulation can give its own.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hickory_resolver::net::NetError;
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use rcpt_pool::HashKey;
+use rcpt_smtp::Dialer;
+
+use crate::{Config, clock, dns::Dns};
+
+/// Reads the wall clock, in Unix seconds.
+pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// Surroundings of an origin.
+pub struct Surroundings {
+    pub dialer: Dialer,
+    pub dns: Dns,
+    pub unix_now: Clock,
+    pub random: Random,
+}
+
+impl Surroundings {
+    /// The machine that this process runs on.
+    ///
+    /// # Errors
+    /// [`NetError`] when the resolver cannot be set up.
+    pub fn of_machine(config: &Config) -> Result<Self, NetError> {
+        Ok(Self {
+            dialer: Dialer::new(config.connect_timeout),
+            dns: Dns::new(&config.nameservers, config.dns_timeout, config.dialled())?,
+            unix_now: Arc::new(clock::unix_now),
+            random: Random::default(),
+        })
+    }
+}
+
+/// A source of randomness, shared by its clones; by default seeded by the system.
+#[derive(Clone)]
+pub struct Random(Arc<Mutex<StdRng>>);
+
+impl Default for Random {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(StdRng::from_os_rng())))
+    }
+}
+
+impl Random {
+    /// Gives the same values for the same seed in one build.
+    pub fn seeded(seed: u64) -> Self {
+        Self(Arc::new(Mutex::new(StdRng::seed_from_u64(seed))))
+    }
+
+    /// A letter of the English alphabet, in lower case.
+    pub fn letter(&self) -> char {
+        char::from(self.draw(|random| random.random_range(b'a'..=b'z')))
+    }
+
+    pub fn hash_key(&self) -> HashKey {
+        HashKey::new(self.draw(|random| random.random()))
+    }
+
+    fn draw<T>(&self, draw: impl FnOnce(&mut StdRng) -> T) -> T {
+        draw(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
