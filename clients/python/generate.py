@@ -1,8 +1,7 @@
 """Writes the generated part of the Python client into a folder: generate.py OPENAPI FOLDER.
 
 Words such as `reason` may get new values, which a client of today must let through. The generator would refuse
-a value that its document does not list, so it is given the document without those lists. A service of an earlier
-release leaves out members that are null or more today: those aren't required of it either.
+a value that its document does not list, so it is given the document without those lists.
 """
 
 import json
@@ -21,24 +20,10 @@ def without_lists(node):
     return node
 
 
-def is_nullable(schema):
-    kinds = schema.get("type", [])
-    return "null" in kinds or any(is_nullable(part) for part in schema.get("oneOf", []))
-
-
-def tolerant(document):
-    """The document, with only those members required that are never null."""
-    for schema in document["components"]["schemas"].values():
-        members = schema.get("properties", {})
-        if "required" in schema:
-            schema["required"] = [name for name in schema["required"] if not is_nullable(members.get(name, {}))]
-    return document
-
-
 document, folder = Path(sys.argv[1]), Path(sys.argv[2])
 with tempfile.TemporaryDirectory() as scratch:
     reduced, config = Path(scratch, "openapi.json"), Path(scratch, "config.json")
-    reduced.write_text(json.dumps(without_lists(tolerant(json.loads(document.read_text())))))
+    reduced.write_text(json.dumps(without_lists(json.loads(document.read_text()))))
     config.write_text(json.dumps({"package_name_override": "generated"}))
     # The formatter takes the oldest Python that it writes for from here, wherever the folder is.
     Path(scratch, "ruff.toml").write_text('target-version = "py310"\n')

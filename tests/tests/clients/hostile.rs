@@ -72,7 +72,8 @@ fn scan(mut stream: TcpStream, compares: bool) {
         let all = request + &String::from_utf8_lossy(&more[..rest]);
         json!({ "matches": all.find("a@b.example") < all.find("c@d.example") })
     } else if request.contains("/results") {
-        let result = |position: u32, status: bool| json!({ "position": position, "status": status, "verdict": "unknown", "final": true });
+        let result =
+            |position: u32, status: bool| json!({ "position": position, "status": status });
         json!({ "results": [result(0, true), result(1, false)], "next": null })
     } else {
         let counts: serde_json::Map<_, _> = [
@@ -85,17 +86,13 @@ fn scan(mut stream: TcpStream, compares: bool) {
             "smtp_connect_error",
             "smtp_timeout",
             "fatal_exception",
-            "deliverable",
-            "undeliverable",
-            "risky",
-            "unknown",
         ]
         .map(|word| (word.to_owned(), json!(0)))
         .into_iter()
         .collect();
         json!({ "id": "scan_1", "name": "", "state": "completed", "total": 2, "received": 2, "answered": 2,
-            "waiting": 0, "counts": counts, "by_verdict": counts, "details": false,
-            "created_at": "2026-11-24T00:00:00Z" })
+            "waiting": 0, "counts": counts, "details": false, "created_at": "2026-11-24T00:00:00Z",
+            "completed_at": null, "results_until": null, "estimated_seconds_left": null })
     };
     respond(stream, "200 OK", "", &body.to_string());
 }
@@ -128,8 +125,11 @@ fn services() -> Value {
     });
     let page = service(|_, stream| answer(stream, "404 Not Found", "", "<html>"));
     let newer = service(|_, stream| {
-        let details = json!({ "verdict": "risky", "confidence": "medium", "reason": "a_new_reason",
-            "duration_ms": 7, "stage": "rcpt", "catch_all": "unknown", "disposable": false, "role_account": false, "free_provider": false });
+        // The members that release 0.2.0 sends, with a reason that it doesn't know.
+        let details = json!({ "verdict": "risky", "confidence": "medium", "reason": "a_new_reason", "problem": null,
+            "operator": null, "mx_host": null, "smtp_code": null, "enhanced_code": null, "smtp_text": null, "stage": "rcpt",
+            "catch_all": "unknown", "disposable": false, "role_account": false, "free_provider": false, "suggestion": null,
+            "retry_after": null, "tls": null, "duration_ms": 7 });
         let body = json!({ "email": "a@b.example", "status": true, "cached": false, "news": [1], "details": details });
         answer(stream, "200 OK", "", &body.to_string());
     });

@@ -1,6 +1,8 @@
 //! What the document says beyond the handlers' attributes: lists that are open, members that are always there, lengths and
 //! patterns, and what every answer carries.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rcpt_shared::{Deliverability, Status};
 use serde_json::{Map, Value, json};
 
@@ -10,6 +12,7 @@ use crate::store::scans::Class;
 pub fn complete(document: &mut Value) {
     open_lists(&mut document["components"]["schemas"]);
     require_members_of_answers(document);
+    require_no_later_members(&mut document["components"]["schemas"]);
     for (pointer, limits) in limits() {
         let schema = document.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}"));
         merge(schema, &limits);
@@ -59,6 +62,28 @@ fn require_members_of_answers(document: &mut Value) {
             schema["required"] = json!(required);
         }
     }
+}
+
+/// For each schema of an answer that a release has, the members that the first such release always sends.
+const RELEASED: &str = include_str!("released.json");
+
+/// A member that came after its schema is optional: a program made from this description may ask a service of an earlier
+/// release, which doesn't send it.
+fn require_no_later_members(schemas: &mut Value) {
+    let released: BTreeMap<String, BTreeSet<String>> = serde_json::from_str(RELEASED).unwrap();
+    for (name, members) in released {
+        let schema = schemas.get_mut(&name).unwrap_or_else(|| panic!("{name} is gone"));
+        let required = own_required(schema).unwrap_or_else(|| panic!("{name} requires nothing"));
+        required.retain(|member| members.contains(member.as_str().unwrap()));
+        assert_eq!(required.len(), members.len(), "{name} no longer has all of {members:?}");
+    }
+}
+
+/// Required members of a schema, or of its part that isn't a reference.
+fn own_required(schema: &mut Value) -> Option<&mut Vec<Value>> {
+    let is_whole = schema.get("required").is_some();
+    let own = if is_whole { Some(schema) } else { schema["allOf"].as_array_mut()?.last_mut() };
+    own?.get_mut("required")?.as_array_mut()
 }
 
 fn is_nullable(member: &Value) -> bool {
