@@ -135,8 +135,9 @@ async fn an_unknown_address_asks_as_many_databases_as_a_member_s() {
     let account = account_from(&edge, "NA").await;
     edge.trips().await;
     let anonymous = edge.anonymous();
-    let mut pretended = [0; 3];
-    for n in 0..12 {
+    let mut databases_seen = [false; 3];
+    // The key of their hashes is random: each database is drawn sooner or later (by 100 with all but 1e-17).
+    for n in 0.. {
         let unknown = format!("unknown-{n}@rcpt-tests.net");
         let mut each = Vec::new();
         for _ in 0..2 {
@@ -149,16 +150,23 @@ async fn an_unknown_address_asks_as_many_databases_as_a_member_s() {
         // Registered from afar, but not confirmed: nothing changes.
         assert_eq!(register_from(&edge, "EU", &unknown).await, 201);
         let trips = edge.trips().await;
-        assert_eq!(trips.iter().sum::<u64>(), 4, "{trips:?}");
+        assert_eq!((trips.iter().sum::<u64>(), trips[0] >= 3), (5, true), "{trips:?}");
         anonymous.login(&unknown, "not-the-password").await;
         assert_eq!(edge.trips().await, each[0], "after a registration");
-        (0..3).for_each(|number| pretended[number] += each[0][number]);
+        for (seen, (trips, always)) in databases_seen.iter_mut().zip(each[0].iter().zip([2, 0, 0]))
+        {
+            *seen |= *trips > always;
+        }
+        if databases_seen == [true; 3] {
+            break;
+        }
+        assert!(n < 100, "not spread: {databases_seen:?}");
     }
-    assert!(pretended[1] > 0 && pretended[2] > 0 && pretended[0] > 24, "spread: {pretended:?}");
     anonymous.login(&account.email, "not-the-password").await;
     assert_eq!(edge.trips().await, [2, 0, 1], "a member's");
     assert_eq!(register_from(&edge, "EU", &account.email).await, 201);
-    assert_eq!(edge.trips().await, [2, 1, 1], "a member's: theirs, and where a new one would be");
+    // The directory is asked for the attempt, for the account, and for an opt-out.
+    assert_eq!(edge.trips().await, [3, 1, 1], "a member's: theirs, and where a new one would be");
 }
 
 /// Cuts an operation off at each of its round trips, before or after its effect: from there on nothing reaches
