@@ -25,6 +25,8 @@ pub struct Error {
     body: Box<Body>,
     /// The daily allowance that is used up, for `RateLimit`; 0 where the error is about something else.
     allowance: u32,
+    /// How much of it is left all the same.
+    left: u32,
     /// Seconds, for `Retry-After`.
     retry_after: Option<u64>,
     /// `WWW-Authenticate` of a 401: which credentials would do.
@@ -68,7 +70,7 @@ impl Error {
 
     fn new(status: StatusCode, body: Body) -> Self {
         let (body, challenge) = (Box::new(body), Challenge::Session);
-        Self { status, body, allowance: 0, retry_after: None, challenge, cause: None }
+        Self { status, body, allowance: 0, left: 0, retry_after: None, challenge, cause: None }
     }
 
     const fn challenging(mut self, challenge: Challenge) -> Self {
@@ -115,7 +117,8 @@ impl IntoResponse for Error {
         }
         if self.allowance > 0 {
             let (name, seconds) = (self.body.allowance(), self.retry_after.unwrap_or_default());
-            RateLimit::daily(name, self.allowance.into(), 0, seconds).insert(headers);
+            RateLimit::daily(name, self.allowance.into(), self.left.into(), seconds)
+                .insert(headers);
         }
         response.extensions_mut().insert(Outcome(self.body.code()));
         if let Some(cause) = self.cause {

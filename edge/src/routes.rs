@@ -42,6 +42,7 @@ mod site;
 mod two_factor;
 mod usage;
 pub mod validate_email;
+mod validate_emails;
 
 /// Makes the router of all handlers and, for tests, the list of their descriptions. The second is not in
 /// the Worker: `edge/openapi.json` is written by a test and served as a file.
@@ -67,6 +68,7 @@ macro_rules! operations {
 
 operations! {
     validate_email::check,
+    validate_emails::check,
     domains::check,
     registration::register,
     registration::verify_email,

@@ -26,7 +26,7 @@ pub use probe::{
     BatchAnswer, BatchEnd, BatchLine, BatchRequest, CacheTimes, CatchAll, Confidence,
     Deliverability, Details, DomainEvidence, DomainFacts, DomainKind, DomainReport, DomainRequest,
     EvidenceSource, MAX_BATCH, Mailbox, NotAsked, ProbeRequest, REMEMBER_HEADER, Stage, Traits,
-    Verdict,
+    Verdict, WITHIN_HEADER,
 };
 pub use reason::Reason;
 pub use role::is_role;

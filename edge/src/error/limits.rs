@@ -25,6 +25,22 @@ impl Error {
         Self { allowance, ..error.after(retry_after) }
     }
 
+    /// Fewer checks are left today than a list has addresses. None of them was checked.
+    pub fn too_few_checks_left(
+        left: u32,
+        allowance: u32,
+        resets_at: DateTime<Utc>,
+        retry_after: u64,
+    ) -> Self {
+        let error = format!(
+            "Only {left} email checks are left, fewer than the list has addresses. None of them was checked. The \
+             daily limit resets at {}.",
+            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
+        );
+        let error = Self::limit(LimitName::EmailCheck, error, resets_at, USED_UP);
+        Self { allowance, left, ..error.after(retry_after) }
+    }
+
     /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
     /// counted.
     pub fn too_many_in_flight(now: u64) -> Self {

@@ -1,4 +1,4 @@
-//! Request bodies: JSON objects of at most 16 KiB, and of lists of addresses at most 256 KiB.
+//! Request bodies: JSON objects of at most 16 KiB, and with a list of addresses of at most 48 or 256 KiB.
 
 use axum::{
     body::{Bytes, to_bytes},
@@ -28,17 +28,31 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 /// Bytes of a body with a list of addresses: a thousand of them.
 pub const LIST_LIMIT: usize = 256 * 1024;
 
-/// A JSON body that may hold a list of addresses, and so may have [`LIST_LIMIT`] bytes.
-pub struct JsonList<T>(pub T);
+/// Bytes of a body with a short list: a hundred addresses of the greatest length (RFC 5321 §4.5.3.1), and as much again for names
+/// around them.
+pub const SHORT_LIST_LIMIT: usize = 48 * 1024;
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonList<T> {
+/// Most bytes of a body that is sent to this path.
+pub fn limit_of(path: &str) -> usize {
+    match path {
+        "/v1/validate_emails" => SHORT_LIST_LIMIT,
+        path if path.starts_with("/v1/scans") => LIST_LIMIT,
+        _ => LIMIT,
+    }
+}
+
+/// A JSON body that may hold a list of addresses, and so may have more bytes.
+pub struct JsonList<T, const BYTES: usize = LIST_LIMIT>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync, const BYTES: usize> FromRequest<S>
+    for JsonList<T, BYTES>
+{
     type Rejection = Error;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
         // The router's own limit is the smaller one.
-        let bytes = to_bytes(request.into_body(), LIST_LIMIT)
-            .await
-            .map_err(|_| Error::body_too_large(LIST_LIMIT))?;
+        let bytes =
+            to_bytes(request.into_body(), BYTES).await.map_err(|_| Error::body_too_large(BYTES))?;
         parse(&bytes).map(Self)
     }
 }

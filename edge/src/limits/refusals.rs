@@ -18,6 +18,8 @@ pub enum Refusal {
     Unauthorised,
     /// Allowance and welcome checks are used up, by charges alone or by charges and leases.
     UsedUp { by_charges: bool, allowance: u32 },
+    /// Fewer units are left than the addresses of a list need.
+    TooFewLeft { left: u32, allowance: u32 },
     /// As many checks are in flight as the plan allows.
     TooManyInFlight,
 }
@@ -46,7 +48,10 @@ impl Refusals {
             Refusal::UsedUp { by_charges: true, .. } => {
                 now.saturating_add(USED_UP.min(quota::seconds_to_reset(now)))
             }
-            Refusal::Unauthorised | Refusal::UsedUp { .. } | Refusal::TooManyInFlight => return,
+            Refusal::Unauthorised
+            | Refusal::UsedUp { .. }
+            | Refusal::TooFewLeft { .. }
+            | Refusal::TooManyInFlight => return,
         };
         let mut all = self.lock();
         if all.len() >= MOST {
@@ -95,6 +100,7 @@ mod tests {
         for refusal in [
             Refusal::Unauthorised,
             Refusal::UsedUp { by_charges: false, allowance: 1 },
+            Refusal::TooFewLeft { left: 1, allowance: 100 },
             Refusal::TooManyInFlight,
         ] {
             refusals.learn(caller(1), refusal, NOON);

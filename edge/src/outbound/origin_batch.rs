@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use rcpt_shared::{Address, BatchRequest, Tenant, Ticket, Verdict};
+use rcpt_shared::{Address, BatchRequest, Tenant, Ticket, Verdict, WITHIN_HEADER};
 use serde::Deserialize;
 
 use super::{
@@ -19,8 +19,10 @@ use crate::{
     meter::Part,
 };
 
-/// A batch ends within 60 s; the rest is for its last lines.
-const PATIENCE_MS: u32 = 75_000;
+/// Milliseconds of a batch that nobody waits for: it ends within 60 s, and the rest is for its last lines.
+pub const UNHURRIED_MS: u64 = 75_000;
+/// Milliseconds that an origin has less than we do: its last lines are on their way then.
+const ON_THE_WAY_MS: u64 = 1_000;
 /// Seconds after which an address that was not asked about is worth another attempt, at least.
 const RETRY_AFTER: u32 = 30;
 /// Bytes of one line: details are a few hundred.
@@ -32,6 +34,21 @@ pub enum BatchItem {
     Verdict(Box<Verdict>),
     /// No mail server was asked; seconds after which to try again.
     NotAsked(u32),
+}
+
+/// How a batch is asked about.
+#[derive(Clone, Copy)]
+pub struct BatchCall<'a> {
+    pub details: bool,
+    pub request_id: &'a str,
+    /// On whose behalf.
+    pub tenant: Tenant<'a>,
+    /// Whether an origin that has no room is passed over too.
+    pub urgent: bool,
+    /// Milliseconds of the Worker's clock. Outcomes that aren't there by then are missing.
+    pub deadline: u64,
+    /// Hears each outcome of an origin as it comes, with the address' position.
+    pub heard: &'a (dyn Fn(usize, &BatchItem) + Sync),
 }
 
 /// How one origin answered.
@@ -46,18 +63,14 @@ enum BatchAnswer {
 
 impl Origins {
     /// Asks about all addresses, each at the first origin of its domain that answers. There is an outcome
-    /// for every address, in the order of `addresses`. `tenant` is on whose behalf. With `urgent`, an origin that has no room is passed
-    /// over too.
+    /// for every address, in the order of `addresses`.
     ///
     /// # Errors
     /// [`Error::internal`] when a request cannot be made.
     pub async fn probe_batch(
         &self,
         addresses: &[Address],
-        details: bool,
-        request_id: &str,
-        tenant: Tenant<'_>,
-        urgent: bool,
+        call: BatchCall<'_>,
     ) -> Result<Vec<BatchItem>, Error> {
         let mut outcomes = vec![None; addresses.len()];
         // Those that hung a short while ago come last.
@@ -76,7 +89,13 @@ impl Origins {
             open = Vec::new();
             let asked = groups.iter().map(|(url, indexes)| async move {
                 let list = indexes.iter().filter_map(|index| addresses.get(*index)).cloned();
-                self.ask_batch(url, list.collect(), details, request_id, tenant).await
+                let heard = |position: usize, item: &BatchItem| {
+                    if let Some(index) = indexes.get(position) {
+                        (call.heard)(*index, item);
+                    }
+                };
+                let call = BatchCall { heard: &heard, ..call };
+                self.ask_batch(url, list.collect(), &call).await
             });
             for ((_, indexes), answer) in groups.iter().zip(join_all(asked).await) {
                 match answer? {
@@ -91,7 +110,7 @@ impl Origins {
                             let _ = set(position, outcome);
                         }
                     }
-                    BatchAnswer::Busy(after) if !urgent => {
+                    BatchAnswer::Busy(after) if !call.urgent => {
                         for index in indexes {
                             if let Some(outcome) = outcomes.get_mut(*index) {
                                 *outcome = Some(BatchItem::NotAsked(after));
@@ -101,7 +120,7 @@ impl Origins {
                     BatchAnswer::Busy(_) | BatchAnswer::Failed => open.extend(indexes),
                 }
             }
-            if open.is_empty() {
+            if open.is_empty() || clock::now_ms() >= call.deadline {
                 break;
             }
         }
@@ -113,10 +132,9 @@ impl Origins {
         &self,
         origin: &str,
         addresses: Vec<Address>,
-        details: bool,
-        request_id: &str,
-        tenant: Tenant<'_>,
+        call: &BatchCall<'_>,
     ) -> Result<BatchAnswer, Error> {
+        let BatchCall { details, request_id, tenant, .. } = *call;
         let body = serde_json::to_string(&BatchRequest { addresses, details })
             .map_err(|error| Error::internal(format!("batch request: {error}")))?;
         let now = clock::now();
@@ -125,12 +143,13 @@ impl Origins {
         let ticket = ticket.map_err(|error| Error::internal(format!("ticket: {error}")))?;
         let asking = async move {
             let url = format!("{origin}/v1/probe/batch");
-            let Ok(reply) = self.first_word(origin, &url, &ticket, &body).await else {
+            let Ok(reply) = self.first_word(origin, &url, &ticket, &body, call.deadline).await
+            else {
                 return BatchAnswer::Failed;
             };
             match reply.status() {
                 200 => match reply.chunks() {
-                    Some(chunks) => BatchAnswer::Lines(lines(chunks).await),
+                    Some(chunks) => BatchAnswer::Lines(lines(chunks, call.heard).await),
                     None => BatchAnswer::Failed,
                 },
                 503 => {
@@ -152,8 +171,8 @@ impl Origins {
         url: &str,
         ticket: &str,
         body: &str,
+        deadline: u64,
     ) -> Result<Reply, String> {
-        let began = clock::now_ms();
         let waits = loop {
             if let Some(waits) = self.health().wait_with_batch(origin) {
                 break waits;
@@ -163,13 +182,17 @@ impl Origins {
             if self.health().is_skipped(origin, now) {
                 return Err("hung".to_owned());
             }
-            if now.saturating_sub(began) > PATIENCE_MS.into() {
+            if now >= deadline {
                 return Err("no answer".to_owned());
             }
             clock::sleep(Duration::from_millis(LOOK_MS)).await;
         };
         let reply = async {
-            let reply = origins::post(url, ticket, None, body, PATIENCE_MS).await;
+            let left = deadline.saturating_sub(clock::now_ms());
+            let within = left.saturating_sub(ON_THE_WAY_MS).to_string();
+            let patience = u32::try_from(left).unwrap_or(u32::MAX);
+            let within = Some((WITHIN_HEADER, within.as_str()));
+            let reply = origins::post(url, ticket, within, body, patience).await;
             reply.ok_or_else(|| "no answer".to_owned())
         };
         let reply = self.unless_hung(origin, reply).await;
@@ -204,7 +227,10 @@ struct BatchLine {
 }
 
 /// The lines up to the end, or up to where the answer is cut off.
-async fn lines(mut chunks: Chunks) -> Vec<(usize, BatchItem)> {
+async fn lines(
+    mut chunks: Chunks,
+    heard: &(dyn Fn(usize, &BatchItem) + Sync),
+) -> Vec<(usize, BatchItem)> {
     let mut lines = Vec::new();
     let mut rest: Vec<u8> = Vec::new();
     while let Some(chunk) = chunks.next().await {
@@ -218,7 +244,10 @@ async fn lines(mut chunks: Chunks) -> Vec<(usize, BatchItem)> {
             let not_asked = line.not_asked_retry_after;
             let not_asked = not_asked.map(|after| BatchItem::NotAsked(after.max(RETRY_AFTER)));
             let outcome = line.verdict.map(BatchItem::Verdict).or(not_asked);
-            lines.extend(outcome.map(|outcome| (index, outcome)));
+            if let Some(outcome) = outcome {
+                heard(index, &outcome);
+                lines.push((index, outcome));
+            }
         }
         rest.drain(..start);
         if rest.len() > MAX_LINE {

@@ -204,7 +204,8 @@ async fn verdict_of(
     timeout_ms: u32,
 ) -> Result<Verdict, String> {
     let url = format!("{origin}/v1/probe");
-    let reply = post(&url, ticket, Some(remember), body, timeout_ms).await.ok_or("no answer")?;
+    let remember = Some((REMEMBER_HEADER, remember));
+    let reply = post(&url, ticket, remember, body, timeout_ms).await.ok_or("no answer")?;
     match reply.status() {
         200 => {
             let text = reply.text().await.ok_or("half an answer")?;
@@ -215,11 +216,11 @@ async fn verdict_of(
     }
 }
 
-/// Sends what a ticket was issued for.
+/// Sends the body that a ticket was issued for, with a further header where there is one.
 pub(super) async fn post(
     url: &str,
     ticket: &str,
-    remember: Option<&str>,
+    further: Option<(&str, &str)>,
     body: &str,
     timeout_ms: u32,
 ) -> Option<Reply> {
@@ -227,8 +228,8 @@ pub(super) async fn post(
     let headers = [
         ("Authorization", authorization.as_str()),
         ("Content-Type", "application/json"),
-        (REMEMBER_HEADER, remember.unwrap_or_default()),
+        further.unwrap_or_default(),
     ];
-    let headers = headers.get(..2 + usize::from(remember.is_some())).unwrap_or(&headers);
+    let headers = headers.get(..2 + usize::from(further.is_some())).unwrap_or(&headers);
     OutgoingRequest { url, headers, body: Some(body), timeout_ms }.send().await
 }

@@ -1,81 +1,28 @@
 //! Checking an address. The way of one check is told in docs/architecture.md.
 
-mod deadline;
-mod details;
-mod sandbox;
+pub(super) mod deadline;
+pub(super) mod details;
+mod result;
+pub(super) mod sandbox;
 pub(super) mod units;
 
 use std::sync::Arc;
 
-use axum::{
-    Json,
-    extract::State,
-    http::{HeaderValue, header},
-    response::{IntoResponse, Response},
-};
-use rcpt_shared::{Address, ReduceError, Status, Tenant, Verdict, reduce};
-use serde::Serialize;
+use axum::extract::State;
+use rcpt_shared::{Address, ReduceError, Tenant, Verdict, reduce};
 use serde_json::{Map, Value};
-use utoipa::{
-    ToSchema,
-    openapi::{Object, OneOf, Schema, Type},
-};
+use utoipa::ToSchema;
 
 use crate::{
     app::App,
     cf::{clock, deferred::Deferred, verdict_cache::CachedVerdict},
     credentials::{address_hash, idempotency::Idempotent, proof::Caller},
-    error::{Error, LimitError, Outcome, PlainError, ValidationError, rate_limit::RateLimit},
+    error::{Error, LimitError, PlainError, ValidationError},
     extract::{json_body::JsonBody, request::RequestContext},
-    limits::quota::seconds_to_reset,
     store::ledger::{self, Charged, Lease, StoredAnswer},
 };
-use details::Details;
+pub(super) use result::{ValidationResult, status_schema};
 use units::{admit, charge, lease, settle};
-
-/// The verdict about one address.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ValidationResult {
-    /// The address that was checked.
-    pub email: String,
-    #[schema(schema_with = status_schema)]
-    pub status: Status,
-    /// Whether this is the result of a recent identical check. Absent when `status` is `invalid_format`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub cached: Option<bool>,
-    /// The evidence, when the request asked for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub details: Option<Details>,
-    /// `true` when the verdict wasn't there by `deadline_ms`: `status` is `smtp_timeout`, the check goes on, and the same request
-    /// with its `Idempotency-Key` gives the verdict later. Absent otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub pending: Option<bool>,
-    #[serde(skip)]
-    #[schema(ignore)]
-    pub rate_limit: Option<RateLimit>,
-}
-
-/// `true`, `false` or one of the seven strings.
-pub(super) fn status_schema() -> Schema {
-    let strings =
-        Status::ALL.into_iter().map(Status::as_str).filter(|s| !matches!(*s, "true" | "false"));
-    let boolean = Object::builder().schema_type(Type::Boolean).build();
-    let string = Object::builder().schema_type(Type::String).enum_values(Some(strings)).build();
-    OneOf::builder()
-        .item(boolean)
-        .item(string)
-        .description(Some(
-            "`true`: the mail server accepts the address. `false`: it refuses it. `invalid_format`, \
-             `domain_not_found` and `no_mx_records`: the address can't receive mail either. The \
-             other strings: it isn't known, and the mailbox may well exist. Compare with `true` and \
-             `false` themselves: a non-empty string counts as true in many languages.",
-        ))
-        .build()
-        .into()
-}
 
 /// Body of `POST /validate_email`.
 #[derive(ToSchema)]
@@ -88,38 +35,6 @@ pub struct CheckRequest {
     /// Milliseconds after which an answer is wanted, with the verdict or, `pending`, without it.
     #[schema(minimum = 300, maximum = 10_000, nullable = false)]
     pub deadline_ms: Option<u64>,
-}
-
-impl IntoResponse for ValidationResult {
-    fn into_response(self) -> Response {
-        let is_pending = self.pending.is_some();
-        let outcome = Outcome(if is_pending { "pending" } else { self.status.as_str() });
-        let rate_limit = self.rate_limit.clone();
-        let mut response = Json(self).into_response();
-        if let Some(rate_limit) = rate_limit {
-            rate_limit.insert(response.headers_mut());
-        }
-        if is_pending {
-            let seconds = HeaderValue::from(deadline::RETRY_AFTER);
-            response.headers_mut().insert(header::RETRY_AFTER, seconds);
-        }
-        response.extensions_mut().insert(outcome);
-        response
-    }
-}
-
-impl ValidationResult {
-    fn of_no_address(email: String, details: bool) -> Self {
-        let details = details.then(|| Details::of_no_address(&email));
-        let status = Status::InvalidFormat;
-        Self { email, status, cached: None, details, pending: None, rate_limit: None }
-    }
-
-    /// With what the ledger says is left.
-    fn leaving(mut self, left_over: &str) -> Self {
-        self.rate_limit = RateLimit::of_checks(left_over, seconds_to_reset(clock::now()));
-        self
-    }
 }
 
 impl CheckRequest {
@@ -223,7 +138,9 @@ impl Check {
         let answer = self.sealed(app, &known)?;
         let once = self.once.as_ref().map(|once| (once, answer.as_str()));
         match charge(app, caller, once).await {
-            Ok(Charged::Now(left_over)) => Ok(Some(self.again(known).leaving(&left_over))),
+            Ok(Charged::Now(left_over)) => Ok(Some(
+                ValidationResult::again(&self.address, self.details, known).leaving(&left_over),
+            )),
             Ok(Charged::Before(stored)) => self.repeated(app, &stored).map(Some),
             // The first one with this key is in flight: its answer is looked for.
             Err(error) if self.deadline_ms.is_some() && error.is_key_in_use() => Ok(None),
@@ -244,14 +161,7 @@ impl Check {
         let text = once.and_then(|once| once.open(&app.config.address_secrets, &stored.answer));
         let answer = text.and_then(|text| serde_json::from_str::<CachedVerdict>(&text).ok());
         let answer = answer.ok_or_else(|| Error::internal("a stored answer could not be read"))?;
-        Ok(self.again(answer).leaving(&stored.left_over))
-    }
-
-    /// The result of an earlier check.
-    fn again(&self, known: CachedVerdict) -> ValidationResult {
-        let status = known.status;
-        let verdict = if self.details { known.into_evidence(self.address.domain()) } else { None };
-        self.result(status, verdict, true)
+        Ok(ValidationResult::again(&self.address, self.details, answer).leaving(&stored.left_over))
     }
 
     /// Takes a lease and asks an origin. Asking, settling and caching go on when the client leaves: a
@@ -328,24 +238,14 @@ impl Check {
         let once = self.once.as_ref().map(|once| (once, answer.as_str()));
         settle(app, lease, status, once).await?;
         remember(app, &context.deferred, self.key.clone(), ttl, seen_before, kept).await;
-        Ok(self.result(status, verdict, seen_before.is_some()).leaving(&left_over))
-    }
-
-    fn result(&self, status: Status, verdict: Option<Verdict>, cached: bool) -> ValidationResult {
-        ValidationResult {
-            email: self.address.as_given().to_owned(),
-            status,
-            cached: Some(cached),
-            details: verdict.map(|verdict| Details::new(&self.address, verdict)),
-            pending: None,
-            rate_limit: None,
-        }
+        Ok(ValidationResult::of(&self.address, status, verdict, seen_before.is_some())
+            .leaving(&left_over))
     }
 }
 
 /// Keeps a verdict where it was asked for; and everywhere, which is paid for, when it was asked for before,
 /// perhaps from elsewhere. It ends when the first one does.
-async fn remember(
+pub(super) async fn remember(
     app: &Arc<App>,
     deferred: &Deferred,
     key: String,

@@ -209,11 +209,11 @@ pub(super) const INSERT_TOMBSTONE: &str = "INSERT INTO tombstones
        (address_hash, account_id, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, id, ?3,
        CASE WHEN day < ?3 THEN 0 ELSE daily_charged END
-         + (SELECT count(*) FROM leases WHERE account_id = ?1 AND source = 'daily' AND day = ?3
-            AND expires_at > ?4),
+         + (SELECT coalesce(sum(coalesce(n_daily, source = 'daily')), 0) FROM leases
+            WHERE account_id = ?1 AND day = ?3 AND expires_at > ?4),
        CASE WHEN scans_day < ?3 THEN 0 ELSE scans_charged END,
-       max(0, welcome_left - (SELECT count(*) FROM leases WHERE account_id = ?1
-         AND source = 'welcome' AND expires_at > ?4)),
+       max(0, welcome_left - (SELECT coalesce(sum(coalesce(n_welcome, source = 'welcome')), 0) FROM leases
+         WHERE account_id = ?1 AND expires_at > ?4)),
        ?4 + 30 * 86400
      FROM accounts WHERE ";
 pub(super) const OR_RENEW_TOMBSTONE: &str = " ON CONFLICT (address_hash) DO UPDATE SET

@@ -1,7 +1,8 @@
 //! The quota ledger (docs/trust.md, Q1–Q5).
 //!
 //! A check takes one unit: from the daily allowance while there is room, from the welcome checks
-//! after that. A cached answer is charged at once; a fresh one holds a lease while an origin is asked.
+//! after that. A cached answer is charged at once; a fresh one holds a lease while an origin is asked. The lease of a list
+//! holds a unit for each address, and settling it charges those that were answered and returns the others.
 //! Used today = charged + live leases, decided inside one statement each, which D1 runs one at a time:
 //! whatever the concurrency, the sum never exceeds what is allowed.
 
@@ -69,26 +70,29 @@ pub struct StoredAnswer {
 struct RefusedCharge {
     replaced: u8,
     authorised: u8,
-    has_room: u8,
+    units_left: u32,
     full: u8,
     allowance: u32,
 }
 
 impl RefusedCharge {
-    const fn refusal(&self) -> Refusal {
+    /// Of a caller who wanted so many units.
+    const fn refusal(&self, units: u32) -> Refusal {
         if self.replaced != 0 {
             Refusal::Dead
         } else if self.authorised == 0 {
             Refusal::Unauthorised
-        } else if self.has_room != 0 {
+        } else if self.units_left >= units {
             Refusal::TooManyInFlight
+        } else if self.units_left > 0 {
+            Refusal::TooFewLeft { left: self.units_left, allowance: self.allowance }
         } else {
             Refusal::UsedUp { by_charges: self.full != 0, allowance: self.allowance }
         }
     }
 }
 
-/// A unit held while an origin is asked.
+/// Units held while an origin is asked.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lease {
     account: AccountId,
@@ -117,7 +121,7 @@ struct Left {
 }
 
 impl Lease {
-    /// Whose unit it holds.
+    /// The account whose units it holds.
     pub const fn account(&self) -> AccountId {
         self.account
     }
@@ -141,7 +145,7 @@ pub async fn charge(
     let mut batch = match once {
         None => vec![(CHARGE, charge)],
         Some((key, answer)) => {
-            charge.extend([Param::from(0_u64)].into_iter().chain(names(key)));
+            charge.extend([Param::from(0_u64); 2].into_iter().chain(names(key)));
             let keep = [charge.clone(), vec![key.request().into(), answer.into()]].concat();
             let (keep, known) =
                 ((idempotent::KEEP_CHARGED, keep), (idempotent::KNOWN, charge.clone()));
@@ -166,15 +170,15 @@ pub async fn charge(
     {
         return Ok(Ok(Charged::Before(stored)));
     }
-    refusal(database, params).await.map(Err)
+    refusal(database, params, 1).await.map(Err)
 }
 
-/// Authorises and takes a lease named `id` that expires by itself after `ttl` seconds, unless its key was answered or
-/// holds a lease.
+/// Authorises and takes a lease of so many units, all or none, named `id`. It expires by itself after `ttl` seconds. None is taken
+/// where its key was answered or holds a lease.
 pub async fn lease(
     database: &Database,
     caller: Caller,
-    id: String,
+    (id, units): (String, u32),
     key: Option<&Idempotent>,
     now: u64,
     ttl: u64,
@@ -182,7 +186,7 @@ pub async fn lease(
     let texts = CallerTexts::of(caller);
     let expires_at = now.saturating_add(ttl);
     let params = texts.params(caller, now);
-    let mut lease = [params.clone(), vec![(&id).into(), expires_at.into()]].concat();
+    let mut lease = [params.clone(), vec![(&id).into(), expires_at.into(), units.into()]].concat();
     let batch = match key {
         None => vec![(LEASE, lease)],
         Some(key) => {
@@ -213,7 +217,7 @@ pub async fn lease(
     {
         return Ok(Ok(Charged::Before(stored)));
     }
-    refusal(database, params).await.map(Err)
+    refusal(database, params, units).await.map(Err)
 }
 
 /// The names of a request's key: its own, and the one that it has under the secret before.
@@ -221,13 +225,17 @@ fn names(key: &Idempotent) -> [Param<'_>; 2] {
     key.names().each_ref().map(Param::from)
 }
 
-async fn refusal(database: &Database, params: Vec<Param<'_>>) -> Result<Refusal, Error> {
+async fn refusal(
+    database: &Database,
+    params: Vec<Param<'_>>,
+    units: u32,
+) -> Result<Refusal, Error> {
     let why = database.first::<RefusedCharge>((WHY, params)).await?;
-    Ok(why.map_or(Refusal::Dead, |why| why.refusal()))
+    Ok(why.map_or(Refusal::Dead, |why| why.refusal(units)))
 }
 
-/// Charges what the lease held, keeps the answer of a request under a key, and ends the lease, in one transaction.
-/// `false` when it had expired: then its unit may be someone else's by now, and nothing is charged.
+/// Charges so many of the lease's units, keeps the answer of a request under a key, and ends the lease, in one transaction: the
+/// other units are free again. `false` when it had expired: then its units may be someone else's by now, and nothing is charged.
 ///
 /// A database that fails is asked once more. Its failure may have been that of the reply alone; then the
 /// lease has ended before its time, and only a charge ends it so.
@@ -237,14 +245,15 @@ async fn refusal(database: &Database, params: Vec<Param<'_>>) -> Result<Refusal,
 pub async fn settle(
     database: &Database,
     lease: Lease,
+    units: u32,
     now: impl Fn() -> u64,
     once: Option<(&Idempotent, &str)>,
 ) -> Result<bool, Error> {
-    match try_settle(database, &lease, now(), once).await {
+    match try_settle(database, &lease, units, now(), once).await {
         Ok(charged) => Ok(charged),
         Err(_) => {
             let now = now();
-            Ok(try_settle(database, &lease, now, once).await? || now < lease.expires_at)
+            Ok(try_settle(database, &lease, units, now, once).await? || now < lease.expires_at)
         }
     }
 }
@@ -252,12 +261,13 @@ pub async fn settle(
 async fn try_settle(
     database: &Database,
     lease: &Lease,
+    units: u32,
     now: u64,
     once: Option<(&Idempotent, &str)>,
 ) -> Result<bool, Error> {
     let account = lease.account.to_string();
     let its: [Param<'_>; 2] = [(&account).into(), (&lease.id).into()];
-    let charge = [its.as_slice(), &[now.into(), lease.key_version.into()]].concat();
+    let charge = [its.as_slice(), &[now.into(), lease.key_version.into(), units.into()]].concat();
     let mut batch = vec![(SETTLE, charge.clone())];
     if let Some((key, answer)) = once {
         let keep = [charge, vec![key.request().into(), answer.into()]].concat();

@@ -23,11 +23,7 @@ use worker::{
 use crate::{
     cf::glue,
     extract::{
-        caller::API_KEY_HEADER,
-        client_network,
-        continent::Continent,
-        device,
-        json_body::{LIMIT, LIST_LIMIT},
+        caller::API_KEY_HEADER, client_network, continent::Continent, device, json_body::limit_of,
         request::IDEMPOTENCY_KEY,
     },
     routes::operator,
@@ -42,7 +38,7 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     let Head { method, url, headers } = serde_json::from_str(&glue::head_of(&from, &NAMES))?;
     let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
     let uri: Uri = url.parse().unwrap_or_else(|_| Uri::from_static("/"));
-    let limit = if uri.path().starts_with(LISTS) { LIST_LIMIT } else { LIMIT };
+    let limit = limit_of(uri.path());
     let body = match method {
         Method::GET | Method::HEAD => Body::empty(),
         _ => Body::from(bytes(&from, limit).await?),
@@ -61,9 +57,6 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     }
     Ok(request)
 }
-
-/// Below it a body may be a list of addresses.
-const LISTS: &str = "/v1/scans";
 
 /// The body up to one byte behind the limit.
 async fn bytes(from: &web_sys::Request, limit: usize) -> worker::Result<Vec<u8>> {

@@ -16,7 +16,7 @@ use axum::{
 use rcpt_pool::{Asker, Question, Wait};
 use rcpt_shared::{
     Address, BatchAnswer, BatchEnd, BatchLine, BatchRequest, MAX_BATCH, NotAsked, Reason, Status,
-    Verdict,
+    Verdict, WITHIN_HEADER,
 };
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -32,8 +32,8 @@ use super::{
 };
 use crate::{State, fair_shares::Share};
 
-/// For the whole batch. An address that has no session by then, less the budget of one address, is told
-/// as not asked.
+/// The time of a whole batch, unless its header asks for less. An address that has no session by then, less the budget of one
+/// address, is reported as not asked.
 const WITHIN: Duration = Duration::from_secs(60);
 /// When it is worth asking again, where nothing else is known.
 const RETRY_AFTER: u32 = 60;
@@ -53,12 +53,14 @@ pub(super) async fn batch(
     Extension(given_id): Extension<RequestId>,
     request: Request,
 ) -> Result<Response, Error> {
+    let within = request.headers().get(WITHIN_HEADER).and_then(|value| value.to_str().ok());
+    let within = within.and_then(|text| text.parse().ok()).map_or(WITHIN, Duration::from_millis);
     let (BatchRequest { addresses, details }, asker, id) = admit(&state, given_id, request).await?;
     if addresses.is_empty() || addresses.len() > MAX_BATCH {
         return Err(Error::Malformed);
     }
     let entry = state.batches.enter(asker.fairness_group.clone()).ok_or(Error::AtCapacity)?;
-    let until = Instant::now() + WITHIN.saturating_sub(state.prober.config().budget);
+    let until = Instant::now() + last_start(within, state.prober.config().budget);
     let batch = Arc::new(Batch { state, id: id.clone(), asker, details, until });
     let (lines, written) = mpsc::channel(LINES);
     tokio::spawn(drive(batch, addresses, lines, entry));
@@ -72,6 +74,12 @@ pub(super) async fn batch(
         ([(CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(written)).into_response();
     id.write(response.headers_mut());
     Ok(response)
+}
+
+/// How long an address of a batch waits for a session: it has its own budget after that. A batch with little time has half of it.
+fn last_start(within: Duration, budget: Duration) -> Duration {
+    let within = within.min(WITHIN);
+    within.saturating_sub(budget).max(within / 2)
 }
 
 /// One batch, shared by its tasks.
@@ -254,9 +262,21 @@ const fn not_asked(index: usize, retry_after: u32) -> BatchLine {
 #[cfg(test)]
 mod tests {
     use rcpt_shared::{BatchAnswer, BatchEnd, BatchLine, NotAsked, Reason, Stage, Status, Verdict};
+    use std::time::Duration;
+
     use tokio::{sync::mpsc, task::JoinSet};
 
-    use super::{RETRY_AFTER, RequestId, write};
+    use super::{RETRY_AFTER, RequestId, last_start, write};
+
+    #[test]
+    fn every_address_that_has_a_session_has_its_budget_within_the_batchs_time() {
+        let [budget, minute] = [10, 60].map(Duration::from_secs);
+        for (within, waits) in [(20, 10), (60, 50), (3_600, 50), (12, 6), (0, 0)] {
+            let within = Duration::from_secs(within);
+            assert_eq!(last_start(within, budget), Duration::from_secs(waits), "{within:?}");
+        }
+        assert_eq!(last_start(minute, budget) + budget, minute);
+    }
 
     #[tokio::test]
     async fn an_address_whose_probe_panics_has_a_line_and_so_have_its_neighbours() {

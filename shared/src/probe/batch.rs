@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::{Verdict, is_false};
 use crate::Address;
 
+/// Header of a batch: milliseconds after which its answer is not read any more. Absent: a minute.
+pub const WITHIN_HEADER: &str = "x-within-ms";
+
 /// Most addresses of one batch.
 pub const MAX_BATCH: usize = 500;
 

@@ -22,7 +22,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::bare_http::{http, read_request};
+use super::bare_http::{Request, http, read_request};
 use crate::{
     people::{Account, Reply},
     process::{port, runtime},
@@ -208,22 +208,14 @@ async fn converse(
         }
         return Ok(stream.write_all(http(200, r#"{"status":"up"}"#).as_bytes()).await?);
     }
+    if request.head.starts_with("POST /v1/probe/batch ") {
+        return batch(stream, &request, rule, probes, released).await;
+    }
     ensure!(request.head.starts_with("POST /v1/probe "), "unknown request: {}", request.head);
     let body: Value = serde_json::from_str(&request.body)?;
     let address = body.get("address").and_then(Value::as_str).context("no address")?;
-    let ticket = request.header("authorization").and_then(|value| value.split(' ').nth(1));
-    let probe = Probe {
-        address: address.to_owned(),
-        ticket: ticket.unwrap_or_default().to_owned(),
-        body: request.body.clone(),
-    };
-    probes.lock().unwrap_or_else(PoisonError::into_inner).push(probe);
-    let mut conduct = rule(address);
-    if matches!(conduct, Conduct::Hold) {
-        let mut released = released.subscribe();
-        let all = released.wait_for(|all| all.contains_key(address)).await?;
-        conduct = all.get(address).cloned().context("released")?;
-    }
+    note(probes, &request, address);
+    let conduct = conduct_of(address, rule, released).await?;
     let answer = match conduct {
         Conduct::Verdict(status) => http(200, &verdict(status, None)?),
         Conduct::Seen(status) => http(200, &verdict(status, Some(0))?),
@@ -239,6 +231,79 @@ async fn converse(
         }
     };
     stream.write_all(answer.as_bytes()).await?;
+    Ok(stream.shutdown().await?)
+}
+
+fn note(probes: &Mutex<Vec<Probe>>, request: &Request, address: &str) {
+    let ticket = request.header("authorization").and_then(|value| value.split(' ').nth(1));
+    let probe = Probe {
+        address: address.to_owned(),
+        ticket: ticket.unwrap_or_default().to_owned(),
+        body: request.body.clone(),
+    };
+    probes.lock().unwrap_or_else(PoisonError::into_inner).push(probe);
+}
+
+/// The rule's conduct, or the one that a held address is released with.
+async fn conduct_of(
+    address: &str,
+    rule: &(impl Fn(&str) -> Conduct + Sync),
+    released: &Released,
+) -> Result<Conduct> {
+    let conduct = rule(address);
+    if !matches!(conduct, Conduct::Hold) {
+        return Ok(conduct);
+    }
+    let mut released = released.subscribe();
+    let all = released.wait_for(|all| all.contains_key(address)).await?;
+    all.get(address).cloned().context("released")
+}
+
+/// A line for each address, those that are held last. What would be an error of a single probe is an address that wasn't asked.
+async fn batch(
+    mut stream: TcpStream,
+    request: &Request,
+    rule: &(impl Fn(&str) -> Conduct + Sync),
+    probes: &Mutex<Vec<Probe>>,
+    released: &Released,
+) -> Result<()> {
+    let body: Value = serde_json::from_str(&request.body)?;
+    let addresses: Vec<&str> = body["addresses"]
+        .as_array()
+        .context("addresses")?
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    stream
+        .write_all(
+            b"HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\nconnection: close\r\n\r\n",
+        )
+        .await?;
+    for address in &addresses {
+        note(probes, request, address);
+    }
+    let is_held = |address: &str| matches!(rule(address), Conduct::Hold | Conduct::Silence);
+    let mut order: Vec<usize> = (0..addresses.len()).collect();
+    order.sort_by_key(|index| addresses.get(*index).is_some_and(|address| is_held(address)));
+    for index in order {
+        let address = addresses.get(index).context("an address")?;
+        let line = match conduct_of(address, rule, released).await? {
+            Conduct::Verdict(status) | Conduct::Seen(status) => {
+                format!("{{\"index\":{index},\"verdict\":{}}}\n", verdict(status, None)?)
+            }
+            Conduct::Late(status, after) => {
+                sleep(after).await;
+                format!("{{\"index\":{index},\"verdict\":{}}}\n", verdict(status, None)?)
+            }
+            Conduct::Silence => {
+                tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
+                return Ok(());
+            }
+            _ => format!("{{\"index\":{index},\"not_asked_retry_after\":30}}\n"),
+        };
+        stream.write_all(line.as_bytes()).await?;
+    }
+    stream.write_all(b"{\"answered\":0,\"not_asked\":0}\n").await?;
     Ok(stream.shutdown().await?)
 }
 

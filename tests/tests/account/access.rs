@@ -25,10 +25,11 @@ const CALLERS: [&str; 9] = [
 /// What each caller is answered. The bodies are the account's own: its password, its address. Another
 /// account that sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 42] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 43] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
+    ("POST",   "/v1/validate_emails",          [401, 401, 401,     200, 200,   200,   401, 401,    401]),
     // No origin runs here.
     ("POST",   "/v1/domains",                  [401, 401, 401,     502, 502,   502,   401, 401,    401]),
     ("POST",   "/v1/scans",                    [401, 401, 401,     201, 201,   201,   401, 401,    401]),
@@ -81,7 +82,7 @@ fn body(path: &str, account: &Account) -> Value {
         return json!({ "addresses": ["no address", "nor this"] });
     }
     json!({
-        "domain": "relay.sandbox.test", "total": 2, "email": email, "password": PASSWORD, "token": "unknown", "totp_code": "123456",
+        "emails": ["no address"], "domain": "relay.sandbox.test", "total": 2, "email": email, "password": PASSWORD, "token": "unknown", "totp_code": "123456",
         "display_name": "Ann", "current_password": PASSWORD, "new_password": "copper-meadow-58-lattice",
     })
 }

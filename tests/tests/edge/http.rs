@@ -38,8 +38,9 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 42] = [
+const OPERATIONS: [(&str, &str, &str); 43] = [
     ("POST", "/validate_email", "POST"),
+    ("POST", "/validate_emails", "POST"),
     ("POST", "/domains", "POST"),
     ("POST", "/scans", "POST,GET,HEAD"),
     ("GET", "/scans", "POST,GET,HEAD"),

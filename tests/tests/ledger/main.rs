@@ -8,6 +8,7 @@ mod histories;
 mod idempotency;
 mod key_day;
 mod leases;
+mod lists;
 mod quota;
 mod rate_limit;
 mod repeats;

@@ -26,7 +26,7 @@ use crate::{
     credentials::{address_hash, random},
     error::Error,
     meter::{Expenses, Meter, metered},
-    outbound::origin_batch::BatchItem,
+    outbound::origin_batch::{BatchCall, BatchItem, UNHURRIED_MS},
     store::scans,
 };
 
@@ -179,7 +179,10 @@ async fn probe(
     let tenant = address_hash::of_tenant(&app.config.address_secrets, message.place.account);
     let tenant = Tenant { name: &tenant, paying: found.paying != 0 };
     // Also without details the verdict in one word is stored, which is part of the evidence.
-    app.origins.probe_batch(&addresses, true, id, tenant, urgent).await
+    let deadline = clock::now_ms().saturating_add(UNHURRIED_MS);
+    let call =
+        BatchCall { details: true, request_id: id, tenant, urgent, deadline, heard: &|_, _| {} };
+    app.origins.probe_batch(&addresses, call).await
 }
 
 /// Emails at the end of a scan: others of the account may be due before its own.

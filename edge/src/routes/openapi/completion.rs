@@ -112,6 +112,7 @@ fn limits() -> Vec<(&'static str, Value)> {
     let key = json!({ "type": "string", "minLength": 16, "maxLength": 255, "pattern": "^[!-~]+$" });
     vec![
         ("/paths/~1v1~1validate_email/post/parameters/0/schema", key.clone()),
+        ("/paths/~1v1~1validate_emails/post/parameters/0/schema", key.clone()),
         ("/paths/~1v1~1domains/post/parameters/0/schema", key.clone()),
         ("/components/schemas/DomainQuestion/properties/domain", json!({ "minLength": 1 })),
         ("/paths/~1v1~1scans/post/parameters/0/schema", key),

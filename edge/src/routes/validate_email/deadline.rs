@@ -12,14 +12,14 @@ use std::{
     time::Duration,
 };
 
-use rcpt_shared::{DomainReport, Status, Tenant};
+use rcpt_shared::{DomainReport, Tenant};
 use serde_json::{Map, Value};
 
 use super::{Check, ValidationResult, details::Details, units};
 use crate::{
     app::App,
     cf::clock,
-    credentials::{address_hash, proof::Caller},
+    credentials::{address_hash, idempotency::Idempotent, proof::Caller},
     error::Error,
     error::rate_limit::RateLimit,
     extract::request::RequestContext,
@@ -30,7 +30,7 @@ use crate::{
 /// Milliseconds that a caller may ask for.
 const RANGE: std::ops::RangeInclusive<u64> = 300..=10_000;
 /// Seconds after which a verdict that was pending may be there.
-pub(super) const RETRY_AFTER: u64 = 2;
+pub const RETRY_AFTER: u64 = 2;
 /// Milliseconds between two looks for the answer of the first request with the same key: from the one to the other.
 const LOOK_MS: u64 = 250;
 const LONGEST_LOOK_MS: u64 = 1_000;
@@ -38,7 +38,7 @@ const LONGEST_LOOK_MS: u64 = 1_000;
 const LAST_LOOK_MS: u64 = 100;
 
 /// The member `deadline_ms` of a body.
-pub(super) fn of(body: &Map<String, Value>) -> Result<Option<u64>, Error> {
+pub fn of(body: &Map<String, Value>) -> Result<Option<u64>, Error> {
     let Some(value) = body.get("deadline_ms") else { return Ok(None) };
     let deadline = value.as_u64().filter(|deadline| RANGE.contains(deadline));
     deadline.map(Some).ok_or_else(|| {
@@ -79,15 +79,12 @@ impl Check {
         };
         match found? {
             AtDeadline::Answered(result) => Ok(*result),
-            AtDeadline::Pending(rate_limit) => Ok(ValidationResult {
-                email: address.as_given().to_owned(),
-                status: Status::SmtpTimeout,
-                cached: Some(false),
-                details: details
-                    .then(|| Details::pending(&address, facts.flatten(), deadline_ms, RETRY_AFTER)),
-                pending: Some(true),
-                rate_limit,
-            }),
+            AtDeadline::Pending(rate_limit) => {
+                let known =
+                    || Details::pending(&address, facts.flatten(), deadline_ms, RETRY_AFTER);
+                let pending = ValidationResult::pending(&address, details.then(known));
+                Ok(ValidationResult { rate_limit, ..pending })
+            }
         }
     }
 
@@ -98,7 +95,8 @@ impl Check {
         caller: Caller,
         context: RequestContext,
     ) -> Result<AtDeadline, Error> {
-        let (charged, end) = self.lease_or_answer(deadline_ms, &app, caller).await?;
+        let once = self.once.as_ref();
+        let (charged, end) = lease_or_answer(deadline_ms, &app, caller, 1, once).await?;
         let lease = match charged {
             Some(Charged::Now(lease)) => lease,
             Some(Charged::Before(stored)) => {
@@ -113,34 +111,35 @@ impl Check {
             None => Ok(AtDeadline::Pending(rate_limit)),
         }
     }
+}
 
-    /// A lease, or the answer of the first request with the same key; with the deadline in milliseconds of the Worker's clock. While
-    /// that one is in flight its answer is looked for, with growing pauses, and when it fails this one takes its place. Nothing when
-    /// the deadline has come.
-    async fn lease_or_answer(
-        &self,
-        deadline_ms: u64,
-        app: &App,
-        caller: Caller,
-    ) -> Result<(Option<Charged<Lease>>, u64), Error> {
-        let (mut pause, mut end) = (LOOK_MS, None);
-        loop {
-            let charged = units::lease(app, caller, self.once.as_ref()).await;
-            let now = clock::now_ms();
-            let end = *end.get_or_insert(now.saturating_add(deadline_ms));
-            match charged {
-                Err(error) if error.is_key_in_use() => {}
-                charged => return Ok((Some(charged?), end)),
-            }
-            let left = end.saturating_sub(now);
-            let until_last = left.saturating_sub(LAST_LOOK_MS);
-            if until_last == 0 {
-                clock::sleep(Duration::from_millis(left)).await;
-                return Ok((None, end));
-            }
-            clock::sleep(Duration::from_millis(pause.min(until_last))).await;
-            pause = (pause * 2).min(LONGEST_LOOK_MS);
+/// A lease of so many units, or the answer of the first request with the same key; with the deadline in milliseconds of the Worker's clock. While
+/// that one is in flight its answer is looked for, with growing pauses, and when it fails this one takes its place. Nothing when
+/// the deadline has come.
+pub async fn lease_or_answer(
+    deadline_ms: u64,
+    app: &App,
+    caller: Caller,
+    units: u32,
+    once: Option<&Idempotent>,
+) -> Result<(Option<Charged<Lease>>, u64), Error> {
+    let (mut pause, mut end) = (LOOK_MS, None);
+    loop {
+        let charged = units::lease_of(app, caller, units, once).await;
+        let now = clock::now_ms();
+        let end = *end.get_or_insert(now.saturating_add(deadline_ms));
+        match charged {
+            Err(error) if error.is_key_in_use() => {}
+            charged => return Ok((Some(charged?), end)),
         }
+        let left = end.saturating_sub(now);
+        let until_last = left.saturating_sub(LAST_LOOK_MS);
+        if until_last == 0 {
+            clock::sleep(Duration::from_millis(left)).await;
+            return Ok((None, end));
+        }
+        clock::sleep(Duration::from_millis(pause.min(until_last))).await;
+        pause = (pause * 2).min(LONGEST_LOOK_MS);
     }
 }
 

@@ -150,7 +150,7 @@ impl Details {
     }
 
     /// What is known of `address` while its probe goes on. `report` is what lists and DNS say, where that came in time.
-    pub(super) fn pending(
+    pub fn pending(
         address: &Address,
         report: Option<DomainReport>,
         duration_ms: u64,

@@ -33,9 +33,19 @@ pub async fn lease(
     caller: Caller,
     once: Option<&Idempotent>,
 ) -> Result<Charged<Lease>, Error> {
+    lease_of(app, caller, 1, once).await
+}
+
+/// A lease of so many units, all or none.
+pub async fn lease_of(
+    app: &App,
+    caller: Caller,
+    units: u32,
+    once: Option<&Idempotent>,
+) -> Result<Charged<Lease>, Error> {
     let (id, now) = (random::identifier()?, clock::now());
     let (database, ttl) = (app.databases.of(caller.account)?, app.config.lease_ttl);
-    let lease = ledger::lease(database, caller, id, once, now, ttl).await?;
+    let lease = ledger::lease(database, caller, (id, units), once, now, ttl).await?;
     same_request(lease.map_err(|refusal| refused(app, refusal, caller, now))?, once)
 }
 
@@ -58,6 +68,19 @@ fn same_request<T>(charged: Charged<T>, once: Option<&Idempotent>) -> Result<Cha
 /// A used-up allowance does not stop the repeat of a check that was counted; it is looked for as often as the
 /// account may ask for its quota.
 pub async fn admit(app: &App, caller: Caller, once: Option<&Idempotent>) -> Result<(), Error> {
+    admit_checks(app, caller, once, 1).await
+}
+
+/// Checks of a list that the account's shield counts as one: a list costs the storage as much as a few checks.
+const LIST_SHARE: u32 = 10;
+
+/// Likewise a list of so many checks.
+pub async fn admit_checks(
+    app: &App,
+    caller: Caller,
+    once: Option<&Idempotent>,
+    checks: u32,
+) -> Result<(), Error> {
     let now = clock::now();
     if let Some(refusal) = app.refusals.known(caller, now) {
         let may_repeat = once.is_some() && matches!(refusal, Refusal::UsedUp { .. });
@@ -65,8 +88,11 @@ pub async fn admit(app: &App, caller: Caller, once: Option<&Idempotent>) -> Resu
             return Err(error_of(refusal, caller, now));
         }
     }
-    if !app.shield.admits_check(&caller.account.to_string()).await {
-        return Err(Error::too_many_checks(now, Shield::PERIOD_OF_CHECKS));
+    let account = caller.account.to_string();
+    for _ in 0..checks.div_ceil(LIST_SHARE) {
+        if !app.shield.admits_check(&account).await {
+            return Err(Error::too_many_checks(now, Shield::PERIOD_OF_CHECKS));
+        }
     }
     Ok(())
 }
@@ -82,6 +108,10 @@ fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
         Refusal::UsedUp { allowance, .. } => {
             Error::email_checks_used_up(allowance, Day::of(now).resets_at(), seconds_to_reset(now))
         }
+        Refusal::TooFewLeft { left, allowance } => {
+            let (resets_at, seconds) = (Day::of(now).resets_at(), seconds_to_reset(now));
+            Error::too_few_checks_left(left, allowance, resets_at, seconds)
+        }
         Refusal::TooManyInFlight => Error::too_many_in_flight(now),
     }
 }
@@ -93,10 +123,20 @@ pub async fn settle(
     status: Status,
     once: Option<(&Idempotent, &str)>,
 ) -> Result<(), Error> {
+    settle_of(app, lease, u32::from(status.counts()), once).await
+}
+
+/// Likewise of a lease of which so many units are charged; with none, nothing is kept under a key.
+pub async fn settle_of(
+    app: &App,
+    lease: Lease,
+    units: u32,
+    once: Option<(&Idempotent, &str)>,
+) -> Result<(), Error> {
     let database = app.databases.of(lease.account())?;
-    if !status.counts() {
+    if units == 0 {
         return ledger::release(database, lease).await;
     }
-    let charged = ledger::settle(database, lease, clock::now, once).await?;
+    let charged = ledger::settle(database, lease, units, clock::now, once).await?;
     if charged { Ok(()) } else { Err(Error::upstream("the lease expired before the verdict came")) }
 }

@@ -5,17 +5,17 @@ use constcat::concat;
 
 use super::statements::{LEFT, WITH_ROOM};
 
-/// What is kept under the key of a request (`?8` and `?9`), or that a lease is held under it.
+/// What is kept under the key of a request (`?9` and `?10`), or that a lease is held under it.
 pub(super) const KNOWN: &str = concat!(
     WITH_ROOM,
     "SELECT k.request, k.answer, ",
     LEFT,
     " AS left_over
      FROM room JOIN accounts a ON a.id = room.id JOIN idempotency_keys k ON k.account_id = a.id
-     WHERE k.name IN (?8, ?9) AND k.expires_at > ?5
+     WHERE k.name IN (?9, ?10) AND k.expires_at > ?5
      UNION ALL
      SELECT '', '', '' FROM room JOIN leases l ON l.account_id = room.id
-     WHERE l.idempotency IN (?8, ?9) AND l.expires_at > ?5"
+     WHERE l.idempotency IN (?9, ?10) AND l.expires_at > ?5"
 );
 
 /// `$key`, `$request`, `$answer` and `$now` name parameters. Kept for a day. An account that has had more than 50,000
@@ -41,15 +41,15 @@ macro_rules! keep {
     };
 }
 
-/// `?6` the name of the charge, `?10` request, `?11` answer.
+/// `?6` the name of the charge, `?11` request, `?12` answer.
 pub(super) const KEEP_CHARGED: &str =
-    keep!("?5", "?8", "?10", "?11", "WHERE a.id = ?1 AND a.last_charge = ?6");
+    keep!("?5", "?9", "?11", "?12", "WHERE a.id = ?1 AND a.last_charge = ?6");
 
-/// `?1` account, `?2` lease, `?3` now, `?5` request, `?6` answer.
+/// `?1` account, `?2` lease, `?3` now, `?6` request, `?7` answer.
 pub(super) const KEEP_LEASED: &str = keep!(
     "?3",
     "l.idempotency",
-    "?5",
     "?6",
+    "?7",
     "JOIN leases l ON l.account_id = a.id WHERE a.id = ?1 AND l.id = ?2 AND l.expires_at > ?3"
 );

@@ -114,6 +114,21 @@ pub async fn checks(recorder: &mut Recorder, account: &Account) {
     let title = "The key of another request";
     recorder.play(operation, title, request, Some(other), 422).await;
 
+    let (lists, path_of_lists) = ("validateEmails", "/validate_emails");
+    let list = ["accepts@sandbox.test", "rejects@sandbox.test", "ann@sandbox,test"];
+    for (title, body, status) in [
+        ("Three addresses", json!({ "emails": list }), 200),
+        (
+            "One result is pending at the deadline",
+            json!({ "emails": ["accepts@sandbox.test", "timeout@sandbox.test"], "deadline_ms": 600 }),
+            200,
+        ),
+        ("No list", json!({ "emails": "accepts@sandbox.test" }), 400),
+    ] {
+        let request = recorder.request(By::Key(account), POST, path_of_lists);
+        recorder.play(lists, title, request, Some(body), status).await;
+    }
+
     let (domains, path_of_domains) = ("checkDomain", "/domains");
     for (title, domain) in [
         ("A forwarding service", "relay.sandbox.test"),

@@ -4,10 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use rcpt_tests::{people::EmailChecks, service::clock};
 use serde::Deserialize;
 
-use super::{
-    model::Source,
-    run::{Player, answer},
-};
+use super::run::{Player, answer};
 
 const UNLIMITED: i64 = 2_147_483_647;
 
@@ -25,7 +22,7 @@ pub struct Ledger {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-struct LeaseRow(i64, String, u8);
+struct LeaseRow(i64, u64, u64, u8);
 
 impl Ledger {
     fn leases(&self) -> Result<Vec<LeaseRow>> {
@@ -43,13 +40,14 @@ impl Ledger {
     }
 
     fn used(&self, today: i64) -> Result<u64> {
-        let live = |lease: &&LeaseRow| lease.0 == today && lease.1 == "daily" && lease.2 == 1;
-        Ok(self.charged_on(today) + self.leases()?.iter().filter(live).count() as u64)
+        let live = |lease: &&LeaseRow| lease.0 == today && lease.3 == 1;
+        let leases = self.leases()?;
+        Ok(self.charged_on(today) + leases.iter().filter(live).map(|lease| lease.1).sum::<u64>())
     }
 
     fn welcome_leased(&self) -> Result<u64> {
-        let live = |lease: &&LeaseRow| lease.1 == "welcome" && lease.2 == 1;
-        Ok(self.leases()?.iter().filter(live).count() as u64)
+        let live = |lease: &&LeaseRow| lease.3 == 1;
+        Ok(self.leases()?.iter().filter(live).map(|lease| lease.2).sum())
     }
 }
 
@@ -69,8 +67,7 @@ impl Player<'_> {
 
         // 2: a lease ends once: those in the database are exactly those that have not ended.
         let of_model = model.leases.iter().map(|lease| {
-            let source = if lease.source == Source::Daily { "daily" } else { "welcome" };
-            LeaseRow(day_of(lease.day), source.to_owned(), lease.is_live.into())
+            LeaseRow(day_of(lease.day), lease.daily, lease.welcome, lease.is_live.into())
         });
         let mut expected: Vec<_> = of_model.collect();
         expected.sort();
@@ -114,7 +111,7 @@ impl Player<'_> {
     pub async fn ledger(&self) -> Result<Ledger> {
         let sql = "SELECT day, daily_charged, previous_day, previous_charged, welcome_left,
                      daily_checks, unlimited,
-                     (SELECT json_group_array(json_array(l.day, l.source, l.expires_at > ?))
+                     (SELECT json_group_array(json_array(l.day, l.n_daily, l.n_welcome, l.expires_at > ?))
                       FROM leases l WHERE l.account_id = accounts.id) AS leases
                    FROM accounts JOIN plans ON plans.name = accounts.plan WHERE accounts.id = ?";
         let rows =

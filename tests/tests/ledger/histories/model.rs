@@ -10,12 +10,14 @@ pub enum Source {
     Welcome,
 }
 
-/// A unit held for a check. It has a row in the database until it ends.
+/// Units held for a check or a list. They have a row in the database until they end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lease {
     /// The day it was taken on, counted from the history's first.
     pub day: i64,
-    pub source: Source,
+    /// Units of that day's allowance, and welcome checks.
+    pub daily: u64,
+    pub welcome: u64,
     pub is_live: bool,
     /// Which check holds it.
     pub check: u64,
@@ -45,22 +47,27 @@ impl Model {
 
     /// Charged today, with what is leased of today's allowance.
     pub fn used_today(&self) -> u64 {
-        let leased = |lease: &Lease| lease.source == Source::Daily && lease.day == self.today;
+        let leased = |lease: &Lease| if lease.day == self.today { lease.daily } else { 0 };
         self.charged_on(self.today) + self.live(leased)
     }
 
     /// Welcome checks that no lease holds.
     pub fn welcome_free(&self) -> u64 {
-        self.welcome_left - self.live(|lease| lease.source == Source::Welcome)
+        self.welcome_left - self.live(|lease| lease.welcome)
     }
 
-    fn live(&self, which: impl Fn(&Lease) -> bool) -> u64 {
-        self.leases.iter().filter(|lease| lease.is_live && which(lease)).count() as u64
+    fn live(&self, units: impl Fn(&Lease) -> u64) -> u64 {
+        self.leases.iter().filter(|lease| lease.is_live).map(units).sum()
+    }
+
+    /// Units of today's allowance that nobody holds.
+    fn daily_free(&self) -> u64 {
+        self.allowance.map_or(u64::MAX, |allowance| allowance.saturating_sub(self.used_today()))
     }
 
     /// Where the next unit comes from; `None`: 429.
     pub fn next_source(&self) -> Option<Source> {
-        if self.allowance.is_none_or(|allowance| self.used_today() < allowance) {
+        if self.daily_free() > 0 {
             Some(Source::Daily)
         } else {
             (self.welcome_free() > 0).then_some(Source::Welcome)
@@ -76,20 +83,25 @@ impl Model {
         source.is_some()
     }
 
-    /// A check begins to be asked about, unless there is no unit left. Whether there was.
-    pub fn begin(&mut self, check: u64) -> bool {
-        let source = self.next_source();
-        let lease = |source| Lease { day: self.today, source, is_live: true, check };
-        self.leases.extend(source.map(lease));
-        source.is_some()
+    /// So many addresses begin to be asked about, unless fewer units are left. Whether there were enough.
+    pub fn begin(&mut self, check: u64, units: u64) -> bool {
+        let daily = units.min(self.daily_free());
+        let welcome = units - daily;
+        let has_room = welcome <= self.welcome_free();
+        if has_room {
+            self.leases.push(Lease { day: self.today, daily, welcome, is_live: true, check });
+        }
+        has_room
     }
 
-    /// A verdict comes for a check that began. Whether its lease was still alive: then it is charged, to
-    /// the day it was taken on.
-    pub fn settle(&mut self, check: u64) -> bool {
+    /// Verdicts come for so many addresses of what began. Whether its lease was still alive: then they are charged, to the day it
+    /// was taken on, and the other units are free again.
+    pub fn settle(&mut self, check: u64, units: u64) -> bool {
         let lease = self.release(check).filter(|lease| lease.is_live);
         if let Some(lease) = lease {
-            self.charge(lease.source, lease.day);
+            let daily = units.min(lease.daily);
+            *self.charged.entry(lease.day).or_default() += daily;
+            self.welcome_left -= units - daily;
         }
         lease.is_some()
     }
@@ -121,20 +133,29 @@ mod tests {
     #[test]
     fn the_daily_allowance_comes_first_and_a_lease_holds_its_unit_until_it_expires() {
         let mut model = Model::new(Some(1), 1);
-        assert!(model.begin(1));
+        assert!(model.begin(1, 1));
         assert_eq!(model.next_source(), Some(Source::Welcome));
         assert!(model.answer() && !model.answer());
         model.expire(|_| true);
-        assert!(model.answer() && !model.settle(1));
+        assert!(model.answer() && !model.settle(1, 1));
         assert_eq!((model.used_today(), model.welcome_left), (1, 0));
     }
 
     #[test]
     fn a_late_verdict_is_charged_to_the_day_of_its_lease() {
         let mut model = Model::new(Some(1), 0);
-        assert!(model.begin(1));
+        assert!(model.begin(1, 1));
         model.today += 1;
-        assert!(model.answer() && model.settle(1) && !model.answer());
+        assert!(model.answer() && model.settle(1, 1) && !model.answer());
         assert_eq!([0, 1].map(|day| model.charged_on(day)), [1, 1]);
+    }
+
+    #[test]
+    fn a_list_holds_all_of_its_units_or_none_and_returns_those_that_were_not_charged() {
+        let mut model = Model::new(Some(3), 2);
+        assert!(!model.begin(1, 6) && model.begin(1, 4), "three daily units and a welcome check");
+        assert_eq!((model.used_today(), model.welcome_free()), (3, 1));
+        assert!(model.settle(1, 2));
+        assert_eq!((model.used_today(), model.welcome_free()), (2, 2));
     }
 }

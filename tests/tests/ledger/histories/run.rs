@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Checks that one account has in flight at most: a history begins more than it ends.
-const MOST_HELD: usize = 4;
+pub(super) const MOST_HELD: usize = 4;
 /// A check that has been held for so long is ended, where a slow machine has made the history a long one: the
 /// Worker itself gives up after three times this.
 const LONGEST_HELD: Duration = Duration::from_secs(20);
@@ -39,30 +39,40 @@ pub struct Player<'a> {
     /// The most that was ever charged on a day, as the database said.
     pub seen: BTreeMap<i64, u64>,
     /// Checks in flight, oldest first.
-    held: VecDeque<Held>,
+    pub(super) held: VecDeque<Held>,
     /// How many checks there have been.
-    checks: u64,
+    pub(super) checks: u64,
     /// Whether these credentials were refused: the Worker remembers that for ten seconds.
-    refused: bool,
+    pub(super) refused: bool,
 }
 
 pub type Answer = Result<(u16, Value)>;
 
-/// A check in flight.
-struct Held {
-    number: u64,
-    address: String,
+/// A check or a list in flight.
+pub(super) struct Held {
+    pub number: u64,
+    pub address: String,
+    /// Addresses that it is about.
+    pub units: u64,
     /// The id of its lease.
-    lease: String,
-    since: Instant,
-    client: Waiting,
+    pub lease: String,
+    pub since: Instant,
+    pub client: Waiting,
 }
 
 /// Whoever asked for a check in flight.
-enum Waiting {
+pub(super) enum Waiting {
     ForItsAnswer(JoinHandle<Answer>),
-    /// The answer was pending; under this key there will be another.
-    Under(String),
+    /// The answer was pending; the same request under its key will have another.
+    Under(KeyedRequest),
+}
+
+/// A request under an `Idempotency-Key`, to be sent with the API key that the account has then.
+#[derive(Clone)]
+pub(super) struct KeyedRequest {
+    pub path: &'static str,
+    pub key: String,
+    pub body: Value,
 }
 
 impl<'a> Player<'a> {
@@ -96,6 +106,8 @@ impl<'a> Player<'a> {
             Step::Burst(count) => self.burst(count).await,
             Step::Cached { in_session } => self.cached(in_session).await,
             Step::InvalidFormat => self.invalid_format().await,
+            Step::List { fresh, broken } => self.list(fresh, broken).await,
+            Step::BeginList { units, is_pending } => self.begin_list(units, is_pending).await,
             Step::OriginFailure => self.origin_failure().await,
             Step::FatalException => self.fatal_exception().await,
             Step::Begin => self.begin().await,
@@ -200,7 +212,7 @@ impl<'a> Player<'a> {
             self.finish(0, End::Verdict).await?;
         }
         let address = self.address("held");
-        if !self.model.begin(self.checks) {
+        if !self.model.begin(self.checks, 1) {
             let (status, body) = self.check(&address).await?;
             ensure!(status == 429, "{status} {body} instead of 429");
             self.refused = true;
@@ -216,7 +228,7 @@ impl<'a> Player<'a> {
         let since = Instant::now();
         let number = self.checks;
         let client = Waiting::ForItsAnswer(check);
-        self.held.push_back(Held { number, address, lease, since, client });
+        self.held.push_back(Held { number, address, units: 1, lease, since, client });
         Ok(())
     }
 
@@ -226,8 +238,10 @@ impl<'a> Player<'a> {
         }
         let address = self.address("held");
         let key = format!("pending-{}-{}", self.id, self.checks);
-        let reply = answer(self.by_deadline(&key, &address)).await?;
-        if !self.model.begin(self.checks) {
+        let body = json!({ "email": address, "deadline_ms": 300 });
+        let request = KeyedRequest { path: "/validate_email", key, body };
+        let reply = answer(self.keyed(&request)).await?;
+        if !self.model.begin(self.checks, 1) {
             ensure!(reply.0 == 429, "{reply:?} instead of 429");
             self.refused = true;
             return Ok(());
@@ -236,23 +250,24 @@ impl<'a> Player<'a> {
         ensure!(is_pending, "{reply:?} instead of a pending answer");
         self.world.origin.wait_for_probe(&address).await;
         let lease = self.new_lease().await?;
-        let (number, since, client) = (self.checks, Instant::now(), Waiting::Under(key));
-        self.held.push_back(Held { number, address, lease, since, client });
+        let (number, since, client) = (self.checks, Instant::now(), Waiting::Under(request));
+        self.held.push_back(Held { number, address, units: 1, lease, since, client });
         Ok(())
     }
 
-    fn by_deadline(&self, key: &str, address: &str) -> reqwest::RequestBuilder {
-        let url = format!("{}/v1/validate_email", self.world.edge.direct);
-        let body = json!({ "email": address, "deadline_ms": 300 });
-        let request = self.world.client.post(url).json(&body).header("idempotency-key", key);
-        request.header("x-api-key", &self.account.api_key)
+    pub(super) fn keyed(&self, request: &KeyedRequest) -> reqwest::RequestBuilder {
+        let url = format!("{}/v1{}", self.world.edge.direct, request.path);
+        let sent = self.world.client.post(url).json(&request.body);
+        let sent = sent.header("idempotency-key", &request.key);
+        sent.header("x-api-key", &self.account.api_key)
     }
 
     /// The probe behind a pending answer ends: its verdict is charged while its lease lives, and given under its key.
     async fn finish_pending(
         &mut self,
         number: u64,
-        (address, key, lease): (&str, &str, &str),
+        (units, lease): (u64, &str),
+        again: &KeyedRequest,
         end: End,
     ) -> Result<()> {
         let sql = "SELECT id FROM leases WHERE account_id = ? AND id = ?";
@@ -262,18 +277,23 @@ impl<'a> Player<'a> {
             ensure!(Instant::now() < limit, "the lease of a pending check stays");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        if end != End::Verdict {
+        let counted = units - u64::from(end != End::Verdict);
+        if counted == 0 {
             self.model.release(number);
-        } else if self.model.settle(number) {
-            self.counted += 1;
-            let reply = answer(self.by_deadline(key, address)).await?;
-            ensure!(reply.0 == 200 && reply.1["status"] == true, "{reply:?} under its key");
+        } else if self.model.settle(number, counted) {
+            self.counted += counted;
+            let reply = answer(self.keyed(again)).await?;
+            let is_whole = match units {
+                1 => reply.1["status"] == true,
+                _ => reply.1["counted"] == counted && reply.1["pending"].is_null(),
+            };
+            ensure!(reply.0 == 200 && is_whole, "{reply:?} under its key");
         }
         Ok(())
     }
 
     /// The id of the lease that no check before this one holds.
-    async fn new_lease(&self) -> Result<String> {
+    pub(super) async fn new_lease(&self) -> Result<String> {
         let sql = "SELECT id FROM leases WHERE account_id = ?";
         let rows = self.world.edge.sql_of(&self.id, sql, &[self.id_value()]).await;
         let mut ids = rows.iter().filter_map(|row| row["id"].as_str());
@@ -282,10 +302,10 @@ impl<'a> Player<'a> {
         new.map(str::to_owned).with_context(|| format!("no new lease: {rows:?}"))
     }
 
-    async fn finish(&mut self, which: u8, end: End) -> Result<()> {
+    pub(super) async fn finish(&mut self, which: u8, end: End) -> Result<()> {
         let index = usize::from(which) % self.held.len().max(1);
         let Some(held) = self.held.remove(index) else { return Ok(()) };
-        let Held { number, address, lease, client, .. } = held;
+        let Held { number, address, units, lease, client, .. } = held;
         let conduct = match end {
             End::Verdict => Conduct::Verdict(Status::Accepted),
             End::Failure => Conduct::Answer(500, "{}"),
@@ -304,23 +324,24 @@ impl<'a> Player<'a> {
         self.world.origin.release(&address, conduct);
         let answer = match client {
             Waiting::ForItsAnswer(answer) => answer,
-            Waiting::Under(key) => {
-                return self.finish_pending(number, (&address, &key, &lease), end).await;
+            Waiting::Under(again) => {
+                return self.finish_pending(number, (units, &lease), &again, end).await;
             }
         };
         let (status, body) = answer.await??;
-        let expected = match end {
-            End::Verdict if self.model.settle(number) => {
-                self.counted += u64::from(status == 200);
-                200
-            }
-            End::Verdict => 502,
-            _ => {
-                self.model.release(number);
-                if end == End::Fatal { 200 } else { 502 }
-            }
+        let counted = units - u64::from(end != End::Verdict);
+        let expected = if counted == 0 {
+            self.model.release(number);
+            if end == End::Fatal { 200 } else { 502 }
+        } else if self.model.settle(number, counted) {
+            self.counted += if status == 200 { counted } else { 0 };
+            200
+        } else {
+            502
         };
         ensure!(status == expected, "{status} {body} instead of {expected}");
+        let says_so = units == 1 || status != 200 || body["counted"] == counted;
+        ensure!(says_so, "{body} instead of {counted} counted");
         Ok(())
     }
 
@@ -384,7 +405,7 @@ impl<'a> Player<'a> {
     }
 
     /// One that has not been asked for yet.
-    fn address(&mut self, conduct: &str) -> String {
+    pub(super) fn address(&mut self, conduct: &str) -> String {
         self.checks += 1;
         format!("{conduct}-{}-{}@histories.example", self.id, self.checks)
     }

@@ -26,6 +26,18 @@ pub enum Step {
         in_session: bool,
     },
     InvalidFormat,
+    /// A list of so many fresh addresses, with one that is cached, one twice and one that is none, and so many that no origin could
+    /// ask about.
+    List {
+        fresh: u8,
+        broken: u8,
+    },
+    /// A list of so many addresses, one of which is still being asked about when the next steps come; its answer is pending then,
+    /// or not there.
+    BeginList {
+        units: u8,
+        is_pending: bool,
+    },
     /// A check whose origin answers 500: 502.
     OriginFailure,
     FatalException,
@@ -50,13 +62,15 @@ pub enum Step {
 /// A step; the weights are percentages.
 pub fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        16 => Just(Step::Check),
+        12 => Just(Step::Check),
         4 => (2..7u8).prop_map(Step::Burst),
-        12 => any::<bool>().prop_map(|in_session| Step::Cached { in_session }),
+        8 => any::<bool>().prop_map(|in_session| Step::Cached { in_session }),
         6 => Just(Step::InvalidFormat),
-        6 => Just(Step::OriginFailure),
-        6 => Just(Step::FatalException),
-        10 => Just(Step::Begin),
+        7 => (0..3u8, 0..3u8).prop_map(|(fresh, broken)| Step::List { fresh, broken }),
+        7 => (2..6u8, any::<bool>()).prop_map(|(units, is_pending)| Step::BeginList { units, is_pending }),
+        4 => Just(Step::OriginFailure),
+        4 => Just(Step::FatalException),
+        8 => Just(Step::Begin),
         5 => Just(Step::BeginPending),
         15 => (any::<u8>(), end()).prop_map(|(which, end)| Step::Finish(which, end)),
         4 => Just(Step::LeasesExpire),

@@ -7,6 +7,7 @@ const FIRST = ["Validation", "Scans", "Quota"];
 /** The order in which people use the operations. */
 const OPERATIONS = [
   "validateEmail",
+  "validateEmails",
   "checkDomain",
   "createScan",
   "putScanPart",

@@ -1,0 +1,120 @@
+//! The result of one check, as the API shows it.
+
+use axum::{
+    Json,
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use rcpt_shared::{Address, Status, Verdict};
+use serde::Serialize;
+use utoipa::{
+    ToSchema,
+    openapi::{Object, OneOf, Schema, Type},
+};
+
+use super::{deadline, details::Details};
+use crate::{
+    cf::{clock, verdict_cache::CachedVerdict},
+    error::{Outcome, rate_limit::RateLimit},
+    limits::quota::seconds_to_reset,
+};
+
+/// The verdict about one address.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ValidationResult {
+    /// The address that was checked.
+    pub email: String,
+    #[schema(schema_with = status_schema)]
+    pub status: Status,
+    /// Whether this is the result of a recent identical check. Absent when `status` is `invalid_format`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cached: Option<bool>,
+    /// The evidence, when the request asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub details: Option<Details>,
+    /// `true` when the verdict wasn't there by `deadline_ms`: `status` is `smtp_timeout`, the check goes on, and the same request
+    /// with its `Idempotency-Key` gives the verdict later. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub pending: Option<bool>,
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub rate_limit: Option<RateLimit>,
+}
+
+/// `true`, `false` or one of the seven strings.
+pub fn status_schema() -> Schema {
+    let strings =
+        Status::ALL.into_iter().map(Status::as_str).filter(|s| !matches!(*s, "true" | "false"));
+    let boolean = Object::builder().schema_type(Type::Boolean).build();
+    let string = Object::builder().schema_type(Type::String).enum_values(Some(strings)).build();
+    OneOf::builder()
+        .item(boolean)
+        .item(string)
+        .description(Some(
+            "`true`: the mail server accepts the address. `false`: it refuses it. `invalid_format`, \
+             `domain_not_found` and `no_mx_records`: the address can't receive mail either. The \
+             other strings: it isn't known, and the mailbox may well exist. Compare with `true` and \
+             `false` themselves: a non-empty string counts as true in many languages.",
+        ))
+        .build()
+        .into()
+}
+
+impl IntoResponse for ValidationResult {
+    fn into_response(self) -> Response {
+        let is_pending = self.pending.is_some();
+        let outcome = Outcome(if is_pending { "pending" } else { self.status.as_str() });
+        let rate_limit = self.rate_limit.clone();
+        let mut response = Json(self).into_response();
+        if let Some(rate_limit) = rate_limit {
+            rate_limit.insert(response.headers_mut());
+        }
+        if is_pending {
+            let seconds = HeaderValue::from(deadline::RETRY_AFTER);
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        }
+        response.extensions_mut().insert(outcome);
+        response
+    }
+}
+
+impl ValidationResult {
+    pub fn of_no_address(email: String, details: bool) -> Self {
+        let details = details.then(|| Details::of_no_address(&email));
+        let status = Status::InvalidFormat;
+        Self { email, status, cached: None, details, pending: None, rate_limit: None }
+    }
+
+    pub fn of(address: &Address, status: Status, verdict: Option<Verdict>, cached: bool) -> Self {
+        Self {
+            email: address.as_given().to_owned(),
+            status,
+            cached: Some(cached),
+            details: verdict.map(|verdict| Details::new(address, verdict)),
+            pending: None,
+            rate_limit: None,
+        }
+    }
+
+    /// The result of an earlier check.
+    pub fn again(address: &Address, details: bool, known: CachedVerdict) -> Self {
+        let status = known.status;
+        let verdict = if details { known.into_evidence(address.domain()) } else { None };
+        Self::of(address, status, verdict, true)
+    }
+
+    /// The result of a check whose verdict isn't there by its deadline, with what is known by then.
+    pub fn pending(address: &Address, details: Option<Details>) -> Self {
+        let pending = Self::of(address, Status::SmtpTimeout, None, false);
+        Self { details, pending: Some(true), ..pending }
+    }
+
+    /// With what the ledger says is left.
+    pub fn leaving(mut self, left_over: &str) -> Self {
+        self.rate_limit = RateLimit::of_checks(left_over, seconds_to_reset(clock::now()));
+        self
+    }
+}

@@ -1,0 +1,338 @@
+//! A short list of addresses in one call: one lease for all of it, one batch to the origins, one answer.
+
+mod list;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::future::join_all;
+use rcpt_shared::{Address, Tenant};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::validate_email::{
+    ValidationResult,
+    deadline::{self, lease_or_answer},
+    remember, sandbox,
+    units::{admit_checks, lease_of, settle_of},
+};
+use crate::{
+    app::App,
+    cf::{clock, verdict_cache::CachedVerdict},
+    credentials::{address_hash, idempotency::Idempotent, proof::Caller},
+    error::{Error, LimitError, Outcome, PlainError, ValidationError, rate_limit::RateLimit},
+    extract::{
+        json_body::{JsonList, SHORT_LIST_LIMIT},
+        request::RequestContext,
+    },
+    limits::quota::seconds_to_reset,
+    outbound::origin_batch::{BatchCall, BatchItem},
+    store::ledger::{self, Charged, Lease},
+};
+use list::{Answers, List, ListAnswer};
+
+/// Addresses of a list.
+const EMAILS_MAX: usize = 100;
+/// Milliseconds that the origins have for a list. What isn't found out by then isn't counted.
+const BUDGET_MS: u64 = 20_000;
+/// Milliseconds of the lease's life that are left to settle it.
+const SETTLING_MS: u64 = 5_000;
+
+/// Body of `POST /validate_emails`.
+#[derive(ToSchema)]
+pub struct ListRequest {
+    /// The addresses to check, each bare or as `Name <address>`.
+    #[schema(min_items = 1, max_items = 100)]
+    pub emails: Vec<String>,
+    /// Include the evidence behind each verdict.
+    #[schema(required = false)]
+    pub details: bool,
+    /// Milliseconds after which an answer is wanted: results that aren't there by then are `pending`.
+    #[schema(minimum = 300, maximum = 10_000, nullable = false)]
+    pub deadline_ms: Option<u64>,
+}
+
+/// The verdicts about a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ListResult {
+    /// One for each address, in the order of the request.
+    pub results: Vec<ValidationResult>,
+    /// How many of the results were counted. Those with `fatal_exception` aren't. Absent while a result is pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub counted: Option<u32>,
+    /// `true` when a result wasn't there by `deadline_ms`: the checks go on, and the same request with its `Idempotency-Key` gives
+    /// all results later. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub pending: Option<bool>,
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub rate_limit: Option<RateLimit>,
+}
+
+impl IntoResponse for ListResult {
+    fn into_response(self) -> Response {
+        let (is_pending, rate_limit) = (self.pending.is_some(), self.rate_limit.clone());
+        let mut response = Json(self).into_response();
+        if let Some(rate_limit) = rate_limit {
+            rate_limit.insert(response.headers_mut());
+        }
+        if is_pending {
+            let seconds = HeaderValue::from(deadline::RETRY_AFTER);
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        }
+        let outcome = Outcome(if is_pending { "pending" } else { "list" });
+        response.extensions_mut().insert(outcome);
+        response
+    }
+}
+
+impl ListRequest {
+    /// Reads a JSON body, with a text of its own for each mistake.
+    fn from_json(body: &Map<String, Value>) -> Result<Self, Error> {
+        let Some(emails) = body.get("emails") else {
+            return Err(Error::invalid_body("Missing 'emails' field in request body."));
+        };
+        let Some(emails) = emails.as_array() else {
+            return Err(Error::invalid_body("The 'emails' field must be a list."));
+        };
+        if emails.is_empty() || emails.len() > EMAILS_MAX {
+            return Err(Error::invalid_body("The 'emails' field must have 1 to 100 addresses."));
+        }
+        let texts = emails.iter().enumerate().map(|(index, email)| {
+            let text = email.as_str().map(str::to_owned);
+            let mistake = || format!("The 'emails[{index}]' field must be a string.");
+            text.ok_or_else(|| Error::invalid_body(mistake()))
+        });
+        let emails = texts.collect::<Result<_, _>>()?;
+        let Some(details) = body.get("details").map_or(Some(false), Value::as_bool) else {
+            return Err(Error::invalid_body("The 'details' field must be a boolean."));
+        };
+        Ok(Self { emails, details, deadline_ms: deadline::of(body)? })
+    }
+
+    /// What a repeat has in common with the request.
+    fn identity(&self) -> String {
+        let emails = serde_json::to_string(&self.emails).unwrap_or_default();
+        format!("list\0{}\0{emails}", self.details)
+    }
+}
+
+/// Check up to 100 addresses
+///
+/// Checks a short list in one call, and answers with the results in its order. Takes up to about 20 seconds, unless `deadline_ms` asks
+/// for an answer before. Each address counts as a check, also one that is there twice, and when fewer checks are left than the list
+/// has addresses none of them is checked. A result with `fatal_exception` wasn't found out and isn't counted. For larger lists make a
+/// scan.
+#[utoipa::path(
+    post, path = "/v1/validate_emails", tag = "Validation", operation_id = "validateEmails",
+    request_body = ListRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A text of your own for this list, 16 to 255 printable characters. Send the list again with the same key when no answer came: it's counted once, and answered for 24 hours")),
+    responses(
+        (status = 200, description = "The results, or those that were there at the deadline", body = ListResult, headers(("Retry-After" = Option<u64>, description = "With `pending`: seconds after which all results may be there"))),
+        (status = 400, description = "`emails` is missing, empty or longer than 100, `deadline_ms` is out of its range, or the body is malformed", body = ValidationError),
+        (status = 401, description = "The API key or session is missing or no longer valid", body = ValidationError),
+        (status = 409, description = "`idempotency_key_in_use`: the first list with this key isn't answered yet", body = PlainError),
+        (status = 422, description = "`idempotency_key_reused`: the key was sent with another request", body = PlainError),
+        (status = 429, description = "Fewer checks are left than the list has addresses, too many are running (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`)", body = LimitError),
+        (status = 502, description = "Nothing could be found out about any address, and nothing was counted", body = PlainError),
+    ),
+    security(("ApiKey" = []), ("Session" = [])),
+)]
+pub async fn check(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    caller: Result<Caller, Error>,
+    body: Result<JsonList<Map<String, Value>, SHORT_LIST_LIMIT>, Error>,
+) -> Result<ListResult, Error> {
+    let caller = caller.map_err(Error::of_validation)?;
+    let JsonList(body) = body.map_err(Error::of_validation)?;
+    let request = ListRequest::from_json(&body).map_err(Error::of_validation)?;
+    let once = context.idempotent(&app.config.address_secrets, caller.account, &request.identity());
+    let once = once.map_err(Error::of_validation)?;
+    let list = List::of(&request.emails, request.details, &app.config.address_secrets);
+    admit_checks(&app, caller, once.as_ref(), list.units()).await?;
+    let (charged, end) = match request.deadline_ms {
+        None => (Some(lease_of(&app, caller, list.units(), once.as_ref()).await?), u64::MAX),
+        Some(deadline_ms) => {
+            lease_or_answer(deadline_ms, &app, caller, list.units(), once.as_ref()).await?
+        }
+    };
+    let answers = Arc::new(Answers::none_of(&list));
+    let lease = match charged {
+        Some(Charged::Now(lease)) => lease,
+        Some(Charged::Before(stored)) => {
+            let secrets = &app.config.address_secrets;
+            let text = once.and_then(|once| once.open(secrets, &stored.answer));
+            let stored_answers = text.and_then(|text| Answers::from_stored(&text));
+            let answers = stored_answers
+                .ok_or_else(|| Error::internal("a stored answer could not be read"))?;
+            return Ok(list.result(&answers).leaving(&stored.left_over));
+        }
+        // The first one with this key goes on.
+        None => return Ok(list.pending_result(&answers, request.deadline_ms)),
+    };
+    let left_over = lease.left_over.clone();
+    let list = Arc::new(list);
+    let deferred = context.deferred.clone();
+    let work = {
+        let (list, answers) = (Arc::clone(&list), Arc::clone(&answers));
+        let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+        async move { ask_and_settle(&app, (&list, &answers), lease, &tenant, &context, once).await }
+    };
+    let answered = async {
+        let done = deferred.outliving(work).await;
+        done.unwrap_or_else(|| Err(Error::internal("a list was cut off")))
+    };
+    let answered = match request.deadline_ms {
+        None => Some(answered.await),
+        Some(_) => {
+            let left = Duration::from_millis(end.saturating_sub(clock::now_ms()));
+            clock::within(left, answered).await
+        }
+    };
+    match answered {
+        Some(result) => result.map(|result| result.leaving(&left_over)),
+        None => Ok(list.pending_result(&answers, request.deadline_ms).leaving(&left_over)),
+    }
+}
+
+impl ListResult {
+    /// With what the ledger says is left.
+    fn leaving(mut self, left_over: &str) -> Self {
+        self.rate_limit = RateLimit::of_checks(left_over, seconds_to_reset(clock::now()));
+        self
+    }
+}
+
+/// Asks the caches and then the origins about each address once, and settles the lease before the answer leaves: what was found out is
+/// charged, and the rest is returned.
+async fn ask_and_settle(
+    app: &Arc<App>,
+    (list, answers): (&List, &Answers),
+    lease: Lease,
+    tenant: &str,
+    context: &RequestContext,
+    once: Option<Idempotent>,
+) -> Result<ListResult, Error> {
+    let tenant = Tenant { name: tenant, paying: lease.is_paying };
+    if let Err(error) = find_out(app, list, answers, tenant, context).await {
+        ledger::release(app.databases.of(lease.account())?, lease).await?;
+        return Err(error);
+    }
+    let sealed = match &once {
+        Some(once) => once.seal(&app.config.address_secrets, &answers.to_stored(list))?,
+        None => String::new(),
+    };
+    let once = once.as_ref().map(|once| (once, sealed.as_str()));
+    settle_of(app, lease, list.counted(answers), once).await?;
+    remember_fresh(app, list, answers, context).await;
+    Ok(list.result(answers))
+}
+
+/// # Errors
+/// Where nothing was found out about any address.
+async fn find_out(
+    app: &Arc<App>,
+    list: &List,
+    answers: &Answers,
+    tenant: Tenant<'_>,
+    context: &RequestContext,
+) -> Result<(), Error> {
+    let life_ms = app.config.lease_ttl.saturating_mul(1_000);
+    let budget_ms = BUDGET_MS.min(life_ms.saturating_sub(SETTLING_MS));
+    let (now, deadline) = (clock::now(), clock::now_ms().saturating_add(budget_ms));
+    let errors = list.distinct().iter().filter_map(|one| sandbox::error_of(&one.address, now));
+    if let Some(error) = errors.into_iter().next() {
+        return Err(error);
+    }
+    let known = list.distinct().iter().map(|one| app.verdicts.get(&one.key, now));
+    for (index, known) in join_all(known).await.into_iter().enumerate() {
+        if let Some(known) = known.filter(|known| !list.details() || known.evidence.is_some()) {
+            answers.set(index, ListAnswer::Before(known));
+        }
+    }
+    let unknown: Vec<(usize, Address)> = answers.missing_of(list);
+    if !unknown.is_empty() {
+        let (places, addresses): (Vec<usize>, Vec<Address>) = unknown.into_iter().unzip();
+        let heard = |index: usize, item: &BatchItem| {
+            if let Some(place) = places.get(index) {
+                answers.set(*place, ListAnswer::of(item));
+            }
+        };
+        let (details, request_id) = (list.details(), context.id.as_str());
+        let urgent = true;
+        let call = BatchCall { details, request_id, tenant, urgent, deadline, heard: &heard };
+        let items = app.origins.probe_batch(&addresses, call).await?;
+        for (place, item) in places.iter().zip(&items) {
+            answers.set(*place, ListAnswer::of(item));
+        }
+    }
+    let is_empty = list.counted(answers) == 0 && answers.has_no_verdict();
+    if is_empty { Err(Error::upstream("no address of a list was asked about")) } else { Ok(()) }
+}
+
+/// Keeps the new verdicts in the cache of this data centre.
+async fn remember_fresh(app: &Arc<App>, list: &List, answers: &Answers, context: &RequestContext) {
+    let fresh = answers.fresh_of(list);
+    let kept = fresh.iter().map(|(one, verdict)| {
+        let (status, reason) = (verdict.status, verdict.reason);
+        let ttl = app.config.cache.of_verdict(status, Some(reason)).unwrap_or_default();
+        let evidence = list.details().then_some(verdict.as_ref());
+        let kept = move |expires_at| {
+            CachedVerdict::new(status, expires_at, evidence, one.address.domain())
+        };
+        remember(app, &context.deferred, one.key.clone(), ttl, None, kept)
+    });
+    join_all(kept).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::ListRequest;
+
+    fn read(body: Value) -> Result<ListRequest, String> {
+        let Value::Object(body) = body else { panic!("{body}") };
+        ListRequest::from_json(&body).map_err(|error| format!("{error:?}"))
+    }
+
+    #[test]
+    fn each_mistake_has_a_text_of_its_own() {
+        for (body, text) in [
+            (json!({}), "Missing 'emails'"),
+            (json!({ "emails": "a@b.example" }), "must be a list"),
+            (json!({ "emails": [] }), "1 to 100 addresses"),
+            (json!({ "emails": vec!["a@b.example"; 101] }), "1 to 100 addresses"),
+            (json!({ "emails": ["a@b.example", 2] }), "'emails[1]' field must be a string"),
+            (json!({ "emails": ["a"], "details": 1 }), "'details'"),
+            (json!({ "emails": ["a"], "deadline_ms": 1 }), "'deadline_ms'"),
+        ] {
+            let error = read(body.clone()).err().unwrap_or_default();
+            assert!(error.contains(text), "{body}: {error}");
+        }
+        assert_eq!(read(json!({ "emails": vec![""; 100] })).unwrap().emails.len(), 100);
+    }
+
+    #[test]
+    fn another_order_split_or_evidence_is_another_request() {
+        let identity = |body: Value| read(body).unwrap().identity();
+        let first = identity(json!({ "emails": ["a\",\"b", "c"] }));
+        assert_eq!(first, identity(json!({ "emails": ["a\",\"b", "c"], "deadline_ms": 300 })));
+        for other in [
+            json!({ "emails": ["c", "a\",\"b"] }),
+            json!({ "emails": ["a", "b", "c"] }),
+            json!({ "emails": ["a\",\"b", "c"], "details": true }),
+        ] {
+            assert_ne!(first, identity(other));
+        }
+    }
+}

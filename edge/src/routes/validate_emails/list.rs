@@ -1,0 +1,305 @@
+//! The addresses of a list, and what has been found out about each.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use rcpt_shared::{Address, KeyRing, Reason, Stage, Status, Verdict, reduce};
+
+use super::{
+    super::validate_email::{ValidationResult, deadline::RETRY_AFTER, details::Details},
+    ListResult,
+};
+use crate::{
+    cf::verdict_cache::CachedVerdict, credentials::address_hash, outbound::origin_batch::BatchItem,
+};
+
+/// A list in its order, and its addresses without repetitions.
+pub struct List {
+    items: Vec<ListItem>,
+    distinct: Vec<DistinctAddress>,
+    /// Whether the caller wants the details.
+    details: bool,
+}
+
+enum ListItem {
+    NoAddress(String),
+    /// The address as it was given, and its position among the distinct ones.
+    Address(Address, usize),
+}
+
+/// An address that is asked about once.
+pub struct DistinctAddress {
+    pub address: Address,
+    /// Under which its verdict is cached.
+    pub key: String,
+}
+
+/// What came of one address.
+#[derive(Debug, Clone)]
+pub enum ListAnswer {
+    /// The verdict of an earlier check.
+    Before(CachedVerdict),
+    Now(Box<Verdict>),
+    /// Not asked: seconds after which to try again.
+    NotAsked(u32),
+}
+
+impl ListAnswer {
+    pub fn of(item: &BatchItem) -> Self {
+        match item {
+            BatchItem::Verdict(verdict) => Self::Now(verdict.clone()),
+            BatchItem::NotAsked(after) => Self::NotAsked(*after),
+        }
+    }
+
+    const fn counts(&self) -> bool {
+        match self {
+            Self::Before(known) => known.status.counts(),
+            Self::Now(verdict) => verdict.status.counts(),
+            Self::NotAsked(_) => false,
+        }
+    }
+}
+
+impl List {
+    pub fn of(emails: &[String], details: bool, secrets: &KeyRing) -> Self {
+        let mut distinct: Vec<DistinctAddress> = Vec::new();
+        let mut known = HashMap::new();
+        let items = emails.iter().map(|text| {
+            let reduced = reduce(text).unwrap_or(text);
+            let Ok(address) = Address::parse(reduced) else {
+                return ListItem::NoAddress(reduced.to_owned());
+            };
+            let place = *known.entry(address.normal().to_owned()).or_insert_with(|| {
+                let key = address_hash::of_checked(secrets, &address);
+                distinct.push(DistinctAddress { address: address.clone(), key });
+                distinct.len() - 1
+            });
+            ListItem::Address(address, place)
+        });
+        let items = items.collect();
+        Self { items, distinct, details }
+    }
+
+    /// One for each position.
+    pub fn units(&self) -> u32 {
+        u32::try_from(self.items.len()).unwrap_or(u32::MAX)
+    }
+
+    pub fn distinct(&self) -> &[DistinctAddress] {
+        &self.distinct
+    }
+
+    pub const fn details(&self) -> bool {
+        self.details
+    }
+
+    /// Positions whose result counts.
+    pub fn counted(&self, answers: &Answers) -> u32 {
+        let answers = answers.lock();
+        let counts = |item: &&ListItem| match item {
+            ListItem::NoAddress(_) => true,
+            ListItem::Address(_, place) => {
+                answers.get(*place).and_then(Option::as_ref).is_some_and(ListAnswer::counts)
+            }
+        };
+        u32::try_from(self.items.iter().filter(counts).count()).unwrap_or(u32::MAX)
+    }
+
+    /// The whole result. An address without a verdict is one that wasn't asked about.
+    pub fn result(&self, answers: &Answers) -> ListResult {
+        let unasked = |address: &Address| self.unasked(address, RETRY_AFTER_UNASKED);
+        let results = self.results(answers, unasked);
+        ListResult {
+            results,
+            counted: Some(self.counted(answers)),
+            pending: None,
+            rate_limit: None,
+        }
+    }
+
+    /// The result at the deadline, with the answers that are there.
+    pub fn pending_result(&self, answers: &Answers, deadline_ms: Option<u64>) -> ListResult {
+        let results = self.results(answers, |address| {
+            let deadline_ms = deadline_ms.unwrap_or_default();
+            let known = || Details::pending(address, None, deadline_ms, RETRY_AFTER);
+            ValidationResult::pending(address, self.details.then(known))
+        });
+        ListResult { results, counted: None, pending: Some(true), rate_limit: None }
+    }
+
+    fn results(
+        &self,
+        answers: &Answers,
+        missing: impl Fn(&Address) -> ValidationResult,
+    ) -> Vec<ValidationResult> {
+        let answers = answers.lock();
+        let result = |item: &ListItem| match item {
+            ListItem::NoAddress(text) => {
+                ValidationResult::of_no_address(text.clone(), self.details)
+            }
+            ListItem::Address(address, place) => match answers.get(*place).cloned().flatten() {
+                None => missing(address),
+                Some(ListAnswer::Before(known)) => {
+                    ValidationResult::again(address, self.details, known)
+                }
+                Some(ListAnswer::Now(verdict)) => {
+                    let verdict = Verdict { seen_before: None, ..*verdict };
+                    let status = verdict.status;
+                    let evidence = self.details.then_some(verdict);
+                    ValidationResult::of(address, status, evidence, false)
+                }
+                Some(ListAnswer::NotAsked(after)) => self.unasked(address, after),
+            },
+        };
+        self.items.iter().map(result).collect()
+    }
+
+    /// The result of an address that no mail server was asked about.
+    fn unasked(&self, address: &Address, retry_after: u32) -> ValidationResult {
+        let status = Status::FatalException;
+        let verdict = Verdict {
+            retry_after: Some(retry_after),
+            ..Verdict::new(status, Reason::OurLimit, Stage::Connect)
+        };
+        ValidationResult::of(address, status, self.details.then_some(verdict), false)
+    }
+}
+
+/// Seconds, where an origin has named none.
+const RETRY_AFTER_UNASKED: u32 = 30;
+
+/// The answers so far, by position among the distinct addresses. Shared with the request that waits for them.
+pub struct Answers(Mutex<Vec<Option<ListAnswer>>>);
+
+impl Answers {
+    pub fn none_of(list: &List) -> Self {
+        Self(Mutex::new(vec![None; list.distinct.len()]))
+    }
+
+    pub fn set(&self, place: usize, answer: ListAnswer) {
+        if let Some(known) = self.lock().get_mut(place) {
+            *known = Some(answer);
+        }
+    }
+
+    /// The addresses without an answer, and their positions.
+    pub fn missing_of(&self, list: &List) -> Vec<(usize, Address)> {
+        let answers = self.lock();
+        let all = list.distinct.iter().zip(answers.iter()).enumerate();
+        let missing = all.filter(|(_, (_, answer))| answer.is_none());
+        missing.map(|(place, (one, _))| (place, one.address.clone())).collect()
+    }
+
+    /// Whether nothing was found out about any address.
+    pub fn has_no_verdict(&self) -> bool {
+        let is_verdict = |answer: &Option<ListAnswer>| {
+            matches!(answer, Some(ListAnswer::Before(_) | ListAnswer::Now(_)))
+        };
+        !self.lock().iter().any(is_verdict)
+    }
+
+    /// The new verdicts.
+    pub fn fresh_of<'a>(&self, list: &'a List) -> Vec<(&'a DistinctAddress, Box<Verdict>)> {
+        let answers = self.lock();
+        let fresh = list.distinct.iter().zip(answers.iter()).filter_map(|(one, answer)| {
+            let Some(ListAnswer::Now(verdict)) = answer else { return None };
+            Some((one, verdict.clone()))
+        });
+        fresh.collect()
+    }
+
+    /// The text that is sealed under an `Idempotency-Key`: no address, and of each what a cache would hold.
+    pub fn to_stored(&self, list: &List) -> String {
+        let answers = self.lock();
+        let stored = list.distinct.iter().zip(answers.iter()).map(|(one, answer)| match answer {
+            Some(ListAnswer::Before(known)) => Some(known.clone()),
+            Some(ListAnswer::Now(verdict)) => {
+                let evidence = list.details.then_some(verdict.as_ref());
+                Some(CachedVerdict::new(verdict.status, 0, evidence, one.address.domain()))
+            }
+            Some(ListAnswer::NotAsked(_)) | None => None,
+        });
+        let stored: Vec<_> = stored.collect();
+        serde_json::to_string(&stored).unwrap_or_default()
+    }
+
+    pub fn from_stored(text: &str) -> Option<Self> {
+        let stored: Vec<Option<CachedVerdict>> = serde_json::from_str(text).ok()?;
+        let answers = stored.into_iter().map(|known| known.map(ListAnswer::Before));
+        Some(Self(Mutex::new(answers.collect())))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<ListAnswer>>> {
+        // Held between two awaits only, in an isolate of one thread: never contended.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcpt_shared::{KeyRing, Reason, Stage, Status, Verdict};
+    use serde_json::{Value, json};
+
+    use super::{Answers, List, ListAnswer};
+
+    fn list(emails: &[&str]) -> List {
+        let emails: Vec<_> = emails.iter().map(|email| (*email).to_owned()).collect();
+        let secrets = KeyRing::parse(&format!("k:{}", "w".repeat(43))).unwrap();
+        List::of(&emails, false, &secrets)
+    }
+
+    fn verdict(status: Status) -> ListAnswer {
+        ListAnswer::Now(Box::new(Verdict::new(status, Reason::Accepted, Stage::Rcpt)))
+    }
+
+    fn statuses(results: &super::ListResult) -> Vec<Value> {
+        results.results.iter().map(|result| json!(result.status)).collect()
+    }
+
+    #[test]
+    fn a_repetition_is_asked_about_once_and_has_a_result_and_a_unit_of_its_own() {
+        let list = list(&["Ann <a@a.example>", "b@b.example", "a@A.example", "no address", ""]);
+        let answers = Answers::none_of(&list);
+        assert_eq!((list.units(), list.distinct().len()), (5, 2));
+        assert_eq!(answers.missing_of(&list).len(), 2);
+        answers.set(0, verdict(Status::Accepted));
+        answers.set(1, ListAnswer::NotAsked(60));
+        let result = list.result(&answers);
+        let expected = [json!(true), json!("fatal_exception"), json!(true)];
+        assert_eq!(statuses(&result)[..3], expected);
+        assert_eq!(statuses(&result)[3..], ["invalid_format", "invalid_format"]);
+        assert_eq!(result.counted, Some(4), "all but the one that nobody was asked about");
+        assert_eq!(result.results[2].email, "a@A.example", "as it was given");
+    }
+
+    #[test]
+    fn a_stored_answer_gives_the_same_result_and_count() {
+        let list = list(&["a@a.example", "b@b.example", "c@c.example", "a@a.example"]);
+        let answers = Answers::none_of(&list);
+        answers.set(0, verdict(Status::Refused));
+        answers.set(1, ListAnswer::NotAsked(60));
+        answers.set(2, verdict(Status::FatalException));
+        let (first, text) = (list.result(&answers), answers.to_stored(&list));
+        assert!(!text.contains("example"), "no address: {text}");
+        let again = list.result(&Answers::from_stored(&text).unwrap());
+        assert_eq!((statuses(&first), first.counted), (statuses(&again), again.counted));
+        assert_eq!(again.counted, Some(2));
+    }
+
+    #[test]
+    fn answers_that_are_not_there_are_pending_and_the_others_are_given() {
+        let list = list(&["a@a.example", "b@b.example"]);
+        let answers = Answers::none_of(&list);
+        answers.set(1, verdict(Status::Accepted));
+        let result = list.pending_result(&answers, Some(300));
+        assert_eq!(statuses(&result), [json!("smtp_timeout"), json!(true)]);
+        let pending = result.results.iter().map(|result| result.pending).collect::<Vec<_>>();
+        assert_eq!(
+            (pending, result.pending, result.counted),
+            (vec![Some(true), None], Some(true), None)
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! Lists in a history: a lease of several units, of which some are charged.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{
+    run::{Held, KeyedRequest, MOST_HELD, Player, Waiting, answer},
+    step::End,
+    world::POPULAR,
+};
+
+impl Player<'_> {
+    /// A list whose answer is whole.
+    pub async fn list(&mut self, fresh: u8, broken: u8) -> Result<()> {
+        let mut emails = vec![POPULAR.to_owned(), "no address".to_owned()];
+        for _ in 0..fresh {
+            emails.push(self.address("ok"));
+        }
+        emails.extend(emails.last().cloned());
+        for _ in 0..broken {
+            emails.push(self.address("broken"));
+        }
+        let units = emails.len() as u64;
+        let counted = units - u64::from(broken);
+        self.checks += 1;
+        let number = self.checks;
+        let has_room = self.model.begin(number, units);
+        let (status, body) = answer(self.list_request(&json!({ "emails": emails }))).await?;
+        if !has_room {
+            return self.expect_refused(status, &body, &emails);
+        }
+        self.model.settle(number, counted);
+        self.counted += if status == 200 { counted } else { 0 };
+        let is_whole = status == 200 && body["counted"] == counted && body["pending"].is_null();
+        ensure!(is_whole, "{status} {body} instead of {counted} counted");
+        let results = body["results"].as_array().context("results")?;
+        let order: Vec<_> = results.iter().filter_map(|result| result["email"].as_str()).collect();
+        ensure!(order == emails, "{order:?} instead of {emails:?}");
+        let unasked = results.iter().filter(|result| result["status"] == "fatal_exception").count();
+        ensure!(unasked == usize::from(broken), "{body}");
+        Ok(())
+    }
+
+    /// A list of which one address is asked about until a later step.
+    pub async fn begin_list(&mut self, units: u8, is_pending: bool) -> Result<()> {
+        if self.held.len() == MOST_HELD {
+            self.finish(0, End::Verdict).await?;
+        }
+        let mut emails: Vec<_> = (1..units).map(|_| self.address("ok")).collect();
+        let address = self.address("held");
+        emails.push(address.clone());
+        let (number, units) = (self.checks, u64::from(units));
+        let has_room = self.model.begin(number, units);
+        let mut body = json!({ "emails": emails });
+        if is_pending {
+            body["deadline_ms"] = 300.into();
+        }
+        let key = format!("list-{}-{number}", self.id());
+        let keyed = KeyedRequest { path: "/validate_emails", key, body };
+        let request = self.keyed(&keyed);
+        if is_pending || !has_room {
+            let (status, body) = answer(request).await?;
+            if !has_room {
+                return self.expect_refused(status, &body, &emails);
+            }
+            ensure!(status == 200 && body["pending"] == true, "{status} {body} isn't pending");
+            self.world.origin.wait_for_probe(&address).await;
+            let (lease, since) = (self.new_lease().await?, Instant::now());
+            let client = Waiting::Under(keyed);
+            self.held.push_back(Held { number, address, units, lease, since, client });
+            return Ok(());
+        }
+        let mut list = tokio::spawn(async move { answer(request).await });
+        tokio::select! {
+            () = self.world.origin.wait_for_probe(&address) => {}
+            answer = &mut list => bail!("{:?} before the origin was asked", answer??),
+        }
+        let (lease, since) = (self.new_lease().await?, Instant::now());
+        let client = Waiting::ForItsAnswer(list);
+        self.held.push_back(Held { number, address, units, lease, since, client });
+        Ok(())
+    }
+
+    /// Fewer units are left than the list has addresses: nothing of it is asked about.
+    fn expect_refused(&mut self, status: u16, body: &Value, emails: &[String]) -> Result<()> {
+        ensure!(status == 429 && body["code"] == "used_up", "{status} {body} instead of 429");
+        let asked =
+            emails.iter().any(|email| email != POPULAR && self.world.origin.probes_of(email) > 0);
+        ensure!(!asked, "an origin was asked about a list that was refused");
+        self.refused = true;
+        Ok(())
+    }
+
+    fn list_request(&self, body: &Value) -> reqwest::RequestBuilder {
+        let url = format!("{}/v1/validate_emails", self.world.edge.direct);
+        self.world.client.post(url).json(body).header("x-api-key", &self.account.api_key)
+    }
+}
