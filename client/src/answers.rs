@@ -57,6 +57,21 @@ pub struct Details {
     pub further: BTreeMap<String, Value>,
 }
 
+/// The answers about a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ListValidation {
+    /// One for each address, in their order.
+    pub results: Vec<Validation>,
+    /// How many were counted: those with `fatal_exception` aren't. `None` while one is pending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<u32>,
+    /// A verdict wasn't there by the deadline: the same list under its key gives all of them later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pending: bool,
+    #[serde(flatten)]
+    pub further: BTreeMap<String, Value>,
+}
+
 /// The kind of a domain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Domain {

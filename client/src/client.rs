@@ -18,7 +18,7 @@ use ureq::{
 
 use crate::{
     Builder,
-    answers::{Domain, Quota, SignIn, Validation},
+    answers::{Domain, ListValidation, Quota, SignIn, Validation},
     error::{Error, ErrorDetails},
     rate_limit::RateLimit,
     retry::{Attempts, Wait, now},
@@ -171,6 +171,27 @@ impl Client {
         let deadline = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
         let body = json!({ "email": email, "details": details, "deadline_ms": deadline });
         self.call(&Call { key: idempotency_key, ..Call::post("/validate_email", body) })
+    }
+
+    /// Asks about up to 100 addresses in one call; each counts as a check. With `deadline` and a key as [`Self::check_by`]. When fewer
+    /// checks are left than there are addresses none is asked about.
+    ///
+    /// # Errors
+    /// No answer: see [`Error`].
+    pub fn check_list<E: AsRef<str>>(
+        &self,
+        emails: &[E],
+        details: bool,
+        deadline: Option<Duration>,
+        idempotency_key: Option<&str>,
+    ) -> Result<ListValidation, Error> {
+        let emails: Vec<&str> = emails.iter().map(AsRef::as_ref).collect();
+        let mut body = json!({ "emails": emails, "details": details });
+        if let (Some(deadline), Some(members)) = (deadline, body.as_object_mut()) {
+            let deadline = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
+            members.insert("deadline_ms".to_owned(), deadline.into());
+        }
+        self.call(&Call { key: idempotency_key, ..Call::post("/validate_emails", body) })
     }
 
     /// Asks for the kind of a domain, without an address. It counts as a check.

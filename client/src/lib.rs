@@ -35,7 +35,8 @@ mod scans;
 mod webhook;
 
 pub use answers::{
-    Allowance, Details, Domain, DomainEvidence, Quota, ScanAllowance, SignIn, Validation,
+    Allowance, Details, Domain, DomainEvidence, ListValidation, Quota, ScanAllowance, SignIn,
+    Validation,
 };
 pub use builder::Builder;
 pub use client::{Client, idempotency_key};

@@ -23,6 +23,7 @@ export { RcptError } from "./errors.js";
 export { WebhookError, type WebhookEvent, type WebhookHeaders, verifyWebhook } from "./webhooks.js";
 export type Schemas = components["schemas"];
 export type ValidationResult = Schemas["ValidationResult"];
+export type ListResult = Schemas["ListResult"];
 export type DomainAnswer = Schemas["DomainAnswer"];
 export type QuotaReport = Schemas["QuotaReport"];
 export type { Joined, NewScan, paths, RateLimit, Retries, Scan, ScanResult, Waiting };
@@ -86,6 +87,20 @@ export class Rcpt {
     const deadline = deadlineMs === undefined ? {} : { deadline_ms: deadlineMs };
     const init = { params: { header }, body: { email, details, ...deadline }, ...signalOf(signal) };
     return answer(await this.api.POST("/v1/validate_email", init));
+  }
+
+  /**
+   * Asks about up to 100 addresses in one call; each counts as a check. When fewer checks are left than there are addresses
+   * none is asked about.
+   */
+  async checkList(
+    emails: string[],
+    { details = false, idempotencyKey, deadlineMs, signal }: CheckOptions = {},
+  ): Promise<ListResult> {
+    const header = keyOf(idempotencyKey);
+    const deadline = deadlineMs === undefined ? {} : { deadline_ms: deadlineMs };
+    const init = { params: { header }, body: { emails, details, ...deadline }, ...signalOf(signal) };
+    return answer(await this.api.POST("/v1/validate_emails", init));
   }
 
   /** Asks for the kind of a domain, without an address. It counts as a check. */

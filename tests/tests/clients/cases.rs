@@ -21,6 +21,8 @@ struct Case {
     #[serde(default)]
     domain: String,
     #[serde(default)]
+    emails: Vec<String>,
+    #[serde(default)]
     details: bool,
     #[serde(default)]
     r#as: Who,
@@ -48,6 +50,7 @@ struct Case {
 #[serde(rename_all = "snake_case")]
 enum Operation {
     Check,
+    List,
     Domain,
     Quota,
 }
@@ -102,6 +105,10 @@ impl Callers {
 /// Whether `actual` has every member of `expected`, at any depth.
 fn contains(actual: &Value, expected: &Value) -> bool {
     match expected {
+        Value::Array(items) => {
+            let actual = actual.as_array().filter(|actual| actual.len() == items.len());
+            actual.is_some_and(|actual| actual.iter().zip(items).all(|(a, item)| contains(a, item)))
+        }
         Value::Object(members) => {
             members.iter().all(|(name, value)| actual.get(name).is_some_and(|a| contains(a, value)))
         }
@@ -136,8 +143,12 @@ async fn curl_passes_the_table() {
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--write-out", "\n%{http_code}\n%header{ratelimit}", "--header"]);
         curl.arg(format!("X-API-Key: {}", callers.key(case.r#as)));
-        if case.r#do == Operation::Check {
-            let mut body = json!({ "email": case.email, "details": case.details });
+        if matches!(case.r#do, Operation::Check | Operation::List) {
+            let is_list = case.r#do == Operation::List;
+            let mut body = match is_list {
+                true => json!({ "emails": case.emails, "details": case.details }),
+                false => json!({ "email": case.email, "details": case.details }),
+            };
             if let Some(deadline) = case.deadline_ms {
                 body["deadline_ms"] = deadline.into();
             }
@@ -146,7 +157,8 @@ async fn curl_passes_the_table() {
             if !case.key.is_empty() {
                 curl.args(["--header", &format!("Idempotency-Key: {}", case.key)]);
             }
-            curl.arg(format!("{}/v1/validate_email", callers.url));
+            let path = if is_list { "validate_emails" } else { "validate_email" };
+            curl.arg(format!("{}/v1/{path}", callers.url));
         } else if case.r#do == Operation::Domain {
             let body = json!({ "domain": case.domain }).to_string();
             curl.args(["--header", "Content-Type: application/json", "--data", &body]);
@@ -176,10 +188,14 @@ async fn the_command_passes_the_table() {
         let command = CommandLine::new(&callers.url).with_key(callers.key(case.r#as));
         let mut arguments = match case.r#do {
             Operation::Check => vec!["check", &case.email],
+            Operation::List => ["check", "--together"]
+                .into_iter()
+                .chain(case.emails.iter().map(String::as_str))
+                .collect(),
             Operation::Domain => vec!["domain", &case.domain],
             Operation::Quota => vec!["quota"],
         };
-        if case.r#do == Operation::Check && !case.details {
+        if matches!(case.r#do, Operation::Check | Operation::List) && !case.details {
             arguments.push("--no-details");
         }
         if !case.key.is_empty() {
@@ -191,8 +207,15 @@ async fn the_command_passes_the_table() {
         }
         let ran = command.run(&arguments, "").await;
         assert_eq!(ran.code, case.exit, "{}: {ran:?}", case.it);
-        let body = ran.lines().into_iter().next().unwrap_or_else(nothing);
-        assert!(contains(&body, &case.body), "{}: {body}", case.it);
+        let lines = ran.lines();
+        // A list is a line for each of its results.
+        let results = case.body["results"].as_array().cloned();
+        let expected = results.unwrap_or_else(|| vec![case.body.clone()]);
+        for (index, expected) in expected.iter().enumerate() {
+            let body = lines.get(index).cloned().unwrap_or_else(nothing);
+            assert!(contains(&body, expected), "{}: {body}", case.it);
+        }
+        let body = lines.into_iter().next().unwrap_or_else(nothing);
         let told = format!("{}{}", body["error"], ran.said);
         assert!(told.contains(&case.message), "{}: {told}", case.it);
     }
@@ -205,13 +228,14 @@ async fn passes(client: &str, mut driver: Command) {
     let lines = cases.iter().map(|case| {
         let operation = match case.r#do {
             Operation::Check => "check",
+            Operation::List => "list",
             Operation::Domain => "domain",
             Operation::Quota => "quota",
         };
         let api_key = callers.key(case.r#as);
         let line = json!({
             "url": callers.url, "api_key": api_key, "do": operation, "email": case.email,
-            "domain": case.domain,
+            "domain": case.domain, "emails": case.emails,
             "details": case.details, "key": case.key, "deadline_ms": case.deadline_ms,
         });
         format!("{line}\n")

@@ -6,13 +6,14 @@ import { pathToFileURL } from "node:url";
 const { Rcpt, RcptError } = await import(pathToFileURL(`${process.argv[2]}/dist/index.js`));
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { url, api_key: apiKey, do: operation, email, domain, details, key, deadline_ms } = JSON.parse(line);
+  const { url, api_key: apiKey, do: operation, email, emails, domain, details, key, deadline_ms } = JSON.parse(line);
   const rcpt = new Rcpt({ url, apiKey });
   const deadline = deadline_ms === null ? {} : { deadlineMs: deadline_ms };
   const options = { details, ...deadline, ...(key === "" ? {} : { idempotencyKey: key }) };
   try {
     const asked = {
       quota: () => rcpt.quota(),
+      list: () => rcpt.checkList(emails, options),
       domain: () => rcpt.checkDomain(domain),
       check: () => rcpt.check(email, options),
     };

@@ -16,8 +16,10 @@ for line in sys.stdin:
             body = rcpt.check_domain(case["domain"])
         else:
             key = case["key"] or None
-            body = rcpt.check(
-                case["email"],
+            is_list = case["do"] == "list"
+            ask = rcpt.check_list if is_list else rcpt.check
+            body = ask(
+                case["emails" if is_list else "email"],
                 details=case["details"],
                 idempotency_key=key,
                 deadline_ms=case["deadline_ms"],

@@ -120,6 +120,9 @@ pub struct Check {
     /// Time after which to print what is known, where the verdict isn't there: 0.3 to 10 seconds
     #[arg(long, value_name = "SECONDS", value_parser = deadline)]
     pub deadline: Option<Duration>,
+    /// Ask about all addresses in one call, up to 100: where fewer checks are left, none is asked about
+    #[arg(long, conflicts_with = "at_once")]
+    pub together: bool,
     /// How many checks to run at the same time
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub at_once: u8,

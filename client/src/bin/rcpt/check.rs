@@ -32,8 +32,8 @@ type Answered = (usize, Result<Row, Failure>);
 
 pub fn run(service: &Service, args: &Check) -> Result<Ended, Failure> {
     let key = args.idempotency_key.as_deref();
-    if key.is_some() && is_one_of_many(args) {
-        let message = "An --idempotency-key is for one address: each check needs a key of its own.";
+    if key.is_some() && is_one_of_many(args) && !args.together {
+        let message = "An --idempotency-key is for one address, or for a list --together: each check needs a key of its own.";
         return Err(Failure::new(Kind::CommandLine, message));
     }
     let client = credentials::client(service, credentials::TIMEOUT)?;
@@ -48,10 +48,32 @@ pub fn run(service: &Service, args: &Check) -> Result<Ended, Failure> {
     let width = longest.filter(|_| is_listed).unwrap_or(WIDTH);
     // It leaves colours out where they are not wanted.
     let mut rows = Rows::new(anstream::AutoStream::auto(io::stdout().lock()), format, width);
-    let ended = checked(&client, args, &mut rows);
+    let ended = match args.together {
+        true => together(&client, args, &mut rows),
+        false => checked(&client, args, &mut rows),
+    };
     // What was answered is whole, whatever came then.
     let closed = rows.end();
     ended.and_then(|ended| closed.map(|()| ended))
+}
+
+/// Reads all addresses, asks about them in one call and writes the answers.
+fn together<W: io::Write>(
+    client: &Client,
+    args: &Check,
+    rows: &mut Rows<W>,
+) -> Result<Ended, Failure> {
+    let entries = input::entries(&args.addresses).collect::<Result<Vec<_>, _>>()?;
+    let emails: Vec<&str> = entries.iter().map(|entry| entry.input.as_str()).collect();
+    let key = args.idempotency_key.as_deref();
+    let list = client.check_list(&emails, !args.no_details, args.deadline, key)?;
+    let mut ended = Ended::Good;
+    for (entry, answer) in entries.into_iter().zip(list.results) {
+        let row = Row { entry, outcome: Outcome::Verdict(Box::new(answer)) };
+        ended = row.verdict().map_or(ended, |verdict| worse(ended, verdict));
+        rows.write(&row)?;
+    }
+    Ok(ended)
 }
 
 /// Reads, asks and writes at the same time.

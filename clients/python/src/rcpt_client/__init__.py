@@ -18,13 +18,22 @@ from ._rate_limit import RateLimit
 from ._steps import Joined
 from ._sync import Rcpt, answer
 from ._webhooks import WebhookError, verify_webhook
-from .generated.models import Details, DomainAnswer, QuotaReport, Scan, ScanResult, ValidationResult
+from .generated.models import (
+    Details,
+    DomainAnswer,
+    ListResult,
+    QuotaReport,
+    Scan,
+    ScanResult,
+    ValidationResult,
+)
 
 __all__ = [
     "AsyncRcpt",
     "Details",
     "DomainAnswer",
     "Joined",
+    "ListResult",
     "QuotaReport",
     "RateLimit",
     "Rcpt",

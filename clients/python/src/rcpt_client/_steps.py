@@ -20,10 +20,13 @@ from .generated.api.scans import scan as _scan
 from .generated.api.scans import scan_results as _scan_results
 from .generated.api.validation import check_domain as _check_domain
 from .generated.api.validation import validate_email as _validate_email
+from .generated.api.validation import validate_emails as _validate_emails
 from .generated.models import (
     CheckRequest,
     DomainAnswer,
     DomainQuestion,
+    ListRequest,
+    ListResult,
     NewScanRequest,
     PartMatch,
     PartRequest,
@@ -81,6 +84,16 @@ def check(
     body = CheckRequest(email=email, details=details, deadline_ms=deadline)
     call = Call(_validate_email, {"body": body, "idempotency_key": _key(idempotency_key)})
     result: ValidationResult = yield call
+    return result
+
+
+def check_list(
+    emails: list[str], details: bool, idempotency_key: str | None, deadline_ms: int | None
+) -> Steps[ListResult]:
+    deadline: Any = UNSET if deadline_ms is None else deadline_ms
+    body = ListRequest(emails=emails, details=details, deadline_ms=deadline)
+    call = Call(_validate_emails, {"body": body, "idempotency_key": _key(idempotency_key)})
+    result: ListResult = yield call
     return result
 
 

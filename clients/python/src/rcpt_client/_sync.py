@@ -11,7 +11,7 @@ from ._errors import RcptError
 from ._service import Service, answered, parsed, whole_timeout
 from ._steps import Joined, Pause, Progress, Steps
 from ._transports import Retrying
-from .generated.models import DomainAnswer, QuotaReport, Scan, ScanResult, ValidationResult
+from .generated.models import DomainAnswer, ListResult, QuotaReport, Scan, ScanResult, ValidationResult
 from .generated.types import Response
 
 T = TypeVar("T")
@@ -50,6 +50,18 @@ class Rcpt(Service):
         it later.
         """
         return self._run(steps.check(email, details, idempotency_key, deadline_ms))
+
+    def check_list(
+        self,
+        emails: list[str],
+        *,
+        details: bool = False,
+        idempotency_key: str | None = None,
+        deadline_ms: int | None = None,
+    ) -> ListResult:
+        """Asks about up to 100 addresses in one call; each counts as a check. When fewer checks are left than there
+        are addresses none is asked about."""
+        return self._run(steps.check_list(emails, details, idempotency_key, deadline_ms))
 
     def check_domain(self, domain: str, *, idempotency_key: str | None = None) -> DomainAnswer:
         """Asks for the kind of a domain, without an address. It counts as a check."""
