@@ -43,7 +43,8 @@ export const ERROR_CODES: Readonly<Record<Code, string>> = {
   totp_not_on: "Two-factor authentication isn’t on.",
   totp_not_set_up: "Two-factor setup hasn’t been started.",
   throttled: "Too many attempts. Wait as long as Retry-After says.",
-  used_up: "The day’s allowance is used up, or less of it is left than a list needs; the text says until when.",
+  used_up:
+    "The day’s allowance is used up, or less of it is left than a list needs; the text says until when.",
   not_found: "There’s nothing at this path.",
   method_not_allowed: "The path doesn’t take this method; the Allow header lists those it takes.",
   body_too_large: "The request body is too large; the text says how large it may be.",
