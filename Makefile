@@ -157,7 +157,12 @@ proof: setup worker ## the long proofs, which `make test` runs in a short form
 	SEED=$(PROPTEST_RNG_SEED) PROOF=1 $(CARGO_TEST) --no-fail-fast -- --nocapture \
 		one_bit_changed junk_keys openapi_document_says random_steps exactly_a_hundred counted_just_as_exactly five_kills \
 		every_sequence_is_answered_alike whatever_owner_and_operator that_is_killed beside_an_abuser leavers:: replaced_alone secret_is_replaced \
-		read_every_domain_alike what_the_library_says no_input_panics every_text_has_an_explanation
+		read_every_domain_alike what_the_library_says no_input_panics every_text_has_an_explanation many_seeds_live
+
+# Lines of standard output are the figures; the last is the hash of all traces, the same for each run of a seed.
+.PHONY: world
+world: ## what our manners do over days, simulated (SEED, ONLY): figures, target/world/*.json and pictures, the traces' hash last
+	cargo run --locked --quiet --profile quick --package rcpt-world --bin world
 
 # The weights are the same octets wherever they are trained; `cargo test -p rcpt-trainer` compares the hash of the inputs.
 .PHONY: reader

@@ -21,7 +21,10 @@ use axum::{
 };
 
 use crate::{Config, State};
-use error::Error;
+pub use batch::{BatchQuestion, ask_all};
+pub use error::Error;
+pub use probe::ask_one;
+pub use request_id::RequestId;
 
 /// Octets of a probe's body. An address has at most 254, in JSON six times that.
 const MAX_BODY: usize = 4 * 1_024;

@@ -59,11 +59,8 @@ pub(super) async fn batch(
     if addresses.is_empty() || addresses.len() > MAX_BATCH {
         return Err(Error::Malformed);
     }
-    let entry = state.batches.enter(asker.fairness_group.clone()).ok_or(Error::AtCapacity)?;
-    let until = Instant::now() + last_start(within, state.prober.config().budget);
-    let batch = Arc::new(Batch { state, id: id.clone(), asker, details, until });
-    let (lines, written) = mpsc::channel(LINES);
-    tokio::spawn(drive(batch, addresses, lines, entry));
+    let question = BatchQuestion { addresses, details, within };
+    let written = ask_all(state, question, asker, id.clone())?;
     let written = ReceiverStream::new(written).map(|line: BatchLine| {
         serde_json::to_vec(&line).map(|mut line| {
             line.push(b'\n');
@@ -80,6 +77,31 @@ pub(super) async fn batch(
 fn last_start(within: Duration, budget: Duration) -> Duration {
     let within = within.min(WITHIN);
     within.saturating_sub(budget).max(within / 2)
+}
+
+/// The addresses of a batch, and the time for all of them.
+pub struct BatchQuestion {
+    pub addresses: Vec<Address>,
+    pub details: bool,
+    pub within: Duration,
+}
+
+/// Asks about all addresses, and returns their lines in order of completion.
+///
+/// # Errors
+/// [`Error::AtCapacity`]: too many batches are in progress, and this is not the tenant's first.
+pub fn ask_all(
+    state: Arc<State>,
+    BatchQuestion { addresses, details, within }: BatchQuestion,
+    asker: Asker,
+    id: RequestId,
+) -> Result<mpsc::Receiver<BatchLine>, Error> {
+    let entry = state.batches.enter(asker.fairness_group.clone()).ok_or(Error::AtCapacity)?;
+    let until = Instant::now() + last_start(within, state.prober.config().budget);
+    let batch = Arc::new(Batch { state, id, asker, details, until });
+    let (lines, written) = mpsc::channel(LINES);
+    tokio::spawn(drive(batch, addresses, lines, entry));
+    Ok(written)
 }
 
 /// One batch, shared by its tasks.

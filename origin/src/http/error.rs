@@ -11,7 +11,7 @@ use crate::telemetry::port_check::SHUT_STANDS;
 
 /// What the caller did wrong, or met. The body is `{detail: string}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Error {
+pub enum Error {
     #[error("The ticket is missing or not valid for this request.")]
     BadTicket,
     #[error("The body is not what is asked for, or an address in it is not valid.")]

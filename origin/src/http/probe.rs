@@ -37,7 +37,6 @@ pub(super) async fn probe(
     Extension(given_id): Extension<RequestId>,
     request: Request,
 ) -> Result<Response, Error> {
-    let started = Instant::now();
     let remember = request.headers().get(REMEMBER_HEADER).and_then(|value| value.to_str().ok());
     let remember = remember.and_then(CacheTimes::parse);
     // 1, 2
@@ -51,8 +50,21 @@ pub(super) async fn probe(
         tracing::info!(request_id, tenant, status = verdict.status.as_str(), "remembered");
         return Ok(answer(&id, verdict));
     }
+    let verdict = ask_one(&state, &question, &id).await?;
+    if let Some(times) = remember {
+        state.verdicts.remember(address, details, &verdict, times);
+    }
+    Ok(answer(&id, verdict))
+}
+
+/// Steps 3 to 5 of a single check.
+///
+/// # Errors
+/// [`Error::AtCapacity`], [`Error::PortShut`].
+pub async fn ask_one(state: &State, question: &Question, id: &RequestId) -> Result<Verdict, Error> {
+    let started = Instant::now();
     // 3
-    let entry = state.probes.enter_within(asker, state.permits.available_permits());
+    let entry = state.probes.enter_within(&question.asker, state.permits.available_permits());
     let (Some(_entry), Ok(_permit)) = (entry, state.permits.try_acquire()) else {
         state.metrics.at_capacity();
         tracing::warn!(request_id = id.as_str(), "at capacity");
@@ -60,17 +72,14 @@ pub(super) async fn probe(
     };
     // 4
     let in_flight = state.metrics.start();
-    let verdict = state.prober.probe(&question).await;
+    let verdict = state.prober.probe(question).await;
     drop(in_flight);
     // 5
     if state.blames_port(&verdict).await {
         return Err(Error::PortShut);
     }
-    record(&state, &id, &question, &verdict, started.elapsed());
-    if let Some(times) = remember {
-        state.verdicts.remember(address, details, &verdict, times);
-    }
-    Ok(answer(&id, verdict))
+    record(state, id, question, &verdict, started.elapsed());
+    Ok(verdict)
 }
 
 fn answer(id: &RequestId, verdict: Verdict) -> Response {

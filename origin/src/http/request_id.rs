@@ -15,10 +15,10 @@ const MAX_LENGTH: usize = 64;
 /// The id that joins the logs of edge and origin. It comes from outside and goes into the log, so it is
 /// held to letters, digits, hyphens and underscores: no address fits in.
 #[derive(Debug, Clone)]
-pub(super) struct RequestId(String);
+pub struct RequestId(String);
 
 impl RequestId {
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         let fine = (1..=MAX_LENGTH).contains(&text.len()) && text.bytes().all(plain);
         fine.then(|| Self(text.to_owned()))
@@ -32,7 +32,7 @@ impl RequestId {
         Self(format!("{:032x}", rand::random::<u128>()))
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 

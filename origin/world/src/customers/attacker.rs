@@ -1,0 +1,44 @@
+//! An attacker: first one account with a dictionary, then many accounts that each stay under every limit.
+
+use std::{sync::Arc, time::Duration};
+
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use tokio::{task::JoinSet, time::sleep};
+
+use super::{free, paying};
+use crate::{desk::Desk, town::address_at};
+
+/// Share of guesses that are wrong.
+const DEAD: f64 = 0.98;
+/// Guesses of the one account, and of each of the many.
+const DICTIONARY: Duration = Duration::from_secs(2);
+const CROWD: Duration = Duration::from_secs(120);
+
+/// Kinds of servers that are worth guessing at.
+const KINDS: [&str; 3] = ["google", "microsoft", "shared_hosting"];
+
+/// One account with a dictionary, until it is aborted.
+pub async fn dictionary(desk: Arc<Desk>, seed: u64) {
+    guess(desk, paying("dictionary"), DICTIONARY, seed).await;
+}
+
+/// One of many accounts, until it is aborted.
+pub async fn one_of_crowd(desk: Arc<Desk>, number: usize, seed: u64) {
+    guess(desk, free(&format!("crowd{number}")), CROWD, seed).await;
+}
+
+async fn guess(desk: Arc<Desk>, asker: rcpt_pool::Asker, pause: Duration, seed: u64) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut running = JoinSet::new();
+    loop {
+        sleep(pause.mul_f64(random.random_range(0.5..1.5))).await;
+        let kind = KINDS[random.random_range(0..KINDS.len())];
+        let domain = desk.town.domain_of(kind, &mut random).to_owned();
+        let Some(address) = address_at(&domain, DEAD, &mut random) else { continue };
+        let (desk, asker) = (desk.clone(), asker.clone());
+        running.spawn(async move {
+            desk.single(&asker, &address, false).await;
+        });
+        while running.try_join_next().is_some() {}
+    }
+}

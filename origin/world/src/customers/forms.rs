@@ -1,0 +1,58 @@
+//! Sign-up forms: one check for each visitor, by day more than by night; 95 % of the addresses are good.
+
+use std::{f64::consts::PI, sync::Arc, time::Duration};
+
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use tokio::{task::JoinSet, time::sleep};
+
+use super::{free, paying};
+use crate::{
+    desk::Desk,
+    results::{Results, SingleRecord},
+    town::address_at,
+};
+
+const DEAD: f64 = 0.05;
+
+/// Seconds to the next visitor: a Poisson process whose rate follows the day, with a ninth at three o'clock of what it is
+/// at three in the afternoon.
+pub fn pause(checks_a_day: f64, hour: f64, random: &mut StdRng) -> Duration {
+    let part_of_day = 0.8f64.mul_add(-((hour - 3.0) / 24.0 * 2.0 * PI).cos(), 1.0);
+    let rate = (checks_a_day / 86_400.0 * part_of_day).max(1e-9);
+    let drawn: f64 = random.random_range(f64::EPSILON..1.0);
+    Duration::from_secs_f64((-drawn.ln() / rate).min(6.0 * 3_600.0))
+}
+
+/// One form, until it is aborted. Every second account pays.
+pub async fn visit(
+    desk: Arc<Desk>,
+    results: Arc<Results>,
+    number: usize,
+    checks: usize,
+    seed: u64,
+) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let name = format!("form{number}");
+    let asker = if number.is_multiple_of(2) { paying(&name) } else { free(&name) };
+    let mut running = JoinSet::new();
+    loop {
+        sleep(pause(checks as f64, desk.surveyed.clock.hour(), &mut random)).await;
+        let domain = desk.town.domain(&mut random).to_owned();
+        let Some(address) = address_at(&domain, DEAD, &mut random) else { continue };
+        let (desk, results, asker) = (desk.clone(), results.clone(), asker.clone());
+        let details = random.random_bool(0.5);
+        running.spawn(async move {
+            let at = desk.surveyed.clock.now();
+            let answer = desk.single(&asker, &address, details).await;
+            let kind = desk.town.kind_of(&domain);
+            results.single(SingleRecord {
+                at,
+                took: answer.took,
+                is_answered: answer.is_answered(),
+                is_decided: answer.is_decided(),
+                kind,
+            });
+        });
+        while running.try_join_next().is_some() {}
+    }
+}

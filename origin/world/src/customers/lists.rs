@@ -1,0 +1,119 @@
+//! List owners: each day a list, of which 5 to 30 % are dead. The repetitions are the Worker's in the real service, and a
+//! model here.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use rand::{SeedableRng as _, rngs::StdRng};
+use rcpt_shared::{Address, Status, Verdict};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::paying;
+use crate::{
+    clock::{DAY, HOUR},
+    desk::Desk,
+    results::{ListRecord, Results},
+    town::address_at,
+    truth::{self, Mailbox},
+};
+
+/// Addresses of one batch.
+const BATCH: usize = 100;
+/// Shortest and longest time to the next attempt.
+const SOONEST: Duration = Duration::from_secs(60);
+const LATEST: Duration = Duration::from_secs(3_600);
+/// An address that the server would not speak about is asked about again so often, after a quarter of an hour.
+const REPEATS: u8 = 2;
+const REPEAT: Duration = Duration::from_secs(900);
+
+struct Entry {
+    address: Address,
+    not_before: Instant,
+    repeats: u8,
+}
+
+fn is_undecided(verdict: &Verdict) -> bool {
+    !matches!(verdict.status, Status::Accepted | Status::Refused | Status::NoMxRecords)
+}
+
+/// One owner, until it is aborted: a list each day, at the same time.
+pub async fn own(
+    desk: Arc<Desk>,
+    results: Arc<Results>,
+    number: usize,
+    (at, addresses, dead): (Duration, usize, f64),
+    seed: u64,
+) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let asker = paying(&format!("list{number}"));
+    sleep(at + Duration::from_secs(300 * number as u64)).await;
+    loop {
+        let started = desk.surveyed.clock.now();
+        let mut waiting: VecDeque<Entry> = (0..addresses)
+            .filter_map(|_| {
+                let domain = desk.town.domain(&mut random).to_owned();
+                let address = address_at(&domain, dead, &mut random)?;
+                let mut listed = desk.listed.lock().unwrap_or_else(PoisonError::into_inner);
+                let (all, of_dead) = listed.entry(desk.town.kind_of(&domain)).or_default();
+                *all += 1;
+                *of_dead += u64::from(truth::mailbox(address.normal()) == Mailbox::Dead);
+                Some(Entry { address, not_before: Instant::now(), repeats: 0 })
+            })
+            .collect();
+        let total = waiting.len();
+        let (mut answered, mut decided) = (0, 0);
+        let mut finished_most = None;
+        while let Some(soonest) = waiting.iter().map(|entry| entry.not_before).min() {
+            if desk.surveyed.clock.now() > started + DAY - HOUR {
+                break;
+            }
+            sleep_until(soonest).await;
+            let now = Instant::now();
+            let mut part = Vec::new();
+            let mut rest = VecDeque::new();
+            for entry in waiting {
+                let takes = part.len() < BATCH && entry.not_before <= now;
+                if takes { part.push(entry) } else { rest.push_back(entry) }
+            }
+            waiting = rest;
+            let asked: Vec<Address> = part.iter().map(|entry| entry.address.clone()).collect();
+            let mut entries: Vec<Option<Entry>> = part.into_iter().map(Some).collect();
+            for (index, answer) in desk.batch(&asker, &asked).await {
+                let Some(entry) = entries.get_mut(index).and_then(Option::take) else { continue };
+                let now = Instant::now();
+                match answer {
+                    Err(after) => {
+                        let wait = Duration::from_secs(after.into()).clamp(SOONEST, LATEST);
+                        waiting.push_back(Entry { not_before: now + wait, ..entry });
+                    }
+                    Ok(verdict) if is_undecided(&verdict) && entry.repeats < REPEATS => {
+                        let repeats = entry.repeats + 1;
+                        waiting.push_back(Entry { not_before: now + REPEAT, repeats, ..entry });
+                    }
+                    Ok(verdict) => {
+                        answered += 1;
+                        decided += usize::from(!is_undecided(&verdict));
+                        results.listed(number, desk.surveyed.clock.now());
+                    }
+                }
+            }
+            if finished_most.is_none() && answered * 20 >= total * 19 {
+                finished_most = Some(desk.surveyed.clock.now() - started);
+            }
+        }
+        let ended = desk.surveyed.clock.now();
+        results.list(ListRecord {
+            owner: number,
+            started,
+            took: ended - started,
+            took_most: finished_most,
+            total,
+            answered,
+            decided,
+        });
+        sleep((started + DAY).saturating_sub(ended)).await;
+    }
+}

@@ -1,0 +1,31 @@
+//! Owners of slow domains: each asks about a domain whose server never comes to an answer.
+
+use std::{sync::Arc, time::Duration};
+
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use tokio::{task::JoinSet, time::sleep};
+
+use super::free;
+use crate::{desk::Desk, town::address_at};
+
+const PAUSE: Duration = Duration::from_secs(4);
+/// Domains with a tarpit, or behind a gateway whose customer never answers.
+const DOMAINS: [&str; 5] =
+    ["town-mc3.net", "town-mc17.net", "town-pp5.net", "town-b0.net", "town-b5.net"];
+
+/// One owner, until it is aborted.
+pub async fn own(desk: Arc<Desk>, number: usize, seed: u64) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let asker = free(&format!("slow{number}"));
+    let domain = DOMAINS[number % DOMAINS.len()];
+    let mut running = JoinSet::new();
+    loop {
+        sleep(PAUSE.mul_f64(random.random_range(0.5..1.5))).await;
+        let Some(address) = address_at(domain, 0.0, &mut random) else { continue };
+        let (desk, asker) = (desk.clone(), asker.clone());
+        running.spawn(async move {
+            desk.single(&asker, &address, false).await;
+        });
+        while running.try_join_next().is_some() {}
+    }
+}

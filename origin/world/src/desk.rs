@@ -1,0 +1,330 @@
+//! The desk: stands for the Worker. It sends each question to the origin of its domain, and to another one while that
+//! restarts; and it repeats what a list's batch left unanswered. That is a model, and not the shipped code.
+
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result};
+use rcpt_origin::{
+    Config, State,
+    config::Families,
+    dns::Dns,
+    http::{BatchQuestion, RequestId, ask_all, ask_one},
+    surroundings::{Random, Surroundings},
+};
+use rcpt_pool::{Asker, HashKey, operators::Operators};
+use rcpt_shared::{Address, BatchAnswer, BatchLine, NotAsked, Reason, Status, Verdict};
+use rcpt_smtp::Dialer;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    clock::MINUTE,
+    internet::{SessionLimits, Surveyed, Uplink},
+    plan::Plan,
+    town::Town,
+};
+
+/// Seconds for which an origin that restarts takes no questions.
+const RESTART: Duration = Duration::from_secs(12);
+const SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
+
+/// An answer to a single check.
+pub struct SingleAnswer {
+    /// `None`: the origin had no room.
+    pub verdict: Option<Verdict>,
+    pub took: Duration,
+}
+
+impl SingleAnswer {
+    pub fn is_answered(&self) -> bool {
+        self.verdict.as_ref().is_some_and(is_answered)
+    }
+
+    /// Returns whether the server spoke of the recipient.
+    pub fn is_decided(&self) -> bool {
+        let status = self.verdict.as_ref().map(|verdict| verdict.status);
+        matches!(status, Some(Status::Accepted | Status::Refused))
+    }
+}
+
+/// Returns whether our own limits left it an answer.
+pub fn is_answered(verdict: &Verdict) -> bool {
+    (verdict.status, verdict.reason) != (Status::FatalException, Reason::OurLimit)
+}
+
+pub struct Desk {
+    plan: Plan,
+    pub town: Arc<Town>,
+    pub surveyed: Arc<Surveyed>,
+    operators: Arc<Operators>,
+    /// `None` while one restarts.
+    origins: Mutex<Vec<Option<Arc<State>>>>,
+    seeds: Mutex<u64>,
+    numbers: AtomicU64,
+    /// Questions of lists by kind of domain, and how many of them were about dead mailboxes.
+    pub listed: Mutex<BTreeMap<&'static str, (u64, u64)>>,
+}
+
+/// The built-in operators, with the plan's number of refused recipients, or without limits.
+pub fn operators(plan: &Plan) -> Result<Operators> {
+    let mistakes = |mistakes: Vec<String>| anyhow::anyhow!(mistakes.join("; "));
+    let built_in = Operators::with("").map_err(mistakes)?;
+    let mut rows = String::new();
+    for row in built_in.rows() {
+        if !plan.limited {
+            rows += &format!(
+                "[[operator]]\nname = \"{}\"\nsessions = 1000\nsession_interval_ms = 0\n\
+                 recipients_per_minute = 1000000\nrefused_per_hour = 1000000\n",
+                row.name
+            );
+        } else if let Some(refused) = plan.refused_per_hour {
+            rows +=
+                &format!("[[operator]]\nname = \"{}\"\nrefused_per_hour = {refused}\n", row.name);
+        }
+    }
+    Operators::with(&rows).map_err(mistakes)
+}
+
+/// The limits that the survey checks.
+pub fn session_limits(plan: &Plan, config: &Config) -> Result<Option<SessionLimits>> {
+    if !plan.limited {
+        return Ok(None);
+    }
+    let mut limits = SessionLimits {
+        machine: config.machine_sessions,
+        network: config.network_sessions,
+        ..SessionLimits::default()
+    };
+    for name in ["google", "microsoft", "yahoo", "mimecast", "proofpoint"] {
+        let operators = operators(plan)?;
+        let row = operators.rows().iter().find(|row| &*row.name == name);
+        let sessions = row.and_then(|row| row.sessions).unwrap_or(config.operator_sessions);
+        limits.operators.insert(name, sessions);
+    }
+    Ok(Some(limits))
+}
+
+/// Source addresses of an origin.
+pub fn sources(plan: &Plan, origin: usize) -> Vec<IpAddr> {
+    let source = |number: usize| IpAddr::from([203, 0, 113, (10 * (origin + 1) + number) as u8]);
+    (0..plan.sources_each).map(source).collect()
+}
+
+pub fn config(plan: &Plan, origin: usize) -> Result<Config> {
+    let sources: Vec<_> = sources(plan, origin).iter().map(|ip| format!("\"{ip}\"")).collect();
+    let mut text = format!(
+        "helo_name = \"probe{origin}.rcpt-world.net\"\nmail_from = \"probe@rcpt-world.net\"\n\
+         ticket_secrets = \"{SECRETS}\"\nnameservers = [\"198.18.0.53\"]\nfamilies = [\"ipv4\"]\n\
+         allow_networks = [\"198.18.0.0/15\"]\nsource_key = \"source key of the world\"\n\
+         source_addresses = [{}]\n",
+        sources.join(", ")
+    );
+    if !plan.limited {
+        text += "operator_sessions = 1000\nmachine_sessions = 1000\nnetwork_sessions = 10000\n\
+                 session_interval_ms = 0\nrecipients_per_minute = 1000000\nrefused_per_hour = 1000000\n";
+    } else if let Some(refused) = plan.refused_per_hour {
+        text += &format!("refused_per_hour = {refused}\n");
+    }
+    Config::parse(&text, &|_| None).map_err(|mistakes| anyhow::anyhow!("{mistakes}"))
+}
+
+impl Desk {
+    pub fn open(plan: &Plan, town: Arc<Town>, surveyed: Arc<Surveyed>) -> Result<Arc<Self>> {
+        let desk = Arc::new(Self {
+            plan: plan.clone(),
+            town,
+            surveyed,
+            operators: Arc::new(operators(plan)?),
+            origins: Mutex::new(vec![None; plan.origins]),
+            seeds: Mutex::new(plan.seed),
+            numbers: AtomicU64::new(0),
+            listed: Mutex::default(),
+        });
+        for origin in 0..plan.origins {
+            desk.start(origin)?;
+        }
+        Ok(desk)
+    }
+
+    /// Starts an origin, with nothing in its memory.
+    fn start(&self, origin: usize) -> Result<()> {
+        let mut config = config(&self.plan, origin)?;
+        config.operators = self.operators.clone();
+        let random = {
+            let mut seed = self.seeds.lock().unwrap_or_else(PoisonError::into_inner);
+            *seed = seed.wrapping_add(1_000_003);
+            Random::seeded(*seed)
+        };
+        let uplink = Uplink {
+            origin,
+            machines: self.town.machines.clone(),
+            surveyed: self.surveyed.clone(),
+        };
+        let clock = self.surveyed.clock;
+        let families = Families { ipv4: true, ipv6: false };
+        let nameserver = self.town.names.clone();
+        let surroundings = Surroundings {
+            dialer: Dialer::over(Arc::new(uplink), config.connect_timeout),
+            dns: Dns::over(nameserver, config.dns_timeout, families, random.hash_key()),
+            unix_now: Arc::new(move || clock.unix_now()),
+            random,
+        };
+        let own = sources(&self.plan, origin);
+        let state = State::within(config, surroundings, own).context("an origin")?;
+        if let Some(place) = self.origins().get_mut(origin) {
+            *place = Some(state);
+        }
+        Ok(())
+    }
+
+    /// Stops an origin as the service manager does, and starts it again.
+    pub async fn restart(&self, origin: usize) -> Result<()> {
+        let stopped = self.origins().get_mut(origin).and_then(Option::take);
+        sleep(RESTART).await;
+        if let Some(state) = stopped {
+            state.prober.close().await;
+        }
+        self.start(origin)
+    }
+
+    pub fn origin(&self, number: usize) -> Option<Arc<State>> {
+        self.origins().get(number).cloned().flatten()
+    }
+
+    fn origins(&self) -> MutexGuard<'_, Vec<Option<Arc<State>>>> {
+        self.origins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The origin of a domain, or the next one that runs.
+    fn origin_of(&self, domain: &str) -> Option<Arc<State>> {
+        let origins = self.origins();
+        let hash = HashKey::new([1, 2]).hash_one(domain);
+        let first = usize::try_from(hash % origins.len().max(1) as u64).unwrap_or_default();
+        let in_order = origins.iter().cycle().skip(first).take(origins.len());
+        in_order.flatten().next().cloned()
+    }
+
+    fn id(&self) -> Option<RequestId> {
+        RequestId::parse(&format!("w{}", self.numbers.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Asks about one address, as a caller who waits for the answer.
+    pub async fn single(&self, asker: &Asker, address: &Address, details: bool) -> SingleAnswer {
+        let started = Instant::now();
+        let (Some(state), Some(id)) = (self.origin_of(address.domain()), self.id()) else {
+            return SingleAnswer { verdict: None, took: Duration::ZERO };
+        };
+        let question = state.prober.question(address.clone());
+        let question = rcpt_pool::Question { details, asker: asker.clone(), ..question };
+        let verdict = ask_one(&state, &question, &id).await.ok();
+        if let Some(verdict) = &verdict {
+            self.note(address, verdict);
+        }
+        SingleAnswer { verdict, took: started.elapsed() }
+    }
+
+    /// Asks about many, each at its domain's origin. Returns the verdicts, and for those without the seconds after which
+    /// to ask again.
+    pub async fn batch(
+        &self,
+        asker: &Asker,
+        addresses: &[Address],
+    ) -> Vec<(usize, Result<Verdict, u32>)> {
+        let mut by_origin: BTreeMap<u64, (Arc<State>, Vec<usize>)> = BTreeMap::new();
+        let mut answers = Vec::new();
+        for (index, address) in addresses.iter().enumerate() {
+            match self.origin_of(address.domain()) {
+                Some(state) => {
+                    let hash = HashKey::new([1, 2]).hash_one(address.domain());
+                    let place = hash % self.plan.origins.max(1) as u64;
+                    by_origin.entry(place).or_insert_with(|| (state, Vec::new())).1.push(index);
+                }
+                None => answers.push((index, Err(60))),
+            }
+        }
+        let parts = by_origin.into_values().map(|(state, indices)| async move {
+            let given = |index: &usize| addresses.get(*index).cloned();
+            let part: Vec<Address> = indices.iter().filter_map(given).collect();
+            let lines = self.part(state, asker, part).await;
+            let whole = |(index, line)| Some((*indices.get(index)?, line));
+            lines.into_iter().filter_map(whole).collect::<Vec<_>>()
+        });
+        answers.extend(futures_util::future::join_all(parts).await.into_iter().flatten());
+        for (index, answer) in &answers {
+            if let (Ok(verdict), Some(address)) = (answer, addresses.get(*index)) {
+                self.note(address, verdict);
+            }
+        }
+        answers
+    }
+
+    async fn part(
+        &self,
+        state: Arc<State>,
+        asker: &Asker,
+        addresses: Vec<Address>,
+    ) -> Vec<(usize, Result<Verdict, u32>)> {
+        let count = addresses.len();
+        let question = BatchQuestion { addresses, details: false, within: MINUTE };
+        let lines = self.id().and_then(|id| ask_all(state, question, asker.clone(), id).ok());
+        let Some(mut lines) = lines else {
+            return (0..count).map(|index| (index, Err(5))).collect();
+        };
+        let mut answers = Vec::with_capacity(count);
+        while let Some(line) = lines.recv().await {
+            match line {
+                BatchLine::Answer(BatchAnswer { index, verdict }) => {
+                    answers.push((index, Ok(verdict)));
+                }
+                BatchLine::NotAsked(NotAsked { index, not_asked_retry_after }) => {
+                    answers.push((index, Err(not_asked_retry_after)));
+                }
+                BatchLine::End(_) => {}
+            }
+        }
+        answers
+    }
+
+    fn note(&self, address: &Address, verdict: &Verdict) {
+        let Surveyed { clock, trace, journal, .. } = &*self.surveyed;
+        let text = format!(
+            "{} {} {} {:?}",
+            verdict.status.as_str(),
+            verdict.reason.as_str(),
+            verdict.stage.as_str(),
+            verdict.smtp_code
+        );
+        trace.verdict(clock.now(), address.normal(), &text);
+        journal.judge(address.normal(), verdict);
+    }
+
+    /// Ends all idle sessions, and returns what the pools then still hold: sessions in use, idle ones, and waiters.
+    pub async fn close(&self) -> (usize, usize, usize) {
+        let mut left = (0, 0, 0);
+        for number in 0..self.plan.origins {
+            let Some(state) = self.origin(number) else { continue };
+            state.prober.close().await;
+            for site in state.prober.status().operators {
+                left.0 += site.sessions;
+                left.1 += site.idle;
+                left.2 += site.waiting;
+            }
+        }
+        left
+    }
+
+    /// Sessions that the pools show, in use and idle.
+    pub fn shown(&self) -> usize {
+        let all = (0..self.plan.origins).filter_map(|number| self.origin(number));
+        all.flat_map(|state| state.prober.status().operators)
+            .map(|site| site.sessions + site.idle)
+            .sum()
+    }
+}

@@ -1,0 +1,80 @@
+//! W3: a form's p99 beside the attacker, the slow domains and all lists, against alone; and Jain's index of list owners.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::Report;
+use crate::{
+    figures::{Row, jain, quantile},
+    plan::{Plan, Population},
+    results::SingleRecord,
+    run::Outcome,
+    svg::{Chart, Line},
+};
+
+fn took(outcome: &Outcome) -> Vec<Duration> {
+    outcome.singles.iter().map(|record| record.took).collect()
+}
+
+fn unanswered(records: &[SingleRecord]) -> f64 {
+    let missing = records.iter().filter(|record| !record.is_answered).count();
+    100.0 * missing as f64 / records.len().max(1) as f64
+}
+
+/// Throughput of each owner: addresses an hour until 95 % had their answer.
+pub fn throughputs(outcome: &Outcome) -> Vec<f64> {
+    let rate = |took: Duration, total: usize| total as f64 / took.as_secs_f64() * 3_600.0;
+    outcome
+        .lists
+        .iter()
+        .map(|list| list.took_most.map_or(0.0, |took| rate(took, list.total)))
+        .collect()
+}
+
+/// Distribution of waiting times, from the median to the slowest thousandth.
+fn line(name: &'static str, outcome: &Outcome) -> Line {
+    let took = took(outcome);
+    let parts = [0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
+    Line::new(name, parts.map(|part| (part * 100.0, quantile(&took, part))))
+}
+
+/// # Errors
+/// When a run can't be set up.
+pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
+    let everybody = Population { dead_percent: (15, 15), ..Population::EVERYBODY };
+    let day = |customers| Plan { customers, ..Plan::day(seed) };
+    let alone = report.run("forms alone", &day(Population::FORMS_ALONE))?;
+    let beside = report.run("forms beside everybody", &day(everybody))?;
+    let off = Plan { limited: false, ..day(everybody) };
+    let off = report.run("the same, limits off", &off)?;
+    let p99 = |outcome: &Outcome| quantile(&took(outcome), 0.99);
+    let rows = vec![
+        Row::new("w3_forms_p99_alone", p99(&alone), "s"),
+        Row::new("w3_forms_p99_beside_everybody", p99(&beside), "s"),
+        Row::new("w3_forms_p99_ratio", p99(&beside) / p99(&alone), "ratio").aiming("<= 1.5"),
+        Row::new("w3_forms_p50_alone", quantile(&took(&alone), 0.5), "s"),
+        Row::new("w3_forms_p50_beside_everybody", quantile(&took(&beside), 0.5), "s"),
+        Row::new("w3_forms_unanswered_alone", unanswered(&alone.singles), "percent"),
+        Row::new("w3_forms_unanswered_beside_everybody", unanswered(&beside.singles), "percent"),
+        Row::new("w3_lists_jain", jain(&throughputs(&beside)), "index").aiming(">= 0.95"),
+        Row::new("w3_forms_p99_limits_off", p99(&off), "s"),
+        Row::new("w3_lists_jain_limits_off", jain(&throughputs(&off)), "index"),
+    ];
+    report.rows.push(("fairness", rows));
+    report.charts.push((
+        "fairness",
+        Chart {
+            title: "W3: how long sign-up forms wait",
+            across: "percent of checks that are faster",
+            up: "seconds",
+            is_logarithmic: false,
+            lines: vec![
+                line("alone", &alone),
+                line("beside everybody", &beside),
+                line("limits off", &off),
+            ],
+        },
+    ));
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! W1 and W5: no false "no", every reply credited to its recipient, no limit broken at any step and no permit lost.
+
+use anyhow::Result;
+
+use super::Report;
+use crate::{
+    figures::Row,
+    plan::{Plan, Population},
+    run::Outcome,
+};
+
+/// What must hold in every run, with the text of what doesn't.
+pub fn invariants(plan: &Plan, outcome: &Outcome) -> Vec<(bool, String)> {
+    let Outcome { credit, broken, left, left_open, .. } = outcome;
+    vec![
+        (credit.false_no == 0, format!("{} false no: {:?}", credit.false_no, credit.examples)),
+        (credit.misplaced == 0, format!("{} misplaced: {:?}", credit.misplaced, credit.examples)),
+        (broken.0 == 0 || !plan.limited, format!("{} broken limits: {:?}", broken.0, broken.1)),
+        (*left == (0, 0, 0) && *left_open == 0, format!("left {left:?}, {left_open} connections")),
+    ]
+}
+
+/// A day with everybody.
+///
+/// # Errors
+/// When a run can't be set up.
+pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
+    let plan = Plan { customers: Population::EVERYBODY, ..Plan::day(seed) };
+    let outcome = report.run("a day with everybody", &plan)?;
+    let unlimited = report.run("the same, limits off", &Plan { limited: false, ..plan })?;
+    let rows = vec![
+        Row::new("w1_verdicts", outcome.credit.verdicts as f64, "verdicts"),
+        Row::new("w1_false_no", outcome.credit.false_no as f64, "verdicts").aiming("0"),
+        Row::new("w1_replies_compared", outcome.credit.compared as f64, "replies"),
+        Row::new("w1_replies_of_another_recipient", outcome.credit.misplaced as f64, "replies")
+            .aiming("0"),
+        Row::new("w5_limits_broken", outcome.broken.0 as f64, "steps").aiming("0"),
+        Row::new("w5_permits_left", outcome.left.0 as f64, "permits").aiming("0"),
+        Row::new("w5_sessions_open_most", outcome.most_open as f64, "sessions"),
+        Row::new("w5_sessions_open_most_limits_off", unlimited.most_open as f64, "sessions"),
+        Row::new("w1_false_no_limits_off", unlimited.credit.false_no as f64, "verdicts")
+            .aiming("0"),
+    ];
+    report.rows.push(("safety", rows));
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! Broken and hostile servers.
+//!
+//! Documented: Postfix' `smtpd_error_sleep_time` and OpenBSD's spamd(8) for tarpits, RFC 5321 §4.5.3.1.10 for a limit of
+//! recipients that is answered with 421, RFC 2920 §3.1 for servers that answer a flight in the wrong order.
+
+use std::time::Duration;
+
+use crate::{
+    clock::HOUR,
+    server::{Behaviour, Caller, Ending, Say},
+    truth::{self, Mailbox},
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It takes a minute for each reply about a recipient.
+    Tarpit,
+    /// It resets the connection at RCPT.
+    Resets,
+    /// It says 421 at the sixth recipient of a session.
+    FewRecipients,
+    /// It fails for an hour of each day, in which it greets nobody.
+    FailsForAnHour,
+    /// It answers RSET twice, so that each reply that follows belongs to the command before.
+    OutOfStep,
+}
+
+pub struct Broken {
+    pub fault: Fault,
+    pub tarpit: Duration,
+    /// Hour of the day in which it fails.
+    pub fails_at: u64,
+    owes_reply: bool,
+}
+
+impl Broken {
+    pub const KIND: &'static str = "broken";
+
+    pub const fn new(fault: Fault, fails_at: u64) -> Self {
+        Self { fault, tarpit: Duration::from_secs(60), fails_at, owes_reply: false }
+    }
+}
+
+impl Behaviour for Broken {
+    fn banner(&mut self, caller: &Caller<'_>) -> Say {
+        let hour = caller.now.as_secs() / HOUR.as_secs() % 24;
+        if self.fault == Fault::FailsForAnHour && hour == self.fails_at {
+            return Say::ending(Ending::Hangs);
+        }
+        Say::now("220 mail.example.net ESMTP")
+    }
+
+    fn mail(&mut self, caller: &Caller<'_>) -> Say {
+        // Behind an RSET: one reply too many.
+        self.owes_reply = self.fault == Fault::OutOfStep && caller.asked > 0;
+        if self.owes_reply { Say::now("250 2.0.0 Reset\r\n250 2.1.0 OK") } else { Say::ok() }
+    }
+
+    fn rcpt(&mut self, caller: &Caller<'_>, recipient: &str) -> Say {
+        match self.fault {
+            Fault::Tarpit => return Say::after(self.tarpit, "250 2.1.5 OK"),
+            Fault::Resets => return Say::ending(Ending::Resets),
+            Fault::FewRecipients if caller.asked >= 5 => {
+                return Say::closing("421 4.5.3 Too many recipients in this session");
+            }
+            Fault::FewRecipients | Fault::FailsForAnHour | Fault::OutOfStep => {}
+        }
+        match truth::mailbox(recipient) {
+            Mailbox::Live => Say::accepted(),
+            Mailbox::Full => Say::now("452 4.2.2 Mailbox full"),
+            Mailbox::Dead => Say::now(format!(
+                "550 5.1.1 <{recipient}>: Recipient address rejected: User unknown"
+            )),
+        }
+    }
+}

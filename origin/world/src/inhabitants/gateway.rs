@@ -1,0 +1,70 @@
+//! Gateways before the servers of their customers, like Mimecast and Proofpoint.
+//!
+//! Documented: Mimecast's SMTP error codes (`csi.mimecast.org Poor Reputation Sender` at the banner, few connections at
+//! once), Proofpoint's `Too many concurrent connections`. They ask the customer's own server about a recipient (Mimecast:
+//! recipient validation by call-ahead), which may never answer.
+
+use std::{collections::HashSet, net::IpAddr, sync::Arc, time::Duration};
+
+use crate::{
+    corpus,
+    server::{Behaviour, Caller, Ending, Say},
+    truth::{self, Mailbox},
+};
+
+/// A blocklist of source addresses, each with the time from which and until which it is listed.
+pub type Blocklist = Arc<Vec<(IpAddr, Duration, Duration)>>;
+
+pub fn is_listed(blocklist: &Blocklist, source: IpAddr, now: Duration) -> bool {
+    blocklist.iter().any(|(ip, from, until)| *ip == source && (*from..*until).contains(&now))
+}
+
+/// Limits of the gateway, for one source address.
+pub struct Gateway {
+    pub kind: &'static str,
+    pub connections_max: usize,
+    /// Domains whose own server never answers.
+    pub mute_domains: HashSet<String>,
+    /// A recipient is deferred when its domain's server has not answered by then.
+    pub gives_up: Duration,
+    pub blocklist: Blocklist,
+}
+
+impl Gateway {
+    fn reply(&self, mimecast: &str, proofpoint: &str, recipient: &str) -> String {
+        corpus::reply(if self.kind == "mimecast" { mimecast } else { proofpoint }, recipient)
+    }
+}
+
+impl Behaviour for Gateway {
+    fn banner(&mut self, caller: &Caller<'_>) -> Say {
+        if is_listed(&self.blocklist, caller.source, caller.now) {
+            let text = self.reply("Mimecast: reputation", "Proofpoint: blocked", "");
+            return Say::closing(text);
+        }
+        if caller.open > self.connections_max {
+            return Say::closing(corpus::reply("Proofpoint: rate", ""));
+        }
+        Say::now("220 gateway.example.net ESMTP")
+    }
+
+    fn rcpt(&mut self, _: &Caller<'_>, recipient: &str) -> Say {
+        if self.mute_domains.contains(truth::domain(recipient)) {
+            return if self.gives_up.is_zero() {
+                Say::ending(Ending::Hangs)
+            } else {
+                let text = corpus::reply("Mimecast: greylisting", recipient);
+                Say::after(self.gives_up, text)
+            };
+        }
+        let asked = Duration::from_millis(300);
+        match truth::mailbox(recipient) {
+            Mailbox::Live => Say { after: asked, ..Say::accepted() },
+            Mailbox::Full => Say::after(asked, "452 4.2.2 Mailbox full"),
+            Mailbox::Dead => {
+                let text = self.reply("Mimecast: unknown", "Proofpoint: unknown", recipient);
+                Say::after(asked, text)
+            }
+        }
+    }
+}

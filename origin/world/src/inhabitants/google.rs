@@ -1,0 +1,112 @@
+//! An operator with most of the domains, like Google.
+//!
+//! Documented: <https://support.google.com/a/answer/3726730> has the replies, 421 4.7.0 and 4.7.28 for a source that asks
+//! too much and 450 4.2.1 for a mailbox that receives too much. No page has the numbers: those here are guesses, and the
+//! figures that rest on them are varied.
+
+use std::{collections::HashMap, time::Duration};
+
+use crate::{
+    clock::{HOUR, MINUTE},
+    corpus,
+    inhabitants::window::{Bans, Window},
+    server::{Behaviour, Caller, Say},
+    truth::{self, Mailbox},
+};
+
+/// Limits of the operator, for one source address.
+pub struct Google {
+    /// Connections at once, above which a further one is answered with 421.
+    pub connections_max: usize,
+    /// Recipients in a minute, above which each is answered with 421 and the connection closed.
+    pub recipients_per_minute_max: usize,
+    /// Unknown recipients in an hour, after which the source is limited for an hour.
+    pub unknown_per_hour_max: usize,
+    /// Questions about one mailbox in a minute, above which it is busy.
+    pub mailbox_per_minute_max: usize,
+    recipients: Window,
+    unknown: Window,
+    limited: Bans,
+    mailboxes: HashMap<String, (u64, usize)>,
+}
+
+impl Google {
+    pub const KIND: &'static str = "google";
+
+    /// `factor` multiplies the limits.
+    pub fn new(factor: f64) -> Self {
+        let times = |limit: f64| (limit * factor) as usize;
+        Self {
+            connections_max: times(20.0),
+            recipients_per_minute_max: times(4_000.0),
+            unknown_per_hour_max: times(1_500.0),
+            mailbox_per_minute_max: times(60.0),
+            recipients: Window::new(MINUTE),
+            unknown: Window::new(HOUR),
+            limited: Bans::default(),
+            mailboxes: HashMap::new(),
+        }
+    }
+
+    fn is_busy(&mut self, recipient: &str, now: Duration) -> bool {
+        let minute = now.as_secs() / 60;
+        if self.mailboxes.len() > 10_000 {
+            self.mailboxes.clear();
+        }
+        let entry = self.mailboxes.entry(recipient.to_owned()).or_default();
+        if entry.0 != minute {
+            *entry = (minute, 0);
+        }
+        entry.1 += 1;
+        entry.1 > self.mailbox_per_minute_max
+    }
+
+    fn limit(&mut self, caller: &Caller<'_>, span: Duration) -> Say {
+        let until = caller.now + span;
+        self.limited.ban(caller.source, until);
+        caller.journal.banned(Self::KIND, caller.source, caller.now, until);
+        Say::closing(corpus::reply("Gmail: rate of the address", ""))
+    }
+}
+
+impl Behaviour for Google {
+    fn banner(&mut self, caller: &Caller<'_>) -> Say {
+        if caller.open > self.connections_max {
+            return Say::closing("421 4.7.0 Try again later, closing connection.");
+        }
+        Say::now("220 mx.google.com ESMTP - gsmtp")
+    }
+
+    fn rcpt(&mut self, caller: &Caller<'_>, recipient: &str) -> Say {
+        if self.limited.holds(caller.source, caller.now) {
+            return Say::closing(corpus::reply("Gmail: rate of the address", recipient));
+        }
+        let recent = self.recipients.count(caller.source, caller.now);
+        if recent > self.recipients_per_minute_max {
+            return self.limit(caller, MINUTE);
+        }
+        if self.is_busy(recipient, caller.now) {
+            return Say::now(
+                "450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents \
+                 additional messages from being delivered. - gsmtp",
+            );
+        }
+        // A domain with a rule of its own, which speaks of the sender and not of the address.
+        if truth::domain(recipient).starts_with("rules") {
+            return Say::now(
+                "550 5.7.1 The sender is not allowed by a policy of the recipient's domain. - gsmtp",
+            );
+        }
+        match truth::mailbox(recipient) {
+            Mailbox::Live => Say::accepted(),
+            Mailbox::Full => Say::now(corpus::reply("Gmail: full for now", recipient)),
+            Mailbox::Dead => {
+                if self.unknown.count(caller.source, caller.now) > self.unknown_per_hour_max {
+                    self.unknown.clear(caller.source);
+                    return self.limit(caller, HOUR);
+                }
+                Say::now(corpus::reply("Gmail: unknown", recipient))
+            }
+        }
+    }
+}

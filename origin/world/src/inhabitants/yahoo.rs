@@ -1,0 +1,53 @@
+//! An operator that tells nothing, like Yahoo: every recipient is accepted, or deferred for the source's sake.
+//!
+//! Documented: <https://senders.yahooinc.com/smtp-error-codes/> has 421 4.7.0 [TSS04] for unexpected volume. The volume is
+//! not published.
+
+use std::time::Duration;
+
+use crate::{
+    corpus,
+    inhabitants::window::{Bans, Window},
+    server::{Behaviour, Caller, Say},
+};
+
+/// Limits of the operator, for one source address.
+pub struct Yahoo {
+    /// Recipients in ten minutes, above which the source is deferred for half an hour.
+    pub recipients_max: usize,
+    recipients: Window,
+    deferred: Bans,
+}
+
+impl Yahoo {
+    pub const KIND: &'static str = "yahoo";
+    const DEFERRED: Duration = Duration::from_secs(1_800);
+
+    /// `factor` multiplies the limits.
+    pub fn new(factor: f64) -> Self {
+        Self {
+            recipients_max: (8_000.0 * factor) as usize,
+            recipients: Window::new(Duration::from_secs(600)),
+            deferred: Bans::default(),
+        }
+    }
+}
+
+impl Behaviour for Yahoo {
+    fn mail(&mut self, caller: &Caller<'_>) -> Say {
+        let Caller { source, now, .. } = *caller;
+        if self.deferred.holds(source, now) {
+            return Say::closing(corpus::reply("Yahoo: deferred", ""));
+        }
+        Say::ok()
+    }
+
+    fn rcpt(&mut self, caller: &Caller<'_>, _: &str) -> Say {
+        let Caller { source, now, .. } = *caller;
+        if self.recipients.count(source, now) > self.recipients_max {
+            self.deferred.ban(source, now + Self::DEFERRED);
+            caller.journal.banned(Self::KIND, source, now, now + Self::DEFERRED);
+        }
+        Say::now("250 recipient <> ok")
+    }
+}

@@ -1,0 +1,280 @@
+//! The simulated internet: machines that are dialled, names that lead to them, and a survey of all open sessions.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use rcpt_smtp::{ConnectFailure, Connection, Network};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex},
+    time::sleep,
+};
+
+use crate::{
+    clock::WorldClock,
+    journal::Journal,
+    server::{Server, Visit},
+    trace::Trace,
+};
+
+/// Octets that a connection holds each way.
+const BUFFER: usize = 8 * 1_024;
+
+/// A machine with an address.
+#[derive(Clone)]
+pub struct Machine {
+    pub server: Arc<Server>,
+    pub reach: Reach,
+    /// From then until then it is silent.
+    pub hung: Option<(Duration, Duration)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    Answers,
+    /// No port is open.
+    Refuses,
+    /// Packets get lost.
+    Silent,
+}
+
+/// Most sessions that one origin may have open: with a machine, with its network, and with each operator.
+#[derive(Clone, Default)]
+pub struct SessionLimits {
+    pub machine: usize,
+    pub network: usize,
+    pub operators: HashMap<&'static str, usize>,
+}
+
+/// A party whose open sessions are counted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Counted {
+    /// From all sources of one origin.
+    Machine(usize, IpAddr),
+    Network(usize, [u8; 3]),
+    /// From one source address.
+    Operator(IpAddr, &'static str),
+    /// As the servers see it: from one source address with one kind of server, or with one machine.
+    Kind(IpAddr, &'static str),
+    Pair(IpAddr, IpAddr),
+}
+
+/// Everything that is observed: time, trace, journal and open sessions.
+pub struct Surveyed {
+    pub clock: WorldClock,
+    pub trace: Trace,
+    pub journal: Journal,
+    limits: Option<SessionLimits>,
+    open: Mutex<BTreeMap<Counted, usize>>,
+    most_open: Mutex<usize>,
+}
+
+impl Surveyed {
+    /// `limits` are checked at every connection, if there are any.
+    pub fn new(clock: WorldClock, limits: Option<SessionLimits>) -> Arc<Self> {
+        Arc::new(Self {
+            clock,
+            trace: Trace::default(),
+            journal: Journal::default(),
+            limits,
+            open: Mutex::default(),
+            most_open: Mutex::default(),
+        })
+    }
+
+    /// Sessions of the source that are open with one kind of operator, or with one machine of the other kinds.
+    pub fn open_at(&self, source: IpAddr, kind: &'static str, machine: IpAddr) -> usize {
+        let open = self.open();
+        let of = |counted| open.get(&counted).copied().unwrap_or_default();
+        of(Counted::Pair(source, machine)).max(of(Counted::Kind(source, kind)))
+    }
+
+    /// Sessions that are open, of all origins.
+    pub fn all_open(&self) -> usize {
+        let open = self.open();
+        let pairs = open.iter().filter(|(counted, _)| matches!(counted, Counted::Pair(..)));
+        pairs.map(|(_, count)| count).sum()
+    }
+
+    fn enter(
+        self: &Arc<Self>,
+        origin: usize,
+        source: IpAddr,
+        machine: IpAddr,
+        server: &Server,
+    ) -> Presence {
+        let mut parties = vec![Counted::Pair(source, machine)];
+        if server.operator.is_some() {
+            parties.push(Counted::Kind(source, server.kind));
+        }
+        match server.operator {
+            Some(operator) => parties.push(Counted::Operator(source, operator)),
+            None => {
+                let [a, b, c, _] = v4(machine).octets();
+                parties.push(Counted::Machine(origin, machine));
+                parties.push(Counted::Network(origin, [a, b, c]));
+            }
+        }
+        let mut open = self.open();
+        for party in &parties {
+            let count = open.entry(party.clone()).or_default();
+            *count += 1;
+            let limit = self.limits.as_ref().map_or(usize::MAX, |limits| match party {
+                Counted::Machine(..) => limits.machine,
+                Counted::Network(..) => limits.network,
+                Counted::Operator(_, name) => limits.operators.get(name).copied().unwrap_or(2),
+                Counted::Kind(..) | Counted::Pair(..) => usize::MAX,
+            });
+            if *count > limit {
+                let (count, at) = (*count, self.clock.now());
+                self.journal.broken(|| format!("{count} sessions with {party:?} at {at:?}"));
+            }
+        }
+        drop(open);
+        Presence { surveyed: Arc::clone(self), parties }
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<Counted, usize>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The most sessions that were open at once.
+    pub fn most_open(&self) -> usize {
+        *self.most_open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_most(&self) {
+        let all = self.all_open();
+        let mut most = self.most_open.lock().unwrap_or_else(PoisonError::into_inner);
+        *most = (*most).max(all);
+    }
+}
+
+/// An open session.
+#[derive(Clone)]
+struct Presence {
+    surveyed: Arc<Surveyed>,
+    parties: Vec<Counted>,
+}
+
+impl std::fmt::Debug for Presence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(&self.parties).finish()
+    }
+}
+
+impl Presence {
+    fn leave(&self) {
+        let mut open = self.surveyed.open();
+        for party in &self.parties {
+            if let Some(count) = open.get_mut(party) {
+                *count -= 1;
+                if *count == 0 {
+                    open.remove(party);
+                }
+            }
+        }
+    }
+}
+
+/// Origin's end of a connection, which counts as open until it is dropped.
+#[derive(Debug)]
+struct OpenStream {
+    stream: DuplexStream,
+    presence: Presence,
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.presence.leave();
+    }
+}
+
+impl Connection for OpenStream {}
+
+impl AsyncRead for OpenStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for OpenStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, octets)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// The internet as one origin dials it.
+pub struct Uplink {
+    pub origin: usize,
+    pub machines: Arc<HashMap<IpAddr, Machine>>,
+    pub surveyed: Arc<Surveyed>,
+}
+
+impl Network for Uplink {
+    fn connect(
+        &self,
+        source: Option<IpAddr>,
+        address: SocketAddr,
+        within: Duration,
+    ) -> BoxFuture<'static, Result<Box<dyn Connection>, ConnectFailure>> {
+        let machine = self.machines.get(&address.ip()).cloned();
+        let (origin, surveyed) = (self.origin, Arc::clone(&self.surveyed));
+        let source = source.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        Box::pin(async move {
+            let Some(Machine { server, reach, hung }) = machine else {
+                sleep(within).await;
+                return Err(ConnectFailure::Theirs);
+            };
+            // It counts from the first packet on, as it does for the permit.
+            let presence = surveyed.enter(origin, source, address.ip(), &server);
+            surveyed.note_most();
+            let (near, far) = duplex(BUFFER);
+            let stream = OpenStream { stream: near, presence };
+            let is_hung =
+                hung.is_some_and(|(from, until)| (from..until).contains(&surveyed.clock.now()));
+            if is_hung || reach == Reach::Silent || server.round_trip > within {
+                sleep(within).await;
+                return Err(ConnectFailure::Theirs);
+            }
+            sleep(server.round_trip).await;
+            if reach == Reach::Refuses {
+                return Err(ConnectFailure::Theirs);
+            }
+            let visit = Visit { server, machine: address.ip(), source, surveyed, asked: 0 };
+            tokio::spawn(visit.converse(far));
+            let stream: Box<dyn Connection> = Box::new(stream);
+            Ok(stream)
+        })
+    }
+}
+
+pub fn v4(ip: IpAddr) -> Ipv4Addr {
+    match ip {
+        IpAddr::V4(ip) => ip,
+        IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
+    }
+}

@@ -1,0 +1,27 @@
+//! The world: a simulation of origin in virtual time, among hundreds of mail servers that behave, and take offence, as
+//! real ones do, and customers of every kind. Dialling, nameservers, the clock and randomness are the simulation's; the
+//! rest of origin is the shipped code.
+//!
+//! A seed decides the run: the hash of its trace is the same for one binary on one machine.
+
+pub mod clock;
+pub mod corpus;
+pub mod customers;
+pub mod desk;
+pub mod experiments;
+pub mod figures;
+pub mod inhabitants;
+pub mod internet;
+pub mod journal;
+pub mod names;
+pub mod plan;
+pub mod results;
+pub mod run;
+pub mod server;
+pub mod svg;
+pub mod town;
+pub mod trace;
+pub mod truth;
+
+#[cfg(test)]
+mod tests;

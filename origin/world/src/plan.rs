@@ -1,0 +1,108 @@
+//! The plan of a run: its seed, length, population, and what is varied.
+
+use std::time::Duration;
+
+use crate::clock::{DAY, HOUR};
+
+/// The plan of a run.
+#[derive(Clone)]
+pub struct Plan {
+    pub seed: u64,
+    pub lasts: Duration,
+    /// Origins, each with its source addresses.
+    pub origins: usize,
+    pub sources_each: usize,
+    pub customers: Population,
+    /// The pool's limits are in force; else only the machines' own limits are left.
+    pub limited: bool,
+    /// Multiplies the servers' limits.
+    pub leniency: Leniency,
+    /// Refused recipients in an hour, of every operator and machine, in place of the configured numbers.
+    pub refused_per_hour: Option<usize>,
+    pub events: Events,
+}
+
+/// Customers at once.
+#[derive(Clone, Copy, Default)]
+pub struct Population {
+    /// Sign-up forms, and checks a day of each.
+    pub forms: usize,
+    pub checks_per_form: usize,
+    /// List owners, and addresses of each one's list a day.
+    pub lists: usize,
+    pub addresses_per_list: usize,
+    /// Time of day at which the first list comes; each further one five minutes later.
+    pub lists_at: Duration,
+    /// Percent of the addresses of a list that are dead: the first owner has the least, the last the most.
+    pub dead_percent: (usize, usize),
+    /// One account with a dictionary.
+    pub has_dictionary: bool,
+    /// Accounts that each stay under every limit.
+    pub crowd: usize,
+    /// Owners of slow domains.
+    pub slow: usize,
+}
+
+/// Factors of the servers' limits.
+#[derive(Clone, Copy)]
+pub struct Leniency {
+    pub google: f64,
+    pub microsoft: f64,
+    pub yahoo: f64,
+    pub shared_hosting: f64,
+}
+
+impl Leniency {
+    pub const USUAL: Self = Self { google: 1.0, microsoft: 1.0, yahoo: 1.0, shared_hosting: 1.0 };
+}
+
+/// What the operator does.
+#[derive(Clone, Copy, Default)]
+pub struct Events {
+    /// An origin is restarted at three o'clock each night.
+    pub restarts_nightly: bool,
+    /// The first source address is listed from then, for so long.
+    pub listed: Option<(Duration, Duration)>,
+    /// All of Google's machines are silent from then, for so long.
+    pub hung: Option<(Duration, Duration)>,
+}
+
+impl Population {
+    /// A tenth of the population that one origin's documents speak of: a hundred forms of 400 checks a day, and twenty
+    /// lists of 5,000 addresses.
+    pub const TENTH: Self = Self {
+        forms: 10,
+        checks_per_form: 400,
+        lists: 4,
+        addresses_per_list: 2_500,
+        lists_at: Duration::from_secs(8 * 3_600),
+        dead_percent: (5, 30),
+        has_dictionary: false,
+        crowd: 0,
+        slow: 0,
+    };
+    pub const FORMS_ALONE: Self = Self { lists: 0, ..Self::TENTH };
+    pub const EVERYBODY: Self = Self { has_dictionary: true, crowd: 50, slow: 5, ..Self::TENTH };
+}
+
+impl Plan {
+    /// A day of a tenth of the population, without an attacker.
+    pub const fn day(seed: u64) -> Self {
+        Self {
+            seed,
+            lasts: DAY,
+            origins: 3,
+            sources_each: 1,
+            customers: Population::TENTH,
+            limited: true,
+            leniency: Leniency::USUAL,
+            refused_per_hour: None,
+            events: Events { restarts_nightly: true, listed: None, hung: None },
+        }
+    }
+
+    /// Hours around noon, with few customers.
+    pub fn hours(seed: u64, hours: u32) -> Self {
+        Self { lasts: HOUR * hours, ..Self::day(seed) }
+    }
+}

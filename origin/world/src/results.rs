@@ -1,0 +1,73 @@
+//! Results of a run: what customers got, and what they waited for.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+/// A check of a form.
+#[derive(Debug, Clone, Copy)]
+pub struct SingleRecord {
+    pub at: Duration,
+    pub took: Duration,
+    pub is_answered: bool,
+    /// The server spoke of the recipient.
+    pub is_decided: bool,
+    pub kind: &'static str,
+}
+
+/// A list, from its start to its end, or to the end of its day.
+#[derive(Debug, Clone, Copy)]
+pub struct ListRecord {
+    pub owner: usize,
+    pub started: Duration,
+    pub took: Duration,
+    /// Time until 95 % had their last answer.
+    pub took_most: Option<Duration>,
+    pub total: usize,
+    pub answered: usize,
+    pub decided: usize,
+}
+
+#[derive(Default)]
+struct Pages {
+    singles: Vec<SingleRecord>,
+    lists: Vec<ListRecord>,
+    /// Answers of each owner's lists by hour.
+    listed: BTreeMap<(usize, u64), u64>,
+}
+
+#[derive(Default)]
+pub struct Results(Mutex<Pages>);
+
+impl Results {
+    pub fn single(&self, record: SingleRecord) {
+        self.pages().singles.push(record);
+    }
+
+    pub fn list(&self, record: ListRecord) {
+        self.pages().lists.push(record);
+    }
+
+    /// An address of an owner's list had its answer.
+    pub fn listed(&self, owner: usize, at: Duration) {
+        *self.pages().listed.entry((owner, at.as_secs() / 3_600)).or_default() += 1;
+    }
+
+    pub fn singles(&self) -> Vec<SingleRecord> {
+        self.pages().singles.clone()
+    }
+
+    pub fn lists(&self) -> Vec<ListRecord> {
+        self.pages().lists.clone()
+    }
+
+    pub fn answers_by_hour(&self) -> BTreeMap<(usize, u64), u64> {
+        self.pages().listed.clone()
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,151 @@
+//! One run: a plan, lived through in virtual time on one thread.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use anyhow::Result;
+use tokio::{task::JoinSet, time::sleep};
+
+use crate::{
+    clock::{MINUTE, WorldClock},
+    customers::{attacker, forms, lists, operator, slow},
+    desk::{self, Desk},
+    internet::{SessionLimits, Surveyed},
+    journal::{Ban, Credit},
+    plan::Plan,
+    results::{ListRecord, Results, SingleRecord},
+    town::Town,
+};
+
+/// From one look at the pools' counts to the next.
+const LOOK: Duration = MINUTE;
+
+/// Everything that a run showed.
+pub struct Outcome {
+    pub hash: String,
+    pub events: u64,
+    pub credit: Credit,
+    pub by_reason: BTreeMap<String, u64>,
+    pub bans: Vec<Ban>,
+    /// Broken limits, and the first of them.
+    pub broken: (u64, Vec<String>),
+    pub most_open: usize,
+    /// Sessions in use, idle sessions, and waiters that the pools hold at the end.
+    pub left: (usize, usize, usize),
+    /// Connections that are open at the end.
+    pub left_open: usize,
+    pub singles: Vec<SingleRecord>,
+    pub lists: Vec<ListRecord>,
+    pub answers_by_hour: BTreeMap<(usize, u64), u64>,
+    /// Questions of lists by kind of domain, and how many were about dead mailboxes.
+    pub listed: BTreeMap<&'static str, (u64, u64)>,
+}
+
+/// Lives through the plan.
+///
+/// # Errors
+/// When an origin can't be set up.
+pub fn run(plan: &Plan) -> Result<Outcome> {
+    run_surveyed(plan, desk::session_limits(plan, &desk::config(plan, 0)?)?)
+}
+
+/// Like [`run`], with the limits that the survey checks at every connection.
+///
+/// # Errors
+/// When an origin can't be set up.
+pub fn run_surveyed(plan: &Plan, limits: Option<SessionLimits>) -> Result<Outcome> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    runtime.block_on(live(plan, limits))
+}
+
+async fn live(plan: &Plan, limits: Option<SessionLimits>) -> Result<Outcome> {
+    let clock = WorldClock::start();
+    let listed = plan.events.listed.map(|(from, lasts)| (from, from + lasts));
+    let first = desk::sources(plan, 0).first().copied();
+    let blocklist = first
+        .zip(listed)
+        .map(|(source, (from, until))| (source, from, until))
+        .into_iter()
+        .collect();
+    let town = Arc::new(Town::build(plan, &Arc::new(blocklist)));
+    let surveyed = Surveyed::new(clock, limits);
+    let desk = Desk::open(plan, town, surveyed.clone())?;
+    let results = Arc::new(Results::default());
+    let mut people = populate(plan, &desk, &results);
+    let end = clock.now() + plan.lasts;
+    while clock.now() < end {
+        sleep(LOOK.min(end - clock.now())).await;
+        // A session exists no longer than its permit.
+        let (open, shown) = (surveyed.all_open(), desk.shown());
+        if open > shown && plan.limited && !is_restarting(plan, clock) {
+            let at = clock.now();
+            surveyed.journal.broken(|| format!("{open} connections, {shown} permits at {at:?}"));
+        }
+    }
+    people.abort_all();
+    while people.join_next().await.is_some() {}
+    // Conversations and control recipients end by themselves.
+    sleep(2 * MINUTE).await;
+    let left = desk.close().await;
+    sleep(MINUTE).await;
+    let (hash, events) = surveyed.trace.finish();
+    let listed = desk.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(Outcome {
+        hash,
+        events,
+        credit: surveyed.journal.credit(),
+        by_reason: surveyed.journal.by_reason(),
+        bans: surveyed.journal.bans(),
+        broken: surveyed.journal.broken_limits(),
+        most_open: surveyed.most_open(),
+        left,
+        left_open: surveyed.all_open(),
+        singles: results.singles(),
+        lists: results.lists(),
+        answers_by_hour: results.answers_by_hour(),
+        listed,
+    })
+}
+
+/// An origin that stops isn't seen by the desk.
+fn is_restarting(plan: &Plan, clock: WorldClock) -> bool {
+    plan.events.restarts_nightly && (3.0..3.1).contains(&clock.hour())
+}
+
+fn populate(plan: &Plan, desk: &Arc<Desk>, results: &Arc<Results>) -> JoinSet<()> {
+    let customers = plan.customers;
+    let mut people = JoinSet::new();
+    let mut number = 0;
+    let mut seed = || {
+        number += 1;
+        plan.seed.wrapping_mul(1_000_000_007).wrapping_add(number)
+    };
+    for form in 0..customers.forms {
+        let (desk, results) = (desk.clone(), results.clone());
+        people.spawn(forms::visit(desk, results, form, customers.checks_per_form, seed()));
+    }
+    let (least, most) = customers.dead_percent;
+    for owner in 0..customers.lists {
+        let part = owner as f64 / customers.lists.saturating_sub(1).max(1) as f64;
+        let dead = (most.saturating_sub(least) as f64).mul_add(part, least as f64) / 100.0;
+        let list = (customers.lists_at, customers.addresses_per_list, dead);
+        people.spawn(lists::own(desk.clone(), results.clone(), owner, list, seed()));
+    }
+    if customers.has_dictionary {
+        people.spawn(attacker::dictionary(desk.clone(), seed()));
+    }
+    for one in 0..customers.crowd {
+        people.spawn(attacker::one_of_crowd(desk.clone(), one, seed()));
+    }
+    for owner in 0..customers.slow {
+        people.spawn(slow::own(desk.clone(), owner, seed()));
+    }
+    if plan.events.restarts_nightly {
+        people.spawn(operator::restart_nightly(desk.clone(), plan.origins));
+    }
+    people
+}

@@ -1,0 +1,259 @@
+//! A simulated mail server: one SMTP engine, and a behaviour for each kind of inhabitant.
+
+use std::{
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
+    time::sleep,
+};
+
+use crate::{
+    internet::Surveyed,
+    journal::Journal,
+    trace::{ReplyEvent, Trace},
+    truth,
+};
+
+/// A reply, the time that the server takes for it, and what becomes of the connection.
+pub struct Say {
+    pub after: Duration,
+    pub text: String,
+    pub ending: Ending,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    Stays,
+    /// The server closes the connection behind its reply.
+    Closes,
+    /// It closes without a word.
+    Resets,
+    /// It never says anything again.
+    Hangs,
+}
+
+impl Say {
+    pub fn now(text: impl Into<String>) -> Self {
+        Self { after: Duration::ZERO, text: text.into(), ending: Ending::Stays }
+    }
+
+    pub fn after(after: Duration, text: impl Into<String>) -> Self {
+        Self { after, ..Self::now(text) }
+    }
+
+    pub fn closing(text: impl Into<String>) -> Self {
+        Self { ending: Ending::Closes, ..Self::now(text) }
+    }
+
+    pub fn ending(ending: Ending) -> Self {
+        Self { ending, ..Self::now("") }
+    }
+
+    pub fn ok() -> Self {
+        Self::now("250 2.1.0 OK")
+    }
+
+    pub fn accepted() -> Self {
+        Self::now("250 2.1.5 OK")
+    }
+}
+
+/// The client of a session, as the server sees it.
+pub struct Caller<'a> {
+    pub source: IpAddr,
+    pub now: Duration,
+    /// Sessions of the source that are open with the server's operator, this one included.
+    pub open: usize,
+    /// Recipients that were asked about in this session before.
+    pub asked: usize,
+    pub journal: &'a Journal,
+}
+
+/// What one operator, or one host, says and remembers. Times and limits are fields of the type that implements it.
+pub trait Behaviour: Send {
+    fn banner(&mut self, _: &Caller<'_>) -> Say {
+        Say::now("220 mx.example.net ESMTP")
+    }
+
+    fn ehlo(&mut self, _: &Caller<'_>) -> Say {
+        Say::now("250-mx.example.net\r\n250-PIPELINING\r\n250 ENHANCEDSTATUSCODES")
+    }
+
+    fn mail(&mut self, _: &Caller<'_>) -> Say {
+        Say::ok()
+    }
+
+    fn rcpt(&mut self, caller: &Caller<'_>, recipient: &str) -> Say;
+}
+
+/// An operator's servers, or one host: they share what they remember.
+pub struct Server {
+    /// The kind of inhabitant, for figures.
+    pub kind: &'static str,
+    /// The operator in the pool's table, if it is one of them.
+    pub operator: Option<&'static str>,
+    /// Time of a round trip.
+    pub round_trip: Duration,
+    behaviour: Mutex<Box<dyn Behaviour>>,
+}
+
+impl Server {
+    pub fn new(
+        kind: &'static str,
+        operator: Option<&'static str>,
+        round_trip_ms: u64,
+        behaviour: impl Behaviour + 'static,
+    ) -> Arc<Self> {
+        let round_trip = Duration::from_millis(round_trip_ms);
+        let behaviour: Box<dyn Behaviour> = Box::new(behaviour);
+        Arc::new(Self { kind, operator, round_trip, behaviour: Mutex::new(behaviour) })
+    }
+
+    fn behaviour(&self) -> MutexGuard<'_, Box<dyn Behaviour>> {
+        self.behaviour.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One session at a machine.
+pub struct Visit {
+    pub server: Arc<Server>,
+    pub machine: IpAddr,
+    pub source: IpAddr,
+    pub surveyed: Arc<Surveyed>,
+    pub asked: usize,
+}
+
+impl Visit {
+    fn caller(&self) -> Caller<'_> {
+        Caller {
+            source: self.source,
+            now: self.surveyed.clock.now(),
+            open: self.surveyed.open_at(self.source, self.server.kind, self.machine),
+            asked: self.asked,
+            journal: &self.surveyed.journal,
+        }
+    }
+
+    fn trace(&self) -> &Trace {
+        &self.surveyed.trace
+    }
+
+    /// Holds the server's side of the session until either side ends it.
+    pub async fn converse(mut self, mut stream: DuplexStream) {
+        let banner = {
+            let mut behaviour = self.server.behaviour();
+            behaviour.banner(&self.caller())
+        };
+        let round_trip = self.server.round_trip;
+        sleep(round_trip).await;
+        let (mut input, mut output) = (Vec::new(), Vec::new());
+        if !utter(&mut stream, &mut output, banner).await
+            || stream.write_all(&output).await.is_err()
+        {
+            return;
+        }
+        output.clear();
+        loop {
+            match stream.read_buf(&mut input).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            sleep(round_trip).await;
+            while let Some(line) = take_line(&mut input) {
+                let say = self.answer(&line);
+                let is_last = line.starts_with("QUIT");
+                if !utter(&mut stream, &mut output, say).await || is_last {
+                    let _ = stream.write_all(&output).await;
+                    return;
+                }
+            }
+            if stream.write_all(&output).await.is_err() {
+                return;
+            }
+            output.clear();
+        }
+    }
+
+    fn answer(&mut self, line: &str) -> Say {
+        let server = Arc::clone(&self.server);
+        let mut behaviour = server.behaviour();
+        match line.get(..4).unwrap_or_default() {
+            "EHLO" | "HELO" => behaviour.ehlo(&self.caller()),
+            "MAIL" => behaviour.mail(&self.caller()),
+            "RCPT" => {
+                let recipient = line.split(['<', '>']).nth(1).unwrap_or_default();
+                let mut say = behaviour.rcpt(&self.caller(), recipient);
+                self.asked += 1;
+                self.note(recipient, &mut say);
+                say
+            }
+            "RSET" => Say::now("250 2.0.0 Flushed"),
+            "QUIT" => Say::closing("221 2.0.0 Bye"),
+            _ => Say::now("502 5.5.2 Unknown command"),
+        }
+    }
+
+    /// Tags the reply with its recipient, and records it.
+    fn note(&self, recipient: &str, say: &mut Say) {
+        if say.text.is_empty() {
+            return;
+        }
+        say.text = format!("{} {}", say.text, truth::tag(recipient));
+        self.surveyed.journal.replied(recipient, &say.text);
+        self.trace().reply(&ReplyEvent {
+            at: self.surveyed.clock.now(),
+            source: self.source,
+            server: self.machine,
+            recipient,
+            reply: &say.text,
+        });
+    }
+}
+
+fn take_line(input: &mut Vec<u8>) -> Option<String> {
+    let end = input.windows(2).position(|pair| pair == b"\r\n")?;
+    let line: Vec<u8> = input.drain(..end + 2).collect();
+    Some(String::from_utf8_lossy(line.get(..end).unwrap_or_default()).into_owned())
+}
+
+/// Adds the reply to the output, which is sent before the server takes its time, and before it closes. Returns whether
+/// the session goes on.
+async fn utter(stream: &mut DuplexStream, output: &mut Vec<u8>, say: Say) -> bool {
+    if !say.after.is_zero() {
+        if stream.write_all(output).await.is_err() {
+            return false;
+        }
+        output.clear();
+        sleep(say.after).await;
+    }
+    if !say.text.is_empty() {
+        output.extend_from_slice(say.text.as_bytes());
+        output.extend_from_slice(b"\r\n");
+    }
+    match say.ending {
+        Ending::Stays => {
+            if !say.after.is_zero() || output.len() > 4_096 {
+                let sent = stream.write_all(output).await.is_ok();
+                output.clear();
+                return sent;
+            }
+            true
+        }
+        Ending::Closes => {
+            let _ = stream.write_all(output).await;
+            output.clear();
+            false
+        }
+        Ending::Resets => false,
+        Ending::Hangs => {
+            let _ = stream.write_all(output).await;
+            let mut rest = Vec::new();
+            let _ = stream.read_to_end(&mut rest).await;
+            false
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The world in short: the same trace twice, and what must hold in every run. `PROOF=1` lives through whole days of many
+//! seeds.
+
+use std::{env, time::Duration};
+
+use crate::{
+    clock::HOUR,
+    corpus, desk,
+    experiments::safety,
+    figures::jain,
+    plan::{Plan, Population},
+    run::{Outcome, run},
+    truth,
+};
+
+fn seed() -> u64 {
+    let seed = env::var("SEED").ok().and_then(|seed| seed.parse().ok());
+    seed.unwrap_or(1)
+}
+
+/// An hour and a quarter with a few of everybody.
+fn short(seed: u64) -> Plan {
+    let customers = Population {
+        forms: 3,
+        checks_per_form: 2_000,
+        lists: 2,
+        addresses_per_list: 300,
+        lists_at: Duration::from_secs(300),
+        dead_percent: (10, 20),
+        has_dictionary: false,
+        crowd: 1,
+        slow: 1,
+    };
+    Plan { lasts: HOUR.mul_f64(1.25), customers, ..Plan::day(seed) }
+}
+
+/// Lives through the plan, and fails with the line that repeats it.
+fn lived(plan: &Plan) -> Outcome {
+    let outcome = run(plan).unwrap();
+    for (holds, text) in safety::invariants(plan, &outcome) {
+        assert!(holds, "make world SEED={}: {text}", plan.seed);
+    }
+    outcome
+}
+
+#[test]
+fn a_seed_repeats_a_run_to_the_last_octet_and_all_that_must_hold_holds() {
+    let plan = short(seed());
+    let (first, second) = (lived(&plan), lived(&plan));
+    assert_eq!(first.hash, second.hash);
+    assert_eq!(first.events, second.events);
+    // It was worth living through.
+    assert!(first.credit.compared > 400, "{:?}", first.credit);
+    assert!(first.lists.iter().all(|list| list.answered == list.total), "{:?}", first.lists);
+    let minutes = |seed| run(&Plan { seed, lasts: HOUR / 6, ..plan.clone() }).unwrap().hash;
+    assert_ne!(minutes(plan.seed), minutes(plan.seed + 1), "the seed decides nothing");
+}
+
+#[test]
+fn a_survey_of_lower_limits_finds_each_of_them_broken() {
+    let plan = Plan { lasts: HOUR / 4, ..short(seed()) };
+    let outcome = crate::run::run_surveyed(&plan, Some(Default::default())).unwrap();
+    assert!(outcome.broken.0 > 10, "{:?}", outcome.broken);
+}
+
+#[test]
+fn many_seeds_live_through_whole_days() {
+    let plans = match env::var("PROOF") {
+        Ok(_) => (0..20)
+            .map(|n| Plan { customers: Population::EVERYBODY, ..Plan::day(seed() + n) })
+            .collect(),
+        Err(_) => vec![Plan { lasts: HOUR / 2, ..short(seed() + 1) }],
+    };
+    for plan in plans {
+        lived(&plan);
+    }
+}
+
+#[test]
+fn a_tag_names_its_recipient_and_no_other() {
+    let text = format!("550 5.1.1 No such user {}", truth::tag("dead.1@example.net"));
+    assert_eq!(truth::tag_in(&text), Some(&*truth::tag("DEAD.1@example.net")));
+    assert_ne!(truth::tag("dead.1@example.net"), truth::tag("dead.2@example.net"));
+    assert_eq!(truth::tag_in("550 [192.0.2.1] is blocked"), None);
+}
+
+#[test]
+fn servers_speak_in_replies_of_the_corpus_and_in_many_languages() {
+    let reply = corpus::reply("Postgrey", "ann@example.net");
+    assert!(reply.starts_with("450 4.2.0 <ann@example.net>"), "{reply}");
+    assert!(corpus::reply("Gmail: unknown", "").contains("\r\n550"));
+    assert!(corpus::languages() >= 5, "{}", corpus::languages());
+}
+
+#[test]
+fn without_limits_no_operator_has_any_left() {
+    let plan = Plan { limited: false, ..Plan::day(1) };
+    let operators = desk::operators(&plan).unwrap();
+    assert!(operators.rows().iter().all(|row| row.sessions == Some(1_000)));
+    assert_eq!((jain(&[1.0, 1.0]), jain(&[1.0, 0.0])), (1.0, 0.5));
+}

@@ -1,0 +1,46 @@
+//! The trace of a run: each reply about a recipient and each verdict, with its time. Its hash says whether two runs
+//! were the same.
+
+use std::{
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use sha2::{Digest as _, Sha256};
+
+/// A server's reply about a recipient.
+pub struct ReplyEvent<'a> {
+    pub at: Duration,
+    pub source: IpAddr,
+    pub server: IpAddr,
+    pub recipient: &'a str,
+    pub reply: &'a str,
+}
+
+/// The sequence of events, hashed as it comes.
+#[derive(Default)]
+pub struct Trace(Mutex<(Sha256, u64)>);
+
+impl Trace {
+    pub fn reply(&self, event: &ReplyEvent<'_>) {
+        let ReplyEvent { at, source, server, recipient, reply } = event;
+        self.add(&format!("{} {source} {server} {recipient} {reply}\n", at.as_micros()));
+    }
+
+    pub fn verdict(&self, at: Duration, recipient: &str, verdict: &str) {
+        self.add(&format!("{} {recipient} = {verdict}\n", at.as_micros()));
+    }
+
+    /// The hash, and the number of events.
+    pub fn finish(&self) -> (String, u64) {
+        let trace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (hex::encode(trace.0.clone().finalize()), trace.1)
+    }
+
+    fn add(&self, line: &str) {
+        let mut trace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        trace.0.update(line);
+        trace.1 += 1;
+    }
+}
