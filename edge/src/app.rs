@@ -7,7 +7,10 @@ use std::sync::Arc;
 use crate::{
     cf::{assets::Assets, mailer::Mailer, queue::ScanQueue, verdict_cache::VerdictCache},
     config::Config,
-    limits::{hashing::HashingTurns, pace::Pace, refusals::Refusals, shield::Shield},
+    limits::{
+        hashing::HashingTurns, pace::Pace, refusals::Refusals, seen_sessions::SeenSessions,
+        shield::Shield,
+    },
     outbound::{in_flight::InFlight, origins::Origins},
     store::{databases::Databases, plans::PlanSizes},
 };
@@ -26,6 +29,7 @@ pub struct App {
     /// Of the requests on behalf of each account, checks aside.
     pub pace: Pace,
     pub refusals: Refusals,
+    pub seen_sessions: SeenSessions,
     pub origins: Origins,
     pub scan_queue: ScanQueue,
     pub mailer: Mailer,

@@ -14,6 +14,7 @@
 //! | a network; an address or account that is signed in to; a mailed link; all mails of a day | so many attempts, in buckets that drain | exactly, in D1 | `rules`, `throttle` |
 //! | an account | its plan's checks and scans a day, and checks in flight | exactly, in D1 | `quota`, `store/ledger.rs`, `store/scans.rs` |
 //! | a caller whose key is dead or whose session has ended, or whose allowance is used up | nothing, without asking D1 again | by isolate | `refusals` |
+//! | a session | one note of its use in five minutes, one write in ten | by isolate; in D1 | `seen_sessions`, `store/sessions.rs` |
 //!
 //! The numbers of the shields are in wrangler.toml, those of the others in `config/reader.rs`.
 
@@ -22,5 +23,6 @@ pub mod pace;
 pub mod quota;
 pub mod refusals;
 pub mod rules;
+pub mod seen_sessions;
 pub mod shield;
 pub mod throttle;

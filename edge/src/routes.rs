@@ -14,7 +14,7 @@ use utoipa::{Path, openapi::HttpMethod};
 use crate::{
     app::App,
     error::Error,
-    extract::{caller::remember_refusal, json_body},
+    extract::{caller::follow_up, json_body},
 };
 
 mod account;
@@ -22,6 +22,7 @@ mod api_key;
 mod domain_body;
 mod domains;
 mod events;
+mod export;
 mod health;
 mod notifications;
 #[cfg(test)]
@@ -36,6 +37,7 @@ mod scan;
 mod scan_parts;
 mod scan_results;
 mod scans;
+mod security_events;
 mod session_list;
 mod sessions;
 mod site;
@@ -90,6 +92,8 @@ operations! {
     profile::update,
     account::show,
     account::delete,
+    security_events::list,
+    export::export,
     plan::show,
     quota::report,
     usage::report,
@@ -122,7 +126,7 @@ pub fn router(app: Arc<App>) -> Router {
         .fallback(async |uri: Uri| not_found(uri.path()))
         .method_not_allowed_fallback(async || Error::method_not_allowed())
         .layer(DefaultBodyLimit::max(json_body::LIMIT))
-        .layer(from_fn_with_state(Arc::clone(&app), remember_refusal))
+        .layer(from_fn_with_state(Arc::clone(&app), follow_up))
         .with_state(app)
 }
 

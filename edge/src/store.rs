@@ -17,12 +17,14 @@ pub mod mailed_tokens;
 pub mod notices;
 #[cfg(test)]
 mod operator;
+pub mod operator_actions;
 pub mod opt_outs;
 pub mod passwords;
 pub mod plans;
 pub mod registrations;
 pub mod rekeying;
 pub mod scans;
+pub mod security_events;
 pub mod sessions;
 pub mod two_factor;
 pub mod usage_days;
@@ -33,6 +35,13 @@ const BY_RESET_LINK: &str = "state = 'confirmed' AND id = (
      SELECT account_id FROM mailed_tokens WHERE purpose = 'reset'
        AND (hash = ?1 AND expires_at > ?2 OR next_hash = ?1 AND next_expires_at > ?2))";
 
+/// Demands of the session `s` that it was used within the last two hours: nobody sits before it any more otherwise.
+const IS_IN_USE: &str = "max(s.seen_at, s.created_at) > unixepoch() - 7200";
+
 /// Authorises by session: `?1` account, `?2` session.
-const IN_SESSION: &str = "id = ?1 AND state = 'confirmed'
-    AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = ?1)";
+const IN_SESSION: &str = constcat::concat!(
+    "id = ?1 AND state = 'confirmed'
+    AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = ?1 AND ",
+    IS_IN_USE,
+    ")"
+);

@@ -86,20 +86,28 @@ pub fn issue(keys: &KeyRing, session: Session, now: u64, ttl: u64) -> Result<Str
     jwt::sign(keys, &claims)
 }
 
+/// A session whose token is genuine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PresentedSession {
+    pub session: Session,
+    /// Unix seconds.
+    pub issued_at: u64,
+}
+
 /// Checks everything about a presented token that needs no database; `now` in unix seconds.
 ///
 /// # Errors
 /// [`InvalidToken`] for anything that is not exactly right.
-pub fn verify(keys: &KeyRing, token: &str, now: u64) -> Result<Session, InvalidToken> {
+pub fn verify(keys: &KeyRing, token: &str, now: u64) -> Result<PresentedSession, InvalidToken> {
     let claims: Claims = jwt::verify(keys, PURPOSE, token, now)?;
     let account = AccountId::parse(&claims.sub).ok_or(InvalidToken)?;
     let id = SessionId::parse(&claims.jti).ok_or(InvalidToken)?;
-    Ok(Session { account, id })
+    Ok(PresentedSession { session: Session { account, id }, issued_at: claims.iat })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Session, SessionId, issue, verify};
+    use super::{PresentedSession, Session, SessionId, issue, verify};
     use crate::account::AccountId;
     use rcpt_shared::{KeyRing, Ticket};
 
@@ -114,7 +122,8 @@ mod tests {
     #[test]
     fn a_session_holds_until_it_expires() {
         let token = issue(&keys(), SESSION, NOW, 60).unwrap();
-        assert_eq!(verify(&keys(), &token, NOW + 59), Ok(SESSION));
+        let presented = PresentedSession { session: SESSION, issued_at: NOW };
+        assert_eq!(verify(&keys(), &token, NOW + 59), Ok(presented));
         assert!(verify(&keys(), &token, NOW + 60).is_err());
     }
 

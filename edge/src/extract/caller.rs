@@ -5,25 +5,26 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRequestParts, Request, State},
-    http::{HeaderMap, HeaderName, header, request::Parts},
+    http::{HeaderMap, HeaderName, StatusCode, header, request::Parts},
     middleware::Next,
     response::Response,
 };
 use rcpt_shared::bearer_token;
 
+use super::request::RequestContext;
 use crate::{
     app::App,
-    cf::clock,
+    cf::{clock, log},
     config::Config,
     credentials::{
         api_key::ApiKey,
         proof::Caller,
-        session::{self, Session},
+        session::{self, PresentedSession, Session},
     },
     error::{Error, outcome},
     limits::{refusals::Refusal, shield::Shield},
     meter,
-    store::accounts,
+    store::{accounts, sessions},
 };
 
 /// Constants of this type are known to the linker: a name that is looked up at run time would bring the table of
@@ -31,7 +32,11 @@ use crate::{
 pub const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
 /// `None` where no session token was sent.
-fn session(config: &Config, headers: &HeaderMap, now: u64) -> Option<Result<Session, Error>> {
+fn session(
+    config: &Config,
+    headers: &HeaderMap,
+    now: u64,
+) -> Option<Result<PresentedSession, Error>> {
     let token = bearer_token(headers.get(header::AUTHORIZATION)?.to_str().ok()?)?;
     if ApiKey::is_meant(token) {
         return Some(Err(Error::key_as_session()));
@@ -41,11 +46,17 @@ fn session(config: &Config, headers: &HeaderMap, now: u64) -> Option<Result<Sess
 }
 
 /// The key or the session; the key wins where both are sent.
-fn identify(config: &Config, headers: &HeaderMap, now: u64) -> Result<Caller, Error> {
+fn identify(
+    config: &Config,
+    headers: &HeaderMap,
+    now: u64,
+) -> Result<(Caller, Option<PresentedSession>), Error> {
     if let Some(presented) = headers.get(API_KEY_HEADER) {
-        return of_key(config, presented.to_str().unwrap_or_default());
+        let caller = of_key(config, presented.to_str().unwrap_or_default())?;
+        return Ok((caller, None));
     }
-    session(config, headers, now).ok_or_else(Error::missing_api_key)?.map(Caller::from)
+    let presented = session(config, headers, now).ok_or_else(Error::missing_api_key)??;
+    Ok((presented.session.into(), Some(presented)))
 }
 
 /// # Errors
@@ -85,24 +96,59 @@ pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
     app.pace.turn(&wider).await
 }
 
-/// Remembers in this isolate that a genuine key or session was refused, whatever the route: the next call with it costs
-/// the account nothing.
-pub async fn remember_refusal(
-    State(app): State<Arc<App>>,
-    request: Request,
-    next: Next,
-) -> Response {
+/// Sent by a program with what it asks for by itself, such as the portal while it waits for a scan: it keeps no session
+/// in use. Its value doesn't matter.
+pub const UNATTENDED: HeaderName = HeaderName::from_static("x-unattended");
+
+/// Leaves the session of a request for [`follow_up`], unless nobody sits before it.
+fn leave_session(parts: &Parts, presented: PresentedSession) {
+    if let Some(context) = parts.extensions.get::<RequestContext>()
+        && !parts.headers.contains_key(UNATTENDED)
+    {
+        // An extractor may run twice: the session is the same.
+        let _ = context.used_session.set(presented);
+    }
+}
+
+/// Notes in the database, once the answer has left, that a session is in use.
+fn note_use(app: &Arc<App>, context: &RequestContext) {
+    let Some(&PresentedSession { session, issued_at }) = context.used_session.get() else { return };
+    if !app.seen_sessions.is_due(session.id, issued_at, clock::now()) {
+        return;
+    }
+    let app = Arc::clone(app);
+    context.deferred.after_response(async move {
+        let seen = match app.databases.of(session.account) {
+            Ok(database) => sessions::see(database, session).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = seen {
+            app.seen_sessions.forget(session.id);
+            log::failure("the use of a session", &error);
+        }
+    });
+}
+
+/// Follows every request, whatever the route. Notes that a session is in use, and remembers in this isolate that a genuine
+/// key or session was refused: the next call with it costs the account nothing.
+pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let [key, token] =
         [API_KEY_HEADER, header::AUTHORIZATION].map(|name| headers.get(name).cloned());
+    let context = request.extensions().get::<RequestContext>().cloned();
     let response = next.run(request).await;
+    if response.status() != StatusCode::UNAUTHORIZED
+        && let Some(context) = context
+    {
+        note_use(&app, &context);
+    }
     let refused = match outcome(&response) {
         Some("invalid_api_key") => key.and_then(|key| of_key(&app.config, key.to_str().ok()?).ok()),
         Some("invalid_session") => {
             let headers: HeaderMap =
                 token.into_iter().map(|token| (header::AUTHORIZATION, token)).collect();
             let session = session(&app.config, &headers, clock::now());
-            session.and_then(Result::ok).map(Caller::from)
+            session.and_then(Result::ok).map(|presented| presented.session.into())
         }
         _ => None,
     };
@@ -121,7 +167,11 @@ impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
-        identify(&app.config, &parts.headers, clock::now())
+        let (caller, presented) = identify(&app.config, &parts.headers, clock::now())?;
+        if let Some(presented) = presented {
+            leave_session(parts, presented);
+        }
+        Ok(caller)
     }
 }
 
@@ -131,9 +181,11 @@ impl FromRequestParts<Arc<App>> for Session {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let session = session(&app.config, &parts.headers, clock::now());
-        let session = session.ok_or_else(Error::missing_session)??;
+        let presented = session.ok_or_else(Error::missing_session)??;
+        let session = presented.session;
         meter::note(|party| party.account = Some(session.account.to_string()));
         shield(app, session.into()).await?;
+        leave_session(parts, presented);
         Ok(session)
     }
 }
@@ -173,8 +225,9 @@ mod tests {
         let token = session::issue(&config.session_secrets, session, NOW, 60).unwrap();
         let authorization = (header::AUTHORIZATION, format!("Bearer {token}"));
         let both = headers(&[(API_KEY_HEADER, key), authorization.clone()]);
-        let proof =
-            |headers: &HeaderMap| identify(&config, headers, NOW).map(|caller| caller.proof).ok();
+        let proof = |headers: &HeaderMap| {
+            identify(&config, headers, NOW).map(|(caller, _)| caller.proof).ok()
+        };
         assert_eq!(proof(&both), Some(Proof::Key { version: 3 }));
         assert_eq!(
             proof(&headers(std::slice::from_ref(&authorization))),

@@ -20,7 +20,10 @@ use crate::{
     },
     error::Error,
     limits::rules::Key,
-    store::accounts::{self, StoredAccount},
+    store::{
+        accounts::{self, StoredAccount},
+        security_events::{self, Failure},
+    },
 };
 
 /// The account of a session that is not over.
@@ -52,12 +55,15 @@ impl Member {
     pub async fn check_password(
         &self,
         app: &App,
+        context: &RequestContext,
         client: &ClientNetwork,
         password: &Password,
     ) -> Result<(), Error> {
         let attempt = client.attempt(app, Key::password(self.account.id)).await?;
         let turn = client.comparing_turn(app, &attempt, password).await?;
         if password::verify(turn, password, &self.account.password_hash)? == PasswordCheck::Wrong {
+            let (database, id) = (app.databases.of(self.account.id)?, Some(self.account.id));
+            security_events::note_failure(database, id, Failure::Password, &context.deed()).await?;
             return Err(Error::wrong_password());
         }
         attempt.give_back(app.databases.directory()).await;

@@ -1,6 +1,6 @@
 //! What belongs to one request: its id, and the work that outlives its answer.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::{
     extract::FromRequestParts,
@@ -14,7 +14,7 @@ use crate::{
     app::App,
     background::notices,
     cf::{clock, deferred::Deferred},
-    credentials::idempotency::Idempotent,
+    credentials::{idempotency::Idempotent, session::PresentedSession},
     error::Error,
     mail::Deed,
 };
@@ -32,6 +32,8 @@ pub struct RequestContext {
     pub device: Device,
     /// What was sent as `Idempotency-Key`; none until a handler asks for the context.
     pub idempotency_key: Option<HeaderValue>,
+    /// The session that a person uses by this request, once it is known to be genuine.
+    pub used_session: Arc<OnceLock<PresentedSession>>,
 }
 
 impl RequestContext {

@@ -82,7 +82,7 @@ impl<'a> SecondFactor<'a> {
     /// Counts a wrong code, and returns the error of it.
     async fn wrong(&self, app: &Arc<App>, context: &RequestContext) -> Result<Error, Error> {
         let database = app.databases.of(self.account.id)?;
-        two_factor::count_wrong_code(database, self.account.id).await?;
+        two_factor::count_wrong_code(database, self.account.id, &context.deed()).await?;
         context.notify(app, self.account.id);
         Ok(Error::totp_invalid(self.status))
     }

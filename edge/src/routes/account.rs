@@ -90,7 +90,7 @@ pub async fn delete(
     client: ClientNetwork,
     JsonBody(body): JsonBody<Deletion>,
 ) -> Result<StatusCode, Error> {
-    member.check_password(&app, &client, &body.password).await?;
+    member.check_password(&app, &context, &client, &body.password).await?;
     let right = member.second_factor().demand(&app, &context, body.totp_code.as_ref()).await?;
     let database = app.databases.of(member.account.id)?;
     let deleted = accounts::delete(database, member.session, &right.code, clock::now()).await?;

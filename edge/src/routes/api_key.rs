@@ -107,14 +107,16 @@ pub async fn show(
     client: ClientNetwork,
     JsonBody(body): JsonBody<KeyDisplay>,
 ) -> Result<Json<CurrentApiKey>, Error> {
-    member.check_password(&app, &client, &body.password).await?;
+    member.check_password(&app, &context, &client, &body.password).await?;
     if member.account.key_active == 0 {
         return Err(Error::key_deactivated());
     }
     let factor = member.second_factor();
     let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let database = app.databases.of(member.account.id)?;
-    let Some(version) = accounts::show_key(database, member.session, &right.code).await? else {
+    let Some(version) =
+        accounts::show_key(database, member.session, &right.code, &context.deed()).await?
+    else {
         return Err(member.refused(&app, &context, &right).await?);
     };
     factor.accepted(&app, &context, right).await;

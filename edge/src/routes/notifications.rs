@@ -39,6 +39,12 @@ pub struct Notifications {
     pub deliveries: Vec<Delivery>,
 }
 
+impl Notifications {
+    pub fn without_secret(self) -> Self {
+        Self { webhook_secret: None, ..self }
+    }
+}
+
 /// An event that was sent to the webhook, or is to be.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Delivery {

@@ -193,7 +193,7 @@ pub async fn change(
     JsonBody(body): JsonBody<Change>,
 ) -> Result<Json<SessionCredentials>, Error> {
     check_new_password(&app, &body.new_password, &member.account.email).await?;
-    member.check_password(&app, &client, &body.current_password).await?;
+    member.check_password(&app, &context, &client, &body.current_password).await?;
     let hash = password::hash(
         client.hashing_turn(&app, None).await?,
         &body.new_password,

@@ -16,13 +16,14 @@ use crate::{
     cf::clock,
     credentials::session::{Session, SessionId},
     error::{Error, PlainError},
+    extract::request::RequestContext,
     store::sessions::{self, Ended, Listed},
 };
 
 /// The sessions of the account.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Sessions {
-    /// This session first, then the newest first; at most 100.
+    /// This session first, then the last used first; at most 20.
     sessions: Vec<SignedIn>,
 }
 
@@ -34,6 +35,8 @@ pub struct SignedIn {
     /// When it signed in.
     created_at: DateTime<Utc>,
     expires_at: DateTime<Utc>,
+    /// When it was used last, up to a quarter of an hour behind. Unused for two hours, it ends.
+    last_used_at: DateTime<Utc>,
     /// Such as `Firefox on Linux`.
     browser: String,
     /// Two letters (ISO 3166), such as `DE`. Null when it isn't known.
@@ -69,6 +72,7 @@ impl SignedIn {
         Ok(Self {
             created_at: time(listed.created_at)?,
             expires_at: time(listed.expires_at)?,
+            last_used_at: time(listed.seen_at)?,
             id: listed.id,
             browser: listed.browser,
             country: Some(listed.country).filter(|country| !country.is_empty()),
@@ -91,12 +95,14 @@ impl SignedIn {
 )]
 pub async fn end(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     session: Session,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Error> {
     // What is no name is looked up as that of no session: the caller comes first.
     let id = SessionId::parse(&id).unwrap_or(SessionId::from_random([0; 16]));
-    match sessions::end_one(app.databases.of(session.account)?, session, id).await? {
+    let database = app.databases.of(session.account)?;
+    match sessions::end_one(database, session, id, &context.deed()).await? {
         Ended::Done => Ok(StatusCode::NO_CONTENT),
         Ended::NoSuchSession => Err(Error::no_such_session()),
         Ended::Unauthorised => Err(Error::invalid_session()),

@@ -29,6 +29,7 @@ use crate::{
         self,
         accounts::{self, StoredAccount},
         addresses, passwords,
+        security_events::{self, Failure},
         sessions::NewSession,
     },
 };
@@ -134,7 +135,10 @@ pub async fn login(
     let account = account.filter(|account| {
         check != PasswordCheck::Wrong && account.state != AccountState::Unconfirmed
     });
-    let account = account.ok_or_else(Error::invalid_credentials)?;
+    let Some(account) = account else {
+        note_failure(&app, &context, &address_hash, named);
+        return Err(Error::invalid_credentials());
+    };
     attempt.give_back(app.databases.directory()).await;
     if account.state == AccountState::Deactivated {
         return Err(Error::deactivated());
@@ -153,6 +157,28 @@ pub async fn login(
         renew_hash(&app, &context, &client, &account, body.password);
     }
     SessionCredentials::of(&app, &session, account.key_version, account.email)
+}
+
+/// Notes a failed sign-in once the answer has left. The same is done where the address has no account.
+fn note_failure(
+    app: &Arc<App>,
+    context: &RequestContext,
+    address_hash: &AccountHash,
+    named: Option<AccountId>,
+) {
+    let (app, hash, deed) = (Arc::clone(app), address_hash.clone(), context.deed());
+    context.deferred.after_response(async move {
+        let noted = async {
+            let database = match named {
+                Some(account) => app.databases.of(account)?,
+                None => app.databases.pretended(&hash),
+            };
+            security_events::note_failure(database, named, Failure::SignIn, &deed).await
+        };
+        if let Err(error) = noted.await {
+            log::failure("a failed sign-in", &error);
+        }
+    });
 }
 
 /// Renews an outdated hash once the answer has left: the sign-in is done.
@@ -197,9 +223,11 @@ pub async fn sign_out(State(app): State<Arc<App>>, session: Session) -> Result<S
 )]
 pub async fn sign_out_everywhere(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     session: Session,
 ) -> Result<StatusCode, Error> {
-    ended(store::sessions::end_all(app.databases.of(session.account)?, session).await?)
+    let database = app.databases.of(session.account)?;
+    ended(store::sessions::end_all(database, session, &context.deed()).await?)
 }
 
 fn ended(ended: bool) -> Result<StatusCode, Error> {

@@ -64,6 +64,7 @@ pub struct TotpSetUp {
 )]
 pub async fn set_up(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     member: Member,
     client: ClientNetwork,
     JsonBody(body): JsonBody<SetUp>,
@@ -71,7 +72,7 @@ pub async fn set_up(
     if member.account.totp_secret.is_some() {
         return Err(Error::totp_already_on());
     }
-    member.check_password(&app, &client, &body.password).await?;
+    member.check_password(&app, &context, &client, &body.password).await?;
     let secret = TotpSecret::from_random(random::bytes()?);
     let sealed = secret
         .seal(&app.config.totp_secrets, member.account.id, random::bytes()?)
@@ -224,7 +225,7 @@ async fn check_both(
     if member.account.totp_secret.is_none() {
         return Err(Error::totp_not_on());
     }
-    member.check_password(app, client, &body.password).await?;
+    member.check_password(app, context, client, &body.password).await?;
     member.second_factor().demand(app, context, Some(&body.totp_code)).await
 }
 

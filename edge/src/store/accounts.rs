@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    BY_RESET_LINK, IN_SESSION,
+    BY_RESET_LINK, IN_SESSION, IS_IN_USE,
     addresses::Deleted,
     notices::notice,
     plans::IN_FORCE,
+    security_events::{device, event},
     two_factor::{Code, code_holds},
 };
 use crate::{
@@ -22,6 +23,7 @@ use crate::{
     },
     error::Error,
     limits::quota::Day,
+    mail::Deed,
 };
 
 /// A row of `accounts`, but for the ledger.
@@ -98,8 +100,12 @@ pub async fn by_session(
 
 const KEY_ENDED: &str = "SELECT 1 AS ended WHERE NOT EXISTS (
     SELECT 1 FROM accounts WHERE id = ?1 AND key_version <= ?2)";
-const SESSION_ENDED: &str = "SELECT 1 AS ended WHERE NOT EXISTS (
-    SELECT 1 FROM sessions WHERE account_id = ?1 AND id = ?2)";
+const SESSION_ENDED: &str = concat!(
+    "SELECT 1 AS ended WHERE NOT EXISTS (
+    SELECT 1 FROM sessions s WHERE s.account_id = ?1 AND s.id = ?2 AND ",
+    IS_IN_USE,
+    ")"
+);
 
 /// Returns whether a genuine key or session is over for good.
 pub async fn has_ended(database: &Database, caller: Caller) -> Result<bool, Error> {
@@ -165,19 +171,31 @@ const SHOW_KEY: &str = concat!(
     IN_SESSION
 );
 
+const KEY_SHOWN: &str = event!(
+    "key_shown",
+    "?5",
+    "?6",
+    "key_active = 1 AND ",
+    code_holds!("?3", "?4"),
+    " AND ",
+    IN_SESSION
+);
+
 /// Returns the API key's version and uses up the code that was shown. `None` when the session is over, the key has been
 /// deactivated or the code was used meanwhile.
 pub async fn show_key(
     database: &Database,
     session: Session,
     code: &Code,
+    deed: &Deed,
 ) -> Result<Option<u32>, Error> {
     let (id, session) = session.texts();
     let params = [vec![(&id).into(), (&session).into()], code.params()].concat();
-    let mut statements = vec![(SHOW_KEY, params)];
+    let mut statements =
+        vec![(KEY_SHOWN, [params.clone(), device(deed)].concat()), (SHOW_KEY, params)];
     statements.append(&mut code.used_up(&id, &session));
     let rows = database.batch(&statements).await?;
-    Ok(rows.first::<KeyVersion>(0)?.map(|row| row.key_version))
+    Ok(rows.first::<KeyVersion>(1)?.map(|row| row.key_version))
 }
 
 const RENAME: &str = concat!(

@@ -2,7 +2,7 @@
 
 use constcat::concat;
 
-use super::expired_keys;
+use super::{expired_keys, security_events};
 use crate::{
     cf::{
         clock,
@@ -56,6 +56,11 @@ const SESSIONS: &str = concat!(
     "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1",
     MOST
 );
+const EVENTS: &str = concat!(
+    "DELETE FROM security_events WHERE (account_id, class, kind, name) IN (
+       SELECT account_id, class, kind, name FROM security_events WHERE at <= ?1",
+    MOST
+);
 const STALE_NOTICES: &str = concat!(
     "DELETE FROM notices WHERE (account_id, kind) IN (
        SELECT account_id, kind FROM notices WHERE due_at <= ?1",
@@ -100,6 +105,7 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("sessions", SESSIONS, now),
         ("tombstones", TOMBSTONES, now),
         ("mail_due", MAIL_DUE, now),
+        ("security_events", EVENTS, now.saturating_sub(security_events::LISTED)),
         ("notices", STALE_NOTICES, now.saturating_sub(NOTICES)),
         ("scans", SCANS, now.saturating_sub(RESULTS)),
         ("webhook_deliveries", GIVEN_UP, now.saturating_sub(DAY)),

@@ -44,6 +44,7 @@ use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
 use super::{
+    IS_IN_USE,
     ledger::{CallerTexts, Charged},
     plans::IN_FORCE,
 };
@@ -55,9 +56,13 @@ use crate::{
 };
 
 /// A caller who is authorised: `?1` account, `?2` version of the key or the session, `?3` which of the two.
-const AUTHORISE: &str = "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
+const AUTHORISE: &str = concat!(
+    "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
      WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
-     ELSE EXISTS (SELECT 1 FROM sessions n WHERE n.id = ?2 AND n.account_id = a.id) END";
+     ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id AND ",
+    IS_IN_USE,
+    ") END"
+);
 
 /// A row of `scans`.
 #[derive(Debug, Deserialize)]

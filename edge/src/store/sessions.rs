@@ -4,13 +4,15 @@ use constcat::concat;
 use serde::Deserialize;
 
 use super::{
-    IN_SESSION,
+    IN_SESSION, IS_IN_USE,
+    security_events::{device, event},
     two_factor::{Code, code_holds},
 };
 use crate::{
     cf::database::{Database, Param, Statement},
     credentials::session::{Session, SessionId},
     error::Error,
+    mail::Deed,
 };
 
 /// A session to be stored.
@@ -27,17 +29,19 @@ pub struct NewSession {
 /// that the account must have, so that of a change of password and a sign-in at once the change wins; `?8` and `?9`
 /// the code, so that of turning two-factor on and a sign-in at once the former wins.
 const START: &str = concat!(
-    "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country)
-     SELECT ?1, id, ?3, ?4, ?5, ?6 FROM accounts
+    "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, seen_at)
+     SELECT ?1, id, ?3, ?4, ?5, ?6, ?3 FROM accounts
      WHERE id = ?2 AND state = 'confirmed' AND password_hash = ?7 AND ",
     code_holds!("?8", "?9"),
     "RETURNING id"
 );
 
-/// Ends the oldest sessions of an account that has more than 100, which is what its list shows: a program that forgets to
-/// sign out. None of them can be one that its owner doesn't see.
-const END_OLDEST: &str = "DELETE FROM sessions WHERE id IN (
-    SELECT id FROM sessions WHERE account_id = ?1 ORDER BY created_at DESC, id = ?2 DESC LIMIT -1 OFFSET 100)";
+/// Ends the least recently used sessions of an account that has more than 20, which is what its list shows: a program that
+/// forgets to sign out. Those that were never in use after their first minutes go first, so that such a program doesn't end
+/// its owner's. None of them can be one that its owner doesn't see.
+const END_LEAST_USED: &str = "DELETE FROM sessions WHERE id IN (
+    SELECT id FROM sessions WHERE account_id = ?1
+    ORDER BY id = ?2 DESC, seen_at > created_at DESC, max(seen_at, created_at) DESC, created_at DESC LIMIT -1 OFFSET 20)";
 
 /// The texts of a session's parameters, for as long as its statement lives.
 pub(super) struct SessionTexts {
@@ -78,8 +82,8 @@ pub async fn start(
     code: &Code,
 ) -> Result<bool, Error> {
     let texts = session.texts();
-    let oldest = (END_OLDEST, vec![(&texts.account).into(), (&texts.id).into()]);
-    let mut statements = vec![session.start(&texts, password_hash, code), oldest];
+    let least_used = (END_LEAST_USED, vec![(&texts.account).into(), (&texts.id).into()]);
+    let mut statements = vec![session.start(&texts, password_hash, code), least_used];
     statements.append(&mut code.used_up(&texts.account, &texts.id));
     database.batch(&statements).await?.any(0)
 }
@@ -108,10 +112,27 @@ const END_ALL: &str = concat!(
     ") RETURNING id"
 );
 
+const ENDED_ALL: &str = event!("signed_out_everywhere", "?3", "?4", IN_SESSION);
+
 /// Ends every session of the account; `false` when this one was over already.
-pub async fn end_all(database: &Database, session: Session) -> Result<bool, Error> {
+pub async fn end_all(database: &Database, session: Session, deed: &Deed) -> Result<bool, Error> {
     let (account, id) = session.texts();
-    database.any((END_ALL, vec![(&account).into(), (&id).into()])).await
+    let caller = vec![(&account).into(), (&id).into()];
+    let event = (ENDED_ALL, [caller.clone(), device(deed)].concat());
+    database.batch(&[event, (END_ALL, caller)]).await?.any(1)
+}
+
+// A session that is over stays over: the condition is that of every statement on its behalf.
+const SEE: &str = concat!(
+    "UPDATE sessions AS s SET seen_at = unixepoch()
+     WHERE id = ?2 AND account_id = ?1 AND max(s.seen_at, s.created_at) <= unixepoch() - 600 AND ",
+    IS_IN_USE
+);
+
+/// Notes that the session is in use. Ten minutes pass between two writes.
+pub async fn see(database: &Database, session: Session) -> Result<(), Error> {
+    let (account, id) = session.texts();
+    database.run((SEE, vec![(&account).into(), (&id).into()])).await
 }
 
 /// A session as its owner sees it.
@@ -121,19 +142,22 @@ pub struct Listed {
     /// Unix seconds.
     pub created_at: i64,
     pub expires_at: i64,
+    pub seen_at: i64,
     pub browser: String,
     /// Empty where it is unknown.
     pub country: String,
     pub current: u8,
 }
 
-/// `?3` now. There are no more ([`END_OLDEST`]), but for those of a few sign-ins by mailed links.
+/// `?3` now. There are no more ([`END_LEAST_USED`]).
 const LIST: &str = concat!(
-    "SELECT l.id, l.created_at, l.expires_at, l.browser, l.country, l.id = ?2 AS current
-     FROM sessions l WHERE l.account_id = ?1 AND l.expires_at > ?3
-       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    "SELECT s.id, s.created_at, s.expires_at, max(s.seen_at, s.created_at) AS seen_at, s.browser, s.country,
+       s.id = ?2 AS current
+     FROM sessions s WHERE s.account_id = ?1 AND s.expires_at > ?3 AND ",
+    IS_IN_USE,
+    " AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
-    ") ORDER BY current DESC, l.created_at DESC LIMIT 100"
+    ") ORDER BY current DESC, seen_at DESC, s.created_at DESC LIMIT 20"
 );
 
 /// The account's sessions, this one first; none when it is over.
@@ -160,18 +184,28 @@ const END_ONE: &str = concat!(
     ") RETURNING id"
 );
 
+const ENDED_ONE: &str = event!(
+    "session_ended",
+    "?4",
+    "?5",
+    "EXISTS (SELECT 1 FROM sessions o WHERE o.account_id = ?1 AND o.id = ?3) AND ",
+    IN_SESSION
+);
+
 /// Ends the session named `other`, which may be this one.
 pub async fn end_one(
     database: &Database,
     session: Session,
     other: SessionId,
+    deed: &Deed,
 ) -> Result<Ended, Error> {
     let (account, id) = session.texts();
     let other = other.to_string();
     let caller = vec![(&account).into(), (&id).into()];
-    let ended = (END_ONE, [caller.clone(), vec![(&other).into()]].concat());
-    let rows = database.batch(&[(IS_ALIVE, caller), ended]).await?;
-    Ok(match (rows.any(0)?, rows.any(1)?) {
+    let ended: Vec<Param<'_>> = [caller.clone(), vec![(&other).into()]].concat();
+    let event = (ENDED_ONE, [ended.clone(), device(deed)].concat());
+    let rows = database.batch(&[(IS_ALIVE, caller), event, (END_ONE, ended)]).await?;
+    Ok(match (rows.any(0)?, rows.any(2)?) {
         (false, _) => Ended::Unauthorised,
         (true, true) => Ended::Done,
         (true, false) => Ended::NoSuchSession,

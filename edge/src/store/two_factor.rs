@@ -2,12 +2,17 @@
 
 use constcat::concat;
 
-use super::{IN_SESSION, notices::notice};
+use super::{
+    IN_SESSION,
+    notices::notice,
+    security_events::{self, Failure},
+};
 use crate::{
     account::AccountId,
     cf::database::{Database, Param, Statement},
     credentials::session::Session,
     error::Error,
+    mail::Deed,
 };
 
 /// The code that was shown for a deed, which the deed's own batch uses up.
@@ -95,10 +100,15 @@ const MANY_WRONG: &str = notice!("wrong_codes", "id = ?1 AND wrong_codes % 10 = 
 const WRONG: &str = "UPDATE accounts SET wrong_codes = wrong_codes + 1 WHERE id = ?1";
 
 /// Counts a wrong code; every tenth in a row leaves a notice to the owner.
-pub async fn count_wrong_code(database: &Database, account: AccountId) -> Result<(), Error> {
+pub async fn count_wrong_code(
+    database: &Database,
+    account: AccountId,
+    deed: &Deed,
+) -> Result<(), Error> {
     let account = account.to_string();
     let params = vec![(&account).into()];
-    database.batch(&[(MANY_WRONG, params.clone()), (WRONG, params)]).await.map(drop)
+    let event = security_events::failed(&account, Failure::Code, deed);
+    database.batch(&[(MANY_WRONG, params.clone()), (WRONG, params), event]).await.map(drop)
 }
 
 // Only if the secret has not been replaced in the meantime.

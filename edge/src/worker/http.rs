@@ -23,7 +23,11 @@ use worker::{
 use crate::{
     cf::glue,
     extract::{
-        caller::API_KEY_HEADER, client_network, continent::Continent, device, json_body::limit_of,
+        caller::{API_KEY_HEADER, UNATTENDED},
+        client_network,
+        continent::Continent,
+        device,
+        json_body::limit_of,
         request::IDEMPOTENCY_KEY,
     },
     routes::operator,
@@ -72,7 +76,7 @@ fn continent(from: &web_sys::Request) -> Option<Continent> {
 }
 
 /// The headers of a request that anything in the edge reads; the router knows no others.
-const READ: [HeaderName; 13] = [
+const READ: [HeaderName; 14] = [
     API_KEY_HEADER,
     header::AUTHORIZATION,
     // What the CORS layer looks at.
@@ -88,6 +92,7 @@ const READ: [HeaderName; 13] = [
     operator::ID,
     operator::TIMESTAMP,
     operator::SIGNATURE,
+    UNATTENDED,
 ];
 
 /// `READ` as one text.

@@ -24,7 +24,10 @@ use crate::{
     credentials::random,
     error::{self, Error},
     extract::{device::Device, request::RequestContext},
-    limits::{hashing::HashingTurns, pace::Pace, refusals::Refusals, shield::Shield},
+    limits::{
+        hashing::HashingTurns, pace::Pace, refusals::Refusals, seen_sessions::SeenSessions,
+        shield::Shield,
+    },
     meter::{Meter, metered},
     outbound::{in_flight::InFlight, origins::Origins},
     routes,
@@ -68,6 +71,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
         hashing: HashingTurns::new(config.throttle.hashes_per_minute),
         pace: Pace::new(1_000 / config.throttle.account_requests_per_second, REQUESTS_AT_ONCE),
         refusals: Refusals::default(),
+        seen_sessions: SeenSessions::default(),
         origins: Origins::new(&config.origins, &config.ticket_secrets, config.cache),
         scan_queue: ScanQueue::new(env).map_err(missing)?,
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
@@ -122,6 +126,7 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
         deferred,
         device: Device::default(),
         idempotency_key: None,
+        used_session: Arc::default(),
     });
     let method = request.method().clone();
     let meter = Arc::new(Meter::default());

@@ -1,5 +1,6 @@
 // Name, password, sessions and deletion.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { eventually } from "../stack.mjs";
 import { PASSWORD } from "../world.mjs";
 
@@ -68,6 +69,44 @@ export function suite(world) {
       const rows = await reader.stack.sql(left, account.email);
       return rows.length === 0;
     });
+  });
+
+  world.test("security events are listed, the newest first, and all of them on request", async (reader) => {
+    const account = await world.account();
+    const wrong = { email: account.email, password: "not the password" };
+    for (let n = 0; n < 2; n += 1) await reader.stack.api("POST", "/v1/auth/login", { body: wrong });
+    const failed = "SELECT count FROM security_events WHERE kind = 'sign_in_failed'";
+    await eventually("the failures are noted", async () => {
+      const rows = await reader.stack.sql(
+        `${failed} AND account_id = (SELECT id FROM accounts WHERE email = ?)`,
+        account.email,
+      );
+      return rows[0]?.count === 2;
+    });
+    for (let n = 0; n < 9; n += 1) {
+      const body = { email: account.email, password: PASSWORD };
+      assert.equal((await reader.stack.api("POST", "/v1/auth/login", { body })).status, 200);
+    }
+    await reader.enterBySigningIn(account, "/settings");
+    const card = reader.page.getByRole("region", { name: "Security events" });
+    await card.getByText("Signed in").first().waitFor();
+    assert.equal(await card.getByRole("listitem").count(), 8);
+    await reader.accessible("security events");
+    await card.getByRole("button", { name: /^Show all 12 events/ }).click();
+    await card.getByText("Sign-in failed, 2 times").waitFor();
+    assert.equal(await card.getByRole("listitem").count(), 12);
+    await reader.accessible("all security events");
+  });
+
+  world.test("all data of the account is downloaded as one file", async (reader) => {
+    await reader.enter(await world.account(), "/settings");
+    const downloading = reader.page.waitForEvent("download");
+    await reader.press("Download your data");
+    const download = await downloading;
+    assert.equal(download.suggestedFilename(), "rcpt-account.json");
+    const data = JSON.parse(await readFile(await download.path(), "utf8"));
+    assert.equal(data.security_events.events[0].kind, "data_exported");
+    assert.equal(data.notifications.webhook_secret, null);
   });
 
   world.test("signing out everywhere ends every session", async (reader) => {

@@ -105,6 +105,7 @@ async fn deleting_removes_every_row_of_the_account() {
         "notices",
         "recovery_codes",
         "scans",
+        "security_events",
         "sessions",
         "throttles",
         "usage_days",

@@ -38,7 +38,7 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 43] = [
+const OPERATIONS: [(&str, &str, &str); 45] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/validate_emails", "POST"),
     ("POST", "/domains", "POST"),
@@ -79,6 +79,8 @@ const OPERATIONS: [(&str, &str, &str); 43] = [
     ("GET", "/site", "GET,HEAD"),
     ("GET", "/me/quota", "GET,HEAD"),
     ("GET", "/me/usage", "GET,HEAD"),
+    ("GET", "/me/events", "GET,HEAD"),
+    ("GET", "/me/export", "GET,HEAD"),
     ("GET", "/health", "GET,HEAD"),
     ("GET", "/health/ready", "GET,HEAD"),
     ("GET", "/openapi.json", "GET,HEAD"),
@@ -295,7 +297,8 @@ async fn the_portal_may_call_every_operation_from_a_browser() {
         let methods = list("access-control-allow-methods");
         assert!(methods.contains(&name.to_ascii_lowercase()), "{path}: {methods:?}");
         let headers = list("access-control-allow-headers");
-        let expected = ["authorization", "content-type", "x-api-key", "idempotency-key"];
+        let expected =
+            ["authorization", "content-type", "x-api-key", "idempotency-key", "x-unattended"];
         assert_eq!(headers, expected, "{path}");
         assert_eq!(reply.header("access-control-allow-credentials"), "", "there are no cookies");
     }

@@ -39,11 +39,14 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   body?: BodyOf<paths[P][M]>,
   /** What stands in braces in the path; the others are its query. */
   params: Record<string, string> = {},
+  /** Whether the portal asks by itself: that keeps no session in use. */
+  unattended = false,
 ): Promise<ResultOf<paths[P][M]>> {
   const token = caller === "session" ? session.current()?.token : undefined;
   if (caller === "session" && token === undefined) throw sessionOver();
   const headers: Record<string, string> = {};
   if (token !== undefined) headers["Authorization"] = `Bearer ${token}`;
+  if (unattended) headers["X-Unattended"] = "true";
   if (typeof caller === "object") headers["X-API-Key"] = caller.apiKey;
   if (body !== undefined) headers["Content-Type"] = "application/json";
 

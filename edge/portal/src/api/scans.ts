@@ -12,7 +12,9 @@ const PAGE = 5_000;
 export const list = (before?: string) =>
   call("get", "/v1/scans", "session", undefined, before === undefined ? {} : { before });
 
-export const show = (id: string) => call("get", "/v1/scans/{id}", "session", undefined, { id });
+/** `again`: the portal looks by itself. */
+export const show = (id: string, again = false) =>
+  call("get", "/v1/scans/{id}", "session", undefined, { id }, again);
 
 export const cancel = (id: string) => call("post", "/v1/scans/{id}/cancel", "session", undefined, { id });
 
@@ -51,14 +53,14 @@ export async function send({ begun, name, addresses, onProgress, onPart }: Sendi
   return scan;
 }
 
-/** All results so far, by position; also those that a retry may still change. */
-export async function results(id: string): Promise<ScanResult[]> {
+/** All results so far, by position; also those that a retry may still change. `again`: the portal reads by itself. */
+export async function results(id: string, again: boolean): Promise<ScanResult[]> {
   const all: ScanResult[] = [];
   let next: number | null | undefined;
   do {
     const from = next === undefined ? {} : { after: String(next) };
     const params = { id, limit: String(PAGE), interim: "true", ...from };
-    const page = await call("get", "/v1/scans/{id}/results", "session", undefined, params);
+    const page = await call("get", "/v1/scans/{id}/results", "session", undefined, params, again);
     all.push(...page.results);
     next = page.next ?? null;
   } while (next !== null);

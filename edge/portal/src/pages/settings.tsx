@@ -7,8 +7,10 @@ import css from "./settings.module.css";
 import { ChangePassword } from "./settings/change-password";
 import { DeleteAccount } from "./settings/delete-account";
 import { DisplayName } from "./settings/display-name";
+import { ExportData } from "./settings/export-data";
 import { Notifications } from "./settings/notifications";
 import { Plan } from "./settings/plan";
+import { SecurityEvents } from "./settings/security-events";
 import { Sessions } from "./settings/sessions";
 import { TwoFactor } from "./settings/two-factor";
 
@@ -21,6 +23,8 @@ const PARTS = [
   ["notifications", "Scan emails"],
   ["webhook", "Webhook"],
   ["sessions", "Sessions"],
+  ["activity", "Security events"],
+  ["data", "Your data"],
   ["delete", "Delete account"],
 ] as const;
 
@@ -55,6 +59,8 @@ export default function Settings() {
                 <TwoFactor account={me} onChanged={account.reload} />
                 <Notifications />
                 <Sessions />
+                <SecurityEvents />
+                <ExportData />
                 <DeleteAccount email={me.email} twoFactor={me.two_factor} />
               </div>
             </div>

@@ -3,7 +3,7 @@
 
 use constcat::concat;
 
-use crate::store::plans::IN_FORCE;
+use crate::store::{IS_IN_USE, plans::IN_FORCE};
 
 /// Units of the daily allowance, welcome checks and units of both kinds that the lease `l` holds. The release before wrote `source`
 /// alone, for one unit.
@@ -55,8 +55,9 @@ pub(super) const WITH_ROOM: &str = concat!(
     IN_FORCE,
     " WHERE a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
          WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
-         ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id)
-         END) "
+         ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id AND ",
+    IS_IN_USE,
+    ") END) "
 );
 
 /// What is left to the account `a`, in the words that `RateLimit::of_checks` reads, leases subtracted; empty where

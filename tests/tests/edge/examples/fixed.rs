@@ -3,12 +3,15 @@
 use serde_json::{Value, json};
 
 /// Members with a time, and what examples have there. In one story: a scan of half past nine that took four seconds.
-const TIMES: [(&str, &str); 10] = [
+const TIMES: [(&str, &str); 13] = [
+    ("at", "2026-01-31T09:30:00Z"),
     ("attempted_at", "2026-01-31T09:30:05Z"),
     ("completed_at", "2026-01-31T09:30:04Z"),
     ("created_at", "2026-01-31T09:30:00Z"),
     ("expires_at", "2026-01-31T21:30:00Z"),
+    ("exported_at", "2026-01-31T09:30:00Z"),
     ("key_last_used", "2026-01-31"),
+    ("last_used_at", "2026-01-31T09:30:00Z"),
     ("previous_secret_until", "2026-02-01T09:30:00Z"),
     ("resets_at", "2026-02-01T00:00:00Z"),
     ("results_until", "2026-02-07T09:30:04Z"),

@@ -348,6 +348,15 @@ async fn sessions_and_key(recorder: &mut Recorder, account: Account) -> Account 
     for (n, id) in ids.iter().enumerate() {
         recorder.fixed.replace(id, &format!("0f3c5b6a1d2e4f708192a3b4c5d6e7f{n}"));
     }
+    let request = recorder.request(by, GET, "/me/events");
+    let title = "Sign-ins, one that failed, and a change";
+    recorder.play("securityEvents", title, request, None, 200).await;
+    let request = recorder.request(by, GET, "/me/export");
+    recorder.play("exportData", "All data, cut short here", request, None, 200).await;
+    let export = &mut recorder.recorded.get_mut("exportData").unwrap()[0]["body"];
+    export["usage"]["days"].as_array_mut().unwrap().drain(..28);
+    export["scans"].as_array_mut().unwrap().truncate(1);
+    export["notifications"]["deliveries"].as_array_mut().unwrap().clear();
     let request = recorder.request(by, DELETE, &format!("/auth/sessions/{}", ids[1]));
     recorder.play("endSession", "The other session", request, None, 204).await;
     let request = recorder.request(by, PUT, "/auth/settings");

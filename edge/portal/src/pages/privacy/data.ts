@@ -101,6 +101,12 @@ export const KEPT: readonly Kept[] = [
     until: "the session ends",
   },
   {
+    row: "security events",
+    what: "Your security events",
+    how: "What was done to your account or tried, with the day, the kind of browser and the country of the last time.",
+    until: "90 days have passed",
+  },
+  {
     row: "the portal in its reader's browser",
     what: "In your own browser",
     how: "The session, in its tab. For each scan fingerprints of the list and the name of its file, so that you see verdicts beside your own addresses only. Your API key isn’t stored.",

@@ -4,12 +4,13 @@ import type { Scan, ScanResult } from "../../api/scans";
 import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
+import { download } from "../../ui/download";
 import { VERDICTS, type VerdictName, titleOf, verdictOf } from "../../words/scan-verdicts";
 import page from "../scans.module.css";
 import { ChooseAgain } from "./choose-again";
 import { type KnownList, listOf } from "./list/known";
 import css from "./results.module.css";
-import { csvOf, download, nameOf } from "./table";
+import { csvOf, nameOf } from "./table";
 import { ResultTable } from "./result-table";
 
 const number = new Intl.NumberFormat("en");

@@ -30,9 +30,9 @@ export function OneScan({ id }: { id: string }) {
     let timer = 0;
     let wait = SOON;
     let left = false;
-    async function look() {
+    async function look(again: boolean) {
       try {
-        const scan = await show(id);
+        const scan = await show(id, again);
         if (left) return;
         setProblem(undefined);
         setScan(scan);
@@ -43,10 +43,10 @@ export function OneScan({ id }: { id: string }) {
         setProblem(error);
         if (!error.passes) return;
       }
-      timer = window.setTimeout(() => void look(), wait);
+      timer = window.setTimeout(() => void look(true), wait);
       wait = Math.min(LATER, wait * 1.3);
     }
-    void look();
+    void look(false);
     return () => {
       left = true;
       window.clearTimeout(timer);

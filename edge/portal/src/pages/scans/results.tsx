@@ -32,7 +32,7 @@ function useResults(scan: Scan): { read: Reading | undefined; problem: Problem |
   const readAt = useRef(0);
   useEffect(() => {
     let left = false;
-    load(scan.id).then(
+    load(scan.id, read !== undefined).then(
       (results) => {
         if (left) return;
         readAt.current = Date.now();

@@ -69,13 +69,3 @@ function filled(cells: readonly string[], width: number): string[] {
 export function nameOf(scan: { id: string; name: string }, only: VerdictName | undefined): string {
   return `${scan.name.replace(/\.\w+$/, "") || scan.id}-${only ?? "rcpt"}.csv`;
 }
-
-/** Hands a file to the reader. */
-export function download(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
-}

@@ -4,6 +4,7 @@ import { Dialog } from "../../ui/dialog";
 import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
 import { Copy } from "../../ui/copy";
+import { download } from "../../ui/download";
 import { Tick } from "../../ui/field";
 import { Form, useSubmission } from "../../ui/form";
 import css from "./two-factor.module.css";
@@ -22,6 +23,7 @@ export function RecoveryCodes({ codes, email, replaced, onKept }: RecoveryCodesP
   const heading = useRef<HTMLHeadingElement>(null);
   const submission = useSubmission(onKept);
   const text = codes.join("\n");
+  const file = `Recovery codes of ${email} for rcpt\nEach works once.\n\n${text}\n`;
 
   const leaving = useLeaving(!kept);
   useEffect(() => heading.current?.focus(), []);
@@ -44,9 +46,7 @@ export function RecoveryCodes({ codes, email, replaced, onKept }: RecoveryCodesP
         ))}
       </ol>
       <Actions>
-        <Button
-          onClick={() => download(`Recovery codes of ${email} for rcpt\nEach works once.\n\n${text}\n`)}
-        >
+        <Button onClick={() => download(new Blob([file], { type: "text/plain" }), "rcpt-recovery-codes.txt")}>
           Download
         </Button>
         <Copy text={text} what="Recovery codes" />
@@ -138,11 +138,3 @@ function useLeaving(guards: boolean): Leaving {
 
 /** The state of the entry that Back leads to first. */
 const GUARD = "recovery-codes";
-
-function download(text: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-  link.download = "rcpt-recovery-codes.txt";
-  link.click();
-  URL.revokeObjectURL(link.href);
-}

@@ -9,6 +9,7 @@ import { Dialog } from "../../ui/dialog";
 import { Form, useSubmission } from "../../ui/form";
 import { ProblemNotice } from "../../ui/notice";
 import { Loaded, useResource } from "../../ui/resource";
+import { placeOf } from "../../words/countries";
 import { moment } from "../../words/times";
 import css from "./sessions.module.css";
 
@@ -32,7 +33,10 @@ export function Sessions() {
           </ul>
         )}
       </Loaded>
-      <p class="quiet">Don’t recognize one? Sign it out, then change your password.</p>
+      <p class="quiet">
+        Don’t recognize one? Sign it out, then change your password. A session ends by itself when it hasn’t
+        been used for two hours.
+      </p>
       <Actions>
         <Button onClick={() => setAsking(true)}>Sign out everywhere…</Button>
       </Actions>
@@ -52,7 +56,7 @@ export function Sessions() {
 }
 
 function Item({ listed, onEnded }: { listed: Listed; onEnded: () => Promise<void> }) {
-  const { id, browser, country, created_at, current } = listed;
+  const { id, browser, country, created_at, last_used_at, current } = listed;
   const submission = useSubmission(async () => {
     const token = session.current()?.token;
     if (current) {
@@ -63,23 +67,29 @@ function Item({ listed, onEnded }: { listed: Listed; onEnded: () => Promise<void
     await call("delete", "/v1/auth/sessions/{id}", "session", undefined, { id });
     await onEnded();
   });
-  const where = [browser, country == null ? undefined : nameOf(country)].filter((part) => part !== undefined);
+  const where = placeOf(browser, country);
   return (
     <li class={css.item}>
       <span class={css.what}>
         <span>
-          <strong>{where.join(", ")}</strong>
+          <strong>{where}</strong>
           {current && <span class={css.here}>This browser</span>}
         </span>
         <span class="quiet">
           Signed in <time dateTime={created_at}>{moment(created_at)}</time>
+          {!current && last_used_at !== undefined && (
+            <>
+              {", last used "}
+              <time dateTime={last_used_at}>{moment(last_used_at)}</time>
+            </>
+          )}
         </span>
       </span>
       <Button
         small
         busy={submission.busy}
         busyLabel="Signing out…"
-        label={`Sign out ${current ? "this browser" : where.join(", ")}`}
+        label={`Sign out ${current ? "this browser" : where}`}
         onClick={() => void submission.run()}
       >
         Sign out
@@ -87,9 +97,4 @@ function Item({ listed, onEnded }: { listed: Listed; onEnded: () => Promise<void
       {submission.problem !== undefined && <ProblemNotice problem={submission.problem} />}
     </li>
   );
-}
-
-/** The country of an ISO 3166 code; codes that are none, such as that of Tor, stay as they are. */
-function nameOf(code: string): string {
-  return new Intl.DisplayNames(["en"], { type: "region", fallback: "code" }).of(code) ?? code;
 }

@@ -1,0 +1,11 @@
+// Files that the portal makes for its reader.
+
+/** Hands a file to the reader. */
+export function download(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

@@ -1,0 +1,32 @@
+// What a security event is called.
+import { counted } from "./times";
+
+const KINDS: Record<string, string> = {
+  signed_in: "Signed in",
+  sign_in_failed: "Sign-in failed",
+  wrong_code: "Wrong two-factor code",
+  wrong_password: "Wrong password within a session",
+  password_changed: "Password changed",
+  two_factor_on: "Two-factor turned on",
+  two_factor_off: "Two-factor turned off",
+  recovery_code_used: "Recovery code used",
+  recovery_codes_replaced: "Recovery codes replaced",
+  key_replaced: "API key replaced",
+  key_shown: "API key shown",
+  webhook_changed: "Webhook changed",
+  session_ended: "Session signed out",
+  signed_out_everywhere: "Signed out everywhere",
+  data_exported: "Data downloaded",
+};
+
+const FAILURES = ["sign_in_failed", "wrong_code", "wrong_password"];
+
+/** A kind that this portal doesn’t know yet is shown by its name. */
+export function eventTitle(kind: string, count: number): string {
+  const title = KINDS[kind] ?? kind.replaceAll("_", " ");
+  return count === 1 ? title : `${title}, ${counted(count, "time")}`;
+}
+
+export function isFailure(kind: string): boolean {
+  return FAILURES.includes(kind);
+}

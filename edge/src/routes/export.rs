@@ -1,0 +1,121 @@
+//! All data of an account in one document, for its owner: the answers of the operations that show it, and what no other
+//! one shows.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{
+    account::{self, Account},
+    notifications::{self, Notifications},
+    plan::{self, PlanReport},
+    scan::Scan,
+    security_events::{self, SecurityEvents},
+    session_list::{self, Sessions},
+    usage::{self, Usage},
+};
+use crate::{
+    app::App,
+    cf::clock,
+    credentials::session::Session,
+    error::Error,
+    extract::{member::Member, request::RequestContext},
+    store::{self, operator_actions, scans},
+};
+
+/// Everything that is stored of the account, but for secrets and the results of scans.
+#[derive(Serialize, ToSchema)]
+pub struct Export {
+    exported_at: DateTime<Utc>,
+    account: Account,
+    plan: PlanReport,
+    usage: Usage,
+    sessions: Sessions,
+    security_events: SecurityEvents,
+    /// Without the webhook's secret.
+    notifications: Notifications,
+    /// Every scan that is kept, newest first. Their results have pages of their own.
+    scans: Vec<Scan>,
+    /// What the operator of the service did to the account, newest first; at most 1,000.
+    operator_actions: Vec<OperatorAction>,
+}
+
+/// What an operator, or a program of theirs, did to the account.
+#[derive(Serialize, ToSchema)]
+struct OperatorAction {
+    at: DateTime<Utc>,
+    /// Such as `set-plan`.
+    action: String,
+    /// The plan or the number that was set; empty where there is none.
+    value: String,
+}
+
+/// Scans that are read at once.
+const PAGE: u32 = 500;
+
+/// Export the account's data
+///
+/// One JSON document of everything that is stored of the account. It has no secrets, and not the results of scans, which
+/// their own operation gives.
+#[utoipa::path(
+    get, path = "/v1/me/export", tag = "Account", operation_id = "exportData",
+    responses((status = 200, description = "The data", body = Export)),
+    security(("Session" = [])),
+)]
+pub async fn export(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    member: Member,
+) -> Result<Json<Export>, Error> {
+    let (session, now) = (member.session, clock::now());
+    let database = app.databases.of(session.account)?;
+    store::security_events::note_export(database, session, &context.deed()).await?;
+    let state = || State(Arc::clone(&app));
+    let Json(account) = account::show(member).await?;
+    let Json(plan) = plan::show(state(), session).await?;
+    let Json(usage) = usage::report(state(), session).await?;
+    let Json(sessions) = session_list::list(state(), session).await?;
+    let Json(security_events) = security_events::list(state(), session).await?;
+    let Json(notifications) = notifications::show(state(), session).await?;
+    let actions = operator_actions::of_session(database, session).await?;
+    let date_time = |seconds| {
+        let time = DateTime::from_timestamp(seconds, 0);
+        time.ok_or_else(|| Error::internal("a time is out of range"))
+    };
+    let actions = actions.into_iter().map(|stored| {
+        Ok(OperatorAction { at: date_time(stored.at)?, action: stored.action, value: stored.value })
+    });
+    Ok(Json(Export {
+        exported_at: date_time(i64::try_from(now).unwrap_or_default())?,
+        account,
+        plan,
+        usage,
+        sessions,
+        security_events,
+        notifications: notifications.without_secret(),
+        scans: all_scans(&app, session, now).await?,
+        operator_actions: actions.collect::<Result<_, Error>>()?,
+    }))
+}
+
+/// Page after page; an account keeps a bounded number of scans.
+async fn all_scans(app: &App, session: Session, now: u64) -> Result<Vec<Scan>, Error> {
+    let database = app.databases.of(session.account)?;
+    // After every id, all of which begin with a letter.
+    let (mut all, mut before) = (Vec::new(), "~".to_owned());
+    loop {
+        let page = scans::list(database, session.into(), &before, PAGE).await?;
+        let page = page.ok_or_else(Error::invalid_session)?;
+        let is_last = page.len() < PAGE as usize;
+        if let Some(last) = page.last() {
+            before.clone_from(&last.id);
+        }
+        all.extend(page.into_iter().map(|scan| Scan::new(scan, now)));
+        if is_last {
+            return Ok(all);
+        }
+    }
+}

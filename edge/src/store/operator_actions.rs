@@ -1,0 +1,29 @@
+//! What operators and their programs did to an account, for its owner.
+
+use constcat::concat;
+use serde::Deserialize;
+
+use super::IN_SESSION;
+use crate::{cf::database::Database, credentials::session::Session, error::Error};
+
+/// A row of `operator_actions`, without who did it and why, which the operator noted for themselves.
+#[derive(Debug, Deserialize)]
+pub struct StoredAction {
+    /// Unix seconds.
+    pub at: i64,
+    pub action: String,
+    pub value: String,
+}
+
+const OF_SESSION: &str = concat!(
+    "SELECT at, action, value FROM operator_actions
+     WHERE account_id = (SELECT id FROM accounts WHERE ",
+    IN_SESSION,
+    ") ORDER BY at DESC, id DESC LIMIT 1000"
+);
+
+/// The newest first; none when the session is over.
+pub async fn of_session(database: &Database, session: Session) -> Result<Vec<StoredAction>, Error> {
+    let (account, id) = session.texts();
+    database.batch(&[(OF_SESSION, vec![(&account).into(), (&id).into()])]).await?.all(0)
+}

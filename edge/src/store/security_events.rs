@@ -1,0 +1,131 @@
+//! Security events of an account, for its owner. Sign-ins and what is mailed to the owner are written by triggers of the
+//! database (`0130_session_use_and_security_events.sql`), so that no statement that starts a session or leaves a notice can
+//! forget them; the others here.
+
+use constcat::concat;
+use serde::Deserialize;
+
+use super::IN_SESSION;
+use crate::{
+    account::AccountId,
+    cf::database::{Database, Param, Statement},
+    credentials::session::Session,
+    error::Error,
+    mail::Deed,
+};
+
+/// Seconds for which an event is listed.
+pub const LISTED: u64 = 90 * 24 * 60 * 60;
+
+/// One row for each kind and day: counts the event, with the time and the place of the last one.
+pub(super) const ONCE_MORE: &str =
+    " ON CONFLICT (account_id, class, kind, name) DO UPDATE SET at = excluded.at,
+    count = count + 1, browser = excluded.browser, country = excluded.country";
+
+/// Adds an event to the account that the condition selects, if it does. Runs in the batch of the deed, before it and under
+/// its condition. The two parameters are those of [`device`].
+macro_rules! event {
+    ($kind:literal, $browser:literal, $country:literal, $($condition:expr),+) => {
+        constcat::concat!(
+            "INSERT INTO security_events (account_id, class, kind, name, at, browser, country)
+             SELECT id, 'deed', '", $kind, "', date('now'), unixepoch(), ", $browser, ", ", $country,
+            " FROM accounts WHERE ",
+            $($condition,)+
+            $crate::store::security_events::ONCE_MORE
+        )
+    };
+}
+pub(super) use event;
+
+/// Browser and country of a deed.
+pub(super) fn device(deed: &Deed) -> Vec<Param<'_>> {
+    vec![(&deed.browser).into(), (&deed.country).into()]
+}
+
+/// An event as its owner sees it.
+#[derive(Debug, Deserialize)]
+pub struct StoredEvent {
+    pub kind: String,
+    /// Unix seconds; of several on a day the last one.
+    pub at: i64,
+    pub count: u32,
+    /// Empty where they are unknown.
+    pub browser: String,
+    pub country: String,
+}
+
+const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
+
+/// `?3` the time from which on they are listed.
+const LIST: &str = concat!(
+    "SELECT kind, at, count, browser, country FROM security_events
+     WHERE account_id = ?1 AND at > ?3 AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    IN_SESSION,
+    ") ORDER BY at DESC, class, kind, name LIMIT 100"
+);
+
+/// The account's events, the newest first; `None` when the session is over.
+pub async fn list(
+    database: &Database,
+    session: Session,
+    now: u64,
+) -> Result<Option<Vec<StoredEvent>>, Error> {
+    let (account, id) = session.texts();
+    let caller = vec![(&account).into(), (&id).into()];
+    let since = vec![now.saturating_sub(LISTED).into()];
+    let list = (LIST, [caller.clone(), since].concat());
+    let rows = database.batch(&[(IS_ALIVE, caller), list]).await?;
+    if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
+}
+
+const EXPORTED: &str = event!("data_exported", "?3", "?4", IN_SESSION);
+
+/// Notes that the account's data is handed out.
+pub async fn note_export(database: &Database, session: Session, deed: &Deed) -> Result<(), Error> {
+    let (account, id) = session.texts();
+    let params = [vec![(&account).into(), (&id).into()], device(deed)].concat();
+    database.run((EXPORTED, params)).await
+}
+
+/// Attempts that came to nothing.
+#[derive(Debug, Clone, Copy)]
+pub enum Failure {
+    SignIn,
+    Code,
+    Password,
+}
+
+impl Failure {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::SignIn => "sign_in_failed",
+            Self::Code => "wrong_code",
+            Self::Password => "wrong_password",
+        }
+    }
+}
+
+/// `?1` account, `?2` kind, `?3` when, `?4` browser, `?5` country.
+const FAILED: &str = concat!(
+    "INSERT INTO security_events (account_id, class, kind, name, at, browser, country)
+     SELECT id, 'failure', ?2, date(?3, 'unixepoch'), ?3, ?4, ?5 FROM accounts
+     WHERE id = ?1 AND state = 'confirmed'",
+    ONCE_MORE
+);
+
+pub(super) fn failed<'a>(account: &'a str, failure: Failure, deed: &'a Deed) -> Statement<'a> {
+    let at = u64::try_from(deed.at).unwrap_or_default();
+    (FAILED, [vec![account.into(), failure.as_str().into(), at.into()], device(deed)].concat())
+}
+
+/// Notes a failure: a row a day, so that nobody who guesses pushes out anything else. Where the address has no account, the
+/// same statement finds none.
+pub async fn note_failure(
+    database: &Database,
+    account: Option<AccountId>,
+    failure: Failure,
+    deed: &Deed,
+) -> Result<(), Error> {
+    let account = account.map(|id| id.to_string()).unwrap_or_default();
+    database.run(failed(&account, failure, deed)).await
+}

@@ -1,0 +1,124 @@
+//! Everything that is stored of an account, in one document for its owner, and nothing that lets anybody in.
+
+use std::collections::BTreeSet;
+
+use rcpt_tests::people::PASSWORD;
+use serde_json::{Value, json};
+
+use super::edge;
+
+#[tokio::test]
+async fn the_export_has_everything_of_the_account_and_no_secret() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let id = edge.id(&account.email).await;
+    assert_eq!(account.put("/auth/settings", &json!({ "display_name": "Ann" })).await.status, 200);
+    let hook = json!({ "webhook_url": "https://hooks.example.com/rcpt" });
+    let secret = account.put("/notifications", &hook).await.body["webhook_secret"].clone();
+    let scan = json!({ "addresses": ["no address"], "name": "A list" });
+    assert_eq!(account.post("/scans", &scan).await.status, 201);
+    let action = "INSERT INTO operator_actions (at, operator, action, account_id, value, reason)
+        VALUES (unixepoch(), 'the-operator-s-name', 'set-plan', ?1, 'pro', 'a private note')";
+    edge.sql_of(&id, action, &[json!(id)]).await;
+    let (authenticator, codes) = account.enable_two_factor().await;
+
+    let reply = account.get("/me/export").await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let members: Vec<_> = reply.body.as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = [
+        "account",
+        "exported_at",
+        "notifications",
+        "operator_actions",
+        "plan",
+        "scans",
+        "security_events",
+        "sessions",
+        "usage",
+    ];
+    assert_eq!(members, expected);
+    // As the operations of each say it.
+    for (member, path) in [
+        ("account", "/me"),
+        ("plan", "/me/plan"),
+        ("usage", "/me/usage"),
+        ("sessions", "/auth/sessions"),
+        ("security_events", "/me/events"),
+    ] {
+        assert_eq!(reply.body[member], account.get(path).await.body, "{member}");
+    }
+    assert_eq!(reply.body["account"]["display_name"], "Ann");
+    assert_eq!(reply.body["notifications"]["webhook_url"], hook["webhook_url"]);
+    assert_eq!(reply.body["scans"][0]["name"], "A list");
+    assert_eq!(reply.body["operator_actions"][0]["action"], "set-plan");
+    assert_eq!(reply.body["operator_actions"][0]["value"], "pro");
+
+    let text = reply.body.to_string();
+    let stored = edge.row(&account.email, "password_hash, totp_secret").await;
+    let secrets = [
+        secret.as_str().unwrap(),
+        PASSWORD,
+        &account.api_key,
+        &account.token,
+        &codes[0],
+        stored["password_hash"].as_str().unwrap(),
+        stored["totp_secret"].as_str().unwrap(),
+        &authenticator.code(),
+        "the-operator-s-name",
+        "a private note",
+    ];
+    for secret in secrets {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+}
+
+/// A table that is added later has to be exported, or named here with the reason.
+#[tokio::test]
+async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
+    let tables = edge().await.sql("SELECT name, sql FROM sqlite_master WHERE type = 'table'", &[]);
+    let text = |row: &Value, column: &str| row[column].as_str().unwrap_or_default().to_owned();
+    let tables = tables.await.into_iter().filter(|row| text(row, "sql").contains("account_id"));
+    let tables: BTreeSet<_> = tables.map(|row| text(&row, "name")).collect();
+    let exported = [
+        "operator_actions",
+        "scans",
+        "security_events",
+        "sessions",
+        "usage_days",
+        "webhook_deliveries",
+        "webhooks",
+    ];
+    let left_out = [
+        // From the keyed hash of the address to the account's id.
+        "addresses",
+        "tombstones",
+        // Hashes, gone within a day.
+        "idempotency_keys",
+        "mailed_tokens",
+        "recovery_codes",
+        // A check that is under way.
+        "leases",
+        // Emails that are due, and what was mailed: each is a security event too.
+        "notices",
+        // How far the removal has come.
+        "expired_keys_cursor",
+    ];
+    let expected: BTreeSet<_> = exported.into_iter().chain(left_out).map(str::to_owned).collect();
+    assert_eq!(tables, expected);
+}
+
+#[tokio::test]
+async fn an_account_with_many_scans_gets_them_all() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let id = edge.id(&account.email).await;
+    let rows = "INSERT INTO scans (id, account_id, name, total, details, source, day, window_at, previous_at, created_at, state,
+          ended_at)
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+        SELECT 'scan_' || printf('%06d', i) || ?1, ?1, 'list ' || i, 1, 0, 'daily', 1, 0, 0, unixepoch(), 'cancelled', unixepoch() FROM n";
+    edge.sql_of(&id, rows, &[json!(id)]).await;
+    let reply = account.get("/me/export").await;
+    let scans = reply.body["scans"].as_array().unwrap();
+    let names: BTreeSet<_> = scans.iter().map(|scan| scan["name"].as_str().unwrap()).collect();
+    assert_eq!((scans.len(), names.len()), (1_000, 1_000), "each once");
+}
