@@ -24,7 +24,7 @@ setup-rust-target setup-npm: setup-%:
 EDGE_SOURCES := $(shell find edge shared \( -path edge/build -o -path edge/portal -o -path edge/data -o -name openapi.json \) -prune -o -type f -print) \
 	Cargo.toml Cargo.lock package-lock.json devtools/worker/src/main.rs
 PORTAL_SOURCES := $(shell find edge/portal \( -path edge/portal/dist -o -name schema.ts \) -prune -o -type f -print) \
-	edge/openapi.json edge/data/common-passwords.txt origin/data/lists/disposable.toml package-lock.json wrangler.toml
+	edge/openapi.json edge/data/common-passwords.txt edge/data/sandbox.json origin/data/lists/disposable.toml package-lock.json wrangler.toml
 
 # `shipped` is the Worker that is deployed; `quick` compiles in seconds. `make dev` is content with either.
 export RCPT_WORKER ?= shipped

@@ -65,6 +65,9 @@ errors! {
     missing_session() => S::UNAUTHORIZED, "missing_credentials",
         "Missing session token: sign in and send it as Authorization: Bearer <token>.";
     invalid_api_key() => S::UNAUTHORIZED, "invalid_api_key", "Invalid API key.", challenge Key;
+    /// Two headers reach us as one, with a comma between.
+    several_api_keys() => S::UNAUTHORIZED, "invalid_api_key",
+        "More than one API key was sent: send one X-API-Key header.", challenge Key;
     invalid_session() => S::UNAUTHORIZED, "invalid_session",
         "Invalid or expired session token. Sign in again.";
     /// An API key in the place of a session token.
@@ -133,7 +136,7 @@ errors! {
     too_many_scans_kept(most: u32) => S::CONFLICT, "too_many_scans",
         "This account has {most} scans. Delete old ones, or wait until they are gone.";
     no_such_part(parts: u32) =>
-        S::BAD_REQUEST, "no_such_part", "This scan has {parts} parts, counted from 0.";
+        S::BAD_REQUEST, "no_such_part", "The scan has no such part. Parts are counted from 0, and it has {parts}.";
     part_size(expected: u32) => S::BAD_REQUEST, "part_size",
         "This part has {expected} addresses, no more and no fewer.";
     part_conflict() => S::CONFLICT, "part_conflict",

@@ -60,12 +60,14 @@ fn identify(
 }
 
 /// # Errors
-/// [`Error::invalid_api_key`] for a key that was never issued.
+/// [`Error::invalid_api_key`] for a key that was never issued, [`Error::several_api_keys`] for a list of them.
 fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
     // Blanks around a header's value are no part of it (RFC 9110 §5.5); workerd leaves those behind it.
     let key = key.trim_matches([' ', '\t']);
     let identity = ApiKey::verify(&config.api_key_secrets, key);
-    identity.map(Caller::from).ok_or_else(Error::invalid_api_key)
+    identity.map(Caller::from).ok_or_else(|| {
+        if key.contains(',') { Error::several_api_keys() } else { Error::invalid_api_key() }
+    })
 }
 
 /// Refuses a key or session that this isolate knows to be over, before it counts towards anything.

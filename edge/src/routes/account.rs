@@ -38,6 +38,8 @@ pub struct Account {
 }
 
 /// Get the account
+///
+/// Its address, plan and settings.
 #[utoipa::path(
     get, path = "/v1/me", tag = "Account", operation_id = "me",
     responses((status = 200, description = "The account", body = Account)),

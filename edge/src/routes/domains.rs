@@ -117,7 +117,7 @@ fn domain_of(body: &Map<String, Value>) -> Result<String, Error> {
 #[utoipa::path(
     post, path = "/v1/domains", tag = "Validation", operation_id = "checkDomain",
     request_body = DomainQuestion,
-    params(("Idempotency-Key" = Option<String>, Header, description = "A text of your own for this question, 16 to 255 printable characters. Send the question again with the same key when no answer came: it's counted once, and answered for 24 hours")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this question, 16 to 255 printable characters. Send the question again with the same key when no answer came: it's counted once, and answered for 24 hours")),
     responses(
         (status = 200, description = "The kind of the domain, also when it doesn't exist", body = DomainAnswer),
         (status = 400, description = "`domain` is missing or not a domain, or the body is malformed", body = ValidationError),

@@ -63,6 +63,8 @@ impl Condition {
 }
 
 /// Health check
+///
+/// Says that the service runs. It asks no database and no origin.
 #[utoipa::path(
     get, path = "/v1/health", tag = "Health", operation_id = "health",
     responses((status = 200, description = "The service runs", body = Health)),
@@ -73,6 +75,8 @@ pub async fn live() -> Json<Health> {
 }
 
 /// Readiness check
+///
+/// Says whether every database answers and at least one origin does.
 #[utoipa::path(
     get, path = "/v1/health/ready", tag = "Health", operation_id = "ready",
     responses(
@@ -112,6 +116,8 @@ struct Document {
 }
 
 /// Get this document
+///
+/// The description of these operations, for code generators and other programs.
 #[utoipa::path(
     get, path = "/v1/openapi.json", tag = "Health", operation_id = "openapi",
     responses((status = 200, description = "An OpenAPI 3.1 document", body = Document)),

@@ -29,7 +29,7 @@ use crate::{
 pub struct Notifications {
     /// Whether an email is sent, at most one an hour.
     pub scan_email: bool,
-    /// Where events are sent to; null when nowhere.
+    /// URL that events are sent to; null without a webhook.
     pub webhook_url: Option<String>,
     /// Signs events (Standard Webhooks); null without a webhook.
     pub webhook_secret: Option<String>,
@@ -57,9 +57,9 @@ pub struct Delivery {
     #[schema(value_type = String, example = "delivered")]
     pub state: String,
     pub created_at: DateTime<Utc>,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// When it was tried last; null when it wasn't yet.
+    /// Time of the last attempt; null before the first.
     pub attempted_at: Option<DateTime<Utc>>,
     /// The HTTP status of the last attempt; null when there was none.
     pub status: Option<u16>,
@@ -144,7 +144,7 @@ pub struct NotificationSettings {
 /// Set notifications
 ///
 /// A webhook gets a `POST` with the scan's counts and no address when a scan has ended, signed as Standard Webhooks
-/// describe it. Without a 2xx answer within five seconds it's sent again, later and later, for a day.
+/// describe it. Without a 2xx answer within five seconds it's sent again after 5 minutes, then after twice as long each time, for a day.
 #[utoipa::path(
     put, path = "/v1/notifications", tag = "Scans", operation_id = "updateNotifications",
     request_body = NotificationSettings,

@@ -51,6 +51,8 @@ pub struct ResetMailed {
 }
 
 /// Request a password reset
+///
+/// Emails a link that works once, for an hour. The response is the same whether or not the address has an account.
 #[utoipa::path(
     post, path = "/v1/auth/forgot-password", tag = "Account", operation_id = "forgotPassword",
     request_body = Forgotten,

@@ -23,6 +23,8 @@ pub struct Settings {
 }
 
 /// Set the display name
+///
+/// A name for the portal to greet you by, of 1 to 100 characters.
 #[utoipa::path(
     put, path = "/v1/auth/settings", tag = "Account", operation_id = "updateSettings",
     request_body = Settings,

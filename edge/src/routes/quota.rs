@@ -15,6 +15,8 @@ use crate::{
 };
 
 /// Get plan and allowances
+///
+/// What the plan allows each day, and what is left of it until 00:00 UTC.
 #[utoipa::path(
     get, path = "/v1/me/quota", tag = "Quota", operation_id = "quota",
     responses(

@@ -257,6 +257,8 @@ pub struct Confirmation {
 }
 
 /// Confirm the email address
+///
+/// Takes the token of the emailed link and a password, which replaces the one from sign-up. It signs in.
 #[utoipa::path(
     post, path = "/v1/auth/verify-email", tag = "Account", operation_id = "verifyEmail",
     request_body = Confirmation,

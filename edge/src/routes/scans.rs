@@ -51,7 +51,7 @@ fn new_id(now_ms: u64) -> Result<String, Error> {
 #[utoipa::path(
     post, path = "/v1/scans", tag = "Scans", operation_id = "createScan",
     request_body = NewScanRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "A text of your own for this scan, 16 to 255 printable characters. Send the request again with the same key when no answer came: it makes one scan")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this scan, 16 to 255 printable characters. Send the request again with the same key when no answer came: it makes one scan")),
     responses(
         (status = 201, description = "The scan; `Location` has its path", body = Scan),
         (status = 400, description = "`invalid_body`, `invalid_scan`, `invalid_name` or `scan_too_large`", body = PlainError),
@@ -176,6 +176,8 @@ pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<Sc
 }
 
 /// Show a scan
+///
+/// Its state, how far it is, and how many addresses have each verdict.
 #[utoipa::path(
     get, path = "/v1/scans/{id}", tag = "Scans", operation_id = "scan",
     params(("id" = String, Path, description = "The scan")),

@@ -93,6 +93,8 @@ pub struct Login {
 }
 
 /// Sign in
+///
+/// Returns a session token for 12 hours, and the API key. With two-factor authentication on, it takes a code too.
 #[utoipa::path(
     post, path = "/v1/auth/login", tag = "Account", operation_id = "login",
     request_body = Login,
@@ -216,6 +218,8 @@ pub async fn sign_out(State(app): State<Arc<App>>, session: Session) -> Result<S
 }
 
 /// Sign out everywhere
+///
+/// Ends every session of the account, including this one. The API key keeps working.
 #[utoipa::path(
     post, path = "/v1/auth/sign-out-everywhere", tag = "Account", operation_id = "signOutEverywhere",
     responses((status = 204, description = "Every session has ended, including this one")),

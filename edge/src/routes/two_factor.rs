@@ -105,6 +105,8 @@ pub struct RecoveryCodes {
 }
 
 /// Enable two-factor
+///
+/// Takes a code from the app that has the secret, and returns recovery codes. Signing in asks for a code from then on.
 #[utoipa::path(
     post, path = "/v1/auth/totp/enable", tag = "Two-factor", operation_id = "enableTotp",
     request_body = Enable,
@@ -154,6 +156,8 @@ pub struct PasswordAndCode {
 }
 
 /// Disable two-factor
+///
+/// Takes the password, and a code or a recovery code.
 #[utoipa::path(
     post, path = "/v1/auth/totp/disable", tag = "Two-factor", operation_id = "disableTotp",
     request_body = PasswordAndCode,
@@ -183,6 +187,8 @@ pub async fn disable(
 }
 
 /// Replace the recovery codes
+///
+/// Takes the password, and a code or a recovery code. The codes before stop working.
 #[utoipa::path(
     post, path = "/v1/auth/totp/recovery-codes", tag = "Two-factor",
     operation_id = "replaceRecoveryCodes",

@@ -69,7 +69,7 @@ impl CheckRequest {
 #[utoipa::path(
     post, path = "/v1/validate_email", tag = "Validation", operation_id = "validateEmail",
     request_body = CheckRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "A text of your own for this check, 16 to 255 printable characters. Send the check again with the same key when no answer came: it's counted once, and answered for 24 hours")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this check, 16 to 255 printable characters. Send the check again with the same key when no answer came: it's counted once, and answered for 24 hours")),
     responses(
         (status = 200, description = "The verdict, also when the address can't receive mail; or `pending` at the deadline", body = ValidationResult, headers(("Retry-After" = Option<u64>, description = "With `pending`: seconds after which the verdict may be there"))),
         (status = 400, description = "`email` is missing, empty or not a single address, `deadline_ms` is out of its range, or the body is malformed", body = ValidationError),

@@ -48,6 +48,33 @@ export function suite(world) {
   });
 
   world.test(
+    "an operation shows every parameter and every member, and says which may be absent",
+    async (reader) => {
+      const { body } = await reader.stack.api("GET", "/v1/openapi.json");
+      await reader.open("/docs#scanResults");
+      const section = reader.page.locator("#scanResults");
+      await section.getByRole("tabpanel").waitFor();
+      const shown = await section.locator("dl dt").allInnerTexts();
+      const { parameters } = body.paths["/v1/scans/{id}/results"].get;
+      const members = [
+        ...Object.keys(body.components.schemas.ScanEvidence.properties),
+        ...["position", "status", "verdict", "final"],
+      ];
+      for (const name of [...parameters.map((parameter) => parameter.name), ...members])
+        assert.ok(
+          shown.some((text) => text.startsWith(`${name} `)),
+          `${name}: ${shown.join(", ")}`,
+        );
+      const row = (name) => shown.find((text) => text.startsWith(`${name} `));
+      assert.equal(row("interim"), "interim boolean, optional");
+      // Given by this release, and optional in the description for the sake of those before.
+      assert.equal(row("final"), "final boolean");
+      assert.match(row("confidence"), /may be absent$/);
+      await reader.accessible("an endpoint with parameters");
+    },
+  );
+
+  world.test(
     "the examples use the reader's own key, masked until asked for, and run as they stand",
     async (reader) => {
       const account = await world.account();

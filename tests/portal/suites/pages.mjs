@@ -194,6 +194,25 @@ export function suite(world) {
     },
   );
 
+  world.test(
+    "every sandbox address is on one line, on a phone too, and each kind of domain has one",
+    async (reader) => {
+      await reader.page.setViewportSize({ width: 360, height: 800 });
+      await reader.open("/sandbox");
+      await reader.reads("Sandbox addresses");
+      const cells = reader.page.getByRole("rowheader");
+      const heights = await cells
+        .locator("code")
+        .evaluateAll((codes) => codes.map((code) => code.offsetHeight));
+      assert.ok(heights.length > 40 && Math.max(...heights) < 30, heights.join(" "));
+      const { body } = await reader.stack.api("GET", "/v1/openapi.json");
+      const kinds = await reader.page.getByRole("table").last().locator("td:nth-child(2)").allInnerTexts();
+      const known = body.components.schemas.DomainDetails.properties.kind;
+      for (const kind of known.enum ?? known["x-extensible-enum"])
+        assert.ok(kinds.includes(JSON.stringify(kind)), kind);
+    },
+  );
+
   for (const path of PUBLIC) {
     world.test(`${path} is accessible, wide and narrow, light and dark`, async (reader) => {
       const { title } = PAGES.find((page) => page.path === path);

@@ -60,6 +60,7 @@ export function suite(world) {
     await reader.sees("timingSafeEqual");
     await reader.page.getByRole("combobox", { name: "Language" }).selectOption("Python");
     await reader.sees("def is_genuine");
+    await reader.sees("rcpt listen --forward-to http://localhost:3000/hook");
     for (const width of [360, 1280]) {
       await reader.page.setViewportSize({ width, height: 800 });
       await reader.inBothSchemes(`webhooks page at ${width}`);

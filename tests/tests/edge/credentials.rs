@@ -62,7 +62,7 @@ fn stranger() -> KeyRing {
 
 fn denied(error: &str) -> Value {
     let code = match error {
-        INVALID_KEY => "invalid_api_key",
+        INVALID_KEY | SEVERAL_KEYS => "invalid_api_key",
         MISSING => "missing_credentials",
         _ => "invalid_session",
     };
@@ -70,6 +70,7 @@ fn denied(error: &str) -> Value {
 }
 
 const INVALID_KEY: &str = "Invalid API key.";
+const SEVERAL_KEYS: &str = "More than one API key was sent: send one X-API-Key header.";
 const INVALID_SESSION: &str = "Invalid or expired session token. Sign in again.";
 const MISSING: &str = "Missing API key: send it in the X-API-Key header.";
 
@@ -88,7 +89,7 @@ async fn assert_refused(headers: &[(&str, &str)], error: &str, why: &str) {
         assert_eq!(reply.parts(), (401, &denied(error)), "{why}: {address}");
         let challenge = match error {
             MISSING => "ApiKey, Bearer",
-            INVALID_KEY => "ApiKey",
+            INVALID_KEY | SEVERAL_KEYS => "ApiKey",
             _ => "Bearer",
         };
         assert_eq!(reply.header("www-authenticate"), challenge, "{why}");
@@ -174,13 +175,23 @@ async fn a_malformed_key_is_401() {
         key.strip_prefix("rcpt_live_").unwrap(),
         &key.to_lowercase(),
         &format!("{key}0"),
-        &format!("{key},{key}"),
         &other_checksum,
         &account.token,
         &long,
     ] {
         assert_refused_at_once(&[("X-API-Key", junk)], INVALID_KEY, "malformed").await;
     }
+}
+
+#[tokio::test]
+async fn two_keys_in_one_request_are_401_and_named_as_two() {
+    let account = world().await.edge.account().await;
+    let key = &account.api_key;
+    for both in [format!("{key},{key}"), format!("{key}, {key}")] {
+        assert_refused_at_once(&[("X-API-Key", &both)], SEVERAL_KEYS, "two keys").await;
+    }
+    assert_refused_at_once(&[("X-API-Key", key), ("X-API-Key", key)], SEVERAL_KEYS, "two headers")
+        .await;
 }
 
 #[tokio::test]

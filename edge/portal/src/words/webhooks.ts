@@ -70,3 +70,7 @@ def is_genuine(secret, headers, body):
     wanted = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     return any(hmac.compare_digest(signature.encode(), wanted.encode()) for signature in signatures)`,
 } as const;
+
+/** Both commands are in the command's help. */
+export const LISTEN = `rcpt listen --forward-to http://localhost:3000/hook
+rcpt trigger scan.completed --forward-to http://localhost:3000/hook`;

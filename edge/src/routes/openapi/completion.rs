@@ -65,7 +65,7 @@ fn require_members_of_answers(document: &mut Value) {
 }
 
 /// For each schema of an answer that a release has, the members that the first such release always sends.
-const RELEASED: &str = include_str!("released.json");
+const RELEASED: &str = include_str!("../../../data/released-answers.json");
 
 /// A member that came after its schema is optional: a program made from this description may ask a service of an earlier
 /// release, which doesn't send it.
@@ -73,17 +73,25 @@ fn require_no_later_members(schemas: &mut Value) {
     let released: BTreeMap<String, BTreeSet<String>> = serde_json::from_str(RELEASED).unwrap();
     for (name, members) in released {
         let schema = schemas.get_mut(&name).unwrap_or_else(|| panic!("{name} is gone"));
-        let required = own_required(schema).unwrap_or_else(|| panic!("{name} requires nothing"));
-        required.retain(|member| members.contains(member.as_str().unwrap()));
+        let own = own_part(schema).unwrap_or_else(|| panic!("{name} has no members of its own"));
+        let required =
+            own["required"].as_array_mut().unwrap_or_else(|| panic!("{name} requires nothing"));
+        let is_released = |member: &Value| members.contains(member.as_str().unwrap());
+        let later = required.extract_if(.., |member| !is_released(member)).collect::<Vec<_>>();
         assert_eq!(required.len(), members.len(), "{name} no longer has all of {members:?}");
+        if !later.is_empty() {
+            own[ADDED_LATER] = Value::Array(later);
+        }
     }
 }
 
-/// Required members of a schema, or of its part that isn't a reference.
-fn own_required(schema: &mut Value) -> Option<&mut Vec<Value>> {
+/// Names the members of an answer that this release always sends and an earlier one doesn't.
+const ADDED_LATER: &str = "x-added-later";
+
+/// The schema, or its part that isn't a reference.
+fn own_part(schema: &mut Value) -> Option<&mut Value> {
     let is_whole = schema.get("required").is_some();
-    let own = if is_whole { Some(schema) } else { schema["allOf"].as_array_mut()?.last_mut() };
-    own?.get_mut("required")?.as_array_mut()
+    if is_whole { Some(schema) } else { schema["allOf"].as_array_mut()?.last_mut() }
 }
 
 fn is_nullable(member: &Value) -> bool {

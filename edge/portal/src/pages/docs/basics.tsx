@@ -8,7 +8,9 @@ const LIMIT_ERROR = `{
     "error": "The daily email check limit …",
     "limit": "email check",
     "resets_at": "2026-01-31T00:00:00Z"
-  }
+  },
+  "code": "used_up",
+  "doc_url": "https://…/docs#code-used_up"
 }`;
 
 export function Basics({ children }: { children: ComponentChildren }) {
@@ -23,7 +25,8 @@ export function Basics({ children }: { children: ComponentChildren }) {
           </p>
           <h3 id="authentication">Authentication</h3>
           <p>
-            Send your API key in the <code>X-API-Key</code> header. It works for checks and for your quota.
+            Send your API key in the <code>X-API-Key</code> header. It works for checks, domains, scans,
+            events and your quota.
           </p>
           <p>
             Account endpoints need a session token instead, in <code>Authorization: Bearer …</code>. You get
@@ -32,7 +35,8 @@ export function Basics({ children }: { children: ComponentChildren }) {
           <h3 id="errors">Errors</h3>
           <p>
             Every error has a <code>detail</code> for people: a text, or an object with the text in{" "}
-            <code>error</code>. Most also have a stable <a href="#error-codes">code</a> for programs.
+            <code>error</code>. Each also has a stable <a href="#error-codes">code</a> for programs, and a{" "}
+            <code>doc_url</code> that leads to its row below.
           </p>
           <p>
             Every response has an <code>X-Request-Id</code>. Quote it if something is wrong on our side.

@@ -12,7 +12,7 @@ export interface Operation {
   summary?: string;
   description?: string;
   operationId: string;
-  parameters?: { name: string; in: string; description?: string }[];
+  parameters?: { name: string; in: string; required?: boolean; schema?: Schema; description?: string }[];
   requestBody?: { content: Content; required?: boolean };
   responses: Record<string, Outcome>;
   security?: Record<string, unknown>[];
@@ -37,6 +37,8 @@ export interface Schema {
   description?: string;
   properties?: Record<string, Schema>;
   required?: string[];
+  /** Members that the service always sends, and releases before it don't. */
+  "x-added-later"?: string[];
   items?: Schema;
   enum?: unknown[];
   /** A list to which a later version may add. */
@@ -79,11 +81,19 @@ export function resolve(document: Document, schema: Schema): Schema {
     });
   }
   if (schema.allOf !== undefined) {
-    return schema.allOf
-      .map((part) => resolve(document, part))
-      .reduce((whole, part) => ({ ...whole, ...part }), schema);
+    return schema.allOf.map((part) => resolve(document, part)).reduce(merged, schema);
   }
   return schema;
+}
+
+/** A schema with the members of two. */
+function merged(one: Schema, other: Schema): Schema {
+  return {
+    ...one,
+    ...other,
+    properties: { ...one.properties, ...other.properties },
+    required: [...(one.required ?? []), ...(other.required ?? [])],
+  };
 }
 
 /** The answers that an operation describes itself. */

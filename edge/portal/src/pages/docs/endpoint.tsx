@@ -1,5 +1,4 @@
 // One operation of the API: what it takes, what it gives, and an example.
-import type { ComponentChildren } from "preact";
 import { Code } from "../../ui/code";
 import { NO_KEY, masked } from "../../ui/key-box";
 import page from "../docs.module.css";
@@ -17,6 +16,7 @@ import {
   resolve,
   typeName,
 } from "./document";
+import { Inline } from "./inline";
 import { ExampleBox } from "../../ui/example-box";
 import type { Language } from "../../words/examples";
 import { Fold } from "./fold";
@@ -79,9 +79,9 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
         <div class={page.text}>
           {operation.description !== undefined && <Prose text={operation.description} />}
           <p class="quiet">{whoMayCall(byKey, bySession)}</p>
-          {(operation.parameters ?? []).some(({ in: place }) => place === "header") && (
-            <HeaderList operation={operation} />
-          )}
+          {PLACES.map(({ place, title }) => (
+            <Parameters document={document} operation={operation} place={place} title={title} />
+          ))}
           {request !== undefined && (
             <Fields document={document} title="Body" schema={request} response={false} />
           )}
@@ -146,16 +146,35 @@ function whoMayCall(key: boolean, session: boolean): string {
   return "Needs no credentials.";
 }
 
-function HeaderList({ operation }: { operation: Operation }) {
-  const headers = (operation.parameters ?? []).filter(({ in: place }) => place === "header");
+/** Where parameters are sent, in the order in which they are shown. */
+const PLACES = [
+  { place: "path", title: "Path" },
+  { place: "query", title: "Query" },
+  { place: "header", title: "Headers" },
+] as const;
+
+interface ParametersProps {
+  document: Document;
+  operation: Operation;
+  place: (typeof PLACES)[number]["place"];
+  title: string;
+}
+
+function Parameters({ document, operation, place, title }: ParametersProps) {
+  const parameters = (operation.parameters ?? []).filter((parameter) => parameter.in === place);
+  if (parameters.length === 0) return null;
   return (
     <>
-      <h4>Headers</h4>
+      <h4>{title}</h4>
       <dl class={css.fields}>
-        {headers.map(({ name, description }) => (
+        {parameters.map(({ name, required, schema, description }) => (
           <div>
             <dt>
-              <code>{name}</code> <span class="quiet">optional</span>
+              <code>{name}</code>{" "}
+              <span class="quiet">
+                {schema === undefined ? "string" : typeName(document, schema)}
+                {required ? "" : ", optional"}
+              </span>
             </dt>
             <dd>
               <Inline text={description ?? ""} />
@@ -184,7 +203,7 @@ function Fields({ title, ...props }: FieldsProps & { title: string }) {
 }
 
 function FieldList({ document, schema, response }: FieldsProps) {
-  const required = new Set(schema.required ?? []);
+  const always = new Set([...(schema.required ?? []), ...(schema["x-added-later"] ?? [])]);
   return (
     <dl class={css.fields}>
       {fieldsInOrder(schema.properties ?? {}).map(([name, given]) => {
@@ -197,7 +216,7 @@ function FieldList({ document, schema, response }: FieldsProps) {
               <code>{name}</code>{" "}
               <span class="quiet">
                 {inner === property ? "object" : typeName(document, property)}
-                {required.has(name) ? "" : response ? ", may be absent" : ", optional"}
+                {always.has(name) ? "" : response ? ", may be absent" : ", optional"}
               </span>
             </dt>
             <dd>
@@ -221,9 +240,4 @@ function Prose({ text }: { text: string }) {
       ))}
     </>
   );
-}
-
-/** The one piece of Markdown that the descriptions use: code between backticks. */
-function Inline({ text }: { text: string }): ComponentChildren {
-  return text.split("`").map((part, at) => (at % 2 === 1 ? <code>{part}</code> : part));
 }

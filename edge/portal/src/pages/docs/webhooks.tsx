@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Code } from "../../ui/code";
 import { Page } from "../../ui/page";
-import { EVENT, HEADERS, VERIFY } from "../../words/webhooks";
+import { EVENT, HEADERS, LISTEN, VERIFY } from "../../words/webhooks";
 import css from "../docs.module.css";
 import endpoint from "./endpoint.module.css";
 import page from "../scans.module.css";
@@ -19,6 +19,7 @@ export function Webhooks() {
       <Event />
       <Verification />
       <Attempts />
+      <OnYourMachine />
     </Page>
   );
 }
@@ -71,6 +72,10 @@ function Verification() {
             Use the body as it came, before any parser has changed it. Libraries for Standard Webhooks work,
             too.
           </p>
+          <p>
+            Our packages do the same: <code>verifyWebhook</code> in TypeScript, <code>verify_webhook</code> in
+            Python and Rust.
+          </p>
           <label class={page.choice}>
             Language
             <select
@@ -109,6 +114,31 @@ function Attempts() {
         </li>
         <li>Replace the secret there, too. For a day, both secrets sign.</li>
       </ul>
+    </section>
+  );
+}
+
+function OnYourMachine() {
+  return (
+    <section class={css.tag} aria-labelledby="local">
+      <h2 id="local">Without a public server</h2>
+      <div class={css.endpoint}>
+        <div class={css.text}>
+          <p>
+            While you write your receiver, the <code>rcpt</code> command forwards the events of your account
+            to it. It prints the secret that they’re signed with.
+          </p>
+          <p>
+            <code>rcpt trigger</code> sends a made-up event and needs no scan.
+          </p>
+          <p>
+            Programs that can’t be called read <a href="/docs#events">the list of events</a> with the API key.
+          </p>
+        </div>
+        <div class={css.code}>
+          <Code caption="Terminal" text={LISTEN} />
+        </div>
+      </div>
     </section>
   );
 }

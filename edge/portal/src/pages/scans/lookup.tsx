@@ -39,7 +39,7 @@ export function Lookup({ scan, results }: LookupProps) {
       {known === undefined && <ChooseAgain scan={scan} onKnown={setKnown} />}
       {interim > 0 && (
         <p class="quiet">
-          {number.format(interim)} of these {interim === 1 ? "verdict isn’t" : "verdicts aren’t"} final.
+          {number.format(interim)} of these verdicts {interim === 1 ? "isn’t" : "aren’t"} final.
         </p>
       )}
       <div class={css.tools}>
