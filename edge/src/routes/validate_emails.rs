@@ -134,7 +134,7 @@ impl ListRequest {
 #[utoipa::path(
     post, path = "/v1/validate_emails", tag = "Validation", operation_id = "validateEmails",
     request_body = ListRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "A text of your own for this list, 16 to 255 printable characters. Send the list again with the same key when no answer came: it's counted once, and answered for 24 hours")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this list, 16 to 255 printable characters. Send the list again with the same key when no answer came: it's counted once, and answered for 24 hours")),
     responses(
         (status = 200, description = "The results, or those that were there at the deadline", body = ListResult, headers(("Retry-After" = Option<u64>, description = "With `pending`: seconds after which all results may be there"))),
         (status = 400, description = "`emails` is missing, empty or longer than 100, `deadline_ms` is out of its range, or the body is malformed", body = ValidationError),
