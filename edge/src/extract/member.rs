@@ -22,7 +22,7 @@ use crate::{
     limits::rules::Key,
     store::{
         accounts::{self, StoredAccount},
-        security_events::{self, Failure},
+        security_events::{self, FailedAttempt},
     },
 };
 
@@ -63,7 +63,8 @@ impl Member {
         let turn = client.comparing_turn(app, &attempt, password).await?;
         if password::verify(turn, password, &self.account.password_hash)? == PasswordCheck::Wrong {
             let (database, id) = (app.databases.of(self.account.id)?, Some(self.account.id));
-            security_events::note_failure(database, id, Failure::Password, &context.deed()).await?;
+            security_events::note_failure(database, id, FailedAttempt::Password, &context.deed())
+                .await?;
             return Err(Error::wrong_password());
         }
         attempt.give_back(app.databases.directory()).await;

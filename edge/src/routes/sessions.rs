@@ -29,7 +29,7 @@ use crate::{
         self,
         accounts::{self, StoredAccount},
         addresses, passwords,
-        security_events::{self, Failure},
+        security_events::{self, FailedAttempt},
         sessions::NewSession,
     },
 };
@@ -175,7 +175,7 @@ fn note_failure(
                 Some(account) => app.databases.of(account)?,
                 None => app.databases.pretended(&hash),
             };
-            security_events::note_failure(database, named, Failure::SignIn, &deed).await
+            security_events::note_failure(database, named, FailedAttempt::SignIn, &deed).await
         };
         if let Err(error) = noted.await {
             log::failure("a failed sign-in", &error);

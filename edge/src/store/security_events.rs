@@ -89,13 +89,13 @@ pub async fn note_export(database: &Database, session: Session, deed: &Deed) -> 
 
 /// Attempts that came to nothing.
 #[derive(Debug, Clone, Copy)]
-pub enum Failure {
+pub enum FailedAttempt {
     SignIn,
     Code,
     Password,
 }
 
-impl Failure {
+impl FailedAttempt {
     const fn as_str(self) -> &'static str {
         match self {
             Self::SignIn => "sign_in_failed",
@@ -113,7 +113,11 @@ const FAILED: &str = concat!(
     ONCE_MORE
 );
 
-pub(super) fn failed<'a>(account: &'a str, failure: Failure, deed: &'a Deed) -> Statement<'a> {
+pub(super) fn failed<'a>(
+    account: &'a str,
+    failure: FailedAttempt,
+    deed: &'a Deed,
+) -> Statement<'a> {
     let at = u64::try_from(deed.at).unwrap_or_default();
     (FAILED, [vec![account.into(), failure.as_str().into(), at.into()], device(deed)].concat())
 }
@@ -123,7 +127,7 @@ pub(super) fn failed<'a>(account: &'a str, failure: Failure, deed: &'a Deed) -> 
 pub async fn note_failure(
     database: &Database,
     account: Option<AccountId>,
-    failure: Failure,
+    failure: FailedAttempt,
     deed: &Deed,
 ) -> Result<(), Error> {
     let account = account.map(|id| id.to_string()).unwrap_or_default();

@@ -5,7 +5,7 @@ use constcat::concat;
 use super::{
     IN_SESSION,
     notices::notice,
-    security_events::{self, Failure},
+    security_events::{self, FailedAttempt},
 };
 use crate::{
     account::AccountId,
@@ -107,7 +107,7 @@ pub async fn count_wrong_code(
 ) -> Result<(), Error> {
     let account = account.to_string();
     let params = vec![(&account).into()];
-    let event = security_events::failed(&account, Failure::Code, deed);
+    let event = security_events::failed(&account, FailedAttempt::Code, deed);
     database.batch(&[(MANY_WRONG, params.clone()), (WRONG, params), event]).await.map(drop)
 }
 
