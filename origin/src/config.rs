@@ -4,6 +4,7 @@ mod certificate;
 mod contradictions;
 mod mistake;
 mod opt_outs;
+mod own_secret;
 mod parse;
 mod routes;
 mod setting;

@@ -12,6 +12,7 @@ mod spf;
 use std::net::IpAddr;
 
 use crate::{State, clock::unix_now};
+pub use blocklists::CHECK as BLOCKLIST;
 pub use report::{Finding, Health, Report};
 
 /// Looks at everything: what is wrong with one thing keeps it from no other.
@@ -51,13 +52,14 @@ async fn addresses(state: &State) -> (Vec<IpAddr>, Vec<Finding>) {
     let (config, dns) = (&*state.prober.config(), state.prober.dns());
     let (mut ours, mut findings) = <(Vec<IpAddr>, Vec<Finding>)>::default();
     for identity in state.prober.identities() {
-        let (addresses, found) = names::helo_name(dns, identity).await;
-        findings.extend(found);
+        let (addresses, mut found) = names::helo_name(dns, &identity).await;
         for address in &addresses {
-            findings.push(names::reverse_name(dns, identity, *address).await);
-            findings.push(sender::helo_spf(dns, identity, *address).await);
-            findings.extend(blocklists::blocklists(dns, config, *address).await);
+            found.push(names::reverse_name(dns, &identity, *address).await);
+            found.push(sender::helo_spf(dns, &identity, *address).await);
+            found.extend(blocklists::blocklists(dns, config, *address).await);
         }
+        let source = identity.label();
+        findings.extend(found.into_iter().map(|finding| finding.of(&source)));
         ours.extend(addresses);
     }
     (ours, findings)

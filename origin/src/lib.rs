@@ -11,6 +11,7 @@
     clippy::unwrap_used
 )]
 
+pub mod addresses;
 pub mod ask;
 pub mod cli;
 pub mod clock;
@@ -21,6 +22,7 @@ pub mod explain;
 pub mod fair_shares;
 pub mod http;
 pub mod lists;
+pub mod memory;
 pub mod mx;
 pub mod probe;
 pub mod reload;

@@ -27,7 +27,7 @@ use rcpt_origin::{
         self, Lists,
         update::{Updated, update},
     },
-    reload,
+    memory, reload,
     supervisor::{self, Passed},
     telemetry::{
         log::{self, Level},
@@ -185,6 +185,7 @@ async fn run(
     let speaks_tls = config.certificate.is_some();
     let mut passed = Passed::from_service_manager();
     let state = State::new(config)?;
+    memory::recall(&state, passed.files(memory::is_copy));
     // Before anybody can know that we run: a signal without its handler would end us.
     let reloading = reload::on_hangup(path, state.clone(), level)?;
     let (signals, stopping) = (serve::signals()?, state.clone());
@@ -192,6 +193,7 @@ async fn run(
     tokio::spawn(state.port_check.clone().watch());
     tokio::spawn(state.prober.clone().learn_own_addresses());
     tokio::spawn(Watch::keep(state.clone()));
+    tokio::spawn(memory::keep(state.clone()));
     // The port may have been 0.
     tracing::info!(address = %listener.local_addr()?, tls = speaks_tls, "listening");
     let router = match admin_address {
@@ -230,6 +232,7 @@ async fn run(
         let listener = listener.tap_io(|stream| tls::no_delay(stream));
         serve::serve(listener, router, shutdown, grace).await?;
     }
+    memory::hand_over(&state);
     state.prober.close().await;
     tracing::info!("stopped");
     Ok(())

@@ -11,6 +11,7 @@ mod dns_route;
 mod domain;
 mod host;
 mod host_memory;
+mod identities;
 mod limits;
 mod listed;
 mod own_addresses;
@@ -22,4 +23,5 @@ mod sandbox;
 mod signal;
 mod unasked;
 
+pub use host_memory::HabitMemory;
 pub use prober::Prober;

@@ -10,14 +10,18 @@ use tokio::{
 };
 
 use crate::{
-    Config, State, clock::unix_now, config::Files, state::probes_of_one_tenant,
+    Config, State,
+    clock::unix_now,
+    config::{Files, SourceAddress},
+    state::{probes_of_one_tenant, prove},
     telemetry::log::Level,
 };
 
 /// Settings that are changed by a reload; any other needs a restart.
-const RELOADED: [&str; 16] = [
+const RELOADED: [&str; 17] = [
     "tls_cert",
     "tls_key",
+    "source_addresses",
     "routes",
     "opt_outs",
     "budget_ms",
@@ -83,15 +87,18 @@ fn files_of(config: &Config) -> Files {
     files.unwrap_or_default().and(config.lists_files.clone())
 }
 
-fn apply(
-    running: &Config,
-    read: &Config,
-    state: &Arc<State>,
-    level: &Level,
-) -> Result<(), &'static str> {
+fn apply(running: &Config, read: &Config, state: &Arc<State>, level: &Level) -> Result<(), String> {
     if running.certificate.is_some() != read.certificate.is_some() {
-        return Err("tls_cert: TLS is begun or ended by a restart alone");
+        return Err("tls_cert: TLS is begun or ended by a restart alone".to_owned());
     }
+    if state.prober.config().dialled() != read.dialled() {
+        return Err("source_addresses: a family of addresses is begun or ended by a restart alone"
+            .to_owned());
+    }
+    let in_force = state.prober.config();
+    let is_new =
+        |source: &&SourceAddress| !in_force.source_addresses.iter().any(|it| it.ip == source.ip);
+    prove(read.source_addresses.iter().filter(is_new)).map_err(|error| error.to_string())?;
     level.set(read.log_level);
     let (before, after) = (running.max_probes, read.max_probes);
     resize(state, |state| &state.permits, before, after);
@@ -105,6 +112,9 @@ fn apply(
         tracing::warn!("the package's lists are in force: {note}");
     }
     state.prober.reload(reloaded(&state.prober.config(), read));
+    if let Some(first) = state.prober.identities().into_iter().next() {
+        state.port_check.dial_as(first);
+    }
     let differing = running.differing(read);
     let restart: Vec<_> = differing.iter().filter(|name| !RELOADED.contains(name)).collect();
     if restart.is_empty() {
@@ -123,6 +133,7 @@ fn reloaded(in_force: &Config, read: &Config) -> Config {
         tls_cert: read.tls_cert,
         tls_key: read.tls_key,
         certificate: read.certificate,
+        source_addresses: read.source_addresses,
         routes: read.routes,
         opt_outs: read.opt_outs,
         budget: read.budget,
@@ -211,6 +222,7 @@ mod tests {
             recipients_per_minute = 7
             refused_per_hour = 7
             tenant_share_percent = 7
+            source_addresses = ["192.0.2.1"]
             session_recipients = 7
             shutdown_grace_ms = 7
             log_level = "warn"

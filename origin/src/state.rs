@@ -12,8 +12,9 @@ use rcpt_smtp::{HeloIdentity, Tls};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    config::{Certificate, Config},
+    config::{Certificate, Config, SourceAddress},
     fair_shares::FairShares,
+    memory::Keeping,
     mx::guard::Guard,
     probe::Prober,
     surroundings::Surroundings,
@@ -37,6 +38,7 @@ pub struct State {
     pub port_check: Arc<PortCheck>,
     pub verdicts: VerdictMemory,
     pub watch: Watch,
+    pub keeping: Keeping,
     /// What `listen` speaks TLS with, if it does.
     pub certificate: ArcSwapOption<Certificate>,
     /// True when the process is to end: batches ask about no further address.
@@ -65,11 +67,7 @@ impl State {
     /// # Errors
     /// [`SetupError`].
     pub fn new(config: Config) -> Result<Arc<Self>, SetupError> {
-        for source in &config.source_addresses {
-            // Found out now, and not by every probe failing.
-            UdpSocket::bind((source.ip, 0))
-                .map_err(|error| SetupError::SourceAddress(source.ip, error))?;
-        }
+        prove(&config.source_addresses)?;
         Self::unproved(config)
     }
 
@@ -116,6 +114,7 @@ impl State {
             port_check,
             verdicts: VerdictMemory::default(),
             watch: Watch::default(),
+            keeping: Keeping::default(),
             certificate: ArcSwapOption::new(certificate),
             stopping: watch::Sender::new(false),
         }))
@@ -128,6 +127,18 @@ impl State {
             && verdict.smtp_code.is_none()
             && !self.port_check.is_open().await
     }
+}
+
+/// Tries source addresses now, so that not every probe finds out.
+///
+/// # Errors
+/// [`SetupError::SourceAddress`] of the first that this machine hasn't.
+pub fn prove<'a>(sources: impl IntoIterator<Item = &'a SourceAddress>) -> Result<(), SetupError> {
+    for source in sources {
+        UdpSocket::bind((source.ip, 0))
+            .map_err(|error| SetupError::SourceAddress(source.ip, error))?;
+    }
+    Ok(())
 }
 
 /// How many probes of one tenant may be in progress, of `max_probes`.

@@ -1,7 +1,7 @@
 //! What the service manager is told (sd_notify(3)): that we serve, end, and are alive; and the sockets that
 //! it hands us (sd_listen_fds(3)). Without a service manager nothing is sent.
 
-use std::{env, net::SocketAddr, time::Duration};
+use std::{env, fs::File, io, net::SocketAddr, os::fd::BorrowedFd, time::Duration};
 
 use listenfd::ListenFd;
 use sd_notify::NotifyState;
@@ -26,6 +26,27 @@ pub async fn keep_alive() {
         ticks.tick().await;
         tell(&[NotifyState::Watchdog]);
     }
+}
+
+/// Whether there is a service manager that listens.
+pub fn is_there() -> bool {
+    env::var_os("NOTIFY_SOCKET").is_some()
+}
+
+/// Gives the service manager a descriptor that it hands back to the next process.
+///
+/// # Errors
+/// [`io::Error`] when it can't be told.
+pub fn hand_over(name: &str, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    sd_notify::notify_with_fds(&[NotifyState::FdStore, NotifyState::FdName(name)], &[descriptor])
+}
+
+/// Makes the service manager forget the descriptors of that name.
+///
+/// # Errors
+/// [`io::Error`] when it can't be told.
+pub fn take_back(name: &str) -> io::Result<()> {
+    sd_notify::notify(&[NotifyState::FdStoreRemove, NotifyState::FdName(name)])
 }
 
 fn tell(states: &[NotifyState<'_>]) {
@@ -77,6 +98,22 @@ impl Passed {
             }
             Err(error) => Err(format!("{setting}: the socket of the service manager: {error}")),
         }
+    }
+
+    /// Files that were handed over under a name that fits. Their descriptors stay open.
+    pub fn files(&mut self, fits: impl Fn(&str) -> bool) -> Vec<(String, File)> {
+        let mut files = Vec::new();
+        for (position, name) in self.names.iter_mut().enumerate() {
+            if !fits(name) {
+                continue;
+            }
+            let name = std::mem::take(name);
+            if let Ok(Some(descriptor)) = self.sockets.take_raw_fd(position) {
+                let file = File::open(format!("/proc/self/fd/{descriptor}"));
+                files.extend(file.ok().map(|file| (name, file)));
+            }
+        }
+        files
     }
 
     /// Names of the sockets that nobody has taken: what connects there waits for ever.

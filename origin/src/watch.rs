@@ -1,5 +1,6 @@
 //! Watches names, SPF and blocklists of every source address while origin serves, because mail servers may refuse us for
-//! them. The watch alerts and changes nothing, so a list or a nameserver that errs stops nobody.
+//! them. The watch alerts; batches ask from an address that is on a blocklist at the pace of a new one. Nothing else
+//! changes, so a list or a nameserver that errs stops nobody.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +14,7 @@ use tokio::time::sleep;
 use crate::{
     State,
     clock::unix_now,
-    doctor::{self, Finding, Health},
+    doctor::{self, BLOCKLIST, Finding, Health},
 };
 
 /// Between two rounds. A list's own records live for minutes at least.
@@ -33,6 +34,7 @@ struct FindingState {
     rounds: u32,
     since: u64,
     advice: String,
+    source: Option<String>,
 }
 
 /// A finding as `/ready` shows it.
@@ -43,6 +45,9 @@ pub struct Reason {
     pub advice: String,
     /// Unix time of the round in which it was first found.
     pub since: u64,
+    /// The source address that it is about.
+    #[serde(skip)]
+    pub source: Option<String>,
 }
 
 impl Watch {
@@ -51,10 +56,16 @@ impl Watch {
         // Origins that start together ask at different times; `origin doctor` is for the first minutes.
         sleep(EVERY.mul_f64(rand::random_range(0.1..1.0))).await;
         loop {
-            let findings = doctor::examine_addresses(&state).await;
-            state.watch.take(findings, unix_now());
+            Self::round(&state).await;
             sleep(EVERY).await;
         }
+    }
+
+    /// Examines the source addresses once, and slows batches down where a blocklist has one.
+    pub async fn round(state: &State) {
+        let findings = doctor::examine_addresses(state).await;
+        state.watch.take(findings, unix_now());
+        state.prober.set_listed(|identity| state.watch.listed_since(&identity.label()));
     }
 
     /// Reads a round. Where a check found nothing out, what stood before stands.
@@ -67,7 +78,10 @@ impl Watch {
         };
         all.retain(|subject, standing| {
             let stays = is_found(subject)
-                || (standing.rounds >= ROUNDS && unknown.iter().any(|it| it.check == subject.0));
+                || (standing.rounds >= ROUNDS
+                    && unknown
+                        .iter()
+                        .any(|it| it.check == subject.0 && it.source == standing.source));
             if !stays && standing.rounds >= ROUNDS {
                 tracing::info!(check = subject.0, about = subject.1, "no longer found");
             }
@@ -77,11 +91,12 @@ impl Watch {
             if finding.health <= Health::Unknown {
                 continue;
             }
-            let Finding { check, about, advice, .. } = finding;
+            let Finding { check, about, advice, source, .. } = finding;
             let standing = all.entry((check, about.clone())).or_insert(FindingState {
                 rounds: 0,
                 since: now,
                 advice,
+                source,
             });
             standing.rounds = standing.rounds.saturating_add(1);
             if standing.rounds == ROUNDS {
@@ -105,8 +120,20 @@ impl Watch {
                 about: about.clone(),
                 advice: standing.advice.clone(),
                 since: standing.since,
+                source: standing.source.clone(),
             })
             .collect()
+    }
+
+    /// Unix time since which a blocklist has the source address, if one has.
+    pub fn listed_since(&self, source: &str) -> Option<u64> {
+        let all = self.lock();
+        let of_source = all.iter().filter(|((check, _), standing)| {
+            *check == BLOCKLIST
+                && standing.rounds >= ROUNDS
+                && standing.source.as_deref() == Some(source)
+        });
+        of_source.map(|(_, standing)| standing.since).min()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Subject, FindingState>> {
@@ -137,6 +164,34 @@ mod tests {
         watch.take(vec![listed()], 4);
         assert_eq!(names(&watch), [("192.0.2.1 is on bl.example".to_owned(), 3)]);
         watch.take(vec![fine()], 5);
+        assert_eq!(names(&watch), []);
+    }
+
+    #[test]
+    fn an_address_is_listed_since_its_oldest_entry_that_stands() {
+        let watch = Watch::default();
+        let on = |list: &str, source: &str| {
+            Finding::wrong("blocklist", format!("{source} is on {list}"), "").of(source)
+        };
+        watch.take(vec![on("a", "192.0.2.1")], 1);
+        assert_eq!(watch.listed_since("192.0.2.1"), None, "after one round");
+        watch.take(vec![on("a", "192.0.2.1"), on("b", "192.0.2.1")], 2);
+        watch.take(vec![on("a", "192.0.2.1"), on("b", "192.0.2.1")], 3);
+        assert_eq!(watch.listed_since("192.0.2.1"), Some(1));
+        assert_eq!(watch.listed_since("192.0.2.2"), None);
+        watch.take(vec![on("b", "192.0.2.1")], 4);
+        assert_eq!(watch.listed_since("192.0.2.1"), Some(2));
+        watch.take(vec![], 5);
+        assert_eq!(watch.listed_since("192.0.2.1"), None);
+    }
+
+    #[test]
+    fn an_address_that_was_taken_out_leaves_no_finding_behind() {
+        let watch = Watch::default();
+        for now in [1, 2] {
+            watch.take(vec![listed().of("192.0.2.1")], now);
+        }
+        watch.take(vec![Finding::unknown("blocklist", "no answer", "").of("192.0.2.2")], 3);
         assert_eq!(names(&watch), []);
     }
 

@@ -31,7 +31,7 @@ pub use probe::{
 pub use reason::Reason;
 pub use role::is_role;
 pub use status::Status;
-pub use ticket::{Tenant, Ticket};
+pub use ticket::{FREE, Tenant, Ticket};
 
 /// The version of what passes between edge and origin (CHANGELOG.md): each side works with the one before it.
 pub const WIRE_FORMAT: u32 = 2;

@@ -40,7 +40,7 @@ pub struct Ticket {
 pub const MAX_TENANT: usize = 64;
 
 /// The tenant that all free accounts are together.
-const FREE: &str = "free";
+pub const FREE: &str = "free";
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
 const fn is_false(value: &bool) -> bool {

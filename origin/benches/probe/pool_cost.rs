@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, anyhow, bail};
 use rcpt_pool::{
-    Acquired, Asker, HashKey, Limits, Pool, Question, Settings, Signal, Target, Wait,
-    operators::Operators,
+    Acquired, Asker, HashKey, Limits, Pool, Question, Settings, Signal, Source, SourceClass,
+    Target, Wait, operators::Operators,
 };
 use rcpt_shared::Address;
 use tokio::{runtime::Runtime, time::Instant};
@@ -59,8 +59,12 @@ fn pool() -> Result<Arc<Pool<()>>> {
         max_idle: Duration::from_secs(30),
         max_waiting: 1_000,
         tenant_share: 0.5,
-        sources: vec![Arc::from("source")],
-        since: Vec::new(),
+        sources: vec![Source {
+            label: Arc::from("source"),
+            since: None,
+            class: SourceClass::Known,
+            is_in_use: true,
+        }],
     };
     Ok(Pool::new(settings, drop, || 0, HashKey::default()))
 }

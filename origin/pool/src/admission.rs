@@ -88,7 +88,7 @@ impl<S: Send + 'static> Pool<S> {
         let now = Instant::now();
         let mut state = self.lock();
         let identity = operator.map_or(target.identity, |operator| {
-            state.moved(operator, target.identity, self.settings.load().sources.len())
+            state.moved(operator, target.identity, &self.settings.load())
         });
         let mut way = self.way(&mut state, target, operator, identity, now);
         let due = self.due(&mut state, question, target, party, &mut way, now)?;
@@ -271,7 +271,7 @@ impl<S: Send + 'static> Pool<S> {
         else {
             return Ok(());
         };
-        let Some(since) = self.settings.load().since.get(*identity).copied().flatten() else {
+        let Some(since) = self.warms_up_since(state, *operator, *identity) else {
             return Ok(());
         };
         let passed = state.warm_up.pass(*operator, *identity, since, (self.unix_now)());

@@ -23,6 +23,7 @@ mod debts;
 mod ending;
 mod gates;
 mod hash_key;
+mod memory;
 mod meter;
 mod moves;
 pub mod operators;
@@ -33,6 +34,7 @@ mod quota;
 mod rate;
 mod receptions;
 mod reload;
+mod remembered;
 mod sessions;
 mod settings;
 mod shares;
@@ -61,20 +63,23 @@ use tokio::time::{Instant, sleep_until};
 use admission::Step;
 use gates::Gates;
 pub use hash_key::HashKey;
+pub use memory::Memory;
 pub use meter::{Limits, Totals};
+use moves::Move;
 use operators::OperatorId;
 use party::Party;
 use permit::Claim;
 pub use permit::{Acquired, Permit};
 pub use question::{Asker, Cause, Class, Question, Refusal, Refused, Signal, Target, Wait};
 use receptions::OtherTotals;
-pub use settings::Settings;
+pub use settings::{Settings, Source, SourceClass};
 use site::{Site, SiteKey};
 use sites::Sites;
 pub use status::{SiteStatus, Status};
 use waiting::Granted;
 use want::Want;
 use warm_up::WarmUp;
+pub use warm_up::is_new;
 
 /// Addresses that are known to be an operator's, and for how long.
 const MAX_ADDRESSES: u64 = 20_000;
@@ -120,8 +125,8 @@ struct State<S> {
     sites: Sites<S>,
     domains: Gates<Key>,
     addresses: Gates<IpAddr>,
-    /// Source addresses that an operator's domains have moved from: to which, and when.
-    moves: HashMap<(OperatorId, usize), (usize, Instant)>,
+    /// Source addresses that an operator's domains have moved from.
+    moves: HashMap<(OperatorId, usize), Move>,
     warm_up: WarmUp,
     tickets: u64,
 }

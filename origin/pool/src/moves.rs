@@ -4,11 +4,30 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{State, operators::OperatorId, site::SiteKey};
+use super::{Settings, State, operators::OperatorId, site::SiteKey};
 
 /// After so long at the floor an operator's domains go to the next source address, once in so long.
-const MOVE_AFTER: Duration = Duration::from_secs(3_600);
-const MOVE_KEPT: Duration = Duration::from_secs(24 * 3_600);
+pub(super) const MOVE_AFTER: Duration = Duration::from_secs(3_600);
+pub(super) const MOVE_KEPT: Duration = Duration::from_secs(24 * 3_600);
+
+/// A source address that an operator's domains have left.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Move {
+    /// The one that stands in for it.
+    pub to: usize,
+    pub at: Instant,
+}
+
+impl Move {
+    pub(super) fn is_kept(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.at) < MOVE_KEPT
+    }
+
+    /// Time at which the rest ended, if it has.
+    pub(super) fn returned(&self, now: Instant) -> Option<Instant> {
+        (!self.is_kept(now)).then(|| self.at + MOVE_KEPT)
+    }
+}
 
 impl<S> State<S> {
     /// The identity that stands in for `identity` with this operator, whose domains leave a source address that
@@ -17,38 +36,49 @@ impl<S> State<S> {
         &mut self,
         operator: OperatorId,
         identity: usize,
-        identities: usize,
+        settings: &Settings,
     ) -> usize {
-        if identities < 2 {
+        let sources = &settings.sources;
+        let Some(own) = sources.get(identity).filter(|_| sources.len() > 1) else {
             return identity;
-        }
+        };
         let now = Instant::now();
-        let is_kept = |at: Instant| now.saturating_duration_since(at) < MOVE_KEPT;
-        let floor_since = |number: usize| {
-            let site = self.sites.get(&SiteKey::Operator(operator, number))?;
-            site.sessions.known_meter(None)?.rate.floor_since()
+        // Free accounts never wear out the addresses of the others, nor the others theirs.
+        let may_stand_in = |number: usize| {
+            let source = sources.get(number);
+            source.is_some_and(|source| source.is_in_use && source.class == own.class)
         };
         let before = self.moves.get(&(operator, identity)).copied();
-        if let Some((to, at)) = before
-            && is_kept(at)
+        if let Some(rest) = before
+            && rest.is_kept(now)
+            && may_stand_in(rest.to)
         {
-            return to;
+            return rest.to;
         }
         // Back from a rest it has the hour anew.
-        let returned = before.map(|(_, at)| at + MOVE_KEPT);
-        let since = floor_since(identity).map(|since| returned.map_or(since, |at| at.max(since)));
+        let returned = before.map(|rest| rest.at + MOVE_KEPT);
+        let since = self.floor_since(operator, identity);
+        let since = since.map(|since| returned.map_or(since, |at| at.max(since)));
         if since.is_none_or(|since| now.saturating_duration_since(since) < MOVE_AFTER) {
             return identity;
         }
         // One rests at a time, so at least half are left; and none moves to where it would be no better.
-        if self.moves.iter().any(|((of, _), (_, at))| *of == operator && is_kept(*at)) {
+        if self.moves.iter().any(|((of, _), rest)| *of == operator && rest.is_kept(now)) {
             return identity;
         }
-        let mut others = (1..identities).map(|step| (identity + step) % identities);
-        let Some(to) = others.find(|number| floor_since(*number).is_none()) else {
+        let mut others = (1..sources.len()).map(|step| (identity + step) % sources.len());
+        let is_better =
+            |number: &usize| may_stand_in(*number) && self.floor_since(operator, *number).is_none();
+        let Some(to) = others.find(is_better) else {
             return identity;
         };
-        self.moves.insert((operator, identity), (to, now));
+        self.moves.insert((operator, identity), Move { to, at: now });
         to
+    }
+
+    /// Time since which the rate with the operator has been at the floor.
+    pub(super) fn floor_since(&self, operator: OperatorId, identity: usize) -> Option<Instant> {
+        let site = self.sites.get(&SiteKey::Operator(operator, identity))?;
+        site.sessions.known_meter(None)?.rate.floor_since()
     }
 }

@@ -2,8 +2,10 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use rcpt_shared::Address;
+use rcpt_shared::{Address, FREE};
 use tokio::time::Instant;
+
+use super::SourceClass;
 
 /// What is asked, by whom, and how long an answer is waited for. It is made once, from the ticket and the body,
 /// and lent to everything below.
@@ -24,6 +26,16 @@ pub struct Asker {
     /// The name the account is counted under wherever groups are: its own if it pays, one for all free
     /// accounts together. `None` where the edge names none, which no share then limits.
     pub fairness_group: Option<Arc<str>>,
+}
+
+impl Asker {
+    /// Class of the source addresses that ask for it.
+    pub fn class(&self) -> SourceClass {
+        match self.fairness_group.as_deref() {
+            Some(FREE) => SourceClass::Free,
+            _ => SourceClass::Known,
+        }
+    }
 }
 
 /// Who waits for the answer, and until when it is worth waiting for a session.

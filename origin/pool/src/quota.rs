@@ -5,11 +5,13 @@ use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Class, Key, party::Party};
+use super::{Class, Key, party::Party, remembered::HourMemory};
 
 /// Refusals are counted in slices of this length, over an hour.
 const SLICE: Duration = Duration::from_secs(300);
 const SLICES: u32 = 12;
+/// Number of the first slice: those of the hour before it may be recalled.
+const FIRST: u64 = SLICES as u64;
 /// The recipients of a minute, divided by this, may come at once.
 const BURST_SHARE: u32 = 6;
 
@@ -93,6 +95,28 @@ impl Hour {
         self.counts.iter().map(|count| *count as usize).sum()
     }
 
+    /// The counts, that of `slice` first.
+    fn remembered(mut self, slice: u64) -> HourMemory {
+        self.advance(slice);
+        let mut counts = HourMemory::default();
+        for (age, count) in (0..).zip(&mut counts) {
+            let at = slice.saturating_sub(age);
+            *count = self.counts.get(index(at)).copied().unwrap_or_default();
+        }
+        counts
+    }
+
+    /// Counts that were taken `passed` slices before `slice`.
+    fn recalled(counts: HourMemory, passed: u64, slice: u64) -> Self {
+        let mut hour = Self { last: slice, counts: [0; SLICES as usize] };
+        for (age, count) in (passed..u64::from(SLICES)).zip(counts) {
+            if let Some(own) = hour.counts.get_mut(index(slice.saturating_sub(age))) {
+                *own = count;
+            }
+        }
+        hour
+    }
+
     /// The slice in which the oldest one that counts is an hour old.
     fn lightens(mut self, slice: u64) -> u64 {
         self.advance(slice);
@@ -117,7 +141,34 @@ impl Refusals {
 
     fn slice(&self, now: Instant) -> u64 {
         let age = self.began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began));
-        age.as_secs() / SLICE.as_secs()
+        FIRST + age.as_secs() / SLICE.as_secs()
+    }
+
+    /// The counts of the last hour, in all and by party.
+    pub(super) fn remembered(&self, now: Instant) -> (HourMemory, Vec<(Key, HourMemory)>) {
+        let slice = self.slice(now);
+        let parties = self.parties.iter().map(|(key, hour)| (*key, hour.remembered(slice)));
+        let mut parties: Vec<_> =
+            parties.filter(|(_, hour)| *hour != HourMemory::default()).collect();
+        parties.sort_unstable();
+        (self.total.remembered(slice), parties)
+    }
+
+    /// Takes over the counts of a process that ended `pause` ago.
+    pub(super) fn recall(
+        &mut self,
+        total: HourMemory,
+        parties: &[(Key, HourMemory)],
+        pause: Duration,
+        now: Instant,
+    ) {
+        self.began.get_or_insert(now);
+        let slice = self.slice(now);
+        let passed = pause.as_secs() / SLICE.as_secs();
+        self.total = Hour::recalled(total, passed, slice);
+        let parties =
+            parties.iter().map(|(key, hour)| (*key, Hour::recalled(*hour, passed, slice)));
+        self.parties = parties.collect();
     }
 
     /// How long the party must wait before it asks again, if it must.
@@ -149,7 +200,8 @@ impl Refusals {
             || beyond
             || (class == Class::Batch && total >= self.per_hour);
         let began = self.began.filter(|_| spent)?;
-        let until = began + SLICE.saturating_mul(u32::try_from(self.total.lightens(slice)).ok()?);
+        let slices = self.total.lightens(slice).saturating_sub(FIRST);
+        let until = began + SLICE.saturating_mul(u32::try_from(slices).ok()?);
         Some(until.saturating_duration_since(now))
     }
 

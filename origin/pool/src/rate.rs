@@ -10,12 +10,19 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::Key;
+use super::{
+    Key,
+    remembered::{Clocks, RateMemory},
+};
 
 /// The longest time from one new session to the next.
 const FLOOR: Duration = Duration::from_secs(5);
 /// What an interval is doubled from when the configured one is shorter.
 const SHORTEST: Duration = Duration::from_millis(250);
+/// Times that a rate is halved at most.
+const MAX_LEVEL: u32 = 16;
+/// In place of words that were said to the process before.
+const BEFORE_RESTART: &str = "said before the restart";
 /// How long a trial counts.
 const LATELY: Duration = Duration::from_secs(600);
 /// Domains tried lately before refusals say anything: fewer may have rules of their own in common.
@@ -86,12 +93,31 @@ impl Rate {
         self.base = base;
     }
 
+    /// The lowered rate, without the words.
+    pub(super) fn remembered(&self, clocks: Clocks) -> Option<RateMemory> {
+        let lowered = self.lowered.as_ref()?;
+        Some(RateMemory {
+            level: self.level,
+            domain: lowered.domain,
+            lowered_since: clocks.unix(lowered.since),
+            floor_since: self.floor_since.map(|at| clocks.unix(at)),
+        })
+    }
+
+    /// Takes over the lowered rate of a process before.
+    pub(super) fn recall(&mut self, memory: RateMemory, clocks: Clocks) {
+        self.level = memory.level.clamp(1, MAX_LEVEL);
+        let (since, words) = (clocks.instant(memory.lowered_since), BEFORE_RESTART.to_owned());
+        self.lowered = Some(Lowered { since, words, domain: memory.domain });
+        self.floor_since = memory.floor_since.map(|at| clocks.instant(at));
+    }
+
     /// From one new session to the next.
     pub(super) fn interval(&self) -> Duration {
         if self.level == 0 {
             return self.base;
         }
-        let doubled = self.base.max(SHORTEST).saturating_mul(1 << self.level.min(16));
+        let doubled = self.base.max(SHORTEST).saturating_mul(1 << self.level.min(MAX_LEVEL));
         doubled.min(FLOOR.max(self.base))
     }
 

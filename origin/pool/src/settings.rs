@@ -24,10 +24,30 @@ pub struct Settings {
     pub max_waiting: usize,
     /// The part of waiters and of refused recipients that one tenant may have.
     pub tenant_share: f64,
-    /// Our source addresses, as they are shown.
-    pub sources: Vec<Arc<str>>,
-    /// Unix time since which mail servers see each of them; `None`: for long.
-    pub since: Vec<Option<u64>>,
+    /// Our source addresses. A number that was given to one stays its own: what was learnt is kept by it.
+    pub sources: Vec<Source>,
+}
+
+/// A source address, with that of the other family where both share a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// As it is shown.
+    pub label: Arc<str>,
+    /// Unix time since which mail servers see it; `None`: for long.
+    pub since: Option<u64>,
+    pub class: SourceClass,
+    /// False once a reload has taken it out.
+    pub is_in_use: bool,
+}
+
+/// The accounts that a source address asks for. What one class does to the reputation of its addresses stays its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SourceClass {
+    /// Paying accounts; all of them where no address is set apart for free ones.
+    #[default]
+    Known,
+    /// Accounts without a plan.
+    Free,
 }
 
 impl Settings {

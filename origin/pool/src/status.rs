@@ -15,9 +15,11 @@ use tokio::time::Instant;
 use super::{
     Pool,
     meter::Totals,
+    moves::MOVE_KEPT,
     operators::{OTHER, OperatorId},
     rate::Change,
     site::SiteKey,
+    warm_up::is_new,
 };
 
 /// Everything, as `GET /operators` answers it.
@@ -51,6 +53,18 @@ pub struct SiteStatus {
     /// What was said when it was lowered last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
+    /// Unix time since which the rate is at its floor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor_since: Option<u64>,
+    /// The source address that asks about the operator's domains while this one rests, and the Unix time at which
+    /// the rest ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rests_until: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stand_in: Option<String>,
+    /// Unix time since which batches show the address to the operator little by little.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warms_up_since: Option<u64>,
     /// Recipients refused in the last hour, and how many may be.
     pub refused_last_hour: usize,
     pub refused_per_hour: usize,
@@ -86,6 +100,9 @@ impl<S: Send + 'static> Pool<S> {
                     let Some(meter) = site.sessions.known_meter(None) else { continue };
                     let Totals { sessions, recipients, refused, refusals_of_us, cut } =
                         meter.totals;
+                    let rest = state.moves.get(&(*operator, *identity));
+                    let rest = rest.filter(|rest| rest.is_kept(now));
+                    let warms_up = self.warms_up_since(&state, *operator, *identity);
                     operators.push(SiteStatus {
                         operator: self.operator_name(*operator).to_string(),
                         source: self.source(*identity).to_string(),
@@ -96,6 +113,10 @@ impl<S: Send + 'static> Pool<S> {
                         interval_ms: meter.rate.interval().as_millis() as u64,
                         lowered_since: meter.rate.lowered().map(|lowered| ago(lowered.since)),
                         words: meter.rate.lowered().map(|lowered| lowered.words.clone()),
+                        floor_since: meter.rate.floor_since().map(ago),
+                        rests_until: rest.map(|rest| ago(rest.at) + MOVE_KEPT.as_secs()),
+                        stand_in: rest.map(|rest| self.source(rest.to).to_string()),
+                        warms_up_since: warms_up.filter(|since| is_new(*since, unix_now)),
                         refused_last_hour: meter.refusals.total(now),
                         refused_per_hour: meter.refusals.per_hour(),
                         sessions_total: sessions,
@@ -133,22 +154,23 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    fn operator_name(&self, operator: OperatorId) -> Arc<str> {
+    pub(super) fn operator_name(&self, operator: OperatorId) -> Arc<str> {
         let settings = self.settings();
         let row = settings.operators.get(operator);
         row.map_or_else(|| Arc::from(OTHER), |row| row.name.clone())
     }
 
-    fn source(&self, identity: usize) -> Arc<str> {
-        self.settings().sources.get(identity).cloned().unwrap_or_default()
+    pub(super) fn source(&self, identity: usize) -> Arc<str> {
+        let settings = self.settings();
+        let source = settings.sources.get(identity);
+        source.map_or_else(Arc::default, |source| source.label.clone())
     }
 
     /// The source address that `host` is asked from where `identity` is the domain's own.
     pub fn source_of(&self, host: &str, identity: usize) -> Arc<str> {
         let settings = self.settings();
         let operator = settings.operators.of_host(host);
-        let identities = settings.sources.len();
-        let moved = operator.map(|operator| self.lock().moved(operator, identity, identities));
+        let moved = operator.map(|operator| self.lock().moved(operator, identity, &settings));
         self.source(moved.unwrap_or(identity))
     }
 

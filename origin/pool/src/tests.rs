@@ -19,11 +19,13 @@ use tokio::{
 
 use super::{
     Acquired, Asker, Class, HashKey, Limits, Permit, Pool, Question, Refusal, Refused, Settings,
-    Signal, Target, Wait, operators::Operators, sessions::MAX_IDLE_SITE,
+    Signal, Source, SourceClass, Target, Wait, operators::Operators, sessions::MAX_IDLE_SITE,
 };
 
+mod addresses;
 mod attacks;
 mod histories;
+mod memory;
 mod neighbours;
 mod reload;
 
@@ -82,8 +84,14 @@ fn settings(sources: usize, since: Vec<Option<u64>>) -> Settings {
         max_idle: Duration::from_secs(30),
         max_waiting: 1_000,
         tenant_share: 0.5,
-        sources: (0..sources).map(|n| Arc::from(format!("source {n}"))).collect(),
-        since,
+        sources: (0..sources)
+            .map(|n| Source {
+                label: Arc::from(format!("source {n}")),
+                since: since.get(n).copied().flatten(),
+                class: SourceClass::Known,
+                is_in_use: true,
+            })
+            .collect(),
     }
 }
 

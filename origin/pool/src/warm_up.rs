@@ -1,11 +1,12 @@
 //! A new source address is shown to operators little by little: what many ask of it at once looks like an
-//! attack. Only batches wait for it; those who wait for one answer are few.
+//! attack. Only batches wait for it; those who wait for one answer are few. An address that a blocklist has, or that
+//! is back from a rest, is shown anew.
 
 use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{operators::OperatorId, quota::Recipients};
+use super::{Pool, State, operators::OperatorId, quota::Recipients};
 
 const DAY: u64 = 24 * 3_600;
 /// Recipients a minute on the first two days; every two days it is twice as many.
@@ -23,7 +24,41 @@ fn per_minute(since: u64, now: u64) -> Option<usize> {
 
 /// What batches have asked of operators from new source addresses.
 #[derive(Default)]
-pub(super) struct WarmUp(HashMap<(OperatorId, usize), (usize, Recipients)>);
+pub(super) struct WarmUp {
+    passed: HashMap<(OperatorId, usize), (usize, Recipients)>,
+    /// Unix time since which a blocklist has each source address, by number.
+    listed: Vec<Option<u64>>,
+}
+
+impl<S: Send + 'static> Pool<S> {
+    /// From now on batches ask from these source addresses at the pace of one that is new since then (Unix time);
+    /// from the others as before. Nothing else changes, so a blocklist that errs stops nobody.
+    pub fn set_listed(&self, since: Vec<Option<u64>>) {
+        self.lock().warm_up.listed = since;
+    }
+
+    /// Unix time since which the operator is to get used to the source address, if it is.
+    pub(super) fn warms_up_since(
+        &self,
+        state: &State<S>,
+        operator: OperatorId,
+        identity: usize,
+    ) -> Option<u64> {
+        let now = Instant::now();
+        let rest = state.moves.get(&(operator, identity));
+        let returned = rest.and_then(|rest| rest.returned(now)).map(|at| {
+            (self.unix_now)().saturating_sub(now.saturating_duration_since(at).as_secs())
+        });
+        let configured = self.settings().sources.get(identity).and_then(|source| source.since);
+        let listed = state.warm_up.listed.get(identity).copied().flatten();
+        [returned, configured, listed].into_iter().flatten().max()
+    }
+}
+
+/// Whether an address of that time is still new.
+pub fn is_new(since: u64, unix_now: u64) -> bool {
+    per_minute(since, unix_now).is_some()
+}
 
 impl WarmUp {
     /// Counts one recipient of a batch; or says how long the batch must wait, if it must. `unix_now` and
@@ -37,11 +72,11 @@ impl WarmUp {
     ) -> Result<(), Duration> {
         let now = Instant::now();
         let Some(rate) = per_minute(since, unix_now) else {
-            self.0.remove(&(operator, identity));
+            self.passed.remove(&(operator, identity));
             return Ok(());
         };
         let new = || (rate, Recipients::new(rate));
-        let (known, recipients) = self.0.entry((operator, identity)).or_insert_with(new);
+        let (known, recipients) = self.passed.entry((operator, identity)).or_insert_with(new);
         if *known != rate {
             (*known, *recipients) = new();
         }

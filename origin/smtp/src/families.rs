@@ -10,6 +10,8 @@ pub struct SourceAddress {
     pub helo_name: Option<String>,
     /// Unix time since which mail servers see it. `None`: for long.
     pub since: Option<u64>,
+    /// Only accounts without a plan are asked for from it.
+    pub is_for_free: bool,
 }
 
 /// The IP families by which mail servers are dialled, at least one.
@@ -48,8 +50,12 @@ mod tests {
     #[test]
     fn source_addresses_of_one_family_leave_the_other_out() {
         let of = |ips: &[&str]| {
-            let source =
-                |ip: &&str| SourceAddress { ip: ip.parse().unwrap(), helo_name: None, since: None };
+            let source = |ip: &&str| SourceAddress {
+                ip: ip.parse().unwrap(),
+                helo_name: None,
+                since: None,
+                is_for_free: false,
+            };
             Families::of(&ips.iter().map(source).collect::<Vec<_>>())
         };
         assert_eq!(of(&["192.0.2.1"]), Families { ipv4: true, ipv6: false });

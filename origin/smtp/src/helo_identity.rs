@@ -13,6 +13,7 @@ pub struct HeloIdentity {
     families: Families,
     /// Unix time since which mail servers see its newest address.
     since: Option<u64>,
+    is_for_free: bool,
 }
 
 impl HeloIdentity {
@@ -29,7 +30,8 @@ impl HeloIdentity {
             let name = source.helo_name.as_deref().unwrap_or(helo_name);
             let lacks_family = |identity: &&mut Self| {
                 let taken = if source.ip.is_ipv4() { identity.v4 } else { identity.v6 };
-                identity.helo_name == name && taken.is_none()
+                let fits = identity.is_for_free == source.is_for_free;
+                identity.helo_name == name && taken.is_none() && fits
             };
             match identities.iter_mut().find(lacks_family) {
                 Some(identity) => identity.take(source),
@@ -52,13 +54,21 @@ impl HeloIdentity {
     /// The name alone: the system chooses the addresses.
     pub fn unbound(helo_name: &str) -> Self {
         let helo_name = helo_name.to_owned();
-        Self { helo_name, v4: None, v6: None, families: Families::BOTH, since: None }
+        Self {
+            helo_name,
+            v4: None,
+            v6: None,
+            families: Families::BOTH,
+            since: None,
+            is_for_free: false,
+        }
     }
 
     fn take(&mut self, source: &SourceAddress) {
         let address = if source.ip.is_ipv4() { &mut self.v4 } else { &mut self.v6 };
         *address = Some(source.ip);
         self.since = self.since.max(source.since);
+        self.is_for_free = source.is_for_free;
     }
 
     const fn own_families(&self) -> Families {
@@ -81,6 +91,16 @@ impl HeloIdentity {
     /// Unix time since which mail servers see its newest address; `None`: for long.
     pub const fn since(&self) -> Option<u64> {
         self.since
+    }
+
+    /// Whether only accounts without a plan are asked for from it.
+    pub const fn is_for_free(&self) -> bool {
+        self.is_for_free
+    }
+
+    /// The accounts that it asks for, as they are shown.
+    pub const fn class_name(&self) -> &'static str {
+        if self.is_for_free { "free" } else { "known" }
     }
 
     /// How it is shown: by its addresses, or by its name.
@@ -106,6 +126,7 @@ mod tests {
                 ip: ip.parse().unwrap(),
                 helo_name: name.map(ToOwned::to_owned),
                 since: None,
+                is_for_free: false,
             })
             .collect();
         HeloIdentity::all("one.example", &sources, None)
@@ -119,8 +140,12 @@ mod tests {
 
     #[test]
     fn a_family_without_a_source_address_is_not_connected_to() {
-        let source =
-            |ip: &str| SourceAddress { ip: ip.parse().unwrap(), helo_name: None, since: None };
+        let source = |ip: &str| SourceAddress {
+            ip: ip.parse().unwrap(),
+            helo_name: None,
+            since: None,
+            is_for_free: false,
+        };
         let identity = |ips: &[&str]| {
             let sources: Vec<_> = ips.iter().map(|ip| source(ip)).collect();
             HeloIdentity::all("one.example", &sources, None).remove(0)
@@ -159,8 +184,12 @@ mod tests {
 
     #[test]
     fn a_name_without_an_address_of_a_family_does_not_dial_it_unless_that_is_said() {
-        let source =
-            SourceAddress { ip: "192.0.2.1".parse().unwrap(), helo_name: None, since: None };
+        let source = SourceAddress {
+            ip: "192.0.2.1".parse().unwrap(),
+            helo_name: None,
+            since: None,
+            is_for_free: false,
+        };
         let sources = std::slice::from_ref(&source);
         let dials = |sources: &[SourceAddress], families, peer: &str| {
             let identity = HeloIdentity::all("one.example", sources, families).remove(0);

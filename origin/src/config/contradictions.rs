@@ -32,6 +32,12 @@ impl Config {
                 mistakes.push(SettingMistake::new("port_check", &problem));
             }
         }
+        if !self.source_addresses.is_empty()
+            && self.source_addresses.iter().all(|source| source.is_for_free)
+        {
+            let problem = "all are free:, and none is left for paying accounts";
+            mistakes.push(SettingMistake::new("source_addresses", problem));
+        }
         for source in &self.source_addresses {
             if !self.dialled().include(source.ip) {
                 let problem = format!("leaves out {} of source_addresses", source.ip);

@@ -120,6 +120,10 @@ pub(super) fn families(text: &str) -> Option<Option<Families>> {
 pub(super) fn source_addresses(text: &str) -> Option<Vec<SourceAddress>> {
     items(text)
         .map(|item| {
+            let (item, is_for_free) = match item.strip_prefix("free:") {
+                Some(item) => (item, true),
+                None => (item, false),
+            };
             let (item, since) = match item.split_once('@') {
                 Some((item, date)) => (item, Some(midnight(date.trim())?)),
                 None => (item, None),
@@ -128,7 +132,7 @@ pub(super) fn source_addresses(text: &str) -> Option<Vec<SourceAddress>> {
                 Some((ip, name)) => (ip, Some(host_name(name.trim())?)),
                 None => (item, None),
             };
-            Some(SourceAddress { ip: from_str(ip.trim())?, helo_name: name, since })
+            Some(SourceAddress { ip: from_str(ip.trim())?, helo_name: name, since, is_for_free })
         })
         .collect()
 }

@@ -138,8 +138,8 @@ settings! {
         "Encrypt when the server demands it, or whenever it offers to";
     source_addresses: Vec<SourceAddress> =
         "source_addresses", List, Some(""), parse::source_addresses,
-        "a list of ip or ip=helo.name, each with @YYYY-MM-DD behind it if it is new",
-        "Local addresses to connect from, each domain's always the same, each with its HELO name if it is not helo_name, and the day it was taken into use, from which batches warm up; empty leaves it to the system";
+        "a list of ip or ip=helo.name, each with @YYYY-MM-DD behind it if it is new, and free: before it if only free accounts use it",
+        "Local addresses to connect from, each domain's always the same, each with its HELO name if it is not helo_name, and the day it was taken into use, from which batches warm up; those with free: ask for accounts without a plan, which then use no others; empty leaves it to the system";
     source_key: SourceKey = "source_key", Secret, Some(""), parse::from_str,
         "a text of at least 16 characters, or nothing",
         "Secret that decides which source address asks about a domain; empty takes ticket_secrets, so replacing these moves the domains";

@@ -8,7 +8,8 @@ use crate::{
     dns::{Dns, NoAnswer},
 };
 
-const CHECK: &str = "blocklist";
+/// Name of the check.
+pub const CHECK: &str = "blocklist";
 
 pub(super) async fn blocklists(dns: &Dns, config: &Config, address: IpAddr) -> Vec<Finding> {
     let mut findings = Vec::new();

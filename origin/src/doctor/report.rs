@@ -25,11 +25,25 @@ pub struct Finding {
     pub about: String,
     /// Empty when there is nothing to do.
     pub advice: String,
+    /// The source address that it is about, as it is shown elsewhere.
+    #[serde(skip)]
+    pub source: Option<String>,
 }
 
 impl Finding {
     pub(crate) fn fine(check: &'static str, about: impl Into<String>) -> Self {
-        Self { check, health: Health::Fine, about: about.into(), advice: String::new() }
+        Self {
+            check,
+            health: Health::Fine,
+            about: about.into(),
+            advice: String::new(),
+            source: None,
+        }
+    }
+
+    /// The same, of this source address.
+    pub(crate) fn of(self, source: &str) -> Self {
+        Self { source: Some(source.to_owned()), ..self }
     }
 
     pub(crate) fn unknown(
@@ -37,7 +51,13 @@ impl Finding {
         about: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        Self { check, health: Health::Unknown, about: about.into(), advice: advice.into() }
+        Self {
+            check,
+            health: Health::Unknown,
+            about: about.into(),
+            advice: advice.into(),
+            source: None,
+        }
     }
 
     pub(crate) fn warning(
@@ -45,7 +65,13 @@ impl Finding {
         about: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        Self { check, health: Health::Warning, about: about.into(), advice: advice.into() }
+        Self {
+            check,
+            health: Health::Warning,
+            about: about.into(),
+            advice: advice.into(),
+            source: None,
+        }
     }
 
     pub(crate) fn wrong(
@@ -53,7 +79,13 @@ impl Finding {
         about: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        Self { check, health: Health::Wrong, about: about.into(), advice: advice.into() }
+        Self {
+            check,
+            health: Health::Wrong,
+            about: about.into(),
+            advice: advice.into(),
+            source: None,
+        }
     }
 }
 

@@ -13,7 +13,10 @@ use axum::{
 use serde_json::{Value, json};
 
 use super::Error;
-use crate::{State, telemetry::exposition::Exposition};
+use crate::{
+    State, addresses,
+    telemetry::{exposition::Exposition, status::OriginStatus},
+};
 
 /// `GET /health`: the process is alive.
 pub(super) async fn health() -> Json<Value> {
@@ -31,7 +34,8 @@ pub(super) async fn ready(
     if !state.port_check.is_open().await {
         return Err(Error::PortShut);
     }
-    Ok(Json(json!({ "status": "ready", "reasons": state.watch.reasons() })))
+    let reasons = addresses::reasons(&state, &state.prober.status());
+    Ok(Json(json!({ "status": "ready", "reasons": reasons })))
 }
 
 /// `GET /metrics`: OpenMetrics for those who ask for it, else the classic text of Prometheus.
@@ -41,13 +45,13 @@ pub(super) async fn metrics(
 ) -> Result<Response, Error> {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let exposition = Exposition::accepted_by(accept);
-    state.metrics.show(&state.prober.status(), state.prober.config().max_probes);
+    let status = state.prober.status();
+    state.metrics.show(&status, state.prober.config().max_probes);
+    let reasons = addresses::reasons(&state, &status);
     let certificate =
         state.certificate.load().as_ref().and_then(|certificate| certificate.validity);
-    let vitals = state
-        .vitals
-        .text(&state.port_check, &state.watch, certificate)
-        .map_err(|_| Error::Internal)?;
+    let vitals =
+        state.vitals.text(&state.port_check, &reasons, certificate).map_err(|_| Error::Internal)?;
     let probes = state.metrics.text().map_err(|_| Error::Internal)?;
     let text = exposition.write(&[vitals, probes]);
     Ok(([(CONTENT_TYPE, exposition.content_type())], text).into_response())
@@ -56,6 +60,8 @@ pub(super) async fn metrics(
 /// `GET /operators`: what is asked of each operator from each source address, and how we are received.
 pub(super) async fn operators(
     extract::State(state): extract::State<Arc<State>>,
-) -> Json<rcpt_pool::Status> {
-    Json(state.prober.status())
+) -> Json<OriginStatus> {
+    let pool = state.prober.status();
+    let sources = addresses::sources(&state, &pool);
+    Json(OriginStatus { pool, sources, memory: state.keeping.status() })
 }

@@ -152,7 +152,7 @@ pub(super) fn record(
     };
     // Asked from where; of an address that ended with DNS, from nowhere.
     let is_asked = verdict.stage > Stage::Dns;
-    let source = is_asked.then(|| prober.source(&question.address, verdict.mx_host.as_deref()));
+    let source = is_asked.then(|| prober.source(question, verdict.mx_host.as_deref()));
     state.metrics.finished(verdict, &operator, took);
     tracing::info!(
         request_id = id.as_str(),

@@ -1,16 +1,11 @@
 //! How we speak with a mail host: under which name, in the clear or encrypted, remembering what the host
 //! showed of itself.
 
-use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    net::SocketAddr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use futures_util::FutureExt as _;
-use rcpt_pool::{Permit, operators::Operators};
+use rcpt_pool::{HashKey, Permit, operators::Operators};
 use rcpt_shared::{Address, CatchAll, Stage};
 use rcpt_smtp::{
     Answer, Broken, Connection, Dialer, Envelope, Failure, Greeting, HeloIdentity, Patience,
@@ -20,7 +15,10 @@ use rcpt_verdict::Finding;
 use tokio::time::Instant;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::host_memory::{HostMemory, Offers, catch_all_key};
+use super::{
+    host_memory::{HostMemory, Offers, catch_all_key},
+    identities::Identities,
+};
 
 use crate::{
     config::{Config, StartTls},
@@ -36,11 +34,7 @@ pub(super) type HostPermit = Permit<HostSession>;
 
 /// What all sessions share.
 pub(super) struct Client {
-    identities: Vec<HeloIdentity>,
-    /// Our name at an address that the system chooses.
-    unbound: HeloIdentity,
-    /// Which identity asks about a domain depends on this secret, so it cannot be chosen from outside.
-    identity_key: Vec<u8>,
+    identities: ArcSwap<Identities>,
     reverse_path: String,
     starttls: StartTls,
     /// Recipients asked about in one session.
@@ -54,17 +48,6 @@ pub(super) struct Client {
     /// Control recipients that are being asked about, by domain and host.
     pub(super) controls: SingleFlight<CatchAll>,
     pub(super) random: Random,
-}
-
-/// The identity of the highest hash with the domain: a further one takes over the domains that it gains, and moves no other.
-fn rendezvous(key: &[u8], identities: &[HeloIdentity], domain: &str) -> usize {
-    let weight = |identity: &HeloIdentity| {
-        let mut hasher = DefaultHasher::new();
-        (key, identity.label(), domain).hash(&mut hasher);
-        hasher.finish()
-    };
-    let numbered = identities.iter().enumerate();
-    numbered.max_by_key(|(_, identity)| weight(identity)).map_or(0, |(number, _)| number)
 }
 
 /// A host, the address it is reached at, and the identity it is asked under.
@@ -103,18 +86,10 @@ impl Client {
         tls: Tls,
         port_check: Arc<PortCheck>,
         random: Random,
+        keys: HashKey,
     ) -> Arc<Self> {
         Arc::new(Self {
-            identities: HeloIdentity::all(
-                &config.helo_name,
-                &config.source_addresses,
-                config.families,
-            ),
-            unbound: HeloIdentity::unbound(&config.helo_name),
-            identity_key: match config.source_key.0.as_str() {
-                "" => config.ticket_secrets.signing().1.to_vec(),
-                own => own.as_bytes().to_vec(),
-            },
+            identities: ArcSwap::from_pointee(Identities::new(config)),
             reverse_path: config.mail_from.clone(),
             starttls: config.starttls,
             session_recipients: config.session_recipients,
@@ -122,43 +97,30 @@ impl Client {
             tls,
             operators: ArcSwap::new(config.operators.clone()),
             port_check,
-            memory: HostMemory::default(),
+            memory: HostMemory::new(keys),
             sessions: SessionMetrics::default(),
             controls: SingleFlight::default(),
             random,
         })
     }
 
-    pub(super) fn set_operators(&self, operators: Arc<Operators>) {
-        self.operators.store(operators);
+    /// Asks by the operators and from the source addresses of this configuration from now on.
+    pub(super) fn reload(&self, config: &Config) {
+        self.operators.store(config.operators.clone());
+        self.identities.store(Arc::new(self.identities.load().with(config)));
     }
 
     pub(super) const fn dialer(&self) -> &Dialer {
         &self.dialer
     }
 
-    pub(super) fn identities(&self) -> &[HeloIdentity] {
-        &self.identities
+    pub(super) fn identities(&self) -> Arc<Identities> {
+        self.identities.load_full()
     }
 
-    /// The pool hands out numbers of identities; without any, there is the configured name.
-    pub(super) fn identity(&self, number: usize) -> &HeloIdentity {
-        self.identities.get(number).unwrap_or(&self.unbound)
-    }
-
-    /// The identity that asks about `domain`, always the same: a server that wants to be asked again
-    /// later must be asked from the same address.
-    pub(super) fn identity_of(&self, domain: &str) -> usize {
-        if self.identities.len() < 2 {
-            return 0;
-        }
-        rendezvous(&self.identity_key, &self.identities, domain)
-    }
-
-    /// Every name that we go by.
-    pub(super) fn helo_names(&self) -> impl Iterator<Item = &str> {
-        let all = self.identities.iter().chain([&self.unbound]);
-        all.map(|identity| identity.helo_name.as_str())
+    /// The pool hands out numbers of identities.
+    pub(super) fn identity(&self, number: usize) -> Arc<HeloIdentity> {
+        self.identities.load().get(number)
     }
 
     /// Whether what the host says at RCPT may tell if the mailbox exists.
@@ -323,48 +285,5 @@ fn refusal(answer: Answer) -> Failure {
         Answer::Mail(reply) => Failure::Refused(Stage::Mail, reply),
         Answer::Rcpt(reply) => Failure::Refused(Stage::Rcpt, reply),
         Answer::Smtputf8Unsupported => Failure::Broken(Stage::Ehlo, Broken::Closed),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{HeloIdentity, rendezvous};
-    use crate::config::SourceAddress;
-
-    fn identities(count: u8) -> Vec<HeloIdentity> {
-        let sources = (1..=count).map(|last| SourceAddress {
-            ip: [192, 0, 2, last].into(),
-            helo_name: None,
-            since: None,
-        });
-        HeloIdentity::all("probe.example", &sources.collect::<Vec<_>>(), None)
-    }
-
-    #[test]
-    fn a_further_source_address_moves_the_domains_that_it_gains_and_no_others() {
-        let (three, four) = (identities(3), identities(4));
-        let mut gained = 0;
-        for number in 0..4_000 {
-            let domain = format!("d{number}.example");
-            let before = rendezvous(b"key", &three, &domain);
-            let after = rendezvous(b"key", &four, &domain);
-            assert!(after == before || after == 3, "{domain}: {before} to {after}");
-            gained += usize::from(after == 3);
-            // One that is taken out gives up its own domains alone.
-            let rest = rendezvous(b"key", &three[1..], &domain);
-            assert!(before == 0 || rest == before - 1, "{domain}");
-        }
-        assert!((900..1_100).contains(&gained), "{gained} of 4,000 moved: a quarter is its share");
-    }
-
-    #[test]
-    fn nobody_without_the_key_knows_which_address_asks() {
-        let three = identities(3);
-        let moved = (0..900).filter(|number| {
-            let domain = format!("d{number}.example");
-            rendezvous(b"key", &three, &domain) != rendezvous(b"another", &three, &domain)
-        });
-        let moved = moved.count();
-        assert!((500..700).contains(&moved), "{moved} of 900: two thirds differ by chance");
     }
 }

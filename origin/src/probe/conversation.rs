@@ -105,7 +105,8 @@ impl Conversation<'_> {
     ) -> Attempt {
         let began = Instant::now();
         let identity = self.client.identity(permit.identity());
-        let call = Call { host: self.host, peer, identity, by_route: self.by_route, patience };
+        let call =
+            Call { host: self.host, peer, identity: &identity, by_route: self.by_route, patience };
         let envelope = self.client.envelope(&self.question.address, || self.is_last());
         let asking = self.client.ask_in_new_session(call, stream, envelope, &mut progress.stage);
         let (finding, stage, reply) = match asking.await {
@@ -144,7 +145,8 @@ impl Conversation<'_> {
 
     fn note(&self, permit: &HostPermit, finding: Finding, stage: Stage, reply: &Reply) {
         let words = if finding.status == Status::BlockedByProvider {
-            redact_for_log(reply.beginning(), &self.question.address, self.client.helo_names())
+            let identities = self.client.identities();
+            redact_for_log(reply.beginning(), &self.question.address, identities.helo_names())
         } else {
             String::new()
         };
@@ -278,11 +280,12 @@ impl Conversation<'_> {
         if !self.question.details {
             return verdict;
         }
-        let names = self.client.helo_names();
+        let identities = self.client.identities();
+        let names = identities.helo_names();
         let text = reply.map(|reply| redact(reply.beginning(), &self.question.address, names));
         let confidence =
             if finding.is_doubtful { Confidence::Medium } else { Confidence::default() };
-        let names = self.client.helo_names();
+        let names = identities.helo_names();
         let reader = reply.and_then(|reply| reader::percent(stage, reply, &finding, names));
         let details = Details { confidence, reader, ..Details::new(text, Some(tls)) };
         Verdict { details: Some(Box::new(details)), ..verdict }

@@ -64,8 +64,10 @@ impl HostProbe<'_> {
         progress.stage = Stage::Dns;
         let resolving = progress.dns.clone();
         let addresses = resolving.during(Box::pin(self.resolver.addresses(host, found))).await;
-        let identity = self.client.identity_of(recipient.domain());
-        let reached = |address: &SocketAddr| self.client.identity(identity).reaches(address.ip());
+        let identities = self.client.identities();
+        let identity = identities.of(recipient.domain(), self.question.asker.class());
+        let own = identities.get(identity);
+        let reached = |address: &SocketAddr| own.reaches(address.ip());
         let addresses = match addresses {
             Ok(found) if found.is_empty() => {
                 return Outcome::NextHost(named(self.no_usable_address(Confidence::None)));
@@ -267,7 +269,7 @@ impl HostProbe<'_> {
         let second = others.find(|other| other.is_ipv4() != first.is_ipv4());
         let mut beside = None;
         let race = self.client.dialer().race(
-            identity,
+            &identity,
             first,
             || {
                 let second = second?;

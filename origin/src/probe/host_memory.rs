@@ -3,11 +3,13 @@
 //! Each memory is bounded in entries and in time; an entry is about 100 bytes, so all of them together
 //! stay below 10 MB.
 
-use std::{sync::Arc, time::Duration};
+use std::{cmp::Reverse, hash::Hash, sync::Arc, time::Duration};
 
 use moka::sync::Cache;
+use rcpt_pool::HashKey;
 use rcpt_shared::CatchAll;
 use rcpt_smtp::Greeting;
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::dns::Mx;
@@ -72,28 +74,79 @@ impl<T: Clone + Send + Sync + 'static> Memory<T> {
 pub(super) struct HostMemory {
     offers: Memory<Offers>,
     down: Memory<()>,
-    /// By domain and host.
-    catch_all: Cache<Arc<str>, Habit>,
+    /// By a keyed hash of domain and host, since it outlives a restart.
+    catch_all: Cache<u64, Habit>,
+    keys: HashKey,
     /// Domain and host where a recipient was refused by name within the day.
     refuses_by_name: Memory<()>,
 }
 
-impl Default for HostMemory {
-    fn default() -> Self {
-        Self {
-            offers: Memory::new(OFFERS_KEPT),
-            down: Memory::new(DOWN_KEPT),
-            catch_all: cache(HABIT_KEPT),
-            refuses_by_name: Memory::new(DAY),
-        }
-    }
+/// A domain's habit at a host, for the next process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HabitMemory {
+    key: u64,
+    /// `None`: the control recipient had no answer.
+    accepts_all: Option<bool>,
+    seconds_left: u32,
+    lasts: u32,
 }
 
-fn cache<T: Clone + Send + Sync + 'static>(kept: Duration) -> Cache<Arc<str>, T> {
+fn cache<K, T>(kept: Duration) -> Cache<K, T>
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    T: Clone + Send + Sync + 'static,
+{
     Cache::builder().max_capacity(MAX_ENTRIES).time_to_live(kept).build()
 }
 
 impl HostMemory {
+    /// Domains and hosts are told apart by hashes under `keys`.
+    pub(super) fn new(keys: HashKey) -> Self {
+        Self {
+            offers: Memory::new(OFFERS_KEPT),
+            down: Memory::new(DOWN_KEPT),
+            catch_all: cache(HABIT_KEPT),
+            keys,
+            refuses_by_name: Memory::new(DAY),
+        }
+    }
+
+    /// The habits for the next process, those that last longest first.
+    pub(super) fn habits(&self) -> Vec<HabitMemory> {
+        let now = Instant::now();
+        let seconds = |time: Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
+        let habit = |(key, Habit { found, until, lasts }): (Arc<u64>, Habit)| HabitMemory {
+            key: *key,
+            accepts_all: match found {
+                CatchAll::Yes => Some(true),
+                CatchAll::No => Some(false),
+                CatchAll::Unknown => None,
+            },
+            seconds_left: seconds(until.saturating_duration_since(now)),
+            lasts: seconds(lasts),
+        };
+        let mut habits: Vec<_> = self.catch_all.iter().map(habit).collect();
+        habits.retain(|habit| habit.seconds_left > 0);
+        habits.sort_unstable_by_key(|habit| (Reverse(habit.seconds_left), habit.key));
+        habits
+    }
+
+    /// Takes over the habits of a process that ended `pause` ago.
+    pub(super) fn recall(&self, habits: &[HabitMemory], pause: Duration) {
+        let now = Instant::now();
+        for habit in habits {
+            let left = Duration::from_secs(habit.seconds_left.into()).min(DAY);
+            let found = match habit.accepts_all {
+                Some(true) => CatchAll::Yes,
+                Some(false) => CatchAll::No,
+                None => CatchAll::Unknown,
+            };
+            let lasts = Duration::from_secs(habit.lasts.into()).clamp(DOUBT, DAY);
+            let until = now + left.saturating_sub(pause);
+            self.catch_all.insert(habit.key, Habit { found, until, lasts });
+        }
+    }
+
     pub(super) fn offers(&self, host: &str) -> Offers {
         self.offers.get(host).unwrap_or_default()
     }
@@ -119,21 +172,22 @@ impl HostMemory {
     }
 
     pub(super) fn catch_all(&self, key: &str) -> Option<CatchAll> {
-        let habit = self.catch_all.get(key)?;
+        let habit = self.catch_all.get(&self.keys.hash_one(key))?;
         (habit.until > Instant::now()).then_some(habit.found)
     }
 
     /// Remembers what a control recipient has shown: for a day, and a doubt for a quarter of an hour, which doubles with
     /// each further one.
     pub(super) fn is_catch_all(&self, key: &str, found: CatchAll) {
-        let before = self.catch_all.get(key).filter(|habit| habit.found == CatchAll::Unknown);
+        let key = self.keys.hash_one(key);
+        let before = self.catch_all.get(&key).filter(|habit| habit.found == CatchAll::Unknown);
         let lasts = match (found, before) {
             (CatchAll::Unknown, Some(before)) => (before.lasts * 2).min(DAY),
             (CatchAll::Unknown, None) => DOUBT,
             (CatchAll::Yes | CatchAll::No, _) => DAY,
         };
         let habit = Habit { found, until: Instant::now() + lasts, lasts };
-        self.catch_all.insert(Arc::from(key), habit);
+        self.catch_all.insert(key, habit);
     }
 
     /// Remembers that a recipient was refused by name.
@@ -162,11 +216,11 @@ mod tests {
     use rcpt_shared::CatchAll;
     use tokio::time::advance;
 
-    use super::{DAY, HostMemory, Mx, Offers};
+    use super::{DAY, HashKey, HostMemory, Mx, Offers};
 
     #[test]
     fn a_host_that_is_down_comes_last_and_keeps_its_order_otherwise() {
-        let hosts = HostMemory::default();
+        let hosts = HostMemory::new(HashKey::default());
         let mx = |name: &str| Mx { preference: 10, exchange: name.into() };
         let names = |text: &str| text.split(' ').map(mx).collect::<Vec<_>>();
         assert_eq!(hosts.in_health_order(names("a b c")), names("a b c"));
@@ -177,7 +231,7 @@ mod tests {
 
     #[test]
     fn remembers_what_a_host_showed_and_a_domain_does() {
-        let hosts = HostMemory::default();
+        let hosts = HostMemory::new(HashKey::default());
         assert_eq!(hosts.offers("mx"), Offers::default());
         let offers = Offers { demands_tls: true, ..Offers::default() };
         hosts.showed("mx", offers);
@@ -193,8 +247,39 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn habits_outlive_a_restart_for_as_long_as_they_would_have_lasted() {
+        let keys = HashKey::default();
+        let before = HostMemory::new(keys);
+        for (key, found) in [("a", CatchAll::Yes), ("b", CatchAll::No), ("c", CatchAll::Unknown)] {
+            before.is_catch_all(key, found);
+        }
+        advance(Duration::from_secs(60)).await;
+        let habits = before.habits();
+        assert_eq!(habits.len(), 3);
+        let after = HostMemory::new(keys);
+        after.recall(&habits, Duration::from_secs(30));
+        let known = |of: &HostMemory| ["a", "b", "c"].map(|key| of.catch_all(key));
+        assert_eq!(known(&after), known(&before));
+        advance(Duration::from_secs(14 * 60 - 31)).await;
+        assert_eq!(after.catch_all("c"), Some(CatchAll::Unknown));
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(after.catch_all("c"), None);
+        after.is_catch_all("c", CatchAll::Unknown);
+        advance(Duration::from_secs(29 * 60)).await;
+        assert_eq!(after.catch_all("c"), Some(CatchAll::Unknown), "a doubt goes on doubling");
+        advance(DAY - Duration::from_secs(44 * 60 + 1)).await;
+        assert_eq!(
+            (after.catch_all("a"), after.catch_all("b")),
+            (Some(CatchAll::Yes), Some(CatchAll::No))
+        );
+        advance(Duration::from_secs(1)).await;
+        assert_eq!((after.catch_all("a"), after.catch_all("b")), (None, None));
+        assert_eq!(known(&HostMemory::new(HashKey::default())), [None; 3]);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_doubt_lasts_a_quarter_of_an_hour_and_then_twice_as_long_up_to_a_day() {
-        let hosts = HostMemory::default();
+        let hosts = HostMemory::new(HashKey::default());
         for minutes in [15, 30, 60, 120, 240, 480, 960, 1_440, 1_440] {
             hosts.is_catch_all("d", CatchAll::Unknown);
             advance(Duration::from_secs(minutes * 60 - 1)).await;

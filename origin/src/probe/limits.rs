@@ -1,9 +1,8 @@
 //! The rules of the pool, as they are configured.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use rcpt_pool::{Limits, Settings};
-use rcpt_smtp::HeloIdentity;
 
 use super::client::Client;
 
@@ -28,7 +27,6 @@ pub(super) fn pool_settings(config: &Config, client: &Client) -> Settings {
         max_idle: MAX_IDLE,
         max_waiting: config.max_probes.div_ceil(2),
         tenant_share: config.tenant_share,
-        sources: client.identities().iter().map(|one| Arc::from(one.label())).collect(),
-        since: client.identities().iter().map(HeloIdentity::since).collect(),
+        sources: (&*client.identities()).into(),
     }
 }

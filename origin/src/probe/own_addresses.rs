@@ -3,8 +3,6 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use rcpt_smtp::HeloIdentity;
-
 use super::prober::Prober;
 
 use crate::dns::NoAnswer;
@@ -19,14 +17,14 @@ impl Prober {
     pub async fn learn_own_addresses(self: Arc<Self>) {
         let (guard, config) = (&self.resolver.guard, self.config());
         let mut own: Vec<IpAddr> =
-            self.identities().iter().flat_map(HeloIdentity::addresses).collect();
+            self.identities().iter().flat_map(|identity| identity.addresses()).collect();
         let mut is_complete = true;
         match if_addrs::get_if_addrs() {
             Ok(interfaces) => own.extend(interfaces.iter().map(if_addrs::Interface::ip)),
             Err(_) => is_complete = false,
         }
-        let mut names: Vec<_> =
-            self.identities().iter().map(|one| one.helo_name.as_str()).collect();
+        let identities = self.identities();
+        let mut names: Vec<_> = identities.iter().map(|one| one.helo_name.as_str()).collect();
         names.push(&config.helo_name);
         names.sort_unstable();
         names.dedup();

@@ -17,6 +17,7 @@ use super::{
     client::{Client, HostSession, quit_now},
     dns_route::route_of,
     host::HostProbe,
+    host_memory::HabitMemory,
     limits::pool_settings,
     progress::Progress,
     resolver::{Found, Resolver},
@@ -60,8 +61,8 @@ impl Prober {
     ) -> Arc<Self> {
         rcpt_verdict::load();
         let Surroundings { dialer, dns, unix_now, random } = surroundings;
-        let keys = random.hash_key();
-        let client = Client::new(&config, dialer, tls, port_check, random);
+        let keys = config.hash_key();
+        let client = Client::new(&config, dialer, tls, port_check, random, keys);
         let settings = pool_settings(&config, &client);
         let pool = Pool::new(settings, quit_now, move || unix_now(), keys);
         let resolver = Resolver { dns, guard, smtp_port: config.smtp_port };
@@ -76,7 +77,7 @@ impl Prober {
 
     /// Asks by this configuration from now on; of what needs a restart it says the same as the one before.
     pub fn reload(&self, config: Config) {
-        self.client.set_operators(config.operators.clone());
+        self.client.reload(&config);
         self.pool.set_settings(pool_settings(&config, &self.client));
         self.config.store(Arc::new(config));
     }
@@ -89,9 +90,9 @@ impl Prober {
         &self.resolver.dns
     }
 
-    /// The names we go by.
-    pub fn identities(&self) -> &[HeloIdentity] {
-        self.client.identities()
+    /// The names and addresses that are in use.
+    pub fn identities(&self) -> Vec<Arc<HeloIdentity>> {
+        self.client.identities().in_use().cloned().collect()
     }
 
     /// What is asked of operators, and how we are received there.
@@ -99,10 +100,27 @@ impl Prober {
         self.pool.status()
     }
 
-    /// The source address that `address` is asked about from, as it is shown.
-    pub fn source(&self, address: &Address, mx_host: Option<&str>) -> Arc<str> {
-        let identity = self.client.identity_of(address.domain());
-        self.pool.source_of(mx_host.unwrap_or_else(|| address.domain()), identity)
+    /// The source address that the question is asked from, as it is shown.
+    pub fn source(&self, question: &Question, mx_host: Option<&str>) -> Arc<str> {
+        let domain = question.address.domain();
+        let identity = self.client.identities().of(domain, question.asker.class());
+        self.pool.source_of(mx_host.unwrap_or(domain), identity)
+    }
+
+    /// Batches ask from these source addresses, each on a blocklist since then (Unix time), at the pace of a new one.
+    pub fn set_listed(&self, since_of: impl Fn(&HeloIdentity) -> Option<u64>) {
+        self.pool.set_listed(self.client.identities().numbered(since_of));
+    }
+
+    /// What the next process has to know of operators and domains.
+    pub fn memory(&self) -> (rcpt_pool::Memory, Vec<HabitMemory>) {
+        (self.pool.memory(), self.client.memory.habits())
+    }
+
+    /// Takes over the memory of a process that ended `pause` ago.
+    pub fn recall(&self, pool: &rcpt_pool::Memory, habits: &[HabitMemory], pause: Duration) {
+        self.pool.recall(pool, pause);
+        self.client.memory.recall(habits, pause);
     }
 
     /// A question about `address` that somebody waits for as long as the budget lasts, in nobody's name.

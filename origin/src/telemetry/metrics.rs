@@ -42,6 +42,7 @@ struct Sites {
     waiting: Family<Site, Gauge>,
     interval: Family<Site, Gauge<f64, AtomicU64>>,
     lowered_since: Family<Site, Gauge>,
+    rests_until: Family<Site, Gauge>,
     refused_last_hour: Family<Site, Gauge>,
     sessions_opened: Family<Site, Gauge>,
     recipients: Family<Site, Gauge>,
@@ -61,6 +62,11 @@ impl Sites {
                 "operator_lowered_since",
                 "Unix time since which the rate is lowered, or 0",
                 &self.lowered_since,
+            ),
+            (
+                "operator_rests_until",
+                "Unix time until which the source address rests with the operator, or 0",
+                &self.rests_until,
             ),
             (
                 "operator_refused_last_hour",
@@ -98,6 +104,7 @@ impl Sites {
             (&self.idle, count(status.idle)),
             (&self.waiting, count(status.waiting)),
             (&self.lowered_since, total(status.lowered_since.unwrap_or_default())),
+            (&self.rests_until, total(status.rests_until.unwrap_or_default())),
             (&self.refused_last_hour, count(status.refused_last_hour)),
             (&self.sessions_opened, total(status.sessions_total)),
             (&self.recipients, total(status.recipients_total)),

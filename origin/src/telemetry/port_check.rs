@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use rcpt_shared::Stage;
 use rcpt_smtp::{Connection, Dialer, Failure, Greeting, HeloIdentity, Session};
@@ -29,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(6);
 pub struct PortCheck {
     servers: Vec<Server>,
     dialer: Dialer,
-    identity: HeloIdentity,
+    identity: ArcSwap<HeloIdentity>,
     known: Mutex<Known>,
     /// Held while asking: a second question waits for the answer to the first.
     asking: tokio::sync::Mutex<()>,
@@ -66,7 +67,13 @@ impl PortCheck {
     /// Without `servers` the port is taken to be open.
     pub fn new(servers: Vec<Server>, dialer: Dialer, identity: HeloIdentity) -> Arc<Self> {
         let (known, asking) = (Mutex::new(Known::Nothing), tokio::sync::Mutex::default());
+        let identity = ArcSwap::from_pointee(identity);
         Arc::new(Self { servers, dialer, identity, known, asking })
+    }
+
+    /// Dials under this identity from now on: the one before may have lost its address.
+    pub fn dial_as(&self, identity: Arc<HeloIdentity>) {
+        self.identity.store(identity);
     }
 
     /// Any mail server greeted us on port 25.
@@ -111,8 +118,9 @@ impl PortCheck {
         let stream = timeout(PATIENCE, self.connect(server));
         let stream = stream.await.unwrap_or(Err(Unheard::Unconnected))?;
         let mut stage = Stage::Banner;
+        let identity = self.identity.load_full();
         let opening =
-            Session::open(stream, &self.identity.helo_name, Greeting::default(), None, &mut stage);
+            Session::open(stream, &identity.helo_name, Greeting::default(), None, &mut stage);
         match timeout(PATIENCE, opening).await {
             Ok(Ok(session)) => {
                 session.quit(()).await;
@@ -130,9 +138,9 @@ impl PortCheck {
         Server { host, port }: &Server,
     ) -> Result<Box<dyn Connection>, Unheard> {
         let found = lookup_host((host.as_str(), *port)).await;
-        let mut failure = Unheard::NoAddress;
+        let (identity, mut failure) = (self.identity.load_full(), Unheard::NoAddress);
         for address in found.into_iter().flatten() {
-            match self.dialer.connect(&self.identity, address).await {
+            match self.dialer.connect(&identity, address).await {
                 Ok(stream) => return Ok(stream),
                 Err(_) => failure = Unheard::Unconnected,
             }

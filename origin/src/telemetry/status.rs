@@ -3,6 +3,7 @@
 use std::{io, net::SocketAddr, time::Duration};
 
 use rcpt_pool::{SiteStatus, Status};
+use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -12,6 +13,41 @@ use tokio::{
 use crate::clock::unix_now;
 
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Everything that `GET /operators` answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OriginStatus {
+    #[serde(flatten)]
+    pub pool: Status,
+    #[serde(default)]
+    pub sources: Vec<SourceStatus>,
+    #[serde(default)]
+    pub memory: KeepingStatus,
+}
+
+/// A source address and what keeps it from being used in full; one of them for each cause, and one for an address
+/// without any.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceStatus {
+    pub source: String,
+    pub class: String,
+    /// `in_use`, `new`, `blocklisted`, `unwelcome` or `resting`.
+    pub state: String,
+    /// Unix time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What a restart will remember, and this process remembered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeepingStatus {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied_at: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recalled_from: Option<u64>,
+}
 
 /// Asks the service at `address` and returns the table.
 ///
@@ -28,12 +64,55 @@ pub async fn fetch(address: SocketAddr) -> io::Result<String> {
     };
     let text = timeout(PATIENCE, asking).await.map_err(|_| io::ErrorKind::TimedOut)??;
     let (_, body) = text.split_once("\r\n\r\n").ok_or(io::ErrorKind::InvalidData)?;
-    let status: Status = serde_json::from_str(body).map_err(io::Error::other)?;
+    let status: OriginStatus = serde_json::from_str(body).map_err(io::Error::other)?;
     Ok(table(&status, unix_now()))
 }
 
-/// One line for each operator and source address, and what was said where a rate is lowered.
-pub fn table(status: &Status, now: u64) -> String {
+/// One line for each operator and source address, with the words where a rate is lowered; one for each source address
+/// and each cause that holds it back; and what a restart will remember.
+pub fn table(status: &OriginStatus, now: u64) -> String {
+    let operators = operator_table(&status.pool, now);
+    let sources = source_table(&status.sources, now);
+    format!("{operators}\n{sources}\n{}\n", memory(status.memory, now))
+}
+
+fn source_table(sources: &[SourceStatus], now: u64) -> String {
+    let row = |source: &str, class: &str, state: &str, since: &str, why: &str| {
+        format!("{source:<40} {class:<6} {state:<12} {since:<14}  {why}\n")
+    };
+    let mut table = row("source", "class", "state", "since", "why");
+    for it in sources {
+        let since = it.since.map_or_else(|| "-".to_owned(), |since| ago(since, now));
+        let why = it.why.as_deref().unwrap_or("-");
+        table.push_str(&row(&it.source, &it.class, &it.state, &since, why));
+    }
+    table
+}
+
+fn memory(memory: KeepingStatus, now: u64) -> String {
+    match (memory.copied_at, memory.recalled_from) {
+        (Some(copied), _) => format!(
+            "A restart remembers refusals, rates and catch-all domains: the service manager has a copy from {}.",
+            ago(copied, now)
+        ),
+        (None, Some(recalled)) => {
+            format!("Remembers the process before, from {}.", ago(recalled, now))
+        }
+        (None, None) => "A restart forgets refusals, rates and catch-all domains: no service manager has a copy."
+            .to_owned(),
+    }
+}
+
+/// How long ago a Unix time is.
+fn ago(since: u64, now: u64) -> String {
+    match now.saturating_sub(since) / 60 {
+        minutes @ 0..120 => format!("{minutes} min ago"),
+        minutes @ 120..2_880 => format!("{} h ago", minutes / 60),
+        minutes => format!("{} days ago", minutes / 1_440),
+    }
+}
+
+fn operator_table(status: &Status, now: u64) -> String {
     let mut table = format!(
         "{:<16} {:<24} {:>8} {:>5} {:>8} {:>12} {:>12} {:>10}  {}\n",
         "operator",
@@ -55,8 +134,7 @@ pub fn table(status: &Status, now: u64) -> String {
 fn row(site: &SiteStatus, now: u64) -> String {
     let lowered = match (site.lowered_since, &site.words) {
         (Some(since), words) => {
-            let minutes = now.saturating_sub(since) / 60;
-            format!("{minutes} min ago: {}", words.as_deref().unwrap_or_default())
+            format!("{}: {}", ago(since, now), words.as_deref().unwrap_or_default())
         }
         (None, _) => "-".to_owned(),
     };
@@ -75,7 +153,7 @@ fn row(site: &SiteStatus, now: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{SiteStatus, Status, table};
+    use super::{KeepingStatus, OriginStatus, SiteStatus, SourceStatus, Status, table};
 
     #[test]
     fn the_table_says_which_address_is_refused_since_when_and_with_which_words() {
@@ -87,14 +165,36 @@ mod tests {
             words: Some("blocked using a list".to_owned()),
             ..SiteStatus::default()
         };
-        let text = table(
-            &Status { operators: vec![site, SiteStatus::default()], ..Status::default() },
-            1_600,
-        );
+        let source = |state: &str, since, why: Option<&str>| SourceStatus {
+            source: "192.0.2.1".to_owned(),
+            class: "known".to_owned(),
+            state: state.to_owned(),
+            since,
+            why: why.map(str::to_owned),
+        };
+        let pool = Status { operators: vec![site, SiteStatus::default()], ..Status::default() };
+        let sources = vec![
+            source("blocklisted", Some(1_300), Some("192.0.2.1 is on bl.example")),
+            source("in_use", None, None),
+        ];
+        let status = OriginStatus { pool, sources, memory: KeepingStatus::default() };
+        let text = table(&status, 1_600);
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), 3);
         assert!(lines[1].starts_with("microsoft        192.0.2.1 "), "{text}");
         assert!(lines[1].ends_with("10 min ago: blocked using a list"), "{text}");
         assert!(lines[2].ends_with(" -"), "{text}");
+        assert!(lines[5].contains(" known  blocklisted  5 min ago "), "{text}");
+        assert!(lines[5].ends_with("192.0.2.1 is on bl.example"), "{text}");
+        assert!(lines[6].contains(" in_use ") && lines[6].ends_with(" -"), "{text}");
+        assert!(lines[8].starts_with("A restart forgets"), "{text}");
+        let memory = KeepingStatus { copied_at: Some(1_540), recalled_from: None };
+        let text = table(&OriginStatus { memory, ..status }, 1_600);
+        assert!(text.trim_end().ends_with("a copy from 1 min ago."), "{text}");
+    }
+
+    #[test]
+    fn what_an_older_release_answers_is_read() {
+        let status: OriginStatus = serde_json::from_str(r#"{"operators": []}"#).unwrap();
+        assert_eq!(status, OriginStatus::default());
     }
 }

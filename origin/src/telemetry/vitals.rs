@@ -12,7 +12,7 @@ use prometheus_client::{
 };
 
 use super::{log::dropped_lines, port_check::PortCheck, session_metrics::SessionMetrics};
-use crate::{clock::unix_now, config::Validity, dns::DnsMetrics, watch::Watch};
+use crate::{clock::unix_now, config::Validity, dns::DnsMetrics, watch::Reason};
 
 /// What is running, since when, and whether it can work at all.
 pub struct Vitals {
@@ -68,7 +68,7 @@ impl Vitals {
             ours.register(name, help, gauge.clone());
         }
         let address_findings = Family::default();
-        let help = "What was found of our addresses in two rounds in a row, by check";
+        let help = "What mail servers may refuse our addresses for, by check: in two rounds in a row, or at the floor for an hour";
         ours.register("address_findings", help, Family::clone(&address_findings));
         let dropped_log_lines = Counter::default();
         let help = "Lines of the log dropped because nobody read it";
@@ -93,7 +93,7 @@ impl Vitals {
     pub fn text(
         &self,
         port_check: &PortCheck,
-        watch: &Watch,
+        reasons: &[Reason],
         certificate: Option<Validity>,
     ) -> Result<String, fmt::Error> {
         let (answers, open) = (self.dns.is_answering(), !port_check.is_known_shut());
@@ -104,10 +104,10 @@ impl Vitals {
         self.not_before.set(ends.0);
         self.not_after.set(ends.1);
         self.address_findings.clear();
-        for check in ["helo_name", "reverse_name", "spf", "blocklist"] {
+        for check in ["helo_name", "reverse_name", "spf", "blocklist", "operator"] {
             self.address_findings.get_or_create(&[("check", check)]).set(0);
         }
-        for reason in watch.reasons() {
+        for reason in reasons {
             self.address_findings.get_or_create(&[("check", reason.check)]).inc();
         }
         self.dropped_log_lines.inner().store(dropped_lines(), Ordering::Relaxed);

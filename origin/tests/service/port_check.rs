@@ -96,6 +96,7 @@ async fn the_watch_sees_the_port_shut_and_readiness_follows() {
         health: Health::Wrong,
         about: "192.0.2.1 is on bl.example".to_owned(),
         advice: "See bl.example.".to_owned(),
+        source: None,
     };
     state.watch.take(vec![listed()], 1_000);
     state.watch.take(vec![listed()], 1_600);

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
-use crate::harness::{MailServer, SECRETS, body, drain, ticket};
+use crate::harness::{MailServer, SECRETS, body, detailed_body, drain, ticket};
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
@@ -13,16 +13,16 @@ use tokio::{
 };
 
 /// A folder of its own, removed at the end.
-struct Folder(PathBuf);
+pub struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("rcpt-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    fn file(&self, name: &str) -> String {
+    pub fn file(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 }
@@ -33,23 +33,33 @@ impl Drop for Folder {
     }
 }
 
-struct Origin {
-    child: Child,
+pub struct Origin {
+    pub child: Child,
     log: Lines<BufReader<ChildStderr>>,
-    address: String,
+    pub address: String,
 }
 
 impl Origin {
-    async fn start(environment: &[(&str, &str)]) -> Self {
+    pub async fn start(environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_origin"));
-        let required = [
+        command.env_clear();
+        Self::start_by(command, environment).await
+    }
+
+    /// Variables that every origin needs.
+    pub fn required() -> [(&'static str, &'static str); 5] {
+        [
             ("RCPT_LISTEN", "127.0.0.1:0"),
             ("RCPT_HELO_NAME", "probe.example.com"),
             ("RCPT_MAIL_FROM", "<>"),
             ("RCPT_TICKET_SECRETS", SECRETS),
             ("RCPT_NAMESERVERS", "127.0.0.1:9"),
-        ];
-        command.env_clear().envs(required).envs(environment.iter().copied());
+        ]
+    }
+
+    /// Starts it by a command that has none of these variables yet.
+    pub async fn start_by(mut command: Command, environment: &[(&str, &str)]) -> Self {
+        command.envs(Self::required()).envs(environment.iter().copied());
         let mut child = command.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut origin = Self { child, log, address: String::new() };
@@ -58,7 +68,7 @@ impl Origin {
     }
 
     /// The next line of the log whose message contains `words`.
-    async fn line(&mut self, words: &str) -> Value {
+    pub async fn line(&mut self, words: &str) -> Value {
         loop {
             let line = timeout(Duration::from_secs(30), self.log.next_line()).await.expect(words);
             let line: Value = serde_json::from_str(&line.unwrap().expect(words)).unwrap();
@@ -68,13 +78,23 @@ impl Origin {
         }
     }
 
-    async fn signal(&self, signal: &str) {
+    pub async fn signal(&self, signal: &str) {
         let id = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().await.unwrap().success());
     }
 
-    async fn probe(&self, recipient: &str) -> TcpStream {
-        let body = body(recipient);
+    pub async fn probe(&self, recipient: &str) -> TcpStream {
+        self.send(body(recipient)).await
+    }
+
+    /// The whole answer to a probe with details.
+    pub async fn probe_with_details(&self, recipient: &str) -> String {
+        let mut text = String::new();
+        self.send(detailed_body(recipient)).await.read_to_string(&mut text).await.unwrap();
+        text
+    }
+
+    async fn send(&self, body: String) -> TcpStream {
         let request = format!(
             "POST /v1/probe HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\
              authorization: Bearer {}\r\ncontent-length: {}\r\n\r\n{body}",

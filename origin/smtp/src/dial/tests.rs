@@ -29,7 +29,12 @@ fn dialer() -> Dialer {
 
 fn from(source: Option<&str>) -> HeloIdentity {
     let source = source
-        .map(|ip| SourceAddress { ip: ip.parse().unwrap(), helo_name: None, since: None })
+        .map(|ip| SourceAddress {
+            ip: ip.parse().unwrap(),
+            helo_name: None,
+            since: None,
+            is_for_free: false,
+        })
         .into_iter()
         .collect::<Vec<_>>();
     HeloIdentity::all("probe.example.com", &source, None).remove(0)

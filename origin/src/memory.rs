@@ -1,0 +1,163 @@
+//! Memory that outlives a restart: the service manager keeps it in its file descriptor store (`FDSTORE`, sd_notify(3)),
+//! in no file. It has counters of operators and habits of domains, by hashes under a secret of this origin.
+
+use std::{
+    fs::File,
+    io::{self, Read as _, Seek as _, Write as _},
+    os::fd::AsFd as _,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use hmac::{Hmac, Mac as _};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+use tokio::time::sleep;
+
+use crate::{
+    Config, State, clock::unix_now, probe::HabitMemory, supervisor,
+    telemetry::status::KeepingStatus,
+};
+
+/// Time from one copy to the next.
+const EVERY: Duration = Duration::from_secs(60);
+/// Octets of a copy at most.
+pub const LENGTH_MAX: usize = 65_536;
+/// Names of the copies in turn: each is handed over before the one before is taken back.
+const NAMES: [&str; 2] = ["memory-a", "memory-b"];
+/// Written into each copy: another release may lay them out otherwise.
+const LAYOUT: &[u8] = b"rcpt origin memory 1";
+const TAG_LENGTH: usize = 32;
+
+/// What became of the memory, for `origin status`.
+#[derive(Debug, Default)]
+pub struct Keeping {
+    /// Unix time of the last copy that the service manager took; 0: none.
+    copied: AtomicU64,
+    /// Unix time of the copy that this process began with; 0: it began with none.
+    recalled: AtomicU64,
+    /// Which of the two names the next copy has.
+    turn: AtomicUsize,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Copy {
+    /// Unix time at which it was made.
+    at: u64,
+    pool: rcpt_pool::Memory,
+    habits: Vec<HabitMemory>,
+}
+
+impl Keeping {
+    pub fn status(&self) -> KeepingStatus {
+        let known = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|it| *it > 0);
+        KeepingStatus { copied_at: known(&self.copied), recalled_from: known(&self.recalled) }
+    }
+}
+
+fn mac(config: &Config) -> Hmac<Sha256> {
+    config.own_mac(LAYOUT)
+}
+
+/// Takes over the newest of the copies that the service manager handed back.
+pub fn recall(state: &State, copies: Vec<(String, File)>) {
+    let (config, now) = (state.prober.config(), unix_now());
+    let read = copies.into_iter().filter_map(|(name, file)| {
+        let copy = decoded(&config, &content(file).ok()?);
+        if copy.is_none() {
+            tracing::warn!(name, "of another secret or release, and forgotten");
+        }
+        Some((name, copy?))
+    });
+    let Some((name, copy)) = read.max_by_key(|(_, copy)| copy.at) else { return };
+    let pause = Duration::from_secs(now.saturating_sub(copy.at));
+    state.prober.recall(&copy.pool, &copy.habits, pause);
+    state.keeping.recalled.store(copy.at, Ordering::Relaxed);
+    // The next one is handed over beside it.
+    state.keeping.turn.store(usize::from(name == NAMES[0]), Ordering::Relaxed);
+    let (operators, domains) = (copy.pool.len(), copy.habits.len());
+    tracing::info!(seconds = pause.as_secs(), operators, domains, "remembers the process before");
+}
+
+/// Hands a copy to the service manager each minute, for ever; or not at all where there is none.
+pub async fn keep(state: Arc<State>) {
+    if !supervisor::is_there() {
+        return;
+    }
+    loop {
+        sleep(EVERY).await;
+        hand_over(&state);
+    }
+}
+
+/// Hands a copy to the service manager, if there is one. Whenever the process ends meanwhile, it has this one or the
+/// one before.
+pub fn hand_over(state: &State) {
+    if !supervisor::is_there() {
+        return;
+    }
+    let (pool, habits) = state.prober.memory();
+    let copy = Copy { at: unix_now(), pool, habits };
+    let turn = state.keeping.turn.fetch_xor(1, Ordering::Relaxed);
+    let [name, before] = if turn == 0 { NAMES } else { [NAMES[1], NAMES[0]] };
+    let encoded = encoded(&state.prober.config(), copy);
+    let handed = encoded.ok_or_else(|| io::ErrorKind::FileTooLarge.into());
+    let handed = handed.and_then(|octets| sealed(&octets)).and_then(|file| {
+        supervisor::hand_over(name, file.as_fd())?;
+        supervisor::take_back(before)
+    });
+    match handed {
+        Ok(()) => state.keeping.copied.store(unix_now(), Ordering::Relaxed),
+        Err(error) => tracing::warn!(%error, "the service manager takes no memory"),
+    }
+}
+
+/// The copy with its tag, as much of it as fits.
+fn encoded(config: &Config, mut copy: Copy) -> Option<Vec<u8>> {
+    loop {
+        let octets = postcard::to_allocvec(&copy).ok()?;
+        if octets.len() + TAG_LENGTH <= LENGTH_MAX {
+            let tag = mac(config).chain_update(&octets).finalize().into_bytes();
+            return Some([&tag[..], &octets].concat());
+        }
+        if copy.habits.is_empty() {
+            return None;
+        }
+        // Those that end soonest are last.
+        copy.habits.truncate(copy.habits.len() * 3 / 4);
+    }
+}
+
+fn decoded(config: &Config, content: &[u8]) -> Option<Copy> {
+    let (tag, octets) = content.split_at_checked(TAG_LENGTH)?;
+    mac(config).chain_update(octets).verify_slice(tag).ok()?;
+    postcard::from_bytes(octets).ok()
+}
+
+fn content(mut file: File) -> io::Result<Vec<u8>> {
+    file.rewind()?;
+    let mut octets = Vec::new();
+    file.take(LENGTH_MAX as u64 + 1).read_to_end(&mut octets)?;
+    Ok(octets)
+}
+
+/// Memory without a name that nobody can change any more.
+fn sealed(octets: &[u8]) -> io::Result<File> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let mut file = File::from(memfd_create("rcpt-origin-memory", flags)?);
+    file.write_all(octets)?;
+    fcntl_add_seals(
+        &file,
+        SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
+    )?;
+    Ok(file)
+}
+
+/// Whether a descriptor of the service manager has a copy.
+pub fn is_copy(name: &str) -> bool {
+    NAMES.contains(&name)
+}

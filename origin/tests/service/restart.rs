@@ -1,0 +1,266 @@
+//! A restart: source addresses that a reload changes, and memory that the service manager keeps.
+
+use std::{
+    fs::File,
+    io::{IoSliceMut, Write as _},
+    net::IpAddr,
+    process::Stdio,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::UnixDatagram,
+    process::Command,
+};
+
+use crate::{
+    harness::MailServer,
+    supervision::{Folder, Origin},
+};
+
+/// Refuses everybody, and notes for each recipient from which address it was asked about.
+async fn noting(peers: Arc<Mutex<Vec<IpAddr>>>) -> MailServer {
+    MailServer::serving(move |stream, _| {
+        let (peers, from) = (peers.clone(), stream.peer_addr().unwrap().ip());
+        async move {
+            let mut stream = BufReader::new(stream);
+            let _ = stream.write_all(b"220 mx\r\n").await;
+            let mut line = String::new();
+            while stream.read_line(&mut line).await.unwrap_or(0) > 0 {
+                let answer = if line.starts_with("RCPT") {
+                    peers.lock().unwrap().push(from);
+                    "550 5.1.1 no such user\r\n"
+                } else {
+                    "250 ok\r\n"
+                };
+                let _ = stream.write_all(answer.as_bytes()).await;
+                line.clear();
+            }
+        }
+    })
+    .await
+}
+
+async fn asked(origin: &Origin, recipient: &str) -> String {
+    let mut text = String::new();
+    origin.probe(recipient).await.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+#[tokio::test]
+async fn a_reload_adds_and_removes_source_addresses_and_a_mistake_changes_none() {
+    let folder = Folder::new("sources");
+    let file = folder.file("origin.toml");
+    let peers = Arc::new(Mutex::new(Vec::new()));
+    let server = noting(peers.clone()).await;
+    let write = |sources: &str| {
+        let text = format!(
+            "source_addresses = [{sources}]\n[routes]\n\"sandbox.test\" = \"{}\"\n",
+            server.address
+        );
+        std::fs::write(&file, text).unwrap();
+    };
+    write("\"127.0.0.2\"");
+    let mut origin = Origin::start(&[("RCPT_CONFIG", &file)]).await;
+    for (number, (sources, line, from)) in [
+        (None, "", 2),
+        (Some("\"127.0.0.3\""), "configuration reloaded", 3),
+        (Some("\"192.0.2.1\""), "not reloaded: source_addresses: cannot bind 192.0.2.1", 3),
+        (Some("\"::1\""), "not reloaded: source_addresses: a family", 3),
+        (Some("\"free:127.0.0.4\""), "not reloaded: source_addresses: all are free", 3),
+        (Some("\"127.0.0.2\""), "configuration reloaded", 2),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        if let Some(sources) = sources {
+            write(sources);
+            origin.signal("-HUP").await;
+            origin.line(line).await;
+        }
+        assert!(
+            asked(&origin, &format!("u{number}@sandbox.test")).await.contains("no_such_mailbox")
+        );
+        // The session of an address that was taken out is open for a while, and asks nothing more.
+        let last = *peers.lock().unwrap().last().unwrap();
+        assert_eq!(last, IpAddr::from([127, 0, 0, from]), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn the_port_check_dials_from_an_address_that_a_reload_left() {
+    let folder = Folder::new("port-check-source");
+    let file = folder.file("origin.toml");
+    let peers = Arc::new(Mutex::new(Vec::new()));
+    // It never greets, so it is asked again and again.
+    let server = MailServer::serving({
+        let peers = peers.clone();
+        move |stream, _| {
+            peers.lock().unwrap().push(stream.peer_addr().unwrap().ip());
+            async move { drop(stream) }
+        }
+    })
+    .await;
+    let write =
+        |source: &str| std::fs::write(&file, format!("source_addresses = [\"{source}\"]\n"));
+    write("127.0.0.2").unwrap();
+    let check = server.address.to_string();
+    let mut origin = Origin::start(&[("RCPT_CONFIG", &file), ("RCPT_PORT_CHECK", &check)]).await;
+    write("127.0.0.3").unwrap();
+    origin.signal("-HUP").await;
+    origin.line("configuration reloaded").await;
+    let is_seen = || peers.lock().unwrap().contains(&IpAddr::from([127, 0, 0, 3]));
+    for _ in 0..400 {
+        if is_seen() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("still from {:?}", peers.lock().unwrap());
+}
+
+/// A service manager: what it is told, with the descriptors that it gets.
+struct Manager(UnixDatagram);
+
+impl Manager {
+    /// The next message that isn't about life, with its descriptor.
+    async fn hear(&self) -> (String, Option<File>) {
+        loop {
+            tokio::time::timeout(Duration::from_secs(30), self.0.readable())
+                .await
+                .unwrap()
+                .unwrap();
+            let mut text = [0; 256];
+            let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let received = self.0.try_io(tokio::io::Interest::READABLE, || {
+                let parts = &mut [IoSliceMut::new(&mut text)];
+                Ok(recvmsg(&self.0, parts, &mut control, RecvFlags::empty())?)
+            });
+            let Ok(received) = received else { continue };
+            let mut file = None;
+            for message in control.drain() {
+                if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                    file = descriptors.into_iter().next().map(File::from);
+                }
+            }
+            let text = String::from_utf8(text[..received.bytes].to_vec()).unwrap();
+            if text.contains("FDSTORE") {
+                return (text, file);
+            }
+        }
+    }
+}
+
+/// Accepts everybody, and counts recipients.
+async fn accepting(recipients: Arc<AtomicUsize>) -> MailServer {
+    MailServer::serving(move |stream, _| {
+        let recipients = recipients.clone();
+        async move {
+            let mut stream = BufReader::new(stream);
+            let _ = stream.write_all(b"220 mx\r\n").await;
+            let mut line = String::new();
+            while stream.read_line(&mut line).await.unwrap_or(0) > 0 {
+                recipients.fetch_add(usize::from(line.starts_with("RCPT")), Ordering::SeqCst);
+                let _ = stream.write_all(b"250 ok\r\n").await;
+                line.clear();
+            }
+        }
+    })
+    .await
+}
+
+/// Starts origin as the service manager does that hands `memory` over under this name.
+async fn started_with(memory: Option<(&str, File)>, environment: &[(&str, &str)]) -> Origin {
+    let Some((name, file)) = memory else { return Origin::start(environment).await };
+    let script = r#"LISTEN_PID=$$ exec "$0" 3<&0 </dev/null"#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_origin")]);
+    command.env_clear().env("LISTEN_FDS", "1").env("LISTEN_FDNAMES", name);
+    command.stdin(Stdio::from(file));
+    Origin::start_by(command, environment).await
+}
+
+/// Answers with details until it is known that the domain accepts everybody; returns the recipients that it took.
+async fn recipients_until_known(origin: &Origin, count: &AtomicUsize, name: &str) -> usize {
+    let before = count.load(Ordering::SeqCst);
+    let text = origin.probe_with_details(&format!("{name}@sandbox.test")).await;
+    assert!(text.contains("accepted_catch_all"), "{text}");
+    count.load(Ordering::SeqCst) - before
+}
+
+#[tokio::test]
+async fn what_was_learnt_outlives_a_restart_in_a_descriptor_of_the_service_manager() {
+    let folder = Folder::new("memory");
+    let path = folder.file("socket");
+    let manager = Manager(UnixDatagram::bind(&path).unwrap());
+    let count = Arc::new(AtomicUsize::new(0));
+    let server = accepting(count.clone()).await;
+    let route = server.route();
+    let environment = [("RCPT_ROUTES", route.as_str()), ("NOTIFY_SOCKET", &path)];
+
+    let mut origin = Origin::start(&environment).await;
+    assert_eq!(recipients_until_known(&origin, &count, "first").await, 2, "one is the control");
+    origin.signal("-TERM").await;
+    let (told, file) = manager.hear().await;
+    assert_eq!(told, "FDSTORE=1\nFDNAME=memory-a\n");
+    assert_eq!(manager.hear().await.0, "FDSTOREREMOVE=1\nFDNAME=memory-b\n");
+    assert!(origin.child.wait().await.unwrap().success());
+    let file = file.unwrap();
+    assert!(file.metadata().unwrap().len() <= 65_536);
+    let content =
+        std::fs::read(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file))).unwrap();
+    for name in ["sandbox", "first", &server.address.to_string()] {
+        assert!(!content.windows(name.len()).any(|part| part == name.as_bytes()), "{name}");
+    }
+    assert!(file.try_clone().unwrap().write_all(b"x").is_err(), "sealed");
+
+    // The next process begins with it, and hands its own over beside it.
+    let again = file.try_clone().unwrap();
+    let mut origin = started_with(Some(("memory-a", again)), &environment).await;
+    assert_eq!(recipients_until_known(&origin, &count, "second").await, 1, "no control again");
+    origin.signal("-TERM").await;
+    assert_eq!(manager.hear().await.0, "FDSTORE=1\nFDNAME=memory-b\n");
+    assert_eq!(manager.hear().await.0, "FDSTOREREMOVE=1\nFDNAME=memory-a\n");
+    assert!(origin.child.wait().await.unwrap().success());
+
+    // Under another secret, damaged, cut off, or none at all: forgotten, and it serves all the same.
+    let mut damaged = content.clone();
+    damaged[40] ^= 1;
+    let secrets = ("RCPT_TICKET_SECRETS", "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE");
+    let cases: [(&[u8], _); 4] = [
+        (&content, ("RCPT_SOURCE_KEY", "another secret of this origin")),
+        (&damaged, secrets),
+        (&content[..content.len() - 1], secrets),
+        (&[], secrets),
+    ];
+    for (octets, variable) in cases {
+        let copy = folder.file("copy");
+        std::fs::write(&copy, octets).unwrap();
+        let memory = Some(("memory-a", File::open(&copy).unwrap()));
+        let environment = [environment[0], environment[1], variable];
+        let origin = started_with(memory, &environment).await;
+        assert_eq!(recipients_until_known(&origin, &count, "third").await, 2);
+    }
+}
+
+#[tokio::test]
+async fn without_a_service_manager_the_status_says_that_a_restart_forgets() {
+    let origin = Origin::start(&[]).await;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_origin"));
+    let status = command
+        .arg("status")
+        .env_clear()
+        .envs(Origin::required())
+        .env("RCPT_LISTEN", &origin.address);
+    let output = status.output().await.unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("A restart forgets refusals"), "{text}");
+    assert!(text.contains("probe.example.com") && text.contains("in_use"), "{text}");
+}
