@@ -6,6 +6,7 @@
 // PORTAL_URL      where the portal is; else as in wrangler.toml
 // CONTACT_URL, CONTACT_EMAIL, TERMS_URL, STATUS_URL  what the footer leads to; else as in wrangler.toml, and absent
 //                 unless they are set
+// TURNSTILE_SITE_KEY  public key of Turnstile's widget at the forms that cause emails; likewise
 import { build } from "esbuild";
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -21,7 +22,7 @@ const apiUrl = (process.env.PORTAL_API_URL ?? "").replace(/\/+$/, "");
 const { vars } = parse(await readFile(path.join(here, "../../wrangler.toml"), "utf8"));
 const site = (process.env.PORTAL_URL ?? vars.PORTAL_URL).replace(/\/+$/, "");
 
-const PUBLISHED = ["CONTACT_URL", "CONTACT_EMAIL", "TERMS_URL", "STATUS_URL"];
+const PUBLISHED = ["CONTACT_URL", "CONTACT_EMAIL", "TERMS_URL", "STATUS_URL", "TURNSTILE_SITE_KEY"];
 const published = (name) => process.env[name] ?? vars[name] ?? "";
 
 await rm(dist, { recursive: true, force: true });
@@ -154,8 +155,19 @@ ${listed.map((url) => `<url><loc>${url}</loc></url>`).join("\n")}
 await appendFile(path.join(dist, "robots.txt"), `Sitemap: ${site}/sitemap.xml\n`);
 
 const headers = path.join(dist, "_headers");
-const api = apiUrl === "" ? "" : ` ${new URL(apiUrl).origin}`;
-await writeFile(headers, (await readFile(headers, "utf8")).replace("{{api}}", api));
+const usesTurnstile = published("TURNSTILE_SITE_KEY") !== "";
+const TURNSTILE = "https://challenges.cloudflare.com";
+const allowed = {
+  api: apiUrl === "" ? "" : ` ${new URL(apiUrl).origin}`,
+  script: usesTurnstile ? ` ${TURNSTILE}` : "",
+  frame: usesTurnstile ? `; frame-src ${TURNSTILE}` : "",
+  policy: usesTurnstile ? " rcpt-turnstile" : "",
+};
+const policy = await readFile(headers, "utf8");
+await writeFile(
+  headers,
+  policy.replace(/\{\{(\w+)\}\}/g, (_, key) => allowed[key]),
+);
 
 /** The API reference is drawn from a document that is fetched: without JavaScript it's there all the same. */
 function withReference({ name }, content) {

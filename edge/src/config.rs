@@ -11,7 +11,7 @@ pub use self::{
     homes::{Homes, binding, count_databases},
     site::Site,
 };
-use crate::limits::rules::Rule;
+use crate::{limits::rules::Rule, outbound::turnstile::Turnstile};
 
 /// Everything that can be configured. Secrets hide themselves from `Debug`.
 #[derive(Debug)]
@@ -48,6 +48,8 @@ pub struct Config {
     pub site: Site,
     /// Sign calls of the operator's own programs, such as those of a payment provider's webhook; `None`: none are taken.
     pub operator_secrets: Option<KeyRing>,
+    /// `None`: nobody is asked whether a person is behind a request.
+    pub turnstile: Option<Turnstile>,
 }
 
 /// How attempts are limited.
@@ -111,6 +113,7 @@ impl Config {
         let throttle = read.throttle();
         let site = read.site();
         let operator_secrets = read.optional_keys("OPERATOR_SECRETS");
+        let turnstile = read.turnstile();
         let mistakes = read.mistakes;
         // In a closure, so that a missing secret, which is among the mistakes, ends in `None`.
         let config = || {
@@ -134,6 +137,7 @@ impl Config {
                 throttle,
                 site,
                 operator_secrets,
+                turnstile,
             })
         };
         config().filter(|_| mistakes.is_empty()).ok_or(mistakes)
@@ -245,6 +249,7 @@ pub mod tests {
             values.insert(name, value.into());
         }
         let config = read(&values).unwrap();
+        assert!(config.turnstile.is_none());
         assert_eq!(config.site.contact(), Some("help@example.org"));
         assert_eq!(config.site.terms_url.as_deref(), Some("https://example.org/terms/"));
         for (name, value) in [
@@ -311,7 +316,10 @@ pub mod tests {
 
     #[test]
     fn hides_secrets_from_debug() {
-        let shown = format!("{:?}", read(&values()).unwrap());
+        let mut values = values();
+        values.insert("TURNSTILE_SECRET", "0x4wwww".into());
+        let shown = format!("{:?}", read(&values).unwrap());
         assert!(shown.contains("k1") && !shown.contains("wwww"), "{shown}");
+        assert!(shown.contains("https://challenges.cloudflare.com/turnstile/v0/siteverify"));
     }
 }

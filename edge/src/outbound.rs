@@ -1,4 +1,4 @@
-//! Requests of ours to others: the origins, a resolver, and the servers of webhooks.
+//! Requests of ours to others: the origins, a resolver, the servers of webhooks, and Turnstile.
 
 pub mod dns;
 pub mod in_flight;
@@ -7,5 +7,6 @@ mod origin_domain;
 mod origin_health;
 pub mod origins;
 mod rendezvous;
+pub mod turnstile;
 pub mod webhook;
 pub mod webhook_url;

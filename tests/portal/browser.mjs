@@ -25,8 +25,11 @@ export function launch() {
   });
 }
 
-/** A window of its own: storage, a record of what must stay empty, and one of what was refused, for reports. */
-export async function openWindow(browser, stack, options = {}) {
+/**
+ * A window of its own: storage, a record of what must stay empty, and one of what was refused, for reports. `foreign`: the
+ * origins beside the service that pages may load from.
+ */
+export async function openWindow(browser, stack, { foreign = [], ...options } = {}) {
   const context = await browser.newContext({
     baseURL: stack.url,
     viewport: { width: 1280, height: 900 },
@@ -39,7 +42,8 @@ export async function openWindow(browser, stack, options = {}) {
   const wrongs = [];
   context.on("request", (request) => {
     const url = new URL(request.url());
-    if (url.origin !== stack.url && url.protocol !== "blob:") wrongs.push(`a request to ${url.origin}`);
+    const isExpected = [stack.url, ...foreign].includes(url.origin) || url.protocol === "blob:";
+    if (!isExpected) wrongs.push(`a request to ${url.origin}`);
   });
   const refused = [];
   context.on("response", (response) => {

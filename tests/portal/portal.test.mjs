@@ -16,6 +16,7 @@ import * as registration from "./suites/registration.mjs";
 import * as scans from "./suites/scans.mjs";
 import * as settings from "./suites/settings.mjs";
 import * as signIn from "./suites/sign-in.mjs";
+import * as turnstile from "./suites/turnstile.mjs";
 import * as twoFactor from "./suites/two-factor.mjs";
 import * as webhook from "./suites/webhook.mjs";
 import * as webhookPage from "./suites/webhook-page.mjs";
@@ -44,6 +45,7 @@ describe("the portal", () => {
       webhook,
       webhookPage,
       twoFactor,
+      turnstile,
       privacy,
       plans,
       keyboard,

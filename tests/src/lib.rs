@@ -15,7 +15,7 @@ pub mod service;
 pub use people::{AbortingClient, Account, Anonymous, Authenticator, CommandLine, Reply};
 pub use process::Process;
 pub use servers::{
-    Answer, Conduct, Dns, Event, Exim, FakeDns, FakeOrigin, FakeWebhook, Nsd, OpenSmtpd, Platform,
-    Postfix, Postgrey, Sandbox, Sendmail, SmtpServer,
+    Answer, Conduct, Dns, Event, Exim, FakeDns, FakeOrigin, FakeTurnstile, FakeWebhook, Nsd,
+    OpenSmtpd, Platform, Postfix, Postgrey, Sandbox, Sendmail, SmtpServer,
 };
 pub use service::{Edge, Mail, Mailbox, Origin, Stack};

@@ -12,6 +12,9 @@ declare const CONTACT_EMAIL: string;
 declare const TERMS_URL: string;
 declare const STATUS_URL: string;
 
+/** Public key of Turnstile's widget; empty where it isn't set up. */
+declare const TURNSTILE_SITE_KEY: string;
+
 /** Styles of one component: each class under the name that the build gave it. */
 declare module "*.module.css" {
   const classes: Readonly<Record<string, string>>;

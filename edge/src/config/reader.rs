@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use rcpt_shared::{Address, KeyRing};
+use secrecy::SecretString;
 
 use super::{DAY, HOUR, Homes, RetryTimes, Site, Throttle, site::Checkout};
-use crate::limits::rules::Rule;
+use crate::{limits::rules::Rule, outbound::turnstile::Turnstile};
 
 /// Whether a URL without its scheme leads to this machine.
 fn is_loopback(rest: &str) -> bool {
@@ -95,7 +96,7 @@ impl<'a> Reader<'a> {
         (text != "off").then(|| self.origin(name, text))
     }
 
-    /// What goes to an origin is an address and a ticket, and to a resolver a domain: encrypted, but on this
+    /// An origin gets an address and a ticket, a resolver a domain, Turnstile a token and our secret: encrypted, but on this
     /// machine.
     fn origin(&mut self, name: &str, url: &str) -> String {
         if url.strip_prefix("http://").is_some_and(|rest| !is_loopback(rest)) {
@@ -176,6 +177,15 @@ impl<'a> Reader<'a> {
             hashes_per_minute,
             account_requests_per_second,
         }
+    }
+
+    /// `None` unless its secret is set.
+    pub fn turnstile(&mut self) -> Option<Turnstile> {
+        let secret = SecretString::from(self.optional("TURNSTILE_SECRET")?);
+        let url = self.optional("TURNSTILE_URL");
+        let url =
+            url.as_deref().unwrap_or("https://challenges.cloudflare.com/turnstile/v0/siteverify");
+        Some(Turnstile { url: self.origin("TURNSTILE_URL", url), secret })
     }
 
     /// `None` where none are set, and after a mistake.

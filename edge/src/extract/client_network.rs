@@ -7,6 +7,8 @@ use axum::{
     http::{HeaderName, request::Parts},
 };
 
+use secrecy::SecretString;
+
 use crate::{
     app::App,
     cf::clock,
@@ -61,15 +63,31 @@ impl ClientNetwork {
         Gate::new(Key::network(&self.network), app.config.throttle.network)
     }
 
-    /// The gates of a mail that this network causes: its own, its site's and that of all.
-    pub fn mail_gates(&self, app: &App, purpose: MailPurpose, all: Rule) -> Vec<Gate> {
+    /// The gates of a mail that this network causes: its own, its site's and that of all, or of all verified requests.
+    pub fn mail_gates(
+        &self,
+        app: &App,
+        purpose: MailPurpose,
+        all: Rule,
+        is_verified: bool,
+    ) -> Vec<Gate> {
         let throttle = &app.config.throttle;
         let of_network = |hash: &str, rule| Gate::new(Key::mails_of_network(purpose, hash), rule);
         let mut gates = vec![of_network(&self.network, throttle.mails_of_network)];
         gates.extend(self.site.iter().map(|site| of_network(site, throttle.mails_of_site)));
         let party = Key::first_mail_of_site(purpose, self.site());
-        gates.push(Gate::new(Key::all_mails(purpose), all).reserved_for(party));
+        let budget = if is_verified { Key::all_verified_mails } else { Key::all_mails };
+        gates.push(Gate::new(budget(purpose), all).reserved_for(party));
         gates
+    }
+
+    /// Returns whether Turnstile vouches for a token of this client, which has passed the shield. Nobody is asked without a
+    /// token, and where Turnstile isn't set up.
+    pub async fn is_verified(&self, app: &App, token: Option<&SecretString>) -> bool {
+        match (&app.config.turnstile, token) {
+            (Some(turnstile), Some(token)) => turnstile.vouches_for(token).await,
+            _ => false,
+        }
     }
 
     /// Hash of the site, or of the network where that is its own.

@@ -131,6 +131,11 @@ impl Key {
         Self(purpose.names()[3].to_owned())
     }
 
+    /// All mails of one kind whose requests came with a token that Turnstile vouches for.
+    pub fn all_verified_mails(purpose: MailPurpose) -> Self {
+        Self(["verified-", purpose.names()[3]].concat())
+    }
+
     /// Links mailed to a confirmed account although the budget of all was used up.
     pub fn exempt_reset_mail(address_hash: &str) -> Self {
         Self::of("exempt-reset-mail", address_hash)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State, http::StatusCode};
+use futures_util::future::join;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -42,6 +43,9 @@ use crate::{
 #[derive(Deserialize, ToSchema)]
 pub struct Forgotten {
     email: String,
+    /// Token of Cloudflare Turnstile, where the service uses it. Optional.
+    #[schema(value_type = Option<String>)]
+    turnstile_token: Option<SecretString>,
 }
 
 /// Response of `POST /auth/forgot-password`.
@@ -73,17 +77,30 @@ pub async fn forgot(
     JsonBody(body): JsonBody<Forgotten>,
 ) -> Result<Json<ResetMailed>, Error> {
     let address = account_address(&body.email)?;
-    check_domain(&app, &address).await?;
+    let verified = client.is_verified(&app, body.turnstile_token.as_ref());
+    let (domain, mut is_verified) = join(check_domain(&app, &address), verified).await;
+    domain?;
     let hash = AccountHash::of(&app.config.address_secrets, &address);
     let throttle = &app.config.throttle;
-    let mut gates = client.mail_gates(&app, MailPurpose::Reset, throttle.all_reset_mails);
-    let budgets = gates.len();
-    gates.push(Gate::new(Key::mail(MailPurpose::Reset, hash.mailbox()), throttle.reset_mail));
-    let attempt = Attempt::new(gates)?;
     let (directory, email) = (app.databases.directory(), address.as_given().to_owned());
-    let (gates, now) = (attempt.gates(), clock::now());
-    let admission = mail_due::ask(directory, gates, attempt.name(), &hash, &email, now).await?;
-    match attempt.counted(admission) {
+    let (counted, budgets) = loop {
+        let (purpose, rule) = (MailPurpose::Reset, throttle.all_reset_mails);
+        let mut gates = client.mail_gates(&app, purpose, rule, is_verified);
+        let budgets = gates.len();
+        gates.push(Gate::new(Key::mail(purpose, hash.mailbox()), throttle.reset_mail));
+        let attempt = Attempt::new(gates)?;
+        let (gates, now) = (attempt.gates(), clock::now());
+        let admission = mail_due::ask(directory, gates, attempt.name(), &hash, &email, now).await?;
+        match attempt.counted(admission) {
+            // Where the budget of verified requests is used up, that of all may have room.
+            Counted::Refused { index, before, .. } if is_verified && index + 1 == budgets => {
+                before.give_back(directory).await;
+                is_verified = false;
+            }
+            counted => break (counted, budgets),
+        }
+    };
+    match counted {
         Counted::Admitted(attempt) => {
             let due = DueMail { address_hash: hash.mailbox().to_owned(), email };
             reset_links::soon(&app, &context.deferred, attempt, due);

@@ -47,6 +47,9 @@ pub struct Credentials {
     email: String,
     #[schema(value_type = String, min_length = 8, max_length = 128)]
     password: Password,
+    /// Token of Cloudflare Turnstile, where the service uses it. Optional.
+    #[schema(value_type = Option<String>)]
+    turnstile_token: Option<SecretString>,
 }
 
 /// Response of `POST /auth/register`.
@@ -83,9 +86,11 @@ pub async fn register(
     let address = account_address(&body.email)?;
     refuse_disposable(&app, &address).await?;
     check_rules(&app, &body.password, &address).await?;
-    check_domain(&app, &address).await?;
+    let verified = client.is_verified(&app, body.turnstile_token.as_ref());
+    let (domain, is_verified) = join(check_domain(&app, &address), verified).await;
+    domain?;
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
-    let (attempt, may_mail) = count(&app, &client, address_hash.mailbox()).await?;
+    let (attempt, may_mail) = count(&app, &client, address_hash.mailbox(), is_verified).await?;
     // After every throttle: a network that has to wait takes no turn from others.
     let turn = client.hashing_turn(&app, Some(&attempt)).await?;
     let password_hash = password::hash(turn, &body.password, random::bytes()?)?;
@@ -123,23 +128,31 @@ async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<(), Er
 }
 
 /// Counts a registration. `false` when the address has had its mails of this hour: the answer is then the
-/// same, and neither the password nor the link changes.
+/// same, and neither the password nor the link changes. Where the budget of verified requests is used up, a verified one
+/// takes from that of all: a token never makes its client worse off.
 async fn count(
     app: &App,
     client: &ClientNetwork,
     address_hash: &str,
+    mut is_verified: bool,
 ) -> Result<(Attempt, bool), Error> {
     let throttle = &app.config.throttle;
     let purpose = MailPurpose::Registration;
-    let mut gates = vec![client.gate(app)];
-    gates.append(&mut client.mail_gates(app, purpose, throttle.all_registration_mails));
-    let all = gates.len().saturating_sub(1);
-    gates.push(Gate::new(Key::mail(purpose, address_hash), throttle.registration_mail));
-    let (index, seconds, before) =
+    let (all, index, seconds, before) = loop {
+        let mut gates = vec![client.gate(app)];
+        let rule = throttle.all_registration_mails;
+        gates.append(&mut client.mail_gates(app, purpose, rule, is_verified));
+        let all = gates.len().saturating_sub(1);
+        gates.push(Gate::new(Key::mail(purpose, address_hash), throttle.registration_mail));
         match Attempt::try_count(app.databases.directory(), gates, clock::now()).await? {
             Counted::Admitted(attempt) => return Ok((attempt, true)),
-            Counted::Refused { index, seconds, before } => (index, seconds, before),
-        };
+            Counted::Refused { index, before, .. } if is_verified && index == all => {
+                before.give_back(app.databases.directory()).await;
+                is_verified = false;
+            }
+            Counted::Refused { index, seconds, before } => break (all, index, seconds, before),
+        }
+    };
     // No mail, so none is counted. The hash is, where there is one.
     if index > all {
         let (hash, mail) = before.split_first();

@@ -67,7 +67,7 @@ pub struct ListResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub counted: Option<u32>,
-    /// `true` when a result wasn't there by `deadline_ms`: the checks go on, and the same request with its `Idempotency-Key` gives
+    /// `true` when a result wasn't there by `deadline_ms`: the checks continue, and the same request with its `Idempotency-Key` gives
     /// all results later. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -128,8 +128,8 @@ impl ListRequest {
 /// Check up to 100 addresses
 ///
 /// Checks a short list in one call, and answers with the results in its order. Takes up to about 20 seconds, unless `deadline_ms` asks
-/// for an answer before. Each address counts as a check, also one that is there twice, and when fewer checks are left than the list
-/// has addresses none of them is checked. A result with `fatal_exception` wasn't found out and isn't counted. For larger lists make a
+/// for an answer before. Each address counts as a check, also one that is there twice. When fewer checks are left than the list
+/// has addresses, none of them is checked. A result with `fatal_exception` wasn't found out and isn't counted. For larger lists make a
 /// scan.
 #[utoipa::path(
     post, path = "/v1/validate_emails", tag = "Validation", operation_id = "validateEmails",

@@ -117,6 +117,7 @@ export function suite(world) {
       assert.ok(mailed.footer.includes('href="mailto:help@rcpt.example"'), mailed.footer);
       assert.ok(plain.headers.includes("; connect-src 'self'; "), plain.headers);
       for (const name of ["Contact", "Terms", "Status"]) assert.ok(!plain.footer.includes(`>${name}<`), name);
+      assert.ok(!plain.headers.includes("cloudflare") && !plain.headers.includes("{{"), plain.headers);
     },
   );
 

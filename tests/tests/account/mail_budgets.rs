@@ -5,6 +5,7 @@ use std::time::Duration;
 use rcpt_tests::{
     Anonymous, Edge, Reply,
     people::{PASSWORD, send, send_all},
+    proof,
     service::shim::Fault,
 };
 use reqwest::{Method, RequestBuilder};
@@ -97,6 +98,42 @@ async fn a_third_of_a_budget_is_for_networks_that_have_taken_nothing_today() {
     reply.assert_error(503, "unavailable", "a budget that is used up");
     leave(&edge, "all-registration-mails", 1).await;
     assert_eq!(send(register(&anonymous, "198.51.100.2", &late)).await.status, 201);
+}
+
+/// With `PROOF` set as many networks as the claim names and the budget as it is shipped, else a tenth of both. They act in the
+/// worst order: some fill the places for all, and then each of the others takes its first.
+#[tokio::test]
+async fn networks_that_take_what_they_can_leave_a_place_for_a_fresh_one_and_members_their_links() {
+    const OF_NETWORK: usize = 60;
+    let networks = proof::count(30, 300);
+    let per_day = networks * 20 / 3;
+    let edge = Edge::builder().with_waits().var("RESET_MAILS_PER_DAY", per_day.to_string());
+    let edge = edge.start().await.unwrap();
+    let member = edge.account().await.email;
+    let anonymous = edge.anonymous();
+    let unreserved = per_day / 2 - per_day / 6;
+    let fillers = unreserved.div_ceil(OF_NETWORK) + 1;
+    let from = |n: usize| format!("10.{}.{}.7", n / 250, n % 250);
+    let calls = (0..fillers).flat_map(|n| std::iter::repeat_n(n, OF_NETWORK));
+    let calls = calls.chain((fillers..networks).flat_map(|n| [n, n]));
+    let calls = calls
+        .enumerate()
+        .map(|(call, n)| forgot(&anonymous, &from(n), &format!("stranger-{call}@rcpt-tests.net")));
+    let replies = send_all(calls, 8).await;
+    for reply in &replies {
+        assert!([200, 429].contains(&reply.status), "{}", reply.body);
+    }
+    let taken = replies.iter().filter(|reply| reply.status == 200).count();
+    println!("{networks} networks: {taken} emails of {} places", per_day / 2);
+    // A place may have drained meanwhile.
+    let firsts = networks - fillers;
+    assert!((unreserved + firsts..=unreserved + firsts + 4).contains(&taken), "{taken}");
+
+    let reply = send(forgot(&anonymous, "198.51.100.1", &edge.new_email())).await;
+    assert_eq!(reply.status, 200, "a fresh network: {}", reply.body);
+    let reply = send(forgot(&anonymous, &from(0), &member)).await;
+    reply.assert_error(429, "throttled", "a member from one of those networks");
+    edge.mailbox().wait_for_titled(&member, RESET, 1).await.unwrap();
 }
 
 #[tokio::test]

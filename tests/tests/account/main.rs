@@ -47,6 +47,7 @@ mod specification;
 mod strangers;
 mod throttling;
 mod tombstones;
+mod turnstile;
 mod two_factor;
 mod usage;
 mod walk;

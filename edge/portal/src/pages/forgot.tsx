@@ -12,7 +12,9 @@ export default function Forgot() {
       lead="Enter your email and we’ll send you a reset link."
       email={email}
       onEmail={setEmail}
-      send={(address) => call("post", "/v1/auth/forgot-password", "anyone", { email: address })}
+      send={(address, person) =>
+        call("post", "/v1/auth/forgot-password", "anyone", { email: address, ...person })
+      }
       check={() => ({ email: addressMistake(email) })}
       label="Send reset link"
       busyLabel="Sending…"

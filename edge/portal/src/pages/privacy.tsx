@@ -62,11 +62,17 @@ function Others() {
       <p>
         When you sign up, a public DNS service learns the domain of your email address, such as example.org.
       </p>
+      {TURNSTILE_SITE_KEY !== "" && (
+        <p>
+          The forms for signing up and for a forgotten password load Cloudflare Turnstile, which tells people
+          from programs. Cloudflare sees your browser and its network address then, and not what you type.
+        </p>
+      )}
       <p>We sell nothing to anyone, and share nothing beyond that.</p>
       <h2>This site</h2>
       <p>
-        It sets no cookies, has no trackers and loads nothing from others. Your session is stored in its tab.
-        Your API key isn’t stored in the browser.
+        It sets no cookies, has no trackers and loads nothing{TURNSTILE_SITE_KEY === "" ? "" : " else"} from
+        others. Your session is stored in its tab. Your API key isn’t stored in the browser.
       </p>
       <p>
         For each scan, your browser keeps fingerprints of the list, so that it can recognize your file. They

@@ -19,7 +19,9 @@ export default function Register() {
       onEmail={setEmail}
       emailHint="We’ll email you a link to confirm it."
       suggestion={suggestionFor(email)}
-      send={(address) => call("post", "/v1/auth/register", "anyone", { email: address, password })}
+      send={(address, person) =>
+        call("post", "/v1/auth/register", "anyone", { email: address, password, ...person })
+      }
       check={() => ({ email: accountMistake(email), password: passwordMistake(password) })}
       shownAtField={["invalid_password"]}
       label="Create account"

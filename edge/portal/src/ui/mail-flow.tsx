@@ -1,6 +1,6 @@
 // A form that ends with an email: the form, then what to do until the email arrives.
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { isLocal } from "../local";
 import { trimmed } from "../words/addresses";
 import { Actions } from "./actions";
@@ -9,6 +9,7 @@ import { Field } from "./field";
 import { Form, type Mistakes, type Submission, useSubmission } from "./form";
 import { Notice, ProblemNotice } from "./notice";
 import { Aside, Lead, Notes, Page } from "./page";
+import { PersonCheck } from "./person-check";
 
 interface MailFlowProps {
   title: string;
@@ -19,7 +20,8 @@ interface MailFlowProps {
   emailHint?: string;
   /** The address that was probably meant, for the reader to take over. */
   suggestion?: string | undefined;
-  send: (email: string) => Promise<unknown>;
+  /** `person` goes along with the body of the call. */
+  send: (email: string, person: { turnstile_token?: string }) => Promise<unknown>;
   check: () => Mistakes;
   /** Codes of problems that fields of `children` show. */
   shownAtField?: readonly string[];
@@ -45,9 +47,19 @@ export function MailFlow(props: MailFlowProps) {
   const [mistakes, setMistakes] = useState<Mistakes>({});
   // It stays over a reload, in this tab's history alone.
   const [mailed, setMailed] = useState(mailedTo);
+  const token = useRef<string | undefined>(undefined);
+  const [tokensUsed, setTokensUsed] = useState(0);
+  const personCheck = <PersonCheck key={tokensUsed} onToken={(next) => (token.current = next)} />;
   const submission = useSubmission(async () => {
     const address = mailed ?? trimmed(email);
-    await props.send(address);
+    const sentToken = token.current;
+    // It is good once, and another widget gets the next.
+    token.current = undefined;
+    try {
+      await props.send(address, sentToken === undefined ? {} : { turnstile_token: sentToken });
+    } finally {
+      setTokensUsed((used) => used + 1);
+    }
     history.replaceState({ ...history.state, mailedTo: address }, "");
     setMailed(address);
   });
@@ -61,6 +73,7 @@ export function MailFlow(props: MailFlowProps) {
         limit={props.limit}
         submission={props.resends ? submission : undefined}
       >
+        {props.resends && personCheck}
         <Button
           kind="link"
           onClick={() => {
@@ -105,6 +118,7 @@ export function MailFlow(props: MailFlowProps) {
           mistake={mistakes.email ?? submission.told(ADDRESS_PROBLEMS)}
         />
         {children?.(mistakes, submission)}
+        {personCheck}
       </Form>
       <Aside>{props.aside}</Aside>
     </Page>

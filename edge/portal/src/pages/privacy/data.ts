@@ -95,6 +95,12 @@ export const KEPT: readonly Kept[] = [
     until: "you delete the account",
   },
   {
+    row: "tokens of Turnstile, where it is set up",
+    what: "The answer of Cloudflare Turnstile",
+    how: "Only where sign-up uses Turnstile. It isn’t stored: we pass it to Cloudflare, without your address.",
+    until: "Cloudflare has checked it",
+  },
+  {
     row: "sessions",
     what: "Where you’re signed in",
     how: "For each session its times, the kind of browser and the country, so that you can recognize it.",

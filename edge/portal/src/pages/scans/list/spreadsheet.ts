@@ -1,5 +1,6 @@
 // Rows of an Excel file, read by a worker that ends with it.
 import type { Answer } from "../../../spreadsheet/protocol";
+import { trustedScript } from "../../../trusted-script";
 import { UnreadableList } from "./read";
 
 /** The file as it's stored: what it unpacks to is bounded in the worker. */
@@ -8,7 +9,7 @@ const PATIENCE_MS = 60_000;
 
 export async function readSpreadsheet(file: File): Promise<string[][]> {
   if (file.size > FILE_BYTES) throw new UnreadableList("too-large");
-  const worker = new Worker(address() as string);
+  const worker = new Worker(trustedScript("rcpt-worker", SPREADSHEET_WORKER) as string);
   try {
     const answer = await new Promise<Answer>((resolve) => {
       worker.addEventListener("message", ({ data }: MessageEvent<Answer>) => resolve(data));
@@ -21,21 +22,4 @@ export async function readSpreadsheet(file: File): Promise<string[][]> {
   } finally {
     worker.terminate();
   }
-}
-
-interface TrustedTypes {
-  createPolicy: (
-    name: string,
-    rules: { createScriptURL: () => string },
-  ) => { createScriptURL: (url: string) => unknown };
-}
-
-let policy: { createScriptURL: (url: string) => unknown } | undefined;
-
-/** The one script that the policy of the pages lets a worker run. */
-function address(): unknown {
-  const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
-  if (trustedTypes === undefined) return SPREADSHEET_WORKER;
-  policy ??= trustedTypes.createPolicy("rcpt-worker", { createScriptURL: () => SPREADSHEET_WORKER });
-  return policy.createScriptURL(SPREADSHEET_WORKER);
 }
