@@ -223,19 +223,13 @@ impl<S: Send + 'static> Pool<S> {
         }
         let mut idle_serves = false;
         if let Some(site) = state.sites.get_mut(&way.site) {
-            let want = Want::of(question, target, party, way.identity, way.meter);
-            idle_serves = due <= now && site.has_idle(&want, now);
+            let settings = self.settings.load();
+            let want = Want::of(question, target, party, (way.identity, way.meter), &settings);
+            let has_idle = site.has_idle(&want, now);
+            let refused = |after| Refused { after, cause: Cause::Refusals };
+            idle_serves = has_idle.map_err(refused)? && due <= now;
             let owes_repeat = site.sessions.owes_repeat(party.domain, now);
             let meter = site.meter(way.meter);
-            let per_hour = meter.refusals.per_hour();
-            let share = match question.asker.fairness_group {
-                Some(_) => self.settings.load().share(per_hour),
-                None => per_hour,
-            };
-            if let Some(after) = meter.refusals.must_wait(party, share, question.wait.class(), now)
-            {
-                return Err(Refused { after, cause: Cause::Refusals });
-            }
             let is_indebted = question.asker.fairness_group.is_some()
                 && !target.admitted
                 && !owes_repeat
@@ -293,7 +287,8 @@ impl<S: Send + 'static> Pool<S> {
             way.site = SiteKey::Network(network(address));
             way.meter = self.site(&mut state, &way.site, None).meter_of(address, now);
         }
-        let want = Want::of(question, target, party, way.identity, way.meter);
+        let settings = self.settings.load();
+        let want = Want::of(question, target, party, (way.identity, way.meter), &settings);
         let site = self.site(&mut state, &way.site, way.operator);
         let mut evicted = Vec::new();
         let claim = |want| Claim {
@@ -308,11 +303,11 @@ impl<S: Send + 'static> Pool<S> {
             return Step::Granted(claim(want).granted(grant));
         }
         let (answer, receiver) = oneshot::channel();
-        let most = self.settings.load().max_waiting;
+        let most = settings.max_waiting;
         let most_of_group = match question.asker.fairness_group {
             Some(_) => {
                 let free = most.saturating_sub(site.waiting.len());
-                self.settings.load().share(most).min(free.max(1))
+                settings.share(most).min(free.max(1))
             }
             None => usize::MAX,
         };

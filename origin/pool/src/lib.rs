@@ -19,6 +19,7 @@
 )]
 
 mod admission;
+mod cut;
 mod debts;
 mod ending;
 mod gates;
@@ -213,7 +214,8 @@ impl<S: Send + 'static> Pool<S> {
         let site = self.site(&mut state, &key, None);
         let meter = site.meter_of(address, now);
         let target = Target { afresh: true, ..*target };
-        let want = Want::of(question, &target, party, target.identity, meter);
+        let way = (target.identity, meter);
+        let want = Want::of(question, &target, party, way, &self.settings.load());
         let granted = site.serve_newcomer(&want, now, &mut evicted);
         drop(state);
         self.close_all(evicted);

@@ -10,6 +10,7 @@ use super::{
     debts::Debts,
     quota::{Recipients, Refusals},
     rate::Rate,
+    want::Want,
 };
 
 /// What may be asked of one operator, or of one machine.
@@ -81,6 +82,12 @@ impl Meter {
         self.recipients.set_rate(limits.recipients_per_minute);
         self.refusals.set_most(limits.refused_per_hour);
         self.is_limited = limits != Limits::NONE;
+    }
+
+    /// How long the party must wait because recipients were refused lately, if it must.
+    pub(super) fn refused_before(&self, want: &Want, now: Instant) -> Option<Duration> {
+        let share = want.share_of(self.refusals.per_hour());
+        self.refusals.must_wait(want.party, share, want.class, now)
     }
 
     pub(super) fn recipient_not_before(&self, now: Instant) -> Option<Instant> {

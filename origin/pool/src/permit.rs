@@ -8,13 +8,11 @@ use std::{
     },
 };
 
-use tokio::{
-    sync::{Notify, oneshot},
-    time::Instant,
-};
+use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     Pool, Refused, Signal,
+    cut::Cut,
     party::Party,
     sessions::{Grant, Idle},
     site::SiteKey,
@@ -40,7 +38,7 @@ pub struct Permit<S: Send + 'static> {
     /// The address to connect to, or that is connected to.
     pub(super) address: Option<IpAddr>,
     pub(super) party: Party,
-    cut: Arc<Notify>,
+    cut: Arc<Cut>,
     /// The recipient was spoken about.
     answered: AtomicBool,
     /// Of recipients alone was spoken in the session, so far.
@@ -84,8 +82,9 @@ impl<S: Send + 'static> Permit<S> {
         let (cut, pool) = (Arc::clone(&self.cut), Arc::clone(&self.pool));
         let is_other = matches!(self.site, SiteKey::Network(_));
         async move {
-            cut.notified().await;
-            pool.others.cut.fetch_add(u64::from(is_other), Ordering::Relaxed);
+            cut.until_due().await;
+            let counts = is_other && cut.is_first_to_count();
+            pool.others.cut.fetch_add(u64::from(counts), Ordering::Relaxed);
         }
     }
 

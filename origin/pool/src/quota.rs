@@ -61,6 +61,8 @@ pub(super) struct Refusals {
     began: Option<Instant>,
     total: Hour,
     parties: HashMap<Key, Hour>,
+    /// The slice in which parties were forgotten last.
+    forgot_in: u64,
 }
 
 /// Counts of the last hour's slices.
@@ -132,7 +134,13 @@ fn index(slice: u64) -> usize {
 
 impl Refusals {
     pub(super) fn new(per_hour: usize) -> Self {
-        Self { per_hour, began: None, total: Hour::default(), parties: HashMap::new() }
+        Self {
+            per_hour,
+            began: None,
+            total: Hour::default(),
+            parties: HashMap::new(),
+            forgot_in: 0,
+        }
     }
 
     pub(super) const fn set_most(&mut self, per_hour: usize) {
@@ -189,8 +197,9 @@ impl Refusals {
         }
         let slice = self.slice(now);
         let sum = |key| self.parties.get(&key).map_or(0, |hour: &Hour| hour.sum(slice));
-        let (total, of_group, of_account) =
-            (self.total.sum(slice), sum(party.group), sum(party.account));
+        let total = self.total.sum(slice);
+        let of_group = sum(party.group);
+        let of_account = sum(party.account);
         let share = share.min(self.per_hour);
         let floor = (share / FLOOR_SHARE).max(1);
         let room = self.per_hour.saturating_sub(total).min(share).max(floor);
@@ -223,9 +232,12 @@ impl Refusals {
         self.per_hour
     }
 
-    /// Forgets the parties that had none in the last hour.
+    /// Forgets the parties that had none in the last hour, once in a slice.
     pub(super) fn forget(&mut self, now: Instant) {
         let slice = self.slice(now);
+        if std::mem::replace(&mut self.forgot_in, slice) == slice {
+            return;
+        }
         self.parties.retain(|_, hour| hour.sum(slice) > 0);
     }
 

@@ -10,10 +10,11 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::Notify, time::Instant};
+use tokio::time::Instant;
 
 use super::{
     Class, Key,
+    cut::Cut,
     meter::{Limits, Meter},
     standing::{Limit, SLOW, Standings, Use},
     want::{MeterKey, Want},
@@ -47,7 +48,7 @@ pub(super) struct Grant<S> {
     pub id: u64,
     pub meter: MeterKey,
     /// Tells the holder that others wait for what it holds.
-    pub cut: Arc<Notify>,
+    pub cut: Arc<Cut>,
     pub idle: Option<Idle<S>>,
 }
 
@@ -60,6 +61,8 @@ pub(super) enum Room {
     NotBefore(Instant),
     /// None is free, or what is free is for others: until then, or until a session comes back.
     Taken(Option<Instant>),
+    /// As many recipients of the party were refused as may be; for so long.
+    Spent(Duration),
 }
 
 impl Room {
@@ -73,8 +76,7 @@ struct InUse {
     used: Use,
     meter: MeterKey,
     class: Class,
-    cut: Arc<Notify>,
-    is_cut: bool,
+    cut: Arc<Cut>,
 }
 
 /// A use that has ended, for the shares of those who wait.
@@ -198,6 +200,9 @@ impl<S> Sessions<S> {
                 &new_here
             }
         };
+        if let Some(after) = meter.refused_before(want, now) {
+            return Room::Spent(after);
+        }
         if let Some(due) = meter.recipient_not_before(now) {
             return Room::NotBefore(due);
         }
@@ -259,7 +264,7 @@ impl<S> Sessions<S> {
                 self.meter(want.meter).count_session(now);
                 None
             }
-            Room::Taken(_) | Room::NotBefore(_) => return None,
+            Room::Taken(_) | Room::NotBefore(_) | Room::Spent(_) => return None,
         };
         let key = idle.as_ref().map_or(want.meter, |idle| idle.meter);
         let meter = self.meter(key);
@@ -271,8 +276,8 @@ impl<S> Sessions<S> {
         self.next_use += 1;
         let standing = self.standings.of(want.party, now);
         let used = Use { party: want.party, since: now, standing };
-        let cut = Arc::new(Notify::new());
-        let in_use = InUse { used, meter: key, class: want.class, cut: cut.clone(), is_cut: false };
+        let cut = Arc::new(Cut::default());
+        let in_use = InUse { used, meter: key, class: want.class, cut: cut.clone() };
         self.uses.insert(id, in_use);
         Some(Grant { id, meter: key, cut, idle })
     }
@@ -307,7 +312,7 @@ impl<S> Sessions<S> {
         waiting: impl Iterator<Item = &'w Want>,
         now: Instant,
     ) -> Option<Instant> {
-        if self.uses.values().any(|it| it.is_cut) {
+        if self.uses.values().any(|it| it.cut.is_due()) {
             return None;
         }
         let oldest = self.uses.values().map(|it| it.used.since).min()?;
@@ -337,8 +342,7 @@ impl<S> Sessions<S> {
             self.uses.iter().filter(|(_, it)| due(it)).min_by_key(|(_, it)| it.used.since);
         let Some(id) = longest.map(|(id, _)| *id) else { return Some(now + LOOK_AGAIN) };
         let longest = self.uses.get_mut(&id)?;
-        longest.is_cut = true;
-        longest.cut.notify_one();
+        longest.cut.set_due();
         self.standings.cut(longest.used.party.domain, now);
         None
     }
@@ -356,14 +360,15 @@ impl<S> Sessions<S> {
         let took = now.saturating_duration_since(ended.used.since);
         let party = ended.used.party;
         self.standings.ended(party, took, answered, now);
-        if !ended.is_cut {
+        let is_cut = ended.cut.is_due();
+        if !is_cut {
             self.standings.repeated(party.domain);
         }
         self.in_use = self.in_use.saturating_sub(1);
         let meter = self.meter(ended.meter);
         meter.in_use = meter.in_use.saturating_sub(1);
-        meter.totals.cut += u64::from(ended.is_cut);
-        if ended.is_cut || (took > SLOW && others_wait(party.account)) {
+        meter.totals.cut += u64::from(is_cut);
+        if is_cut || (took > SLOW && others_wait(party.account)) {
             meter.debts.held(party.account, took, now);
         }
         if let Some(idle) = idle {

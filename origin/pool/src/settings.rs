@@ -82,6 +82,11 @@ impl Settings {
 
     /// One tenant's part of `all`, at least one.
     pub(super) fn share(&self, all: usize) -> usize {
-        ((all as f64 * self.tenant_share) as usize).max(1)
+        part_of(all, self.tenant_share)
     }
+}
+
+/// A part of `all`, at least one.
+pub(super) fn part_of(all: usize, share: f64) -> usize {
+    if share >= 1.0 { all } else { ((all as f64 * share) as usize).max(1) }
 }

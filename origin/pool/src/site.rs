@@ -70,8 +70,15 @@ impl<S> Site<S> {
     }
 
     /// Returns whether an idle session is there for one that has just come.
-    pub(super) fn has_idle(&self, want: &Want, now: Instant) -> bool {
-        self.waiting.is_empty() && matches!(self.sessions.room(want, now), Room::Idle(_))
+    ///
+    /// # Errors
+    /// How long the party must wait because recipients were refused lately.
+    pub(super) fn has_idle(&self, want: &Want, now: Instant) -> Result<bool, Duration> {
+        match self.sessions.room(want, now) {
+            Room::Spent(after) => Err(after),
+            Room::Idle(_) => Ok(self.waiting.is_empty()),
+            Room::New | Room::NotBefore(_) | Room::Taken(_) => Ok(false),
+        }
     }
 
     /// Queues one; see [`Waiting::push`].

@@ -27,6 +27,7 @@ mod attacks;
 mod histories;
 mod memory;
 mod neighbours;
+mod refused;
 mod reload;
 
 /// The wall clock of these tests, in seconds.

@@ -114,15 +114,35 @@ impl<S> Waiting<S> {
         next: &mut Option<Instant>,
         evicted: &mut Vec<S>,
     ) -> Option<Granted<S>> {
+        loop {
+            let (Waiter { want, answer }, found) = self.take_next(sessions, now, next)?;
+            if let Room::Spent(after) = found {
+                // Err: it has left.
+                let _ = answer.send(Err(Refused { after, cause: Cause::Refusals }));
+                continue;
+            }
+            self.granted += 1;
+            let grant = sessions.grant(found, &want, now, evicted)?;
+            return Some(Granted { answer, grant });
+        }
+    }
+
+    /// Takes out the next who is served, or told that its refused recipients are spent.
+    fn take_next(
+        &mut self,
+        sessions: &Sessions<S>,
+        now: Instant,
+        next: &mut Option<Instant>,
+    ) -> Option<(Waiter<S>, Room)> {
         let mut found = Room::Taken(None);
         let mut fits = |waiter: &Waiter<S>| {
             found = sessions.room(&waiter.want, now);
             match found {
                 Room::NotBefore(due) => *next = earlier(*next, Some(due)),
                 Room::Taken(until) => *next = earlier(*next, until),
-                Room::Idle(_) | Room::New => {}
+                Room::Idle(_) | Room::New | Room::Spent(_) => {}
             }
-            found.is_there()
+            found.is_there() || matches!(found, Room::Spent(_))
         };
         let age = |path: &[Key]| sessions.age_s(path, now);
         let order = if self.granted % BATCH_TURN == BATCH_TURN - 1 {
@@ -131,10 +151,7 @@ impl<S> Waiting<S> {
             [Class::Interactive, Class::Batch]
         };
         let taken = order.into_iter().find_map(|class| self.class(class).take(age, &mut fits));
-        let Waiter { want, answer } = taken?;
-        self.granted += 1;
-        let grant = sessions.grant(found, &want, now, evicted)?;
-        Some(Granted { answer, grant })
+        Some((taken?, found))
     }
 
     pub(super) fn forget_left(&mut self, now: Instant) {

@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use super::{Class, Question, Target, party::Party};
+use super::{Class, Question, Settings, Target, party::Party, settings::part_of};
 
 /// The meter that counts a session: of a machine in a network; or, with `None`, of the whole site, and in a network of the
 /// machines beyond the first ones.
@@ -16,6 +16,8 @@ pub(super) struct Want {
     pub identity: usize,
     pub meter: MeterKey,
     pub class: Class,
+    /// The part of the hour's refused recipients that the party's group may have.
+    pub refused_share: f64,
     /// No idle one.
     pub afresh: bool,
 }
@@ -25,11 +27,18 @@ impl Want {
         question: &Question,
         target: &Target<'_>,
         party: Party,
-        identity: usize,
-        meter: MeterKey,
+        (identity, meter): (usize, MeterKey),
+        settings: &Settings,
     ) -> Self {
         let Target { host, afresh, .. } = *target;
         let class = question.wait.class();
-        Self { party, host: Arc::from(host), identity, meter, class, afresh }
+        let is_grouped = question.asker.fairness_group.is_some();
+        let refused_share = if is_grouped { settings.tenant_share } else { 1.0 };
+        Self { party, host: Arc::from(host), identity, meter, class, refused_share, afresh }
+    }
+
+    /// Returns the group's part of `per_hour`, at least one.
+    pub(super) fn share_of(&self, per_hour: usize) -> usize {
+        part_of(per_hour, self.refused_share)
     }
 }

@@ -374,6 +374,18 @@ async fn a_domain_is_cut_once() {
     assert_eq!(check(&pool, &again, 8 * SECOND).await.1, End::Answered);
 }
 
+/// The question of one who wants details waits beside its control recipient: both must hear it.
+#[tokio::test(start_paused = true)]
+async fn a_cut_is_heard_by_everybody_who_uses_the_session() {
+    let pool = site_of(1, 100 * MS);
+    let permit = paying("slow", google("slow.org")).permit(&pool).await;
+    let (question, control) = (permit.cut(), permit.cut());
+    insist(&pool, paying("quick", google("good.org")), 50 * MS);
+    let both = async { tokio::join!(question, control) };
+    assert!(timeout(7 * SECOND, both).await.is_ok(), "one of them goes on");
+    assert!(timeout(MS, permit.cut()).await.is_ok(), "and who comes later");
+}
+
 /// A08.
 #[tokio::test(start_paused = true)]
 async fn a_thousand_idle_sessions_of_one_account_leave_room_to_others() {

@@ -1,0 +1,57 @@
+//! Refused recipients, many of whom are asked about at once: those that wait in a queue count as well.
+
+use super::*;
+use crate::Cause;
+
+/// Asks about `count` unknown recipients at once, and returns those that were asked about.
+async fn dead_list(pool: &Arc<Pool<u32>>, want: &Wanted, count: usize) -> usize {
+    let mut all = JoinSet::new();
+    for _ in 0..count {
+        let (pool, want) = (pool.clone(), want.clone());
+        all.spawn(async move {
+            match want.ask(&pool).await {
+                Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) => {
+                    sleep(Duration::from_millis(5)).await;
+                    permit.note(Signal::Answered { refused: true });
+                    permit.keep(0);
+                    true
+                }
+                Err(refused) => {
+                    // What waits in vain until its deadline is crowded out.
+                    assert!(matches!(refused.cause, Cause::Refusals | Cause::Crowded));
+                    false
+                }
+            }
+        });
+    }
+    all.join_all().await.into_iter().filter(|is_asked| *is_asked).count()
+}
+
+fn of(account: String, class: Class) -> Wanted {
+    let account: &'static str = account.leak();
+    Wanted { tenant: Some(account), account: Some(account), class, ..google("gmail.com") }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_list_that_is_asked_about_at_once_has_no_more_than_its_share() {
+    for class in [Class::Interactive, Class::Batch] {
+        let pool = pool();
+        let asked = dead_list(&pool, &of("lister".to_owned(), class), 400).await;
+        // Those that are on their way when the last one is counted may be refused too.
+        assert!((50..50 + LIMITS.sessions).contains(&asked), "{class:?}: {asked}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_dead_lists_at_once_have_less_than_twice_the_hours_number() {
+    for accounts in [2, 5, 20] {
+        let (pool, mut all) = (pool(), JoinSet::new());
+        for n in 0..accounts {
+            let pool = pool.clone();
+            let want = of(format!("lister{n}"), Class::Interactive);
+            all.spawn(async move { dead_list(&pool, &want, 100).await });
+        }
+        let asked: usize = all.join_all().await.into_iter().sum();
+        assert!((50..200 + LIMITS.sessions).contains(&asked), "{accounts}: {asked}");
+    }
+}
