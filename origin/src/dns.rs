@@ -16,7 +16,7 @@ use hickory_resolver::{
     net::NetError,
     proto::rr::{Name, RData, RecordType},
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::config::Families;
 use answers::{Answer, Answers, Records};
@@ -123,6 +123,25 @@ impl Dns {
             Families { ipv4: false, .. } => one_else_other(v6, v4).await,
             Families { ipv4: true, ipv6: true } => both(v4, v6).await,
         }
+    }
+
+    /// Until when the MX records of a domain hold; `None` where they aren't in memory.
+    pub fn mx_until(&self, domain: &str) -> Option<Instant> {
+        self.mx.known(domain).map(|(_, until)| until)
+    }
+
+    /// What [`Dns::addresses`] would give without asking, and until when it holds; `None` where that isn't in memory,
+    /// and for a host without an address of a family that is dialled.
+    pub fn known_addresses(&self, host: &str) -> Option<(Vec<IpAddr>, Instant)> {
+        let (records, until) = match self.families {
+            Families { ipv6: false, .. } => self.v4.known(host)?,
+            Families { ipv4: false, .. } => self.v6.known(host)?,
+            Families { ipv4: true, ipv6: true } => {
+                let ((v4, one), (v6, other)) = (self.v4.known(host)?, self.v6.known(host)?);
+                return Some((either(v4, v6).ok()?, one.min(other)));
+            }
+        };
+        Some((records.ok()?.to_vec(), until))
     }
 
     /// The addresses of a host in both families, whichever are dialled.

@@ -15,6 +15,7 @@ mod identities;
 mod limits;
 mod listed;
 mod own_addresses;
+mod plans;
 mod prober;
 mod progress;
 mod redact;

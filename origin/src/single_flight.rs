@@ -49,11 +49,11 @@ impl<V: Clone + Send + Sync + 'static> SingleFlight<V> {
         let key: Arc<str> = Arc::from(key);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let landing = Landing { flights: self.0.clone(), key: key.clone(), number };
-        let asking = ask();
-        let asking: Asking<V> = Box::pin(async move {
-            let _landing = landing;
-            asking.await
-        });
+        // Not an async block: it would hold the question's state twice.
+        let asking: Asking<V> = Box::pin(ask().map(move |answer| {
+            drop(landing);
+            answer
+        }));
         let shared = asking.shared();
         if let Some(flight) = shared.downgrade() {
             flights.insert(key, Entry { number, flight });

@@ -19,6 +19,7 @@ use tokio::{
 };
 
 use crate::{
+    bare,
     figure::Figure,
     nameserver::{Nameserver, THREE_HOSTS},
     origin, over_http,
@@ -32,7 +33,7 @@ const NO_SUCH_USER: &str = "550-5.1.1 The email account that you tried to reach 
     550-5.1.1 unnecessary spaces. For more information, go to\r\n\
     550 5.1.1  https://support.google.com/mail/?p=NoSuchUser 4fb4d7f45d1cf-5d3f0a1b2c3si1234567a12.345 - gsmtp\r\n";
 
-const PROBES: usize = 20_000;
+const PROBES: usize = 40_000;
 const IN_FLIGHT: usize = 50;
 /// Linux counts the time of processes in hundredths of a second, whatever the kernel's own tick.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -49,13 +50,30 @@ pub fn measure() -> Result<Vec<Figure>> {
         ..accepts(&payer, "example.org")
     };
     let one = accepts(&anybody, "example.org");
+    let bare = bare::exchange(sink.address, PROBES, IN_FLIGHT)?;
+    let figure = |name, spent: Spent| Figure::new(name, spent.all_us(), "µs", PROBES);
+    let warm = per_probe(one, &[])?;
+    let account = per_probe(accepts(&payer, "example.org"), &[])?;
+    let refused = per_probe(refuses, &[("RCPT_REFUSED_PER_HOUR", "1000000")])?;
+    let three = per_probe(accepts(&payer, THREE_HOSTS), &[])?;
+    let http = over_http::per_request(sink.address, PROBES, IN_FLIGHT)?;
+    let times = |name, spent: Spent| {
+        Figure::new(name, spent.all_us() / bare.all_us(), "times bare", PROBES)
+    };
     Ok(vec![
-        per_probe("cpu_us_per_probe_cold", one, &[("RCPT_SESSION_RECIPIENTS", "1")])?,
-        per_probe("cpu_us_per_probe_warm", one, &[])?,
-        per_probe("cpu_us_per_probe_account", accepts(&payer, "example.org"), &[])?,
-        per_probe("cpu_us_per_probe_refused", refuses, &[("RCPT_REFUSED_PER_HOUR", "1000000")])?,
-        per_probe("cpu_us_per_probe_three_equal_mx", accepts(&payer, THREE_HOSTS), &[])?,
-        over_http::per_request("cpu_us_per_request_over_http", sink.address, PROBES, IN_FLIGHT)?,
+        figure("cpu_us_per_probe_cold", per_probe(one, &[("RCPT_SESSION_RECIPIENTS", "1")])?),
+        figure("cpu_us_per_probe_warm", warm),
+        Figure::new("cpu_us_per_probe_warm_in_user_mode", warm.user_us, "µs", PROBES),
+        figure("cpu_us_per_probe_account", account),
+        figure("cpu_us_per_probe_refused", refused),
+        figure("cpu_us_per_probe_three_equal_mx", three),
+        figure("cpu_us_per_request_over_http", http),
+        figure("cpu_us_per_bare_exchange", bare),
+        times("cpu_probe_warm_to_bare_exchange", warm),
+        times("cpu_probe_account_to_bare_exchange", account),
+        times("cpu_probe_refused_to_bare_exchange", refused),
+        times("cpu_probe_three_equal_mx_to_bare_exchange", three),
+        times("cpu_request_over_http_to_bare_exchange", http),
     ])
 }
 
@@ -76,27 +94,52 @@ struct Server<'a> {
 /// CPU of this process, the kernel's part on its behalf included, for one probe. The server is another
 /// process; but on the loopback it is our system call that carries each segment to its socket, so what
 /// its kernel does to receive is counted as ours: a good quarter.
-fn per_probe(name: &'static str, server: Server<'_>, settings: &[(&str, &str)]) -> Result<Figure> {
+fn per_probe(server: Server<'_>, settings: &[(&str, &str)]) -> Result<Spent> {
     let nameserver = Nameserver::start()?;
     let Server { address, status, asker, domain } = server;
-    let spent = Runtime::new()?.block_on(async {
+    Runtime::new()?.block_on(async {
         let state = origin::start(address, &nameserver, settings).await?;
         origin::answered_all(&state, 1_000, IN_FLIGHT, domain, asker, status).await?;
-        let before = cpu("self")?;
+        let before = Spent::of("self")?;
         origin::answered_all(&state, PROBES, IN_FLIGHT, domain, asker, status).await?;
-        anyhow::Ok(cpu("self")? - before)
-    })?;
-    Ok(Figure::new(name, spent * 1e6 / PROBES as f64, "µs", PROBES))
+        Ok(before.until_now("self")?.per(PROBES))
+    })
 }
 
-/// Seconds of CPU that a process has used.
-pub fn cpu(process: &str) -> Result<f64> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name in the second field may hold spaces; utime and stime are the 14th and 15th.
-    let fields = stat.rsplit_once(')').context("no name in the process's stat")?.1;
-    let ticks = |field: usize| fields.split_whitespace().nth(field)?.parse::<f64>().ok();
-    let both = ticks(11).zip(ticks(12)).context("no times in the process's stat")?;
-    Ok((both.0 + both.1) / TICKS_PER_SECOND)
+/// CPU that a process has used, in microseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Spent {
+    pub user_us: f64,
+    pub system_us: f64,
+}
+
+impl Spent {
+    pub fn of(process: &str) -> Result<Self> {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+        // The name in the second field may hold spaces; utime and stime are the 14th and 15th.
+        let fields = stat.rsplit_once(')').context("no name in the process's stat")?.1;
+        let micros = |field: usize| {
+            let ticks = fields.split_whitespace().nth(field)?.parse::<f64>().ok()?;
+            Some(ticks * 1e6 / TICKS_PER_SECOND)
+        };
+        let both = micros(11).zip(micros(12)).context("no times in the process's stat")?;
+        Ok(Self { user_us: both.0, system_us: both.1 })
+    }
+
+    /// What the process has used since.
+    pub fn until_now(self, process: &str) -> Result<Self> {
+        let now = Self::of(process)?;
+        Ok(Self { user_us: now.user_us - self.user_us, system_us: now.system_us - self.system_us })
+    }
+
+    pub fn per(self, count: usize) -> Self {
+        let count = count as f64;
+        Self { user_us: self.user_us / count, system_us: self.system_us / count }
+    }
+
+    pub fn all_us(self) -> f64 {
+        self.user_us + self.system_us
+    }
 }
 
 /// The life of a mail server that knows no recipient, in the words of the largest one.

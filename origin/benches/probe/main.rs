@@ -10,6 +10,7 @@
 //! `cargo bench --locked --package rcpt-origin -- cpu held` measures those groups alone.
 #![expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
+mod bare;
 mod corpus;
 mod cpu;
 mod delayed;

@@ -14,8 +14,7 @@ use tokio::{net::TcpListener, runtime::Runtime};
 use tracing::level_filters::LevelFilter;
 
 use crate::{
-    cpu::cpu,
-    figure::Figure,
+    cpu::Spent,
     nameserver::Nameserver,
     origin::{self, TICKET_SECRETS},
     twin::Twin,
@@ -25,21 +24,15 @@ use crate::{
 pub const ORIGIN: &str = "--be-origin";
 
 /// CPU of an origin's process for one request.
-pub fn per_request(
-    name: &'static str,
-    server: SocketAddr,
-    count: usize,
-    in_flight: usize,
-) -> Result<Figure> {
+pub fn per_request(server: SocketAddr, count: usize, in_flight: usize) -> Result<Spent> {
     let nameserver = Nameserver::start()?;
     let arguments = [server.to_string(), nameserver.address.to_string()];
     let origin = Twin::start_with(ORIGIN, &arguments)?;
     let process = origin.id().to_string();
     ask_all(origin.address, 1_000, in_flight)?;
-    let before = cpu(&process)?;
+    let before = Spent::of(&process)?;
     ask_all(origin.address, count, in_flight)?;
-    let spent = cpu(&process)? - before;
-    Ok(Figure::new(name, spent * 1e6 / count as f64, "µs", count))
+    Ok(before.until_now(&process)?.per(count))
 }
 
 /// The twin's whole life.

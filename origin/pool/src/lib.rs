@@ -50,6 +50,7 @@ mod warm_up;
 use std::{
     collections::HashMap,
     net::IpAddr,
+    pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize},
@@ -132,6 +133,15 @@ struct State<S> {
     tickets: u64,
 }
 
+/// A request for a session.
+pub enum Begun<'a, S: Send + 'static> {
+    Acquired(Acquired<S>),
+    Waiting(Waiting<'a, S>),
+}
+
+/// Completes with a session, or when waiting for one is not worth it any more.
+pub type Waiting<'a, S> = Pin<Box<dyn Future<Output = Result<Acquired<S>, Refused>> + Send + 'a>>;
+
 impl Refused {
     const GONE: Self = Self { after: Duration::ZERO, cause: Cause::Crowded };
 }
@@ -182,8 +192,35 @@ impl<S: Send + 'static> Pool<S> {
         question: &Question,
         target: &Target<'_>,
     ) -> Result<Acquired<S>, Refused> {
+        match self.begin(question, target)? {
+            Begun::Acquired(acquired) => Ok(acquired),
+            Begun::Waiting(waiting) => waiting.await,
+        }
+    }
+
+    /// Like [`Pool::session`]; what need not wait is there without a future.
+    ///
+    /// # Errors
+    /// [`Refused`] where waiting is not worth it.
+    pub fn begin<'a>(
+        self: &'a Arc<Self>,
+        question: &'a Question,
+        target: &'a Target<'a>,
+    ) -> Result<Begun<'a, S>, Refused> {
         let party = self.party(question);
-        let mut step = self.admit(question, target, party)?;
+        Ok(match self.admit(question, target, party)? {
+            Step::Granted(acquired) => Begun::Acquired(acquired),
+            step => Begun::Waiting(Box::pin(self.wait_for(step, question, target, party))),
+        })
+    }
+
+    async fn wait_for(
+        self: &Arc<Self>,
+        mut step: Step<S>,
+        question: &Question,
+        target: &Target<'_>,
+        party: Party,
+    ) -> Result<Acquired<S>, Refused> {
         loop {
             match step {
                 Step::Granted(acquired) => return Ok(acquired),

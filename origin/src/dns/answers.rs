@@ -49,6 +49,11 @@ impl<T: Send + Sync + 'static> Default for Answers<T> {
 }
 
 impl<T: Send + Sync + 'static> Answers<T> {
+    /// The answer about `name` in memory, and until when it holds.
+    pub(super) fn known(&self, name: &str) -> Option<(Records<T>, Instant)> {
+        self.kept.get(name).filter(|(_, until)| *until > Instant::now())
+    }
+
     /// The answer about `name` (lower case): from memory, or by way of `ask`.
     pub(super) async fn about<A>(&self, name: &str, ask: impl FnOnce() -> A) -> Records<T>
     where

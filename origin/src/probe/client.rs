@@ -4,7 +4,6 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
-use futures_util::FutureExt as _;
 use rcpt_pool::{HashKey, Permit, operators::Operators};
 use rcpt_shared::{Address, CatchAll, Stage};
 use rcpt_smtp::{
@@ -165,7 +164,9 @@ impl Client {
     ) -> Result<Told, Failure> {
         let offers = self.memory.offers(call.host);
         let encrypt = self.starttls == StartTls::Always || offers.demands_tls;
-        let ended = self.open_and_ask(call, stream, envelope, encrypt, stage).await;
+        // Boxed, as are the steps elsewhere: its state is needed only as long as it lasts.
+        let asking = Box::pin(self.open_and_ask(call, stream, envelope, encrypt, stage));
+        let ended = asking.await;
         let (encrypt, failure) = match ended {
             // RFC 7435 §3: on a new connection, whose state is known. A server that does demand
             // encryption will say so, and fail this second attempt.
@@ -179,7 +180,7 @@ impl Client {
         };
         *stage = Stage::Connect;
         match self.dialer.connect(call.identity, call.peer).await {
-            Ok(stream) => self.open_and_ask(call, stream, envelope, encrypt, stage).await,
+            Ok(stream) => Box::pin(self.open_and_ask(call, stream, envelope, encrypt, stage)).await,
             Err(_) => Err(failure),
         }
     }
@@ -269,7 +270,7 @@ impl Client {
 /// QUIT for a session that is not needed any more, and its end before another is opened in its place.
 /// It does not wait: six octets fit the socket's buffer.
 pub(super) fn quit_now(session: HostSession) {
-    let _ = session.quit(()).now_or_never();
+    session.quit(());
 }
 
 /// It closes the connection because the session is in the clear.

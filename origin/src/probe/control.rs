@@ -3,7 +3,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::FutureExt as _;
 use rcpt_shared::{Address, CatchAll, Reason, Stage, Status};
 use rcpt_smtp::Answer;
 use rcpt_verdict::Finding;
@@ -97,7 +96,7 @@ pub(super) fn keep_or_quit(client: &Client, session: HostSession, permit: HostPe
     } else if client.is_reusable(&session) {
         permit.keep_for_machine(session);
     } else {
-        let _ = session.quit(permit).now_or_never();
+        session.quit(permit);
     }
 }
 

@@ -83,11 +83,11 @@ impl Conversation<'_> {
             // been named and a new session may be unwelcome.
             if stage == Stage::Rcpt && reply.code == 421 {
                 let answered = session.asked().saturating_sub(1);
-                session.quit(permit).await;
+                session.quit(permit);
                 return Resumed::Closed(answered);
             }
             self.note(&permit, finding, stage, reply);
-            session.quit(permit).await;
+            session.quit(permit);
             return Resumed::Refused;
         }
         let told = Told { answer, finding, session, took: asked.elapsed() };
@@ -110,7 +110,7 @@ impl Conversation<'_> {
         let envelope = self.client.envelope(&self.question.address, || self.is_last());
         let asking = self.client.ask_in_new_session(call, stream, envelope, &mut progress.stage);
         let (finding, stage, reply) = match asking.await {
-            Ok(told) => return self.conclude(told, permit, progress).await,
+            Ok(told) => return Box::pin(self.conclude(told, permit, progress)).await,
             Err(Failure::Refused(stage, reply)) => {
                 let finding = rcpt_verdict::judge(stage, &reply);
                 self.note(&permit, finding, stage, &reply);
@@ -164,7 +164,7 @@ impl Conversation<'_> {
             Answer::Rcpt(reply) => (Stage::Rcpt, reply),
             Answer::Smtputf8Unsupported => {
                 self.client.remember(self.host, |offers| offers.lacks_smtputf8 = true);
-                session.quit(permit).await;
+                session.quit(permit);
                 return Attempt::Settled(self.detailed(finding, Stage::Ehlo, None, tls));
             }
         };
@@ -178,7 +178,7 @@ impl Conversation<'_> {
                 if took < TARPIT {
                     keep_or_quit(self.client, session, permit);
                 } else {
-                    session.quit(permit).await;
+                    session.quit(permit);
                 }
                 Attempt::Settled(self.refused(verdict, finding))
             }
@@ -190,7 +190,7 @@ impl Conversation<'_> {
                 if stage == Stage::Rcpt && took < TARPIT && !ends {
                     keep_or_quit(self.client, session, permit);
                 } else {
-                    session.quit(permit).await;
+                    session.quit(permit);
                 }
                 attempt
             }

@@ -1,6 +1,7 @@
 //! DNS' answer on a domain's mail hosts, as far as it matters to the domain's kind.
 
 use crate::{
+    dns::Mx,
     lists::MailRoute,
     mx::{MailHosts, NoMailHosts},
 };
@@ -8,24 +9,26 @@ use crate::{
 /// The answer of DNS.
 pub(super) fn route_of(found: &Result<MailHosts, NoMailHosts>) -> MailRoute {
     match found {
-        Ok(MailHosts::Explicit(hosts)) => MailRoute {
-            hosts: hosts.iter().map(|mx| mx.exchange.clone()).collect(),
-            accepts_mail: Some(true),
-            is_implicit: false,
-        },
+        Ok(MailHosts::Explicit(hosts)) => route_to(hosts),
         Ok(MailHosts::Implicit) => MailRoute { is_implicit: true, ..MailRoute::default() },
         Err(NoMailHosts::DomainNotFound | NoMailHosts::NullMx) => MailRoute::configured(None),
         Err(NoMailHosts::DnsFailure) => MailRoute::default(),
     }
 }
 
+/// The route to these MX hosts.
+pub(super) fn route_to(hosts: &[Mx]) -> MailRoute {
+    MailRoute {
+        hosts: hosts.iter().map(|mx| mx.exchange.clone()).collect(),
+        accepts_mail: Some(true),
+        is_implicit: false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::route_of;
-    use crate::{
-        dns::Mx,
-        mx::{MailHosts, NoMailHosts},
-    };
+    use super::{Mx, route_of};
+    use crate::mx::{MailHosts, NoMailHosts};
 
     #[test]
     fn dns_says_whether_mail_is_accepted_and_a_failure_says_nothing() {

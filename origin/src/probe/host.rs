@@ -2,12 +2,14 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
+    pin::Pin,
     sync::Arc,
     time::Duration,
 };
 
 use arc_swap::ArcSwap;
-use rcpt_pool::{Acquired, Cause, Pool, Question, Refused, Target};
+use futures_util::FutureExt as _;
+use rcpt_pool::{Acquired, Begun, Cause, Pool, Question, Refused, Target};
 use rcpt_shared::{Confidence, Details, Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Connection, Patience, Unconnected};
 use tokio::time::{Instant, sleep};
@@ -53,7 +55,12 @@ impl HostProbe<'_> {
     ///
     /// Each step is boxed: a probe that a silent server holds has the memory of that step alone, and
     /// not of the largest of all.
-    pub(super) async fn run(self, host: &str, found: Found, progress: &mut Progress) -> Outcome {
+    pub(super) async fn run(
+        self,
+        host: &str,
+        found: Found<'_>,
+        progress: &mut Progress,
+    ) -> Outcome {
         let recipient = &self.question.address;
         let named = |verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict };
         if recipient.needs_smtputf8() && self.client.memory.offers(host).lacks_smtputf8 {
@@ -61,9 +68,14 @@ impl HostProbe<'_> {
                 rcpt_verdict::smtputf8_unsupported().at(Stage::Ehlo, None),
             ));
         }
-        progress.stage = Stage::Dns;
-        let resolving = progress.dns.clone();
-        let addresses = resolving.during(Box::pin(self.resolver.addresses(host, found))).await;
+        let addresses = match found {
+            Found::Planned(addresses) => Ok(addresses.to_vec()),
+            Found::InDns | Found::ByRoute(_) => {
+                progress.stage = Stage::Dns;
+                let resolving = progress.dns.clone();
+                resolving.during(Box::pin(self.resolver.addresses(host, found))).await
+            }
+        };
         let identities = self.client.identities();
         let identity = identities.of(recipient.domain(), self.question.asker.class());
         let own = identities.get(identity);
@@ -81,7 +93,8 @@ impl HostProbe<'_> {
         if found == Found::InDns && self.opted_out(&addresses) {
             return Outcome::Settled(named(opted_out()));
         }
-        let addresses: Vec<_> = addresses.into_iter().filter(reached).collect();
+        let mut addresses = addresses;
+        addresses.retain(reached);
         if addresses.is_empty() {
             // It has addresses, of a family that is not dialled from here.
             return Outcome::NextHost(named(not_connected(Unconnected::Ours)));
@@ -91,7 +104,7 @@ impl HostProbe<'_> {
             client: self.client,
             host,
             question: self.question,
-            by_route: found != Found::InDns,
+            by_route: matches!(found, Found::ByRoute(_)),
             is_backup: self.is_backup,
         };
         match self.try_addresses(conversation, addresses, identity, found, progress).await {
@@ -117,13 +130,13 @@ impl HostProbe<'_> {
         conversation: Conversation<'_>,
         mut addresses: Vec<SocketAddr>,
         identity: usize,
-        found: Found,
+        found: Found<'_>,
         progress: &mut Progress,
     ) -> Attempt {
         let host = conversation.host;
         // A route is named with its port, so that two of them are not one.
         let route = match found {
-            Found::InDns => None,
+            Found::InDns | Found::Planned(_) => None,
             Found::ByRoute(port) => Some(format!("{host}:{port}")),
         };
         let (mut best, mut stale, mut asked_again) = (BestFailure::default(), 0, false);
@@ -140,41 +153,45 @@ impl HostProbe<'_> {
                 afresh,
                 more_hosts: self.more_hosts > 0,
             };
-            let waiting = progress.waiting.clone();
             let request = self.client.sessions.begin(self.question.wait.class());
-            let acquired = Box::pin(self.pool.session(self.question, &target));
-            let acquired = waiting.during(acquired).await;
+            let acquired = match self.pool.begin(self.question, &target) {
+                Ok(Begun::Acquired(acquired)) => Ok(acquired),
+                Ok(Begun::Waiting(session)) => {
+                    let waiting = progress.waiting.clone();
+                    waiting.during(session).await
+                }
+                Err(refused) => Err(refused),
+            };
             request.end(&acquired);
             progress.admitted |= acquired.is_ok();
-            let attempt = match acquired {
+            let (cut, dialogue) = match acquired {
                 Ok(Acquired::Idle(session, permit)) => {
                     let cut = permit.cut();
                     let patience = self.patience_of(addresses.len());
                     let resuming = conversation.resume(permit, session, patience, progress);
-                    match unless(cut, resuming).await {
-                        None => return cut_short(progress),
-                        Some(Resumed::Answered(attempt)) => attempt,
-                        Some(unheard) => {
-                            stale += 1;
-                            afresh = !matches!(unheard, Resumed::Stale) || stale >= MAX_STALE;
-                            if let Resumed::Closed(answered) = unheard {
-                                closed_after = Some(answered);
-                            }
-                            progress.stage = Stage::Connect;
-                            continue;
-                        }
-                    }
+                    (cut, Box::pin(resuming) as Dialogue<'_>)
                 }
                 Ok(Acquired::New(permit)) => {
                     let cut = permit.cut();
-                    match unless(cut, self.dial(conversation, &target, permit, progress)).await {
-                        None => return cut_short(progress),
-                        Some(attempt) => attempt,
-                    }
+                    let dialling = self.dial(conversation, &target, permit, progress);
+                    (cut, Box::pin(dialling.map(Resumed::Answered)) as Dialogue<'_>)
                 }
                 Err(refused) => {
                     best.add(our_limit(refused));
                     return Attempt::NextHost(best.into_verdict());
+                }
+            };
+            let attempt = match unless(cut, dialogue).await {
+                None => return cut_short(progress),
+                Some(Resumed::Answered(attempt)) => attempt,
+                Some(unheard) => {
+                    stale += 1;
+                    afresh = !matches!(unheard, Resumed::Stale) || stale >= MAX_STALE;
+                    if let Resumed::Closed(answered) = unheard {
+                        closed_after = Some(answered);
+                    }
+                    progress.stage = Stage::Connect;
+                    continue;
                 }
             };
             match attempt {
@@ -225,7 +242,7 @@ impl HostProbe<'_> {
         let patience = self.patience(target.addresses.len());
         progress.tried.push(first.ip());
         let began = Instant::now();
-        match self.connect(target, permit, first, patience, progress).await {
+        match Box::pin(self.connect(target, permit, first, patience, progress)).await {
             Ok((stream, peer, permit)) => {
                 let patience = self.patience_of(target.addresses.len());
                 Box::pin(conversation.hold(stream, peer, patience, permit, progress)).await
@@ -282,7 +299,7 @@ impl HostProbe<'_> {
             },
             patience,
         );
-        let (stream, peer) = Box::pin(race).await?;
+        let (stream, peer) = race.await?;
         if let (true, Some(other)) = (Some(peer) == second, beside) {
             permit = other;
         }
@@ -308,11 +325,14 @@ impl HostProbe<'_> {
     }
 }
 
+/// A dialogue in a session, boxed: a probe that a silent server holds has the memory of its step alone.
+type Dialogue<'a> = Pin<Box<dyn Future<Output = Resumed> + Send + 'a>>;
+
 /// What the dialogue comes to, unless its session is cut because others wait for it.
-async fn unless<T>(cut: impl Future<Output = ()>, dialogue: impl Future<Output = T>) -> Option<T> {
+async fn unless(cut: impl Future<Output = ()>, dialogue: Dialogue<'_>) -> Option<Resumed> {
     tokio::select! {
         biased;
-        done = Box::pin(dialogue) => Some(done),
+        done = dialogue => Some(done),
         () = cut => None,
     }
 }

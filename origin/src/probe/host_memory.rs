@@ -3,7 +3,7 @@
 //! Each memory is bounded in entries and in time; an entry is about 100 bytes, so all of them together
 //! stay below 10 MB.
 
-use std::{cmp::Reverse, hash::Hash, sync::Arc, time::Duration};
+use std::{borrow::Cow, cmp::Reverse, hash::Hash, sync::Arc, time::Duration};
 
 use moka::sync::Cache;
 use rcpt_pool::HashKey;
@@ -164,11 +164,14 @@ impl HostMemory {
 
     /// The hosts, those that could not be reached lately after the others of their list: the next
     /// preference is better than four seconds of waiting for a dead host.
-    pub(super) fn in_health_order(&self, mut hosts: Vec<Mx>) -> Vec<Mx> {
-        if hosts.len() > 1 {
-            hosts.sort_by_key(|host| self.down.get(&host.exchange).is_some());
+    pub(super) fn in_health_order<'h>(&self, hosts: &'h [Mx]) -> Cow<'h, [Mx]> {
+        let is_down = |host: &Mx| self.down.get(&host.exchange).is_some();
+        if hosts.len() < 2 || !hosts.iter().any(is_down) {
+            return Cow::Borrowed(hosts);
         }
-        hosts
+        let mut hosts = hosts.to_vec();
+        hosts.sort_by_key(is_down);
+        Cow::Owned(hosts)
     }
 
     pub(super) fn catch_all(&self, key: &str) -> Option<CatchAll> {
@@ -223,10 +226,11 @@ mod tests {
         let hosts = HostMemory::new(HashKey::default());
         let mx = |name: &str| Mx { preference: 10, exchange: name.into() };
         let names = |text: &str| text.split(' ').map(mx).collect::<Vec<_>>();
-        assert_eq!(hosts.in_health_order(names("a b c")), names("a b c"));
+        assert_eq!(*hosts.in_health_order(&names("a b c")), names("a b c"));
         hosts.could_not_be_reached("a");
-        assert_eq!(hosts.in_health_order(names("a b c")), names("b c a"));
-        assert_eq!(hosts.in_health_order(names("a")), names("a"));
+        assert_eq!(*hosts.in_health_order(&names("a b c")), names("b c a"));
+        assert_eq!(*hosts.in_health_order(&names("b c")), names("b c"));
+        assert_eq!(*hosts.in_health_order(&names("a")), names("a"));
     }
 
     #[test]

@@ -41,5 +41,6 @@ impl Prober {
         own.sort_unstable();
         own.dedup();
         guard.set_own(own);
+        self.plans.forget_all();
     }
 }

@@ -1,6 +1,6 @@
 //! From an address to a verdict: routes, the mail hosts in DNS, one after the other.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use rcpt_pool::{Asker, Class, Pool, Question, Wait};
@@ -15,10 +15,11 @@ use super::{
     batch_budget::within_own_budget,
     best_failure::BestFailure,
     client::{Client, HostSession, quit_now},
-    dns_route::route_of,
+    dns_route::{route_of, route_to},
     host::HostProbe,
     host_memory::HabitMemory,
     limits::pool_settings,
+    plans::{Plan, Plans},
     progress::Progress,
     resolver::{Found, Resolver},
     sandbox,
@@ -47,6 +48,7 @@ pub struct Prober {
     pub(super) resolver: Resolver,
     client: Arc<Client>,
     pool: Arc<Pool<HostSession>>,
+    pub(super) plans: Plans,
     /// Identical probes in progress.
     flights: SingleFlight<Verdict>,
 }
@@ -67,7 +69,8 @@ impl Prober {
         let pool = Pool::new(settings, quit_now, move || unix_now(), keys);
         let resolver = Resolver { dns, guard, smtp_port: config.smtp_port };
         let config = ArcSwap::from_pointee(config);
-        Arc::new(Self { config, resolver, client, pool, flights: SingleFlight::default() })
+        let (plans, flights) = (Plans::default(), SingleFlight::default());
+        Arc::new(Self { config, resolver, client, pool, plans, flights })
     }
 
     /// As it is now; a reload may replace it.
@@ -80,6 +83,7 @@ impl Prober {
         self.client.reload(&config);
         self.pool.set_settings(pool_settings(&config, &self.client));
         self.config.store(Arc::new(config));
+        self.plans.forget_all();
     }
 
     pub fn session_metrics(&self) -> SessionMetrics {
@@ -150,12 +154,15 @@ impl Prober {
             (verdict, _) = self.share(&key, question).await;
         }
         let host = verdict.mx_host.as_deref();
-        let operators = self.config().operators.clone();
+        let config = self.config();
+        // Without details an operator's row matters to acceptances alone, and the day's refusals to nothing.
+        let host = host.filter(|_| *details || verdict.status == Status::Accepted);
+        let operators = &config.operators;
         let row = host.and_then(|host| operators.of_host(host)).and_then(|id| operators.get(id));
         let operator = row.map(|row| &*row.name);
         let catch_all = verdict.details.as_ref().map_or(CatchAll::Unknown, |it| it.catch_all);
         let refuses_by_name =
-            || self.client.refuses_by_name(address.domain(), host?).then_some(true);
+            || (*details && self.client.refuses_by_name(address.domain(), host?)).then_some(true);
         let informative = row.and_then(|row| row.informative).or_else(refuses_by_name);
         let assessment = assess(&verdict, catch_all, informative);
         verdict.reason = assessment.reason;
@@ -166,7 +173,6 @@ impl Prober {
             given.operator = operator.map(str::to_owned);
             given.verdict = assessment.verdict;
             given.mailbox = Some(assessment.mailbox);
-            let config = self.config();
             // A probe that ended before DNS answered leaves the lists.
             let facts = given.domain.get_or_insert_with(|| {
                 Box::new(config.facts(address.domain(), &MailRoute::default()))
@@ -191,16 +197,17 @@ impl Prober {
         let budget = self.config().budget;
         let mut progress = Progress::default();
         let (waiting, dns) = (progress.waiting.clone(), progress.dns.clone());
-        let mut work = Box::pin(self.ask_domain(question, &mut progress));
-        let done = match question.wait {
-            Wait::Interactive(deadline) => timeout_at(deadline, &mut work).await.ok(),
-            Wait::InBatch(deadline) => {
-                let lost = || waiting.total() + dns.total();
-                let is_waiting = || waiting.is_running();
-                within_own_budget(&mut work, budget, deadline, lost, is_waiting).await
+        let done = {
+            let mut work = pin!(self.ask_domain(question, &mut progress));
+            match question.wait {
+                Wait::Interactive(deadline) => timeout_at(deadline, work).await.ok(),
+                Wait::InBatch(deadline) => {
+                    let lost = || waiting.total() + dns.total();
+                    let is_waiting = || waiting.is_running();
+                    within_own_budget(&mut work, budget, deadline, lost, is_waiting).await
+                }
             }
         };
-        drop(work);
         let route = progress.route.take();
         let mut verdict = done.unwrap_or_else(|| self.cut_off(progress));
         if question.details {
@@ -239,12 +246,16 @@ impl Prober {
     /// Says QUIT in every idle session.
     pub async fn close(&self) {
         for session in self.pool.drain() {
-            session.quit(()).await;
+            session.quit(());
         }
     }
 
     async fn ask_domain(&self, question: &Question, progress: &mut Progress) -> Verdict {
         let domain = question.address.domain();
+        let epoch = self.plans.epoch();
+        if let Some(plan) = self.plans.of(domain) {
+            return self.ask_by_plan(&plan, question, progress).await;
+        }
         let config = self.config();
         if config.opt_outs.include_domain(domain) {
             return opted_out();
@@ -266,7 +277,9 @@ impl Prober {
         }
         let resolving = progress.dns.clone();
         let found = resolving.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await;
-        progress.route = Some(route_of(&found));
+        if question.details {
+            progress.route = Some(route_of(&found));
+        }
         match found {
             // A backup of one who opted out would say less than its owner's server, and is no way around.
             Ok(MailHosts::Explicit(hosts))
@@ -276,7 +289,13 @@ impl Prober {
             }
             Ok(MailHosts::Implicit) if config.opt_outs.include_host(domain) => opted_out(),
             Ok(_) if looks_like_relaying(&question.address) => not_asked(),
-            Ok(MailHosts::Explicit(hosts)) => self.ask_hosts(hosts, question, progress).await,
+            Ok(MailHosts::Explicit(hosts)) => {
+                let plan = self.resolver.plan(domain, &hosts, &config.opt_outs, epoch);
+                match plan.map(|plan| self.plans.keep(domain, plan)) {
+                    Some(plan) => self.ask_by_plan(&plan, question, progress).await,
+                    None => self.ask_hosts(&hosts, &[], question, progress).await,
+                }
+            }
             Ok(MailHosts::Implicit) => self.ask_implicit(question, progress).await,
             Err(reason) => no_mail_hosts(reason),
         }
@@ -297,12 +316,30 @@ impl Prober {
         }
     }
 
-    async fn ask_hosts(
+    async fn ask_by_plan(
         &self,
-        hosts: Vec<Mx>,
+        plan: &Plan,
         question: &Question,
         progress: &mut Progress,
     ) -> Verdict {
+        if question.details {
+            progress.route = Some(route_to(&plan.hosts));
+        }
+        if looks_like_relaying(&question.address) {
+            return not_asked();
+        }
+        self.ask_hosts(&plan.hosts, &plan.addresses, question, progress).await
+    }
+
+    /// `planned` are the addresses of the first host, if they are known.
+    async fn ask_hosts(
+        &self,
+        hosts: &[Mx],
+        planned: &[SocketAddr],
+        question: &Question,
+        progress: &mut Progress,
+    ) -> Verdict {
+        let first = hosts.first().filter(|_| !planned.is_empty()).map(|mx| &mx.exchange);
         let preferred = hosts.iter().map(|host| host.preference).min();
         let hosts = self.client.memory.in_health_order(hosts);
         let mut best = BestFailure::default();
@@ -315,7 +352,9 @@ impl Prober {
                 ..self.only_host(question)
             };
             progress.mx_host = Some(exchange.clone());
-            match host_probe.run(exchange, Found::InDns, progress).await {
+            let is_planned = first.is_some_and(|first| first == exchange);
+            let found = if is_planned { Found::Planned(planned) } else { Found::InDns };
+            match host_probe.run(exchange, found, progress).await {
                 Outcome::Settled(verdict) => return verdict,
                 Outcome::NextHost(failure) => best.add(failure),
             }

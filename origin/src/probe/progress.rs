@@ -1,8 +1,14 @@
 //! How far a probe has come, and the time that it lost to us and to DNS.
 
 use std::{
+    future::poll_fn,
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::Poll,
     time::Duration,
 };
 
@@ -44,30 +50,58 @@ impl Default for Progress {
 }
 
 /// Adds up time; its clones show the same.
-#[derive(Clone, Default)]
-pub(super) struct Stopwatch(Arc<Mutex<(Duration, Option<Instant>)>>);
+#[derive(Clone)]
+pub(super) struct Stopwatch(Arc<Measured>);
+
+/// Nanoseconds, so that no lock is needed.
+struct Measured {
+    made: Instant,
+    total: AtomicU64,
+    /// When what is measured began, since `made`; zero while nothing is.
+    since: AtomicU64,
+}
+
+impl Default for Stopwatch {
+    fn default() -> Self {
+        let (total, since) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self(Arc::new(Measured { made: Instant::now(), total, since }))
+    }
+}
 
 impl Stopwatch {
-    /// Measures `work`.
+    /// Measures `work`. What is there at its first poll took no time, and no clock is read for it.
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
-        self.lock().1 = Some(Instant::now());
+        let mut work = pin!(work);
+        if let Some(done) = poll_fn(|cx| Poll::Ready(as_ready(work.as_mut().poll(cx)))).await {
+            return done;
+        }
+        self.0.since.store(self.now().max(1), Ordering::Relaxed);
         let done = work.await;
-        let mut measured = self.lock();
-        let last = measured.1.take().map(|since| since.elapsed());
-        measured.0 += last.unwrap_or_default();
+        let since = self.0.since.swap(0, Ordering::Relaxed);
+        self.0.total.fetch_add(self.now().saturating_sub(since), Ordering::Relaxed);
         done
     }
 
     pub(super) fn is_running(&self) -> bool {
-        self.lock().1.is_some()
+        self.0.since.load(Ordering::Relaxed) > 0
     }
 
     pub(super) fn total(&self) -> Duration {
-        let measured = self.lock();
-        measured.0 + measured.1.map(|since| since.elapsed()).unwrap_or_default()
+        let running = match self.0.since.load(Ordering::Relaxed) {
+            0 => 0,
+            since => self.now().saturating_sub(since),
+        };
+        Duration::from_nanos(self.0.total.load(Ordering::Relaxed) + running)
     }
 
-    fn lock(&self) -> MutexGuard<'_, (Duration, Option<Instant>)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn now(&self) -> u64 {
+        u64::try_from(self.0.made.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+fn as_ready<T>(polled: Poll<T>) -> Option<T> {
+    match polled {
+        Poll::Ready(done) => Some(done),
+        Poll::Pending => None,
     }
 }

@@ -1,11 +1,13 @@
 //! From a mail host to the socket addresses that may be dialled.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use tokio::net::lookup_host;
 
+use super::plans::Plan;
 use crate::{
-    dns::{Dns, NoAnswer},
+    config::OptOuts,
+    dns::{Dns, Mx, NoAnswer},
     mx::{self, guard::Guard},
 };
 
@@ -15,9 +17,11 @@ const MAX_ADDRESSES: usize = 4;
 
 /// How a host was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Found<'a> {
     /// In DNS.
     InDns,
+    /// In the domain's plan, with addresses that have passed every check.
+    Planned(&'a [SocketAddr]),
     /// Configured, with its port: neither DNS nor the address guard nor the pool's limits apply.
     ByRoute(u16),
 }
@@ -36,9 +40,10 @@ impl Resolver {
     pub(super) async fn addresses(
         &self,
         host: &str,
-        found: Found,
+        found: Found<'_>,
     ) -> Result<Vec<SocketAddr>, Unresolved> {
         match found {
+            Found::Planned(addresses) => Ok(addresses.to_vec()),
             Found::InDns => self.usable_addresses(host).await,
             Found::ByRoute(port) => {
                 // `host:port` by the system's own means: a route may name what only it knows.
@@ -55,15 +60,34 @@ impl Resolver {
             return Err(Unresolved::NoSuchName);
         }
         match self.dns.addresses(host).await {
-            Ok(found) => {
-                let permitted = found.into_iter().filter(|ip| self.guard.permits(*ip));
-                let sockets = permitted.map(|ip| SocketAddr::new(ip, self.smtp_port));
-                Ok(sockets.take(MAX_ADDRESSES).collect())
-            }
+            Ok(found) => Ok(self.permitted(found)),
             Err(NoAnswer::NoRecords) => Ok(Vec::new()),
             Err(NoAnswer::NoSuchName) => Err(Unresolved::NoSuchName),
             Err(NoAnswer::Failed) => Err(Unresolved::DnsFailed),
         }
+    }
+
+    fn permitted(&self, found: Vec<IpAddr>) -> Vec<SocketAddr> {
+        let permitted = found.into_iter().filter(|ip| self.guard.permits(*ip));
+        permitted.map(|ip| SocketAddr::new(ip, self.smtp_port)).take(MAX_ADDRESSES).collect()
+    }
+
+    /// The plan for a domain with these hosts, if the answers that it needs are in memory.
+    pub(super) fn plan(
+        &self,
+        domain: &str,
+        hosts: &[Mx],
+        opt_outs: &OptOuts,
+        epoch: u64,
+    ) -> Option<Plan> {
+        let first = hosts.first().filter(|mx| mx::is_resolvable(&mx.exchange))?;
+        let mx_until = self.dns.mx_until(domain)?;
+        let (found, until) = self.dns.known_addresses(&first.exchange)?;
+        let addresses = self.permitted(found);
+        let is_usable = !addresses.is_empty()
+            && !addresses.iter().any(|address| opt_outs.include_address(address.ip()));
+        let until = until.min(mx_until);
+        is_usable.then(|| Plan { hosts: hosts.to_vec(), addresses, until, epoch })
     }
 }
 

@@ -123,7 +123,7 @@ impl PortCheck {
             Session::open(stream, &identity.helo_name, Greeting::default(), None, &mut stage);
         match timeout(PATIENCE, opening).await {
             Ok(Ok(session)) => {
-                session.quit(()).await;
+                session.quit(());
                 Ok(())
             }
             // Whatever else it says, it was heard.

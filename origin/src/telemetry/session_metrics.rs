@@ -29,13 +29,27 @@ struct ResultLabels {
 pub struct SessionMetrics {
     waited: Family<WaitLabels, Histogram>,
     requests: Family<ResultLabels, Counter>,
+    /// Of single checks and of batches, looked up once.
+    waited_by_class: [Histogram; 2],
+    /// In the order of [`RESULTS`], looked up once.
+    requests_by_result: [Counter; 4],
 }
+
+const RESULTS: [&str; 4] = ["warm", "new", "refused", "abandoned"];
+const ABANDONED: usize = 3;
 
 impl Default for SessionMetrics {
     fn default() -> Self {
+        let waited: Family<WaitLabels, Histogram> =
+            Family::new_with_constructor(|| Histogram::new(BUCKETS));
+        let requests = Family::<ResultLabels, Counter>::default();
         Self {
-            waited: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
-            requests: Family::default(),
+            waited_by_class: ["interactive", "batch"]
+                .map(|class| waited.get_or_create(&WaitLabels { class }).clone()),
+            requests_by_result: RESULTS
+                .map(|result| requests.get_or_create(&ResultLabels { result }).clone()),
+            waited,
+            requests,
         }
     }
 }
@@ -51,37 +65,39 @@ impl SessionMetrics {
 
     /// Begins a request, which is counted when it is dropped: whoever waits longest gives up.
     pub(crate) fn begin(&self, class: Class) -> SessionRequest<'_> {
-        let class = match class {
-            Class::Interactive => "interactive",
-            Class::Batch => "batch",
+        let [interactive, batch] = &self.waited_by_class;
+        let waited = match class {
+            Class::Interactive => interactive,
+            Class::Batch => batch,
         };
-        SessionRequest { metrics: self, class, since: Instant::now(), result: "abandoned" }
+        SessionRequest { metrics: self, waited, since: Instant::now(), result: ABANDONED }
     }
 }
 
 pub(crate) struct SessionRequest<'a> {
     metrics: &'a SessionMetrics,
-    class: &'static str,
+    waited: &'a Histogram,
     since: Instant,
-    result: &'static str,
+    /// Index into [`RESULTS`].
+    result: usize,
 }
 
 impl SessionRequest<'_> {
     pub(crate) fn end<S: Send + 'static>(mut self, result: &Result<Acquired<S>, Refused>) {
         self.result = match result {
-            Ok(Acquired::Idle(..)) => "warm",
-            Ok(Acquired::New(_)) => "new",
-            Err(_) => "refused",
+            Ok(Acquired::Idle(..)) => 0,
+            Ok(Acquired::New(_)) => 1,
+            Err(_) => 2,
         };
     }
 }
 
 impl Drop for SessionRequest<'_> {
     fn drop(&mut self) {
-        let (class, result) = (self.class, self.result);
-        let waited = self.metrics.waited.get_or_create(&WaitLabels { class });
-        waited.observe(self.since.elapsed().as_secs_f64());
-        self.metrics.requests.get_or_create(&ResultLabels { result }).inc();
+        self.waited.observe(self.since.elapsed().as_secs_f64());
+        if let Some(requests) = self.metrics.requests_by_result.get(self.result) {
+            requests.inc();
+        }
     }
 }
 

@@ -123,14 +123,20 @@ pub(super) fn idioms() -> impl Iterator<Item = &'static Phrase> {
 static PHRASES: LazyLock<Matcher<Meaning>> =
     LazyLock::new(|| Matcher::new(phrases().map(|row| (&row.text, row.meaning))));
 
+/// Most replies have no idiom, which one pass over the text shows.
+static IDIOM_TEXTS: LazyLock<Matcher<Meaning>> =
+    LazyLock::new(|| Matcher::new(idioms().map(|row| (&row.text, row.meaning))));
+
 /// What the phrases in `text` (see [`Said`](super::text::Said)) speak of, as bits.
 pub(super) fn meanings(text: &str) -> u32 {
     let mut meanings = 0;
     let mut text = Cow::Borrowed(text);
-    for idiom in idioms() {
-        if text.contains(&idiom.text) {
-            meanings |= idiom.meaning.bit();
-            text = Cow::Owned(text.replace(&idiom.text, " "));
+    if IDIOM_TEXTS.has_hit(&text) {
+        for idiom in idioms() {
+            if text.contains(&idiom.text) {
+                meanings |= idiom.meaning.bit();
+                text = Cow::Owned(text.replace(&idiom.text, " "));
+            }
         }
     }
     for (meaning, _) in PHRASES.hits(&text) {
@@ -143,7 +149,13 @@ pub(super) fn meanings(text: &str) -> u32 {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{idioms, phrases};
+    use super::{IDIOM_TEXTS, PHRASES, idioms, phrases};
+
+    #[test]
+    fn the_automatons_take_some_megabytes() {
+        let memory = PHRASES.memory_usage() + IDIOM_TEXTS.memory_usage();
+        assert!(memory < 12_000_000, "{memory}");
+    }
 
     #[test]
     fn every_row_is_lower_case_said_once_and_has_a_source() {

@@ -40,7 +40,7 @@ async fn ask(stream: DuplexStream, recipient: &str) -> (Result<Answer, Failure>,
                 .await?;
         let envelope = Envelope { reverse_path: "", recipient: &recipient, last: false };
         let answer = session.ask(envelope, &mut stage).await?;
-        session.quit(()).await;
+        session.quit(());
         Ok(answer)
     };
     let answer = asking().await;
@@ -525,7 +525,7 @@ async fn what_is_held_for_a_session_is_dropped_after_its_last_reply() {
     let envelope = Envelope { reverse_path: "", recipient: &recipient, last: false };
     assert!(matches!(session.ask(envelope, &mut stage).await, Ok(Answer::Mail(_))));
     let began = Instant::now();
-    session.quit(held).await;
+    session.quit(held);
     assert!(
         ended.try_recv().is_err_and(|error| error == TryRecvError::Empty),
         "RCPT is not answered"

@@ -1,0 +1,101 @@
+//! What a question about a domain needs before it may ask: mail hosts in order, and the addresses of the first.
+//!
+//! A plan is made from answers of DNS that are in memory already, once they have passed the checks of the
+//! configuration (routes, opt-outs, the guard of addresses). It spares the questions that follow a look-up of each. It
+//! ends with the first of the answers, and with every reload.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use moka::sync::Cache;
+use tokio::time::Instant;
+
+use crate::dns::Mx;
+
+/// About 300 bytes each: 6 MB.
+const MAX_PLANS: u64 = 20_000;
+
+pub(super) struct Plan {
+    /// In the order in which to ask them.
+    pub hosts: Vec<Mx>,
+    /// Of the first host; never empty.
+    pub addresses: Vec<SocketAddr>,
+    pub until: Instant,
+    pub epoch: u64,
+}
+
+/// The plans, by domain.
+pub(super) struct Plans {
+    known: Cache<Arc<str>, Arc<Plan>>,
+    /// Counts the reloads: a plan of before is of no use, also if it is made while one is under way.
+    epoch: AtomicU64,
+}
+
+impl Default for Plans {
+    fn default() -> Self {
+        Self { known: Cache::new(MAX_PLANS), epoch: AtomicU64::new(0) }
+    }
+}
+
+impl Plans {
+    /// To be read before the configuration that a plan is made by.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    pub(super) fn of(&self, domain: &str) -> Option<Arc<Plan>> {
+        let plan = self.known.get(domain)?;
+        (plan.epoch == self.epoch() && plan.until > Instant::now()).then_some(plan)
+    }
+
+    pub(super) fn keep(&self, domain: &str, plan: Plan) -> Arc<Plan> {
+        let plan = Arc::new(plan);
+        self.known.insert(Arc::from(domain), Arc::clone(&plan));
+        plan
+    }
+
+    /// To be called when another configuration holds.
+    pub(super) fn forget_all(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        self.known.invalidate_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::{Instant, advance};
+
+    use super::{Mx, Plan, Plans};
+
+    fn plan(epoch: u64) -> Plan {
+        Plan {
+            hosts: vec![Mx { preference: 10, exchange: "mx.example".into() }],
+            addresses: vec![([192, 0, 2, 1], 25).into()],
+            until: Instant::now() + Duration::from_secs(60),
+            epoch,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_plan_ends_with_its_answers_and_with_a_reload_also_one_that_was_begun_before() {
+        let plans = Plans::default();
+        let before = plans.epoch();
+        plans.keep("a.example", plan(before));
+        assert!(plans.of("a.example").is_some() && plans.of("b.example").is_none());
+        plans.forget_all();
+        assert!(plans.of("a.example").is_none());
+        plans.keep("a.example", plan(before));
+        assert!(plans.of("a.example").is_none(), "made by the configuration of before");
+        plans.keep("a.example", plan(plans.epoch()));
+        assert!(plans.of("a.example").is_some());
+        advance(Duration::from_secs(60)).await;
+        assert!(plans.of("a.example").is_none());
+    }
+}
