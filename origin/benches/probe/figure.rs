@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde::Serialize;
 
 /// A measured figure.
@@ -13,21 +13,41 @@ pub struct Figure {
     pub unit: &'static str,
     /// How many measurements it was made from.
     pub n: usize,
+    /// It may not be more: the measurement fails then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
 }
 
 impl Figure {
     pub fn new(name: &'static str, value: f64, unit: &'static str, n: usize) -> Self {
         // Two digits are all that two runs agree on.
-        Self { name, value: (value * 100.0).round() / 100.0, unit, n }
+        Self { name, value: (value * 100.0).round() / 100.0, unit, n, limit: None }
+    }
+
+    pub fn at_most(self, limit: f64) -> Self {
+        Self { limit: Some(limit), ..self }
+    }
+
+    fn is_above_limit(&self) -> bool {
+        self.limit.is_some_and(|limit| self.value > limit)
     }
 }
 
 /// Prints the table.
 pub fn print(figures: &[Figure]) {
-    println!("{:<34} {:>12} {:<14} {:>6}", "figure", "value", "unit", "n");
-    for Figure { name, value, unit, n } in figures {
-        println!("{name:<34} {value:>12.2} {unit:<14} {n:>6}");
+    println!("{:<42} {:>12} {:<14} {:>6}  at most", "figure", "value", "unit", "n");
+    for Figure { name, value, unit, n, limit } in figures {
+        let limit = limit.map(|limit| format!("{limit:.2}")).unwrap_or_default();
+        println!("{name:<42} {value:>12.2} {unit:<14} {n:>6}  {limit}");
     }
+}
+
+/// Fails where a figure is above its limit.
+pub fn hold_to_limits(figures: &[Figure]) -> Result<()> {
+    let above: Vec<_> = figures.iter().filter(|figure| figure.is_above_limit()).collect();
+    let names: Vec<_> = above.iter().map(|figure| figure.name).collect();
+    ensure!(names.is_empty(), "above the limit: {}", names.join(", "));
+    Ok(())
 }
 
 /// Writes the file.

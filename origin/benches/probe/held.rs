@@ -50,7 +50,8 @@ async fn rss_held() -> Result<Figure> {
     }
     let spent = memory::resident()?.saturating_sub(before);
     held.iter().for_each(tokio::task::JoinHandle::abort);
-    Ok(Figure::new("rss_bytes_per_held_probe", spent as f64 / HELD as f64, "bytes", HELD))
+    let bytes = spent as f64 / HELD as f64;
+    Ok(Figure::new("rss_bytes_per_held_probe", bytes, "bytes", HELD).at_most(10_240.0))
 }
 
 /// How much longer the slowest of a hundred good checks takes while 500 servers are silent.
