@@ -3,9 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use crate::harness::{
-    batch, verdict,
+    batch, config, verdict,
     world::{Settings, World},
 };
+use rcpt_origin::{State, build};
 use rcpt_shared::{BatchLine, Reason, Stage, Status};
 
 #[tokio::test]
@@ -32,6 +33,26 @@ async fn no_connection_is_made_to_those_who_opted_out() {
     let opted_out = |line: &&BatchLine| matches!(line, BatchLine::Answer(answer) if answer.verdict.reason == Reason::OptedOut);
     assert_eq!(lines.iter().filter(opted_out).count(), addresses.len(), "{lines:?}");
     assert_eq!(world.accepted.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn whoever_opts_out_is_asked_no_more_though_all_about_the_domain_is_known() {
+    let (world, environment) = World::without_origin(Settings::default()).await;
+    let mut all: Vec<_> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let state = State::new(config(&all)).unwrap();
+    let origin = build(state.clone());
+    for out in ["elsewhere.org", "mx:google.com", "127.0.0.0/8"] {
+        for _ in 0..3 {
+            assert_eq!(verdict(&origin, "known@elsewhere.org").await.status, Status::Accepted);
+        }
+        let accepted = world.accepted.load(Ordering::Relaxed);
+        all.push(("RCPT_OPT_OUTS", out));
+        state.prober.reload(config(&all));
+        assert_eq!(verdict(&origin, "known@elsewhere.org").await.reason, Reason::OptedOut, "{out}");
+        assert_eq!(world.accepted.load(Ordering::Relaxed), accepted, "{out}");
+        all.pop();
+        state.prober.reload(config(&all));
+    }
 }
 
 #[tokio::test]

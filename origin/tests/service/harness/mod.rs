@@ -117,6 +117,10 @@ pub fn origin(environment: &[(&str, &str)]) -> Router {
 }
 
 pub fn state(environment: &[(&str, &str)]) -> Arc<State> {
+    State::new(config(environment)).unwrap()
+}
+
+pub fn config(environment: &[(&str, &str)]) -> Config {
     let mut variables = HashMap::from([
         ("RCPT_HELO_NAME", "probe.example.com"),
         ("RCPT_MAIL_FROM", "<>"),
@@ -124,8 +128,7 @@ pub fn state(environment: &[(&str, &str)]) -> Arc<State> {
         ("RCPT_NAMESERVERS", "127.0.0.1:9"),
     ]);
     variables.extend(environment.iter().copied());
-    let config = Config::parse("", &|name| variables.get(name).map(ToString::to_string)).unwrap();
-    State::new(config).unwrap()
+    Config::parse("", &|name| variables.get(name).map(ToString::to_string)).unwrap()
 }
 
 pub fn body(address: &str) -> String {

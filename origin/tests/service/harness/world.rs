@@ -63,6 +63,14 @@ pub struct Settings {
 impl World {
     /// The world, and an origin in it.
     pub async fn start(settings: Settings, environment: &[(&str, &str)]) -> (Arc<Self>, Router) {
+        let (world, own) = Self::without_origin(settings).await;
+        let mut all: Vec<_> = own.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        all.extend(environment);
+        (world, origin(&all))
+    }
+
+    /// The world, and the environment of an origin in it.
+    pub async fn without_origin(settings: Settings) -> (Arc<Self>, [(&'static str, String); 3]) {
         // All of 127/8 on one port.
         let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -76,7 +84,6 @@ impl World {
             refused: Mutex::default(),
             running: Mutex::default(),
         });
-        let port = port.to_string();
         let serving = Arc::downgrade(&world);
         let accepting = tokio::spawn(async move {
             loop {
@@ -92,14 +99,12 @@ impl World {
         });
         let nameserver = world.nameserver().await.to_string();
         world.running.lock().unwrap().push(accepting);
-        let mut all = vec![
-            ("RCPT_NAMESERVERS", nameserver.as_str()),
-            ("RCPT_SMTP_PORT", port.as_str()),
-            ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
+        let environment = [
+            ("RCPT_NAMESERVERS", nameserver),
+            ("RCPT_SMTP_PORT", port.to_string()),
+            ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8".to_owned()),
         ];
-        all.extend(environment);
-        let origin = origin(&all);
-        (world, origin)
+        (world, environment)
     }
 
     /// Connections that origin holds open. The kernel is asked, for origin's ends of them: it knows of a farewell before
