@@ -47,6 +47,14 @@ fn rank(failure: &Verdict) -> (Stage, bool) {
     (failure.stage, matches!(failure.reason, Reason::DnsFailure | Reason::OurLimit))
 }
 
+/// What the failure of all its hosts says of a domain: if each of them takes no mail (RFC 7504), the domain takes none.
+pub(super) fn of_domain(failure: Verdict) -> Verdict {
+    match failure.reason {
+        Reason::DomainRefusesMail => Verdict { status: Status::Refused, ..failure },
+        _ => failure,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rcpt_shared::{Confidence, Details, Reason, Stage, Status, Verdict};

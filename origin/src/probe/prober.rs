@@ -13,7 +13,7 @@ use super::{
     address_traits::address_traits,
     attempt::Outcome,
     batch_budget::within_own_budget,
-    best_failure::BestFailure,
+    best_failure::{BestFailure, of_domain},
     client::{Client, HostSession, quit_now},
     dns_route::{route_of, route_to},
     host::HostProbe,
@@ -23,7 +23,7 @@ use super::{
     progress::Progress,
     resolver::{Found, Resolver},
     sandbox,
-    unasked::{dns_failure, no_mail_hosts, not_asked, opted_out},
+    unasked::{dns_failure, looks_like_relaying, no_mail_hosts, not_asked, opted_out},
 };
 
 use crate::{
@@ -393,21 +393,7 @@ impl Prober {
     }
 }
 
-/// What the failure of all its hosts says of a domain: if each of them takes no mail (RFC 7504), the domain takes none.
-fn of_domain(failure: Verdict) -> Verdict {
-    match failure.reason {
-        Reason::DomainRefusesMail => Verdict { status: Status::Refused, ..failure },
-        _ => failure,
-    }
-}
-
 /// Whether a probe ended with its budget.
 fn is_cut_off(verdict: &Verdict) -> bool {
     matches!(verdict.reason, Reason::Timeout | Reason::OurLimit | Reason::DnsFailure)
-}
-
-/// Whether a mail server would take the question for a search for open relays, which blocklists list: `user%other@`,
-/// `other!user@` and `"user@other"@` ask it to pass mail on (RFC 5321 §3.6.1 and appendix C let no server need them).
-fn looks_like_relaying(address: &Address) -> bool {
-    address.local_part().contains(['%', '!', '@'])
 }

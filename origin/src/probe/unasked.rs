@@ -1,6 +1,6 @@
 //! Verdicts on addresses that no mail server was asked about.
 
-use rcpt_shared::{Reason, Stage, Status, Verdict};
+use rcpt_shared::{Address, Reason, Stage, Status, Verdict};
 
 use crate::mx::NoMailHosts;
 
@@ -26,4 +26,10 @@ pub(super) fn not_asked() -> Verdict {
 
 pub(super) fn dns_failure() -> Verdict {
     Verdict::new(Status::FatalException, Reason::DnsFailure, Stage::Dns)
+}
+
+/// Whether a mail server would take the question for a search for open relays, which blocklists list: `user%other@`,
+/// `other!user@` and `"user@other"@` ask it to pass mail on (RFC 5321 §3.6.1 and appendix C let no server need them).
+pub(super) fn looks_like_relaying(address: &Address) -> bool {
+    address.local_part().contains(['%', '!', '@'])
 }
