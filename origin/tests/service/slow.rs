@@ -115,8 +115,9 @@ async fn accounts_with_a_slow_domain_do_not_hold_up_others_at_its_operator_or_ma
             }
             let (median, longest) = (told[50].0, told[99].0);
             println!("{host}, {accounts} slow accounts: median {median:?}, longest {longest:?}");
-            // Alone it is 52 ms in an idle session; this machine does other things too.
-            assert!(median < Duration::from_millis(250), "{host}, {accounts}: {median:?}");
+            // Alone it is 52 ms in an idle session, and was 4.9 s beside such domains before. The exact figure is that of
+            // the pool's tests, in virtual time: a machine that does other things too makes every session take longer.
+            assert!(median < Duration::from_secs(1), "{host}, {accounts}: {median:?}");
         });
     }
     sites.join_all().await;
