@@ -108,12 +108,13 @@ async fn accounts_with_a_slow_domain_do_not_hold_up_others_at_its_operator_or_ma
             let origin = internet.origin(&[]);
             let _attack = attack(&origin, accounts, 4);
             sleep(Duration::from_millis(500)).await;
-            // The first seven seconds are those of the first cut.
-            let told = others(&origin, 100).await;
+            // The first seven seconds are those of the first cut, and those who came meanwhile are served in some more: a
+            // quarter of the checks, or a third where the machine does other things too.
+            let told = others(&origin, 160).await;
             for (_, verdict) in &told {
                 assert_eq!(verdict.status, Status::Accepted, "{host}, {accounts}: {verdict:?}");
             }
-            let (median, longest) = (told[50].0, told[99].0);
+            let (median, longest) = (told[80].0, told[159].0);
             println!("{host}, {accounts} slow accounts: median {median:?}, longest {longest:?}");
             // Alone it is 52 ms in an idle session, and was 4.9 s beside such domains before. The exact figure is that of
             // the pool's tests, in virtual time: a machine that does other things too makes every session take longer.
