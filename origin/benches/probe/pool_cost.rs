@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, anyhow, bail};
 use rcpt_pool::{
-    Acquired, Asker, HashKey, Limits, Pool, Question, Settings, Signal, Source, SourceClass,
+    Acquired, Asker, HashKey, Limits, Pace, Pool, Question, Settings, Signal, Source, SourceClass,
     Target, Wait, operators::Operators,
 };
 use rcpt_shared::Address;
@@ -18,6 +18,7 @@ const LIMITS: Limits = Limits {
     interval: Duration::ZERO,
     recipients_per_minute: 1_000_000,
     refused_per_hour: 1_000_000,
+    refused_lately: usize::MAX,
 };
 const OPERATORS: &str = r#"
     [[operator]]
@@ -65,6 +66,7 @@ fn pool() -> Result<Arc<Pool<()>>> {
             class: SourceClass::Known,
             is_in_use: true,
         }],
+        pace: Pace::default(),
     };
     Ok(Pool::new(settings, drop, || 0, HashKey::default()))
 }

@@ -13,7 +13,7 @@ use std::{
 
 use libfuzzer_sys::fuzz_target;
 use rcpt_pool::{
-    Acquired, Asker, HashKey, Limits, Pool, Question, Refusal, Settings, Signal, Target, Wait,
+    Acquired, Asker, HashKey, Limits, Pace, Pool, Question, Refusal, Settings, Signal, Target, Wait,
     operators::Operators,
 };
 use rcpt_shared::Address;
@@ -27,6 +27,7 @@ const LIMITS: Limits = Limits {
     interval: Duration::from_millis(100),
     recipients_per_minute: 600,
     refused_per_hour: 100,
+    refused_lately: usize::MAX,
 };
 const NETWORK_SESSIONS: usize = 5;
 const BUDGET: Duration = Duration::from_secs(10);
@@ -61,6 +62,7 @@ fn settings() -> Settings {
         tenant_share: 0.5,
         sources: vec![Arc::from("source")],
         since: Vec::new(),
+        pace: Pace::default(),
     }
 }
 

@@ -7,8 +7,6 @@ use tokio::time::Instant;
 
 use super::Key;
 
-/// From one session to the next.
-const INTERVAL: Duration = Duration::from_secs(10);
 /// Refusals of us at RCPT, in a row and for any recipients, after which a domain is wary.
 const STRIKES: u32 = 3;
 /// No hint of a server keeps batches away longer.
@@ -23,6 +21,8 @@ pub(super) struct Gates<K> {
     gates: HashMap<K, Gate>,
     /// How long a gate stays narrow after the last refusal.
     memory: Duration,
+    /// From one session to the next, see [`super::Pace`].
+    interval: Duration,
 }
 
 struct Gate {
@@ -63,8 +63,8 @@ impl Gate {
         group != other && passed(group) < passed(other)
     }
 
-    fn pass(&mut self, group: Key, now: Instant) {
-        self.next = Some(now + INTERVAL);
+    fn pass(&mut self, group: Key, interval: Duration, now: Instant) {
+        self.next = Some(now + interval);
         self.place = None;
         self.passed.retain(|(it, _)| *it != group);
         if self.passed.len() >= MAX_PASSED {
@@ -75,8 +75,8 @@ impl Gate {
 }
 
 impl<K: Hash + Eq + Copy> Gates<K> {
-    pub(super) fn new(memory: Duration) -> Self {
-        Self { gates: HashMap::new(), memory }
+    pub(super) fn new(memory: Duration, interval: Duration) -> Self {
+        Self { gates: HashMap::new(), memory, interval }
     }
 
     /// How long until one may pass; zero when the gate stands open.
@@ -106,7 +106,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         };
         let due = match &gate.place {
             Some(place) if !gate.precedes(group, place.group) => {
-                return Err((place.at + INTERVAL).saturating_duration_since(now));
+                return Err((place.at + self.interval).saturating_duration_since(now));
             }
             _ => next.max(now),
         };
@@ -119,7 +119,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
             return;
         };
         if at <= now {
-            gate.pass(group, now);
+            gate.pass(group, self.interval, now);
         } else {
             gate.place = Some(Place { group, ticket, at });
         }
@@ -131,7 +131,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         let Some(next) = gate.next(now) else { return true };
         match gate.place.take_if(|place| place.ticket == ticket) {
             Some(place) if next <= now => {
-                gate.pass(place.group, now);
+                gate.pass(place.group, self.interval, now);
                 true
             }
             // Another refusal came meanwhile.
@@ -147,9 +147,10 @@ impl<K: Hash + Eq + Copy> Gates<K> {
 
     /// A refusal of us: narrows the gate.
     pub(super) fn refused(&mut self, key: K, hint: Option<Duration>, now: Instant) {
+        let soonest = now + self.interval;
         let gate = self.strike(key, now);
         gate.strikes = STRIKES;
-        gate.next = Some(gate.next.unwrap_or(now + INTERVAL).max(now + INTERVAL));
+        gate.next = Some(gate.next.unwrap_or(soonest).max(soonest));
         gate.hint = gate.hint.max(now + hint.unwrap_or_default().min(LONGEST_HINT));
     }
 
@@ -213,14 +214,15 @@ mod tests {
 
     use tokio::time::Instant;
 
-    use super::{Gates, INTERVAL, MAX_GATES};
+    use super::{Gates, MAX_GATES};
 
+    const INTERVAL: Duration = Duration::from_secs(10);
     const MEMORY: Duration = Duration::from_secs(600);
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
     async fn one_passes_in_ten_seconds_until_a_recipient_is_spoken_about() {
-        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
         let far = now + 100 * SECOND;
         assert_eq!(gates.due("d", 1, now, now), Ok(now));
         gates.refused("d", None, now);
@@ -237,7 +239,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn groups_pass_in_turn_however_often_one_of_them_asks() {
-        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
         let (greedy, modest, latest) = (1, 2, now + INTERVAL);
         gates.refused("d", None, now);
         let opens = gates.due("d", greedy, now, latest).unwrap();
@@ -256,7 +258,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_place_that_is_given_back_is_free_again() {
-        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
         gates.refused("d", None, now);
         let opens = gates.due("d", 1, now, now + INTERVAL).unwrap();
         gates.take("d", 1, 100, opens, now);
@@ -266,7 +268,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_doubt_narrows_it_only_when_nothing_else_is_heard() {
-        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
         for _ in 0..2 {
             gates.doubted("d", None, now);
         }
@@ -279,7 +281,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_hint_keeps_batches_away_and_single_checks_not() {
-        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
         gates.refused("d", Some(86_400 * SECOND), now);
         assert_eq!(gates.wait("d", now), INTERVAL);
         assert_eq!(gates.away("d", now), 3_600 * SECOND);
@@ -288,7 +290,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_hint_outlives_the_interval_and_neither_lengthens_the_other() {
-        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
         gates.refused("d", Some(3_600 * SECOND), now);
         let later = now + MEMORY + SECOND;
         gates.forget(later);
@@ -308,7 +310,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn it_is_forgotten_in_time_and_there_are_never_too_many() {
-        let (mut gates, now) = (Gates::new(MEMORY), Instant::now());
+        let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
         for n in 0..3 * MAX_GATES {
             gates.refused(n, None, now);
             assert!(gates.gates.len() <= MAX_GATES);

@@ -28,6 +28,7 @@ mod memory;
 mod meter;
 mod moves;
 pub mod operators;
+mod pace;
 mod party;
 mod permit;
 mod question;
@@ -69,6 +70,7 @@ pub use memory::Memory;
 pub use meter::{Limits, Totals};
 use moves::Move;
 use operators::OperatorId;
+pub use pace::Pace;
 use party::Party;
 use permit::Claim;
 pub use permit::{Acquired, Permit};
@@ -157,8 +159,8 @@ impl<S: Send + 'static> Pool<S> {
     ) -> Arc<Self> {
         let state = State {
             sites: Sites::new(keys),
-            domains: Gates::new(DOMAIN_MEMORY),
-            addresses: Gates::new(ADDRESS_MEMORY),
+            domains: Gates::new(DOMAIN_MEMORY, settings.pace.gate_interval),
+            addresses: Gates::new(ADDRESS_MEMORY, settings.pace.gate_interval),
             moves: HashMap::new(),
             warm_up: WarmUp::default(),
             tickets: 0,
@@ -286,7 +288,7 @@ impl<S: Send + 'static> Pool<S> {
         state.sites.or_insert_with(key, || {
             let settings = self.settings.load();
             let limits = settings.limits_of(key, operator);
-            Site::new(limits, settings.max_idle, self.idle.clone())
+            Site::new(limits, &settings, self.idle.clone())
         })
     }
 

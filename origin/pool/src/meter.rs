@@ -22,6 +22,8 @@ pub struct Limits {
     pub interval: Duration,
     pub recipients_per_minute: usize,
     pub refused_per_hour: usize,
+    /// Refused recipients in ten to fifteen minutes, after which batches stay away.
+    pub refused_lately: usize,
 }
 
 impl Limits {
@@ -30,6 +32,7 @@ impl Limits {
         interval: Duration::ZERO,
         recipients_per_minute: usize::MAX,
         refused_per_hour: usize::MAX,
+        refused_lately: usize::MAX,
     };
 }
 
@@ -68,7 +71,7 @@ impl Meter {
             idle: 0,
             rate: Rate::new(limits.interval),
             recipients: Recipients::new(limits.recipients_per_minute),
-            refusals: Refusals::new(limits.refused_per_hour),
+            refusals: Refusals::new(limits.refused_per_hour, limits.refused_lately),
             debts: Debts::default(),
             totals: Totals::default(),
             is_limited: limits != Limits::NONE,
@@ -80,7 +83,7 @@ impl Meter {
         self.sessions = limits.sessions;
         self.rate.set_base(limits.interval);
         self.recipients.set_rate(limits.recipients_per_minute);
-        self.refusals.set_most(limits.refused_per_hour);
+        self.refusals.set_most(limits.refused_per_hour, limits.refused_lately);
         self.is_limited = limits != Limits::NONE;
     }
 

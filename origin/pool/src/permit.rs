@@ -88,6 +88,11 @@ impl<S: Send + 'static> Permit<S> {
         }
     }
 
+    /// Returns whether the server has refused so few recipients lately that the control recipient may be one more.
+    pub fn spares_refusal(&self) -> bool {
+        self.pool.spares_refusal(self)
+    }
+
     /// Counts a further recipient: the control recipient.
     pub fn count_recipient(&self) {
         self.pool.count_recipient(self);

@@ -52,6 +52,13 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
+    /// Returns whether so few recipients were refused lately that one may be risked.
+    pub(super) fn spares_refusal(&self, permit: &Permit<S>) -> bool {
+        let mut state = self.lock();
+        let site = state.sites.get_mut(&permit.site);
+        site.is_none_or(|site| site.meter(permit.meter).refusals.spares_one(Instant::now()))
+    }
+
     /// A recipient that is asked about beyond the one that the permit was granted for.
     pub(super) fn count_recipient(&self, permit: &Permit<S>) {
         if let Some(site) = self.lock().sites.get_mut(&permit.site) {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Limits,
+    Limits, Pace,
     operators::{OperatorId, Operators},
     site::SiteKey,
 };
@@ -26,6 +26,7 @@ pub struct Settings {
     pub tenant_share: f64,
     /// Our source addresses. A number that was given to one stays its own: what was learnt is kept by it.
     pub sources: Vec<Source>,
+    pub pace: Pace,
 }
 
 /// A source address, with that of the other family where both share a name.
@@ -59,7 +60,10 @@ impl Settings {
     ) -> (Limits, usize) {
         match site {
             SiteKey::Operator(..) => (self.operator_limits(operator), usize::MAX),
-            SiteKey::Network(_) => (self.machine, self.network_sessions),
+            SiteKey::Network(_) => {
+                let refused_lately = self.pace.machine_refused_lately;
+                (Limits { refused_lately, ..self.machine }, self.network_sessions)
+            }
             SiteKey::Route(_) => (Limits::NONE, usize::MAX),
         }
     }
@@ -77,6 +81,7 @@ impl Settings {
                 .recipients_per_minute
                 .unwrap_or(default.recipients_per_minute),
             refused_per_hour: row.refused_per_hour.unwrap_or(default.refused_per_hour),
+            refused_lately: default.refused_lately,
         }
     }
 

@@ -10,6 +10,7 @@ use std::{
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
+    Settings,
     meter::{Limits, Meter},
     operators::OperatorId,
     sessions::{Grant, Idle, Room, Sessions, earlier},
@@ -36,12 +37,12 @@ pub(super) struct Site<S> {
 impl<S> Site<S> {
     pub(super) fn new(
         limits: (Limits, usize),
-        max_idle: Duration,
+        settings: &Settings,
         all_idle: Arc<AtomicUsize>,
     ) -> Self {
         Self {
-            sessions: Sessions::new(limits, max_idle, all_idle),
-            waiting: Waiting::new(Instant::now()),
+            sessions: Sessions::new(limits, settings.max_idle, all_idle),
+            waiting: Waiting::new(settings.pace.batch_turn, Instant::now()),
             timer: None,
         }
     }

@@ -18,8 +18,9 @@ use tokio::{
 };
 
 use super::{
-    Acquired, Asker, Class, HashKey, Limits, Permit, Pool, Question, Refusal, Refused, Settings,
-    Signal, Source, SourceClass, Target, Wait, operators::Operators, sessions::MAX_IDLE_SITE,
+    Acquired, Asker, Class, HashKey, Limits, Pace, Permit, Pool, Question, Refusal, Refused,
+    Settings, Signal, Source, SourceClass, Target, Wait, operators::Operators,
+    sessions::MAX_IDLE_SITE,
 };
 
 mod addresses;
@@ -39,6 +40,7 @@ const LIMITS: Limits = Limits {
     interval: Duration::from_secs(1),
     recipients_per_minute: 1_000_000,
     refused_per_hour: 100,
+    refused_lately: usize::MAX,
 };
 const OPERATORS: &str = r#"
     [[operator]]
@@ -93,6 +95,7 @@ fn settings(sources: usize, since: Vec<Option<u64>>) -> Settings {
                 is_in_use: true,
             })
             .collect(),
+        pace: Pace::default(),
     }
 }
 

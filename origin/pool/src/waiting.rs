@@ -11,8 +11,6 @@ use super::{
     want::{MeterKey, Want},
 };
 
-/// While both classes wait, every tenth session goes to a batch.
-const BATCH_TURN: usize = 10;
 const CROWDED: Refused = Refused { after: Duration::from_secs(5), cause: Cause::Crowded };
 
 pub(super) type Answer<S> = Result<Grant<S>, Refused>;
@@ -40,11 +38,13 @@ pub(super) struct Waiting<S> {
     interactive: Shares<Waiter<S>>,
     batch: Shares<Waiter<S>>,
     granted: usize,
+    /// See [`super::Pace`].
+    batch_turn: usize,
 }
 
 impl<S> Waiting<S> {
-    pub(super) fn new(now: Instant) -> Self {
-        Self { interactive: Shares::new(now), batch: Shares::new(now), granted: 0 }
+    pub(super) fn new(batch_turn: usize, now: Instant) -> Self {
+        Self { interactive: Shares::new(now), batch: Shares::new(now), granted: 0, batch_turn }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -145,7 +145,7 @@ impl<S> Waiting<S> {
             found.is_there() || matches!(found, Room::Spent(_))
         };
         let age = |path: &[Key]| sessions.age_s(path, now);
-        let order = if self.granted % BATCH_TURN == BATCH_TURN - 1 {
+        let order = if self.granted % self.batch_turn.max(1) + 1 == self.batch_turn.max(1) {
             [Class::Batch, Class::Interactive]
         } else {
             [Class::Interactive, Class::Batch]

@@ -4,7 +4,7 @@
 use std::{fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
 
 use ipnet::IpNet;
-use rcpt_pool::operators::Operators;
+use rcpt_pool::{Pace, operators::Operators};
 use rcpt_shared::KeyRing;
 use tracing::level_filters::LevelFilter;
 
@@ -34,6 +34,8 @@ macro_rules! settings {
             pub lists_note: Option<String>,
             /// State of the file before it was read.
             pub lists_files: Files,
+            /// Numbers that no setting changes.
+            pub pace: Pace,
             /// From the files of `tls_cert` and `tls_key`.
             pub certificate: Option<Certificate>,
         }
@@ -75,7 +77,8 @@ macro_rules! settings {
                 $(let $field = $field?;)*
                 let (lists, lists_note, lists_files) = values.read_lists("lists_file");
                 let (operators, certificate) = (operators?, certificate?);
-                Some(Self { $($field,)* operators, lists, lists_note, lists_files, certificate })
+                let pace = Pace::default();
+                Some(Self { $($field,)* operators, pace, lists, lists_note, lists_files, certificate })
             }
         }
     };

@@ -221,7 +221,8 @@ impl Conversation<'_> {
         let known = self.client.memory.catch_all(&self.catch_all_key());
         let learns = known.is_none()
             && self.client.is_informative(self.host)
-            && self.client.takes_control(&session);
+            && self.client.takes_control(&session)
+            && permit.spares_refusal();
         if !learns {
             keep_or_quit(self.client, session, permit);
             return with_catch_all(verdict, known.unwrap_or(CatchAll::Unknown));

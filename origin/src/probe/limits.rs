@@ -18,6 +18,7 @@ pub(super) fn pool_settings(config: &Config, client: &Client) -> Settings {
         interval: config.session_interval,
         recipients_per_minute: config.recipients_per_minute,
         refused_per_hour: config.refused_per_hour,
+        refused_lately: usize::MAX,
     };
     Settings {
         operators: config.operators.clone(),
@@ -28,5 +29,6 @@ pub(super) fn pool_settings(config: &Config, client: &Client) -> Settings {
         max_waiting: config.max_probes.div_ceil(2),
         tenant_share: config.tenant_share,
         sources: (&*client.identities()).into(),
+        pace: config.pace,
     }
 }

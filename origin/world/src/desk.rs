@@ -157,6 +157,10 @@ impl Desk {
     fn start(&self, origin: usize) -> Result<()> {
         let mut config = config(&self.plan, origin)?;
         config.operators = self.operators.clone();
+        config.pace = self.plan.pace;
+        if !self.plan.limited {
+            config.pace.machine_refused_lately = usize::MAX;
+        }
         let random = {
             let mut seed = self.seeds.lock().unwrap_or_else(PoisonError::into_inner);
             *seed = seed.wrapping_add(1_000_003);
@@ -318,6 +322,14 @@ impl Desk {
             }
         }
         left
+    }
+
+    /// Refusals of our own addresses that the pools have counted.
+    pub fn refusals_of_us(&self) -> u64 {
+        let all = (0..self.plan.origins).filter_map(|number| self.origin(number));
+        all.flat_map(|state| state.prober.status().operators)
+            .map(|site| site.refusals_of_us_total)
+            .sum()
     }
 
     /// Sessions that the pools show, in use and idle.

@@ -11,13 +11,16 @@ use rcpt_world::{
 
 type Experiment = fn(&mut Report, u64) -> Result<()>;
 
-const EXPERIMENTS: [(&str, Experiment); 6] = [
+const EXPERIMENTS: [(&str, Experiment); 9] = [
     ("safety", safety::measure),
     ("fairness", fairness::measure),
     ("throughput", throughput::measure),
     ("manners", manners::measure),
     ("recovery", recovery::measure),
     ("refused_per_hour", constants::refused_per_hour),
+    ("refused_lately", constants::refused_lately),
+    ("gate_interval", constants::gate_interval),
+    ("batch_turn", constants::batch_turn),
 ];
 
 fn main() -> Result<()> {

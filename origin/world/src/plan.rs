@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rcpt_pool::Pace;
+
 use crate::clock::{DAY, HOUR};
 
 /// The plan of a run.
@@ -19,6 +21,8 @@ pub struct Plan {
     pub leniency: Leniency,
     /// Refused recipients in an hour, of every operator and machine, in place of the configured numbers.
     pub refused_per_hour: Option<usize>,
+    /// Numbers of the pool that no setting changes.
+    pub pace: Pace,
     pub events: Events,
 }
 
@@ -97,6 +101,7 @@ impl Plan {
             limited: true,
             leniency: Leniency::USUAL,
             refused_per_hour: None,
+            pace: Pace::USUAL,
             events: Events { restarts_nightly: true, listed: None, hung: None },
         }
     }

@@ -33,6 +33,8 @@ pub struct Outcome {
     /// Broken limits, and the first of them.
     pub broken: (u64, Vec<String>),
     pub most_open: usize,
+    /// Refusals of our own addresses that the pools have counted, since each origin's last start.
+    pub refusals_of_us: u64,
     /// Sessions in use, idle sessions, and waiters that the pools hold at the end.
     pub left: (usize, usize, usize),
     /// Connections that are open at the end.
@@ -90,6 +92,7 @@ async fn live(plan: &Plan, limits: Option<SessionLimits>) -> Result<Outcome> {
     while people.join_next().await.is_some() {}
     // Conversations and control recipients end by themselves.
     sleep(2 * MINUTE).await;
+    let refusals_of_us = desk.refusals_of_us();
     let left = desk.close().await;
     sleep(MINUTE).await;
     let (hash, events) = surveyed.trace.finish();
@@ -102,6 +105,7 @@ async fn live(plan: &Plan, limits: Option<SessionLimits>) -> Result<Outcome> {
         bans: surveyed.journal.bans(),
         broken: surveyed.journal.broken_limits(),
         most_open: surveyed.most_open(),
+        refusals_of_us,
         left,
         left_open: surveyed.all_open(),
         singles: results.singles(),

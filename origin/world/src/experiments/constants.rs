@@ -3,12 +3,17 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use rcpt_pool::Pace;
 
-use super::{Report, manners::ban_hours};
+use super::{
+    Report,
+    fairness::{self, unanswered},
+    manners::ban_hours,
+};
 use crate::{
     clock::DAY,
     figures::Row,
-    plan::{Leniency, Plan, Population},
+    plan::{Events, Leniency, Plan, Population},
     run::Outcome,
     svg::{Chart, Line},
 };
@@ -18,7 +23,7 @@ const HUNGRY: Population = Population {
     forms: 5,
     checks_per_form: 400,
     lists: 3,
-    addresses_per_list: 8_000,
+    addresses_per_list: 5_000,
     lists_at: Duration::from_secs(8 * 3_600),
     dead_percent: (30, 30),
     has_dictionary: true,
@@ -26,7 +31,7 @@ const HUNGRY: Population = Population {
     slow: 0,
 };
 
-const REFUSED: [usize; 6] = [30, 100, 300, 1_000, 3_000, 10_000];
+const REFUSED: [usize; 5] = [30, 100, 300, 1_000, 3_000];
 
 pub const LENIENCIES: [(&str, f64); 3] =
     [("servers as read", 1.0), ("50 % stricter", 0.5), ("50 % more lenient", 1.5)];
@@ -35,66 +40,170 @@ fn leniency(factor: f64) -> Leniency {
     Leniency { google: factor, microsoft: factor, yahoo: factor, shared_hosting: factor }
 }
 
-/// Hours until the last list is done; a day where one isn't.
-fn list_hours(outcome: &Outcome) -> f64 {
-    let took = outcome.lists.iter().map(|list| list.took.as_secs_f64() / 3_600.0);
-    took.fold(0.0, f64::max)
+/// Hours until the last list is done; where one isn't when the run ends, those from its start to that end.
+fn list_hours(outcome: &Outcome, plan: &Plan) -> f64 {
+    let hours = |duration: Duration| duration.as_secs_f64() / 3_600.0;
+    if outcome.lists.len() < plan.customers.lists {
+        return hours(plan.lasts.saturating_sub(plan.customers.lists_at));
+    }
+    outcome.lists.iter().map(|list| hours(list.took)).fold(0.0, f64::max)
 }
 
-/// Refused recipients an hour.
+/// A value of a constant: its plan, and what its run showed.
+type Measured = (&'static str, fn(&Outcome, &Plan) -> f64, &'static str);
+
+/// Runs a constant's values at the servers as read, half as strict again and half as lenient again; one picture for each
+/// figure that is measured.
+fn curve(
+    report: &mut Report,
+    name: &'static str,
+    charts: [(&'static str, &'static str); 2],
+    values: &[usize],
+    figures: [Measured; 2],
+    plan_of: impl Fn(usize, Leniency) -> Plan,
+) -> Result<()> {
+    let (mut rows, mut lines) = (Vec::new(), [Vec::new(), Vec::new()]);
+    for (servers, factor) in LENIENCIES {
+        let mut points = [Vec::new(), Vec::new()];
+        for value in values {
+            let plan = plan_of(*value, leniency(factor));
+            let outcome = report.run(&format!("{name} {value}, {servers}"), &plan)?;
+            for ((figure, measure, unit), points) in figures.iter().zip(&mut points) {
+                let measured = measure(&outcome, &plan);
+                let row = format!("{name}_{value}_limits_times_{factor}_{figure}");
+                rows.push(Row::new(row, measured, unit));
+                points.push((*value as f64, measured));
+            }
+        }
+        for (lines, points) in lines.iter_mut().zip(points) {
+            lines.push(Line::new(servers, points));
+        }
+    }
+    report.rows.push((name, rows));
+    for ((file, title), (lines, (_, _, unit))) in
+        charts.into_iter().zip(lines.into_iter().zip(figures))
+    {
+        let chart = Chart { title, across: name, up: unit, is_logarithmic: true, lines };
+        report.charts.push((file, chart));
+    }
+    Ok(())
+}
+
+/// Refused recipients an hour, at every operator and machine.
 ///
 /// # Errors
 /// When a run can't be set up.
 pub fn refused_per_hour(report: &mut Report, seed: u64) -> Result<()> {
-    let (mut rows, mut bans, mut hours) = (Vec::new(), Vec::new(), Vec::new());
-    for (name, factor) in LENIENCIES {
-        let (mut of_bans, mut of_hours) = (Vec::new(), Vec::new());
-        for refused in REFUSED {
-            let plan = Plan {
-                lasts: 2 * DAY,
-                customers: HUNGRY,
-                leniency: leniency(factor),
-                refused_per_hour: Some(refused),
-                ..Plan::day(seed)
-            };
-            let outcome = report.run(&format!("{refused} refused an hour, {name}"), &plan)?;
-            let banned = ban_hours(&outcome.bans, plan.lasts);
-            let at_operators: f64 = banned
-                .iter()
-                .filter(|(kind, _)| **kind != "shared_hosting")
-                .map(|(_, hours)| hours)
-                .sum();
-            let took = list_hours(&outcome);
-            let place = format!("refused_per_hour_{refused}_times_{factor}");
-            rows.push(Row::new(
-                format!("{place}_ban_hours_operators"),
-                at_operators,
-                "source hours",
-            ));
-            let at_machines = banned.get("shared_hosting").copied().unwrap_or_default();
-            rows.push(Row::new(format!("{place}_ban_hours_machines"), at_machines, "source hours"));
-            rows.push(Row::new(format!("{place}_list_hours"), took, "h"));
-            of_bans.push((refused as f64, at_operators));
-            of_hours.push((refused as f64, took));
-        }
-        bans.push(Line::new(name, of_bans));
-        hours.push(Line::new(name, of_hours));
-    }
-    report.rows.push(("refused_per_hour", rows));
-    let chart = |title, up, lines| Chart {
-        title,
-        across: "refused recipients an hour, at every operator",
-        up,
-        is_logarithmic: true,
-        lines,
+    let bans: Measured = (
+        "ban_hours",
+        |it, plan| ban_hours(&it.bans, plan.lasts).values().fold(0.0, |sum, hours| sum + hours),
+        "source hours",
+    );
+    let hours: Measured = ("list_hours", list_hours, "hours");
+    let charts = [
+        ("refused-bans", "Refused recipients an hour: bans in a day"),
+        ("refused-hours", "Refused recipients an hour: until the last list is done"),
+    ];
+    curve(report, "refused_per_hour", charts, &REFUSED, [bans, hours], |value, leniency| Plan {
+        customers: HUNGRY,
+        leniency,
+        refused_per_hour: Some(value),
+        ..Plan::day(seed)
+    })
+}
+
+/// Refused recipients in ten minutes at a machine of no known operator.
+///
+/// # Errors
+/// When a run can't be set up.
+pub fn refused_lately(report: &mut Report, seed: u64) -> Result<()> {
+    let bans: Measured = (
+        "ban_hours",
+        |it, plan| ban_hours(&it.bans, plan.lasts).values().fold(0.0, |sum, hours| sum + hours),
+        "source hours",
+    );
+    let hours: Measured = ("list_hours", list_hours, "hours");
+    let charts = [
+        ("lately-bans", "Refused recipients in ten minutes at a machine: bans in a day"),
+        (
+            "lately-hours",
+            "Refused recipients in ten minutes at a machine: until the last list is done",
+        ),
+    ];
+    let lists = Population { has_dictionary: false, addresses_per_list: 2_500, ..HUNGRY };
+    curve(
+        report,
+        "machine_refused_lately",
+        charts,
+        &[4, 8, 15, 30, 60],
+        [bans, hours],
+        |value, leniency| Plan {
+            customers: lists,
+            leniency,
+            pace: Pace { machine_refused_lately: value, ..Pace::USUAL },
+            ..Plan::day(seed)
+        },
+    )
+}
+
+/// Seconds at a gate.
+///
+/// # Errors
+/// When a run can't be set up.
+pub fn gate_interval(report: &mut Report, seed: u64) -> Result<()> {
+    let connections: Measured =
+        ("refusals_of_us", |it, _| it.refusals_of_us as f64, "refusals of us in a day");
+    let unanswered: Measured = ("unanswered", |it, _| unanswered(it), "percent of forms' checks");
+    let charts = [
+        ("gate-refusals", "Seconds at a gate: refusals of us in a day with a listed source"),
+        (
+            "gate-unanswered",
+            "Seconds at a gate: checks of forms that our own limits leave unanswered",
+        ),
+    ];
+    let forms = Population { forms: 20, checks_per_form: 1_000, ..Population::FORMS_ALONE };
+    curve(
+        report,
+        "gate_interval_s",
+        charts,
+        &[1, 3, 10, 30, 100],
+        [connections, unanswered],
+        |value, leniency| Plan {
+            customers: forms,
+            leniency,
+            pace: Pace { gate_interval: Duration::from_secs(value as u64), ..Pace::USUAL },
+            events: Events { listed: Some((Duration::ZERO, DAY)), ..Events::default() },
+            ..Plan::day(seed)
+        },
+    )
+}
+
+/// The turn of batches: each session of this number, while both classes wait.
+///
+/// # Errors
+/// When a run can't be set up.
+pub fn batch_turn(report: &mut Report, seed: u64) -> Result<()> {
+    let waits: Measured = ("forms_p99", |it, _| fairness::p99(it), "seconds, p99 of forms");
+    let hours: Measured = ("list_hours", list_hours, "hours");
+    let charts = [
+        ("turn-forms", "Turn of batches: how long forms wait"),
+        ("turn-hours", "Turn of batches: until the last list is done"),
+    ];
+    // Forms as busy as one source address serves at one small operator.
+    let busy = Population {
+        forms: 20,
+        checks_per_form: 4_000,
+        has_dictionary: false,
+        addresses_per_list: 2_500,
+        ..HUNGRY
     };
-    report.charts.push((
-        "refused-bans",
-        chart("Refused recipients an hour: bans by operators in two days", "source hours", bans),
-    ));
-    report.charts.push((
-        "refused-hours",
-        chart("Refused recipients an hour: until the last list is done", "hours", hours),
-    ));
-    Ok(())
+    curve(report, "batch_turn", charts, &[2, 5, 10, 20, 50], [waits, hours], |value, leniency| {
+        Plan {
+            lasts: DAY / 2,
+            customers: busy,
+            leniency,
+            pace: Pace { batch_turn: value, ..Pace::USUAL },
+            ..Plan::day(seed)
+        }
+    })
 }

@@ -8,16 +8,22 @@ use super::Report;
 use crate::{
     figures::{Row, jain, quantile},
     plan::{Plan, Population},
-    results::SingleRecord,
     run::Outcome,
     svg::{Chart, Line},
 };
+
+/// Longest wait of 99 % of the checks of forms, in seconds.
+pub fn p99(outcome: &Outcome) -> f64 {
+    quantile(&took(outcome), 0.99)
+}
 
 fn took(outcome: &Outcome) -> Vec<Duration> {
     outcome.singles.iter().map(|record| record.took).collect()
 }
 
-fn unanswered(records: &[SingleRecord]) -> f64 {
+/// Percent of the checks of forms that our own limits left unanswered.
+pub fn unanswered(outcome: &Outcome) -> f64 {
+    let records = &outcome.singles;
     let missing = records.iter().filter(|record| !record.is_answered).count();
     100.0 * missing as f64 / records.len().max(1) as f64
 }
@@ -48,15 +54,14 @@ pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     let beside = report.run("forms beside everybody", &day(everybody))?;
     let off = Plan { limited: false, ..day(everybody) };
     let off = report.run("the same, limits off", &off)?;
-    let p99 = |outcome: &Outcome| quantile(&took(outcome), 0.99);
     let rows = vec![
         Row::new("w3_forms_p99_alone", p99(&alone), "s"),
         Row::new("w3_forms_p99_beside_everybody", p99(&beside), "s"),
         Row::new("w3_forms_p99_ratio", p99(&beside) / p99(&alone), "ratio").aiming("<= 1.5"),
         Row::new("w3_forms_p50_alone", quantile(&took(&alone), 0.5), "s"),
         Row::new("w3_forms_p50_beside_everybody", quantile(&took(&beside), 0.5), "s"),
-        Row::new("w3_forms_unanswered_alone", unanswered(&alone.singles), "percent"),
-        Row::new("w3_forms_unanswered_beside_everybody", unanswered(&beside.singles), "percent"),
+        Row::new("w3_forms_unanswered_alone", unanswered(&alone), "percent"),
+        Row::new("w3_forms_unanswered_beside_everybody", unanswered(&beside), "percent"),
         Row::new("w3_lists_jain", jain(&throughputs(&beside)), "index").aiming(">= 0.95"),
         Row::new("w3_forms_p99_limits_off", p99(&off), "s"),
         Row::new("w3_lists_jain_limits_off", jain(&throughputs(&off)), "index"),

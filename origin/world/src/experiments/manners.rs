@@ -38,7 +38,7 @@ pub fn ban_hours(bans: &[Ban], lasts: Duration) -> BTreeMap<&'static str, f64> {
 }
 
 fn total(outcome: &Outcome, plan: &Plan) -> f64 {
-    ban_hours(&outcome.bans, plan.lasts).values().sum()
+    ban_hours(&outcome.bans, plan.lasts).values().fold(0.0, |sum, hours| sum + hours)
 }
 
 /// Hours of bans that begin on each day.
@@ -51,7 +51,7 @@ fn by_day(name: &'static str, outcome: &Outcome, plan: &Plan) -> Line {
             .filter(|ban| ban.from.as_secs() / DAY.as_secs() == day)
             .cloned()
             .collect();
-        ban_hours(&bans, plan.lasts).values().sum::<f64>()
+        ban_hours(&bans, plan.lasts).values().fold(0.0, |sum, hours| sum + hours)
     };
     Line::new(name, (0..days).map(|day| (day as f64 + 1.0, of_day(day))))
 }
