@@ -2,6 +2,7 @@
 //! what the directory is told of deletions, the scans, and the webhooks that tell of their end.
 
 pub mod deletions;
+pub mod email_changes;
 pub mod maintenance;
 pub mod notices;
 pub mod requested;

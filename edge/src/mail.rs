@@ -156,6 +156,50 @@ pub fn another_spelling(recipient: &str, portal_url: &str, opt_out_token: &str) 
         .with_opt_out(opt_out_token)
 }
 
+/// Confirms a new address: carries the link that makes it the account's.
+pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
+    Mail::new("Confirm your new email address", portal_url, "")
+        .text(format!(
+            "Someone, hopefully you, wants {recipient} to be the address of their rcpt account. Confirm that it's you:"
+        ))
+        .button("Use this address", token.change_link(portal_url))
+        .text(
+            "This link expires in 24 hours and works once. If you didn't ask for it, ignore this email: \
+             nothing changes unless you open the link.",
+        )
+}
+
+/// Goes to the old address once the account has another one. The link freezes the account or undoes the change.
+pub fn address_changed_away(
+    name: &str,
+    portal_url: &str,
+    new_email: &str,
+    token: &MailedToken,
+) -> Mail {
+    Mail::new("Your account has a new email address", portal_url, name)
+        .text(format!(
+            "Your rcpt account has the address {new_email} now, and emails about it go there. If that was you, there's \
+             nothing to do."
+        ))
+        .text(
+            "If it wasn't, open this link within seven days. There you can freeze the account for a day, or undo the change \
+             with the password that you had before it:",
+        )
+        .button("This wasn't me", token.changed_link(portal_url))
+}
+
+/// Sent to the former address of an account when somebody signs up with it.
+pub fn reserved(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
+    Mail::new("This address can't be used yet", portal_url, "")
+        .text(format!(
+            "Someone, perhaps you, tried to sign up with {recipient}. An rcpt account had this address until a few days \
+             ago, and for a week after such a change nobody else can use it. Please try again later:"
+        ))
+        .button("Sign up", format!("{portal_url}/register"))
+        .text("If it wasn't you, there's nothing to do.")
+        .with_opt_out(opt_out_token)
+}
+
 /// "Set a new password": carries the reset link.
 pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Set a new password", portal_url, "")
@@ -246,6 +290,10 @@ pub enum Notice {
     WebhookChanged,
     ScanEnded,
     PlanChanged,
+    EmailChangeAsked,
+    EmailChanged,
+    AccountFrozen,
+    EmailChangeUndone,
 }
 
 impl Notice {
@@ -262,6 +310,10 @@ impl Notice {
             Self::WebhookChanged => "webhook_changed",
             Self::ScanEnded => "scan_ended",
             Self::PlanChanged => "plan_changed",
+            Self::EmailChangeAsked => "email_change_asked",
+            Self::EmailChanged => "email_changed",
+            Self::AccountFrozen => "account_frozen",
+            Self::EmailChangeUndone => "email_change_undone",
         }
     }
 
@@ -306,6 +358,28 @@ impl Notice {
                 "The webhook of your rcpt account has a new address. It's told when a scan ends, and how \
                  many addresses had which result.",
             ),
+            Self::EmailChangeAsked => (
+                "A new email address was asked for",
+                "Someone who is signed in to your rcpt account asked for another email address and gave its password. \
+                 Nothing changes until the link at the new address is opened.",
+            ),
+            Self::EmailChanged => (
+                "Your email address has been changed",
+                "Your rcpt account has this address now. Its password, sessions and API key stay as they are. For a week \
+                 the previous address can undo the change with the password of before.",
+            ),
+            Self::AccountFrozen => (
+                "Your account has been frozen for a day",
+                "Someone with the previous address of your rcpt account has frozen it for 24 hours: its address, password, \
+                 two-factor authentication and API key can't be changed, and it can't be deleted. Everything else works \
+                 as before.",
+            ),
+            Self::EmailChangeUndone => (
+                "Your email address is the previous one again",
+                "The change of your rcpt account's address has been undone from this address. The account has a new \
+                 password, every session has ended and recovery codes are void. If someone else was signed in, replace \
+                 the API key too: they may have seen it.",
+            ),
             // Has an email of its own (`scans_ended`).
             Self::ScanEnded => ("A scan has ended", "A scan of your rcpt account has ended."),
             // So has this one (`plan_changed`).
@@ -327,8 +401,8 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        Deed, Notice, already_registered, another_spelling, confirm, deleted, no_account,
-        plan_changed, reset,
+        Deed, Notice, address_changed_away, already_registered, another_spelling, confirm,
+        confirm_change, deleted, no_account, plan_changed, reset,
     };
     use crate::credentials::mailed_token::MailedToken;
 
@@ -340,6 +414,11 @@ mod tests {
         for (mail, link) in [
             (confirm("ann@example.org", PORTAL, &token), token.confirmation_link(PORTAL)),
             (reset("ann@example.org", PORTAL, &token), token.reset_link(PORTAL)),
+            (confirm_change("ann@example.org", PORTAL, &token), token.change_link(PORTAL)),
+            (
+                address_changed_away("", PORTAL, "ann@example.org", &token),
+                token.changed_link(PORTAL),
+            ),
         ] {
             assert!(mail.to_text(None).lines().any(|line| line == link), "{}", mail.to_text(None));
             assert!(
@@ -389,6 +468,10 @@ mod tests {
             Notice::WebhookChanged,
             Notice::ScanEnded,
             Notice::PlanChanged,
+            Notice::EmailChangeAsked,
+            Notice::EmailChanged,
+            Notice::AccountFrozen,
+            Notice::EmailChangeUndone,
         ] {
             let read: Notice = serde_json::from_value(json!(notice.as_str())).unwrap();
             assert_eq!(read, notice);

@@ -21,6 +21,7 @@ mod account;
 mod api_key;
 mod domain_body;
 mod domains;
+mod email_change;
 mod events;
 mod export;
 mod health;
@@ -87,6 +88,10 @@ operations! {
     two_factor::enable,
     two_factor::disable,
     two_factor::recovery_codes,
+    email_change::change,
+    email_change::confirm,
+    email_change::freeze,
+    email_change::undo,
     api_key::rotate,
     api_key::show,
     profile::update,

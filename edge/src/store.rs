@@ -8,6 +8,7 @@ pub mod accounts;
 pub mod addresses;
 pub mod databases;
 pub mod deleted_accounts;
+pub mod email_changes;
 pub mod expired_keys;
 pub mod housekeeping;
 pub mod ledger;

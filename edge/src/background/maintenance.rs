@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{deletions, notices, requested, reset_links, scans::closing, webhooks};
+use super::{deletions, email_changes, notices, requested, reset_links, scans::closing, webhooks};
 use crate::{
     app::App,
     cf::{clock, database::Database, log},
@@ -70,6 +70,9 @@ async fn of_database(app: &App, number: u8, database: &Database, mails: &mut u64
     }
     if let Err(error) = deletions::finish(&app.databases, database).await {
         failed("deletions", error);
+    }
+    if let Err(error) = email_changes::finish(app, database, None).await {
+        failed("changes of addresses", error);
     }
     if let Err(error) = closing::run(database).await {
         failed("closing of scans", error);

@@ -45,6 +45,16 @@ impl MailedToken {
         format!("{portal_url}/reset?token={}", self.0)
     }
 
+    /// The link to the new mailbox of a change of the address.
+    pub fn change_link(&self, portal_url: &str) -> String {
+        format!("{portal_url}/confirm-address?token={}", self.0)
+    }
+
+    /// The link to the old mailbox, which freezes the account or undoes the change.
+    pub fn changed_link(&self, portal_url: &str) -> String {
+        format!("{portal_url}/address-changed?token={}", self.0)
+    }
+
     pub fn hash(&self) -> TokenHash {
         TokenHash::of(&self.0)
     }

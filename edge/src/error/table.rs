@@ -108,6 +108,13 @@ errors! {
     invalid_confirmation_token() => S::BAD_REQUEST, "invalid_token",
         "This confirmation link isn't valid. It may have been used, replaced by a newer one, or \
          expired. Register again to get a new link.";
+    /// One text for unknown, used, replaced and expired links, and for a new address that has an account by now.
+    invalid_change_token() => S::BAD_REQUEST, "invalid_token",
+        "This link isn't valid. It may have been used, replaced by a newer one, or expired.";
+    /// The old mailbox of a change of the address has frozen the account.
+    account_frozen() => S::FORBIDDEN, "account_frozen",
+        "This account is frozen for a day, because its previous address has asked for it. Its address, password, \
+         two-factor authentication and API key can't be changed, and it can't be deleted.";
     invalid_opt_out_token() => S::BAD_REQUEST, "invalid_token",
         "This link isn't valid. Open it again from the email, or copy all of it.";
     invalid_reset_token() => S::BAD_REQUEST, "invalid_token",

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     app::App,
+    cf::clock,
     credentials::{
         password::{self, Password, PasswordCheck},
         session::Session,
@@ -43,6 +44,15 @@ impl FromRequestParts<Arc<App>> for Member {
 }
 
 impl Member {
+    /// Refuses what decides who can use the account while it is frozen. What began before the freeze and ends after it is
+    /// stopped by a trigger of the database.
+    ///
+    /// # Errors
+    /// [`Error::account_frozen`].
+    pub fn unfrozen(&self) -> Result<(), Error> {
+        if self.account.frozen_until > clock::now() { Err(Error::account_frozen()) } else { Ok(()) }
+    }
+
     /// The code that is demanded within a session.
     pub fn second_factor(&self) -> SecondFactor<'_> {
         SecondFactor::new(&self.account, Key::code(self.account.id), StatusCode::FORBIDDEN)

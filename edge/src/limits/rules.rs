@@ -166,6 +166,21 @@ impl Key {
         Self::of("password", &account.to_string())
     }
 
+    /// Changes of an account's address.
+    pub fn email_change(account: AccountId) -> Self {
+        Self::of("email-change", &account.to_string())
+    }
+
+    /// The password beside the link at a new address.
+    pub fn confirm_email(account: AccountId) -> Self {
+        Self::of("confirm-email", &account.to_string())
+    }
+
+    /// The password of before a change of the address, asked from the old mailbox.
+    pub fn undo(account: AccountId) -> Self {
+        Self::of("undo", &account.to_string())
+    }
+
     /// Test deliveries to an account's webhook: we are not to be used to flood a server.
     pub fn webhook_test(account: AccountId) -> Self {
         Self::of("webhook-test", &account.to_string())

@@ -92,6 +92,7 @@ pub async fn delete(
     client: ClientNetwork,
     JsonBody(body): JsonBody<Deletion>,
 ) -> Result<StatusCode, Error> {
+    member.unfrozen()?;
     member.check_password(&app, &context, &client, &body.password).await?;
     let right = member.second_factor().demand(&app, &context, body.totp_code.as_ref()).await?;
     let database = app.databases.of(member.account.id)?;

@@ -71,6 +71,7 @@ pub async fn rotate(
     member: Member,
     JsonBody(body): JsonBody<Rotation>,
 ) -> Result<Json<NewApiKey>, Error> {
+    member.unfrozen()?;
     if member.account.key_active == 0 {
         return Err(Error::key_deactivated());
     }

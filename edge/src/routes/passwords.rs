@@ -163,6 +163,9 @@ pub async fn reset(
     let account = accounts::by_reset_token(database, &token, clock::now()).await?;
     let account = account.ok_or_else(Error::invalid_reset_token)?;
     meter::note(|party| party.account = Some(account.id.to_string()));
+    if account.frozen_until > clock::now() {
+        return Err(Error::account_frozen());
+    }
     check_new_password(&app, &body.password, &account.email).await?;
     let key = Key::reset_code(account.id);
     let second_factor = SecondFactor::new(&account, key, StatusCode::UNAUTHORIZED);
@@ -211,6 +214,7 @@ pub async fn change(
     device: Device,
     JsonBody(body): JsonBody<Change>,
 ) -> Result<Json<SessionCredentials>, Error> {
+    member.unfrozen()?;
     check_new_password(&app, &body.new_password, &member.account.email).await?;
     member.check_password(&app, &context, &client, &body.current_password).await?;
     let hash = password::hash(

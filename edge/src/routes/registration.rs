@@ -115,7 +115,10 @@ pub async fn register(
 }
 
 /// Refuses an address at a listed throw-away domain. A list that can't be read keeps nobody out.
-async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<(), Error> {
+///
+/// # Errors
+/// [`Error::disposable_email`].
+pub async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<(), Error> {
     let list = app.assets.disposable_domains().await.and_then(DisposableDomains::parse);
     let domain = address.domain();
     match list {
@@ -219,6 +222,7 @@ async fn hand_over(
         RegistrationChange::AnotherSpelling => {
             (typed, mail::another_spelling(typed, portal_url, &opt_out))
         }
+        RegistrationChange::Reserved => (typed, mail::reserved(typed, portal_url, &opt_out)),
         RegistrationChange::Again(_) => (typed, mail::confirm_again(typed, portal_url, &token)),
         RegistrationChange::New => (typed, mail::confirm(typed, portal_url, &token)),
     };

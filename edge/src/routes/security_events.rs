@@ -28,7 +28,8 @@ pub struct SecurityEvents {
 pub struct SecurityEvent {
     /// `signed_in`, `sign_in_failed`, `wrong_code`, `wrong_password` (asked again within a session), `password_changed`,
     /// `two_factor_on`, `two_factor_off`, `recovery_code_used`, `recovery_codes_replaced`, `key_replaced`, `key_shown`,
-    /// `webhook_changed`, `session_ended` (one from the list), `signed_out_everywhere` or `data_exported`. More may be added.
+    /// `webhook_changed`, `email_change_asked`, `email_changed`, `account_frozen`,
+    /// `email_change_undone`, `session_ended` (one from the list), `signed_out_everywhere` or `data_exported`. More may be added.
     #[schema(example = "signed_in")]
     kind: String,
     /// When it happened; the last time, where it happened several times on that day.

@@ -69,6 +69,7 @@ pub async fn set_up(
     client: ClientNetwork,
     JsonBody(body): JsonBody<SetUp>,
 ) -> Result<Json<TotpSetUp>, Error> {
+    member.unfrozen()?;
     if member.account.totp_secret.is_some() {
         return Err(Error::totp_already_on());
     }
@@ -129,6 +130,9 @@ pub async fn enable(
     }
     let pending = account.totp_pending.as_deref().ok_or_else(Error::totp_not_set_up)?;
     let now = clock::now();
+    if account.frozen_until > now {
+        return Err(Error::account_frozen());
+    }
     let gates = vec![Gate::new(Key::code(account.id), app.config.throttle.account)];
     let attempt = Attempt::count(app.databases.directory(), gates, now).await?;
     let secret =
@@ -231,6 +235,7 @@ async fn check_both(
     if member.account.totp_secret.is_none() {
         return Err(Error::totp_not_on());
     }
+    member.unfrozen()?;
     member.check_password(app, context, client, &body.password).await?;
     member.second_factor().demand(app, context, Some(&body.totp_code)).await
 }

@@ -46,13 +46,15 @@ pub struct StoredAccount {
     pub recovery_codes_left: u32,
     /// Unix seconds.
     pub created_at: i64,
+    /// Until then nothing that decides who can use the account changes.
+    pub frozen_until: u64,
 }
 
 const READ: &str = concat!(
     "SELECT id, email, display_name, ",
     IN_FORCE,
     " AS plan, state, password_hash, key_version,
-       key_active, key_day, totp_secret, totp_pending, created_at,
+       key_active, key_day, totp_secret, totp_pending, created_at, frozen_until,
        (SELECT count(*) FROM recovery_codes r WHERE r.account_id = a.id) AS recovery_codes_left
      FROM accounts a WHERE "
 );

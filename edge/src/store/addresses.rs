@@ -49,13 +49,16 @@ struct Named {
     account_id: AccountId,
 }
 
-const FIND: &str = "SELECT account_id FROM addresses WHERE address_hash = ?1 AND confirmed = 1";
+const FIND: &str = "SELECT account_id FROM addresses
+    WHERE address_hash = ?1 AND confirmed = 1 AND reserved_until IS NULL";
 
 // Not with OR, for which all would be read: the index holds confirmed ones only.
 const FIND_MAILBOX: &str = "SELECT account_id FROM (
-      SELECT account_id, 1 AS place FROM addresses WHERE address_hash = ?1 AND confirmed = 1
+      SELECT account_id, 1 AS place FROM addresses
+      WHERE address_hash = ?1 AND confirmed = 1 AND reserved_until IS NULL
       UNION ALL
-      SELECT account_id, 2 FROM addresses WHERE mailbox_hash = ?2 AND confirmed = 1)
+      SELECT account_id, 2 FROM addresses
+      WHERE mailbox_hash = ?2 AND confirmed = 1 AND reserved_until IS NULL)
     ORDER BY place LIMIT 1";
 
 /// The confirmed account of an address or, where it has none, of another spelling of its mailbox.
@@ -121,6 +124,8 @@ pub struct Claim {
     pub confirmed: bool,
     /// Whether another spelling of the mailbox has a confirmed account: then there is nothing to register.
     pub is_another_spelling: bool,
+    /// Whether an account had the address until a few days ago: then there is nothing to register either.
+    pub is_reserved: bool,
     pub tombstone: Option<Tombstone>,
 }
 
@@ -128,6 +133,7 @@ pub struct Claim {
 struct Claimed {
     account_id: AccountId,
     confirmed: u8,
+    reserved: u8,
 }
 
 // Whether an operator has allowed this very address (`?1`). Another address has the hash of its mailbox then, and it is
@@ -145,7 +151,8 @@ const CLAIM: &str = concat!(
     " OR NOT EXISTS (SELECT 1 FROM addresses WHERE mailbox_hash = ?4 AND confirmed = 1)
      ON CONFLICT (address_hash) DO NOTHING"
 );
-const CLAIMED: &str = "SELECT account_id, confirmed FROM addresses WHERE address_hash = ?1";
+const CLAIMED: &str = "SELECT account_id, confirmed, reserved_until IS NOT NULL AS reserved
+    FROM addresses WHERE address_hash = ?1";
 
 /// Finds the account of an address, or enters the one offered.
 pub async fn claim(
@@ -165,9 +172,10 @@ pub async fn claim(
     let rows = directory.batch(&statements).await?;
     let (claimed, tombstone) = (rows.first::<Claimed>(first + 1)?, rows.first(first + 2)?);
     let is_another_spelling = claimed.is_none();
-    let Claimed { account_id: account, confirmed } =
-        claimed.unwrap_or(Claimed { account_id: offered, confirmed: 0 });
-    Ok(Claim { account, confirmed: confirmed != 0, is_another_spelling, tombstone })
+    let Claimed { account_id: account, confirmed, reserved } =
+        claimed.unwrap_or(Claimed { account_id: offered, confirmed: 0, reserved: 0 });
+    let (confirmed, is_reserved) = (confirmed != 0, reserved != 0);
+    Ok(Claim { account, confirmed, is_another_spelling, is_reserved, tombstone })
 }
 
 const REPLACE: &str = "
@@ -222,6 +230,78 @@ pub async fn confirm(
     let mailbox = hash.mailbox().into();
     statements.push((CONFIRM, vec![hash.as_str().into(), (&account).into(), now.into(), mailbox]));
     directory.batch(&statements).await?.any(index)
+}
+
+// Whoever clicks the link owns the mailbox: an unconfirmed registration of the address gives way.
+const TAKE: &str = concat!(
+    "INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at, mailbox_hash)
+     SELECT ?1, ?2, 1, ?3, ",
+    OWN_MAILBOX,
+    " WHERE ",
+    IS_ALLOWED,
+    " OR NOT EXISTS (SELECT 1 FROM addresses
+        WHERE mailbox_hash = ?4 AND confirmed = 1 AND address_hash <> ?1)
+     ON CONFLICT (address_hash) DO UPDATE
+       SET account_id = excluded.account_id, confirmed = 1, claimed_at = excluded.claimed_at,
+         mailbox_hash = excluded.mailbox_hash, reserved_until = NULL
+       WHERE confirmed = 0 OR account_id = excluded.account_id
+     RETURNING account_id"
+);
+
+/// Enters a further address of an account; `false` when the address or its mailbox has another one.
+pub async fn take(
+    directory: &Database,
+    hash: &AccountHash,
+    account: AccountId,
+    now: u64,
+) -> Result<bool, Error> {
+    let account = account.to_string();
+    let mut statements = Vec::from_iter(rekey(hash));
+    let index = statements.len();
+    let mailbox = hash.mailbox().into();
+    statements.push((TAKE, vec![hash.as_str().into(), (&account).into(), now.into(), mailbox]));
+    directory.batch(&statements).await?.any(index)
+}
+
+const RESERVE: &str = "UPDATE addresses SET reserved_until = ?3
+    WHERE address_hash = ?1 AND account_id = ?2 AND confirmed = 1 AND reserved_until IS NULL";
+
+/// Makes an address nobody's until a time, and remembers what was used at it.
+pub async fn reserve(
+    directory: &Database,
+    hash: &AccountHash,
+    account: AccountId,
+    until: u64,
+    tombstone: Option<Tombstone>,
+) -> Result<(), Error> {
+    let account = account.to_string();
+    let address_hash = hash.as_str().to_owned();
+    let deleted = tombstone
+        .map(|tombstone| Deleted { address_hash, account_id: account.clone(), tombstone })
+        .into_iter()
+        .collect::<Vec<_>>();
+    let deleted = serde_json::to_string(&deleted)
+        .map_err(|error| Error::internal(format!("reserved: {error}")))?;
+    let mut statements = Vec::from_iter(rekey(hash));
+    statements.extend([
+        (REMEMBER, vec![(&deleted).into()]),
+        (RESERVE, vec![hash.as_str().into(), (&account).into(), until.into()]),
+    ]);
+    directory.batch(&statements).await.map(drop)
+}
+
+const RELEASE: &str = "DELETE FROM addresses WHERE address_hash = ?1 AND account_id = ?2";
+
+/// Forgets an address that is not the account's any more.
+pub async fn release(
+    directory: &Database,
+    hash: &AccountHash,
+    account: AccountId,
+) -> Result<(), Error> {
+    let account = account.to_string();
+    let mut statements = Vec::from_iter(rekey(hash));
+    statements.push((RELEASE, vec![hash.as_str().into(), (&account).into()]));
+    directory.batch(&statements).await.map(drop)
 }
 
 const FORGET_CLAIM: &str =

@@ -56,6 +56,15 @@ const SESSIONS: &str = concat!(
     "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1",
     MOST
 );
+const EMAIL_CHANGES: &str = concat!(
+    "DELETE FROM email_changes WHERE id IN (SELECT id FROM email_changes WHERE expires_at <= ?1",
+    MOST
+);
+const RESERVED: &str = concat!(
+    "DELETE FROM addresses WHERE address_hash IN (
+       SELECT address_hash FROM addresses WHERE reserved_until IS NOT NULL AND reserved_until <= ?1",
+    MOST
+);
 const EVENTS: &str = concat!(
     "DELETE FROM security_events WHERE (account_id, class, kind, name) IN (
        SELECT account_id, class, kind, name FROM security_events WHERE at <= ?1",
@@ -105,6 +114,8 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("sessions", SESSIONS, now),
         ("tombstones", TOMBSTONES, now),
         ("mail_due", MAIL_DUE, now),
+        ("email_changes", EMAIL_CHANGES, now),
+        ("addresses", RESERVED, now),
         ("security_events", EVENTS, now.saturating_sub(security_events::LISTED)),
         ("notices", STALE_NOTICES, now.saturating_sub(NOTICES)),
         ("scans", SCANS, now.saturating_sub(RESULTS)),

@@ -57,6 +57,8 @@ pub enum RegistrationChange {
     Taken { email: String },
     /// Another spelling of the mailbox has a confirmed account: nothing changed.
     AnotherSpelling,
+    /// An account had the address until a few days ago: nothing changed.
+    Reserved,
 }
 
 /// An unconfirmed account as it was before it was registered again.
@@ -105,13 +107,17 @@ pub async fn register(
     let mut buried: Option<Tombstone> = None;
     for _ in 0..TRIES {
         let claim = addresses::claim(directory, hash, registration.id, now).await?;
-        if claim.is_another_spelling {
+        if claim.is_another_spelling || claim.is_reserved {
             // The same is done for nothing.
             let account = registration.id;
             let stored = store(databases, registration, account, &None, false, now);
             let (found, ()) = join(stored, look(databases.pretended(hash), hash)).await;
-            return found
-                .map(|_| Registered { account, change: RegistrationChange::AnotherSpelling });
+            let change = if claim.is_reserved {
+                RegistrationChange::Reserved
+            } else {
+                RegistrationChange::AnotherSpelling
+            };
+            return found.map(|_| Registered { account, change });
         }
         let account = claim.account;
         let tombstone = newer(buried.take(), claim.tombstone);
@@ -248,7 +254,9 @@ pub async fn unregister(
     let (account, id) = (registered.account, registered.account.to_string());
     let database = databases.of(account)?;
     match registered.change {
-        RegistrationChange::Taken { .. } | RegistrationChange::AnotherSpelling => Ok(()),
+        RegistrationChange::Taken { .. }
+        | RegistrationChange::AnotherSpelling
+        | RegistrationChange::Reserved => Ok(()),
         RegistrationChange::New => {
             // The token goes with its account.
             let params = vec![(&id).into(), (&registration.password_hash).into()];

@@ -21,6 +21,8 @@ const PUBLIC = [
   "/docs",
   "/start",
   "/stop-emails",
+  "/confirm-address",
+  "/address-changed",
   "/sandbox",
   "/webhooks",
   "/privacy",
@@ -222,7 +224,9 @@ export function suite(world) {
         await reader.open(path);
         // Their links are incomplete without a token, and they say so.
         await reader.reads(
-          ["/verify", "/reset", "/stop-emails"].includes(path) ? "This link is incomplete" : title,
+          ["/verify", "/reset", "/stop-emails", "/confirm-address", "/address-changed"].includes(path)
+            ? "This link is incomplete"
+            : title,
         );
         if (path === "/docs") await reader.page.locator("#validateEmail").waitFor();
         await reader.inBothSchemes(`${path} ${width}`);

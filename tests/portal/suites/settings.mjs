@@ -109,6 +109,55 @@ export function suite(world) {
     assert.equal(data.notifications.webhook_secret, null);
   });
 
+  world.test("another address is confirmed, and frozen and undone from the one before", async (reader) => {
+    const account = await world.account();
+    const fresh = world.newEmail();
+    await reader.enter(account, "/settings");
+    await reader.press("Change email address…");
+    await reader.accessible("change of address");
+    const dialog = reader.page.getByRole("dialog");
+    await dialog.getByLabel("New email address").fill(fresh);
+    await dialog.getByLabel("Password", { exact: true }).fill("not the password");
+    await reader.press("Send the link");
+    await reader.sees("That isn’t your current password");
+    await dialog.getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await reader.press("Send the link");
+    await reader.sees("Open the link we’ve sent to");
+    await reader.accessible("link sent");
+    const linkOf = ({ text }) => text.match(/^http.*\?token=.*$/m)[0];
+    await reader.open(linkOf(await reader.stack.mail(fresh)));
+    await reader.reads("Use this email address?");
+    await reader.accessible("confirmation of the address");
+    await reader.fill({ "Password of your account": PASSWORD });
+    await reader.press("Use this address");
+    await reader.reads("Your email address has been changed");
+    await reader.accessible("address changed");
+    // Registration, what was asked for, and the link of the previous address.
+    let link;
+    await eventually("the previous address has its link", async () => {
+      const mails = await Promise.all([1, 2, 3].map((nth) => reader.stack.mail(account.email, nth)));
+      link = mails.map(({ text }) => text.match(/^http.*\/address-changed\?token=.*$/m)?.[0]).find(Boolean);
+      return link !== undefined;
+    });
+    await reader.open(link);
+    await reader.reads("Your account has another email address");
+    for (const width of [1280, 360]) {
+      await reader.page.setViewportSize({ width, height: 800 });
+      await reader.accessible(`previous address ${width}`);
+    }
+    await reader.press("Freeze the account");
+    await reader.sees("The account is frozen for 24 hours.");
+    await reader.fill({ "Password before the change": "not the password", "New password": FRESH });
+    await reader.press("Undo the change");
+    await reader.sees("That wasn’t your password before the change.");
+    await reader.fill({ "Password before the change": PASSWORD });
+    await reader.press("Undo the change");
+    await reader.reads("The change has been undone");
+    await reader.accessible("undone");
+    const body = { email: account.email, password: FRESH };
+    assert.equal((await reader.stack.api("POST", "/v1/auth/login", { body })).status, 200);
+  });
+
   world.test("signing out everywhere ends every session", async (reader) => {
     const account = await world.account();
     await reader.enterBySigningIn(account, "/settings");

@@ -25,7 +25,7 @@ const CALLERS: [&str; 9] = [
 /// What each caller is answered. The bodies are the account's own: its password, its address. Another
 /// account that sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 45] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 49] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -59,6 +59,10 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 45] = [
     ("GET",    "/v1/me/usage",                 [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/me/plan",                  [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/site",                     [200, 200, 200,     200, 200,   200,   200, 200,    200]),
+    ("POST",   "/v1/auth/change-email",        [401, 401, 401,     401, 400,   403,   401, 401,    401]),
+    ("POST",   "/v1/auth/confirm-email",       [400, 400, 400,     400, 400,   400,   400, 400,    400]),
+    ("POST",   "/v1/auth/freeze",              [400, 400, 400,     400, 400,   400,   400, 400,    400]),
+    ("POST",   "/v1/auth/undo-change-email",   [400, 400, 400,     400, 400,   400,   400, 400,    400]),
     ("GET",    "/v1/auth/sessions",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("DELETE", "/v1/auth/sessions/{id}",       [401, 401, 401,     401, 404,   404,   401, 401,    401]),
     ("POST",   "/v1/auth/totp/setup",          [401, 401, 401,     401, 200,   403,   401, 401,    401]),

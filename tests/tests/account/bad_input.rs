@@ -182,6 +182,28 @@ fn operations(
         json!({ "email": email }),
         &[("email", Email, 400, "invalid_email")],
     );
+    for path in ["/auth/confirm-email", "/auth/freeze"] {
+        let body = json!({ "token": "x", "password": PASSWORD });
+        add("POST", path, None, body, &[("token", Token, 400, "invalid_token")]);
+    }
+    add(
+        "POST",
+        "/auth/change-email",
+        Some(protected),
+        json!({ "email": "new-address@example.org", "password": PASSWORD, "totp_code": code }),
+        &[
+            ("email", Email, 400, "invalid_email"),
+            ("password", Password, 403, "wrong_password"),
+            ("totp_code", OptionalCode, 403, "totp_invalid"),
+        ],
+    );
+    add(
+        "POST",
+        "/auth/undo-change-email",
+        None,
+        json!({ "token": "x", "password": PASSWORD, "new_password": NEW }),
+        &[("token", Token, 400, "invalid_token")],
+    );
     add(
         "POST",
         "/auth/stop-emails",

@@ -88,6 +88,8 @@ async fn deleting_removes_every_row_of_the_account() {
     for row in [
         "idempotency_keys (account_id, name, request, answer, expires_at)
          VALUES (?, 'name', 'request', 'answer', 4000000000)",
+        "email_changes (account_id, id, new_email, token_hash, asked_at, expires_at)
+         VALUES (?, 'change', 'new@example.org', 'hash', 1, 4000000000)",
         "webhooks (account_id, url, secret) VALUES (?, 'https://example.com/', 'name')",
         "webhook_deliveries (account_id, id, kind, body, created_at)
          VALUES (?, 'msg_1', 'webhook.test', '{}', 1)",
@@ -99,6 +101,7 @@ async fn deleting_removes_every_row_of_the_account() {
     let tables = [
         "accounts",
         "addresses",
+        "email_changes",
         "idempotency_keys",
         "leases",
         "mailed_tokens",

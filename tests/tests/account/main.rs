@@ -13,6 +13,7 @@ mod confirmation;
 mod databases;
 mod deletion;
 mod disposable_domains;
+mod email_change;
 mod enumeration;
 mod export;
 mod guesses;

@@ -38,7 +38,7 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 45] = [
+const OPERATIONS: [(&str, &str, &str); 49] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/validate_emails", "POST"),
     ("POST", "/domains", "POST"),
@@ -78,6 +78,10 @@ const OPERATIONS: [(&str, &str, &str); 45] = [
     ("GET", "/me/plan", "GET,HEAD"),
     ("GET", "/site", "GET,HEAD"),
     ("GET", "/me/quota", "GET,HEAD"),
+    ("POST", "/auth/change-email", "POST"),
+    ("POST", "/auth/confirm-email", "POST"),
+    ("POST", "/auth/freeze", "POST"),
+    ("POST", "/auth/undo-change-email", "POST"),
     ("GET", "/me/usage", "GET,HEAD"),
     ("GET", "/me/events", "GET,HEAD"),
     ("GET", "/me/export", "GET,HEAD"),

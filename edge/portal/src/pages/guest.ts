@@ -1,4 +1,6 @@
 // The pages on the way to an account, as one file for the browser.
+export { default as AddressChanged } from "./address-changed";
+export { default as ConfirmAddress } from "./confirm-address";
 export { default as Deleted } from "./deleted";
 export { default as Forgot } from "./forgot";
 export { default as NotFound } from "./not-found";

@@ -4,6 +4,7 @@ import { Lead, Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
 import { day } from "../words/times";
 import css from "./settings.module.css";
+import { ChangeEmail } from "./settings/change-email";
 import { ChangePassword } from "./settings/change-password";
 import { DeleteAccount } from "./settings/delete-account";
 import { DisplayName } from "./settings/display-name";
@@ -18,6 +19,7 @@ import { TwoFactor } from "./settings/two-factor";
 const PARTS = [
   ["plan", "Plan"],
   ["name", "Display name"],
+  ["email", "Email address"],
   ["password", "Password"],
   ["two-factor", "Two-factor"],
   ["notifications", "Scan emails"],
@@ -55,6 +57,7 @@ export default function Settings() {
                   name={me.display_name}
                   onChanged={(display_name) => account.set({ ...me, display_name })}
                 />
+                <ChangeEmail email={me.email} twoFactor={me.two_factor} />
                 <ChangePassword email={me.email} />
                 <TwoFactor account={me} onChanged={account.reload} />
                 <Notifications />

@@ -39,6 +39,7 @@ export const ERROR_CODES: Readonly<Record<Code, string>> = {
   invalid_webhook: "The webhook’s URL isn’t allowed; the text says why.",
   webhook_not_public: "The webhook’s URL names no server on the public Internet.",
   no_webhook: "The account has no webhook.",
+  account_frozen: "The account is frozen for a day by its previous address.",
   totp_already_on: "Two-factor authentication is already on.",
   totp_not_on: "Two-factor authentication isn’t on.",
   totp_not_set_up: "Two-factor setup hasn’t been started.",

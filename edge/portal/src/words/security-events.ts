@@ -17,6 +17,10 @@ const KINDS: Record<string, string> = {
   session_ended: "Session signed out",
   signed_out_everywhere: "Signed out everywhere",
   data_exported: "Data downloaded",
+  email_change_asked: "New email address asked for",
+  email_changed: "Email address changed",
+  account_frozen: "Frozen by the previous address",
+  email_change_undone: "Change of email address undone",
 };
 
 const FAILURES = ["sign_in_failed", "wrong_code", "wrong_password"];

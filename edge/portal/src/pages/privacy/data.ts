@@ -107,6 +107,12 @@ export const KEPT: readonly Kept[] = [
     until: "the session ends",
   },
   {
+    row: "changes of an account's address",
+    what: "A change of your email address",
+    how: "Both addresses and hashes of the links and of your password before it, so that you can undo it.",
+    until: "a week has passed",
+  },
+  {
     row: "security events",
     what: "Your security events",
     how: "What was done to your account or tried, with the day, the kind of browser and the country of the last time.",

@@ -1,0 +1,110 @@
+//! Finishes a change of an account's address, right after the link was used or else every five minutes: the steps are those
+//! of `store/email_changes.rs`. The old mailbox gets its link last.
+
+use crate::{
+    account::{AccountAddress, AccountId},
+    app::App,
+    cf::{clock, database::Database, log},
+    credentials::{address_hash::AccountHash, mailed_token::MailedToken, random},
+    error::Error,
+    mail,
+    store::{
+        addresses,
+        email_changes::{self, EmailChange},
+    },
+};
+
+/// Changes of one run and database.
+const MOST: u64 = 50;
+
+/// Goes on with a change from where it is. Returns it as it is then; `None` when its account is gone.
+///
+/// # Errors
+/// [`Error::unavailable`] when a database fails; the scheduled run goes on.
+pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChange>, Error> {
+    let (database, directory) = (app.databases.of(change.account_id)?, app.databases.directory());
+    let [new, old] = [&change.new_email, &change.old_email].map(|email| hash(app, email));
+    let (new, account, now) = (new?, change.account_id, clock::now());
+    let change = if change.state != "moving" {
+        Some(change)
+    } else if addresses::take(directory, &new, account, now).await? {
+        email_changes::move_account(database, &change, &new, now).await?
+    } else {
+        email_changes::give_up(database, &change).await?
+    };
+    let Some(change) = change else { return Ok(None) };
+    match change.state.as_str() {
+        // Unless it has become the account's own again.
+        "moved" if change.email != change.old_email => {
+            let old = old?;
+            let tombstone = email_changes::tombstone(database, &old).await?;
+            let until = now.saturating_add(email_changes::UNDOABLE);
+            addresses::reserve(directory, &old, account, until, tombstone).await?;
+        }
+        "undone" => {
+            if change.email == change.old_email {
+                addresses::take(directory, &old?, account, now).await?;
+            }
+            if change.email != change.new_email {
+                addresses::release(directory, &new, account).await?;
+            }
+        }
+        "void" if change.email != change.new_email => {
+            addresses::release(directory, &new, account).await?;
+        }
+        _ => {}
+    }
+    if change.state != "moved" {
+        email_changes::settled(database, &change).await?;
+    }
+    Ok(Some(change))
+}
+
+/// Mails the old mailbox of a change that is done, so that its owner can freeze the account or undo the change.
+///
+/// # Errors
+/// [`Error::unavailable`] when a database fails or the mail can't be handed over; the scheduled run tries again.
+pub async fn tell(app: &App, change: &EmailChange) -> Result<(), Error> {
+    let database = app.databases.of(change.account_id)?;
+    let token = MailedToken::new(change.account_id.database(), random::bytes()?);
+    if email_changes::set_undo(database, change, &token.hash()).await? {
+        let portal_url = &app.config.portal_url;
+        let mail =
+            mail::address_changed_away(&change.display_name, portal_url, &change.new_email, &token);
+        let sent = app.mailer.send(mail.to(&change.old_email, app.config.site.contact())).await;
+        if sent.is_err() {
+            email_changes::clear_undo(database, change, &token.hash()).await?;
+            return sent;
+        }
+    }
+    email_changes::settled(database, change).await
+}
+
+/// Goes on with the changes of a database, or of one account, that were cut off.
+///
+/// # Errors
+/// [`Error::unavailable`] when the database fails.
+pub async fn finish(
+    app: &App,
+    database: &Database,
+    account: Option<AccountId>,
+) -> Result<(), Error> {
+    for change in email_changes::unsettled(database, account, MOST).await? {
+        let finished = async {
+            match advance(app, change).await? {
+                Some(change) if change.state == "moved" => tell(app, &change).await,
+                _ => Ok(()),
+            }
+        };
+        if let Err(error) = finished.await {
+            log::failure("a change of address", &error);
+        }
+    }
+    Ok(())
+}
+
+fn hash(app: &App, email: &str) -> Result<AccountHash, Error> {
+    let address = AccountAddress::parse(email)
+        .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
+    Ok(AccountHash::of(&app.config.address_secrets, &address))
+}

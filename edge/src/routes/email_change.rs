@@ -1,0 +1,370 @@
+//! Changing the account's address: asked for in a session, confirmed from the new mailbox, and frozen or undone from the old
+//! one. People change their address because the old mailbox is lost or in other hands: alone it stops a takeover for a day,
+//! and undoes it with the password of before only.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, http::StatusCode};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::registration::{account_address, check_domain, check_new_password, refuse_disposable};
+use crate::{
+    account::AccountAddress,
+    app::App,
+    background::email_changes::{advance, finish, tell},
+    cf::{clock, log},
+    credentials::{
+        address_hash::AccountHash,
+        mailed_token::{CONFIRMATION_TTL, MailedToken, PresentedToken},
+        password::{self, Password, PasswordCheck},
+        random,
+        totp::TotpSecret,
+    },
+    error::{Error, PlainError},
+    extract::{
+        client_network::ClientNetwork, json_body::JsonBody, member::Member,
+        request::RequestContext, second_factor::plain,
+    },
+    limits::{
+        rules::{Gate, Key, MailPurpose, Rule},
+        throttle::{Attempt, Counted},
+    },
+    mail, meter,
+    store::{
+        addresses,
+        email_changes::{self, EmailChange, NewChange, UndoableChange},
+    },
+};
+
+/// Body of `POST /auth/change-email`.
+#[derive(Deserialize, ToSchema)]
+pub struct EmailChangeRequest {
+    /// The new address.
+    email: String,
+    #[schema(value_type = String)]
+    password: Password,
+    /// Current code or recovery code, when two-factor authentication is on.
+    #[schema(value_type = Option<String>)]
+    totp_code: Option<SecretString>,
+}
+
+/// Response of `POST /auth/change-email`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EmailChangeMailed {
+    message: &'static str,
+}
+
+/// Changes of an account's address that may be asked for at once, and the seconds in which one drains.
+const RULE: Rule = Rule { burst: 3, interval: 8 * 60 * 60 };
+
+/// Change the email address
+///
+/// Emails a link to the new address, which works once, for 24 hours. Until it's used nothing changes. The response is the
+/// same when the new address has an account; then no email is sent.
+#[utoipa::path(
+    post, path = "/v1/auth/change-email", tag = "Account", operation_id = "changeEmail",
+    request_body = EmailChangeRequest,
+    responses(
+        (status = 202, description = "A link is on its way, unless the address has an account", body = EmailChangeMailed),
+        (status = 400, description = "Not an email address, the account's own mailbox, or a domain that doesn't exist, accepts no email or is on the list of disposable domains", body = PlainError),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the account is frozen", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+// Whether the new address has an account decides over the mail alone, which is sent after the answer.
+pub async fn change(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    member: Member,
+    client: ClientNetwork,
+    JsonBody(body): JsonBody<EmailChangeRequest>,
+) -> Result<(StatusCode, Json<EmailChangeMailed>), Error> {
+    member.unfrozen()?;
+    let address = account_address(&body.email)?;
+    refuse_disposable(&app, &address).await?;
+    let secrets = &app.config.address_secrets;
+    let (hash, own) = (AccountHash::of(secrets, &address), own_hash(&app, &member.account.email)?);
+    if hash.mailbox() == own.mailbox() {
+        return Err(Error::invalid_email(
+            "This is the account's own mailbox. Nothing would change.",
+        ));
+    }
+    check_domain(&app, &address).await?;
+    member.check_password(&app, &context, &client, &body.password).await?;
+    let factor = member.second_factor();
+    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
+    let may_mail = count(&app, &client, &member, &hash).await?;
+    let account = member.account.id;
+    let token = MailedToken::new(account.database(), random::bytes()?);
+    let (id, now) = (random::identifier()?, clock::now());
+    let change = NewChange {
+        id: &id,
+        email: address.as_given(),
+        token: &token.hash(),
+        now,
+        expires_at: now.saturating_add(CONFIRMATION_TTL),
+    };
+    let database = app.databases.of(account)?;
+    if !email_changes::ask(database, member.session, &right.code, &change).await? {
+        return Err(member.refused(&app, &context, &right).await?);
+    }
+    factor.accepted(&app, &context, right).await;
+    context.notify(&app, account);
+    if may_mail {
+        mail_link(&app, &context, &member, address, hash, token, id);
+    }
+    let message = "Open the link in the email at the new address within 24 hours. There is none if that address has an \
+                   account already.";
+    Ok((StatusCode::ACCEPTED, Json(EmailChangeMailed { message })))
+}
+
+fn own_hash(app: &App, email: &str) -> Result<AccountHash, Error> {
+    let address = AccountAddress::parse(email)
+        .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
+    Ok(AccountHash::of(&app.config.address_secrets, &address))
+}
+
+/// Counts a change. `false` when the new address has had its emails of this hour: the answer is the same.
+async fn count(
+    app: &App,
+    client: &ClientNetwork,
+    member: &Member,
+    hash: &AccountHash,
+) -> Result<bool, Error> {
+    let (throttle, purpose) = (&app.config.throttle, MailPurpose::Registration);
+    let mut gates = vec![Gate::new(Key::email_change(member.account.id), RULE)];
+    gates.append(&mut client.mail_gates(app, purpose, throttle.all_registration_mails));
+    let last = gates.len();
+    gates.push(Gate::new(Key::mail(purpose, hash.mailbox()), throttle.registration_mail));
+    let directory = app.databases.directory();
+    match Attempt::try_count(directory, gates, clock::now()).await? {
+        Counted::Admitted(_) => Ok(true),
+        Counted::Refused { index, .. } if index == last => Ok(false),
+        Counted::Refused { seconds, before, .. } => {
+            before.give_back(directory).await;
+            Err(Error::throttled(seconds))
+        }
+    }
+}
+
+/// Mails the link once the answer has left. Where that fails, the change is forgotten.
+fn mail_link(
+    app: &Arc<App>,
+    context: &RequestContext,
+    member: &Member,
+    address: AccountAddress,
+    hash: AccountHash,
+    token: MailedToken,
+    id: String,
+) {
+    let (app, account) = (Arc::clone(app), member.account.id);
+    context.deferred.after_response(async move {
+        let sent = async {
+            if addresses::find_mailbox(app.databases.directory(), &hash).await?.is_some() {
+                return Ok(());
+            }
+            let (to, portal_url) = (address.as_given(), &app.config.portal_url);
+            let mail = mail::confirm_change(to, portal_url, &token);
+            let sent = app.mailer.send(mail.to(to, app.config.site.contact())).await;
+            if sent.is_err() {
+                email_changes::forget(app.databases.of(account)?, &id).await?;
+            }
+            sent
+        };
+        if let Err(error) = sent.await {
+            log::failure("the link of a change of address", &error);
+        }
+    });
+}
+
+/// Body of `POST /auth/confirm-email`.
+#[derive(Deserialize, ToSchema)]
+pub struct EmailChangeConfirmation {
+    /// The token from the emailed link.
+    #[schema(value_type = String)]
+    token: SecretString,
+    /// The account's password.
+    #[schema(value_type = String)]
+    password: Password,
+}
+
+/// Response of `POST /auth/confirm-email`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ChangedEmail {
+    /// The account's address from now on.
+    email: String,
+}
+
+/// Confirm the new email address
+///
+/// The account has the new address from now on. Sessions and keys go on. The old address gets an email: for a week it can
+/// undo the change with the password of before.
+#[utoipa::path(
+    post, path = "/v1/auth/confirm-email", tag = "Account", operation_id = "confirmEmail",
+    request_body = EmailChangeConfirmation,
+    responses(
+        (status = 200, description = "The address has been changed", body = ChangedEmail),
+        (status = 400, description = "The link is unknown, used, replaced or expired, the address has an account by now, or the account is frozen", body = PlainError),
+        (status = 403, description = "The password is wrong; the link still works", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+)]
+// With the link alone, whoever reads a mailbox that was mistyped would have the account.
+pub async fn confirm(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    client: ClientNetwork,
+    JsonBody(body): JsonBody<EmailChangeConfirmation>,
+) -> Result<Json<ChangedEmail>, Error> {
+    let token = PresentedToken::parse(body.token.expose_secret());
+    let token = token.ok_or_else(Error::invalid_change_token)?;
+    let database =
+        app.databases.numbered(token.database).ok_or_else(Error::invalid_change_token)?;
+    let owner = email_changes::owner(database, &token.hash, clock::now()).await?;
+    let owner = owner.ok_or_else(Error::invalid_change_token)?;
+    meter::note(|party| party.account = Some(owner.id.to_string()));
+    let attempt = client.attempt(&app, Key::confirm_email(owner.id)).await?;
+    let turn = client.comparing_turn(&app, &attempt, &body.password).await?;
+    if password::verify(turn, &body.password, &owner.password_hash)? == PasswordCheck::Wrong {
+        return Err(Error::wrong_password());
+    }
+    attempt.give_back(app.databases.directory()).await;
+    let change = email_changes::begin(database, &token.hash, clock::now()).await?;
+    let change = change.ok_or_else(Error::invalid_change_token)?;
+    let change = advance(&app, change).await?.ok_or_else(Error::invalid_change_token)?;
+    if change.state != "moved" {
+        return Err(Error::invalid_change_token());
+    }
+    let email = change.new_email.clone();
+    context.notify(&app, change.account_id);
+    tell_soon(&app, &context, change);
+    Ok(Json(ChangedEmail { email }))
+}
+
+fn tell_soon(app: &Arc<App>, context: &RequestContext, change: EmailChange) {
+    let app = Arc::clone(app);
+    context.deferred.after_response(async move {
+        if let Err(error) = tell(&app, &change).await {
+            log::failure("the link at an old address", &error);
+        }
+    });
+}
+
+/// Body of `POST /auth/freeze`.
+#[derive(Deserialize, ToSchema)]
+pub struct FreezeRequest {
+    /// The token from the link at the old address.
+    #[schema(value_type = String)]
+    token: SecretString,
+}
+
+/// Freeze the account
+///
+/// For 24 hours the address, the sign-in and the API key can't be changed, and the account can't be deleted. Sessions and
+/// keys go on. Works once for each change of address.
+#[utoipa::path(
+    post, path = "/v1/auth/freeze", tag = "Account", operation_id = "freezeAccount",
+    request_body = FreezeRequest,
+    responses(
+        (status = 204, description = "The account is frozen, or was frozen by this link before"),
+        (status = 400, description = "The link is unknown or expired, or the change has been undone", body = PlainError),
+    ),
+)]
+pub async fn freeze(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    _: ClientNetwork,
+    JsonBody(body): JsonBody<FreezeRequest>,
+) -> Result<StatusCode, Error> {
+    let token = PresentedToken::parse(body.token.expose_secret());
+    let token = token.ok_or_else(Error::invalid_change_token)?;
+    let database =
+        app.databases.numbered(token.database).ok_or_else(Error::invalid_change_token)?;
+    let account = email_changes::freeze(database, &token.hash, clock::now()).await?;
+    let account = account.ok_or_else(Error::invalid_change_token)?;
+    meter::note(|party| party.account = Some(account.to_string()));
+    context.notify(&app, account);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Body of `POST /auth/undo-change-email`.
+#[derive(Deserialize, ToSchema)]
+pub struct UndoRequest {
+    /// The token from the link at the old address.
+    #[schema(value_type = String)]
+    token: SecretString,
+    /// The password as it was before the change.
+    #[schema(value_type = String)]
+    password: Password,
+    #[schema(value_type = String, min_length = 8, max_length = 128)]
+    new_password: Password,
+    /// Current code of the authenticator, when two-factor authentication was on before the change.
+    #[schema(value_type = Option<String>)]
+    totp_code: Option<SecretString>,
+}
+
+/// Undo a change of the email address
+///
+/// The account has its address and second factor of before, and a new password. Every session ends, and recovery codes are
+/// void. Later changes of the address are undone, too.
+#[utoipa::path(
+    post, path = "/v1/auth/undo-change-email", tag = "Account", operation_id = "undoChangeEmail",
+    request_body = UndoRequest,
+    responses(
+        (status = 204, description = "Undone: sign in with the new password"),
+        (status = 400, description = "The link is unknown, used or expired, or the new password breaks a rule", body = PlainError),
+        (status = 403, description = "The password isn't that of before the change, or the two-factor code is missing or wrong", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+)]
+pub async fn undo(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    client: ClientNetwork,
+    JsonBody(body): JsonBody<UndoRequest>,
+) -> Result<StatusCode, Error> {
+    let token = PresentedToken::parse(body.token.expose_secret());
+    let token = token.ok_or_else(Error::invalid_change_token)?;
+    let database =
+        app.databases.numbered(token.database).ok_or_else(Error::invalid_change_token)?;
+    let change = email_changes::undoable(database, &token.hash, clock::now()).await?;
+    let change = change.ok_or_else(Error::invalid_change_token)?;
+    meter::note(|party| party.account = Some(change.account_id.to_string()));
+    check_new_password(&app, &body.new_password, &change.old_email).await?;
+    let attempt = client.attempt(&app, Key::undo(change.account_id)).await?;
+    let turn = client.comparing_turn(&app, &attempt, &body.password).await?;
+    if password::verify(turn, &body.password, &change.old_password_hash)? == PasswordCheck::Wrong {
+        return Err(Error::wrong_password());
+    }
+    let step = step_of(&app, &change, body.totp_code.as_ref())?;
+    let turn = client.hashing_turn(&app, Some(&attempt)).await?;
+    let hash = password::hash(turn, &body.new_password, random::bytes()?)?;
+    let old = own_hash(&app, &change.old_email)?;
+    if !email_changes::undo(database, &change, &old, step, &hash, clock::now()).await? {
+        return Err(match step {
+            0 => Error::invalid_change_token(),
+            _ => Error::totp_invalid(StatusCode::FORBIDDEN),
+        });
+    }
+    attempt.give_back(app.databases.directory()).await;
+    context.notify(&app, change.account_id);
+    // The account is as it was. What the directory says follows, or the scheduled run makes up for it.
+    if let Err(error) = finish(&app, database, Some(change.account_id)).await {
+        log::failure("an undone change of address", &error);
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The step of the code, of the authenticator that the account had before the change; 0 where it had none.
+fn step_of(app: &App, change: &UndoableChange, shown: Option<&SecretString>) -> Result<u64, Error> {
+    let Some(sealed) = &change.old_totp_secret else { return Ok(0) };
+    let status = StatusCode::FORBIDDEN;
+    let shown = shown.map(|shown| plain(shown.expose_secret())).filter(|code| !code.is_empty());
+    let shown = shown.ok_or_else(|| Error::totp_required(status))?;
+    let secret = TotpSecret::open(&app.config.totp_secrets, change.account_id, sealed)
+        .map_err(|_| Error::internal("a TOTP secret does not open"))?;
+    secret.step_of(&shown, clock::now()).ok_or_else(|| Error::totp_invalid(status))
+}

@@ -1,0 +1,382 @@
+//! Changes of an account's address. Three databases may be concerned: the directory says which account an address has, and
+//! the account's own database what its address is.
+//!
+//! | step | where | cut off after it |
+//! |---|---|---|
+//! | 1. the link is used: the change is `moving` | account | the scheduled run goes on with 2 |
+//! | 2. the directory names the account under the new address, too | directory | the account is signed in to under both; the run goes on with 2 |
+//! | 3. the account has the new address, if it still has the old one | account | the run goes on with 4 |
+//! | 4. the directory reserves the old address for a week, or forgets the new one where 3 came to nothing | directory | the run does 4 again |
+//! | 5. the change is settled | account | |
+//!
+//! An undo is one statement of the account's database; then the directory follows as in 4 and 5.
+
+use constcat::concat;
+use serde::Deserialize;
+
+use super::{
+    IN_SESSION,
+    accounts::OR_RENEW_TOMBSTONE,
+    addresses::Tombstone,
+    notices::notice,
+    two_factor::{Code, code_holds},
+};
+use crate::{
+    account::AccountId,
+    cf::database::{Database, Param, Statement},
+    credentials::{address_hash::AccountHash, mailed_token::TokenHash, session::Session},
+    error::Error,
+    limits::quota::Day,
+};
+
+/// Seconds in which a change can be undone, and for which the old address is nobody's.
+pub const UNDOABLE: u64 = 7 * 24 * 60 * 60;
+
+/// A change that was asked for.
+#[derive(Debug)]
+pub struct NewChange<'a> {
+    pub id: &'a str,
+    pub email: &'a str,
+    pub token: &'a TokenHash,
+    pub now: u64,
+    pub expires_at: u64,
+}
+
+/// Of several that were asked for the last one counts. `?2` session, `?3`, `?4` the code; `?5` to `?9` the change.
+const FORGET_ASKED: &str = concat!(
+    "DELETE FROM email_changes WHERE account_id = ?1 AND state = 'asked'
+       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    code_holds!("?3", "?4"),
+    " AND ",
+    IN_SESSION,
+    ")"
+);
+const ASK: &str = concat!(
+    "INSERT INTO email_changes (id, account_id, new_email, token_hash, asked_at, expires_at)
+     SELECT ?5, id, ?6, ?7, ?8, ?9 FROM accounts WHERE ",
+    code_holds!("?3", "?4"),
+    " AND ",
+    IN_SESSION,
+    " RETURNING id"
+);
+const ASKED: &str = notice!("email_change_asked", code_holds!("?3", "?4"), " AND ", IN_SESSION);
+
+/// Stores a change and uses up the code that was shown; `false` when the session is over or the code was used meanwhile.
+pub async fn ask(
+    database: &Database,
+    session: Session,
+    code: &Code,
+    change: &NewChange<'_>,
+) -> Result<bool, Error> {
+    let (account, id) = session.texts();
+    let caller = [vec![(&account).into(), (&id).into()], code.params()].concat();
+    let stored: Vec<Param<'_>> = vec![
+        change.id.into(),
+        change.email.into(),
+        change.token.as_str().into(),
+        change.now.into(),
+        change.expires_at.into(),
+    ];
+    let mut statements = vec![
+        (FORGET_ASKED, caller.clone()),
+        (ASKED, caller.clone()),
+        (ASK, [caller, stored].concat()),
+    ];
+    statements.append(&mut code.used_up(&account, &id));
+    database.batch(&statements).await?.any(2)
+}
+
+const FORGET: &str = "DELETE FROM email_changes WHERE id = ?1 AND state = 'asked'";
+
+/// Takes back a change whose link could not be handed over.
+pub async fn forget(database: &Database, change: &str) -> Result<(), Error> {
+    database.run((FORGET, vec![change.into()])).await
+}
+
+/// A change, as far as it has come.
+#[derive(Debug, Clone, Deserialize)]
+pub struct EmailChange {
+    pub id: String,
+    pub account_id: AccountId,
+    pub state: String,
+    pub new_email: String,
+    pub old_email: String,
+    /// The account's address now.
+    pub email: String,
+    pub display_name: String,
+}
+
+const READ: &str =
+    "SELECT c.id, c.account_id, c.state, c.new_email, c.old_email, a.email, a.display_name
+    FROM email_changes c JOIN accounts a ON a.id = c.account_id WHERE a.deleted_at IS NULL AND ";
+const BY_TOKEN: &str =
+    concat!(READ, "c.token_hash = ?1 AND c.expires_at > ?2 AND c.state IN ('moving', 'moved')");
+const BY_ID: &str = concat!(READ, "c.id = ?1");
+
+/// The account whose address a link is to change.
+#[derive(Debug, Deserialize)]
+pub struct ChangeOwner {
+    pub id: AccountId,
+    pub password_hash: String,
+}
+
+const OWNER: &str = "SELECT a.id, a.password_hash FROM email_changes c JOIN accounts a ON a.id = c.account_id
+    WHERE c.token_hash = ?1 AND c.expires_at > ?2 AND c.state IN ('asked', 'moving', 'moved') AND a.state = 'confirmed'";
+
+/// The account of a link at a new mailbox. The link is not consumed.
+pub async fn owner(
+    database: &Database,
+    token: &TokenHash,
+    now: u64,
+) -> Result<Option<ChangeOwner>, Error> {
+    database.first((OWNER, vec![token.as_str().into(), now.into()])).await
+}
+
+/// The account as it is now goes along, for an undo.
+const BEGIN: &str = "UPDATE email_changes SET state = 'moving', settled = 0, old_email = a.email,
+      old_password_hash = a.password_hash, old_totp_secret = a.totp_secret
+    FROM accounts a
+    WHERE a.id = email_changes.account_id AND email_changes.token_hash = ?1 AND email_changes.state = 'asked'
+      AND email_changes.expires_at > ?2 AND a.state = 'confirmed' AND a.frozen_until <= ?2
+      AND a.email <> email_changes.new_email";
+
+/// Uses the link at the new mailbox. `None` when it is unknown, used up, replaced or expired, or the account is frozen.
+pub async fn begin(
+    database: &Database,
+    token: &TokenHash,
+    now: u64,
+) -> Result<Option<EmailChange>, Error> {
+    let params = vec![token.as_str().into(), now.into()];
+    database.batch(&[(BEGIN, params.clone()), (BY_TOKEN, params)]).await?.first(1)
+}
+
+// Below `?1` change, `?2` hash of the new address, `?3` today, `?4` now.
+
+/// The account of a change that goes on: it still has the address from before.
+const MOVES: &str = "state = 'confirmed' AND frozen_until <= ?4 AND EXISTS (SELECT 1 FROM email_changes c
+    WHERE c.id = ?1 AND c.account_id = accounts.id AND c.state = 'moving' AND c.old_email = accounts.email)";
+/// What a registration of the new address was cut off from.
+const REMOVE_STRAY: &str = "DELETE FROM accounts WHERE address_hash = ?2 AND state = 'unconfirmed'
+    AND EXISTS (SELECT 1 FROM email_changes WHERE id = ?1 AND state = 'moving')";
+const CHANGED: &str = notice!("email_changed", MOVES);
+/// What was used stays used at the old address.
+const INSERT_TOMBSTONE: &str = concat!(
+    "INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
+     SELECT address_hash, ?3, CASE WHEN day < ?3 THEN 0 ELSE daily_charged END,
+       CASE WHEN scans_day < ?3 THEN 0 ELSE scans_charged END, welcome_left, ?4 + 30 * 86400
+     FROM accounts WHERE ",
+    MOVES,
+    OR_RENEW_TOMBSTONE
+);
+const MOVE: &str = concat!(
+    "UPDATE OR IGNORE accounts SET address_hash = ?2,
+       email = (SELECT new_email FROM email_changes WHERE id = ?1)
+     WHERE ",
+    MOVES
+);
+/// `?3` now.
+const MOVED: &str = "UPDATE email_changes SET state = 'moved', expires_at = ?3 + 604800
+    WHERE id = ?1 AND state = 'moving' AND EXISTS (SELECT 1 FROM accounts a
+      WHERE a.id = email_changes.account_id AND a.email = email_changes.new_email AND a.address_hash = ?2)";
+const VOID: &str = "UPDATE email_changes SET state = 'void' WHERE id = ?1 AND state = 'moving'";
+/// A link that was asked for at the old mailbox must not open the account any more.
+const VOID_RESET_LINK: &str =
+    "DELETE FROM mailed_tokens WHERE purpose = 'reset' AND account_id IN (
+    SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved')";
+
+/// Gives the account its new address, which the directory has entered for it; nothing where the account has changed
+/// meanwhile. Returns the change as it is then.
+pub async fn move_account(
+    database: &Database,
+    change: &EmailChange,
+    hash: &AccountHash,
+    now: u64,
+) -> Result<Option<EmailChange>, Error> {
+    let id: Param<'_> = (&change.id).into();
+    let to: Vec<Param<'_>> = vec![id, hash.as_str().into()];
+    let moves = [to.clone(), vec![Day::of(now).number().into(), now.into()]].concat();
+    let rows = database
+        .batch(&[
+            (REMOVE_STRAY, vec![id, hash.as_str().into()]),
+            (CHANGED, moves.clone()),
+            (INSERT_TOMBSTONE, moves.clone()),
+            (MOVE, moves),
+            (MOVED, [to, vec![now.into()]].concat()),
+            (VOID, vec![id]),
+            (VOID_RESET_LINK, vec![id]),
+            (BY_ID, vec![id]),
+        ])
+        .await?;
+    rows.first(7)
+}
+
+/// The new address belongs to another account by now.
+pub async fn give_up(
+    database: &Database,
+    change: &EmailChange,
+) -> Result<Option<EmailChange>, Error> {
+    let id: Vec<Param<'_>> = vec![(&change.id).into()];
+    database.batch(&[(VOID, id.clone()), (BY_ID, id)]).await?.first(1)
+}
+
+/// What the directory is to remember of the old address.
+pub async fn tombstone(database: &Database, old: &AccountHash) -> Result<Option<Tombstone>, Error> {
+    database.first(super::addresses::tombstone(old)).await
+}
+
+const SETTLED: &str = "UPDATE email_changes SET settled = 1 WHERE id = ?1 AND state = ?2";
+
+/// The directory says what the account says, unless it has changed again.
+pub async fn settled(database: &Database, change: &EmailChange) -> Result<(), Error> {
+    database.run((SETTLED, vec![(&change.id).into(), (&change.state).into()])).await
+}
+
+/// `?1` the most rows, `?2` the account or `''` for all.
+const UNSETTLED: &str = concat!(
+    READ,
+    "c.settled = 0 AND (?2 = '' OR c.account_id = ?2) ORDER BY c.id LIMIT CAST(?1 AS INTEGER)"
+);
+
+/// Changes that were cut off, and those whose old mailbox has no link yet.
+pub async fn unsettled(
+    database: &Database,
+    account: Option<AccountId>,
+    most: u64,
+) -> Result<Vec<EmailChange>, Error> {
+    let account = account.map(|id| id.to_string()).unwrap_or_default();
+    database.batch(&[(UNSETTLED, vec![most.into(), (&account).into()])]).await?.all(0)
+}
+
+const SET_UNDO: &str = "UPDATE email_changes SET undo_hash = ?2
+    WHERE id = ?1 AND undo_hash IS NULL AND state = 'moved' RETURNING id";
+const CLEAR_UNDO: &str =
+    "UPDATE email_changes SET undo_hash = NULL WHERE id = ?1 AND undo_hash = ?2";
+
+/// Stores the token that is mailed to the old mailbox; `false` where it has one, or the change is undone.
+pub async fn set_undo(
+    database: &Database,
+    change: &EmailChange,
+    token: &TokenHash,
+) -> Result<bool, Error> {
+    database.any((SET_UNDO, vec![(&change.id).into(), token.as_str().into()])).await
+}
+
+/// Takes back a token whose mail could not be handed over.
+pub async fn clear_undo(
+    database: &Database,
+    change: &EmailChange,
+    token: &TokenHash,
+) -> Result<(), Error> {
+    database.run((CLEAR_UNDO, vec![(&change.id).into(), token.as_str().into()])).await
+}
+
+// Below `?1` hash of the old mailbox' token, `?2` now.
+
+const FREEZES: &str = "state = 'confirmed' AND id = (SELECT account_id FROM email_changes
+    WHERE undo_hash = ?1 AND state = 'moved' AND frozen = 0 AND expires_at > ?2)";
+const FROZEN_NOTICE: &str = notice!("account_frozen", FREEZES);
+const FREEZE: &str = concat!("UPDATE accounts SET frozen_until = ?2 + 86400 WHERE ", FREEZES);
+const USE_FREEZE: &str = "UPDATE email_changes SET frozen = 1
+    WHERE undo_hash = ?1 AND state = 'moved' AND expires_at > ?2 RETURNING account_id";
+
+#[derive(Deserialize)]
+struct FrozenAccount {
+    account_id: AccountId,
+}
+
+/// Freezes the account, once for each change. `None` when the link is unknown or expired, or the change was undone.
+pub async fn freeze(
+    database: &Database,
+    token: &TokenHash,
+    now: u64,
+) -> Result<Option<AccountId>, Error> {
+    let params: Vec<Param<'_>> = vec![token.as_str().into(), now.into()];
+    let rows = database
+        .batch(&[(FROZEN_NOTICE, params.clone()), (FREEZE, params.clone()), (USE_FREEZE, params)])
+        .await?;
+    Ok(rows.first::<FrozenAccount>(2)?.map(|row| row.account_id))
+}
+
+/// A change that can be undone, with the account as it was before it.
+#[derive(Debug, Deserialize)]
+pub struct UndoableChange {
+    pub id: String,
+    pub account_id: AccountId,
+    pub old_email: String,
+    pub old_password_hash: String,
+    pub old_totp_secret: Option<String>,
+}
+
+const UNDOABLE_CHANGE: &str =
+    "SELECT c.id, c.account_id, c.old_email, c.old_password_hash, c.old_totp_secret
+    FROM email_changes c JOIN accounts a ON a.id = c.account_id
+    WHERE c.undo_hash = ?1 AND c.state = 'moved' AND c.expires_at > ?2 AND a.state = 'confirmed'";
+
+/// The change that a link at the old mailbox undoes. The link is not consumed.
+pub async fn undoable(
+    database: &Database,
+    token: &TokenHash,
+    now: u64,
+) -> Result<Option<UndoableChange>, Error> {
+    database.first((UNDOABLE_CHANGE, vec![token.as_str().into(), now.into()])).await
+}
+
+// Below `?1` change, `?2` now, `?3` step of the code or 0.
+
+const UNDOES: &str = "state = 'confirmed' AND (?3 = 0 OR totp_last_step < ?3) AND id = (
+    SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved' AND expires_at > ?2)";
+const UNDONE_NOTICE: &str = notice!("email_change_undone", UNDOES);
+/// `?4` hash of the old address, `?5` of the new password. The account is as it was, but for its password.
+const UNDO: &str = concat!(
+    "UPDATE OR IGNORE accounts SET address_hash = ?4, password_hash = ?5, frozen_until = 0, totp_pending = NULL,
+       email = (SELECT old_email FROM email_changes WHERE id = ?1),
+       totp_secret = (SELECT old_totp_secret FROM email_changes WHERE id = ?1),
+       totp_last_step = max(totp_last_step, ?3)
+     WHERE ",
+    UNDOES,
+    " RETURNING id"
+);
+// What follows does nothing unless the account has its new password: `?2`.
+const OTHERS_VOID: &str = "UPDATE email_changes SET state = 'void', settled = 0
+    WHERE id <> ?1 AND state IN ('asked', 'moving', 'moved')
+      AND (account_id, 1) IN (SELECT a.id, c.asked_at <= email_changes.asked_at FROM email_changes c
+        JOIN accounts a ON a.id = c.account_id WHERE c.id = ?1 AND a.password_hash = ?2)";
+const UNDONE: &str = "UPDATE email_changes SET state = 'undone', settled = 0
+    WHERE id = ?1 AND state = 'moved'
+      AND account_id IN (SELECT id FROM accounts WHERE password_hash = ?2)";
+/// `?1` account.
+const END_SESSIONS: &str = "DELETE FROM sessions
+    WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
+const VOID_LINKS: &str = "DELETE FROM mailed_tokens
+    WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
+/// Whoever had the account meanwhile may know them.
+const FORGET_CODES: &str = "DELETE FROM recovery_codes
+    WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
+
+/// Undoes a change, and every later one: the account has the address and the second factor of before and a new password,
+/// every session ends, mailed links and recovery codes are void. `false` when the change was undone meanwhile or the code used.
+pub async fn undo(
+    database: &Database,
+    change: &UndoableChange,
+    old: &AccountHash,
+    step: u64,
+    new_password_hash: &str,
+    now: u64,
+) -> Result<bool, Error> {
+    let account = change.account_id.to_string();
+    let id: Param<'_> = (&change.id).into();
+    let undoes: Vec<Param<'_>> = vec![id, now.into(), step.into()];
+    let done: Vec<Param<'_>> = vec![id, new_password_hash.into()];
+    let of_account: Vec<Param<'_>> = vec![(&account).into(), new_password_hash.into()];
+    let to: Vec<Param<'_>> = vec![old.as_str().into(), new_password_hash.into()];
+    let statements: [Statement<'_>; 7] = [
+        (UNDONE_NOTICE, undoes.clone()),
+        (UNDO, [undoes, to].concat()),
+        (OTHERS_VOID, done.clone()),
+        (UNDONE, done),
+        (END_SESSIONS, of_account.clone()),
+        (VOID_LINKS, of_account.clone()),
+        (FORGET_CODES, of_account),
+    ];
+    database.batch(&statements).await?.any(1)
+}
