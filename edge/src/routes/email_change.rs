@@ -136,7 +136,7 @@ async fn count(
 ) -> Result<bool, Error> {
     let (throttle, purpose) = (&app.config.throttle, MailPurpose::Registration);
     let mut gates = vec![Gate::new(Key::email_change(member.account.id), RULE)];
-    gates.append(&mut client.mail_gates(app, purpose, throttle.all_registration_mails));
+    gates.append(&mut client.mail_gates(app, purpose, throttle.all_registration_mails, false));
     let last = gates.len();
     gates.push(Gate::new(Key::mail(purpose, hash.mailbox()), throttle.registration_mail));
     let directory = app.databases.directory();
