@@ -276,6 +276,11 @@ impl Refusals {
     }
 }
 
+/// A part of `all`, at least one.
+pub(super) fn part_of(all: usize, share: f64) -> usize {
+    if share >= 1.0 { all } else { ((all as f64 * share) as usize).max(1) }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

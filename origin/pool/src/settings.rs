@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{
     Limits, Pace,
     operators::{OperatorId, Operators},
+    quota::part_of,
     site::SiteKey,
 };
 
@@ -89,9 +90,4 @@ impl Settings {
     pub(super) fn share(&self, all: usize) -> usize {
         part_of(all, self.tenant_share)
     }
-}
-
-/// A part of `all`, at least one.
-pub(super) fn part_of(all: usize, share: f64) -> usize {
-    if share >= 1.0 { all } else { ((all as f64 * share) as usize).max(1) }
 }
