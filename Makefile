@@ -80,7 +80,7 @@ export RCPT_COMMAND_BIN ?= $(CURDIR)/target/debug/rcpt
 # A failed test says what it met; forty frames of tokio below it say nothing more.
 export RUST_BACKTRACE := $(or $(BACKTRACE),0)
 
-# What is drawn at random is the same in each `make test`, and another in `make proof`.
+# Random draws are the same in each `make test`, and new in `make proof`.
 export PROPTEST_RNG_SEED := $(or $(SEED),$(if $(filter proof,$(MAKECMDGOALS))$(PROOF),$(shell date +%s),1))
 
 CARGO_TEST := cargo test --locked --workspace

@@ -1,5 +1,5 @@
-//! What the API answers, as `edge/openapi.json` describes it. Members that this version does not know are
-//! kept in `further`, so that nothing is lost on the way through a program.
+//! Responses of the API, as `edge/openapi.json` describes them. Members unknown to this version are kept in `further`,
+//! so that a program passes them on.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use serde_json::Value;
 pub struct Validation {
     pub email: String,
     pub status: Status,
-    /// Whether a recent identical check answered; `None` when the address is malformed.
+    /// True if a recent identical check gave the answer; `None` when the address is malformed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<bool>,
     /// The verdict wasn't there by the deadline: the same check under its key gives it later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
-    /// Why; when it was asked for.
+    /// Evidence behind the verdict, if it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
     #[serde(flatten)]
@@ -27,8 +27,7 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// One word for what to do with the address: from the details where they are there, else from the
-    /// status.
+    /// Returns one word for what to do with the address: from the details if present, else from the status.
     #[must_use]
     pub fn verdict(&self) -> Deliverability {
         match (&self.details, self.status) {
@@ -79,7 +78,7 @@ pub struct Domain {
     pub name: String,
     /// A word such as `relay`. New ones may come.
     pub kind: String,
-    /// Whether DNS names a server for its mail; `None` when nobody could tell.
+    /// True if DNS names a server for its mail; `None` when this couldn't be determined.
     pub accepts_mail: Option<bool>,
     /// Operator of the forwarding service or of the mail server.
     pub operator: Option<String>,
@@ -92,7 +91,7 @@ pub struct Domain {
     pub further: BTreeMap<String, Value>,
 }
 
-/// One piece of evidence for the kind of a domain.
+/// A piece of evidence for the kind of a domain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DomainEvidence {
     /// A word such as `list`. New ones may come.
@@ -104,7 +103,7 @@ pub struct DomainEvidence {
     pub further: BTreeMap<String, Value>,
 }
 
-/// The plan and what is left of its allowances.
+/// The plan and the remaining allowances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Quota {
     pub plan: String,
@@ -123,7 +122,7 @@ pub struct Allowance {
     pub daily_allowance: i64,
     pub used_today: i64,
     pub left_today: i64,
-    /// Taken once the daily allowance is used up.
+    /// Used once the daily allowance is used up.
     pub welcome_left: i64,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
@@ -141,11 +140,11 @@ pub struct ScanAllowance {
     pub further: BTreeMap<String, Value>,
 }
 
-/// What a sign-in gives.
+/// The account, key and session that a sign-in returns.
 #[derive(Debug, Deserialize)]
 pub struct SignIn {
     pub email: String,
     pub api_key: SecretString,
-    /// The token of the session, which ends with [`crate::Client::sign_out`] or by itself.
+    /// Token of the session, which ends with [`crate::Client::sign_out`] or when it expires.
     pub token: SecretString,
 }

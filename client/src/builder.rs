@@ -1,4 +1,4 @@
-//! How a client is made, and which addresses of the service it takes.
+//! Builds a client, and decides which URLs of the service are allowed.
 
 use std::{fmt, net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{Client, client::OnWait, error::Error, retry::Wait};
 const CONNECT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How a [`Client`] is made.
+/// Builds a [`Client`].
 #[derive(Clone)]
 pub struct Builder {
     url: String,
@@ -30,14 +30,14 @@ impl Builder {
         Self { url: url.to_owned(), api_key: None, timeout: TIMEOUT, on_wait: Arc::new(|_| ()) }
     }
 
-    /// The key of the account whose allowance is taken.
+    /// Sets the key of the account whose allowance is used.
     #[must_use]
     pub fn api_key(mut self, api_key: SecretString) -> Self {
         self.api_key = Some(api_key);
         self
     }
 
-    /// Time of one call in all, its attempts and the pauses between them; 30 seconds unless said otherwise.
+    /// Sets the time limit of a whole call, its attempts and pauses included; 30 seconds by default.
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -51,7 +51,7 @@ impl Builder {
         self.timeout(patience)
     }
 
-    /// Is told of each wait, before it.
+    /// Sets a function that is called before each wait.
     #[must_use]
     pub fn on_wait(mut self, on_wait: impl Fn(&Wait) + Send + Sync + 'static) -> Self {
         self.on_wait = Arc::new(on_wait);
@@ -59,7 +59,7 @@ impl Builder {
     }
 
     /// # Errors
-    /// [`Error::Address`]: the URL is none, or would send the key in the clear.
+    /// [`Error::Address`] if the URL isn't valid, or would send the key unencrypted.
     pub fn build(self) -> Result<Client, Error> {
         let url = checked(&self.url)?;
         let config = Agent::config_builder()

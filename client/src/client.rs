@@ -47,7 +47,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// One call, as it goes on the wire.
+/// A call, as it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Call<'a> {
     method: Method,
@@ -57,7 +57,7 @@ pub(crate) struct Call<'a> {
     bearer: Option<&'a SecretString>,
     /// The `Idempotency-Key`, in place of a fresh one.
     key: Option<&'a str>,
-    /// Whether it may be made again when it is not known whether it has arrived.
+    /// True if the call may be repeated when it's unknown whether it arrived.
     repeatable: bool,
 }
 
@@ -101,7 +101,7 @@ impl Client {
     /// A client with this key and the usual timeout.
     ///
     /// # Errors
-    /// [`Error::Address`]: the URL is none, or would send the key in the clear.
+    /// [`Error::Address`] if the URL isn't valid, or would send the key unencrypted.
     pub fn new(url: &str, api_key: &str) -> Result<Self, Error> {
         Self::builder(url).api_key(api_key.into()).build()
     }
@@ -118,7 +118,8 @@ impl Client {
         &self.url
     }
 
-    /// What is left, as the last answer that said so has it; `None` before that, and on an unlimited plan.
+    /// Returns the remaining allowance as of the last response that carried it; `None` before that, and on an unlimited
+    /// plan.
     #[must_use]
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -155,9 +156,10 @@ impl Client {
         self.call(&Call::post("/validate_email", body).under(idempotency_key))
     }
 
-    /// Asks for an answer within `deadline`, 0.3 to 10 seconds: the verdict, or one with [`Validation::pending`] and what is known by
-    /// then. The check goes on behind it. Asked again under the same key (16 to 255 printable characters) it is counted once, and
-    /// gives the verdict when there is one; without a key it is a check like any other. The client's own timeout should be longer.
+    /// Checks an address, with an answer within `deadline` (0.3 to 10 seconds): the verdict, or an answer with
+    /// [`Validation::pending`] and what is known by then. The check continues in the background. The same request with
+    /// the same key (16 to 255 printable characters) is counted once, and returns the verdict when there is one;
+    /// without a key it is a new check. The client's own timeout should be longer.
     ///
     /// # Errors
     /// No answer: see [`Error`].
@@ -206,7 +208,7 @@ impl Client {
         self.call(&Call::post("/validate_email", body))
     }
 
-    /// The plan and what is left of its allowances.
+    /// Returns the plan and the remaining allowances.
     ///
     /// # Errors
     /// See [`Error`].
@@ -228,11 +230,11 @@ impl Client {
         if let (Some(code), Some(members)) = (code, body.as_object_mut()) {
             members.insert("totp_code".to_owned(), code.into());
         }
-        // A code works once: a second attempt with it would be told that it is wrong.
+        // A code works once: a second attempt with it would be rejected as wrong.
         self.call(&Call { repeatable: code.is_none(), ..Call::post("/auth/login", body) })
     }
 
-    /// Ends a session. The API key goes on working.
+    /// Ends a session. The API key stays valid.
     ///
     /// # Errors
     /// See [`Error`].
@@ -250,7 +252,7 @@ impl Client {
 
     /// Makes the call, again and again while that may help.
     pub(crate) fn reply(&self, call: &Call<'_>) -> Result<Reply, Error> {
-        // One for all attempts, so that they can be told to be one.
+        // One key for all attempts, so that the service recognises them as one request.
         let key = call.key.map(str::to_owned);
         let key = key.or_else(|| (call.method == Method::POST).then(idempotency_key));
         let mut attempts = Attempts::new(self.timeout, now());
@@ -325,7 +327,7 @@ impl Client {
         Ok(Reply { status, body, after: after.map(Duration::from_secs), request_id })
     }
 
-    /// Sends a request whose answer, with its body, must be there within this time.
+    /// Sends a request whose response, including its body, must arrive within this time.
     fn sent(
         &self,
         request: Request<impl AsSendBody>,
@@ -350,7 +352,7 @@ fn is_momentary(reply: &Reply) -> bool {
     matches!(reply.status, 429 | 502 | 503 | 504) || is_in_progress(reply)
 }
 
-/// What an error says for people and for programs, in any of its three shapes.
+/// Message and code of an error, from any of its three shapes.
 struct Problem {
     message: String,
     code: Option<String>,

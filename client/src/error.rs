@@ -1,4 +1,4 @@
-//! What can go wrong, told apart by what the caller can do about it.
+//! Errors, by what the caller can do about them.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub enum Error {
     /// No connection, one that broke, or no answer in time, to the last attempt.
     #[error("{cause}")]
     Network { cause: String },
-    /// Whatever answered is not the service: a proxy, a sign-in page of a network, another version.
+    /// The response isn't the service's: it came from a proxy, a network's sign-in page, or another version.
     #[error("{0}")]
     Unintelligible(String),
 }
@@ -41,14 +41,14 @@ pub struct ErrorDetails {
     pub request_id: Option<String>,
     /// The allowance that is used up, such as `email check`.
     pub limit: Option<String>,
-    /// When that allowance is renewed, as an ISO 8601 date-time.
+    /// Time at which the allowance is renewed, as an ISO 8601 date-time.
     pub resets_at: Option<String>,
     /// A page about this error.
     pub doc_url: Option<String>,
 }
 
 impl Error {
-    /// Whether the same call may succeed later.
+    /// Returns true if the same call may succeed later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::TooMany { .. } | Self::Unavailable { .. } | Self::Network { .. })

@@ -1,4 +1,4 @@
-//! A client of the API that tells whether an email address can receive mail.
+//! A client of the API that checks whether an email address can receive mail.
 //!
 //! ```no_run
 //! let client = rcpt_client::Client::new("https://rcpt.example.net", "rcpt_live_…")?;
@@ -22,8 +22,8 @@
 //!
 //! A webhook is believed after [`verify_webhook`].
 //!
-//! Calls block. A call that fails for the moment (502, 503, 429, no connection) is made again by itself
-//! for as long as [`Builder::timeout`] allows.
+//! Calls block. A call that fails temporarily (502, 503, 429, no connection) is repeated automatically for as long as
+//! [`Builder::timeout`] allows.
 
 mod answers;
 mod builder;

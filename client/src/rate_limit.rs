@@ -1,8 +1,8 @@
-//! What the headers `RateLimit` and `RateLimit-Policy` say.
+//! Parses the headers `RateLimit` and `RateLimit-Policy`.
 
 use ureq::http::HeaderMap;
 
-/// What is left of an allowance.
+/// Remaining units of an allowance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
     /// `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may come.
@@ -10,7 +10,7 @@ pub struct RateLimit {
     pub left: u64,
     /// Seconds until it is renewed; `None` where it is not.
     pub seconds: Option<u64>,
-    /// How many it had.
+    /// Size of the allowance.
     pub allowance: Option<u64>,
 }
 

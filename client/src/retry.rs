@@ -1,4 +1,4 @@
-//! When a call is made again, after how long, and when its time is over.
+//! Retry policy: when a call is repeated, after which pause, and when it gives up.
 
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,18 @@ const LONGEST: Duration = Duration::from_secs(15);
 /// The service answers a check within 12 seconds, or says that it cannot.
 const ATTEMPT: Duration = Duration::from_secs(15);
 
-/// An attempt that had less would end the call with "no answer" in place of what the service said before. Of a
-/// short call a quarter.
+/// Least time of an attempt: a shorter one would end the call with "no answer" in place of the service's last response.
+/// Of a short call a quarter.
 const RESERVE: Duration = Duration::from_secs(1);
 
 /// A call waits before it is made again.
 #[derive(Debug, Clone)]
 pub struct Wait {
-    /// How often the call has failed.
+    /// Number of failed attempts so far.
     pub failures: u32,
-    /// How long it waits.
+    /// Length of the pause.
     pub pause: Duration,
-    /// What the last attempt ended with.
+    /// Error of the last attempt.
     pub why: String,
 }
 
@@ -44,9 +44,9 @@ impl Attempts {
         self.end.saturating_duration_since(now).clamp(Duration::from_millis(1), ATTEMPT)
     }
 
-    /// The pause before the next attempt: what the service asks for, or a time that doubles, and up to
-    /// half of it again, so that many clients do not come back together. `jitter` is in 0..1. `None` when
-    /// too little of the call's time would be left.
+    /// Returns the pause before the next attempt: the time that the service asks for, or a time that doubles, plus up
+    /// to half of it, so that many clients don't return together. `jitter` is in 0..1. `None` when too little of the
+    /// call's time would be left.
     pub(crate) fn pause(
         &mut self,
         asked: Option<Duration>,

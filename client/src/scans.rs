@@ -11,7 +11,7 @@ use crate::{
     error::Error,
 };
 
-/// Positions of a part; the last one of a list has what is left.
+/// Positions in a part; the last part of a list holds the rest.
 pub const PART: usize = 1_000;
 
 /// A list that is checked in the background.
@@ -37,7 +37,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Whether no further verdict will come.
+    /// Returns true if no further verdict will come.
     #[must_use]
     pub fn is_over(&self) -> bool {
         !matches!(&*self.state, "open" | "running")
@@ -48,7 +48,7 @@ impl Scan {
 #[derive(Debug, Clone, Deserialize)]
 pub struct ScanPage {
     pub scans: Vec<Scan>,
-    /// What [`Client::scans`] takes for the next page.
+    /// Cursor for the next page, for [`Client::scans`].
     pub next: Option<String>,
 }
 
@@ -66,11 +66,11 @@ pub struct ScanResult {
 #[derive(Debug, Clone, Deserialize)]
 pub struct ScanResults {
     pub results: Vec<ScanResult>,
-    /// What [`Client::results`] takes for the next page.
+    /// Cursor for the next page, for [`Client::results`].
     pub next: Option<usize>,
 }
 
-/// Something that has happened, as a webhook tells it.
+/// An event, in the form that a webhook receives.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Event {
     /// The `webhook-id`.
@@ -91,7 +91,7 @@ pub struct EventPage {
 #[derive(Debug, Clone)]
 pub struct Joined<'a> {
     pub address: &'a str,
-    /// `None` while there is none.
+    /// `None` if there is none.
     pub result: Option<ScanResult>,
 }
 
@@ -183,8 +183,8 @@ impl Client {
         }
     }
 
-    /// Returns whether these are the addresses of part `number`, as far as the service can tell: an older one
-    /// compares nothing, and of a part with fewer than two different addresses none can.
+    /// Returns whether these are the addresses of part `number`, as far as the service knows: an older service compares
+    /// nothing, and a part with fewer than two different addresses can't be compared.
     fn is_part(&self, id: &str, number: usize, addresses: &[&str]) -> Result<bool, Error> {
         #[derive(Deserialize)]
         struct PartMatch {
@@ -199,7 +199,7 @@ impl Client {
         }
     }
 
-    /// Up to a hundred events of the last 24 hours, after those that a page before has ended with.
+    /// Returns up to a hundred events of the last 24 hours, after the given cursor.
     ///
     /// # Errors
     /// See [`Error`].
@@ -208,7 +208,7 @@ impl Client {
         self.call(&Call::get(&format!("/events{after}")))
     }
 
-    /// Stops a scan. What it knows by then stays.
+    /// Stops a scan. Verdicts known by then stay.
     ///
     /// # Errors
     /// See [`Error`].
@@ -227,7 +227,7 @@ impl Client {
     /// Starts a scan of `total` addresses, whose parts follow.
     ///
     /// # Errors
-    /// See [`Error`]. Asked for again with the same key within 24 hours, it is the same scan.
+    /// See [`Error`]. A repeat with the same key within 24 hours returns the same scan.
     pub fn create_scan(
         &self,
         total: usize,

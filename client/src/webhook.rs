@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::Sha256;
 
-/// An older or newer event may be a repetition of somebody who has recorded it.
+/// An older or newer event may be a replay.
 const TOLERANCE: Duration = Duration::from_secs(300);
 
 /// The headers of a request that carries an event.

@@ -1,4 +1,4 @@
-// What the runtime itself costs: the floor under every other figure.
+// Cost of the runtime itself: the floor under every other figure.
 export default {
   fetch() {
     return new Response("{}", { headers: { "content-type": "application/json" } });

@@ -1,4 +1,4 @@
-//! What `make bench` measures, on this machine and under whatever else it does meanwhile.
+//! The measurements of `make bench`.
 
 mod accounts;
 mod conversations;
@@ -26,7 +26,7 @@ use crate::drive::quantile;
 /// Enough for a median and a 99th percentile that mean something, and over in a minute.
 const CHECKS: usize = 300;
 
-/// What checks cost and what more databases give, alone: each figure is printed.
+/// Measures the cost of checks and the effect of more databases, and prints each figure.
 ///
 /// # Errors
 /// As [`run`].
@@ -45,7 +45,7 @@ pub struct Figure {
     pub name: &'static str,
     pub value: f64,
     pub unit: &'static str,
-    /// How many measurements it was made from.
+    /// Number of measurements.
     pub n: usize,
 }
 
@@ -99,7 +99,7 @@ pub async fn run() -> Result<()> {
     scans().await
 }
 
-/// What scans cost, alone: printed, and written to `target/bench/scans.json`.
+/// Measures scans alone; prints the figures and writes them to `target/bench/scans.json`.
 ///
 /// # Errors
 /// As [`run`].
@@ -137,7 +137,7 @@ async fn checks(account: &Account, address: impl Fn(usize) -> String) -> Vec<(u1
     time(CHECKS, async |n| account.check(&address(n)).await.status).await
 }
 
-/// One after the other; each with the code it ended with.
+/// Times `count` calls one after the other, each with its status code.
 async fn time(count: usize, mut one: impl AsyncFnMut(usize) -> u16) -> Vec<(u16, Duration)> {
     let mut times = Vec::with_capacity(count);
     for n in 0..count {
@@ -147,7 +147,7 @@ async fn time(count: usize, mut one: impl AsyncFnMut(usize) -> u16) -> Vec<(u16,
     times
 }
 
-/// The times in ascending order, in milliseconds; a figure of failures is none.
+/// Returns the times in ascending order, in milliseconds; an unexpected code is an error.
 fn expect(code: u16, times: Vec<(u16, Duration)>) -> Result<Vec<f64>> {
     let wrong = times.iter().filter(|(actual, _)| *actual != code).count();
     ensure!(wrong == 0, "{wrong} of {} did not end with {code}", times.len());

@@ -25,7 +25,7 @@ const WATCH: Duration = Duration::from_millis(250);
 /// Starts everything, prints how to use it, and runs until a signal or until a part of it ends.
 ///
 /// # Errors
-/// A part does not start or ends by itself; the error shows the end of its log.
+/// A part doesn't start or ends unexpectedly; the error shows the end of its log.
 pub async fn run() -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -1,4 +1,5 @@
-//! What a restart, a crash, a hang and a shut port of an origin cost: origins behind a real edge, under load.
+//! Measures the cost of a restart, a crash, a hang and a blocked port of an origin: origins behind a real edge, under
+//! load.
 
 use std::{collections::BTreeMap, fmt::Write as _, process::Command, sync::Arc, time::Duration};
 
@@ -17,27 +18,27 @@ use tokio::{
 /// Edge's domains are spread over origins by name: enough of them for every origin to have its third.
 const DOMAINS: usize = 120;
 const MAILBOXES: [&str; 4] = ["accepts", "accepts", "rejects", "full"];
-/// From SIGTERM to the end: the grace, and what the machine needs.
+/// Time from SIGTERM to the end: the grace, and some reserve for the machine.
 const END: Duration = Duration::from_secs(30);
 /// The longest that the edge takes for an answer, and more.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long each row lasts, and how many checks are sent in a second.
+/// Duration of each row, and checks sent per second.
 #[derive(Debug, Clone, Copy)]
 pub struct DrillPlan {
     pub seconds: u64,
     pub rate: u32,
 }
 
-/// What happened while something was done to origins.
+/// Results of one event.
 #[derive(Debug)]
 pub struct Row {
     pub name: &'static str,
     /// It is something that an operator does on purpose.
     pub is_orderly: bool,
-    /// Answers by status; 0 is none.
+    /// Answers by status; 0 means none.
     pub statuses: BTreeMap<u16, u64>,
-    /// Verdicts that count by docs/interface.md, and what the account was charged.
+    /// Verdicts that count by docs/interface.md, and the account's charges.
     pub counted: i64,
     pub charged: i64,
     /// In order.
@@ -45,7 +46,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Of all checks, those that were not answered 200.
+    /// Returns the share of checks that weren't answered 200.
     pub fn failed_share(&self) -> f64 {
         let all: u64 = self.statuses.values().sum();
         let fine = self.statuses.get(&200).copied().unwrap_or_default();
@@ -58,7 +59,7 @@ impl Row {
     }
 }
 
-/// What is done to the origins while checks come.
+/// Event that the origins undergo while checks arrive.
 #[derive(Clone, Copy)]
 enum Event {
     Nothing,
@@ -66,7 +67,7 @@ enum Event {
     Kill,
     Hang,
     ShutPort,
-    /// One restarted, the other killed, and the first hung.
+    /// One origin is restarted, another killed, and the first hung.
     Mixed,
 }
 
@@ -89,13 +90,13 @@ pub async fn run(plan: DrillPlan) -> Result<Vec<Row>> {
         println!("drill: {name}");
         let row = service.row(plan, number, event).await?;
         rows.push(Row { name, is_orderly, ..row });
-        // What the edge remembers of an origin that failed is over before the next row.
+        // Waits until the edge has forgotten the failed origin before the next row.
         sleep(Duration::from_secs(5)).await;
     }
     Ok(rows)
 }
 
-/// One row with two origins, of which one is there at any moment: restarted, killed, and hung.
+/// A row with two origins, one of which is up at any moment: restarted, killed, and hung.
 ///
 /// # Errors
 /// As [`run`].
@@ -104,9 +105,9 @@ pub async fn in_short(plan: DrillPlan) -> Result<Row> {
     Ok(Row { name: "restarted, killed, hung", ..row })
 }
 
-/// Edge and origins, and who asks.
+/// Edge, origins, and the asking account.
 struct Service {
-    /// Answers as long as it is there.
+    /// Serves as long as it exists.
     _sandbox: Sandbox,
     tickets: String,
     origins: Vec<Origin>,
@@ -144,13 +145,14 @@ impl Service {
     }
 }
 
-/// What was charged since `before`, once it is what is due, or after a while: settling may be in the background.
+/// Returns the units charged since `before`, once they equal `due` or a deadline has passed: settling may run in the
+/// background.
 async fn charged(account: &Account, before: i64, due: i64) -> i64 {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         let charged = account.email_checks().await.used_today - before;
         if charged == due || Instant::now() > deadline {
-            // What comes later would be wrong too.
+            // A charge that comes later would be wrong too, so wait for it.
             sleep(Duration::from_secs(1)).await;
             return account.email_checks().await.used_today - before;
         }
@@ -210,7 +212,7 @@ async fn disturb(
     Ok(())
 }
 
-/// As a service manager does it.
+/// Restarts an origin as a service manager does.
 async fn restart(origin: &mut Origin) -> Result<()> {
     origin.process.terminate();
     origin.process.wait_for_end(END).await?;
@@ -230,7 +232,7 @@ fn signal(origin: &Origin, signal: &str) -> Result<()> {
     Ok(())
 }
 
-/// Sends checks at an even rate, whatever becomes of the ones before.
+/// Sends checks at an even rate, regardless of earlier ones.
 async fn load(plan: DrillPlan, number: usize, url: String, account: Arc<Account>) -> Result<Row> {
     // workerd closes connections that are idle for longer.
     let client =
@@ -248,7 +250,7 @@ async fn load(plan: DrillPlan, number: usize, url: String, account: Arc<Account>
             let answer = match request.send().await {
                 Ok(reply) => {
                     let status = reply.status().as_u16();
-                    // An answer that breaks off is none.
+                    // An interrupted response doesn't count.
                     reply.json::<Value>().await.map(|body| (status, body)).ok()
                 }
                 Err(_) => None,

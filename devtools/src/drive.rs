@@ -1,4 +1,4 @@
-//! Drives servers in turn, over connections that are kept open, and measures their time and CPU.
+//! Drives servers alternately, over connections that are kept open, and measures their time and CPU.
 
 use std::{fs, time::Duration};
 
@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use reqwest::{Client, Request};
 use tokio::{task::JoinSet, time::Instant};
 
-/// One of the servers that are compared, by the request it gets and the process it runs in.
+/// A server under comparison: the request it gets and its process.
 pub struct Subject {
     request: Request,
     process: u32,
@@ -22,13 +22,13 @@ impl Subject {
     /// # Errors
     /// There is no client.
     pub fn new(request: Request, process: u32) -> Result<Self> {
-        // workerd closes idle connections while the others have their turn.
+        // workerd closes connections that are idle while the other servers are measured.
         let client = Client::builder().timeout(Duration::from_secs(60));
         let client = client.pool_idle_timeout(Duration::from_secs(1)).build()?;
         Ok(Self { request, process, client, times: Vec::new(), busy: Duration::ZERO, cpu: 0.0 })
     }
 
-    /// So many requests, so many at a time; each is to be answered 200.
+    /// Sends `count` requests, `at_once` at a time; each must be answered 200.
     ///
     /// # Errors
     /// One is not.
@@ -62,7 +62,7 @@ impl Subject {
         Ok(())
     }
 
-    /// Forgets what was measured: the rounds before were to warm up.
+    /// Discards the measurements so far, which were warm-up.
     pub fn reset(&mut self) {
         self.times.clear();
         self.busy = Duration::ZERO;

@@ -22,25 +22,25 @@ pub use report::{Percentiles, Report};
 
 use crate::drive::Subject;
 
-/// What is sent.
+/// Plan of a load run.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadPlan {
     /// Cached checks before anything is measured, in rounds of [`ROUND`]: V8 compiles wasm well only after
     /// some thousand calls of a function.
     pub warm_up: usize,
-    /// Seconds of fresh checks at the rate of the run, before it: they fill what origin remembers of hosts.
+    /// Seconds of fresh checks at the run's rate before it: they fill origin's memory of hosts.
     pub settle: u64,
     pub seconds: u64,
     /// Checks a second, on average: a Poisson process.
     pub rate: f64,
-    /// Of ten checks, how many are of popular addresses, which the cache knows.
+    /// Of ten checks, the number of popular addresses, which the cache knows.
     pub cached_of_ten: u32,
     pub seed: u64,
 }
 
 impl Default for LoadPlan {
     fn default() -> Self {
-        // What two cores carry with room to spare, workerd, origin, mail server and the senders together.
+        // Two cores carry this rate with room to spare: workerd, origin, mail server and the senders together.
         let (seconds, rate, seed) = (600, 40.0, 1);
         Self { warm_up: 4_000, settle: 60, seconds, rate, cached_of_ten: 8, seed }
     }
@@ -100,8 +100,7 @@ fn popular(n: u32) -> String {
 /// Runs the plan against a stack of its own, and leaves the report in `file`.
 ///
 /// # Errors
-/// The stack does not start, or the file cannot be written. What the service does wrong is in the
-/// report.
+/// The stack doesn't start, or the file can't be written. Errors of the service are in the report.
 pub async fn run(plan: &LoadPlan, file: &Path) -> Result<Report> {
     let stack = Stack::builder().origin_env("RCPT_MAX_PROBES", "2000");
     let stack = stack.try_start().await?;
@@ -129,7 +128,7 @@ pub async fn run(plan: &LoadPlan, file: &Path) -> Result<Report> {
     Ok(report)
 }
 
-/// Sends what is planned, and returns the answers and what memory there was meanwhile.
+/// Sends the planned requests; returns the answers and the memory samples.
 async fn measure(
     plan: &LoadPlan,
     stack: &Stack,
@@ -193,7 +192,7 @@ async fn send(
             let status = match request.send().await {
                 Ok(reply) => {
                     let status = reply.status().as_u16();
-                    // An answer that breaks off is none.
+                    // An interrupted response doesn't count.
                     reply.json::<Value>().await.map_or(0, |_| status)
                 }
                 Err(_) => 0,

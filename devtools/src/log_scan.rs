@@ -1,4 +1,4 @@
-//! What all logs of a test run give away (docs/trust.md, A10).
+//! Searches all logs of a test run for secrets and addresses (docs/trust.md, A10).
 
 use std::{
     collections::HashSet,
@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// What no line may hold: what it is, and the text it is recognised by.
+/// Forbidden texts: a description, and the text to search for.
 const FORBIDDEN: [(&str, &str); 5] = [
     ("an address", "@"),
     ("an API key", "rcpt_live_"),
@@ -19,7 +19,7 @@ const FORBIDDEN: [(&str, &str); 5] = [
     ("a two-factor secret", "otpauth:"),
 ];
 
-/// What was read, and what was found in it.
+/// Number of files and lines read, and the matches found.
 #[derive(Debug, Default)]
 pub struct Scan {
     pub files: usize,
@@ -27,14 +27,14 @@ pub struct Scan {
     /// Requests that the origin logged, and how many of them the edge logged under the same id.
     pub probes: usize,
     pub joined: usize,
-    /// File, line number, and what the line holds. Not the line itself.
+    /// File, line number, and kind of the match. Not the line itself.
     pub hits: Vec<(PathBuf, usize, &'static str)>,
 }
 
 /// Reads the logs of every edge and origin that tests have left below `folder`.
 ///
 /// # Errors
-/// There are none, or one cannot be read.
+/// There are no files, or one can't be read.
 pub fn scan(folder: &Path) -> Result<Scan> {
     let mut scan = Scan::default();
     let [mut edge_ids, mut origin_ids] = [const { Vec::new() }; 2];
@@ -57,7 +57,7 @@ pub fn scan(folder: &Path) -> Result<Scan> {
 impl Scan {
     fn read(&mut self, file: &Path, log: &str, ids: &mut Vec<String>) {
         for (number, line) in log.lines().enumerate() {
-            // Both log JSON; the other lines are miniflare's, which writes down the mails it has got.
+            // Both log JSON; the other lines are miniflare's, which logs received emails.
             let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
             self.lines += 1;
             ids.extend(entry["request_id"].as_str().map(str::to_owned));

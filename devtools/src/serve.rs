@@ -17,7 +17,7 @@ use tokio::{
     task::{JoinError, spawn_local},
 };
 
-/// What the test asks for.
+/// A command from the test.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 enum Command {
@@ -46,7 +46,8 @@ enum Command {
         sql: String,
         params: Vec<Value>,
     },
-    /// What the server that stands for every webhook's answers from now on, by its host; 0: nothing at all.
+    /// Sets the status that the stand-in for all webhook receivers returns for this host; 0 closes the connection
+    /// without a response.
     Webhook {
         host: String,
         status: u16,
@@ -56,7 +57,7 @@ enum Command {
 }
 
 struct World {
-    /// Written to by what starts and ends a part of it.
+    /// Locked for writing while a part of it starts or ends.
     stack: RwLock<Stack>,
     webhooks: FakeWebhook,
     /// By secret: each remembers which codes it gave out.

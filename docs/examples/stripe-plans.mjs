@@ -43,7 +43,7 @@ function isStripes(header = "", body) {
 
 const date = (seconds) => new Date(seconds * 1000).toISOString();
 
-/** Plan and end that a subscription stands for. */
+/** Plan and end of a subscription. */
 function orderOf({ id, type, created, data: { object: subscription } }) {
   const [item] = subscription.items.data;
   const isPaid = ["active", "trialing", "past_due"].includes(subscription.status);

@@ -29,7 +29,7 @@ await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
 await cp(path.join(here, "static"), dist, { recursive: true });
 
-// What the Worker reads instead of carrying it.
+// Files that the Worker reads instead of carrying them.
 const beside = path.join(dist, "v1");
 await mkdir(beside);
 const description = JSON.parse(await readFile(path.join(here, "../openapi.json"), "utf8"));
@@ -178,7 +178,7 @@ function withReference({ name }, content) {
   );
 }
 
-/** What search engines and link previews read of a page. */
+/** Tags of a page for search engines and link previews. */
 function searchTags({ path: served, title, description }) {
   if (description === null) return '<meta name="robots" content="noindex">';
   const tags = {
@@ -201,7 +201,7 @@ function searchTags({ path: served, title, description }) {
   ].join("\n");
 }
 
-/** What a page needs beside the entry, so that the browser fetches it without waiting for the entry. */
+/** Modules of a page beside the entry, so that the browser fetches them without waiting for the entry. */
 function preloadsOf({ file }) {
   const wanted = new Set();
   const follow = (output) => {

@@ -1,4 +1,4 @@
-//! What an account is called and where it stands: its id, its state, its address.
+//! An account's id, state and address.
 
 pub mod disposable_domains;
 pub mod mailbox;
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for AccountId {
     }
 }
 
-/// Where an account stands.
+/// The state of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountState {
@@ -66,8 +66,8 @@ pub enum AccountState {
 
 /// The address an account is registered under.
 ///
-/// Unlike checked addresses, accounts are told apart without regard to case: `Ann@` and
-/// `ann@` are one person, who types either.
+/// An account's address. Unlike checked addresses, these are compared without regard to case: `Ann@` and `ann@` are one
+/// person, who may type either.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountAddress(Address);
 
@@ -89,17 +89,17 @@ impl AccountAddress {
         self.0.domain()
     }
 
-    /// The address and its parts, none of which makes a password.
+    /// The address and its parts, none of which is allowed as a password.
     pub fn parts(&self) -> [&str; 3] {
         [self.0.normal(), self.0.local_part(), self.0.domain()]
     }
 
-    /// What equal accounts share.
+    /// Returns the comparison form, the same for equal addresses.
     pub fn folded(&self) -> String {
         self.0.normal().to_lowercase()
     }
 
-    /// What the spellings of one mailbox share.
+    /// Returns the canonical mailbox, the same for all spellings of it.
     pub fn mailbox(&self) -> String {
         mailbox::canonical(&self.folded())
     }

@@ -1,4 +1,4 @@
-//! What the rooms above share: the configuration and the bindings of one isolate.
+//! The configuration and the bindings of one isolate, shared by all rooms above.
 
 pub mod recent;
 
@@ -34,8 +34,8 @@ pub struct App {
     pub scan_queue: ScanQueue,
     pub mailer: Mailer,
     pub shield: Shield,
-    /// Whether the databases and the origins answered lately.
+    /// True for each of databases and origins that answered recently.
     pub readiness: Recent<(bool, bool)>,
-    /// The plans, for those who haven't signed in.
+    /// The plans, for visitors who haven't signed in.
     pub plans: Recent<Arc<[PlanSizes]>>,
 }

@@ -1,5 +1,5 @@
-//! What happens without a request or after its answer: notices, confirmation links that an operator has asked for,
-//! what the directory is told of deletions, the scans, and the webhooks that tell of their end.
+//! Work without a request or after its response: notices, confirmation links requested by an operator, deletions in the
+//! directory, scans, and the webhooks for their end.
 
 pub mod deletions;
 pub mod email_changes;

@@ -18,9 +18,9 @@ use crate::{limits::rules::Rule, outbound::turnstile::Turnstile};
 pub struct Config {
     /// Origins, each without a trailing slash.
     pub origins: Vec<String>,
-    /// Where the portal is; confirmation links start with it. Without a trailing slash.
+    /// URL of the portal without a trailing slash; confirmation links start with it.
     pub portal_url: String,
-    /// The resolver that knows whether a domain gets mail; `None`: mails are sent without a look.
+    /// Resolver for the mail hosts of an account's domain; `None`: emails are sent without a look-up.
     pub dns_url: Option<String>,
     /// Sender of every mail.
     pub mail_from: String,
@@ -34,7 +34,7 @@ pub struct Config {
     pub totp_secrets: KeyRing,
     /// Seal the addresses of scans while they wait.
     pub scan_secrets: KeyRing,
-    /// When a scan asks again.
+    /// Delays before a scan retries an undecided address.
     pub scan_retries: RetryTimes,
     /// Seconds a portal session lives.
     pub session_ttl: u64,
@@ -42,33 +42,34 @@ pub struct Config {
     pub lease_ttl: u64,
     /// Milliseconds to wait for a verdict, over all origins together.
     pub upstream_budget_ms: u64,
-    /// How long a verdict is given again, from the cache and by an origin.
+    /// Times for which a verdict is given again, from the cache and by an origin.
     pub cache: CacheTimes,
     pub throttle: Throttle,
     pub site: Site,
-    /// Sign calls of the operator's own programs, such as those of a payment provider's webhook; `None`: none are taken.
+    /// Secrets that sign calls of the operator's own programs, such as a payment provider's webhook; `None`: no calls
+    /// are accepted.
     pub operator_secrets: Option<KeyRing>,
     /// `None`: nobody is asked whether a person is behind a request.
     pub turnstile: Option<Turnstile>,
 }
 
-/// How attempts are limited.
+/// Limits of attempts.
 #[derive(Debug)]
 pub struct Throttle {
     /// Attempts on one account or address.
     pub account: Rule,
-    /// Attempts from one network, whatever they are on.
+    /// Attempts from one network, of any kind.
     pub network: Rule,
-    /// Mails to one address that registrations cause.
+    /// Emails to one address that registrations cause.
     pub registration_mail: Rule,
     /// Reset links mailed to one address.
     pub reset_mail: Rule,
-    /// Mails that one network causes, and those that one site (/48) does: each for registrations and for reset links.
+    /// Limits of emails caused by one network and by one site (/48), each for registrations and for reset links.
     pub mails_of_network: Rule,
     pub mails_of_site: Rule,
-    /// Mails of registrations over all.
+    /// Emails of registrations in total.
     pub all_registration_mails: Rule,
-    /// Mails of forgotten passwords over all, whether or not there is an account.
+    /// Emails of forgotten passwords in total, whether or not there is an account.
     pub all_reset_mails: Rule,
     /// Reset links over all that are sent although that budget, or the network's, is used up.
     pub all_exempt_reset_mails: Rule,
@@ -79,11 +80,11 @@ pub struct Throttle {
 }
 
 impl Config {
-    /// Reads the configuration through `value`, which returns a var or secret by name, for a Worker with so
-    /// many databases.
+    /// Reads the configuration of a Worker with `databases` databases through `value`, which returns a variable or
+    /// secret by name.
     ///
     /// # Errors
-    /// Every mistake at once, each naming its value. No part of a secret is shown.
+    /// All mistakes, each with the name of its setting. No part of a secret is shown.
     pub fn read(
         value: impl Fn(&str) -> Option<String>,
         databases: usize,
@@ -144,13 +145,12 @@ impl Config {
     }
 }
 
-/// Seconds after which a scan asks again about an address whose server might answer otherwise by then: after the
-/// first answer, the second, and so on.
+/// Delays in seconds before a scan retries an undecided address: after the first reply, the second, and so on.
 #[derive(Debug)]
 pub struct RetryTimes(Vec<u64>);
 
 impl Default for RetryTimes {
-    /// What servers that greylist ask for is five minutes; what is busy is so for minutes or for an hour.
+    /// Greylisting servers ask for five minutes; busy servers stay busy for minutes or an hour.
     fn default() -> Self {
         Self(vec![5 * 60, 20 * 60, HOUR])
     }

@@ -1,4 +1,4 @@
-//! Everything a caller shows or is given to prove who they are: pure rules, no storage.
+//! Credentials and proofs of callers: pure rules, no storage.
 
 pub mod account_reference;
 pub mod address_hash;

@@ -17,7 +17,7 @@ pub use body::{LimitError, PlainError, ValidationError};
 use challenge::Challenge;
 use rate_limit::RateLimit;
 
-/// An error response. The detail of a failure of ours goes to the log where it happens, never in here.
+/// An error response. Details of internal failures go to the log where they occur, never into this type.
 #[derive(Debug)]
 pub struct Error {
     status: StatusCode,
@@ -31,16 +31,16 @@ pub struct Error {
     retry_after: Option<u64>,
     /// `WWW-Authenticate` of a 401: which credentials would do.
     challenge: Challenge,
-    /// What to log beside the request; never sent.
+    /// Cause for the request's log line; never sent.
     cause: Option<Cause>,
 }
 
-/// The cause of a failure of ours, on its way to the request's log line in the response's extensions.
+/// Cause of an internal failure, carried to the request's log line in the response's extensions.
 #[derive(Debug, Clone)]
 struct Cause(String);
 
-/// How a request ended, on its way to the log line in the response's extensions: the status of a
-/// verdict, or the code of an error.
+/// Outcome of a request, carried to the log line in the response's extensions: the status of a verdict, or the code of
+/// an error.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome(pub &'static str);
 

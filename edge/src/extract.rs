@@ -1,4 +1,4 @@
-//! What a handler receives: extractors that turn a request into checked, loaded objects.
+//! Extractors: they turn a request into checked, loaded objects for handlers.
 
 pub mod caller;
 pub mod client_network;

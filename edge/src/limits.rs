@@ -1,4 +1,4 @@
-//! Who may do how much. Each limit stands before the cost that it protects, and the cheap ones stand first.
+//! All limits: for whom, and how much. Each stands before the cost that it protects, cheap ones first.
 //!
 //! | who | may | counted | where |
 //! |---|---|---|---|
@@ -16,7 +16,7 @@
 //! | a caller whose key is dead or whose session has ended, or whose allowance is used up | nothing, without asking D1 again | by isolate | `refusals` |
 //! | a session | one note of its use in five minutes, one write in ten | by isolate; in D1 | `seen_sessions`, `store/sessions.rs` |
 //!
-//! The numbers of the shields are in wrangler.toml, those of the others in `config/reader.rs`.
+//! The numbers of the shields are in wrangler.toml, all others in `config/reader.rs`.
 
 pub mod hashing;
 pub mod pace;

@@ -18,7 +18,7 @@ pub struct Mail {
     subject: &'static str,
     portal_url: String,
     paragraphs: Vec<Paragraph>,
-    /// Where the reader opts out of such emails.
+    /// Link to opt out of such emails.
     opt_out_link: Option<String>,
 }
 
@@ -70,7 +70,7 @@ impl Mail {
         self
     }
 
-    /// What to do where somebody else did it: the same in every notice.
+    /// Advice in case somebody else did it: the same in every notice.
     fn unless_you(self) -> Self {
         let link = format!("{}/forgot", self.portal_url);
         self.text(
@@ -115,8 +115,8 @@ pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
         )
 }
 
-/// The same after a second registration. One of the two may be a stranger's, whose password the link
-/// must not confirm without a word.
+/// The same after a second registration. One of the two may be a stranger's, whose password the link must not confirm
+/// silently.
 pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your email address", portal_url, "")
         .text(format!(
@@ -127,8 +127,8 @@ pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> 
         .text("This link expires in 24 hours and works once. If you didn't sign up, ignore this email.")
 }
 
-/// Sent instead of a confirmation when the address has an account already, so that the answer over
-/// HTTP need not tell.
+/// Sent instead of a confirmation when the address already has an account, so that the HTTP response need not reveal
+/// it.
 pub fn already_registered(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("You already have an account", portal_url, "")
         .text(format!(
@@ -214,8 +214,8 @@ pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
         )
 }
 
-/// Sent instead of a reset link when the address has no account, so that the answer over HTTP need
-/// not tell, and a person who used another address learns it.
+/// Sent instead of a reset link when the address has no account, so that the HTTP response need not reveal it, and a
+/// person who used another address learns it.
 pub fn no_account(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("There is no account with this address", portal_url, "")
         .text(format!(
@@ -240,7 +240,7 @@ pub fn deleted(name: &str, portal_url: &str, deed: &Deed) -> Mail {
         .button("Create a new account", format!("{portal_url}/register"))
 }
 
-/// Tells the owner which plan the account is on now, and until when (unix seconds).
+/// Informs the owner of the account's current plan, and its end (Unix seconds).
 pub fn plan_changed(name: &str, portal_url: &str, plan: &str, until: Option<i64>) -> Mail {
     let end = until.and_then(shown).map(|end| format!(", until {end}")).unwrap_or_default();
     Mail::new("Your plan has changed", portal_url, name)
@@ -248,7 +248,7 @@ pub fn plan_changed(name: &str, portal_url: &str, plan: &str, until: Option<i64>
         .button("See what it allows", format!("{portal_url}/overview"))
 }
 
-/// When and from where something was done to an account.
+/// Time and place of an event in an account.
 #[derive(Debug, Clone, Default)]
 pub struct Deed {
     /// Unix seconds.
@@ -276,7 +276,7 @@ fn shown(at: i64) -> Option<String> {
     Some(time.format("%-d %B %Y, %H:%M UTC").to_string())
 }
 
-/// What the owner of an account is told afterwards.
+/// Event that an account's owner is notified of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
@@ -317,8 +317,8 @@ impl Notice {
         }
     }
 
-    /// The email that tells it, to the account's owner by `name`. It may be an hour late and stand for several
-    /// of its kind; `last` is the last of them, where that is known.
+    /// Builds the email for it, to the account's owner by `name`. It may be an hour late and cover several events of
+    /// its kind; `last` is the latest, if known.
     pub fn mail(self, portal_url: &str, name: &str, last: Option<&Deed>) -> Mail {
         let (subject, text) = match self {
             Self::PasswordChanged => (

@@ -1,9 +1,8 @@
-//! What a request has spent on storage and origins, for its log line and for nothing else.
+//! Expenses of a request on storage and origins, for its log line only.
 //!
-//! Many requests interleave in one isolate, but only at their awaits: while a request's future is being
-//! polled, no other one is. [`metered`] says whose turn it is for exactly as long as a poll lasts, and
-//! what is timed keeps the meter it started with. So nothing has to be handed through every function
-//! that reaches the database, and no request pays for another.
+//! Many requests interleave in one isolate, but only at their awaits: while one request's future is being polled, no
+//! other is. [`metered`] sets the current meter for exactly as long as a poll lasts, and timers keep the meter they
+//! started with. So no function that reaches the database needs a parameter for it, and no request pays for another.
 
 use std::{
     cell::RefCell,
@@ -22,7 +21,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Meter>>> = const { RefCell::new(None) };
 }
 
-/// One request's expenses so far.
+/// Expenses of one request so far.
 #[derive(Debug, Default)]
 pub struct Meter {
     d1: Gauge,
@@ -49,11 +48,12 @@ pub struct Party {
     pub network: Option<String>,
 }
 
-/// Limits of a scheduled run, which has no caller who gives up: what it may ask of D1, and how long of a database that hangs.
+/// Limits of a scheduled run, which has no caller who gives up: its D1 statements, and its time for a database that
+/// hangs.
 #[derive(Debug)]
 pub struct RunLimits {
     statements_left: AtomicU32,
-    /// So many of them are for what comes later in the run.
+    /// Statements reserved for later steps of the run.
     reserved: AtomicU32,
     hung: Mutex<BTreeSet<u8>>,
 }
@@ -103,7 +103,7 @@ struct Gauge {
     ms: AtomicU32,
 }
 
-/// What a request waited for.
+/// Resource that a request waited for.
 #[derive(Debug, Clone, Copy)]
 pub enum Part {
     /// A round trip to D1 with this many statements.
@@ -119,7 +119,7 @@ pub enum Part {
 pub struct Expenses {
     pub d1_trips: u32,
     pub d1_statements: u32,
-    /// As D1 counts and bills them: rows of indexes too.
+    /// Rows as D1 counts and bills them: rows of indexes included.
     pub d1_rows_written: u32,
     pub d1_ms: u32,
     pub cache_calls: u32,
@@ -140,7 +140,7 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 impl Meter {
-    /// The meter of a scheduled run that may ask so many statements of D1.
+    /// Meter of a scheduled run that may execute this many D1 statements.
     pub fn of_run(statements: u32) -> Self {
         let run = RunLimits {
             statements_left: AtomicU32::new(statements),
@@ -201,12 +201,12 @@ impl Meter {
     }
 }
 
-/// The meter of the request whose turn it is.
+/// Returns the meter of the current request.
 pub fn current() -> Option<Arc<Meter>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// Notes for the log whom the request whose turn it is concerns.
+/// Records the parties of the current request for the log.
 pub fn note(change: impl FnOnce(&mut Party)) {
     if let Some(meter) = current() {
         change(&mut meter.party.lock().unwrap_or_else(PoisonError::into_inner));
@@ -225,7 +225,7 @@ pub async fn metered<T>(meter: &Arc<Meter>, work: impl Future<Output = T>) -> T 
     .await
 }
 
-/// Puts rows that D1 has written on the meter of the request whose turn it is.
+/// Adds rows that D1 has written to the current request's meter.
 pub fn count_rows_written(rows: impl FnOnce() -> u32) {
     if let Some(meter) = current() {
         meter.d1_rows_written.fetch_add(rows(), Relaxed);

@@ -1,4 +1,4 @@
-//! Requests of ours to others: the origins, a resolver, the servers of webhooks, and Turnstile.
+//! Outgoing requests: to the origins, a resolver, the servers of webhooks, and Turnstile.
 
 pub mod dns;
 pub mod in_flight;

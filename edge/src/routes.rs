@@ -151,7 +151,7 @@ fn not_found(path: &str) -> Error {
     Error::no_such_path(detail)
 }
 
-/// Whether a path is one of a template such as `/v1/scans/{id}`; a slash at its end doesn't matter.
+/// Returns whether a path matches a template such as `/v1/scans/{id}`; a trailing slash doesn't matter.
 fn matches_template(template: &str, path: &str) -> bool {
     let path = path.strip_suffix('/').unwrap_or(path);
     template.split('/').count() == path.split('/').count()

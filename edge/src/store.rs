@@ -1,8 +1,7 @@
-//! The SQL, one file per table family. What belongs to an account is in the account's own database, which
-//! a function is given; `databases.rs` knows which. Every function is one round trip to D1 unless it says otherwise,
-//! and decides in the statement itself: what a statement read may be stale by the next. The errors of
-//! all of them are [`Error::unavailable`](crate::error::Error::unavailable), when the database fails;
-//! then nothing has changed.
+//! The SQL, one file per table family. Rows of an account are in the account's own database, which a function receives;
+//! `databases.rs` chooses it. Every function is one round trip to D1 unless documented otherwise, and decides in the
+//! statement itself: a value read by one statement may be stale in the next. Their error is
+//! [`Error::unavailable`](crate::error::Error::unavailable), when the database fails; then nothing has changed.
 
 pub mod accounts;
 pub mod addresses;

@@ -1,4 +1,4 @@
-//! The roof: the runtime's events in, responses out. Builds what an isolate shares and wires the rooms.
+//! The top room: the runtime's events in, responses out. Builds the isolate's state and wires the rooms.
 
 mod answer;
 mod http;
@@ -28,7 +28,7 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
     http::response(isolate::serve(request, &env, context).await).await
 }
 
-/// Every five minutes. What fails is logged, since the runtime drops an error from here.
+/// Runs every five minutes. Failures are logged, since the runtime drops an error from here.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     let Ok(isolate) = isolate::of(&env) else { return };

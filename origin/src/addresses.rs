@@ -9,7 +9,7 @@ use crate::{
 /// A rate that has been at its floor for so long is worth a person's attention.
 const UNWELCOME_AFTER: u64 = 3_600;
 
-/// What mail servers may refuse us for, and where they do.
+/// Returns the causes for which mail servers may refuse us, and the operators that do.
 pub fn reasons(state: &State, status: &Status) -> Vec<Reason> {
     let now = unix_now();
     let mut reasons = state.watch.reasons();

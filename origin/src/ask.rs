@@ -1,5 +1,5 @@
-//! `origin ask`: verdicts with their evidence on the terminal, without an edge. What this machine lacks is named where
-//! a question stays open.
+//! `origin ask`: verdicts with their evidence on the terminal, without an edge. An open question is followed by the
+//! defects of this machine.
 
 use std::{fmt, io::Write as _, sync::Arc};
 
@@ -19,7 +19,7 @@ const CONCURRENT_MAX: usize = 10;
 /// Exit code when a question stays open. 0: each has its verdict.
 const OPEN: u8 = 3;
 
-/// One address and what is known of it.
+/// An address and its verdict.
 #[derive(Debug, Serialize)]
 struct Row {
     address: String,

@@ -20,7 +20,7 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-/// What to do instead of serving.
+/// Command to run instead of serving.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Command {
     /// Examine this machine: network, port 25, names, sender, blocklists, clock. Exits with 0 when it is
@@ -52,11 +52,11 @@ pub enum Command {
         #[command(subcommand)]
         action: ListsAction,
     },
-    /// Print what the running service asks of each operator of mail hosts, and how it is received there
+    /// Print the rates at each operator of mail hosts, and how it receives the running service
     Status,
 }
 
-/// What to do with the lists. None of it reads the configuration.
+/// Action on the lists. None of them reads the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum ListsAction {
     /// Print the lists of the package, or those of a file where they are in force
@@ -81,7 +81,7 @@ pub enum ListsAction {
         /// The bundle; its signature is at the same place with .minisig behind it
         #[arg(value_name = "URL|FILE")]
         source: String,
-        /// minisign's public key of whoever makes the lists; none is built in
+        /// minisign public key of the publisher of the lists; none is built in
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
         /// The file that `lists_file` names

@@ -30,7 +30,7 @@ pub use validity::{Standing, Validity};
 use values::Values;
 pub use variables::{UnknownVariables, unknown_variables};
 
-/// When a session is encrypted.
+/// Policy of session encryption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartTls {
     /// Only when the server demands it: three round trips fewer for everyone else.

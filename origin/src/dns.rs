@@ -1,4 +1,4 @@
-//! Questions to the recursive nameservers, and what they may answer.
+//! Queries to the recursive nameservers, and their answers.
 
 mod answers;
 mod metrics;
@@ -27,7 +27,7 @@ use rcpt_pool::HashKey;
 
 /// RFC 8305 §3: time the other family gets once one has answered.
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
-/// A record is asked for again at least this often, whatever its TTL.
+/// Longest cache time of a record, regardless of its TTL.
 const MAX_CACHED: Duration = Duration::from_secs(3_600);
 
 /// Why a question has no records for an answer.
@@ -49,7 +49,7 @@ pub struct Mx {
     pub exchange: Arc<str>,
 }
 
-/// The nameservers, and what they answered lately.
+/// The nameservers, and their recent answers.
 pub struct Dns {
     nameservers: Arc<Nameservers>,
     families: Families,
@@ -60,7 +60,7 @@ pub struct Dns {
 }
 
 impl Dns {
-    /// `timeout` is for one question to one nameserver; addresses of hosts are asked for by `families`.
+    /// `timeout` applies to one query to one nameserver; `families` selects the kinds of host addresses.
     ///
     /// # Errors
     /// [`NetError`] when the resolver cannot be set up.
@@ -130,7 +130,7 @@ impl Dns {
         self.mx.known(domain).map(|(_, until)| until)
     }
 
-    /// What [`Dns::addresses`] would give without asking, and until when it holds; `None` where that isn't in memory,
+    /// Returns the cached result of [`Dns::addresses`], with its expiry; `None` if it isn't in memory,
     /// and for a host without an address of a family that is dialled.
     pub fn known_addresses(&self, host: &str) -> Option<(Vec<IpAddr>, Instant)> {
         let (records, until) = match self.families {
@@ -193,12 +193,12 @@ impl Dns {
         self.nameservers.records(name, RecordType::TXT, text).await.records
     }
 
-    /// How the nameservers do.
+    /// Returns the metrics of the nameservers.
     pub fn metrics(&self) -> DnsMetrics {
         self.nameservers.metrics.clone()
     }
 
-    /// Whether a nameserver answers at all.
+    /// Returns whether any nameserver answers.
     pub async fn is_reachable(&self) -> bool {
         self.nameservers.are_reachable().await
     }
@@ -231,14 +231,14 @@ fn address(data: &RData) -> Option<IpAddr> {
     }
 }
 
-/// RFC 8305 §3: both are asked at once, and once one has answered the other gets little time.
+/// RFC 8305 §3: both are queried in parallel, and once one has answered the other gets little time.
 async fn both(
     v4: impl Future<Output = Records<IpAddr>>,
     v6: impl Future<Output = Records<IpAddr>>,
 ) -> Result<Vec<IpAddr>, NoAnswer> {
     let (mut v4, mut v6) = (pin!(v4), pin!(v6));
     let (v4, v6) = tokio::select! {
-        // From memory both are there at once.
+        // From the cache both are ready immediately.
         biased;
         v4 = &mut v4 => {
             let v6 = if v4.is_ok() {

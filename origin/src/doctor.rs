@@ -1,4 +1,4 @@
-//! `origin doctor`: whether this machine is fit to ask mail servers, and what to do where it is not.
+//! `origin doctor`: examines whether this machine can ask mail servers, and advises where it can't.
 
 mod blocklists;
 mod certificate;
@@ -15,7 +15,7 @@ use crate::{State, clock::unix_now};
 pub use blocklists::CHECK as BLOCKLIST;
 pub use report::{Finding, Health, Report};
 
-/// Looks at everything: what is wrong with one thing keeps it from no other.
+/// Examines everything: a failure in one part skips no other.
 pub async fn examine(state: &State) -> Report {
     let config = &*state.prober.config();
     let dns = state.prober.dns();
@@ -40,14 +40,14 @@ pub async fn examine(state: &State) -> Report {
     Report(findings)
 }
 
-/// Looks at what others hold against our addresses, with questions to nameservers alone.
+/// Examines the reputation of our addresses, with queries to nameservers alone.
 pub async fn examine_addresses(state: &State) -> Vec<Finding> {
     let (ours, mut findings) = addresses(state).await;
     findings.extend(sender::sender_spf(state, &ours).await);
     findings
 }
 
-/// Every address that we connect from, and what is found of it.
+/// Returns every address that we connect from, and the findings about it.
 async fn addresses(state: &State) -> (Vec<IpAddr>, Vec<Finding>) {
     let (config, dns) = (&*state.prober.config(), state.prober.dns());
     let (mut ours, mut findings) = <(Vec<IpAddr>, Vec<Finding>)>::default();

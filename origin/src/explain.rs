@@ -1,11 +1,11 @@
-//! `origin explain`: what a reply to RCPT means, and why.
+//! `origin explain`: the meaning of a reply to RCPT, with the rule behind it.
 
 use std::fmt::{self, Write as _};
 
 use rcpt_smtp::Reply;
 use rcpt_verdict::reader::{self, MODEL};
 
-/// Features that are shown; the others add little.
+/// Features that are shown; further ones add little.
 const FEATURES_MAX: usize = 16;
 
 /// The explanation of `text`, a reply with `\n` between its lines. `None` if it is no reply.

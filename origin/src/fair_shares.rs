@@ -15,9 +15,9 @@ type Party = (Option<Arc<str>>, Option<Arc<str>>);
 
 /// Counts something in progress, by group.
 ///
-/// A group may have one more while it has less than is free. So one group alone gets half, k greedy ones
-/// leave 1/(k + 1) to all others together, and the first of each group always passes. The same holds among
-/// the accounts of one group, for what is left to the group.
+/// A group may take one more while it holds less than what is free. So one group alone gets half, k greedy ones leave
+/// 1/(k + 1) to all others together, and the first of each group always passes. The same holds among the accounts of
+/// one group, for what is left to the group.
 pub struct FairShares {
     counts: Arc<Mutex<Counts>>,
     /// Most that one group may have. Without a group's name there is no such limit.
@@ -53,7 +53,7 @@ impl FairShares {
         self.enter_within(&Asker { account: None, fairness_group: group }, usize::MAX)
     }
 
-    /// Like [`FairShares::enter`], where no more than `free` are to be had, for one account of its group.
+    /// Like [`FairShares::enter`], with at most `free` permits left, for one account of its group.
     pub fn enter_within(&self, asker: &Asker, free: usize) -> Option<Share> {
         let Asker { account, fairness_group: group } = asker.clone();
         let of_group = (group.clone(), None);
@@ -89,7 +89,7 @@ fn lock(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One in progress.
+/// A unit in progress.
 pub struct Share {
     counts: Arc<Mutex<Counts>>,
     parties: Vec<Party>,

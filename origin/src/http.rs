@@ -29,7 +29,7 @@ pub use request_id::RequestId;
 /// Octets of a probe's body. An address has at most 254, in JSON six times that.
 const MAX_BODY: usize = 4 * 1_024;
 
-/// Octets of a batch's body: 500 addresses of 254 octets with what JSON puts around them, twice over.
+/// Bytes of a batch's body: 500 addresses of 254 bytes with their JSON, twice over.
 const MAX_BATCH_BODY: usize = 256 * 1_024;
 
 /// The service, for `main` and for tests.
@@ -37,12 +37,12 @@ pub fn build(state: Arc<State>) -> Router {
     finish(public().merge(admin()), state)
 }
 
-/// What the edge asks for.
+/// Builds the routes for the edge.
 pub fn build_public(state: Arc<State>) -> Router {
     finish(public(), state)
 }
 
-/// What is for our own network.
+/// Builds the routes for our own network.
 pub fn build_admin(state: Arc<State>) -> Router {
     finish(admin(), state)
 }

@@ -85,7 +85,7 @@ fn main() -> ExitCode {
         println!("configuration is fine");
         return ExitCode::SUCCESS;
     }
-    // Dropped at the end of `main`: what is logged until then is written.
+    // Dropped at the end of `main`, after all log lines are written.
     let (level, _written) = log::install(config.log_level);
     for stranger in &unknown.strangers.0 {
         tracing::warn!("{stranger}");
@@ -238,14 +238,14 @@ async fn run(
     Ok(())
 }
 
-/// Serves what is not for the edge, for as long as the process runs.
+/// Serves a listener that isn't for the edge, for as long as the process runs.
 fn serve_beside(listener: TcpListener, router: Router, whom: &str) -> io::Result<()> {
     tracing::info!(address = %listener.local_addr()?, "listening for {whom}");
     tokio::spawn(serve::serve(listener, router, pending(), Duration::ZERO));
     Ok(())
 }
 
-/// Prints the findings, and exits with what the worst of them says.
+/// Prints the findings, and exits with the code of the worst one.
 #[tokio::main]
 async fn doctor(config: Config, json: bool) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let report = doctor::examine(&*State::unproved(config)?).await;
@@ -267,7 +267,7 @@ async fn ask(
     Ok(ExitCode::from(ask::ask(&State::new(config)?, addresses, json).await))
 }
 
-/// Prints what a reply means, and exits with 2 where it is none.
+/// Prints the meaning of a reply, and exits with 2 if it isn't one.
 fn explain(reply: &str) -> ExitCode {
     match explain::explain(reply) {
         Some(explained) => {
@@ -281,7 +281,7 @@ fn explain(reply: &str) -> ExitCode {
     }
 }
 
-/// Prints what the running service says of the operators.
+/// Prints the running service's state of the operators.
 #[tokio::main]
 async fn status(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let address = match config.admin_listen {

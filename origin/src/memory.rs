@@ -33,7 +33,7 @@ const NAMES: [&str; 2] = ["memory-a", "memory-b"];
 const LAYOUT: &[u8] = b"rcpt origin memory 1";
 const TAG_LENGTH: usize = 32;
 
-/// What became of the memory, for `origin status`.
+/// State of the stored memory, for `origin status`.
 #[derive(Debug, Default)]
 pub struct Keeping {
     /// Unix time of the last copy that the service manager took; 0: none.

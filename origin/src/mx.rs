@@ -6,10 +6,10 @@ pub mod special_use;
 use crate::dns::{Dns, Mx, NoAnswer};
 use special_use::is_special_use;
 
-/// At most so many hosts are tried.
+/// Maximum of tried hosts.
 const MAX_HOSTS: usize = 10;
 
-/// Where the mail of a domain goes.
+/// Mail hosts of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MailHosts {
     /// The MX hosts, in the order in which to try them.
@@ -18,7 +18,7 @@ pub enum MailHosts {
     Implicit,
 }
 
-/// The domain takes no mail, or we could not find out.
+/// The domain accepts no mail, or the look-up failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoMailHosts {
     DomainNotFound,
@@ -65,9 +65,9 @@ fn in_order(records: &[Mx], place: impl Fn(&str) -> u64) -> Option<Vec<Mx>> {
     Some(hosts)
 }
 
-/// Whether `host` can be asked for an address: a host name that is no IP address and not special-use.
+/// Returns whether addresses of `host` can be queried: a host name that is no IP address and not special-use.
 ///
-/// Underscores are no part of a host name (RFC 1123 §2.1) and stand in real MX records.
+/// Underscores aren't allowed in a host name (RFC 1123 §2.1) and occur in real MX records.
 pub fn is_resolvable(host: &str) -> bool {
     let label = |label: &[u8]| {
         (1..=63).contains(&label.len())

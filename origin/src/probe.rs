@@ -1,4 +1,4 @@
-//! One probe: from an address to a verdict, within one budget.
+//! A probe: from an address to a verdict, within one time budget.
 
 mod address_traits;
 mod attempt;

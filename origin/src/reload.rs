@@ -1,5 +1,5 @@
-//! SIGHUP: the configuration is read again, and what can change while we serve is changed. Files of a
-//! certificate that change do the same.
+//! SIGHUP: the configuration is read again, and the reloadable settings change. Changed files of a certificate do the
+//! same.
 
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
@@ -38,7 +38,7 @@ const RELOADED: [&str; 17] = [
     "log_level",
 ];
 
-/// How often the files of the certificate are looked at.
+/// Interval between looks at the certificate's files.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Reads the configuration again on each SIGHUP, from where it came from, and when the certificate's files
@@ -60,8 +60,8 @@ pub fn on_hangup(
                 signalled = hangups.recv() => if signalled.is_none() { return },
                 () = change(&files) => tracing::info!("a file has changed that is read again"),
             }
-            // Before they are read: what changes afterwards is a change. After a mistake they are looked at again
-            // when they have changed again.
+            // Taken before they are read, so that later changes are noticed. After a mistake they are read again only
+            // after another change.
             files = files.now();
             match Config::read(path.as_deref(), &|name| std::env::var(name).ok()) {
                 Ok(config) => match apply(&running, &config, &state, &level) {
@@ -125,7 +125,7 @@ fn apply(running: &Config, read: &Config, state: &Arc<State>, level: &Level) -> 
     Ok(())
 }
 
-/// The configuration in force, with what a reload changes.
+/// Returns the configuration in force, with the reloadable changes.
 fn reloaded(in_force: &Config, read: &Config) -> Config {
     let operators = read.operators.as_ref().clone().numbered_as(&in_force.operators);
     let read = read.clone();
@@ -152,7 +152,7 @@ fn reloaded(in_force: &Config, read: &Config) -> Config {
         lists_note: read.lists_note,
         lists_files: read.lists_files,
         log_level: read.log_level,
-        // Two secrets may have the same key id, so a difference is not always seen: they are always taken.
+        // Two secrets may have the same key id, so a difference isn't always visible: they are always replaced.
         ticket_secrets: read.ticket_secrets,
         ..in_force.clone()
     }
@@ -172,7 +172,7 @@ async fn change(before: &Files) {
     }
 }
 
-/// Permits that are taken away while in use go when they are given back.
+/// Permits removed while in use disappear when they are returned.
 fn resize(state: &Arc<State>, of: fn(&State) -> &Semaphore, before: usize, after: usize) {
     of(state).add_permits(after.saturating_sub(before));
     let surplus = u32::try_from(before.saturating_sub(after)).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Identical questions asked at the same time are asked once, and all who ask get the answer.
+//! Concurrent identical questions are asked once, and all callers get the answer.
 
 use std::{
     collections::HashMap,
@@ -13,8 +13,8 @@ use futures_util::future::{FutureExt as _, Shared, WeakShared};
 
 type Asking<V> = Pin<Box<dyn Future<Output = V> + Send>>;
 
-/// A question on its way. All who wait for it drive it, so any of them may leave; when the last one
-/// leaves, it is dropped.
+/// A question in progress. All waiting callers drive it, so any of them may leave; when the last one leaves, it is
+/// dropped.
 pub type Flight<V> = Shared<Asking<V>>;
 
 /// The questions on their way, by key: as many entries as there are different questions.
@@ -23,7 +23,7 @@ pub struct SingleFlight<V: Clone>(Arc<Flights<V>>);
 struct Flights<V: Clone>(Mutex<HashMap<Arc<str>, Entry<V>>>);
 
 struct Entry<V: Clone> {
-    /// Tells one flight from the next under the same key.
+    /// Distinguishes one flight from the next under the same key.
     number: usize,
     flight: WeakShared<Asking<V>>,
 }

@@ -1,4 +1,4 @@
-//! What the handlers share, and how it is set up.
+//! State shared by the handlers, and its set-up.
 
 use std::{
     io,
@@ -23,23 +23,23 @@ use crate::{
     watch::Watch,
 };
 
-/// What the handlers share.
+/// State shared by the handlers.
 pub struct State {
     pub prober: Arc<Prober>,
     pub metrics: Metrics,
     pub vitals: Vitals,
-    /// One permit for each probe in progress.
+    /// A permit for each probe in progress.
     pub permits: Semaphore,
-    /// How many of them batches may take.
+    /// Number of permits that batches may take.
     pub batch_permits: Semaphore,
-    /// What each tenant has in progress of single checks, and of batches.
+    /// Single checks and batches in progress, by tenant.
     pub probes: FairShares,
     pub batches: FairShares,
     pub port_check: Arc<PortCheck>,
     pub verdicts: VerdictMemory,
     pub watch: Watch,
     pub keeping: Keeping,
-    /// What `listen` speaks TLS with, if it does.
+    /// Certificate of `listen`, if it speaks TLS.
     pub certificate: ArcSwapOption<Certificate>,
     /// True when the process is to end: batches ask about no further address.
     pub stopping: watch::Sender<bool>,
@@ -71,7 +71,7 @@ impl State {
         Self::unproved(config)
     }
 
-    /// Builds it without trying the source addresses: the doctor reports those that are missing, and goes on.
+    /// Builds the state without testing the source addresses: the doctor reports missing ones and continues.
     ///
     /// # Errors
     /// [`SetupError`].
@@ -120,8 +120,8 @@ impl State {
         }))
     }
 
-    /// Whether `verdict` blames a server that could not be reached while port 25 is shut: it is ours, and
-    /// not the recipient's.
+    /// Returns whether `verdict` blames a server that couldn't be reached while port 25 is blocked: the failure is
+    /// ours, and not the recipient's.
     pub async fn blames_port(&self, verdict: &Verdict) -> bool {
         verdict.stage == Stage::Connect
             && verdict.smtp_code.is_none()
@@ -141,7 +141,7 @@ pub fn prove<'a>(sources: impl IntoIterator<Item = &'a SourceAddress>) -> Result
     Ok(())
 }
 
-/// How many probes of one tenant may be in progress, of `max_probes`.
+/// Returns the number of probes of one tenant that may be in progress, of `max_probes`.
 pub fn probes_of_one_tenant(max_probes: usize, config: &Config) -> usize {
     (max_probes as f64 * config.tenant_share).ceil() as usize
 }

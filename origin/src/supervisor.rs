@@ -1,5 +1,5 @@
-//! What the service manager is told (sd_notify(3)): that we serve, end, and are alive; and the sockets that
-//! it hands us (sd_listen_fds(3)). Without a service manager nothing is sent.
+//! Messages to the service manager (sd_notify(3)): ready, stopping, alive; and the sockets that it passes
+//! (sd_listen_fds(3)). Without a service manager nothing is sent.
 
 use std::{env, fs::File, io, net::SocketAddr, os::fd::BorrowedFd, time::Duration};
 
@@ -7,18 +7,18 @@ use listenfd::ListenFd;
 use sd_notify::NotifyState;
 use tokio::{net::TcpListener, time::interval};
 
-/// Requests are taken.
+/// Reports that requests are accepted.
 pub fn ready() {
     tell(&[NotifyState::Ready]);
 }
 
-/// No new requests are taken.
+/// Reports that no new requests are accepted.
 pub fn stopping() {
     tell(&[NotifyState::Stopping]);
 }
 
-/// Tells the watchdog that the runtime still runs, twice in each of its periods; for ever, or not at all
-/// if there is none.
+/// Reports to the watchdog that the runtime is alive, twice in each of its periods; returns immediately if there is no
+/// watchdog.
 pub async fn keep_alive() {
     let Some(period) = watchdog() else { return };
     let mut ticks = interval(period / 2);
@@ -116,7 +116,7 @@ impl Passed {
         files
     }
 
-    /// Names of the sockets that nobody has taken: what connects there waits for ever.
+    /// Returns the names of sockets without a listener: connections to them wait forever.
     pub fn left(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str).filter(|name| !name.is_empty())
     }

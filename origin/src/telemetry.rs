@@ -1,4 +1,4 @@
-//! What the service says of itself: its log, its metrics, its status, and whether port 25 is open.
+//! Observability: the log, the metrics, the status, and whether port 25 is open.
 
 pub mod exposition;
 pub mod log;

@@ -23,7 +23,7 @@ struct Kept {
     ttl: Duration,
 }
 
-/// Each entry ends by itself when its verdict's cache time is over.
+/// Each entry expires with its verdict's cache time.
 struct Ending;
 
 impl Expiry<Key, Kept> for Ending {
@@ -57,7 +57,7 @@ impl Default for VerdictMemory {
 }
 
 impl VerdictMemory {
-    /// What was asked for with details has an entry of its own.
+    /// A request with details has an entry of its own.
     fn key(&self, address: &Address, details: bool) -> Key {
         let mut mac = self.mac.clone();
         mac.update(&[u8::from(details)]);
@@ -73,7 +73,7 @@ impl VerdictMemory {
         Some(verdict)
     }
 
-    /// Remembers a verdict for its cache time; one that has none is forgotten at once.
+    /// Stores a verdict for its cache time; one without a cache time is dropped immediately.
     pub fn remember(&self, address: &Address, details: bool, verdict: &Verdict, times: CacheTimes) {
         let ttl = Duration::from_secs(
             times.of_verdict(verdict.status, Some(verdict.reason)).unwrap_or_default(),

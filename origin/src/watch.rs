@@ -19,7 +19,7 @@ use crate::{
 
 /// Between two rounds. A list's own records live for minutes at least.
 pub const EVERY: Duration = Duration::from_secs(600);
-/// One round may be a nameserver's mistake.
+/// A single round may be a nameserver's mistake.
 const ROUNDS: u32 = 2;
 
 /// Findings that were there in two rounds in a row.
@@ -68,7 +68,7 @@ impl Watch {
         state.prober.set_listed(|identity| state.watch.listed_since(&identity.label()));
     }
 
-    /// Reads a round. Where a check found nothing out, what stood before stands.
+    /// Merges a round. Where a check was inconclusive, the earlier state remains.
     pub fn take(&self, findings: Vec<Finding>, now: u64) {
         let mut all = self.lock();
         let unknown: Vec<_> = findings.iter().filter(|it| it.health == Health::Unknown).collect();

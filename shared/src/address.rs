@@ -26,9 +26,8 @@ pub enum FormatError {
     TooLong,
 }
 
-/// A mailbox that mail can be addressed to: an RFC 5321 `Local-part "@" Domain`, where the local part
-/// may hold UTF-8 (RFC 6531) and the domain may be internationalised (UTS #46). Address literals
-/// (`user@[192.0.2.1]`) are not taken.
+/// A mailbox that mail can be addressed to: an RFC 5321 `Local-part "@" Domain`, where the local part may hold UTF-8
+/// (RFC 6531) and the domain may be internationalised (UTS #46). Address literals (`user@[192.0.2.1]`) are rejected.
 ///
 /// Two addresses are equal when the service calls them identical (`docs/interface.md`, Caching): the
 /// same local part byte for byte, and the same domain after lower-casing and conversion to A-labels.
@@ -65,7 +64,7 @@ impl Address {
         &self.given
     }
 
-    /// The normal form: identical addresses share it, and it goes on the wire.
+    /// Returns the normal form, which identical addresses share; it is sent on the wire.
     #[must_use]
     pub fn normal(&self) -> &str {
         &self.normal
@@ -83,7 +82,7 @@ impl Address {
         self.normal.get(self.local_len + 1..).unwrap_or_default()
     }
 
-    /// Whether the mail server must offer SMTPUTF8 (RFC 6531) to take this recipient.
+    /// Returns whether the mail server must offer SMTPUTF8 (RFC 6531) for this recipient.
     #[must_use]
     pub fn needs_smtputf8(&self) -> bool {
         !self.local_part().is_ascii()

@@ -21,8 +21,8 @@ use crate::KeyRing;
 /// Seconds by which two clocks may differ. Beyond that, a fresh token seems to come from the future.
 pub const CLOCK_SKEW: u64 = 5;
 
-/// The token is not one of ours, not for this audience, or not valid now. The error has no detail, so
-/// its bearer learns nothing from it.
+/// The token isn't valid here: not ours, not for this audience, or not now. The error has no detail, so its bearer
+/// learns nothing from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid token")]
 pub struct InvalidToken;

@@ -7,13 +7,13 @@ use hmac::{Hmac, KeyInit as _};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use sha2::Sha256;
 
-/// Shortest secret taken: 256 bits, as RFC 7518 §3.2 asks of HS256.
+/// Shortest secret accepted: 256 bits, as RFC 7518 §3.2 requires for HS256.
 const MIN_SECRET_BYTES: usize = 32;
-/// One in use, and one that is being phased in or out.
+/// One secret in use, and one that is being phased in or out.
 const MAX_SECRETS: usize = 2;
 
-/// One or two named secrets that are live at the same time, so that a secret can be replaced without
-/// an outage. The first signs; all of them verify.
+/// One or two named secrets that are live together, so that a secret can be replaced without an outage. The first
+/// signs; all of them verify.
 ///
 /// Configured as `kid:secret[,kid:secret]`, the secrets in unpadded base64url.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ struct Entry {
     keyed: Hmac<Sha256>,
 }
 
-/// What is wrong with a configured key ring. Never shows any part of a secret.
+/// Mistake in a configured key ring. Never shows any part of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRingError {
     #[error("expected one or two `kid:secret` pairs separated by a comma")]

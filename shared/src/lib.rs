@@ -1,5 +1,5 @@
-//! What the edge and the origin must agree on: addresses, statuses and reasons, the probe's wire types,
-//! and the signed ticket that lets the edge ask.
+//! Shared contract of edge and origin: addresses, statuses and reasons, the probe's wire types, and the signed ticket
+//! that lets the edge ask.
 //!
 //! It does no I/O, reads no clock and draws no random numbers, so it builds for the Worker (wasm32) and
 //! for the VM.
@@ -33,5 +33,5 @@ pub use role::is_role;
 pub use status::Status;
 pub use ticket::{FREE, Tenant, Ticket};
 
-/// The version of what passes between edge and origin (CHANGELOG.md): each side works with the one before it.
+/// Version of the messages between edge and origin (CHANGELOG.md): each side works with the previous one.
 pub const WIRE_FORMAT: u32 = 2;

@@ -1,4 +1,4 @@
-//! What is wrong with a text that is not an address, in words for the person who typed it, and what was probably meant.
+//! Describes the mistake in a malformed address for the person who typed it, and suggests the intended address.
 
 use crate::address::{Address, FormatError, MAX_ADDRESS, MAX_LOCAL_PART};
 
@@ -8,8 +8,8 @@ const MAX_LABEL: usize = 63;
 /// The sign that Japanese, Chinese and Korean keyboards type.
 const FULL_WIDTH_AT: char = '＠';
 
-/// Says in one sentence what is wrong with a text that [`Address::parse`] refuses. It quotes at most one
-/// character of the text.
+/// Describes the mistake in a text that [`Address::parse`] rejects, in one sentence. It quotes at most one character of
+/// the text.
 #[must_use]
 pub fn explain(text: &str) -> String {
     if let Some(problem) = outside_quotes(text) {
@@ -148,7 +148,7 @@ fn half_width(text: &str) -> String {
     text.chars().map(|c| ascii(c).and_then(char::from_u32).unwrap_or(c)).collect()
 }
 
-/// Without blanks, and with one `@` or dot where several stand in a row.
+/// Returns the text without blanks, and with single `@` and dots in place of repeated ones.
 fn squeezed(text: &str) -> String {
     let mut squeezed = String::new();
     for c in text.chars().filter(|c| !c.is_whitespace()) {

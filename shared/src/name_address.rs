@@ -9,8 +9,8 @@ pub enum ReduceError {
     Brackets,
 }
 
-/// Reduces `Name <address>` to the address. Any other text is returned without what surrounds it
-/// in files and on clipboards: blanks, line breaks, marks of no width. Within the address they make it invalid.
+/// Reduces `Name <address>` to the address. Any other text is returned without its surroundings from files and
+/// clipboards: blanks, line breaks, zero-width marks. Inside the address they make it invalid.
 ///
 /// # Errors
 /// [`ReduceError`] when nothing is left, or the brackets are unbalanced, empty or several.

@@ -1,6 +1,6 @@
 //! The names of an enum's variants, each written once.
 
-/// Gives an enum its names. A variant that is left out does not compile.
+/// Gives an enum its names. A missing variant doesn't compile.
 macro_rules! names {
     ($enum:ident: $($variant:ident = $name:literal,)*) => {
         impl $enum {

@@ -22,7 +22,7 @@ use crate::{Address, Reason, Status, names::names};
 #[serde(deny_unknown_fields)]
 pub struct ProbeRequest {
     pub address: Address,
-    /// Whether the evidence beyond the verdict is wanted too.
+    /// True if the evidence beyond the verdict is wanted too.
     #[serde(default, skip_serializing_if = "is_false")]
     pub details: bool,
 }
@@ -32,7 +32,7 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// Where in the conversation the verdict was reached.
+/// Stage of the conversation at which the verdict was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
@@ -75,10 +75,10 @@ pub struct Verdict {
     /// Seconds after which asking again may give another answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u32>,
-    /// The address was asked about so many seconds ago, and this is the verdict of then; absent on a new one.
+    /// Age in seconds of a repeated verdict; absent on a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_before: Option<u64>,
-    /// Present when the request asked for it.
+    /// Present if the request asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Details>>,
 }

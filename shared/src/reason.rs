@@ -1,10 +1,10 @@
-//! Why a verdict is what it is, as a machine reads it.
+//! Reason for a verdict, for programs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::names::names;
 
-/// Why a verdict is what it is: the tables of `docs/verdicts.md`.
+/// Reason for a verdict: the tables of `docs/verdicts.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -45,8 +45,8 @@ pub enum Reason {
     // Our side.
     DnsFailure,
     OurLimit,
-    /// The server said nothing about the recipient, and nothing about us. An edge also reads a reason so that a newer
-    /// origin has and it does not know.
+    /// The server said nothing about the recipient, and nothing about us. An edge also reads an unknown reason of a
+    /// newer origin as this.
     #[serde(other)]
     Unclear,
 }

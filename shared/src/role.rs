@@ -1,6 +1,6 @@
 //! Local parts that name a function, such as `info`, and not a person. The edge says so of an address before its probe ends.
 
-/// Mailboxes for services, roles and functions: RFC 2142 §3–§6, and those that came into use since.
+/// Mailboxes for services, roles and functions: RFC 2142 §3–§6, and newer ones.
 const ROLES: &[&str] = &[
     // RFC 2142
     "info",
@@ -76,7 +76,7 @@ const ROLES: &[&str] = &[
     "webteam",
 ];
 
-/// Whether a local part names a function. A tag (RFC 5233) does not make a person of a role.
+/// Returns whether a local part names a function. A tag (RFC 5233) doesn't make a person of a role.
 #[must_use]
 pub fn is_role(local_part: &str) -> bool {
     let name = local_part.split('+').next().unwrap_or(local_part);

@@ -6,7 +6,7 @@ use crate::{
     Address, DomainEvidence, DomainFacts, DomainKind, EvidenceSource, Reason, Stage, Status,
 };
 
-/// `.test` is reserved (RFC 6761 §6.2), so no real domain is ever taken for it.
+/// `.test` is reserved (RFC 6761 §6.2), so no real domain can be confused with it.
 pub const DOMAIN: &str = "sandbox.test";
 /// Name of the sandbox' mail server.
 pub const MX_HOST: &str = "mx.sandbox.test";
@@ -21,14 +21,14 @@ pub struct SandboxCase {
     pub address: &'static str,
     /// Of the check; of a scan's result, where the API answers with an error.
     pub status: Status,
-    /// Where details are asked for.
+    /// The reason, if details are requested.
     pub reason: Reason,
     pub behaviour: Behaviour,
     /// For people.
     pub does: &'static str,
 }
 
-/// What leads to the answer.
+/// Behaviour that leads to the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behaviour {
     /// The mail server's reply to RCPT.
@@ -48,7 +48,7 @@ pub enum Behaviour {
 }
 
 impl Behaviour {
-    /// Returns whether a mail server gives the answer when it is asked about the recipient.
+    /// Returns whether the answer comes from a mail server that is asked about the recipient.
     #[must_use]
     pub const fn is_by_server(self) -> bool {
         matches!(self, Self::Reply(_) | Self::SlowReply(_) | Self::Silence | Self::AcceptsAll)
@@ -212,8 +212,8 @@ pub fn find(address: &Address) -> Option<&'static SandboxCase> {
     find_parts(address.local_part(), address.domain())
 }
 
-/// The HTTP status that the API answers with in place of a verdict: what [`Behaviour::Http`] says, without the table, which
-/// the Worker need not carry.
+/// Returns the HTTP status of the API's response in place of a verdict: [`Behaviour::Http`] without the table, which
+/// the Worker doesn't carry.
 #[must_use]
 pub fn http_status(address: &Address) -> Option<u16> {
     let name = address.local_part().split('+').next()?;
@@ -221,7 +221,7 @@ pub fn http_status(address: &Address) -> Option<u16> {
     status.parse().ok().filter(|status| [429, 502, 503].contains(status))
 }
 
-/// As [`find`], by local part and domain in lower case.
+/// Like [`find`], by local part and domain in lower case.
 #[must_use]
 pub fn find_parts(local_part: &str, domain: &str) -> Option<&'static SandboxCase> {
     if domain != DOMAIN
@@ -259,7 +259,7 @@ mod tests {
         let reasons: BTreeSet<_> = CASES.iter().map(|case| case.reason).collect();
         assert_eq!(reasons, BTreeSet::from(Reason::ALL));
         let mut statuses: BTreeSet<_> = CASES.iter().map(|case| case.status).collect();
-        // The only one that is given to what is no address.
+        // The only status of malformed addresses.
         statuses.insert(Status::InvalidFormat);
         assert_eq!(statuses, BTreeSet::from(Status::ALL));
         let addresses: BTreeSet<_> = CASES.iter().map(|case| case.address).collect();

@@ -4,8 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::names::names;
 
-/// What is known of an address (docs/interface.md, POST /validate_email): on the wire `true`, `false` or
-/// one of seven strings.
+/// Status of an address (docs/interface.md, POST /validate_email): on the wire `true`, `false` or one of seven strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
     /// `true`: the mail server accepts the address.
@@ -41,7 +40,7 @@ names! { Status:
 }
 
 impl Status {
-    /// Whether an answer with this status counts against the allowance (docs/interface.md, Limits).
+    /// Returns whether an answer with this status counts against the allowance (docs/interface.md, Limits).
     #[must_use]
     pub const fn counts(self) -> bool {
         !matches!(self, Self::FatalException)

@@ -1,4 +1,4 @@
-//! The ticket: what lets the edge alone ask an origin for a verdict.
+//! The ticket, which only the edge can issue: it lets the edge ask an origin for a verdict.
 //!
 //! A short-lived HS256 JWT in `Authorization: Bearer`, bound to the request's body by its SHA-256, so
 //! that a captured ticket asks for nothing but the same probe, for a minute.
@@ -28,7 +28,7 @@ pub struct Ticket {
     pub jti: String,
     /// SHA-256 of the body, unpadded base64url.
     body: String,
-    /// Who asks, opaque: at most [`MAX_TENANT`] characters. Absent where the edge does not tell.
+    /// Opaque name of the asker: at most [`MAX_TENANT`] characters. Absent if the edge doesn't send one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
     /// The tenant pays. All that do not are one tenant wherever tenants are counted.
@@ -47,7 +47,7 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// Who asks: an opaque name that the edge can lead back to an account, and whether the account pays.
+/// The asker: an opaque name that the edge can resolve to an account, and whether the account pays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tenant<'a> {
     pub name: &'a str,
@@ -118,7 +118,7 @@ impl Ticket {
         if fine { Ok(ticket) } else { Err(InvalidToken) }
     }
 
-    /// The name under which what is asked is counted: all free accounts together have one.
+    /// Returns the name under which its questions are counted: all free accounts share one.
     pub fn counted_as(&self) -> Option<&str> {
         let name = self.tenant.as_deref()?;
         Some(if self.paying { name } else { FREE })

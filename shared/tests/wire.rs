@@ -1,5 +1,5 @@
-//! The wire between edge and origin: what is sent is what was recorded for this version, and what was recorded
-//! for the one before is understood.
+//! The wire between edge and origin: messages equal the recordings of this version, and the recordings of the previous
+//! version are understood.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -41,7 +41,7 @@ fn facts() -> DomainFacts {
     }
 }
 
-/// What is sent now, one of each kind.
+/// Messages sent now, one of each kind.
 fn sent() -> Vec<(String, String)> {
     let keys = KeyRing::parse(KEYS).unwrap();
     let [ann, bob] = ["ann@example.org", "bob@example.net"].map(|it| Address::parse(it).unwrap());

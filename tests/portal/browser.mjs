@@ -73,13 +73,13 @@ export async function openWindow(browser, stack, { foreign = [], ...options } = 
   return { context, page, wrongs, refused };
 }
 
-/** What the rules of these names, or all rules, find in what is shown now: nothing. */
+/** Asserts that the rules of these names, or all rules, find nothing in the current view. */
 export async function assertAccessible(page, state, rules) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
   const violations = await page.evaluate(async (rules) => {
     const { violations } = await globalThis.axe.run(document, {
       runOnly: rules ?? ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-      // What a finger has to meet; off by default.
+      // Size of touch targets; off by default.
       rules: rules === undefined ? { "target-size": { enabled: true } } : {},
     });
     return violations.flatMap(({ id, help, nodes }) =>

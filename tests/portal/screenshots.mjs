@@ -1,5 +1,5 @@
 // Pictures of every page and of its main states, in target/screenshots: NAME-WIDTH-SCHEME.png.
-// `npm run portal:screenshots [NAME]...`; needs what the tests need. Three of them are kept in docs/.
+// `npm run portal:screenshots [NAME]...`; needs the tests' installation. Three of them are in docs/.
 import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { openWindow } from "./browser.mjs";
@@ -144,7 +144,7 @@ const PICTURES = {
   },
 };
 
-/** Those that the README shows. */
+/** Pictures in the README. */
 const IN_DOCS = {
   "home-1280-light": "portal-home",
   "overview-several-1280-light": "portal-overview",

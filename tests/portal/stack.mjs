@@ -18,7 +18,7 @@ export async function startStack() {
   const child = spawn(SERVE, { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout });
   const ended = once(child, "exit").then(() => Promise.reject(new Error("serve has ended")));
-  // Told to the commands that wait for an answer, and to nobody else.
+  // Only commands that wait for an answer see the error.
   ended.catch(() => {});
   const [first] = await Promise.race([once(lines, "line"), ended]);
   return new Stack(child, lines, ended, JSON.parse(first).url);

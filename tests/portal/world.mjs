@@ -1,4 +1,4 @@
-// What every suite shares: one running service, one browser, and people who use them.
+// State shared by all suites: one running service, one browser, and their users.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertAccessible, launch, openWindow } from "./browser.mjs";
@@ -171,7 +171,7 @@ export class Reader {
     await this.page.waitForURL((url) => url.pathname === path);
   }
 
-  /** What a field's description says, for those who hear it. */
+  /** Returns a field's description for screen readers. */
   async description(label) {
     return this.field(label).evaluate((input) =>
       (input.getAttribute("aria-describedby") ?? "")

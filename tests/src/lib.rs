@@ -1,10 +1,8 @@
-//! The harness of the end-to-end tests and of `devtools`: the real origin, the real Worker in workerd,
-//! real mail and name servers, each on free ports of the loopback interface. None of them outlives the
-//! process that started it.
+//! The harness of the end-to-end tests and of `devtools`: the real origin, the real Worker in workerd, real mail and
+//! name servers, each on free ports of the loopback interface. None of them outlives the process that started it.
 //!
-//! Four rooms: [`process`] is programs and what they need of the machine, [`servers`] are the mail, name
-//! and origin servers that the service talks to, [`service`] is the service itself, and [`people`] are
-//! those who call it.
+//! Four rooms: [`process`] holds programs and their resources on the machine, [`servers`] the mail, name and origin
+//! servers that the service talks to, [`service`] the service itself, and [`people`] its callers.
 
 pub mod people;
 pub mod process;

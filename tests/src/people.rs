@@ -1,5 +1,5 @@
-//! Those who call the service: an anonymous caller, an account with its credentials and its authenticator
-//! app, a client that aborts, and somebody at a command line.
+//! The service's callers: an anonymous caller, an account with its credentials and its authenticator app, a client that
+//! aborts, and a user of the command line.
 
 mod aborting_client;
 mod account;

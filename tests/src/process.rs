@@ -1,4 +1,4 @@
-//! Child processes, and what they need of the machine: ports, folders, a runtime.
+//! Child processes and their resources: ports, folders, a runtime.
 
 mod child;
 pub mod folder;

@@ -8,13 +8,13 @@ fn is_long() -> bool {
     env::var_os("PROOF").is_some()
 }
 
-/// How often something is tried: `long` in `make proof`, which sets `PROOF`, and `short` otherwise.
+/// Number of tries: `long` in `make proof`, which sets `PROOF`, and `short` otherwise.
 pub fn count(short: usize, long: usize) -> usize {
     if is_long() { long } else { short }
 }
 
-/// What a test that draws at random starts from: `SEED` if it is set, another number each time in a long proof, and
-/// the same one always in `make test`, which no draw may turn red. It is printed.
+/// Returns the seed of a random test: `SEED` if it is set, a new number in each long proof, and always the same one in
+/// `make test`, where no draw may cause a failure. It is printed.
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! The servers that the service talks to: Debian's mail and name servers, our own mail servers that
-//! follow a script, an origin that fails as it is told, and the webhooks of customers.
+//! The servers that the service talks to: Debian's mail and name servers, our own mail servers that follow a script, an
+//! origin that fails on command, and customers' webhook receivers.
 
 mod bare_http;
 mod certificate;

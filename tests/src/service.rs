@@ -1,5 +1,5 @@
-//! The service itself: edge and origin as they are shipped, alone or wired to each other, with their
-//! accounts, mails, secrets and storage open to a test.
+//! The service itself: edge and origin as they are shipped, alone or connected, with their accounts, emails, secrets
+//! and storage open to a test.
 
 mod accounts;
 pub mod clock;

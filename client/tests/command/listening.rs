@@ -102,7 +102,7 @@ fn an_event_is_triggered_without_the_service_under_the_same_secret() {
         assert_eq!(ran.code, 0, "{}", ran.said);
         let event = verified(receiver.asked().last().unwrap(), secret_of(&ran.said));
         assert_eq!(event.kind, kind);
-        // As the service was recorded to send it, but for what is new each time.
+        // As recorded from the service, except for the values that differ each time.
         let mut recorded = recorded[kind][0]["request"]["data"].clone();
         if let Some(id) = recorded.get_mut("id") {
             *id = event.data["id"].clone();

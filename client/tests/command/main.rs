@@ -1,5 +1,5 @@
-//! The command without the service: what it says and how it ends when something is wrong. With the
-//! service it is tested in `tests/tests/clients/`.
+//! The command without the service: its messages and exit codes on errors. `tests/tests/clients/` tests it with the
+//! service.
 
 mod listening;
 mod scanning;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use stand_in::{Answer, StandIn};
 use tempfile::TempDir;
 
-/// What a run came to.
+/// Exit code and output of a run.
 struct Ran {
     code: i32,
     out: String,

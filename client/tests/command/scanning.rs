@@ -1,6 +1,5 @@
-//! `rcpt scan` through everything that can happen on the way: kills, a network that goes away, two runs at
-//! once, a file that changes. The service is a stand-in that holds the command to the API: every part once
-//! and the same, one scan a list.
+//! `rcpt scan` under interruptions: kills, a lost network, two concurrent runs, a file that changes. The service is a
+//! stand-in that holds the command to the API: each part is sent once and unchanged, and a list is one scan.
 
 mod world;
 
@@ -45,7 +44,7 @@ fn a_list_survives_five_kills_and_two_cuts_and_each_row_is_there_once() {
             assert!(child.try_wait().unwrap().is_none(), "kill {kill} came too late");
             sleep(Duration::from_millis(1));
         }
-        // What it has sent and the service has not yet read arrives after its end.
+        // Bytes already sent but not yet read by the service arrive after the process has ended.
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!world.output().exists() && world.journal().exists());

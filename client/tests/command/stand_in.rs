@@ -1,4 +1,4 @@
-//! A service that answers what a test tells it to, and remembers what it was asked.
+//! A service that answers as a test configures it, and records its requests.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-/// What it was sent: the first line, the headers in lower case, and the body.
+/// A received request: the first line, the headers in lower case, and the body.
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub line: String,

@@ -73,7 +73,7 @@ export class Rcpt {
     });
   }
 
-  /** What is left, as the last answer that said so has it; undefined before that, and on an unlimited plan. */
+  /** The remaining allowance, from the last response that had it; undefined before that, and on an unlimited plan. */
   get rateLimit(): RateLimit | undefined {
     return this.#rateLimit;
   }
@@ -240,7 +240,7 @@ function signalOf(signal: AbortSignal | undefined): { signal?: AbortSignal } {
   return signal === undefined ? {} : { signal };
 }
 
-/** What was asked for, or an error to throw. Also for calls of {@link Rcpt.api}. */
+/** Returns the response's data, or throws its error. Also for calls of {@link Rcpt.api}. */
 export function answer<T>(told: { data?: T; error?: unknown; response: Response }): T {
   const { data, error, response } = told;
   // 204 has nothing to say.

@@ -1,11 +1,11 @@
-/** What the headers `RateLimit` and `RateLimit-Policy` say: what is left of an allowance. */
+/** The remaining allowance, from the headers `RateLimit` and `RateLimit-Policy`. */
 export interface RateLimit {
   /** `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may come. */
   name: string;
   left: number;
   /** Seconds until it's renewed; undefined where it isn't. */
   seconds: number | undefined;
-  /** How many it had. */
+  /** Size of the allowance. */
   allowance: number | undefined;
 }
 

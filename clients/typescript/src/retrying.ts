@@ -33,9 +33,9 @@ export function retrying({ timeout, patience }: Retries): (request: Request) => 
 
 async function called(request: Request, seconds: number): Promise<Response> {
   const hasKey = request.headers.has("Idempotency-Key");
-  // One for all attempts, so that they can be told to be one.
+  // One key for all attempts, so that the service recognises them as one request.
   if (request.method === "POST" && !hasKey) request.headers.set("Idempotency-Key", crypto.randomUUID());
-  // As bytes, which every attempt sends anew: of a stream each would need a copy.
+  // As bytes, which every attempt can send again: a stream would need a copy for each.
   const body = request.body === null ? null : await request.arrayBuffer();
   const end = performance.now() + seconds * 1000;
   const reserve = Math.min(RESERVE, seconds / 4) * 1000;

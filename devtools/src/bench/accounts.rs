@@ -1,4 +1,5 @@
-//! What accounts cost and what their times give away (docs/trust.md, A1): the CPU time of argon2 in workerd.
+//! Cost of account operations, and differences in their response times (docs/trust.md, A1): the CPU time of argon2 in
+//! workerd.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Measures how many conversations one core holds: from 100 to 2,000 at once, each with a mail server that answers
-//! after four seconds (docs/trust.md, L3).
+//! Measures conversations on one core: from 100 to 2,000 concurrent ones, each with a mail server that answers after
+//! four seconds (docs/trust.md, L3).
 
 use std::{fs, process::Command, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use super::folder;
 use crate::drive::{cpu_milliseconds, quantile};
 
 const AT_ONCE: [usize; 5] = [100, 250, 500, 1_000, 2_000];
-/// Of each conversation: the first fills the machine, the others show what it does when it's full.
+/// Probes of each conversation: the first fills the machine, the others measure it when full.
 const PROBES_EACH: usize = 3;
 /// The mail server's delay. Exchange delays some replies by five seconds.
 const DELAY: Duration = Duration::from_secs(4);

@@ -1,4 +1,4 @@
-//! What checks cost in rows, KV writes and dollars, and what more databases give.
+//! Cost of checks in rows, KV writes and dollars, and the effect of more databases.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -30,7 +30,7 @@ pub async fn costs() -> Result<Vec<Figure>> {
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'unlimited'").await;
     let fresh = |n| format!("accepts+cost-{n}@sandbox.test");
-    // workerd compiles what is new to it meanwhile.
+    // Warm-up: workerd compiles code on first use.
     measured(edge, &account, |n| format!("accepts+warm-{n}@sandbox.test")).await?;
     let (fresh, fresh_cpu) = measured(edge, &account, fresh).await?;
     let (cached, cached_cpu) =
@@ -54,8 +54,8 @@ pub async fn costs() -> Result<Vec<Figure>> {
     ])
 }
 
-/// What the checks cost together, and the milliseconds of the runtime's CPU that each of them took: more than
-/// Cloudflare counts, since D1, KV and the cache run in the same process here.
+/// Returns the counts of these checks together, and the milliseconds of the runtime's CPU for each: more than
+/// Cloudflare bills, since D1, KV and the cache run in the same process here.
 async fn measured(
     edge: &Edge,
     account: &Account,
@@ -69,7 +69,7 @@ async fn measured(
         ensure!(reply.status == 200, "{} {}", reply.status, reply.body);
     }
     let cpu = (cpu_milliseconds(workerd)? - before) / f64::from(CHECKS);
-    // What is written after the last answer.
+    // Leaves time for writes that follow the last response.
     tokio::time::sleep(Duration::from_millis(500)).await;
     Ok((edge.counts().await, cpu))
 }

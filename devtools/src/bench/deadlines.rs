@@ -1,4 +1,5 @@
-//! How late an answer by a deadline is beside mail servers that never answer, in the real Worker and origin.
+//! Measures how late answers with a deadline are beside mail servers that never answer, with the real Worker and
+//! origin.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -43,7 +44,7 @@ pub async fn run() -> Result<[Figure; 2]> {
         let request = other
             .anonymous
             .check_request(&other.api_key, &format!("timeout+held-{n}@sandbox.test"));
-        // Past the limit of the harness on requests at once, which are all held here.
+        // Bypasses the harness's limit of concurrent requests, since all of these stay open.
         held.spawn(request.send());
     }
     let limit = Instant::now() + Duration::from_secs(8);

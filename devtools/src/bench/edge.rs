@@ -20,8 +20,8 @@ use crate::{
     load::{self, LoadPlan},
 };
 
-/// Callers at a time, requests in each round of each subject, and rounds. One caller asks each subject once in a
-/// round: what disturbs the machine for a while disturbs all alike, and the ratio is the same within 1 %.
+/// Concurrent callers, requests in each round of each subject, and rounds. With one caller each subject gets one
+/// request in a round: disturbances of the machine affect all alike, and the ratio is reproducible within 1 %.
 const LEVELS: [(usize, usize, usize); 3] = [(1, 1, 1_500), (8, 400, 6), (32, 640, 6)];
 /// Requests to each subject before anything is measured: V8 compiles wasm well only after some thousand
 /// calls of a function.
@@ -71,7 +71,7 @@ pub async fn comparison() -> Result<Vec<Figure>> {
     for subject in &mut subjects {
         subject.drive(WARM_UP, 8).await?;
     }
-    // Who goes before leaves caches and collectors as they are: each goes after each other.
+    // Each subject follows each other one equally often, because the predecessor affects caches and garbage collection.
     let mut random = StdRng::seed_from_u64(1);
     let mut order: Vec<usize> = (0..subjects.len()).collect();
     for (at_once, count, rounds) in LEVELS {

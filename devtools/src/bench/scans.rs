@@ -1,5 +1,4 @@
-//! What scans cost and how fast they are (docs/trust.md, S4), what a single check notices of one, and what is left of
-//! greylisting.
+//! Cost and speed of scans (docs/trust.md, S4), their effect on a single check, and the share left greylisted.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -20,7 +19,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Measures each on a stack of its own.
 ///
 /// # Errors
-/// One does not start, or a scan does not complete. What is beside a scan that was over too soon is left out, and said.
+/// A scan doesn't start, or doesn't complete. If the scan ended too soon to measure checks beside it, those figures are
+/// left out with a message.
 pub async fn run() -> Result<Vec<Figure>> {
     let mut figures = cost().await?;
     figures.push(greylisting().await?);
@@ -100,7 +100,7 @@ async fn beside() -> Result<Figure> {
     })
 }
 
-/// How many of a list are left greylisted by Postfix with postgrey.
+/// Returns the number of addresses left greylisted by Postfix with postgrey.
 async fn greylisting() -> Result<Figure> {
     let postfix = Postfix::start(Duration::from_secs(2)).await?;
     let stack = Stack::builder()

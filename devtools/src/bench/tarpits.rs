@@ -1,4 +1,4 @@
-//! Whether servers that never answer slow down the others (docs/trust.md, P3).
+//! Measures whether servers that never answer slow down others (docs/trust.md, P3).
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ const GOOD: u32 = 50;
 /// Shorter than the ten seconds that a tarpit is held.
 const SECONDS: u32 = 7;
 
-/// One round is at the mercy of whatever else the machine does in its seconds.
+/// Several rounds, since a single one depends on the machine's other load.
 const ROUNDS: usize = 3;
 
 /// The 99th percentile of good probes beside 500 held ones, over the same without them: the median of

@@ -1,4 +1,4 @@
-//! What `make bench` runs, or a part of it.
+//! Runs `make bench` or a part of it.
 
 const HELP: &str = "\
 Usage: bench [PART]

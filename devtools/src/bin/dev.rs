@@ -1,4 +1,4 @@
-//! What `make dev` runs.
+//! Runs `make dev`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What `make drill` runs: rows of 20 seconds, or `DRILL_SECONDS`, at 40 checks a second, or `DRILL_RATE`.
+//! Runs `make drill`: rows of 20 seconds (`DRILL_SECONDS`) at 40 checks a second (`DRILL_RATE`).
 
 use std::{env, str::FromStr};
 

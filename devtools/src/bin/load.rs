@@ -1,5 +1,5 @@
-//! What `make load` runs: ten minutes, or `LOAD_SECONDS`; at 40 checks a second, or `LOAD_RATE`; after
-//! 4,000 checks to warm up, or `LOAD_WARM_UP`, and a minute of fresh checks, or `LOAD_SETTLE`.
+//! Runs `make load`: ten minutes (`LOAD_SECONDS`) at 40 checks a second (`LOAD_RATE`), after 4,000 checks to warm up
+//! (`LOAD_WARM_UP`) and a minute of fresh checks (`LOAD_SETTLE`).
 
 use std::{env, str::FromStr};
 

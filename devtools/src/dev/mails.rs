@@ -1,4 +1,4 @@
-//! Mails as files: each is written once, and its link is printed.
+//! Emails as files: each is written once, and its link is printed.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ impl Mails {
         Ok(Self { mailbox, folder: folder.to_owned(), delivered: 0, bytes: 0 })
     }
 
-    /// Delivers what came since the last call.
+    /// Delivers emails that arrived since the last call.
     pub fn deliver(&mut self) -> Result<()> {
         let bytes = self.mailbox.log_bytes();
         if bytes == self.bytes {
@@ -49,7 +49,7 @@ impl Mails {
     }
 }
 
-/// Sorts by time; the recipient may hold any character, so that only harmless ones are kept.
+/// Sorts by time; the recipient may hold any character, so only harmless ones are used.
 fn file_name(mail: &Mail, now: u64, count: usize) -> String {
     let harmless = |c: char| if c.is_ascii_alphanumeric() || "@.+-".contains(c) { c } else { '_' };
     let to: String = mail.to.chars().map(harmless).collect();

@@ -1,4 +1,4 @@
-//! The local secrets in `.dev.vars`, made once and kept.
+//! The local secrets in `.dev.vars`, created once.
 
 use std::{
     fs::OpenOptions,
@@ -16,14 +16,14 @@ use super::say;
 const PLAIN: [(&str, &str); 2] =
     [("ORIGINS", "http://127.0.0.1:8788"), ("PORTAL_URL", "http://127.0.0.1:8787")];
 
-/// What `.dev.vars` holds that others must know too.
+/// Values of `.dev.vars` that other programs need too.
 #[derive(Debug)]
 pub(super) struct Secrets {
     pub tickets: String,
 }
 
-/// Adds what is missing to `.dev.vars` and changes nothing that is there. Another `make dev` that starts at the same
-/// moment waits, and finds what this one has written.
+/// Adds missing secrets to `.dev.vars` and changes no existing ones. A concurrent `make dev` waits for the lock and
+/// uses the values written first.
 pub(super) fn ensure(path: &Path) -> Result<Secrets> {
     let opened = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path);
     let mut file = opened.with_context(|| format!("opening {}", path.display()))?;

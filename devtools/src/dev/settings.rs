@@ -1,16 +1,16 @@
-//! What `make dev` can be told by environment variables.
+//! Environment variables of `make dev`.
 
 use std::{env, net::TcpListener, path::PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use rcpt_tests::process::folder;
 
-/// What `make dev` can be told, all by environment variables.
+/// Settings of `make dev`, all from environment variables.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub edge_port: u16,
     pub origin_port: u16,
-    /// Logs, mails and temporary files.
+    /// Logs, emails and temporary files.
     pub folder: PathBuf,
     /// D1, KV and cache: wrangler's own default, so that `npx wrangler dev` sees the same account.
     pub state: PathBuf,

@@ -8,19 +8,19 @@ use reqwest::Client;
 
 use super::{Settings, say};
 
-/// `wrangler dev` looks for the network before it starts, and goes on without.
+/// `wrangler dev` looks for the network before it starts, and continues without.
 const START: Duration = Duration::from_secs(120);
 const MIGRATE: Duration = Duration::from_secs(120);
 
 /// Migrates the local databases, then serves the Worker.
 pub(super) async fn start(settings: &Settings) -> Result<Process> {
-    // Mails, and what else workerd keeps while it runs.
+    // Emails, and other files of workerd while it runs.
     let temporary = settings.folder.join("tmp");
     fs::create_dir_all(&temporary)?;
 
     say("migrating the local databases");
     let mut migrate = node("tools/migrate", &temporary);
-    // A developer who was throttled starts anew: it is their own machine.
+    // Resets a throttled developer: it is their own machine.
     migrate.args(["--forget-throttles", "--persist-to"]).arg(&settings.state);
     let mut migrating = Process::spawn("migrations", &migrate, &settings.folder)?;
     let status = migrating.wait_for_end(MIGRATE).await?;

@@ -1,4 +1,4 @@
-//! What a run showed: answers, times, and whether memory grows.
+//! Report of a load run: answers, response times, and memory growth.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::LoadPlan;
 use crate::drive::quantile;
 
-/// One answer, or none: status 0.
+/// A response, or status 0 if there was none.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
     /// Of the run, in which it was due.
@@ -17,7 +17,7 @@ pub struct Answer {
     pub ms: f64,
 }
 
-/// Resident bytes of origin, and bytes of the Worker's linear memory. What else workerd holds is V8's.
+/// Resident bytes of origin, and bytes of the Worker's linear memory. V8 owns the rest of workerd's memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     pub second: f64,
@@ -25,7 +25,7 @@ pub struct Sample {
     pub wasm: u64,
 }
 
-/// What a run showed, as it is written to its file.
+/// Report of a run, as written to its file.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub seconds: u64,
@@ -34,7 +34,7 @@ pub struct Report {
     pub statuses: BTreeMap<u16, usize>,
     /// 5xx and answers that never came, of all.
     pub error_rate: f64,
-    /// Answers that count, and what the quota report says was charged for them.
+    /// Answers that count, and the charges in the quota report.
     pub counted: i64,
     pub charged: i64,
     pub cached_ms: Percentiles,

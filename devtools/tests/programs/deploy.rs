@@ -40,7 +40,7 @@ async fn assert_whole(platform: &Platform, databases: usize) {
     assert_eq!(kept.len(), SECRETS.len(), "{:?}", kept.keys());
     for name in SECRETS {
         let name = format!("{name}_SECRETS");
-        // Whatever was lost on the way, no second value was ever sent.
+        // Whichever call was lost, no second value was ever sent.
         let sent = worker["secrets"][&name].as_array().unwrap();
         assert!(!sent.is_empty() && sent.iter().all(|value| *value == kept[&name]), "{name}");
     }
@@ -85,7 +85,7 @@ async fn an_empty_account_has_the_service_after_one_command_and_a_second_changes
     assert!(other.output.contains(said), "{}", other.output);
     assert_eq!(platform.changes().await.unwrap(), changes);
 
-    // A further version is deployed, and what is there stays.
+    // A new version is deployed, and existing resources stay.
     let index = platform.folder().join("edge/build/index.js");
     fs::write(index, "export default { fetch() { return new Response() } }").unwrap();
     let newer = platform.deploy(&[]).await.unwrap();
@@ -188,7 +188,7 @@ async fn a_token_without_a_right_is_told_which_one_and_nothing_is_half_done() {
         assert!(!platform.secrets_file().exists());
     }
     assert_eq!(platform.changes().await.unwrap(), 0);
-    // A token that may only read ends at the first change, and the next run goes on.
+    // A read-only token ends the run at the first change, and the next run continues.
     platform.order(&json!({"refuse": {"path": "POST .*/queues", "status": 403}})).await.unwrap();
     let run = platform.deploy(&[]).await.unwrap();
     assert!(!run.succeeded && run.output.contains("\"Account, Queues, Edit\""), "{}", run.output);

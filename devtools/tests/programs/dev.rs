@@ -135,11 +135,11 @@ async fn the_printed_line_gives_a_verdict_and_nothing_is_left_behind() {
     drop(dev);
     assert_eq!(world.left_behind().await, []);
 
-    // The second time the account is there already, has the same key, and waits for nothing.
+    // The second start finds the account, with the same key, and waits for nothing.
     let mut again = world.start().await;
     assert_eq!(printed(&again.log(), "API key"), printed(&log, "API key"));
 
-    // Nothing is left behind by `kill -9` either.
+    // `kill -9` leaves nothing behind either.
     again.kill();
     assert_eq!(world.left_behind().await, []);
 }

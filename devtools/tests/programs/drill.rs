@@ -1,4 +1,4 @@
-//! `make drill` in short (docs/operating.md): what must hold on any machine. How long answers take is the drill's to say.
+//! `make drill` in short (docs/operating.md), for properties of any machine. The drill itself measures response times.
 
 use rcpt_devtools::drill::{self, DrillPlan};
 

@@ -85,7 +85,7 @@ fn bind(kind: Kind, wasm: &Path, staging: &Path) -> Result<()> {
     bindgen.generate(staging).context("wasm-bindgen")
 }
 
-/// Makes one module of the entry and what wasm-bindgen has written.
+/// Bundles the entry and the output of wasm-bindgen into one module.
 fn bundle(staging: &Path) -> Result<()> {
     fs::copy("edge/entry.mjs", staging.join("entry.mjs"))?;
     let mut esbuild = Command::new(fs::canonicalize("node_modules/.bin/esbuild")?);
@@ -129,7 +129,7 @@ fn publish(kind: Kind, staging: &Path) -> Result<()> {
     }
     File::create(build.join(".quick"))?;
     if kind == Kind::Shipped {
-        // What ships will do for `make dev` too.
+        // The shipped Worker also serves for `make dev`.
         File::create(build.join(".shipped"))?;
     }
     Ok(())

@@ -33,7 +33,7 @@ function Frame() {
   );
 }
 
-/** One component for each page: the router tells pages apart by them. */
+/** A component for each page: the router distinguishes pages by them. */
 const ROUTES = PAGES.map((page) => ({
   path: page.path,
   component: () => <Guarded page={page} />,

@@ -1,6 +1,6 @@
-// What the build puts in, for the type checker.
+// Constants of the build, for the type checker.
 
-/** Where the API is, without a trailing slash; empty when it is on the portal's own origin. */
+/** URL of the API without a trailing slash; empty when it is the portal's own origin. */
 declare const API_URL: string;
 
 /** The path of the script that reads spreadsheets. */

@@ -1,4 +1,4 @@
-// What the overview says first to a person who has just arrived there from a mailed link.
+// First message of the overview after an emailed link.
 export type Greeting = "confirmed" | "password-set";
 
 let greeting: Greeting | undefined;

@@ -9,7 +9,7 @@ takeFromAddressBar();
 session.followOtherTabs();
 const portal = document.getElementById("portal");
 if (portal === null) throw new Error("The document has no #portal");
-// What the build drew is what a guest sees. For members, something else is drawn in its place.
+// The build draws a guest's view. Members get another one in its place.
 if (portal.dataset["drawn"] !== undefined && session.current() === undefined) hydrate(<App />, portal);
 else {
   portal.replaceChildren();

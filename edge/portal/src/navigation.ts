@@ -6,7 +6,7 @@ const PATHS = PAGES.flatMap(({ path }) => (path === null || path === "/" ? [] : 
 /** Links that lead to a page of the portal. All others, such as the API's own, load a document. */
 export const OURS = new RegExp(`^(?:/|${PATHS.join("|")})/?(?:[?#]|$)`);
 
-/** Where to go after sign-in: only ever a page of ours, whatever the address bar was made to say. */
+/** Returns the page after sign-in: only ever a page of the portal, whatever the address bar says. */
 export function nextPage(): string {
   const next = new URLSearchParams(location.search).get("next") ?? "";
   if (!next.startsWith("/")) return "/overview";

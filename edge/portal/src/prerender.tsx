@@ -10,7 +10,7 @@ import { Shell } from "./ui/shell";
 
 export { PAGES };
 
-/** Whether all of a page is in its document, and not only its frame. */
+/** Returns whether the document holds a whole page, and not only its frame. */
 export function isDrawn(page: Page): boolean {
   return "here" in CONTENTS[page.name];
 }
@@ -37,7 +37,7 @@ export async function readable(page: Page, site: string): Promise<string | null>
   }
 }
 
-/** What readers without JavaScript see of a page that needs it. */
+/** Replacement for a page that needs JavaScript. */
 function Empty({ page }: { page: Page }) {
   return (
     <LocationProvider scope={OURS}>

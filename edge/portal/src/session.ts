@@ -11,7 +11,7 @@ export type Session = Omit<Credentials, "api_key"> & { api_key?: string };
 /** Why there is no session any more; the sign-in page says it. */
 export type Ending = "expired" | "signed-out" | "everywhere" | "deleted";
 
-/** What tabs of this browser tell each other; it's written nowhere. */
+/** Messages between tabs of this browser; they are stored nowhere. */
 type Message =
   | { kind: "ask" }
   | { kind: "known" | "changed"; session: Session }
@@ -40,7 +40,7 @@ export function start(credentials: Credentials): void {
   channel?.postMessage({ kind: "changed", session: credentials } satisfies Message);
 }
 
-/** The session goes on with another API key. */
+/** Replaces the session's API key. */
 export function replaceKey(apiKey: string): void {
   if (session === undefined) return;
   change({ ...session, api_key: apiKey });
@@ -76,7 +76,7 @@ export function listen(listener: () => void): () => void {
 
 /** Takes over what other tabs of this browser know and do. */
 export function followOtherTabs(): void {
-  // Releases up to 0.2 kept the session, and the key with it, for all tabs.
+  // Releases up to 0.2 stored the session, and the key with it, for all tabs.
   removeFrom("localStorage", STORED);
   if (typeof BroadcastChannel === "undefined") return;
   channel = new BroadcastChannel(STORED);
@@ -155,7 +155,7 @@ function isSession(stored: unknown): stored is Session {
   );
 }
 
-/** Whether a token (a JWT) says that its time is over. One that can't be read is left to the service. */
+/** Returns whether a token (a JWT) has expired. Unreadable tokens are left to the service. */
 function isOver(token: string): boolean {
   try {
     const claims = token.split(".")[1] ?? "";

@@ -1,5 +1,5 @@
-//! Spellings of one mailbox, at providers that say so themselves. Domains, never mail hosts: a company whose mail is at
-//! one of them chooses its own rules.
+//! Spellings of one mailbox, at providers that document them. Domains, never mail hosts: a company whose mail is at one
+//! of them chooses its own rules.
 
 /// Version of the table: part of each stored hash.
 pub const VERSION: &str = "1";
@@ -13,7 +13,7 @@ enum Spelling {
     TagsAndDots,
 }
 
-/// Domain, the domain that stands for it, and its spelling.
+/// Domain, its canonical domain, and its spelling.
 const PROVIDERS: [(&str, &str, Spelling); 20] = [
     // https://support.google.com/mail/answer/7436150 and /answer/22370
     ("gmail.com", "gmail.com", Spelling::TagsAndDots),
@@ -43,7 +43,7 @@ const PROVIDERS: [(&str, &str, Spelling); 20] = [
     ("yandex.com.tr", "yandex.com.tr", Spelling::Tags),
 ];
 
-/// One text for all spellings of a mailbox; `folded` is the address in lower case.
+/// Returns the canonical form of a mailbox; `folded` is the address in lower case.
 pub fn canonical(folded: &str) -> String {
     let Some((local, domain)) = folded.rsplit_once('@') else { return folded.to_owned() };
     let provider = PROVIDERS.iter().find(|(name, ..)| *name == domain);

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 pub struct Recent<T>(Mutex<Option<(u64, T)>>);
 
 impl<T: Clone> Recent<T> {
-    /// The value while it is younger than `age_ms`. After that one caller is told that there is none,
-    /// and is expected to learn it; the others go on with the old one until then.
+    /// Returns the value while it is younger than `age_ms`. After that, one caller gets `None` and is expected to
+    /// refresh it; the others keep using the old value until then.
     pub fn get(&self, now_ms: u64, age_ms: u64) -> Option<T> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, value) = known.as_mut()?;

@@ -25,7 +25,7 @@ pub async fn tell(
     accounts::told(database, deleted).await
 }
 
-/// Goes on where a deletion was cut off, or has more rows than a step removes.
+/// Continues interrupted deletions, and those with more rows than a step removes.
 ///
 /// # Errors
 /// [`Error::unavailable`] when a database fails.
@@ -34,7 +34,7 @@ pub async fn finish(databases: &Databases, database: &Database) -> Result<(), Er
     deleted_accounts::remove(database).await.and(told)
 }
 
-/// Tells the directory of those that it has not heard of yet.
+/// Passes deletions on to the directory that it hasn't received yet.
 ///
 /// # Errors
 /// [`Error::unavailable`] when a database fails.

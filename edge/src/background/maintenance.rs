@@ -1,7 +1,7 @@
 //! The scheduled run.
 //!
-//! An invocation of the platform may ask D1 a thousand times and take a quarter of an hour. So each database has its share of
-//! the run's statements, and one that hangs is asked nothing more: what is left, the next run does.
+//! The platform allows an invocation a thousand D1 queries and fifteen minutes. Each database gets a share of the run's
+//! statements, and a database that hangs isn't queried again; the next run continues.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use crate::{
 const RUN: u64 = 5 * 60;
 /// Statements of one run; the platform's limit is 1,000.
 const STATEMENTS: u32 = 950;
-/// Those among them that are for webhooks, which come last.
+/// Statements reserved for webhooks, which come last.
 const STATEMENTS_OF_WEBHOOKS: u32 = 250;
 
-/// Works on one database after another, each time another one first: mails the notices and confirmations that are due, goes on
-/// with deletions, closes scans whose time is over, removes what has expired, puts what a replaced secret has made under its
-/// successor, and delivers to webhooks. What fails keeps nothing else from being done.
+/// Processes the databases in turn, starting with a different one each time: sends due notices and confirmations,
+/// continues deletions, closes overdue scans, removes expired rows, renews values under a replaced secret, and delivers
+/// webhooks. A failure stops no other step.
 pub async fn run(app: &App) {
     let meter = Arc::new(Meter::of_run(STATEMENTS));
     if let Some(limits) = meter.run() {

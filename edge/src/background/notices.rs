@@ -1,4 +1,4 @@
-//! Mails the notices that are due: right after the deed, and else every five minutes.
+//! Sends due notices: right after the event, and otherwise every five minutes.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     store::{self, notices::DueNotices},
 };
 
-/// Mails the notices of an account once the answer has left. The scheduled run makes up for a failure.
+/// Sends an account's notices after the response. The scheduled run repeats failures.
 pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, deed: Deed) {
     let app = Arc::clone(app);
     deferred.after_response(async move {
@@ -27,10 +27,10 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, deed: Deed)
     });
 }
 
-/// Mails of one run, over all databases: the platform gives a scheduled event 30 s.
+/// Emails of one run, over all databases: the platform gives a scheduled event 30 s.
 pub const MOST_AT_ONCE: u64 = 50;
 
-/// Notes what was done, so that also a later mail can say when and from where, and mails what is due.
+/// Records the event, so that a later email can also give its time and place, and sends the emails that are due.
 async fn tell(
     app: &App,
     database: &Database,
@@ -41,8 +41,8 @@ async fn tell(
     send(app, database, Some(account), MOST_AT_ONCE).await
 }
 
-/// Mails what is due, of one account or of all of a database, so many at most. A mail that cannot be handed over
-/// stays due. Returns how many were tried.
+/// Sends at most a given number of due emails, of one account or a whole database. An email that can't be handed over
+/// stays due. Returns the number of attempts.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the database fails.
@@ -57,7 +57,7 @@ pub async fn send(
     for notice in due {
         let sent = match mail(app, database, &notice).await? {
             Some(mail) => app.mailer.send(mail.to(&notice.email, app.config.site.contact())).await,
-            // There is nothing left to tell of.
+            // No event is left to announce.
             None => Ok(()),
         };
         match sent {
@@ -71,7 +71,7 @@ pub async fn send(
 async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Option<Mail>, Error> {
     let (portal_url, name) = (&app.config.portal_url, &notice.display_name);
     if notice.kind == Notice::PlanChanged {
-        // The one in force when the mail is written: it may stand for several changes.
+        // The plan in force when the email is written: one email may cover several changes.
         let plan = store::plans::of_account(database, notice.account_id).await?;
         return Ok(plan.map(|now| mail::plan_changed(name, portal_url, &now.plan, now.until)));
     }

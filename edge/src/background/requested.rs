@@ -1,4 +1,4 @@
-//! Confirmation links that an operator has asked for (`make admin`, `resend`).
+//! Confirmation links requested by an operator (`make admin`, `resend`).
 
 use crate::{
     app::App,
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Emails of one run; the others wait for the next.
+/// Emails of one run; later ones wait for the next.
 const MOST: u64 = 50;
 
 /// Emails a new link to each of a database's accounts for which one was asked. An email that cannot be handed over is logged, and the

@@ -1,4 +1,5 @@
-//! Hands over the mails of forgotten passwords: right after the answer, and else every five minutes for an hour.
+//! Hands over the emails of forgotten passwords: right after the response, and otherwise every five minutes for an
+//! hour.
 //!
 //! The token is made only now, and the link that an account had before works until the mail with the new one has been
 //! handed over.
@@ -30,7 +31,7 @@ use crate::{
     },
 };
 
-/// Mails of one run: the platform gives a scheduled event 30 s.
+/// Emails of one run: the platform gives a scheduled event 30 s.
 const MAILS_MAX: u64 = 50;
 
 /// Hands a stored mail over once the answer has left. Where it cannot be, the attempt is given back, so that its owner
@@ -44,8 +45,8 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, attempt: Attempt, due: DueMail)
     });
 }
 
-/// Mails a confirmed account the first link of the day for which no budget was left, once the answer has left. The
-/// answer is that of a stranger.
+/// Sends a confirmed account its first link of the day for which no budget was left, after the response, which is the
+/// same as a stranger's.
 pub fn exempt_soon(app: &Arc<App>, deferred: &Deferred, before: Attempt, address: AccountAddress) {
     let app = Arc::clone(app);
     deferred.after_response(async move {
@@ -91,7 +92,7 @@ async fn exempt(app: &App, address: &AccountAddress) -> Result<(), Error> {
     Ok(())
 }
 
-/// Hands over the mails that are due.
+/// Hands over the due emails.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the directory fails.
@@ -116,8 +117,8 @@ async fn deliver(app: &App, due: &DueMail) -> bool {
     sent.is_ok()
 }
 
-/// Mails a link to the account of an address, or to the address that it has none, unless its reader has opted out of
-/// that. The databases are asked the same either way.
+/// Emails a link to the account of an address, or a message to the address that it has no account, unless its reader
+/// has opted out of that. The same queries run in both cases.
 async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
     let address = AccountAddress::parse(email)
         .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;

@@ -1,5 +1,5 @@
-//! Scans (docs/scans.md): parts become sealed messages, messages become results, and what is left open after a
-//! day is closed.
+//! Scans (docs/scans.md): parts become sealed messages, messages become results, and positions still open after a day
+//! are closed.
 
 pub mod closing;
 pub mod consumer;
@@ -11,5 +11,5 @@ pub mod slots;
 
 /// Positions of a part; only the last one of a scan has fewer.
 pub const PART: u32 = 1_000;
-/// Seconds that a scan may take. What is older waits no more, wherever it is.
+/// Lifetime of a scan in seconds. Nothing older waits anywhere.
 pub const LIFETIME: u64 = 24 * 60 * 60;

@@ -1,4 +1,4 @@
-//! What a webhook is sent, and what `GET /v1/events` lists.
+//! The payload of webhooks, and the entries of `GET /v1/events`.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct WebhookEvent {
     #[serde(rename = "type")]
     #[schema(example = "scan.completed")]
     pub kind: String,
-    /// When it happened.
+    /// Time of the event.
     pub timestamp: DateTime<Utc>,
     /// The scan; without members when the type is `webhook.test`.
     #[schema(value_type = EndedScanData)]

@@ -1,4 +1,4 @@
-//! Delivers to webhooks what a scan's end has left in the database: at once where that is known, and else every
+//! Delivers the webhooks that the end of a scan has left in the database: immediately where possible, otherwise every
 //! five minutes.
 
 use futures_util::future::join_all;
@@ -20,8 +20,8 @@ const AT_ONCE: u32 = 6;
 /// Seconds of one run. Each round takes up to seven of them where servers don't answer.
 const SECONDS: u64 = 15;
 
-/// Delivers to the endpoints that are free, a few of each database in turn, until nothing is left or the time is over.
-/// Endpoints that failed last time come after all that work.
+/// Delivers to free endpoints, a few of each database in turn, until nothing is left or the time is over. Endpoints
+/// that failed last time come after all that work.
 pub async fn run(app: &App, turn: u64) {
     let until = clock::now().saturating_add(SECONDS);
     for failing in [false, true] {
@@ -82,7 +82,7 @@ fn body_of(due: &DueDelivery) -> String {
     }
 }
 
-/// One attempt.
+/// Makes one attempt.
 pub async fn attempt(app: &App, due: &DueDelivery) -> ReceiverAnswer {
     let DueDelivery { account_id, url, secret, previous_secret, id, .. } = due;
     let body = &body_of(due);

@@ -1,5 +1,5 @@
-//! Files that are deployed beside the Worker and that it reads when it needs them, so that it need not carry them.
-//! They lie below `/v1`, where nothing is served but what the Worker answers.
+//! Files deployed beside the Worker, which reads them on demand instead of carrying them. They lie below `/v1`, where
+//! only the Worker answers.
 
 use std::sync::OnceLock;
 

@@ -22,12 +22,12 @@ pub fn now() -> u64 {
     now_ms() / 1000
 }
 
-/// What `work` comes to within the time, if it does.
+/// Returns the result of `work`, or `None` if it takes longer than `duration`.
 pub async fn within<T>(duration: Duration, work: impl Future<Output = T>) -> Option<T> {
     before(sleep(duration), work).await
 }
 
-/// What `work` comes to before `end`, if it does.
+/// Returns the result of `work`, or `None` if `end` completes first.
 pub async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     let mut end = pin!(end);

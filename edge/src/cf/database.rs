@@ -1,8 +1,8 @@
 //! D1 behind typed parameters and rows.
 //!
-//! Over the runtime's own objects, not the library's: those prepare each statement anew, read the metadata
-//! field by field, and hide it from a single row. A call between wasm and JavaScript costs the same
-//! whatever it carries, so parameters and rows cross as one text each.
+//! Over the runtime's own objects, not the library's: those prepare each statement anew, read the metadata field by
+//! field, and hide it from a single row. A call between wasm and JavaScript costs the same for any content, so
+//! parameters and rows cross as one text each.
 
 use std::{
     collections::HashMap,
@@ -35,13 +35,13 @@ use crate::{
     meter::{self, Meter, Part, RunLimits, count_rows_written},
 };
 
-/// One database with accounts.
+/// A database with accounts.
 #[derive(Debug)]
 pub struct Database {
     database: SendWrapper<runtime::D1Database>,
-    /// What it is bound as.
+    /// Number in the binding's name.
     number: u8,
-    /// Whether it is known to be the one of this number.
+    /// True once this is known to be the database of this number.
     is_itself: AtomicBool,
     /// By place and length of their text, which is a constant.
     prepared: Mutex<HashMap<(usize, usize), SendWrapper<JsValue>>>,
@@ -80,15 +80,15 @@ impl<'a> From<&'a String> for Param<'a> {
     }
 }
 
-/// One statement with its parameters.
+/// A statement with its parameters.
 pub type Statement<'a> = (&'static str, Vec<Param<'a>>);
 
-/// A failed statement is a failure of ours: the cause goes to the log, the caller gets a 503.
+/// A failed statement is our failure: the cause goes to the log, and the caller gets a 503.
 fn failed(cause: &str) -> Error {
     Error::unavailable(format!("database: {cause}"))
 }
 
-/// What the runtime has thrown: its message, which names no value.
+/// Error that the runtime has thrown: its message, which contains no values.
 fn thrown(error: JsValue) -> Error {
     let message = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
     failed(message.as_deref().unwrap_or("not an error"))
@@ -132,7 +132,7 @@ impl Database {
         self.batch(&[statement]).await?.any(0)
     }
 
-    /// Runs one statement in one round trip, whatever it returns.
+    /// Runs one statement in one round trip and ignores its rows.
     ///
     /// # Errors
     /// [`Error::unavailable`] when the database fails.
@@ -143,8 +143,8 @@ impl Database {
     /// Runs the statements as one transaction in one round trip; the isolate's first has one or two before it.
     ///
     /// # Errors
-    /// [`Error::unavailable`] when the database fails; then none of the statements has had an effect. Also
-    /// when it is another one than it is bound as.
+    /// [`Error::unavailable`] when the database fails, or isn't the one that it is bound as; then none of the
+    /// statements has had an effect.
     pub async fn batch(&self, statements: &[Statement<'_>]) -> Result<Rows, Error> {
         if !self.is_itself.load(Relaxed) {
             self.identify().await?;
@@ -247,7 +247,7 @@ impl Rows {
         self.rows(index)?.first().map(typed).transpose()
     }
 
-    /// Whether the statement at `index` returned a row.
+    /// Returns whether the statement at `index` returned a row.
     ///
     /// # Errors
     /// [`Error::unavailable`] when there is no such statement.
@@ -255,7 +255,7 @@ impl Rows {
         Ok(!self.rows(index)?.is_empty())
     }
 
-    /// How many rows the statement at `index` has changed, rows of indexes included.
+    /// Returns the number of rows that the statement at `index` has changed, index rows included.
     pub fn changed(&self, index: usize) -> usize {
         self.0.get(index).and_then(|(_, changed, _)| *changed).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Work that goes on after the answer has left, or the client.
+//! Work that continues after the response, or after the client has left.
 
 use std::{future::Future, sync::Arc};
 
@@ -20,8 +20,8 @@ impl Deferred {
         self.0.wait_until(work);
     }
 
-    /// Starts work that goes on when the client leaves, and waits for what it comes to. Its expenses are
-    /// the request's. `None` if the runtime has ended it.
+    /// Starts work that continues when the client leaves, and waits for its result. Its expenses are the request's.
+    /// Returns `None` if the runtime has ended it.
     pub async fn outliving<T: 'static>(
         &self,
         work: impl Future<Output = T> + 'static,
@@ -33,7 +33,7 @@ impl Deferred {
                 Some(meter) => metered(&meter, work).await,
                 None => work.await,
             };
-            // The request may have ended meanwhile; then nothing waits for the result.
+            // If the request has ended, nothing waits for the result.
             let _ = sender.send(done);
         });
         receiver.await.ok()

@@ -1,5 +1,5 @@
-//! Requests of ours to others. Over the runtime's own objects: the library's carry every option that Cloudflare
-//! knows, and are 20 KB of the Worker.
+//! Outgoing requests, over the runtime's own objects: the library's types carry every option of Cloudflare and add 20
+//! KB to the Worker.
 
 use worker::{
     js_sys::{self, Promise, Reflect, Uint8Array, futures::JsFuture},
@@ -17,7 +17,7 @@ pub struct OutgoingRequest<'a> {
     pub url: &'a str,
     pub headers: &'a [(&'a str, &'a str)],
     pub body: Option<&'a str>,
-    /// Until the answer has ended.
+    /// Time limit until the end of the response.
     pub timeout_ms: u32,
 }
 
@@ -46,7 +46,7 @@ impl OutgoingRequest<'_> {
     }
 }
 
-/// What came back, as far as its headers.
+/// A response up to its headers.
 #[derive(Debug)]
 pub struct Reply(SendWrapper<Response>);
 
@@ -79,7 +79,7 @@ impl Reply {
         Some(Uint8Array::new(&body).to_vec())
     }
 
-    /// The body as it comes, `None` where there is none.
+    /// Returns the body as it arrives; `None` if there is none.
     pub fn chunks(self) -> Option<Chunks> {
         self.0.body().map(|body| Chunks(SendWrapper(body.get_reader().unchecked_into())))
     }

@@ -8,7 +8,7 @@ use worker::{
 
 #[wasm_bindgen(module = "/src/cf/glue.js")]
 extern "C" {
-    /// Method, URL and the values of these headers, `null` for what is missing, as JSON.
+    /// Returns the method, the URL and the values of these headers as JSON, with `null` for missing ones.
     #[wasm_bindgen(js_name = headOf)]
     pub fn head_of(request: &Request, names: &str) -> String;
 
@@ -16,7 +16,7 @@ extern "C" {
     #[wasm_bindgen(catch)]
     pub fn answer(body: Option<&str>, init: &str) -> Result<Response, JsValue>;
 
-    /// A promise of the request's whole body, cut off behind `limit` bytes; whatever is longer is read and dropped.
+    /// Returns a promise of the request's whole body, truncated after `limit` bytes; the rest is read and dropped.
     #[wasm_bindgen(js_name = bodyOf)]
     pub fn body_of(request: &Request, limit: usize) -> Promise;
 
@@ -24,7 +24,7 @@ extern "C" {
     #[wasm_bindgen(js_name = textOf)]
     pub(super) fn text_of(cache: &Cache, url: &str, patience: u32) -> Promise;
 
-    /// A promise of the JSON text of what prepared statements come to, whose parameters are JSON too.
+    /// Returns a promise of the JSON text of the prepared statements' results; the parameters are JSON too.
     pub(super) fn ask(database: &JsValue, statements: &Array, params: &str) -> Promise;
 
     /// A promise of whether a rate limit binding lets one more through.

@@ -1,4 +1,4 @@
-//! One KV namespace: texts by key, each with a lifetime.
+//! A KV namespace: texts by key, each with a lifetime.
 
 use worker::{
     Env,
@@ -35,7 +35,7 @@ impl Kv {
         JsFuture::from(asked).into_send().await.ok()?.as_string()
     }
 
-    /// Keeps `text` for `ttl` seconds; where the namespace fails it is not kept.
+    /// Stores `text` for `ttl` seconds; a failure of the namespace is ignored.
     pub async fn put(&self, key: &str, text: &str, ttl: u64) {
         let Methods { namespace, put, .. } = &*self.0;
         let asked = || -> Option<Promise> {

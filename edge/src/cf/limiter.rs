@@ -21,8 +21,8 @@ impl Limiter {
         Ok(Self(SendWrapper(JsValue::from(env.rate_limiter(binding)?).unchecked_into())))
     }
 
-    /// Returns whether one more request under this key is let through. A binding that fails lets through: the exact
-    /// throttles stand behind it.
+    /// Returns whether another request under this key is admitted. A failing binding admits: the exact throttles come
+    /// after it.
     pub async fn admits(&self, key: &str) -> bool {
         let admitted = JsFuture::from(glue::admits(&self.0, key)).into_send().await;
         admitted.map_or(true, |is_admitted| is_admitted.is_truthy())

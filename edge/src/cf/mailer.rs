@@ -14,7 +14,7 @@ const BINDING: &str = "MAIL";
 /// The name that programs show in place of the address.
 const SENDER: &str = "rcpt";
 
-/// One mail in its envelope; the sender is the mailer's own.
+/// An email in its envelope; the mailer adds the sender.
 pub struct EmailMessage<'a> {
     pub to: &'a str,
     pub subject: &'a str,
@@ -23,7 +23,7 @@ pub struct EmailMessage<'a> {
     pub html: String,
     /// RFC 3282.
     pub language: &'a str,
-    /// Where the recipient opts out of such emails (RFC 2369).
+    /// Link to opt out of such emails (RFC 2369).
     pub opt_out_link: Option<&'a str>,
 }
 

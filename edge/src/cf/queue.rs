@@ -13,12 +13,12 @@ use super::clock::timed;
 use crate::{error::Error, meter::Part};
 
 const BINDING: &str = "SCANS";
-/// Bytes of the messages of one `sendBatch`: the platform takes 256 KB, and does not say what was too large.
+/// Bytes of the messages of one `sendBatch`: the platform accepts 256 KB, and its error doesn't name the limit.
 const MOST_BYTES: usize = 240_000;
 /// Messages of one `sendBatch`, as the platform has it.
 const MOST_MESSAGES: usize = 100;
 
-/// A message to send: its text, and after how many seconds it is to be delivered.
+/// A message to send: its text, and its delay in seconds.
 #[derive(Debug)]
 pub struct OutgoingMessage {
     pub text: String,
@@ -50,7 +50,7 @@ impl ScanQueue {
     /// Sends the messages, in as few calls as they fit into.
     ///
     /// # Errors
-    /// [`Error::unavailable`] when one call fails; earlier ones may have been taken.
+    /// [`Error::unavailable`] when one call fails; earlier ones may have been accepted.
     pub async fn send(&self, messages: Vec<OutgoingMessage>) -> Result<(), Error> {
         let mut batch = Vec::new();
         let mut bytes = 0;
@@ -81,7 +81,7 @@ impl ScanQueue {
             JsFuture::from(sent).await.ok()
         };
         let sent = timed(Part::Queue, sending.into_send()).await;
-        // The runtime's text may quote what it refused.
+        // The runtime's text may quote the rejected content.
         sent.map(drop).ok_or_else(|| Error::unavailable("queue: not taken"))
     }
 }

@@ -1,8 +1,7 @@
 //! Recent verdicts: the Cache API of this data centre, then KV everywhere.
 //!
-//! Keys are keyed hashes of addresses; the value is a status, when it ends, and the evidence where it
-//! was asked for. A cache that fails is a cache that missed: the check then costs a probe, and nothing
-//! else.
+//! Keys are keyed hashes of addresses; the value is a status, its expiry, and the evidence if it was requested. A
+//! failing cache counts as a miss: the check then costs a probe, and nothing else.
 
 use std::time::Duration;
 
@@ -32,34 +31,34 @@ const KV_LEAST_TTL: u64 = 60;
 const PATIENCE_MS: u32 = 1_000;
 const PATIENCE: Duration = Duration::from_millis(PATIENCE_MS as u64);
 
-/// How long an answer waits until this data centre has its verdict: an immediate repeat finds it, and a
-/// slow cache holds up no answer for longer.
+/// Longest time a response waits for this data centre's cache write: an immediate repeat finds the verdict, and a slow
+/// cache delays no response further.
 const PATIENCE_TO_KEEP: Duration = Duration::from_millis(100);
 
 /// The verdicts seen lately.
 #[derive(Debug)]
 pub struct VerdictCache {
-    /// What the URLs of the Cache API begin with.
+    /// Prefix of the URLs in the Cache API.
     base: String,
     here: SendWrapper<web_sys::Cache>,
     kv: Kv,
 }
 
-/// What is kept of a verdict.
+/// The cached part of a verdict.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CachedVerdict {
     pub status: Status,
     /// Unix seconds.
     pub expires_at: u64,
-    /// Kept when somebody asked for details, so that the next to ask finds them.
+    /// Stored if a caller asked for details, so that the next one finds them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Box<Verdict>>,
 }
 
 impl CachedVerdict {
-    /// The server's words are left out: a server may quote the address in an unforeseen way,
-    /// and neither a checked address nor its domain is ever stored. The name of a mail host that is in
-    /// the domain, or is the domain, is kept relative to it, as zone files write it: `mx1.@`.
+    /// The server's words are left out: a server may quote the address in an unforeseen way, and neither a checked
+    /// address nor its domain is ever stored. The name of a mail host inside the domain is stored relative to it, as in
+    /// zone files: `mx1.@`.
     pub fn new(status: Status, expires_at: u64, evidence: Option<&Verdict>, domain: &str) -> Self {
         let evidence = evidence.cloned().map(|mut verdict| {
             if let Some(details) = &mut verdict.details {
@@ -79,7 +78,7 @@ impl CachedVerdict {
     }
 }
 
-/// Stands for the domain at the end of a name; no host name has it.
+/// Replaces the domain at the end of a name; no host name has this character.
 const ORIGIN: char = '@';
 
 fn relative(host: &str, domain: &str) -> String {
@@ -95,7 +94,7 @@ fn absolute(host: String, domain: &str) -> String {
 }
 
 impl VerdictCache {
-    /// `host` is the Worker's own URL: the Cache API asks for the name of a zone of ours.
+    /// `host` is the Worker's own URL: the Cache API requires the name of a zone in the account.
     ///
     /// # Errors
     /// The runtime's, when the binding is missing.
@@ -132,7 +131,7 @@ impl VerdictCache {
         serde_json::from_slice(text.as_bytes()).ok()
     }
 
-    /// Keeps a verdict in this data centre, at once: an immediate repeat from the same client finds it.
+    /// Stores a verdict in this data centre immediately: an immediate repeat from the same client finds it.
     pub async fn put_here(&self, key: &str, verdict: &CachedVerdict, now: u64) {
         let put = async {
             let ttl = verdict.expires_at.saturating_sub(now);

@@ -2,14 +2,14 @@
 
 /// The continents, as Cloudflare names them.
 const CONTINENTS: [&str; 7] = ["AF", "AN", "AS", "EU", "NA", "OC", "SA"];
-/// Stands for every other one, and for a client whose continent is not known.
+/// Matches every other continent, and a client whose continent is unknown.
 const ANY: &str = "*";
-/// What the bindings of databases are called: this alone, or with `_` and a number.
+/// Name of the database bindings: this alone, or followed by `_` and a number.
 const BINDING: &str = "DB";
 /// The number is 8 bits of an account's id.
 const MOST: usize = 256;
 
-/// Where new accounts are made, by the client's continent. No list is empty.
+/// The databases of new accounts, by the client's continent. No list is empty.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Homes {
     continents: Vec<(&'static str, Vec<u8>)>,
@@ -65,10 +65,10 @@ fn bound(text: &str, count: usize) -> Option<u8> {
     text.parse::<u8>().ok().filter(|number| usize::from(*number) < count)
 }
 
-/// How many databases are bound, by the names of all bindings.
+/// Counts the bound databases, given the names of all bindings.
 ///
 /// # Errors
-/// Every mistake: a name that is no number's, and a number that is left out.
+/// All mistakes: names without a valid number, and missing numbers.
 pub fn count_databases(bindings: &[String]) -> Result<usize, Vec<String>> {
     let names = || bindings.iter().filter(|name| is_database(name));
     let count = names().count().max(1);

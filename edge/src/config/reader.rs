@@ -1,4 +1,4 @@
-//! Reads vars and secrets into types, and collects what is wrong with them.
+//! Reads variables and secrets into types, and collects mistakes.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use super::{DAY, HOUR, Homes, RetryTimes, Site, Throttle, site::Checkout};
 use crate::{limits::rules::Rule, outbound::turnstile::Turnstile};
 
-/// Whether a URL without its scheme leads to this machine.
+/// Returns whether a URL without its scheme points to this machine.
 fn is_loopback(rest: &str) -> bool {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = match authority.rsplit_once(':') {
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         text.trim_end_matches('/').to_owned()
     }
 
-    /// Where customers turn. All of it is optional.
+    /// Reads the contact, terms and checkout links. All are optional.
     pub fn site(&mut self) -> Site {
         let contact_url = self.optional_url("CONTACT_URL");
         let contact_email = self.optional("CONTACT_EMAIL");
@@ -144,13 +144,13 @@ impl<'a> Reader<'a> {
             burst: self.number(attempts, burst, 1, 1_000_000_000),
             interval: self.number(seconds, interval, 1, DAY),
         };
-        // NIST SP 800-63B §3.2.2 asks for no more than 100 failures in a row: these twenty, and then one
-        // every quarter of an hour, are 116 in the first day and 96 in each further one.
+        // NIST SP 800-63B §3.2.2 requires at most 100 consecutive failures: these twenty, and then one every quarter of
+        // an hour, are 116 in the first day and 96 in each further one.
         let account =
             rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20, "THROTTLE_ACCOUNT_SECONDS", 15 * 60);
         // An office behind one address; successes are given back.
         let network = rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100, "THROTTLE_NETWORK_SECONDS", 6);
-        // Together three mails an hour to one address, of which registrations cannot take the last.
+        // Together three emails an hour to one address, of which registrations can't take the last.
         let registration_mail =
             rule("REGISTRATION_MAILS_FREE", 2, "REGISTRATION_MAILS_SECONDS", HOUR);
         let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR);

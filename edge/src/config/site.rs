@@ -1,9 +1,9 @@
-//! Where customers turn: contact, terms, status page, and the pages where a plan is bought.
+//! Links for customers: contact, terms, status page, and checkout pages.
 
-/// Stands in a checkout's URL for the account that pays.
+/// Placeholder for the paying account in a checkout's URL.
 const REFERENCE: &str = "{reference}";
 
-/// What the operator publishes about the service; each is `None` unless it is set.
+/// Links that the operator publishes; each is `None` unless set.
 #[derive(Debug, Default)]
 pub struct Site {
     pub contact_url: Option<String>,
@@ -14,7 +14,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Where to write to or ask: the URL, else the email.
+    /// Returns the contact: the URL, or else the email address.
     pub fn contact(&self) -> Option<&str> {
         self.contact_url.as_deref().or(self.contact_email.as_deref())
     }

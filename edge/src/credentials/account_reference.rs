@@ -1,5 +1,5 @@
-//! The name under which an account is known outside: to its operator's payment provider, and in what its owner quotes.
-//! It tells nothing of the owner, and nobody can make up the one of another account.
+//! External name of an account: for its operator's payment provider, and for its owner to quote. It reveals nothing
+//! about the owner, and nobody can guess another account's.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;

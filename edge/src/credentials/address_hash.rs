@@ -8,9 +8,8 @@ use sha2::Sha256;
 use super::mailed_token::TokenHash;
 use crate::account::{AccountAddress, AccountId, mailbox};
 
-/// What an account is found by: a hash of its address, under the secret that signs and, while there are
-/// two, under the other one too. Each is `kid.` and 64 hexadecimal digits, so that a range of the index
-/// holds everything under one secret.
+/// Lookup hash of an account's address, under the signing secret and, during a replacement, under the other secret too.
+/// Each is `kid.` and 64 hexadecimal digits, so that a range of the index holds everything under one secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountHash {
     current: String,
@@ -43,13 +42,13 @@ impl AccountHash {
         &self.current
     }
 
-    /// The hash under the other secret, while there is one.
+    /// Returns the hash under the other secret, if there is one.
     pub fn other(&self) -> Option<&str> {
         self.other.as_deref()
     }
 
-    /// The hash of the mailbox, which all spellings of the address share. Limits of mails and sign-ins are kept under
-    /// it: with one for each spelling, a stranger would have as many.
+    /// Returns the hash of the mailbox, shared by all spellings of the address. Limits of emails and sign-ins use it:
+    /// with one for each spelling, a stranger would have as many.
     pub fn mailbox(&self) -> &str {
         &self.mailbox
     }
@@ -66,16 +65,16 @@ pub fn of_checked(secrets: &KeyRing, address: &Address) -> String {
     keyed(secrets.signing_mac(), "verdict", address.normal())
 }
 
-/// The hash that stands for a client's network in a throttle key: 64 hexadecimal digits.
+/// Returns the hash of a client's network for a throttle key: 64 hexadecimal digits.
 pub fn of_network(secrets: &KeyRing, network: &str) -> String {
     keyed(secrets.signing_mac(), "network", network)
 }
 
-/// Characters of a tenant: 128 bits are enough to tell accounts apart.
+/// Characters of a tenant: 128 bits are enough to distinguish accounts.
 const TENANT_DIGITS: usize = 32;
 
-/// The name under which an origin counts what an account asks: it tells accounts apart and nothing of
-/// them. It changes once, when a new secret comes first in the ring; the origins then count from zero.
+/// Returns the name under which an origin counts an account's questions: it distinguishes accounts and reveals nothing
+/// about them. It changes once, when a new secret comes first in the ring; the origins then count from zero.
 pub fn of_tenant(secrets: &KeyRing, account: AccountId) -> String {
     let mut name = keyed(secrets.signing_mac(), "tenant", &account.to_string());
     name.truncate(TENANT_DIGITS);

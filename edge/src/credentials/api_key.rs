@@ -22,7 +22,7 @@ const MAC_WIDTH: usize = 22;
 const CHECKSUM_WIDTH: usize = 6;
 const MAC_BYTES: usize = 16;
 
-/// What a genuine key says: whose it is, and which of the account's successive keys.
+/// Content of a genuine key: its account, and its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyIdentity {
     pub account: AccountId,
@@ -68,7 +68,7 @@ impl ApiKey {
             .then_some(identity)
     }
 
-    /// Whether a text looks like a key, genuine or not.
+    /// Returns whether a text looks like a key, genuine or not.
     pub fn is_meant(presented: &str) -> bool {
         presented.starts_with(PREFIX)
     }

@@ -19,7 +19,7 @@ pub fn push(text: &mut String, mut value: u128, width: usize) {
     }));
 }
 
-/// The number that these digits stand for; `None` for any other character, and for a number of more than 128 bits.
+/// Returns the number in these digits; `None` for any other character, and for a number of more than 128 bits.
 pub fn parse(text: &str) -> Option<u128> {
     text.bytes().try_fold(0_u128, |value, byte| {
         let digit = match byte {

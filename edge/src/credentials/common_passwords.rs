@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 #[derive(Debug, Clone, Copy)]
 pub struct CommonPasswords<'a>(&'a [u8]);
 
-/// The eight places of a text's bits in a filter of so many bytes. The text is in lower case.
+/// Returns the eight bit positions of a text in a filter of `bytes` bytes. The text is in lower case.
 fn places(text: &str, bytes: usize) -> Vec<usize> {
     let digest: [u8; 32] = Sha256::digest(text).into();
     let (words, _) = digest.as_chunks();
@@ -21,7 +21,8 @@ impl<'a> CommonPasswords<'a> {
         Self(filter)
     }
 
-    /// Whether this is a common password, in lower or upper case. Of others about one in 100,000 is taken for one.
+    /// Returns whether this is a common password, regardless of case. About one in 100,000 others is reported as
+    /// common.
     pub fn contains(self, password: &str) -> bool {
         let is_set =
             |place: usize| self.0.get(place / 8).is_some_and(|byte| byte >> (place % 8) & 1 == 1);
@@ -46,7 +47,7 @@ pub mod tests {
         }
     }
 
-    /// As the portal's build makes it; that the two agree is shown end to end.
+    /// The filter, built as the portal's build does it; an end-to-end test compares the two.
     pub fn filter() -> &'static Filter {
         static FILTER: OnceLock<Filter> = OnceLock::new();
         FILTER.get_or_init(|| {

@@ -1,6 +1,5 @@
-//! What storage may know of a request under an `Idempotency-Key`: hashes under a secret, and an answer that opens
-//! with the key only. A dump of the database tells nothing, even together with our secrets, while the key is hard
-//! to guess.
+//! Stored form of a request with an `Idempotency-Key`: hashes under a secret, and an answer that only the key decrypts.
+//! A dump of the database reveals nothing, even with our secrets, as long as the key is hard to guess.
 
 use hmac::Mac as _;
 use rcpt_shared::KeyRing;
@@ -14,19 +13,19 @@ use crate::{account::AccountId, error::Error};
 /// A request under an `Idempotency-Key`.
 #[derive(Debug)]
 pub struct Idempotent {
-    /// Its key, hashed under each live secret, the one that signs first; twice the same where there is one.
+    /// Hashes of the key under each live secret, the signing one first; the same twice if there is one secret.
     names: [String; 2],
     /// Key and request together, likewise.
     requests: [String; 2],
-    /// What the sealing key is derived from.
+    /// Input of the sealing key's derivation.
     purpose: Vec<u8>,
 }
 
-/// Characters of a hash: 128 bits are enough to tell keys of one account apart.
+/// Characters of a hash: 128 bits are enough to distinguish keys of one account.
 const DIGITS: usize = 32;
 
 impl Idempotent {
-    /// `request` is what a repeat must have in common with the first, besides its key.
+    /// `request` is the part that a repeat must have in common with the first, besides its key.
     pub fn new(secrets: &KeyRing, account: AccountId, key: &str, request: &str) -> Self {
         let about = format!("rcpt idempotency\0{account}\0{key}");
         let hashes = |text: String| {
@@ -50,12 +49,12 @@ impl Idempotent {
         &self.names
     }
 
-    /// What is kept of the request.
+    /// Returns the stored hash of the request.
     pub fn request(&self) -> &str {
         &self.requests[0]
     }
 
-    /// Whether it is the one that this was kept of.
+    /// Returns whether `request` is the hash of this request.
     pub fn is(&self, request: &str) -> bool {
         self.requests.iter().any(|own| own == request)
     }
@@ -68,7 +67,7 @@ impl Idempotent {
         sealed.map_err(|_| Error::internal("an answer could not be sealed"))
     }
 
-    /// What [`Self::seal`] was given.
+    /// Decrypts the output of [`Self::seal`].
     pub fn open(&self, secrets: &KeyRing, sealed: &str) -> Option<String> {
         let opened = open(secrets, SealPurpose(&self.purpose), "", sealed).ok()?;
         String::from_utf8(opened).ok()
@@ -110,7 +109,7 @@ mod tests {
             assert!(other.names != first.names && !other.is(first.request()));
             assert_eq!(other.open(secrets, &sealed), None);
         }
-        // While a secret is being replaced, what the old one has made is found.
+        // While a secret is being replaced, values of the old one are found.
         let both = ring(&format!("{new},{old}"));
         let later = of(&both, 1, KEY, "ann@example.org");
         assert_eq!(later.names[1], first.names[0]);

@@ -22,7 +22,7 @@ pub struct MailedToken(String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenHash(String);
 
-/// A token that came back: which database to ask, and for what.
+/// A presented token: the database to ask, and the hash to look for.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PresentedToken {
     pub database: u8,
@@ -67,7 +67,7 @@ impl fmt::Debug for MailedToken {
 }
 
 impl TokenHash {
-    /// The hash of whatever was presented. A plain hash is enough: 248 random bits are not guessed.
+    /// Returns the hash of the presented text. A plain hash is enough: 248 random bits can't be guessed.
     #[inline(never)]
     pub fn of(presented: &str) -> Self {
         Self(hex::encode(Sha256::digest(presented)))
@@ -79,8 +79,8 @@ impl TokenHash {
 }
 
 impl PresentedToken {
-    /// `None` for what is no token. Anybody can name any database in one: what it leads to is a look for a
-    /// hash that is not there.
+    /// Returns `None` if the text isn't a token. A forged token can name any database, but leads only to a lookup of a
+    /// hash that doesn't exist.
     #[inline(never)]
     pub fn parse(presented: &str) -> Option<Self> {
         let mut bytes = [0; RANDOM_BYTES + 1];

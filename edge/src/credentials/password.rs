@@ -22,18 +22,18 @@ const LANES: u32 = 1;
 /// Salt length in bytes (RFC 9106 §3.1 recommends 16).
 pub const SALT_BYTES: usize = 16;
 
-/// A password as its owner typed it. NFC (Unicode UAX #15) makes one text of what two keyboards send as different code
-/// points, so the account keeps the hash of that form (NIST SP 800-63B-4 §3.1.1.2). Nothing else is changed: no space is
-/// trimmed.
+/// A password as its owner typed it. NFC (Unicode UAX #15) unifies text that two keyboards send as different code
+/// points, so the account stores the hash of that form (NIST SP 800-63B-4 §3.1.1.2). Nothing else is changed: no space
+/// is trimmed.
 #[derive(Debug)]
 pub struct Password {
     normal: SecretString,
-    /// Where it differs from the normal form. Accounts of releases before the normal form have the hash of this one.
+    /// Present if it differs from the normal form. Older releases hashed the text as typed.
     typed: Option<SecretString>,
 }
 
 impl Password {
-    /// Whether [`verify`] and [`verify_nothing`] hash it twice.
+    /// Returns whether [`verify`] and [`verify_nothing`] compute two hashes.
     pub const fn takes_two_hashes(&self) -> bool {
         self.typed.is_some()
     }
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Password {
     }
 }
 
-/// Whether a password is an account's.
+/// Result of comparing a password with an account's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PasswordCheck {
     Wrong,
@@ -74,7 +74,7 @@ impl Turn {
     }
 }
 
-/// Whether `password` may guard the account of `address`. Nothing is trimmed, here or at sign-in.
+/// Returns whether `password` is allowed for the account of `address`. Nothing is trimmed, here or at sign-in.
 ///
 /// # Errors
 /// The rule that it breaks, for its owner to read.
@@ -96,8 +96,8 @@ pub fn check_rules(
     Ok(())
 }
 
-/// Whether the password is the address, its local part or its domain, give or take case, separators
-/// and digits around it, forwards or backwards.
+/// Returns whether the password is the address, its local part or its domain, ignoring case, separators and surrounding
+/// digits, forwards or backwards.
 fn resembles(password: &str, address: &AccountAddress) -> bool {
     let core = |text: &str| -> String {
         let letters = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
@@ -110,7 +110,7 @@ fn resembles(password: &str, address: &AccountAddress) -> bool {
         .parts()
         .into_iter()
         .map(core)
-        // A part of two letters says nothing; what is all digits has no core.
+        // Parts of two letters are too common to count, and a text of digits has no core.
         .filter(|part| part.chars().count() > 2)
         .any(|part| part == password || part == reversed)
 }
@@ -137,12 +137,12 @@ fn hash_text(text: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, Erro
 pub fn verify(_turn: Turn, password: &Password, stored: &str) -> Result<PasswordCheck, Error> {
     let parsed = PasswordHash::new(stored).map_err(unhashable)?;
     let argon2id = argon2id()?;
-    // The parameters come from the stored hash, so older ones go on verifying.
+    // The parameters come from the stored hash, so older hashes stay valid.
     let is_right = |text: &SecretString| {
         argon2id.verify_password(text.expose_secret().as_bytes(), &parsed).is_ok()
     };
     let is_normal = is_right(&password.normal);
-    // Whatever the first comparison has found: the time tells nothing but what was typed.
+    // Regardless of the first result: the duration must depend on the typed text only.
     let is_as_typed = password.typed.as_ref().is_some_and(is_right);
     Ok(match (is_normal, is_as_typed) {
         (true, _) if !is_outdated(stored) => PasswordCheck::Right,
@@ -151,7 +151,7 @@ pub fn verify(_turn: Turn, password: &Password, stored: &str) -> Result<Password
     })
 }
 
-/// Does the work of [`verify`] for an address without an account, so that the time tells nothing. Always
+/// Does the work of [`verify`] for an address without an account, so that the duration reveals nothing. Always
 /// [`PasswordCheck::Wrong`].
 ///
 /// # Errors
@@ -163,7 +163,7 @@ pub fn verify_nothing(_turn: Turn, password: &Password) -> Result<PasswordCheck,
     Ok(PasswordCheck::Wrong)
 }
 
-/// Whether the stored hash was made with other parameters than today's.
+/// Returns whether the stored hash was made with other parameters than today's.
 fn is_outdated(stored: &str) -> bool {
     !stored.starts_with(&format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p={LANES}$"))
 }

@@ -1,4 +1,4 @@
-//! What a genuine credential says: whose it is, of which kind, and which of the account's successive ones.
+//! Content of a genuine credential: its account, its kind and its version.
 
 use super::{
     api_key::KeyIdentity,
@@ -13,8 +13,7 @@ pub struct Caller {
     pub proof: Proof,
 }
 
-/// What the caller showed: the key, whose version must still be the account's, or the session, which must
-/// still live.
+/// The presented credential: the key, whose version must be current, or the session, which must be alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Proof {
     Key { version: u32 },
@@ -34,8 +33,8 @@ impl From<Session> for Caller {
 }
 
 impl Caller {
-    /// Whose rate the request counts towards first: the session itself, or the key's version. A flood with a stolen
-    /// session, or one that has ended, leaves the owner's own alone.
+    /// Party whose rate is counted first: the session itself, or the key's version. A flood with a stolen or ended
+    /// session leaves the owner's own session alone.
     pub fn party(self) -> String {
         match self.proof {
             Proof::Key { version } => format!("{} by key {version}", self.account),
@@ -43,8 +42,8 @@ impl Caller {
         }
     }
 
-    /// Whose rate it counts towards behind that: all sessions of the account, or its keys. Keys have one of their own: a
-    /// flood with a stolen key must not keep its owner, who is signed in, from replacing it.
+    /// Party whose rate is counted next: all sessions of the account, or its keys. Keys are counted apart, so that a
+    /// flood with a stolen key can't keep its signed-in owner from replacing it.
     pub fn wider_party(self) -> String {
         match self.proof {
             Proof::Key { .. } => format!("{} by key", self.account),
@@ -54,7 +53,7 @@ impl Caller {
 }
 
 impl Proof {
-    /// How SQL tells the kinds apart.
+    /// Name of the kind in SQL.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Key { .. } => "key",
@@ -70,7 +69,7 @@ impl Proof {
         }
     }
 
-    /// What to answer when the database does not know this key or session any more.
+    /// Error for a key or session that the database no longer knows.
     pub fn refused(self) -> Error {
         match self {
             Self::Key { .. } => Error::invalid_api_key(),

@@ -7,10 +7,9 @@ use totp_rs::Secret;
 
 use crate::account::AccountId;
 
-/// Codes handed out at once.
+/// Number of codes in a set.
 pub const COUNT: usize = 10;
-/// 120 bits each: too many to guess even by somebody who has their hashes, so a plain hash guards them (ASVS 6.5.2 asks for
-/// 112).
+/// 120 bits each: too many to guess even with their hashes, so a plain hash is enough (ASVS 6.5.2 requires 112).
 const BYTES: usize = 15;
 /// Random bytes for a set.
 pub const SET_BYTES: usize = BYTES * COUNT;
@@ -32,8 +31,8 @@ impl RecoveryCode {
             .collect()
     }
 
-    /// Reads what a person typed: case, spaces and hyphens do not matter. `None` when it cannot be a
-    /// recovery code, a six-digit code for example.
+    /// Parses a typed code, ignoring case, spaces and hyphens. `None` if it can't be a recovery code, such as a
+    /// six-digit code.
     pub fn parse(typed: &str) -> Option<Self> {
         let plain: String = typed
             .chars()

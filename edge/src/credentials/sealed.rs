@@ -1,5 +1,5 @@
-//! Seals what waits outside of the database, so that only the Worker can read it; and tells the same part of
-//! a scan from another one without keeping any of it.
+//! Seals data that waits outside of the database, so that only the Worker can read it; and recognises a repeated part
+//! of a scan without storing any of it.
 
 use aes_gcm::{
     Aes256Gcm, Nonce,
@@ -16,14 +16,14 @@ const NONCE_BYTES: usize = 12;
 #[derive(Debug, PartialEq, Eq)]
 pub struct SealError;
 
-/// What is sealed; each has a key of its own.
+/// Purpose of a seal; each has a key of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct SealPurpose<'a>(pub &'a [u8]);
 
 /// The addresses of scans.
 pub const SCANS: SealPurpose<'_> = SealPurpose(b"rcpt scan seal");
 
-/// `kid.nonce||ciphertext`, AES-256-GCM. `about` is what the text belongs to: it opens with nothing else.
+/// Returns `kid.nonce||ciphertext`, AES-256-GCM. `about` is the associated data: the text decrypts only with it.
 ///
 /// # Errors
 /// [`SealError`], for a text of more than 64 GiB.
@@ -41,7 +41,7 @@ pub fn seal(
     Ok(format!("{kid}.{}", STANDARD_NO_PAD.encode([&nonce[..], &sealed].concat())))
 }
 
-/// Opens what [`seal`] made.
+/// Decrypts the output of [`seal`].
 ///
 /// # Errors
 /// [`SealError`].

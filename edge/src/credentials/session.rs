@@ -34,8 +34,7 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// What a genuine session token says. Whether the session still lives is the database's to say, on every
-/// call.
+/// Content of a genuine session token. On every call, the database decides whether the session is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Session {
     pub account: AccountId,

@@ -38,7 +38,7 @@ impl TotpSecret {
         sealed::seal(keys, TOTP, &account.to_string(), self.0.expose_secret(), nonce)
     }
 
-    /// Opens what [`Self::seal`] made.
+    /// Decrypts the output of [`Self::seal`].
     ///
     /// # Errors
     /// [`SealError`].
@@ -47,7 +47,7 @@ impl TotpSecret {
         Ok(Self::from_random(bytes.try_into().map_err(|_| SealError)?))
     }
 
-    /// Whether what [`Self::seal`] made is under a secret that is being replaced.
+    /// Returns whether the output of [`Self::seal`] is under a secret that is being replaced.
     pub fn is_outdated(keys: &KeyRing, sealed: &str) -> bool {
         sealed.split_once('.').is_none_or(|(kid, _)| kid != keys.signing().0)
     }
@@ -76,7 +76,7 @@ impl TotpSecret {
         totp.check(code, now)
     }
 
-    /// SHA-1, 6 digits, 30 s, one step of skew: what authenticators assume.
+    /// SHA-1, 6 digits, 30 s, one step of skew: the defaults of authenticator apps.
     fn builder(&self) -> Builder {
         Builder::new()
             .with_secret(Secret::from(self.0.expose_secret().as_slice()))

@@ -19,8 +19,8 @@ fn secret(mut mac: Hmac<Sha256>, account: AccountId, name: &str) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// `webhook-signature` under the secrets of these names; an empty name is none. While a secret of the ring is being
-/// replaced, there is one under each: who has been shown the older one need not change anything.
+/// Returns `webhook-signature` under the secrets of these names; empty names are skipped. While a secret of the ring is
+/// being replaced, there is a signature under each, so receivers with the older secret need no change.
 pub fn signatures(
     keys: &KeyRing,
     account: AccountId,

@@ -1,4 +1,4 @@
-//! What the body of an error looks like (docs/interface.md, Errors).
+//! Bodies of errors (docs/interface.md, Errors).
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub(super) enum Body {
 }
 
 impl Body {
-    /// The allowance that a limit is of, as `RateLimit` calls it.
+    /// Returns the name of the limit's allowance in `RateLimit`.
     pub(super) const fn allowance(&self) -> &'static str {
         match self {
             Self::Limit(LimitError {
@@ -61,7 +61,7 @@ impl Body {
 /// Most errors: `detail` for people, `code` for programs.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct PlainError {
-    /// What went wrong, for people. It may be reworded.
+    /// Message for people. It may be reworded.
     pub detail: String,
     #[schema(schema_with = code_schema)]
     pub code: &'static str,
@@ -84,7 +84,7 @@ pub struct ValidationError {
 /// `detail` of a 400 or 401 of email validation.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ValidationDetail {
-    /// What went wrong, for people. It may be reworded.
+    /// Message for people. It may be reworded.
     pub error: String,
 }
 

@@ -2,7 +2,7 @@
 
 use axum::http::HeaderValue;
 
-/// Which credentials would do in place of those that a 401 refuses.
+/// Credentials accepted in place of those that a 401 rejects.
 #[derive(Debug, Clone, Copy)]
 pub enum Challenge {
     Key,

@@ -41,8 +41,7 @@ impl Error {
         Self { allowance, left, ..error.after(retry_after) }
     }
 
-    /// As many checks of the account are in flight as its plan allows; `now` in unix seconds. Nothing is
-    /// counted.
+    /// The account's plan allows no more concurrent checks; `now` in Unix seconds. Nothing is counted.
     pub fn too_many_in_flight(now: u64) -> Self {
         let error = "Too many email checks of this account are running. Wait for one to end";
         Self::for_a_while(error, TOO_MANY_IN_FLIGHT, now, 1)

@@ -1,5 +1,4 @@
-//! What a call of the operator's programs does wrong. The codes are in docs/operating.md, and not in the description
-//! that customers read.
+//! Errors of the operator's programs. The codes are in docs/operating.md, and not in the description for customers.
 
 use axum::http::StatusCode;
 

@@ -1,4 +1,5 @@
-//! `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10): how much is allowed, and what is left.
+//! `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10): the allowance, and the remaining
+//! units.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -15,7 +16,7 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// An allowance of so many a day, of which so many are left for `seconds`.
+    /// A daily allowance with its remaining units; it is renewed in `seconds`.
     pub fn daily(name: &str, allowance: i64, left: i64, seconds: u64) -> Self {
         Self {
             policy: format!("\"{name}\";q={allowance};w={DAY}"),
@@ -23,7 +24,7 @@ impl RateLimit {
         }
     }
 
-    /// From the ledger's own words: daily checks and what is left of them, welcome checks and what is left of them.
+    /// Parses the ledger's text: daily checks and their remainder, welcome checks and their remainder.
     pub fn of_checks(ledger: &str, seconds: u64) -> Option<Self> {
         Self::of(["daily", "welcome"], ledger, seconds)
     }
@@ -33,7 +34,7 @@ impl RateLimit {
         Self::of(["scans", "credits"], ledger, seconds)
     }
 
-    /// `None` where nothing limits. Once the first is used up, what is left is the second.
+    /// Returns `None` if nothing is limited. Once the first allowance is used up, the second is reported.
     fn of([first, second]: [&str; 2], ledger: &str, seconds: u64) -> Option<Self> {
         let mut numbers = ledger.split(' ').map_while(|number| number.parse::<i64>().ok());
         let (allowance, left) = (numbers.next()?, numbers.next()?);

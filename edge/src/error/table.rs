@@ -26,7 +26,7 @@ macro_rules! errors {
             }
         )+}
 
-        /// Codes in the order of the table. Some stand in several rows.
+        /// Codes in the order of the table. Some occur in several rows.
         const ROWS: &[&str] = &[$($code),+];
     };
 }
@@ -39,7 +39,7 @@ errors! {
     invalid_body(detail: impl Display) => S::BAD_REQUEST, "invalid_body", "{detail}";
     body_too_large(limit: usize) =>
         S::PAYLOAD_TOO_LARGE, "body_too_large", "The request body is larger than {limit} bytes.";
-    /// A member of the query string that is not what it should be.
+    /// A query parameter has a wrong value.
     invalid_query(detail: &'static str) => S::BAD_REQUEST, "invalid_query", "{detail}";
     invalid_idempotency_key() => S::BAD_REQUEST, "invalid_idempotency_key",
         "The Idempotency-Key must have 16 to 255 printable ASCII characters without spaces.";
@@ -91,20 +91,21 @@ errors! {
     // --- the account
 
     invalid_email(detail: impl Display) => S::BAD_REQUEST, "invalid_email", "{detail}";
-    /// DNS has no such domain; everybody gets this, before it is looked up who has an account.
+    /// DNS has no such domain; everybody gets this error, before any look-up of accounts.
     no_such_domain(domain: &str) => S::BAD_REQUEST, "undeliverable_email",
         "The domain {domain} doesn't exist. Check the spelling of your email.";
     /// The domain says in DNS that it gets no email.
     domain_without_mail(domain: &str) => S::BAD_REQUEST, "undeliverable_email",
         "The domain {domain} doesn't accept email. Use another address.";
-    /// By the list alone: every address of the domain gets this. `contact` is whom to tell of a mistake.
+    /// By the list alone: every address of the domain gets this error. `contact` receives reports of mistakes.
     disposable_email(domain: &str, day: &str, contact: &str) => S::BAD_REQUEST, "disposable_email",
         "{domain} is on our list of disposable domains of {day}. Use another address. If it's there by mistake, \
          tell {contact}.";
     invalid_password(detail: &'static str) => S::BAD_REQUEST, "invalid_password", "{detail}";
     invalid_display_name() => S::BAD_REQUEST, "invalid_display_name",
         "The display name must have 1 to 100 characters and no control characters.";
-    /// One text for unknown, used, replaced and expired links: the difference would tell a stranger something.
+    /// One text for unknown, used, replaced and expired links, since the difference would reveal something to a
+    /// stranger.
     invalid_confirmation_token() => S::BAD_REQUEST, "invalid_token",
         "This confirmation link isn't valid. It may have been used, replaced by a newer one, or \
          expired. Register again to get a new link.";
@@ -134,7 +135,7 @@ errors! {
     no_such_scan() => S::NOT_FOUND, "no_such_scan", "There is no such scan.";
     invalid_scan_name() => S::BAD_REQUEST, "invalid_name",
         "The name of a scan has at most 100 characters and no control characters.";
-    /// The body has neither addresses nor their number, or both, or too many addresses at once.
+    /// The body has neither addresses nor their number, or both, or too many addresses.
     invalid_scan(detail: &'static str) => S::BAD_REQUEST, "invalid_scan", "{detail}";
     scan_too_large(size: u32) =>
         S::BAD_REQUEST, "scan_too_large", "A scan of this plan has at most {size} addresses.";
@@ -151,7 +152,7 @@ errors! {
     /// The part can't be compared: it isn't there, or has fewer than two different addresses.
     nothing_to_match() => S::CONFLICT, "nothing_to_match",
         "This part can't be compared: it isn't in yet, or has fewer than two different addresses.";
-    /// As many comparisons as a part has in all: it is neither compared nor taken again.
+    /// The part's comparisons are used up: it is neither compared nor accepted again.
     matches_used_up() => S::CONFLICT, "matches_used_up",
         "This part was compared twenty times. It can't be compared any more.";
     scan_ended() => S::CONFLICT, "scan_ended",
@@ -159,7 +160,7 @@ errors! {
 
     // --- webhooks
 
-    /// The URL of a webhook is not of the form that is taken.
+    /// The form of the webhook's URL isn't accepted.
     invalid_webhook(detail: &'static str) => S::BAD_REQUEST, "invalid_webhook", "{detail}";
     webhook_not_public() => S::BAD_REQUEST, "webhook_not_public",
         "The webhook's URL must name a server on the public Internet that isn't ours.";
@@ -175,7 +176,7 @@ errors! {
     /// fail for longer than a restart takes.
     unavailable(cause: impl Into<String>) => S::SERVICE_UNAVAILABLE, "unavailable",
         "The service is temporarily unavailable. Try again in 10 seconds.", after 10, because cause;
-    /// A broken assumption of ours; the cause is in the log under the request id.
+    /// A broken assumption in our code; the log has the cause under the request id.
     internal(cause: impl Into<String>) => S::INTERNAL_SERVER_ERROR, "internal",
         "Something went wrong on our side.", because cause;
 }

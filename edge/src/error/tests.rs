@@ -1,4 +1,4 @@
-//! What an error looks like, to the caller and to the log.
+//! Tests of errors as callers and the log see them.
 
 use axum::{body::to_bytes, http::header, response::IntoResponse as _};
 use chrono::DateTime;

@@ -1,5 +1,5 @@
-//! Who is calling. A forged key or token ends here, without storage; whether a genuine one is still the
-//! account's own is decided by the statement that acts on its behalf.
+//! The caller. A forged key or token is rejected here without storage; the statement that acts for the caller decides
+//! whether a genuine one is still valid.
 
 use std::sync::Arc;
 
@@ -81,11 +81,11 @@ pub fn still_good(app: &App, caller: Caller) -> Result<(), Error> {
     }
 }
 
-/// Shields the storage from a caller that asks too often, or too much at once, and from all callers of an account
-/// together. Checks have a shield of their own.
+/// Protects the storage from a caller with too many requests, and from all callers of an account together. Checks have
+/// a shield of their own.
 ///
 /// # Errors
-/// [`Error::throttled`]; or that of a caller whose key or session is known to be over.
+/// [`Error::throttled`]; or the error of a caller whose key or session is known to be invalid.
 pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
     still_good(app, caller)?;
     let wider = caller.wider_party();

@@ -1,4 +1,4 @@
-//! Where a request comes from, for shields and throttles only: keyed hashes of the client's network.
+//! Keyed hashes of the client's network, for shields and throttles only.
 
 use std::{net::IpAddr, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Where a client is, as far as it matters for where its account is made.
+//! The client's continent, which decides where its account is created.
 
 use std::{convert::Infallible, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What a session's owner may recognise it by: the kind of browser and the country, and nothing finer.
+//! Description of a session for its owner: the kind of browser and the country, and nothing finer.
 
 use std::convert::Infallible;
 
@@ -39,7 +39,7 @@ impl Device {
     }
 }
 
-/// The first of each list that the header names: browsers name those that they descend from as well.
+/// Returns the first name of each list that the header contains: browsers also name those that they descend from.
 fn browser_of(agent: &str) -> String {
     let first = |names: &[(&str, &'static str)]| {
         names.iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| *name)

@@ -12,7 +12,7 @@ use crate::error::Error;
 /// Bytes a request body may have.
 pub const LIMIT: usize = 16 * 1024;
 
-/// A JSON body of the shape `T`, whatever its `Content-Type` says: `curl -d` need not name one.
+/// A JSON body of the shape `T`, with any `Content-Type`: `curl -d` needs no header.
 pub struct JsonBody<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
@@ -66,10 +66,9 @@ fn too_large(rejection: &BytesRejection) -> Error {
 }
 
 /// # Errors
-/// [`Error::invalid_body`] that says what is wrong. Its text may quote the body: it goes to the caller
-/// and never to the log.
+/// [`Error::invalid_body`] with the reason. Its text may quote the body: it goes to the caller and never to the log.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
-    // No body is an object without members: what is missing is then named.
+    // An empty body counts as an object without members, so that the missing member is named.
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
     // A struct would also take an array of its members in order.
     if bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{')
@@ -106,7 +105,7 @@ fn not_json(bytes: &[u8]) -> Error {
     })
 }
 
-/// Puts what serde says of a member into words. `path` is the member's, or `.` for the body itself.
+/// Rewrites serde's error about a member. `path` is the member's, or `.` for the body itself.
 fn misfit(path: &str, error: &str) -> String {
     let error = error.split_once(" at line ").map_or(error, |(error, _)| error);
     let named = |prefix: &str| error.strip_prefix(prefix)?.split('`').nth(1);

@@ -58,7 +58,7 @@ impl Member {
         SecondFactor::new(&self.account, Key::code(self.account.id), StatusCode::FORBIDDEN)
     }
 
-    /// Asks for the password again: a session alone must not be enough for what cannot be undone.
+    /// Requires the password again: a session alone must not be enough for irreversible actions.
     ///
     /// # Errors
     /// [`Error::wrong_password`], or [`Error::throttled`] after too many.
@@ -81,7 +81,7 @@ impl Member {
         Ok(())
     }
 
-    /// The error of a deed that was not done because the session, two-factor or the code has changed since.
+    /// Returns the error of an action that failed because the session, two-factor or the code has changed since.
     ///
     /// # Errors
     /// [`Error::unavailable`] when a database fails.

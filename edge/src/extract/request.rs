@@ -1,4 +1,4 @@
-//! What belongs to one request: its id, and the work that outlives its answer.
+//! State of one request: its id, and the work that outlives its response.
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,27 +24,27 @@ pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key
 /// Put into every request's extensions by the roof.
 #[derive(Clone)]
 pub struct RequestContext {
-    /// Joins the log lines of edge and origin and the answer's `X-Request-Id`. Made here, never taken
-    /// from the client: a client could put an address into it.
+    /// Joins the log lines of edge and origin and the response's `X-Request-Id`. Generated here, never taken from the
+    /// client: a client could put an address into it.
     pub id: String,
     pub deferred: Deferred,
     /// Empty until a handler asks for the context.
     pub device: Device,
-    /// What was sent as `Idempotency-Key`; none until a handler asks for the context.
+    /// Value of the header `Idempotency-Key`; `None` until a handler asks for the context.
     pub idempotency_key: Option<HeaderValue>,
     /// The session that a person uses by this request, once it is known to be genuine.
     pub used_session: Arc<OnceLock<PresentedSession>>,
 }
 
 impl RequestContext {
-    /// What is done in this request, for an email that tells of it.
+    /// Returns the time and place of this request, for an email about it.
     pub fn deed(&self) -> Deed {
         let at = i64::try_from(clock::now()).unwrap_or_default();
         let Device { browser, country } = self.device.clone();
         Deed { at, browser, country }
     }
 
-    /// The request under its `Idempotency-Key`, if it has one. `request` is what a repeat has in common with it.
+    /// Returns the request under its `Idempotency-Key`, if it has one. `request` is the part in common with a repeat.
     ///
     /// # Errors
     /// [`Error::invalid_idempotency_key`].
@@ -62,7 +62,7 @@ impl RequestContext {
         Ok(Some(Idempotent::new(secrets, account, key, request)))
     }
 
-    /// Mails the account's notices once the answer has left.
+    /// Sends the account's notices after the response.
     pub fn notify(&self, app: &Arc<App>, account: AccountId) {
         notices::soon(app, &self.deferred, account, self.deed());
     }

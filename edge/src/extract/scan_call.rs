@@ -1,4 +1,4 @@
-//! What every operation on scans is given: who calls, past the shield, and what is in the path and the query.
+//! Input of every operation on scans: the caller, past the shield, and the path and query.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl FromRequestParts<Arc<App>> for ScanCall {
 }
 
 impl ScanCall {
-    /// The value of a member of the query string; none of ours needs escapes.
+    /// Returns the value of a query parameter; ours need no escapes.
     pub fn query(&self, name: &str) -> Option<&str> {
         let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)

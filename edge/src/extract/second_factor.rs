@@ -1,4 +1,4 @@
-//! The code that a person is asked for when two-factor authentication is on.
+//! The code required when two-factor authentication is on.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -21,19 +21,19 @@ use crate::{
     },
 };
 
-/// Whose code is asked for, and how.
+/// Verifies the second factor of an account.
 pub struct SecondFactor<'a> {
     account: &'a StoredAccount,
     /// Under which key attempts are counted.
     key: Key,
-    /// What a missing or wrong code answers: 401 where it signs in, 403 within a session.
+    /// Status for a missing or wrong code: 401 at sign-in, 403 within a session.
     status: StatusCode,
 }
 
-/// A code that is right, and is used up by the deed that it is shown for and by nothing before it.
+/// A right code, consumed by the action that it authorises and by nothing before it.
 pub struct RightCode {
     pub code: Code,
-    /// Counted, until the deed is done; none where two-factor is off.
+    /// Counted until the action is done; `None` if two-factor is off.
     pub attempt: Option<Attempt>,
 }
 
@@ -87,8 +87,8 @@ impl<'a> SecondFactor<'a> {
         Ok(Error::totp_invalid(self.status))
     }
 
-    /// Follows a deed that was done: the attempt is given back, the owner is told of a used recovery code, and an
-    /// outdated seal renewed. None of it undoes the deed when it fails.
+    /// Completes an accepted code: gives the attempt back, notifies the owner of a used recovery code, and renews an
+    /// outdated seal. A failure here undoes nothing.
     pub async fn accepted(&self, app: &Arc<App>, context: &RequestContext, right: RightCode) {
         if let Some(attempt) = &right.attempt {
             attempt.give_back(app.databases.directory()).await;
@@ -103,8 +103,8 @@ impl<'a> SecondFactor<'a> {
         }
     }
 
-    /// The error of a deed that was not done because something has changed since `account` was read: `now` is the
-    /// account as it has become, and `otherwise` the error where neither two-factor nor the code was the reason.
+    /// Returns the error of an action that failed because the account has changed since it was read: `now` is its
+    /// current state, and `otherwise` the error if neither two-factor nor the code was the reason.
     ///
     /// # Errors
     /// [`Error::unavailable`] when a database fails.

@@ -1,5 +1,5 @@
-//! Turns for hashing passwords. A hash holds the isolate for tens of milliseconds, and every other request of it
-//! waits meanwhile, so hashes come one after the other with pauses, and no site takes more than half of the turns.
+//! Turns for hashing passwords. A hash blocks the isolate for tens of milliseconds, and all its other requests wait, so
+//! hashes run one at a time with pauses, and one site gets at most half of the turns.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -11,19 +11,19 @@ use crate::{cf::clock, credentials::password::Turn, error::Error};
 
 /// Turns of one site that need not wait for its share.
 const BURST: u64 = 10;
-/// Of this many turns, one may be the site's: an office signs in, and the others do as well.
+/// One of this many turns may be the site's, so that others sign in while an office does.
 const SITE_SHARE: u64 = 2;
 /// Milliseconds that a request waits for its turn among all.
 const PATIENCE: u64 = 10_000;
 
-/// Whose turn it is in this isolate.
+/// Hashing turns of this isolate.
 #[derive(Debug)]
 pub struct HashingTurns {
     /// Milliseconds from one turn to the next.
     every: u64,
-    /// When (milliseconds of the Worker's clock) the next turn is.
+    /// Time of the next turn, in milliseconds of the Worker's clock.
     next: Mutex<u64>,
-    /// How many turns were taken.
+    /// Number of turns taken.
     taken: AtomicU64,
     sites: Pace,
 }
@@ -50,8 +50,8 @@ impl HashingTurns {
             if before == self.taken.load(Ordering::Relaxed) {
                 break;
             }
-            // Others were hashed meanwhile. On a slow machine that took longer than the time between two turns, and all
-            // who wait are woken together: a pause without a hash goes before each.
+            // Other passwords were hashed in the meantime. On a slow machine that takes longer than the interval
+            // between two turns, and all waiting requests wake together: a pause without a hash goes before each.
             wait = self.every / 2;
             if clock::now_ms().saturating_sub(begun) > 2 * PATIENCE {
                 return Err(refused());

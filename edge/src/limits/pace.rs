@@ -1,5 +1,5 @@
-//! How fast one party may go on in an isolate: so many requests at once, the others one after another. A shield counts
-//! a minute's requests and lets them through at once, and everybody else would wait for what comes in one moment.
+//! Pace of one party in an isolate: a burst passes immediately, and later requests follow one after another. A shield
+//! counts a minute's requests and lets them through together, so everybody else would wait for a burst.
 
 use std::{
     collections::HashMap,
@@ -19,7 +19,8 @@ pub struct Pace {
     interval: u64,
     /// Turns that need not wait.
     burst: u64,
-    /// When (milliseconds of the Worker's clock) the bucket of each party will have drained; those that have are left out.
+    /// Time at which each party's bucket will have drained, in milliseconds of the Worker's clock; drained buckets are
+    /// left out.
     drained: Mutex<HashMap<String, u64>>,
 }
 

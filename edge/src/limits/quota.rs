@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
-/// What an unlimited plan reports as its allowances.
+/// Allowance that an unlimited plan reports.
 pub const UNLIMITED: i64 = 2_147_483_647;
 
 /// A UTC day, counted from 1970-01-01.
@@ -41,7 +41,7 @@ pub const fn seconds_to_reset(now: u64) -> u64 {
     SECONDS_PER_DAY - now % SECONDS_PER_DAY
 }
 
-/// What the database knows of an account's allowances today, leases included.
+/// An account's allowances today as stored, leases included.
 #[derive(Debug, Clone, Deserialize)]
 pub struct QuotaUsage {
     pub plan: String,
@@ -63,7 +63,7 @@ pub struct QuotaUsage {
     pub completed_scans: i64,
 }
 
-/// The plan and what is left of the allowances.
+/// The plan and the remaining allowances.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct QuotaReport {
     /// Name of the plan.
@@ -84,7 +84,7 @@ pub struct ScanAllowance {
     pub left_today: i64,
     /// Scan credits, which extend the allowance.
     pub credits: i64,
-    /// How many addresses one scan may have.
+    /// Largest number of addresses in one scan.
     pub scan_size: i64,
 }
 

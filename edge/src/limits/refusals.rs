@@ -1,5 +1,4 @@
-//! What an isolate remembers of refusals, so that a caller who is refused again and again costs no
-//! further round trip to D1.
+//! Refusals remembered by an isolate, so that a caller who is refused repeatedly costs no further round trip to D1.
 
 use std::{
     collections::HashMap,
@@ -9,7 +8,7 @@ use std::{
 use super::quota;
 use crate::credentials::proof::Caller;
 
-/// Why a unit could not be taken.
+/// Reason why a unit was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The key was replaced or its account deleted: it never works again.
@@ -20,28 +19,28 @@ pub enum Refusal {
     UsedUp { by_charges: bool, allowance: u32 },
     /// Fewer units are left than the addresses of a list need.
     TooFewLeft { left: u32, allowance: u32 },
-    /// As many checks are in flight as the plan allows.
+    /// The plan allows no more concurrent checks.
     TooManyInFlight,
 }
 
-/// Callers remembered at once; about 100 bytes each. Beyond that all are forgotten and learnt again.
+/// Largest number of remembered callers; about 100 bytes each. Beyond that all are forgotten and learnt again.
 const MOST: usize = 10_000;
-/// Seconds for which a used-up allowance is remembered. The operator may grant more meanwhile.
+/// Seconds for which a used-up allowance is remembered. The operator may grant more within them.
 const USED_UP: u64 = 10;
 
-/// Until when (unix seconds) each caller is refused without asking the database.
+/// Time in Unix seconds until which each caller is refused without a query.
 #[derive(Debug, Default)]
 pub struct Refusals(Mutex<HashMap<Caller, (Refusal, u64)>>);
 
 impl Refusals {
-    /// How this caller is known to be refused at `now` (unix seconds).
+    /// Returns the remembered refusal of this caller at `now` (Unix seconds).
     pub fn known(&self, caller: Caller, now: u64) -> Option<Refusal> {
         let all = self.lock();
         all.get(&caller).filter(|(_, until)| now < *until).map(|(refusal, _)| *refusal)
     }
 
-    /// Remembers what will not change: a dead key for good, a used-up allowance for some seconds of the
-    /// same day. The others may be over with the next request.
+    /// Remembers permanent refusals: a dead key for good, a used-up allowance for some seconds of the same day. Others
+    /// may be over with the next request.
     pub fn learn(&self, caller: Caller, refusal: Refusal, now: u64) {
         let until = match refusal {
             Refusal::Dead => u64::MAX,

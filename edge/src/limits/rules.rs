@@ -1,4 +1,4 @@
-//! What is throttled, by whom, and how much: the rules behind `throttle.rs`.
+//! Rules of the throttle: which attempts are limited, for whom, and how much.
 
 use std::net::IpAddr;
 
@@ -7,27 +7,27 @@ use crate::account::AccountId;
 /// Seconds.
 const DAY: u64 = 24 * 60 * 60;
 
-/// How attempts under one key are limited: a bucket that drains.
+/// Limit of the attempts under one key: a bucket that drains.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Attempts that fit at once.
+    /// Attempts that fit into the empty bucket.
     pub burst: u64,
     /// Seconds in which one drains.
     pub interval: u64,
 }
 
 impl Rule {
-    /// This many a day, half of them at once: a third of that half, 333 of 2,000, is a place for each of 300
-    /// networks that come on the same day for the first time (docs/trust.md, B9).
+    /// This many a day, half of them as a burst: a third of that half, 333 of 2,000, is reserved for networks that come
+    /// for the first time that day (docs/trust.md, B9).
     pub fn per_day(attempts: u64) -> Self {
         let attempts = attempts.max(1);
         Self { burst: (attempts / 2).max(1), interval: (DAY / attempts).max(1) }
     }
 
-    /// One a day.
+    /// One attempt a day.
     pub const DAILY: Self = Self { burst: 1, interval: DAY };
 
-    /// Attempts that fit at once without the reserve, which is a third.
+    /// Attempts that fit into the empty bucket without the reserve, which is a third.
     pub const fn unreserved(self) -> u64 {
         self.burst.saturating_sub(self.burst / 3)
     }
@@ -63,18 +63,19 @@ impl Gate {
         Rule { burst, interval }.wait(drained_at, now)
     }
 
-    /// With a third of the places for parties that have taken none within a day; `party` counts this one.
+    /// Reserves a third of the places for parties that have taken none within a day; `party` counts this one.
     #[must_use]
     pub fn reserved_for(self, party: Key) -> Self {
         Self { reserve: Some(Box::new(Self::new(party, Rule::DAILY))), ..self }
     }
 }
 
-/// What is attempted and by whom or on whom. Holds hashes and ids, no address.
+/// Kind of an attempt, and the party it counts for. Holds hashes and ids, no address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key(String);
 
-/// What strangers can cause mails by. Each kind has limits of its own, so that a flood of one leaves the other alone.
+/// Purpose of an email that strangers can cause. Each has limits of its own, so that a flood of one leaves the other
+/// alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailPurpose {
     Registration,
@@ -101,22 +102,22 @@ impl Key {
         Self([kind, ":", what].concat())
     }
 
-    /// Anything from one network that costs us a hash or a mail.
+    /// Any request of one network that costs a hash or an email.
     pub fn network(network_hash: &str) -> Self {
         Self::of("network", network_hash)
     }
 
-    /// Sign-in to the account of an address, whether or not there is one.
+    /// Sign-in to the account of an address, whether or not it exists.
     pub fn sign_in(address_hash: &str) -> Self {
         Self::of("sign-in", address_hash)
     }
 
-    /// Mails of one kind to an address.
+    /// Emails of one kind to an address.
     pub fn mail(purpose: MailPurpose, address_hash: &str) -> Self {
         Self::of(purpose.names()[0], address_hash)
     }
 
-    /// Mails of one kind that a network, or all networks of a site, cause.
+    /// Emails of one kind that a network, or all networks of a site, cause.
     pub fn mails_of_network(purpose: MailPurpose, network_hash: &str) -> Self {
         Self::of(purpose.names()[1], network_hash)
     }
@@ -126,7 +127,7 @@ impl Key {
         Self::of(purpose.names()[2], site_hash)
     }
 
-    /// All mails of one kind.
+    /// All emails of one kind.
     pub fn all_mails(purpose: MailPurpose) -> Self {
         Self(purpose.names()[3].to_owned())
     }
@@ -191,8 +192,8 @@ impl Key {
     }
 }
 
-/// The network that a client's address stands for: the address itself for IPv4, its /64 for IPv6,
-/// which one customer has whole (RFC 6177).
+/// Returns the network of a client's address: the address itself for IPv4, its /64 for IPv6, which belongs to one
+/// customer (RFC 6177).
 pub fn network_of(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
@@ -203,7 +204,7 @@ pub fn network_of(address: IpAddr) -> String {
     }
 }
 
-/// The /48 of an IPv6 client: what one subscriber may get, 65,536 networks of [`network_of`].
+/// Returns the /48 of an IPv6 client: a subscriber's largest usual assignment, 65,536 networks of [`network_of`].
 pub fn site_of(address: IpAddr) -> Option<String> {
     match address.to_canonical() {
         IpAddr::V4(_) => None,
@@ -295,8 +296,8 @@ mod tests {
         assert!(taken > 10_000 && honest == 1_008, "{taken} {honest}");
     }
 
-    /// 200 people behind one address for a week, each signing in a hundred times a day and mistyping one
-    /// password in ten; what turns out well is given back (docs/trust.md, B5).
+    /// 200 people behind one address for a week, each signing in a hundred times a day and mistyping one password in
+    /// ten; successful attempts are given back (docs/trust.md, B5).
     #[test]
     fn an_office_behind_one_address_never_waits_a_minute() {
         let rule = Rule { burst: 100, interval: 6 };

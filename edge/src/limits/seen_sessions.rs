@@ -1,4 +1,4 @@
-//! What an isolate remembers of the sessions in use, so that their use is noted in the database now and then and not with
+//! Sessions in use that an isolate remembers, so that their use is recorded occasionally and not with
 //! each request.
 
 use std::{

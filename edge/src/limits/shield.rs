@@ -33,8 +33,8 @@ impl Shield {
         })
     }
 
-    /// Whether one more anonymous request from this network is let through, and from the site (/48) that
-    /// an IPv6 network belongs to.
+    /// Returns whether another anonymous request of this network is admitted, and of the site (/48) that an IPv6
+    /// network belongs to.
     pub async fn admits_network(&self, network: &str, site: Option<&str>) -> bool {
         let is_admitted = self.network.admits(network).await;
         match site.filter(|_| is_admitted) {
@@ -43,17 +43,17 @@ impl Shield {
         }
     }
 
-    /// Whether one more request of this party is let through, which is an account's sessions or its key.
+    /// Returns whether another request of this party is admitted: an account's sessions or its key.
     pub async fn admits_account(&self, party: &str) -> bool {
         self.account.admits(party).await
     }
 
-    /// Whether one more request for scans of this party is let through: a large list comes in a hundred.
+    /// Returns whether another request for scans of this party is admitted: a large list takes a hundred.
     pub async fn admits_scans(&self, party: &str) -> bool {
         self.scans.admits(party).await
     }
 
-    /// Whether one more check of this account is let through.
+    /// Returns whether another check of this account is admitted.
     pub async fn admits_check(&self, account: &str) -> bool {
         self.checks.admits(account).await
     }

@@ -1,8 +1,8 @@
 //! Leaky buckets (docs/trust.md, A3), in D1 so that they hold across data centres.
 //!
-//! An attempt is counted *before* it is evaluated, in one transaction, so that a thousand attempts at
-//! once are no better than a thousand in turn. A bucket is one number: when it will have drained. Each
-//! attempt moves that on by the rule's interval, and is refused where it would be too far ahead.
+//! An attempt is counted *before* it is evaluated, in one transaction, so that a thousand concurrent attempts gain
+//! nothing over a thousand consecutive ones. A bucket is one number: the time at which it will have drained. Each
+//! attempt moves it by the rule's interval, and is refused where it would be too far ahead.
 
 use serde::Deserialize;
 
@@ -16,9 +16,9 @@ use crate::{
     error::Error,
 };
 
-/// `?1` key, `?2` attempt, `?3` now, `?4` attempts that fit, `?5` seconds in which one drains, `?6` key
-/// that must have admitted this attempt before, or `''`; `?7` key of the party that the reserve is for, or `''`, and
-/// `?8` attempts that fit once that party has taken something.
+/// `?1` key, `?2` attempt, `?3` now, `?4` attempts that fit, `?5` seconds in which one drains, `?6` key that must have
+/// admitted this attempt before, or `''`; `?7` key of the party that the reserve is for, or `''`, and `?8` attempts
+/// that fit once that party has taken one.
 const ADMIT: &str = "
     INSERT INTO throttles (key, drained_at, last_attempt)
     SELECT ?1, ?3 + ?5, ?2
@@ -42,11 +42,11 @@ struct BucketRow {
     drained_at: u64,
 }
 
-/// Whether an attempt may be evaluated.
+/// Decision about an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     Admitted,
-    /// Refused by the key at this index, for so many seconds.
+    /// Refused by the key at this index, for this many seconds.
     Wait {
         index: usize,
         seconds: u64,
@@ -83,8 +83,8 @@ pub async fn admit(
     admit_and(database, gates, attempt, now, None).await
 }
 
-/// The same, and runs `then` in the same transaction, which must ask by itself whether the last gate has
-/// admitted the attempt.
+/// The same, and runs `then` in the same transaction, which must check itself whether the last gate has admitted the
+/// attempt.
 pub async fn admit_and(
     database: &Database,
     gates: &[Gate],
@@ -119,7 +119,7 @@ pub async fn admit_and(
     Ok(Admission::Admitted)
 }
 
-/// Takes back what one admitted attempt has added at each of these gates; the attempts of others stay counted.
+/// Takes back one admitted attempt at each of these gates; the attempts of others stay counted.
 async fn give_back(database: &Database, gates: &[Gate], attempt: &str) -> Result<(), Error> {
     let counted = gates
         .iter()
@@ -137,13 +137,13 @@ pub struct Attempt {
     gates: Vec<Gate>,
 }
 
-/// What came of counting an attempt.
+/// Outcome of counting an attempt.
 pub enum Counted {
     Admitted(Attempt),
     Refused {
         /// Of the gate that refuses it.
         index: usize,
-        /// Until it fits.
+        /// Time until the attempt fits.
         seconds: u64,
         /// Counted at the gates before that one.
         before: Attempt,
@@ -203,16 +203,15 @@ impl Attempt {
         &self.gates
     }
 
-    /// What it is counted as at its first gate, and at the others.
+    /// Splits the attempt into its first gate and the others.
     pub fn split_first(mut self) -> (Self, Self) {
         let others = self.gates.split_off(self.gates.len().min(1));
         let others = Self { name: self.name.clone(), gates: others };
         (self, others)
     }
 
-    /// Takes this one attempt back, and none of others: it turned out well, or was not evaluated. What others see
-    /// of a limit does not depend on the owner's success (docs/trust.md, B1). A failure is logged: the bucket drains
-    /// by itself.
+    /// Takes this attempt back, and no other: it succeeded, or wasn't evaluated. Others' view of a limit doesn't depend
+    /// on the owner's success (docs/trust.md, B1). A failure is logged: the bucket drains by itself.
     pub async fn give_back(&self, directory: &Database) {
         if self.gates.is_empty() {
             return;

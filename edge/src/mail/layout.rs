@@ -1,8 +1,8 @@
-//! How an email looks: the same words as plain text and as HTML, which loads nothing from anywhere.
+//! Layout of emails: the same words as plain text and as HTML, which loads nothing from anywhere.
 
 use super::{LANGUAGE, Paragraph};
 
-/// What stands under every email.
+/// Footer of every email.
 const SENDER: &str = "rcpt checks whether an email address can receive mail.";
 
 /// Leads to where the reader opts out.

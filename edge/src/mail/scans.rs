@@ -4,7 +4,7 @@ use rcpt_shared::Deliverability;
 
 use super::{Mail, Paragraph};
 
-/// A scan that has ended, as its owner is told.
+/// An ended scan, in the email to its owner.
 #[derive(Debug)]
 pub struct EndedScan {
     pub id: String,
@@ -15,7 +15,7 @@ pub struct EndedScan {
     pub by_verdict: [u32; Deliverability::ALL.len()],
 }
 
-/// Tells of the scans, the last one first, at least one; `ended` is how many there were in all.
+/// Announces the scans, the last one first, at least one; `ended` is their total number.
 pub fn scans_ended(portal_url: &str, name: &str, scans: &[EndedScan], ended: u64) -> Mail {
     let (subject, list) = match scans {
         [only] if ended <= 1 => ("Your scan has ended", format!("/scans?id={}", only.id)),

@@ -1,6 +1,6 @@
-//! Whether a domain can get mail at all, as far as DNS says: asked over HTTPS, in JSON as Cloudflare's and
-//! Google's public resolvers speak it. The Worker asks, and no origin: an account can be made while every
-//! origin is down, and no origin works for strangers.
+//! Whether a domain can receive mail, as far as DNS says: over HTTPS, in the JSON of Cloudflare's and Google's public
+//! resolvers. The Worker asks, and no origin: accounts can be created while every origin is down, and no origin works
+//! for strangers.
 //!
 //! Only the domain leaves us. A resolver that fails or is slow keeps no domain out.
 
@@ -16,7 +16,7 @@ const MX: u16 = 15;
 const AAAA: u16 = 28;
 const NXDOMAIN: u8 = 3;
 
-/// What DNS says of a domain.
+/// DNS facts about a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailDomain {
     /// It may get mail, or DNS did not say.
@@ -27,7 +27,7 @@ pub enum MailDomain {
     NullMx,
 }
 
-/// What a resolver answers.
+/// A resolver's response.
 #[derive(Deserialize)]
 pub(super) struct DnsDocument {
     #[serde(rename = "Status")]

@@ -1,8 +1,8 @@
-//! Identical checks at the same time: one of them asks an origin, the others wait for its verdict.
+//! Concurrent identical checks: one of them asks an origin, the others wait for its verdict.
 //!
-//! A future that one request started must not be awaited by another, so what they share is plain data,
-//! and those who wait look at it with timers of their own. Each of them goes on when its client leaves
-//! (`Deferred::outliving`), so the one that asks always comes to an end within the budget.
+//! A future started by one request must not be awaited by another, so the shared state is plain data, and waiting
+//! requests poll it with timers of their own. Each continues when its client leaves (`Deferred::outliving`), so the
+//! asking request always ends within the budget.
 //!
 //! This holds within an isolate. Checks that meet in different isolates or data centres are joined by
 //! the origin, where all checks of a domain arrive.
@@ -17,7 +17,7 @@ use rcpt_shared::Verdict;
 
 use crate::{cf::clock, error::Error};
 
-/// Milliseconds between two looks: what waiting for another's verdict adds to it, at most.
+/// Milliseconds between two looks: the greatest delay added by waiting for another's verdict.
 const LOOK_MS: u64 = 25;
 
 /// The probes in flight, by the cache key of their address.
@@ -32,7 +32,7 @@ pub struct InFlight {
 struct Asking {
     /// Milliseconds of the Worker's clock.
     since: u64,
-    /// How many wait for the verdict.
+    /// Number of waiting requests.
     waiting: usize,
     verdict: Option<Verdict>,
 }
@@ -49,9 +49,9 @@ impl InFlight {
         Self { all: Mutex::default(), budget_ms }
     }
 
-    /// The verdict of `ask`, or of an identical check that was there first. `ask` is told by when, in
-    /// milliseconds of the Worker's clock, it has to end. A failure is not shared: the next in the queue
-    /// asks for itself, in the time that it has left.
+    /// Returns the verdict of `ask`, or of an identical check that started earlier. `ask` gets its deadline in
+    /// milliseconds of the Worker's clock. A failure isn't shared: the next request in the queue asks again, in its
+    /// remaining time.
     ///
     /// # Errors
     /// Those of `ask`, and [`Error::upstream`] when the time is over.
@@ -85,10 +85,10 @@ impl InFlight {
         let mut all = self.lock();
         let is_live = |asking: &Asking| now < asking.since.saturating_add(self.budget_ms);
         let Some(asking) = all.get_mut(key).filter(|asking| is_live(asking)) else {
-            // The others go on waiting, for this one now.
+            // The others continue to wait, now for this one.
             let waiting = all.get(key).map_or(0, |asking| asking.waiting);
             let waiting = waiting.saturating_sub(usize::from(is_counted));
-            // What was left behind goes here, so that the map holds no more than is in flight.
+            // Removes abandoned entries, so that the map holds only checks in flight.
             all.retain(|_, asking| is_live(asking));
             all.insert(key.to_owned(), Asking { since: now, waiting, verdict: None });
             return InFlightSlot::Asks;
@@ -104,7 +104,7 @@ impl InFlight {
         InFlightSlot::Told(verdict)
     }
 
-    /// Leaves the verdict to those who wait. A failure, theirs or ours, is nothing to leave but the turn.
+    /// Leaves the verdict to the waiting requests. After a failure the next one gets the turn.
     fn tell(&self, key: &str, verdict: Option<&Verdict>) {
         let mut all = self.lock();
         let shared = verdict.filter(|verdict| verdict.status.counts());

@@ -28,7 +28,7 @@ const RETRY_AFTER: u32 = 30;
 /// Bytes of one line: details are a few hundred.
 const MAX_LINE: usize = 64 * 1024;
 
-/// What came of one address.
+/// Outcome of one address.
 #[derive(Debug, Clone)]
 pub enum BatchItem {
     Verdict(Box<Verdict>),
@@ -51,9 +51,9 @@ pub struct BatchCall<'a> {
     pub heard: &'a (dyn Fn(usize, &BatchItem) + Sync),
 }
 
-/// How one origin answered.
+/// Response of one origin.
 enum BatchAnswer {
-    /// As far as it goes: what is missing was not asked.
+    /// Possibly incomplete: addresses without a line were not checked.
     Lines(Vec<(usize, BatchItem)>),
     /// It has no room now: seconds.
     Busy(u32),
@@ -73,7 +73,7 @@ impl Origins {
         call: BatchCall<'_>,
     ) -> Result<Vec<BatchItem>, Error> {
         let mut outcomes = vec![None; addresses.len()];
-        // Those that hung a short while ago come last.
+        // Origins that hung recently come last.
         let now = clock::now_ms();
         let orders: Vec<Vec<&str>> = addresses
             .iter()
@@ -106,7 +106,7 @@ impl Origins {
                             Some(())
                         };
                         for (position, outcome) in lines {
-                            // A line about no address of ours is passed over.
+                            // Ignores a line whose position isn't in the batch.
                             let _ = set(position, outcome);
                         }
                     }
@@ -178,7 +178,7 @@ impl Origins {
                 break waits;
             }
             let now = clock::now_ms();
-            // What the batches before it have found out of the origin.
+            // Uses the state that earlier batches have recorded for this origin.
             if self.health().is_skipped(origin, now) {
                 return Err("hung".to_owned());
             }

@@ -1,9 +1,9 @@
-//! Which origins answer. Slow is not hung: a mail server may take the whole budget while the origin in
-//! front of it is well, so a slow origin is asked for its `/health`, and only silence there counts.
+//! Which origins answer. Slow is not hung: a mail server may take the whole budget while the origin in front of it is
+//! fine, so a slow origin gets a request to its `/health`, and only silence there counts.
 //!
-//! All requests of an isolate share what one of them found out. They share plain data, because a future
-//! that one request started must not be awaited by another. A request that ends in the middle of a check
-//! leaves it without a result; after [`LOST_MS`] another request starts anew.
+//! All requests of an isolate share findings. They share plain data, because a future started by one request must not
+//! be awaited by another. A request that ends during a check leaves it without a result; after [`LOST_MS`] another
+//! request starts anew.
 //!
 //! An isolate that is busy hears late. Only time in which its own timers were on time is silence.
 
@@ -12,7 +12,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Milliseconds without a sign of life after which an origin is asked for one.
+/// Milliseconds without a response after which an origin gets a health check.
 pub const SLOW_MS: u64 = 2_000;
 /// Milliseconds of silence at `/health` after which an origin is hung.
 pub const SILENT_MS: u64 = 1_000;
@@ -21,11 +21,11 @@ const SKIPPED_MS: u64 = 30_000;
 /// A check that has not been heard of for so long has lost its request.
 const LOST_MS: u64 = 1_500;
 
-/// Batches that wait for the first word of one origin at once. An invocation of the platform may wait for six answers: two
-/// origins that hang leave room for a third, and for the questions after their health.
+/// Batches that may wait for the first byte of one origin. An invocation of the platform may wait for six responses:
+/// two hanging origins leave room for a third, and for health checks.
 const BATCHES_UNHEARD: u32 = 2;
 
-/// What is known of each origin, by its URL.
+/// State of each origin, by its URL.
 #[derive(Debug, Default)]
 pub struct OriginHealth(Mutex<HashMap<String, Known>>);
 
@@ -54,10 +54,10 @@ impl Drop for Unheard<'_> {
     }
 }
 
-/// What a request that waits for an origin does next.
+/// Next step of a request that waits for an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The origin is well: go on waiting for its verdict.
+    /// The origin is fine: keep waiting for its verdict.
     Wait,
     /// The origin is hung: ask another.
     Leave,
@@ -68,12 +68,12 @@ pub enum Next {
 }
 
 impl OriginHealth {
-    /// Whether the origin was silent a short while ago.
+    /// Returns whether the origin was silent recently.
     pub fn is_skipped(&self, origin: &str, now: u64) -> bool {
         self.lock().get(origin).is_some_and(|known| now < known.skipped_until)
     }
 
-    /// What to do about an origin that has been slow. [`Next::Check`] goes to one request at a time.
+    /// Returns the next step with a slow origin. [`Next::Check`] goes to one request at a time.
     pub fn next(&self, origin: &str, now: u64) -> Next {
         let mut all = self.lock();
         let known = all.entry(origin.to_owned()).or_default();
@@ -107,7 +107,7 @@ impl OriginHealth {
         }
     }
 
-    /// The origin has answered, whatever it said.
+    /// Records that the origin has answered, with any status.
     pub fn answered(&self, origin: &str, now: u64) {
         self.learn(origin, |known| Known {
             answered_at: now,
@@ -116,7 +116,7 @@ impl OriginHealth {
         });
     }
 
-    /// The origin was silent when it was asked for its health.
+    /// Records that the origin didn't answer its health check.
     pub fn silent(&self, origin: &str, now: u64) {
         let skipped_until = now.saturating_add(SKIPPED_MS);
         self.learn(origin, |known| Known {

@@ -21,7 +21,7 @@ use crate::{
 
 /// Milliseconds between two looks at a health check that another request does, or for a place to wait in.
 pub(super) const LOOK_MS: u64 = 50;
-/// Silence is measured in slices of so many milliseconds, each by a timer of its own.
+/// Silence is measured in slices of this many milliseconds, each with a timer of its own.
 const SLICE_MS: u64 = 100;
 /// A timer that is later than this was held up by our own isolate, in which other requests run: an answer
 /// may wait there too, so that slice is no silence.
@@ -29,18 +29,18 @@ const LATE_MS: u64 = 50;
 /// Half of the silence that is waited for: a lost SYN alone is sent again after a second, so a second question is
 /// asked, and either answer counts.
 const AGAIN: Duration = Duration::from_millis(SILENT_MS / 2);
-/// Milliseconds after which a health check gives up, whatever it has learnt.
+/// Milliseconds after which a health check gives up.
 const CHECK_MS: u32 = 10_000;
-/// The share of the budget that is kept for each further origin: 1.5 s of 12 s. An origin's own budget
-/// of 10 s fits into what is left.
+/// Divisor of the budget for the share that each further origin keeps: 1.5 s of 12 s. An origin's own budget of 10 s
+/// fits into the rest.
 const SHARE_OF_THE_NEXT: u64 = 8;
 
-/// The origins, and what it takes to ask them.
+/// The origins, and the keys and times to ask them.
 #[derive(Debug)]
 pub struct Origins {
     urls: Vec<String>,
     tickets: KeyRing,
-    /// How long they may give a verdict again, as a header says it.
+    /// Times for which a verdict may be given again, as a header value.
     remember: String,
     health: OriginHealth,
 }
@@ -68,13 +68,11 @@ impl Origins {
         &self.tickets
     }
 
-    /// Asks the origins in their order for this domain until one gives a verdict or the deadline
-    /// (milliseconds of the Worker's clock) is over. `tenant` is on whose behalf. Origins that were found hung a short while ago
-    /// come last.
+    /// Asks the origins in their order for this domain until one gives a verdict or the deadline (milliseconds of the
+    /// Worker's clock) is over. `tenant` is the asking account. Origins that hung recently come last.
     ///
     /// # Errors
-    /// [`Error::upstream`] when none did, whatever the reason: unreachable, slow, at capacity or talking
-    /// nonsense.
+    /// [`Error::upstream`] when none did: unreachable, slow, at capacity or with a nonsensical response.
     pub async fn probe(
         &self,
         address: &Address,
@@ -118,7 +116,7 @@ impl Origins {
         Err(Error::upstream(failures.join("; ")))
     }
 
-    /// What an origin answers, unless it turns out to be hung.
+    /// Returns the origin's response, unless the origin turns out to hang.
     pub(super) async fn unless_hung<T>(
         &self,
         origin: &str,
@@ -135,7 +133,7 @@ impl Origins {
                 Next::Wait => SLOW_MS,
                 Next::Look => LOOK_MS,
                 Next::Leave => return Err("hung".to_owned()),
-                // A verdict that comes meanwhile ends it.
+                // A verdict that arrives first ends it.
                 Next::Check => {
                     let checked = self.check_health(origin);
                     if let Some(answer) = clock::before(checked, asked.as_mut()).await {
@@ -178,7 +176,7 @@ impl Origins {
         self.health.silent(origin, clock::now_ms());
     }
 
-    /// Whether at least one origin answers its health check within `timeout_ms`.
+    /// Returns whether at least one origin answers its health check within `timeout_ms`.
     pub async fn is_any_alive(&self, timeout_ms: u32) -> bool {
         for origin in &self.urls {
             if is_alive(origin, timeout_ms).await {
@@ -195,7 +193,7 @@ async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
     reply.is_some_and(|reply| reply.status() == 200)
 }
 
-/// One request to one origin. The error says what to log; the origin's own text stays out of it.
+/// Sends one request to one origin. The error is for the log and never holds the origin's own text.
 async fn verdict_of(
     origin: &str,
     ticket: &str,

@@ -1,7 +1,7 @@
-//! One attempt at a webhook: a POST to a server of a customer's choice, of which nothing is read but its status.
+//! One delivery attempt of a webhook: a POST to a customer's server. Only its status is read.
 //!
-//! The runtime connects, and does not say where to: that a name leads to the public Internet is looked up before,
-//! and the runtime is told to fetch from there only (wrangler.toml, `global_fetch_strictly_public`).
+//! The runtime connects, and doesn't say where to: the name is resolved first to check that it leads to the public
+//! Internet, and the runtime is configured to fetch from there only (wrangler.toml, `global_fetch_strictly_public`).
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use crate::cf::fetch::OutgoingRequest;
 /// A server that takes longer to answer is asked again later. The same signal ends a body that is not read.
 const PATIENCE_MS: u32 = 5_000;
 
-/// What is sent, in the form of Standard Webhooks.
+/// Content of the request, in the form of Standard Webhooks.
 #[derive(Debug)]
 pub struct DeliveryAttempt<'a> {
     pub url: &'a str,
@@ -23,7 +23,7 @@ pub struct DeliveryAttempt<'a> {
     pub body: &'a str,
 }
 
-/// What came of it: a status of HTTP, or what else went wrong.
+/// Result of an attempt: an HTTP status, or the failure.
 pub type ReceiverAnswer = Result<u16, &'static str>;
 
 /// No connection, or no answer in time.
@@ -33,7 +33,7 @@ const NOT_PUBLIC: ReceiverAnswer = Err("not_public");
 /// The resolver did not answer, or knows no address.
 const NO_DNS: ReceiverAnswer = Err("no_dns");
 
-/// Sends it, once the resolver at `dns_url` has said that the name leads to public addresses only.
+/// Sends it, after the resolver at `dns_url` has confirmed that the name leads to public addresses only.
 pub async fn send(dns_url: Option<&str>, attempt: &DeliveryAttempt<'_>) -> ReceiverAnswer {
     if let Some(dns_url) = dns_url {
         let mut count = 0;
@@ -65,7 +65,8 @@ pub async fn send(dns_url: Option<&str>, attempt: &DeliveryAttempt<'_>) -> Recei
     event.send().await.map_or(NO_ANSWER, |reply| Ok(reply.status()))
 }
 
-/// Whether an address is on the public Internet (the registries of RFC 6890). What is no address is not.
+/// Returns whether an address is on the public Internet (the registries of RFC 6890). Text that isn't an address is
+/// not.
 fn is_public(address: &str) -> bool {
     match address.parse::<IpAddr>().map(|address| address.to_canonical()) {
         Ok(IpAddr::V4(address)) => {
@@ -79,7 +80,7 @@ fn is_public(address: &str) -> bool {
                     (0 | 224.., ..) | (100, 64..=127, _) | (192, 0, 0) | (198, 18 | 19, _)
                 ))
         }
-        // What is allotted begins with 001; of that, tunnels lead anywhere.
+        // Allocated addresses begin with 001; among them, tunnels lead anywhere.
         Ok(IpAddr::V6(address)) => {
             let [a, b, ..] = address.segments();
             a & 0xe000 == 0x2000

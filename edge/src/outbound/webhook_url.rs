@@ -1,9 +1,9 @@
 //! The URL of a webhook: where customers have the Worker send something, so nowhere inside.
 
-/// Why a URL is not taken.
+/// Reason why a URL isn't accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlRefusal {
-    /// What is wrong with its form.
+    /// The form of the URL is wrong.
     Form(&'static str),
     /// It names something that is not on the public Internet, or is ours.
     NotPublic,
@@ -12,7 +12,7 @@ pub enum UrlRefusal {
 /// Characters.
 const MOST: usize = 500;
 
-/// Names under which nothing is public: RFC 6761, 6762, 7686, 8375, 9476, and what networks use inside.
+/// Names without public hosts: RFC 6761, 6762, 7686, 8375, 9476, and names of internal networks.
 const INSIDE: [&str; 15] = [
     "localhost",
     "local",
@@ -31,8 +31,8 @@ const INSIDE: [&str; 15] = [
     "invalid",
 ];
 
-/// Checks a URL in a form that every reader of URLs reads alike: no escapes in the name, no user, no other port.
-/// `ours` are URLs whose hosts are not told.
+/// Checks a URL in a form that every URL parser reads alike: no escapes in the name, no user, no other port. `ours` are
+/// URLs whose hosts aren't allowed.
 ///
 /// # Errors
 /// [`UrlRefusal`].
@@ -79,7 +79,7 @@ fn authority(url: &str) -> &str {
     rest.split(['/', '?']).next().unwrap_or_default()
 }
 
-/// The host of a URL that was checked, or of one of ours.
+/// Returns the host of a URL that was checked, or of one of our own.
 pub fn host(url: &str) -> &str {
     let authority = authority(url);
     authority.split_once(':').map_or(authority, |(host, _)| host)

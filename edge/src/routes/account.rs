@@ -29,7 +29,7 @@ pub struct Account {
     display_name: String,
     /// Name of the plan.
     plan: String,
-    /// Whether two-factor authentication is on.
+    /// True if two-factor authentication is on.
     two_factor: bool,
     recovery_codes_left: u32,
     created_at: DateTime<Utc>,
@@ -73,8 +73,8 @@ pub struct Deletion {
 
 /// Delete the account
 ///
-/// Removes everything that belongs to it, and ends its key and sessions. What it has used is kept for
-/// 30 days under a keyed hash of the address, so registering again renews nothing.
+/// Removes everything that belongs to it, and ends its key and sessions. Its usage is stored for 30 days under a keyed
+/// hash of the address, so registering again renews nothing.
 #[utoipa::path(
     delete, path = "/v1/me", tag = "Account", operation_id = "deleteAccount",
     request_body = Deletion,
@@ -101,7 +101,7 @@ pub async fn delete(
         return Err(member.refused(&app, &context, &right).await?);
     };
     tell(&app, &context, member);
-    // The account is ended. What fails from here on, or is more than one step, is made up for by the scheduled run.
+    // The account has ended. The scheduled run completes any failed or further step.
     if let Err(error) = deletions::tell(&app.databases, database, &[deleted]).await {
         log::failure("the directory of a deletion", &error);
     }
@@ -111,7 +111,7 @@ pub async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Emails the owner that the account is gone. Once: its address is kept nowhere to try again.
+/// Emails the owner that the account has been deleted. Once: its address isn't stored for a second try.
 fn tell(app: &Arc<App>, context: &RequestContext, Member { account, .. }: Member) {
     let (app, deed) = (Arc::clone(app), context.deed());
     context.deferred.after_response(async move {

@@ -63,8 +63,8 @@ pub struct CurrentApiKey {
     ),
     security(("Session" = [])),
 )]
-// The notice to the owner is written with the deed and mailed afterwards: mail that fails must not keep an
-// owner from replacing a leaked key.
+// The notice to the owner is written with the action and sent afterwards: a failing mailer must not keep an owner from
+// replacing a leaked key.
 pub async fn rotate(
     State(app): State<Arc<App>>,
     context: RequestContext,
@@ -89,7 +89,7 @@ pub async fn rotate(
 
 /// Show the API key
 ///
-/// Returns the key that the account has. It changes nothing, and the session goes on.
+/// Returns the account's key. It changes nothing, and the session continues.
 #[utoipa::path(
     post, path = "/v1/auth/show-api-key", tag = "Account", operation_id = "showApiKey",
     request_body = KeyDisplay,

@@ -14,9 +14,10 @@ pub struct DomainDetails {
     pub name: String,
     #[schema(schema_with = kind_schema)]
     pub kind: DomainKind,
-    /// Whether DNS names a server for the domain's mail. Null when that couldn't be found out.
+    /// True if DNS names a server for the domain's mail. Null when this couldn't be determined.
     pub accepts_mail: Option<bool>,
-    /// Who runs the forwarding service or the mail server, such as `duckduckgo` or `google`. Null when it isn't a known operator.
+    /// Operator of the forwarding service or the mail server, such as `duckduckgo` or `google`. Null when it isn't a
+    /// known operator.
     pub operator: Option<String>,
     #[schema(schema_with = suspected_schema)]
     pub suspected: Option<DomainKind>,
@@ -24,7 +25,7 @@ pub struct DomainDetails {
     pub evidence: Vec<Evidence>,
 }
 
-/// One piece of evidence.
+/// A piece of evidence.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Evidence {
     #[schema(schema_with = source_schema)]

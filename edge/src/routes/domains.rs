@@ -1,4 +1,4 @@
-//! The kind of a domain, for those who don't want to send an address. It counts as a check, and is charged as one.
+//! The kind of a domain, for callers who don't want to send an address. It counts as a check, and is charged as one.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use crate::{
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "its members are read by name, with a text for each mistake")]
 pub struct DomainQuestion {
-    /// The domain: what is behind the @ of an address.
+    /// The domain: the part of an address after the @.
     pub domain: String,
 }
 
@@ -41,9 +41,10 @@ pub struct DomainAnswer {
     pub name: String,
     #[schema(schema_with = kind_schema)]
     pub kind: DomainKind,
-    /// Whether DNS names a server for the domain's mail. Null when that couldn't be found out.
+    /// True if DNS names a server for the domain's mail. Null when this couldn't be determined.
     pub accepts_mail: Option<bool>,
-    /// Who runs the forwarding service or the mail server, such as `duckduckgo` or `google`. Null when it isn't a known operator.
+    /// Operator of the forwarding service or the mail server, such as `duckduckgo` or `google`. Null when it isn't a
+    /// known operator.
     pub operator: Option<String>,
     #[schema(schema_with = suspected_schema)]
     pub suspected: Option<DomainKind>,
@@ -187,7 +188,7 @@ async fn ask_and_settle(
         None => String::new(),
     };
     let once = once.map(|once| (once, sealed.as_str()));
-    // Any answer counts: an origin that couldn't find out gives none.
+    // Every answer counts: an origin that couldn't find out gives none.
     settle(app, lease, Status::Accepted, once).await?;
     Ok(DomainAnswer::new(domain, report.0, &left_over))
 }

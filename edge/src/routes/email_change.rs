@@ -212,7 +212,7 @@ pub struct ChangedEmail {
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
-// With the link alone, whoever reads a mailbox that was mistyped would have the account.
+// With the link alone, the reader of a mistyped mailbox would get the account.
 pub async fn confirm(
     State(app): State<Arc<App>>,
     context: RequestContext,

@@ -19,7 +19,7 @@ use crate::{
 pub struct EventPage {
     /// The first to happen first.
     pub events: Vec<ListedEvent>,
-    /// What `after` is for what happens next, also when there is nothing yet.
+    /// Value of `after` for the next events, even if there are none yet.
     pub next: String,
 }
 

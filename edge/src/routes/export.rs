@@ -39,11 +39,11 @@ pub struct Export {
     notifications: Notifications,
     /// Every scan that is kept, newest first. Their results have pages of their own.
     scans: Vec<Scan>,
-    /// What the operator of the service did to the account, newest first; at most 1,000.
+    /// Actions of the service's operator on the account, newest first; at most 1,000.
     operator_actions: Vec<OperatorAction>,
 }
 
-/// What an operator, or a program of theirs, did to the account.
+/// An action of an operator, or of their program, on the account.
 #[derive(Serialize, ToSchema)]
 struct OperatorAction {
     at: DateTime<Utc>,

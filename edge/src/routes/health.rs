@@ -16,8 +16,7 @@ use crate::{app::App, cf::clock, error::Error, store::housekeeping};
 /// Milliseconds an origin has to answer its health check.
 const ORIGIN_TIMEOUT_MS: u32 = 2_000;
 
-/// Milliseconds for which readiness is known: however often it is asked for, an isolate looks no more
-/// than once in this time.
+/// Milliseconds for which readiness is remembered: an isolate checks at most once in this time.
 const READINESS_MS: u64 = 2_000;
 
 /// Response of `GET /health`.
@@ -34,13 +33,13 @@ pub struct Readiness {
     pub database: Condition,
     /// Up while at least one origin is.
     pub origins: Condition,
-    /// What the operator has left out, without which the service runs. Absent where there is nothing.
+    /// Settings that the operator has left out and the service runs without. Absent if there are none.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     pub warnings: &'static [Warning],
 }
 
-/// What an operator should add.
+/// A setting that the operator should add.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Warning {
@@ -48,7 +47,7 @@ pub enum Warning {
     NoContact,
 }
 
-/// Whether a part of the service works.
+/// State of a part of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
@@ -108,7 +107,7 @@ pub async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Readiness>)
     (status, Json(readiness))
 }
 
-/// The OpenAPI document itself, as far as this document describes it.
+/// The OpenAPI document's own type, as far as this document describes it.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its shape is of interest")]
 struct Document {

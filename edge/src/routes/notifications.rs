@@ -1,5 +1,4 @@
-//! What the owner of an account is told when a scan ends: by email, and by a webhook in the form of Standard
-//! Webhooks (docs/scans.md).
+//! Notifications about the end of a scan: by email, and by a webhook in the form of Standard Webhooks (docs/scans.md).
 
 use std::sync::Arc;
 
@@ -24,16 +23,16 @@ use crate::{
     store::webhooks::{self, DueDelivery, StoredWebhook, WebhookChange},
 };
 
-/// What you're told when a scan ends, and how.
+/// How the end of a scan is announced.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Notifications {
-    /// Whether an email is sent, at most one an hour.
+    /// True if an email is sent, at most one an hour.
     pub scan_email: bool,
     /// URL that events are sent to; null without a webhook.
     pub webhook_url: Option<String>,
     /// Signs events (Standard Webhooks); null without a webhook.
     pub webhook_secret: Option<String>,
-    /// Until when the secret before this one signs too; null when it doesn't.
+    /// Time until which the previous secret signs too; null when it doesn't.
     pub previous_secret_until: Option<DateTime<Utc>>,
     /// The last 20 deliveries, newest first.
     pub deliveries: Vec<Delivery>,
@@ -45,7 +44,7 @@ impl Notifications {
     }
 }
 
-/// An event that was sent to the webhook, or is to be.
+/// An event that was sent to the webhook, or is due.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Delivery {
     /// The header `webhook-id`.
@@ -83,7 +82,7 @@ impl From<webhooks::StoredDelivery> for Delivery {
     }
 }
 
-/// Makes the changes and reads what is set then.
+/// Makes the changes and returns the settings after them.
 async fn change(
     app: &App,
     session: Session,
@@ -112,7 +111,7 @@ fn shown(
 
 /// Show notifications
 ///
-/// What you're told when a scan ends, the webhook's secret and its last deliveries.
+/// Notification settings for the end of a scan, the webhook's secret and its last deliveries.
 #[utoipa::path(
     get, path = "/v1/notifications", tag = "Scans", operation_id = "notifications",
     responses(
@@ -130,10 +129,10 @@ pub async fn show(
     Ok(shown(&app, settings, deliveries))
 }
 
-/// Body of `PUT /notifications`. What is absent stays as it is.
+/// Body of `PUT /notifications`. Absent members stay unchanged.
 #[derive(Deserialize, ToSchema)]
 pub struct NotificationSettings {
-    /// Whether an email is sent when a scan ends.
+    /// True to send an email when a scan ends.
     scan_email: Option<bool>,
     /// An `https` URL on port 443 with a public host name, at most 500 characters. An empty text removes the webhook
     /// with its deliveries.
@@ -211,7 +210,7 @@ pub async fn rotate_secret(
     Ok(shown(&app, settings, deliveries))
 }
 
-/// Test deliveries of an account: ten at once, and ten an hour.
+/// Test deliveries of an account: a burst of ten, and ten an hour.
 const TESTS: Rule = Rule { burst: 10, interval: 6 * 60 };
 
 /// Test the webhook

@@ -32,7 +32,7 @@ const TAGS: [(&str, &str); 7] = [
     (HEALTH, "Whether the service works, and its description."),
 ];
 
-/// One operation, as the attributes of its handler describe it.
+/// An operation as described by its handler's attributes.
 pub struct Description {
     path: String,
     methods: Vec<HttpMethod>,
@@ -116,7 +116,7 @@ fn plain_error(description: &str) -> Response {
     ResponseBuilder::new().description(description).content("application/json", content).build()
 }
 
-/// Headers with what is left. Without them nothing limits, or it isn't known.
+/// Headers with the remaining allowance. They are absent if nothing is limited, or the remainder isn't known.
 const RATE_LIMIT: [(&str, &str); 2] = [
     (
         "RateLimit",
@@ -150,7 +150,7 @@ fn document() -> Value {
     document
 }
 
-/// What the handlers' attributes say.
+/// Collects the descriptions from the handlers' attributes.
 fn described() -> OpenApi {
     let mut components = Components::new();
     components.add_security_scheme(

@@ -36,7 +36,7 @@ pub const ID: HeaderName = HeaderName::from_static("webhook-id");
 pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
-/// Characters of a `webhook-id`, which is kept.
+/// Length limit of a `webhook-id`, which is stored.
 const ID_MAX: usize = 256;
 
 /// Body of `POST /operator/plans`.
@@ -45,9 +45,9 @@ struct PlanOrder {
     /// The account, as `GET /v1/me/plan` names it.
     reference: String,
     plan: String,
-    /// When the plan ends; absent or null: without an end.
+    /// Time at which the plan ends; absent or null: it has no end.
     until: Option<DateTime<Utc>>,
-    /// When the payment provider has seen what this call tells.
+    /// Time at which the payment provider saw the event behind this call.
     occurred_at: DateTime<Utc>,
 }
 

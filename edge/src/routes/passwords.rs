@@ -66,10 +66,10 @@ pub struct ResetMailed {
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
-// The same answer, after the same work, whether or not the address has an account (docs/trust.md, A1): the mail is made
-// and handed over afterwards. Asking too often for one address gives the same answer and no further mail: the last link
-// goes on working, so that a stranger who asks again and again cannot keep its owner out (A3). A network that asks
-// for too many is throttled; a member's first link of a day goes out all the same.
+// The response is the same, after the same work, whether or not the address has an account (docs/trust.md, A1): the
+// email is created and handed over afterwards. Too many requests for one address get the same response and no further
+// email: the last link keeps working, so that a stranger who repeats the request can't keep the owner out (A3). A
+// network with too many requests is throttled; a member's first link of a day is sent all the same.
 pub async fn forgot(
     State(app): State<Arc<App>>,
     context: RequestContext,
@@ -147,8 +147,8 @@ pub struct Reset {
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
-// The owner of the mailbox gets in here whatever strangers have done to the sign-in (docs/trust.md, A3):
-// the only limit is on codes beside this one link. The link is consumed when everything else is right.
+// The owner of the mailbox can sign in here regardless of strangers' attempts (docs/trust.md, A3): the only limit is on
+// codes beside this one link. The link is consumed last.
 pub async fn reset(
     State(app): State<Arc<App>>,
     context: RequestContext,

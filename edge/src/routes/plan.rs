@@ -19,15 +19,15 @@ use crate::{
 pub struct PlanReport {
     /// Name of the plan.
     plan: String,
-    /// When the plan ends and the account is on `free` again; null where it has no end.
+    /// Time at which the plan ends and the account returns to `free`; null if it has no end.
     until: Option<DateTime<Utc>>,
-    /// Names the account to the operator and to their payment provider. It tells nothing of its owner.
+    /// Name of the account for the operator and their payment provider. It reveals nothing about its owner.
     reference: String,
     /// The other plans that can be bought online.
     checkouts: Vec<PlanCheckout>,
 }
 
-/// Where a plan is bought.
+/// Checkout page of a plan.
 #[derive(Debug, Serialize, ToSchema)]
 struct PlanCheckout {
     /// Name of the plan.

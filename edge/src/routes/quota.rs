@@ -1,4 +1,4 @@
-//! The plan and what is left of its allowances.
+//! The plan and the remaining allowances.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
 
 /// Get plan and allowances
 ///
-/// What the plan allows each day, and what is left of it until 00:00 UTC.
+/// The plan's daily allowances, and the rest of them until 00:00 UTC.
 #[utoipa::path(
     get, path = "/v1/me/quota", tag = "Quota", operation_id = "quota",
     responses(

@@ -156,7 +156,7 @@ async fn count(
             Counted::Refused { index, seconds, before } => break (all, index, seconds, before),
         }
     };
-    // No mail, so none is counted. The hash is, where there is one.
+    // No email is sent, so none is counted. The hash is, if there is one.
     if index > all {
         let (hash, mail) = before.split_first();
         mail.give_back(app.databases.directory()).await;
@@ -169,10 +169,10 @@ async fn count(
     Err(Error::throttled(seconds))
 }
 
-/// Stores a registration and hands its email over. Where it can't be, the attempt and the registration are taken back.
+/// Stores a registration and hands its email over. If that fails, the attempt and the registration are undone.
 ///
-/// A mailbox that has opted out gets the one email that it needs after the answer, and the other one not at all: whether
-/// it has an account, the time of the answer doesn't tell.
+/// A mailbox that has opted out gets the necessary email after the response, and no other: the response time doesn't
+/// reveal whether it has an account.
 async fn store_and_mail(
     app: &Arc<App>,
     context: &RequestContext,
@@ -238,7 +238,7 @@ async fn hand_over(
 /// Reads the address of an account.
 ///
 /// # Errors
-/// [`Error::invalid_email`] that says what is wrong with it.
+/// [`Error::invalid_email`] with the reason.
 #[inline(never)]
 pub fn account_address(email: &str) -> Result<AccountAddress, Error> {
     AccountAddress::parse(email).map_err(|_| {
@@ -246,8 +246,8 @@ pub fn account_address(email: &str) -> Result<AccountAddress, Error> {
     })
 }
 
-/// Refuses an address whose domain gets no mail, as DNS says and nothing else: no mail server's word holds a
-/// link back. It is the same for everybody, and asked before it is known who has an account.
+/// Refuses an address whose domain receives no mail according to DNS: no mail server's reply holds a link back. It is
+/// the same for everybody, and precedes any look-up of accounts.
 ///
 /// # Errors
 /// [`Error::no_such_domain`] or [`Error::domain_without_mail`].
@@ -268,7 +268,7 @@ pub struct Confirmation {
     #[schema(value_type = String)]
     token: SecretString,
     /// Becomes the account's password.
-    // Asked for here, a click on the link does not confirm a password that somebody else chose.
+    // Required here, so that a click on the link doesn't confirm a password that somebody else chose.
     #[schema(value_type = Option<String>, min_length = 8, max_length = 128)]
     password: Option<Password>,
 }

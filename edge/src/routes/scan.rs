@@ -29,31 +29,31 @@ pub struct Scan {
     pub received: u32,
     /// Positions with a final verdict.
     pub answered: u32,
-    /// Positions whose server asked for patience: they're asked again later. Until then they have an interim verdict.
+    /// Positions whose server asked for patience: they're retried later. Until then they have an interim verdict.
     pub waiting: u32,
     pub counts: StatusCounts,
     pub by_verdict: VerdictCounts,
-    /// Whether results have the evidence behind the verdict.
+    /// True if results include the evidence behind the verdict.
     pub details: bool,
-    /// From the pace of the last minutes, and from when addresses are asked again; null when nothing can be said.
+    /// Estimated from the pace of the last minutes and the times of retries; null when there is no estimate.
     pub estimated_seconds_left: Option<u64>,
-    /// When the next address that waits is asked again; null when none waits.
+    /// Time at which the next waiting address is retried; null when none waits.
     pub next_retry_at: Option<DateTime<Utc>>,
-    /// When every address that waits has its final verdict at the latest, even if each server asks for the longest wait
+    /// Latest time at which every waiting address has its final verdict, even if each server asks for the longest wait
     /// that is granted; null when none waits.
     pub retries_until: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
-    /// When the scan ended; null while it is under way.
+    /// Time at which the scan ended; null while it is running.
     pub completed_at: Option<DateTime<Utc>>,
-    /// When the results are removed; null while the scan is under way.
+    /// Time at which the results are removed; null while the scan is running.
     pub results_until: Option<DateTime<Utc>>,
 }
 
-/// Seconds for which results are kept.
+/// Seconds for which results are stored.
 const KEPT: u64 = 7 * 24 * 60 * 60;
 
-/// Seconds that what was not asked yet takes at the pace of the last minutes, and what waits at our own delays. Nothing can
-/// be said while parts are missing, or before a pace is known.
+/// Returns the seconds that unasked addresses take at the pace of the last minutes, and waiting ones at our own delays.
+/// `None` while parts are missing, or before a pace is known.
 fn seconds_left(scan: &scans::StoredScan, now: u64) -> Option<u64> {
     if scan.state != "running" {
         return None;
@@ -94,7 +94,7 @@ impl Scan {
     }
 }
 
-/// What was found, or why there is nothing: an unknown scan and one of another account are the same.
+/// Returns the value found, or the error: an unknown scan and another account's scan look the same.
 pub fn found<T>(found: FoundScan<T>, caller: Caller) -> Result<T, Error> {
     match found {
         FoundScan::Here(found) => Ok(found),
@@ -108,11 +108,11 @@ pub fn found<T>(found: FoundScan<T>, caller: Caller) -> Result<T, Error> {
 pub struct NewScanRequest {
     /// 1 to 1,000 addresses, one for each position. Larger lists are sent in parts.
     pub addresses: Option<Vec<String>>,
-    /// How many positions the list has, when its parts follow.
+    /// Number of positions in the list, if its parts follow.
     pub total: Option<u32>,
     /// At most 100 characters.
     name: Option<String>,
-    /// Whether results are to have the evidence behind the verdict.
+    /// True if results should include the evidence behind the verdict.
     #[serde(default)]
     pub details: bool,
 }

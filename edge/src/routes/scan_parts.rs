@@ -26,14 +26,14 @@ use crate::{
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the body")]
 pub struct PartRequest {
-    /// Positions `1000 n` to `1000 n + 999` of the list; in the last part what is left.
+    /// Positions `1000 n` to `1000 n + 999` of the list; the last part has the rest.
     addresses: Vec<String>,
 }
 
 /// Send a part of a scan
 ///
-/// Part `n` has positions `1000 n` to `1000 n + 999`, the last one what is left. Parts come in any order. Sending the
-/// same part again changes nothing.
+/// Part `n` has positions `1000 n` to `1000 n + 999`, the last part has the rest. Parts may arrive in any order.
+/// Sending the same part again changes nothing.
 #[utoipa::path(
     put, path = "/v1/scans/{id}/parts/{n}", tag = "Scans", operation_id = "putScanPart",
     params(
@@ -72,9 +72,9 @@ pub struct Sending<'a> {
 
 /// Takes a part in:
 ///
-/// 1. It is written down, with a MAC, unless it is there.
+/// 1. The part is recorded with a MAC, unless it exists.
 /// 2. Its addresses go into the queue, sealed.
-/// 3. It is counted, once, with the results of what is no address.
+/// 3. It is counted, once, with the results of malformed addresses.
 ///
 /// One that was cut off before 3 is sent again by the client. Its messages are the same then, and have one row of
 /// results each, however often they are delivered.
@@ -144,8 +144,8 @@ pub async fn receive(
     counted.await?.ok_or_else(Error::no_such_scan)
 }
 
-/// The MACs of a part; none where it has fewer than two different addresses, because that of one address would be a hash of
-/// it. Capital letters make no other address: most servers don't tell them apart.
+/// Returns the MACs of a part; none if it has fewer than two different addresses, because the MAC of one address would
+/// be a hash of it. Capital letters make no difference: most servers ignore them.
 fn macs_of(app: &App, part: &Sending<'_>, slots: &Slots) -> Vec<String> {
     let Sending { scan, number, addresses } = *part;
     let all = slots.slots.iter().flatten();
@@ -160,7 +160,7 @@ fn macs_of(app: &App, part: &Sending<'_>, slots: &Slots) -> Vec<String> {
 /// Answer of `POST /scans/{id}/parts/{n}/match`.
 #[derive(Serialize, ToSchema)]
 pub struct PartMatch {
-    /// Whether the part was sent with exactly these addresses, in this order.
+    /// True if the part was sent with exactly these addresses, in this order.
     pub matches: bool,
 }
 
@@ -206,13 +206,13 @@ pub async fn compare(
     let macs = part_macs(&app.config.scan_secrets, &call.id, number, addresses);
     let kid = |mac: &str| mac.split_once('.').map(|(kid, _)| kid.to_owned());
     if !macs.iter().any(|own| kid(own) == kid(&mac)) {
-        // Its secret was removed meanwhile.
+        // Its secret has been removed since.
         return Err(Error::nothing_to_match());
     }
     Ok(Json(PartMatch { matches: macs.contains(&mac) }))
 }
 
-/// Whether a scan of `total` positions has this part, and of this size.
+/// Checks that a scan of `total` positions has this part, with this size.
 fn fits(total: u32, number: u32, positions: u32) -> Result<(), Error> {
     let parts = total.div_ceil(PART);
     if number >= parts {

@@ -31,7 +31,7 @@ use crate::{
 pub struct ScanResult {
     /// Position in the list, from 0.
     pub position: u32,
-    /// As in the answer of a single check.
+    /// The same as in the response of a single check.
     #[schema(schema_with = super::validate_email::status_schema)]
     pub status: Status,
     /// `deliverable`, `undeliverable`, `risky` or `unknown`.
@@ -53,32 +53,32 @@ pub struct ScanEvidence {
     /// How much the evidence says about this mailbox: `high`, `medium`, `low` or `none`.
     #[schema(example = "high")]
     pub confidence: Option<String>,
-    /// Why the verdict is what it is.
+    /// Reason for the verdict.
     #[schema(example = "no_such_mailbox")]
     pub reason: Option<String>,
-    /// What is wrong with the address, in words, when the reason is `malformed`.
+    /// Description of the mistake in the address, when the reason is `malformed`.
     pub problem: Option<String>,
-    /// Who runs the mail server, such as `google` or `microsoft`; null when it isn't a known operator.
+    /// Operator of the mail server, such as `google` or `microsoft`; null when it isn't a known operator.
     pub operator: Option<String>,
     /// The server's reply code.
     pub smtp_code: Option<u16>,
     /// Its enhanced status code (RFC 3463).
     pub enhanced_code: Option<String>,
-    /// Where in the conversation the verdict was reached.
+    /// Stage of the conversation at which the verdict was reached.
     #[schema(example = "rcpt")]
     pub stage: Option<String>,
-    /// Whether the domain takes mail for every recipient: `yes`, `no` or `unknown`.
+    /// `yes` if the domain accepts every recipient, else `no` or `unknown`.
     #[schema(example = "no")]
     pub catch_all: Option<String>,
-    /// Whether the domain hands out throw-away addresses.
+    /// True if the domain hands out throw-away addresses.
     pub disposable: Option<bool>,
-    /// Whether the local part names a function and not a person.
+    /// True if the local part names a function and not a person.
     pub role_account: Option<bool>,
-    /// Whether everyone can get an address at the domain for free.
+    /// True if everyone can get an address at the domain for free.
     pub free_provider: Option<bool>,
     /// Seconds after which asking again may give another answer.
     pub retry_after: Option<u32>,
-    /// Whether the conversation was encrypted; null when there was none.
+    /// True if the conversation was encrypted; null when there was none.
     pub tls: Option<bool>,
 }
 
@@ -113,13 +113,13 @@ impl ScanEvidence {
 /// A page of results.
 #[derive(Serialize, ToSchema)]
 pub struct ScanResults {
-    /// By position. Positions without a final verdict are left out, unless `interim` asks for them.
+    /// By position. Positions without a final verdict are left out, unless `interim` is set.
     pub results: Vec<ScanResult>,
-    /// What `after` is for the next page; null when this is the last.
+    /// Value of `after` for the next page; null on the last page.
     pub next: Option<u32>,
 }
 
-/// Results of a page, unless told otherwise, and at most.
+/// Results of a page by default, and at most.
 const PAGE: u32 = 1_000;
 const MOST_PER_PAGE: u32 = 10_000;
 /// Parts that are looked at for one page.
@@ -212,7 +212,7 @@ fn result(position: u32, kept: Option<Kept>, state: &str) -> Option<ScanResult> 
     })
 }
 
-/// One page of what is asked for, from the rows of the parts `first` to `last`.
+/// Builds one page of results from the rows of the parts `first` to `last`.
 fn page(scan: &StoredScan, rows: &[ResultRow], query: &Query, last: u32) -> ScanResults {
     let mut results = Vec::new();
     for part in query.first / PART..=last {

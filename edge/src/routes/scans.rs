@@ -86,7 +86,7 @@ pub async fn create(
     };
     let id = scan.id.clone();
     let left_over = scan.left_over.take().unwrap_or_default();
-    // A repeat finishes what was cut off: a part may be sent any number of times.
+    // A repeat completes an interrupted request: a part may be sent any number of times.
     if let Some(addresses) = request.addresses.as_ref().filter(|_| scan.state == "open") {
         scan = fill(&app, caller, &id, addresses, once.is_some()).await?;
     }
@@ -136,11 +136,11 @@ fn refused(refusal: &ScanRefusal, caller: Caller, now: u64) -> Error {
 pub struct ScanPage {
     /// Newest first.
     pub scans: Vec<Scan>,
-    /// What `before` is for the next page; null when this is the last.
+    /// Value of `before` for the next page; null on the last page.
     pub next: Option<String>,
 }
 
-/// Scans of a page, unless told otherwise, and at most.
+/// Scans of a page by default, and at most.
 const PAGE: u32 = 20;
 const MOST_PER_PAGE: u32 = 100;
 
@@ -197,8 +197,8 @@ pub async fn show(
 
 /// Cancel a scan
 ///
-/// What was answered stays. The scan counts unless nothing of it had been asked yet. A scan that has ended stays as
-/// it is.
+/// Verdicts found so far stay. The scan counts unless nothing of it had been asked yet. A scan that has ended doesn't
+/// change.
 #[utoipa::path(
     post, path = "/v1/scans/{id}/cancel", tag = "Scans", operation_id = "cancelScan",
     params(("id" = String, Path, description = "The scan")),

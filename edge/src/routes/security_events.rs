@@ -22,7 +22,7 @@ pub struct SecurityEvents {
     events: Vec<SecurityEvent>,
 }
 
-/// What was done to the account, or tried. Sign-ins are listed one by one; of the others a kind has one event for each day
+/// An action on the account, or an attempt. Sign-ins are listed one by one; each other kind has one event for each day
 /// in UTC.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SecurityEvent {

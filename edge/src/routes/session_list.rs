@@ -30,9 +30,9 @@ pub struct Sessions {
 /// A browser or program that is signed in.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SignedIn {
-    /// Names the session when it is to be ended.
+    /// Id with which the session can be ended.
     id: String,
-    /// When it signed in.
+    /// Time of the sign-in.
     created_at: DateTime<Utc>,
     expires_at: DateTime<Utc>,
     /// When it was used last, up to a quarter of an hour behind. Unused for two hours, it ends.
@@ -41,7 +41,7 @@ pub struct SignedIn {
     browser: String,
     /// Two letters (ISO 3166), such as `DE`. Null when it isn't known.
     country: Option<String>,
-    /// Whether it is the session of this request.
+    /// True for the session of this request.
     current: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct SignedIn {
 )]
 pub async fn list(State(app): State<Arc<App>>, session: Session) -> Result<Json<Sessions>, Error> {
     let listed = sessions::list(app.databases.of(session.account)?, session, clock::now()).await?;
-    // The session that asks is one of them.
+    // The requesting session is one of them.
     if listed.is_empty() {
         return Err(Error::invalid_session());
     }
@@ -99,7 +99,7 @@ pub async fn end(
     session: Session,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Error> {
-    // What is no name is looked up as that of no session: the caller comes first.
+    // A malformed id is looked up like that of a missing session, so that the caller is checked first.
     let id = SessionId::parse(&id).unwrap_or(SessionId::from_random([0; 16]));
     let database = app.databases.of(session.account)?;
     match sessions::end_one(database, session, id, &context.deed()).await? {

@@ -113,7 +113,7 @@ pub async fn login(
     client: ClientNetwork,
     JsonBody(body): JsonBody<Login>,
 ) -> Result<Json<SessionCredentials>, Error> {
-    // What is not an address has no account; it is hashed like one, so that it costs the same.
+    // A malformed address has no account; it is hashed like a valid one, so that it costs the same.
     let address_hash = match AccountAddress::parse(&body.email) {
         Ok(address) => AccountHash::of(&app.config.address_secrets, &address),
         Err(_) => AccountHash::of_no_address(&body.email),
@@ -132,8 +132,8 @@ pub async fn login(
         Some(account) => password::verify(turn, &body.password, &account.password_hash)?,
         None => password::verify_nothing(turn, &body.password)?,
     };
-    // Anybody can register an address and so knows the password of its unconfirmed account: answered
-    // otherwise, it would tell that the address had no account before.
+    // Anybody can register an address and so knows the password of its unconfirmed account: a different response would
+    // reveal that the address had no account before.
     let account = account.filter(|account| {
         check != PasswordCheck::Wrong && account.state != AccountState::Unconfirmed
     });

@@ -1,4 +1,4 @@
-//! What anybody may know of the service: whom to ask, under which terms, and what each plan allows.
+//! Public facts about the service: contact, terms, and the limits of each plan.
 
 use std::sync::Arc;
 
@@ -44,11 +44,11 @@ struct Contact {
     email: Option<String>,
 }
 
-/// What a plan allows.
+/// The limits of a plan.
 #[derive(Debug, Serialize, ToSchema)]
 struct SitePlan {
     name: String,
-    /// Whether days have no limit.
+    /// True if there is no daily limit.
     unlimited: bool,
     /// Email checks a day; null on an unlimited plan.
     daily_checks: Option<u32>,
@@ -62,7 +62,7 @@ struct SitePlan {
     scan_size: u32,
     /// Scans at the same time.
     scans_at_once: u32,
-    /// Whether it can be bought online: then `GET /v1/me/plan` has the link.
+    /// True if the plan can be bought online: then `GET /v1/me/plan` has the link.
     checkout: bool,
 }
 
@@ -85,7 +85,7 @@ impl SitePlan {
 
 /// Get contact and plans
 ///
-/// Whom to ask, the terms, the status page, and what each plan allows. May be cached for five minutes.
+/// Contact, terms, status page, and the limits of each plan. May be cached for five minutes.
 #[utoipa::path(
     get, path = "/v1/site", tag = "Service", operation_id = "site",
     responses((status = 200, description = "The service's contact and plans", body = SiteReport)),

@@ -86,7 +86,7 @@ pub async fn set_up(
     if two_factor::pend(database, member.session, &sealed).await? {
         return Ok(Json(answer));
     }
-    // Turned on meanwhile, unless the session is over.
+    // Either it was turned on since, or the session is over.
     let now = accounts::by_session(database, member.session).await?;
     Err(if now.is_some() { Error::totp_already_on() } else { Error::invalid_session() })
 }

@@ -1,4 +1,4 @@
-//! How many checks were counted on each of the last days.
+//! Number of checks counted on each of the last days.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Usage {
     days: Vec<DayOfUsage>,
 }
 
-/// One day in UTC.
+/// A day in UTC.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DayOfUsage {
     date: NaiveDate,

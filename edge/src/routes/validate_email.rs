@@ -1,4 +1,4 @@
-//! Checking an address. The way of one check is told in docs/architecture.md.
+//! Checking an address. docs/architecture.md describes the path of one check.
 
 pub(super) mod deadline;
 pub(super) mod details;
@@ -115,21 +115,21 @@ pub async fn check(
     }
 }
 
-/// One address to be checked.
+/// A check of one address.
 struct Check {
     address: Address,
-    /// Whether the caller wants the details.
+    /// True if the caller wants the details.
     details: bool,
-    /// Milliseconds, of a caller who wants an answer by then.
+    /// The caller's deadline in milliseconds.
     deadline_ms: Option<u64>,
     /// Under which its verdict is cached.
     key: String,
-    /// Where it was sent with an `Idempotency-Key`.
+    /// Present if the request has an `Idempotency-Key`.
     once: Option<Idempotent>,
 }
 
 impl Check {
-    /// A recent verdict, if there is one that tells enough, is charged and answered.
+    /// Charges and returns a recent verdict, if there is one with enough evidence.
     async fn cached(&self, app: &App, caller: Caller) -> Result<Option<ValidationResult>, Error> {
         let known = app.verdicts.get(&self.key, clock::now()).await;
         let Some(known) = known.filter(|known| !self.details || known.evidence.is_some()) else {
@@ -148,14 +148,14 @@ impl Check {
         }
     }
 
-    /// What is kept of an answer under an `Idempotency-Key`; nothing without one.
+    /// Returns the sealed answer to store under an `Idempotency-Key`; empty without one.
     fn sealed(&self, app: &App, answer: &CachedVerdict) -> Result<String, Error> {
         let Some(once) = &self.once else { return Ok(String::new()) };
         let text = serde_json::to_string(answer).unwrap_or_default();
         once.seal(&app.config.address_secrets, &text)
     }
 
-    /// Answers with what is stored of the first check with this `Idempotency-Key`.
+    /// Builds the response from the stored answer of the first check with this `Idempotency-Key`.
     fn repeated(&self, app: &App, stored: &StoredAnswer) -> Result<ValidationResult, Error> {
         let once = self.once.as_ref();
         let text = once.and_then(|once| once.open(&app.config.address_secrets, &stored.answer));
@@ -164,8 +164,8 @@ impl Check {
         Ok(ValidationResult::again(&self.address, self.details, answer).leaving(&stored.left_over))
     }
 
-    /// Takes a lease and asks an origin. Asking, settling and caching go on when the client leaves: a
-    /// check that reached a mail server is charged.
+    /// Takes a lease and asks an origin. Asking, settling and caching continue when the client leaves: a check that
+    /// reached a mail server is charged.
     async fn fresh(
         self,
         app: Arc<App>,
@@ -243,8 +243,8 @@ impl Check {
     }
 }
 
-/// Keeps a verdict where it was asked for; and everywhere, which is paid for, when it was asked for before,
-/// perhaps from elsewhere. It ends when the first one does.
+/// Stores a verdict in the data centre of the request; and globally, which costs money, if it was asked for before,
+/// perhaps from elsewhere. Both expire together.
 pub(super) async fn remember(
     app: &Arc<App>,
     deferred: &Deferred,

@@ -118,7 +118,7 @@ impl ListRequest {
         Ok(Self { emails, details, deadline_ms: deadline::of(body)? })
     }
 
-    /// What a repeat has in common with the request.
+    /// Returns the part of the request that a repeat must have in common with it.
     fn identity(&self) -> String {
         let emails = serde_json::to_string(&self.emails).unwrap_or_default();
         format!("list\0{}\0{emails}", self.details)

@@ -1,4 +1,4 @@
-//! Accounts: reading them, and what a signed-in person changes or ends.
+//! Accounts: reading them, and changes by a signed-in person.
 
 use constcat::concat;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ use crate::{
     mail::Deed,
 };
 
-/// A row of `accounts`, but for the ledger.
+/// A row of `accounts` without the ledger's columns.
 #[derive(Debug, Deserialize)]
 pub struct StoredAccount {
     pub id: AccountId,
@@ -65,8 +65,8 @@ const REKEY: [&str; 2] = [
     "UPDATE OR IGNORE tombstones SET address_hash = ?1 WHERE address_hash = ?2",
 ];
 
-/// While a secret is being replaced, the statements that put what is kept of an address under the one
-/// that signs. They stand before those that look for the account, in their transaction.
+/// While a secret is being replaced, returns the statements that renew an address's rows under the signing secret. They
+/// precede the lookup of the account, in the same transaction.
 pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
     let others = hash.other().into_iter();
     others.flat_map(|other| {
@@ -151,8 +151,8 @@ struct KeyVersion {
     key_version: u32,
 }
 
-/// Replaces the API key and uses up the code that was shown; the old key is dead with this statement. Returns the new
-/// key's version, `None` when the session is over or the code was used meanwhile.
+/// Replaces the API key and consumes the presented code; the old key is dead with this statement. Returns the new key's
+/// version; `None` when the session is over or the code has been used.
 pub async fn rotate_key(
     database: &Database,
     session: Session,
@@ -183,8 +183,8 @@ const KEY_SHOWN: &str = event!(
     IN_SESSION
 );
 
-/// Returns the API key's version and uses up the code that was shown. `None` when the session is over, the key has been
-/// deactivated or the code was used meanwhile.
+/// Returns the API key's version and consumes the presented code. `None` when the session is over, the key has been
+/// deactivated or the code has been used.
 pub async fn show_key(
     database: &Database,
     session: Session,
@@ -223,8 +223,8 @@ pub async fn rename(
     database.first((RENAME, vec![(&id).into(), (&session).into(), display_name.into()])).await
 }
 
-/// Keeps what the account has used, leases included, under the hash of its address. `?1` account, `?3` today, `?4` now.
-/// Its condition stands between the two.
+/// Stores the account's usage, leases included, under the hash of its address. `?1` account, `?3` today, `?4` now. Its
+/// condition comes between the two.
 pub(super) const INSERT_TOMBSTONE: &str = "INSERT INTO tombstones
        (address_hash, account_id, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, id, ?3,
@@ -245,9 +245,9 @@ pub(super) const OR_RENEW_TOMBSTONE: &str = " ON CONFLICT (address_hash) DO UPDA
 const TOMBSTONE: &str =
     concat!(INSERT_TOMBSTONE, code_holds!("?5", "?6"), " AND ", IN_SESSION, OR_RENEW_TOMBSTONE);
 
-/// Takes out of the row whatever names its owner or lets anybody in, and marks it. The rows of other tables follow in steps
-/// (`deleted_accounts.rs`). The address is free for a new account, and a key of before is one that was replaced. `?4` now; a
-/// condition follows.
+/// Clears the row of everything that names its owner or grants access, and marks it. The rows of other tables follow in
+/// steps (`deleted_accounts.rs`). The address is free for a new account, and a former key looks like a replaced one.
+/// `?4` now; a condition follows.
 pub(super) const ERASE: &str = "UPDATE accounts SET deleted_at = ?4, state = 'deactivated', address_hash = 'deleted.' || id, email = '',
        display_name = '', password_hash = '', totp_secret = NULL, totp_pending = NULL, key_active = 0,
        key_version = key_version + 1, confirmed_at = NULL, confirmation_requested = 0, scan_mail = 0, plan_until = NULL
@@ -265,8 +265,8 @@ const READ_DELETED: &str =
 
 const DELETED: &str = concat!(READ_DELETED, "account_id = ?1");
 
-/// Ends the account and frees its address; `deleted_accounts.rs` removes its rows. Returns what the directory
-/// is to forget, `None` when the session is over or the code was used meanwhile.
+/// Ends the account and frees its address; `deleted_accounts.rs` removes its rows. Returns the values that the
+/// directory must forget; `None` when the session is over or the code has been used.
 pub async fn delete(
     database: &Database,
     session: Session,
@@ -290,7 +290,7 @@ pub async fn delete(
 
 const UNTOLD: &str = concat!(READ_DELETED, "account_id IS NOT NULL LIMIT 500");
 
-/// Deleted accounts that the directory has not been told of.
+/// Returns the deleted accounts that the directory doesn't know of yet.
 pub async fn untold(database: &Database) -> Result<Vec<Deleted>, Error> {
     database.batch(&[(UNTOLD, Vec::new())]).await?.all(0)
 }

@@ -1,11 +1,11 @@
 //! The directory: which account an address has, in the first database. It is asked where only the address
 //! is known, and never on the way of a check.
 //!
-//! No transaction spans two databases, and none has to. A registration writes here first and then the account, a
-//! deletion the account first and then here. What a crash in between leaves is a row that names no
-//! account: the next registration puts a new id in its place. An id for which a key may have been handed
-//! out, that is one marked as confirmed, is never used for a second account: its key is derived and would
-//! live again. Only what this row names can be confirmed and signed in to.
+//! No transaction spans two databases, and none needs to. A registration writes here first and then the account, a
+//! deletion the account first and then here. A crash in between leaves a row that names no account: the next
+//! registration puts a new id in its place. An id for which a key may have been handed out, that is one marked as
+//! confirmed, is never used for a second account: its key is derived and would be valid again. Only the account named
+//! by this row can be confirmed and signed in to.
 
 use constcat::concat;
 use serde::{Deserialize, Serialize};
@@ -29,8 +29,8 @@ const REKEY_MAILBOX: [&str; 2] = [
     "UPDATE tombstones SET mailbox_hash = ?1 WHERE mailbox_hash = ?2",
 ];
 
-/// While a secret is being replaced, the statements that put the directory's rows of an address under the one that
-/// signs. They stand before those that look for it, in their transaction.
+/// While a secret is being replaced, returns the statements that renew the directory's rows of an address under the
+/// signing secret. They precede the lookup, in the same transaction.
 fn rekey<'a>(hash: &'a AccountHash) -> impl Iterator<Item = Statement<'a>> {
     let of = |statements: &'static [&'static str], fresh: &'a str, other: Option<&'a str>| {
         let pairs =
@@ -82,7 +82,7 @@ pub async fn find(directory: &Database, hash: &AccountHash) -> Result<Option<Acc
     Ok(row.map(|row| row.account_id))
 }
 
-/// What a deleted account had used, to be remembered with its address.
+/// A deleted account's usage, remembered with its address.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tombstone {
     pub day: u64,
@@ -109,7 +109,7 @@ const BURY: &str = "
       scans_used = excluded.scans_used, welcome_left = excluded.welcome_left, expires_at = excluded.expires_at
     WHERE excluded.expires_at >= tombstones.expires_at";
 
-/// Remembers in a database what is remembered in another one.
+/// Stores a tombstone of another database in this one.
 pub(super) fn bury<'a>(hash: &'a AccountHash, tombstone: &Tombstone) -> Statement<'a> {
     let Tombstone { day, used, scans_used, welcome_left, expires_at } = *tombstone;
     let numbers = [day, used, welcome_left, expires_at, scans_used].map(Param::from);
@@ -117,12 +117,12 @@ pub(super) fn bury<'a>(hash: &'a AccountHash, tombstone: &Tombstone) -> Statemen
     (BURY, params)
 }
 
-/// What the directory says of an address that is being registered.
+/// The directory's entry for an address that is being registered.
 pub struct Claim {
-    /// The account to register: one that is there already, or the one offered.
+    /// The account to register: an existing one, or the one offered.
     pub account: AccountId,
     pub confirmed: bool,
-    /// Whether another spelling of the mailbox has a confirmed account: then there is nothing to register.
+    /// True if another spelling of the mailbox has a confirmed account: then there is nothing to register.
     pub is_another_spelling: bool,
     /// Whether an account had the address until a few days ago: then there is nothing to register either.
     pub is_reserved: bool,
@@ -182,8 +182,7 @@ const REPLACE: &str = "
     UPDATE addresses SET account_id = ?3, confirmed = ?4, claimed_at = ?5
     WHERE address_hash = ?1 AND account_id = ?2";
 
-/// Puts `to` in the place of an account that is not there. Nothing happens where another one has taken
-/// its place already.
+/// Replaces a missing account by `to`. Nothing happens if another one has already taken its place.
 pub async fn replace(
     directory: &Database,
     hash: &AccountHash,
@@ -196,7 +195,7 @@ pub async fn replace(
     let confirmed = u64::from(is_confirmed);
     let params: Vec<Param<'_>> =
         vec![hash.as_str().into(), (&from).into(), (&to).into(), confirmed.into(), now.into()];
-    // In one transaction: where this is cut off, what was used is not forgotten.
+    // In one transaction, so that an interruption doesn't lose the usage.
     let buried = tombstone.map(|tombstone| bury(hash, tombstone));
     let statements = Vec::from_iter(buried.into_iter().chain([(REPLACE, params)]));
     directory.batch(&statements).await.map(drop)
@@ -232,7 +231,7 @@ pub async fn confirm(
     directory.batch(&statements).await?.any(index)
 }
 
-// Whoever clicks the link owns the mailbox: an unconfirmed registration of the address gives way.
+// A click on the link proves the mailbox: an unconfirmed registration of the address gives way.
 const TAKE: &str = concat!(
     "INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at, mailbox_hash)
      SELECT ?1, ?2, 1, ?3, ",
@@ -307,7 +306,7 @@ pub async fn release(
 const FORGET_CLAIM: &str =
     "DELETE FROM addresses WHERE address_hash = ?1 AND account_id = ?2 AND confirmed = 0";
 
-/// Takes back a claim whose account was not made.
+/// Takes back a claim whose account wasn't created.
 pub async fn forget_claim(
     directory: &Database,
     hash: &AccountHash,
@@ -357,8 +356,7 @@ const REMEMBER: &str = "
 const FORGET_ATTEMPTS: &str =
     "DELETE FROM throttles WHERE key IN (SELECT value FROM json_each(?1))";
 
-/// Forgets deleted accounts, and what was attempted within them; what was attempted on their addresses
-/// and what they had used stays.
+/// Forgets deleted accounts and the attempts within them; attempts on their addresses, and their usage, stay.
 pub async fn forget(directory: &Database, deleted: &[Deleted]) -> Result<(), Error> {
     let ids = deleted.iter().filter_map(|account| AccountId::parse(&account.account_id));
     let keys = ids.flat_map(|id| [Key::code(id), Key::password(id)]);

@@ -1,5 +1,5 @@
-//! The databases. Each account lives in one of them for good, whose number its id begins with; the first
-//! one holds besides what is known by address alone: the directory and the throttles.
+//! The databases. Each account lives permanently in one of them, whose number its id begins with; the first one also
+//! holds the data found by address alone: the directory and the throttles.
 
 use sha2::{Digest as _, Sha256};
 
@@ -51,16 +51,17 @@ impl Databases {
         all().cycle().skip(first).take(count)
     }
 
-    /// Where an address without an account is looked for. Always the same for one address, and spread like
-    /// accounts are: how long the look takes tells nothing. A new database takes over its share only.
+    /// Returns the database in which an address without an account is looked up. It is always the same for one address,
+    /// and distributed like accounts, so the duration of the lookup reveals nothing. A new database takes over its
+    /// share only.
     pub fn pretended(&self, hash: &AccountHash) -> &Database {
         let numbers: Vec<u8> = self.in_turn(0).map(|(number, _)| number).collect();
         self.numbered(chosen(&numbers, hash)).unwrap_or(&self.first)
     }
 }
 
-/// One of these numbers for an address: the same one each time, and another one only for as many
-/// addresses as a new number takes over (rendezvous hashing). The hash is keyed, so an outsider cannot tell which.
+/// Picks one of these numbers for an address by rendezvous hashing: always the same one, and a new number takes over
+/// only its share of addresses. The hash is keyed, so an outsider can't tell which.
 pub fn chosen(numbers: &[u8], hash: &AccountHash) -> u8 {
     let weight = |number: u8| Sha256::new().chain_update([number]).chain_update(hash.mailbox());
     let heaviest = numbers.iter().copied().max_by_key(|number| weight(*number).finalize());

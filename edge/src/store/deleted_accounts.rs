@@ -1,5 +1,5 @@
-//! Removes what belongs to deleted accounts, a few rows at a time, and their own rows last. An account can have a million
-//! rows, and D1 rolls back what takes longer than 30 seconds.
+//! Removes the rows of deleted accounts, a few at a time, and their own rows last. An account can have a million rows,
+//! and D1 rolls back a transaction of more than 30 seconds.
 
 use crate::{
     cf::{
@@ -58,14 +58,14 @@ const LEFT: &str = "SELECT 1 AS one FROM accounts WHERE deleted_at IS NOT NULL L
 const STEP: [&str; 9] =
     [RESULTS, PARTS, RETRIES, SCANS, IDEMPOTENCY_KEYS, DELIVERIES, SESSIONS, ACCOUNTS, LEFT];
 
-/// One step, one transaction: removes some of the rows. Returns whether any deleted account is left. An account of ordinary
-/// size is gone with one step.
+/// Runs one step in one transaction: removes some of the rows. Returns whether any deleted account is left. An account
+/// of ordinary size is removed in one step.
 pub async fn step(database: &Database) -> Result<bool, Error> {
     let statements: [Statement<'_>; 9] = STEP.map(|sql| (sql, Vec::new()));
     database.batch(&statements).await?.any(STEP.len() - 1)
 }
 
-/// Takes steps until no deleted account is left, or the run's time is over; the next run goes on.
+/// Takes steps until no deleted account is left, or the run's time is over; the next run continues.
 pub async fn remove(database: &Database) -> Result<(), Error> {
     let begun = clock::now_ms();
     if !database.any((LEFT, Vec::new())).await? {

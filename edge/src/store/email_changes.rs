@@ -155,11 +155,11 @@ pub async fn begin(
 /// The account of a change that goes on: it still has the address from before.
 const MOVES: &str = "state = 'confirmed' AND frozen_until <= ?4 AND EXISTS (SELECT 1 FROM email_changes c
     WHERE c.id = ?1 AND c.account_id = accounts.id AND c.state = 'moving' AND c.old_email = accounts.email)";
-/// What a registration of the new address was cut off from.
+/// Removes the rest of an interrupted registration of the new address.
 const REMOVE_STRAY: &str = "DELETE FROM accounts WHERE address_hash = ?2 AND state = 'unconfirmed'
     AND EXISTS (SELECT 1 FROM email_changes WHERE id = ?1 AND state = 'moving')";
 const CHANGED: &str = notice!("email_changed", MOVES);
-/// What was used stays used at the old address.
+/// The usage still counts at the old address.
 const INSERT_TOMBSTONE: &str = concat!(
     "INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, ?3, CASE WHEN day < ?3 THEN 0 ELSE daily_charged END,
@@ -219,7 +219,7 @@ pub async fn give_up(
     database.batch(&[(VOID, id.clone()), (BY_ID, id)]).await?.first(1)
 }
 
-/// What the directory is to remember of the old address.
+/// Returns the usage that the directory must remember with the old address.
 pub async fn tombstone(database: &Database, old: &AccountHash) -> Result<Option<Tombstone>, Error> {
     database.first(super::addresses::tombstone(old)).await
 }
@@ -349,7 +349,7 @@ const END_SESSIONS: &str = "DELETE FROM sessions
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 const VOID_LINKS: &str = "DELETE FROM mailed_tokens
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
-/// Whoever had the account meanwhile may know them.
+/// A thief who had the account may know them.
 const FORGET_CODES: &str = "DELETE FROM recovery_codes
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 

@@ -79,7 +79,7 @@ pub async fn remove(database: &Database, now: u64) -> Result<(), Error> {
         if now_ms.saturating_sub(begun) > PATIENCE {
             break;
         }
-        // Without a pause, whoever else asks the database waits for the last range.
+        // Pauses, so that other queries of the database don't wait for all ranges.
         let took = Duration::from_millis(now_ms.saturating_sub(range_begun));
         clock::sleep(took.max(SHORTEST_PAUSE)).await;
     }

@@ -1,4 +1,4 @@
-//! What the scheduled handler removes: rows that do not count any more.
+//! The scheduled clean-up: removes rows that no longer count.
 
 use constcat::concat;
 
@@ -13,16 +13,16 @@ use crate::{
 
 const MINUTE: u64 = 60;
 const DAY: u64 = 24 * 60 * MINUTE;
-/// Unconfirmed accounts are kept for a week: their links died after a day.
+/// Unconfirmed accounts are stored for a week: their links expired after a day.
 const UNCONFIRMED: u64 = 7 * DAY;
 /// A day longer than the accounts that they name.
 const CLAIMED: u64 = UNCONFIRMED + DAY;
 /// A notice is tried for about two weeks.
 const NOTICES: u64 = 30 * DAY;
-/// Results of scans and what their owners were told, after their end.
+/// Lifetime of ended scans' results and of their notifications.
 const RESULTS: u64 = 7 * DAY;
 
-/// Each removes at most this many rows at once, so that none of them runs into D1's limit of 30 s.
+/// Limit of each removal, so that none runs into D1's limit of 30 s.
 const MOST: &str = " LIMIT 1000)";
 
 /// Rounds of one statement: a run every five minutes keeps up with 160 rows a second.
@@ -31,7 +31,7 @@ const MOST_ROWS: usize = 1_000;
 /// Milliseconds after which a table's turn is over.
 const PATIENCE: u64 = 5_000;
 
-// All leases are read for it: those that live are few, and an index would cost a row with every check.
+// All leases are read for it: few are live, and an index would cost a row with every check.
 const LEASES: &str = concat!(
     "DELETE FROM leases WHERE (account_id, id) IN (
        SELECT account_id, id FROM leases WHERE expires_at <= ?1",
@@ -75,7 +75,7 @@ const STALE_NOTICES: &str = concat!(
        SELECT account_id, kind FROM notices WHERE due_at <= ?1",
     MOST
 );
-/// Few rows: those whose mail could not be handed over within an hour.
+/// Few rows: those whose email couldn't be handed over within an hour.
 const MAIL_DUE: &str = "DELETE FROM mail_due WHERE expires_at <= ?1";
 const TOMBSTONES: &str = concat!(
     "DELETE FROM tombstones WHERE address_hash IN (
@@ -85,7 +85,7 @@ const TOMBSTONES: &str = concat!(
 /// A scan of 100,000 positions has some five hundred rows of results, which go with it.
 const SCANS: &str = "DELETE FROM scans WHERE id IN (
     SELECT id FROM scans WHERE ended_at IS NOT NULL AND ended_at <= ?1 LIMIT 20)";
-/// What an endpoint has not taken for a day is given up.
+/// A delivery that an endpoint hasn't accepted for a day is given up.
 const GIVEN_UP: &str = concat!(
     "UPDATE webhook_deliveries SET state = 'failed' WHERE (account_id, id) IN (
        SELECT account_id, id FROM webhook_deliveries WHERE state = 'pending' AND created_at <= ?1",
@@ -103,8 +103,8 @@ const STALE_ACCOUNTS: &str = concat!(
     MOST
 );
 
-/// Removes what has expired by `now` (unix seconds) from one database: small statements, each by itself, so that one that
-/// fails does not keep the others from running. Returns the failures, each with its table.
+/// Removes expired rows at `now` (Unix seconds) from one database: small independent statements, so that one failure
+/// stops no other. Returns the failures, each with its table.
 pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
     let mut failures = Vec::new();
     for (table, sql, until) in [

@@ -50,14 +50,14 @@ impl CallerTexts {
     }
 }
 
-/// A unit for a check: taken now, or taken before by the request with the same `Idempotency-Key`.
+/// A unit for a check: taken now, or earlier by a request with the same `Idempotency-Key`.
 #[derive(Debug)]
 pub enum Charged<T> {
     Now(T),
     Before(StoredAnswer),
 }
 
-/// What is stored under an `Idempotency-Key`.
+/// The stored answer under an `Idempotency-Key`.
 #[derive(Debug, Deserialize)]
 pub struct StoredAnswer {
     /// A hash of the request; empty while the first one with the key is in flight.
@@ -103,18 +103,18 @@ pub struct Lease {
     key_version: u32,
     /// The account's plan is another than the free one.
     pub is_paying: bool,
-    /// What is left besides it, in the ledger's words.
+    /// The remaining allowance besides it, in the ledger's format.
     pub left_over: String,
 }
 
-/// What the statement that takes a lease says of its account.
+/// Columns about the account that the statement for a lease returns.
 #[derive(Deserialize)]
 struct LeaseRow {
     paying: u8,
     left_over: String,
 }
 
-/// What is left after a charge, in the ledger's words.
+/// The remaining allowance after a charge, in the ledger's format.
 #[derive(Debug, Deserialize)]
 struct Left {
     left_over: String,
@@ -127,9 +127,9 @@ impl Lease {
     }
 }
 
-/// Authorises and charges one cached answer, in one statement; of a request under a key, keeps its answer in the same
-/// transaction, unless the key was answered before. Only a refusal costs a second round trip, to tell its reason.
-/// Returns what is left, for `RateLimit::of_checks`.
+/// Authorises and charges one cached answer, in one statement; for a request with a key it stores the answer in the
+/// same transaction, unless the key was answered before. Only a refusal costs a second round trip, for its reason.
+/// Returns the remaining allowance, for `RateLimit::of_checks`.
 ///
 /// A database that fails is asked once more, under the same name: its failure may have been that of the reply alone.
 pub async fn charge(
@@ -241,7 +241,7 @@ async fn refusal(
 /// lease has ended before its time, and only a charge ends it so.
 ///
 /// # Errors
-/// When it fails twice; the lease then expires by itself.
+/// When it fails twice; the lease then expires.
 pub async fn settle(
     database: &Database,
     lease: Lease,
@@ -280,13 +280,13 @@ async fn try_settle(
 /// Ends a lease without charging it.
 ///
 /// # Errors
-/// When the database fails; the lease then expires by itself.
+/// When the database fails; the lease then expires.
 pub async fn release(database: &Database, lease: Lease) -> Result<(), Error> {
     let account = lease.account.to_string();
     database.run((END_LEASE, vec![(&account).into(), (&lease.id).into()])).await
 }
 
-/// What `GET /me/quota` reports; `None` when the caller is not authorised.
+/// Returns the values for `GET /me/quota`; `None` if the caller isn't authorised.
 pub async fn usage(
     database: &Database,
     caller: Caller,

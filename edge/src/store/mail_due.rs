@@ -1,4 +1,4 @@
-//! Reset links that were asked for and whose mails have not been handed over yet, in the directory's database.
+//! Requested reset links whose emails haven't been handed over, in the directory's database.
 
 use serde::Deserialize;
 
@@ -12,16 +12,16 @@ use crate::{
     },
 };
 
-/// Seconds after which a mail is tried again that neither went nor failed: its isolate has ended.
+/// Seconds after which an email that neither went out nor failed is retried: its isolate has ended.
 const RETRY: u64 = 60;
-/// Seconds for which a mail is tried: as long as its link would be valid.
+/// Seconds for which an email is tried: as long as its link would be valid.
 const LIFETIME: u64 = 60 * 60;
 
-/// A mail that is due.
+/// A due email.
 #[derive(Debug, Deserialize)]
 pub struct DueMail {
     pub address_hash: String,
-    /// As it was typed.
+    /// The email address as typed.
     pub email: String,
 }
 
@@ -80,7 +80,7 @@ const CLAIM: &str = "
       ORDER BY due_at LIMIT CAST(?3 AS INTEGER))
     RETURNING address_hash, email";
 
-/// Claims the mails that are due, for a minute.
+/// Claims the due emails for a minute.
 pub async fn claim(directory: &Database, rows_max: u64, now: u64) -> Result<Vec<DueMail>, Error> {
     let params = vec![now.into(), now.saturating_add(RETRY).into(), rows_max.into()];
     directory.batch(&[(CLAIM, params)]).await?.all(0)

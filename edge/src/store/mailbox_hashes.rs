@@ -52,7 +52,7 @@ struct FoundAddress<'a> {
     mailbox_hash: Option<String>,
 }
 
-/// Makes the hashes that are missing, or some of them; the next run goes on.
+/// Computes missing hashes, up to a limit; the next run continues.
 pub async fn fill(databases: &Databases, secrets: &KeyRing) -> Result<(), Error> {
     for _ in 0..ROUNDS {
         let directory = databases.directory();
@@ -73,7 +73,7 @@ pub async fn fill(databases: &Databases, secrets: &KeyRing) -> Result<(), Error>
     Ok(())
 }
 
-/// The hash of each account's mailbox, by its id; none of an account that isn't there.
+/// Returns the hash of each account's mailbox by its id; missing accounts are left out.
 async fn mailboxes(
     databases: &Databases,
     missing: &[Missing],

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
 };
 
-/// What a link is for, and which accounts get one.
+/// Purpose of a link, which decides the accounts that get one.
 #[derive(Debug, Clone, Copy)]
 pub enum TokenPurpose {
     Confirm,
@@ -43,8 +43,7 @@ pub struct NewToken {
     pub expires_at: u64,
 }
 
-/// The link that an account had before a newer one, so that the newer one can be taken back where its
-/// mail cannot be handed over.
+/// The link that a newer one has replaced, to restore it if the newer one's email can't be handed over.
 #[derive(Debug, Deserialize)]
 pub struct PreviousLink {
     hash: Option<String>,
@@ -110,8 +109,8 @@ struct Recipient {
 const RECIPIENT: &str = "SELECT email FROM accounts WHERE id = ?1 AND state = 'confirmed'";
 
 /// Stores the token of a reset link, beside an earlier one, for the account that the directory names for an address.
-/// Returns the account's own address, where its mails go: the one that was asked for may differ from it in ways that
-/// make it another mailbox. `None` when there is no account or one that is not active; the same is done either way.
+/// Returns the account's own address, which gets the emails: the requested one may differ from it in ways that make it
+/// another mailbox. `None` when there is no active account; the same work is done either way.
 pub async fn prepare_reset(
     database: &Database,
     address_hash: &AccountHash,
@@ -139,7 +138,7 @@ pub async fn handed_over(database: &Database, token: &TokenHash) -> Result<(), E
     database.run((REPLACE_PREVIOUS, vec![token.as_str().into()])).await
 }
 
-/// Takes back a reset link whose mail could not be handed over.
+/// Removes a reset link whose email couldn't be handed over.
 pub async fn take_back(database: &Database, token: &TokenHash) -> Result<(), Error> {
     database.batch(&[(DROP_NEXT, vec![token.as_str().into()]), consume(token)]).await.map(drop)
 }

@@ -13,7 +13,7 @@ use crate::{
 struct Budget {
     /// Seconds between two of them: later events are summed up in one.
     pause: u64,
-    /// Emails a day, all of which may come at once but for the pause.
+    /// Emails a day, all of which may come together except for the pause.
     per_day: u64,
 }
 
@@ -22,12 +22,12 @@ const DAY: u64 = 24 * HOUR;
 
 const fn budget(kind: Notice) -> Budget {
     match kind {
-        // Not caused by the owner, and may go on for weeks.
+        // Not caused by the owner, and may continue for weeks.
         Notice::WrongCodes => Budget { pause: DAY, per_day: 1 },
         Notice::KeyReplaced | Notice::WebhookChanged | Notice::ScanEnded => {
             Budget { pause: HOUR, per_day: 10 }
         }
-        // Each tells of a step that takes an account over: none waits for another one.
+        // Each announces a step of an account's takeover: none waits for another one.
         _ => Budget { pause: 0, per_day: 5 },
     }
 }
@@ -37,8 +37,8 @@ const FIRST_RETRY: u64 = 5 * 60;
 /// A mailbox that refuses for longer than the platform suppresses it: about two weeks.
 const MOST_ATTEMPTS: u64 = 13;
 
-/// Adds a notice to the account that the condition selects, if it does. Runs in the batch of its deed,
-/// before the deed and under the deed's condition.
+/// Adds a notice to the account that the condition selects. Runs in the batch of its event, before it and under its
+/// condition.
 macro_rules! notice {
     ($kind:literal, $($condition:expr),+) => {
         constcat::concat!(
@@ -59,18 +59,18 @@ pub struct DueNotices {
     pub account_id: AccountId,
     pub kind: Notice,
     pub deeds: u64,
-    /// How many of the deeds an earlier email has told of.
+    /// Number of events that earlier emails have covered.
     pub told: u64,
     pub email: String,
     pub display_name: String,
-    /// When the last deed happened, unix seconds; 0: before that was noted.
+    /// Time of the last event in Unix seconds; 0 if it wasn't recorded.
     happened_at: i64,
     browser: String,
     country: String,
 }
 
 impl DueNotices {
-    /// The last deed, with the browser and the country where they were noted.
+    /// Returns the last event, with its browser and country if recorded.
     pub fn last_deed(&self) -> Option<Deed> {
         (self.happened_at > 0).then(|| Deed {
             at: self.happened_at,
@@ -80,7 +80,7 @@ impl DueNotices {
     }
 }
 
-/// `?1` account, `?2` when, `?3` browser, `?4` country. What happened more than a minute before is of another request.
+/// `?1` account, `?2` when, `?3` browser, `?4` country. Events of more than a minute earlier belong to another request.
 const NOTE: &str = "
     UPDATE notices SET browser = ?3, country = ?4, noted = deeds
     WHERE account_id = ?1 AND noted < deeds AND happened_at >= ?2 - 60";
@@ -104,8 +104,8 @@ const CLAIM: &str = "
       (SELECT email FROM accounts WHERE id = account_id) AS email,
       (SELECT display_name FROM accounts WHERE id = account_id) AS display_name";
 
-/// Claims the notices that are due, of one account or of all, so many at most. Each comes back by itself, later and
-/// later, until it is reported as sent.
+/// Claims due notices, of one account or of all, up to a limit. Each becomes due again by itself, with growing delays,
+/// until it is reported as sent.
 pub async fn claim(
     database: &Database,
     account: Option<AccountId>,
@@ -118,7 +118,7 @@ pub async fn claim(
     database.batch(&[(CLAIM, params)]).await?.all(0)
 }
 
-/// `?4` now, `?5` seconds between two emails, `?6` seconds in which one drains, `?7` emails that fit at once.
+/// `?4` now, `?5` seconds between two emails, `?6` seconds in which one drains, `?7` burst of emails.
 const SENT: &str = "
     UPDATE notices SET told = max(told, ?3), attempts = 0,
       drained_at = max(drained_at, ?4) + ?6,

@@ -1,5 +1,5 @@
-//! The Worker's statements that the operator's command (`tools/admin`) runs too, under a condition of its own. It reads
-//! them from `tools/statements.json`, which a test compares with what stands here.
+//! The Worker's statements that the operator's command (`tools/admin`) also runs, under a condition of its own. It
+//! reads them from `tools/statements.json`, which a test compares with this file.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What operators and their programs did to an account, for its owner.
+//! Actions of operators and their programs on an account, for its owner.
 
 use constcat::concat;
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! Mailboxes whose readers want no emails that strangers cause, in the directory's database: each is a bucket that drains
-//! when its time is over, so housekeeping removes it with the others.
+//! Mailboxes whose readers want no emails caused by strangers, in the directory's database: each is a bucket that
+//! drains at its end, so housekeeping removes it with the others.
 
 use crate::{
     cf::database::Database, credentials::address_hash::AccountHash, error::Error,
@@ -26,7 +26,7 @@ pub async fn opt_out(directory: &Database, mailbox_hash: &str, now: u64) -> Resu
 const IS_OPTED_OUT: &str =
     "SELECT 1 AS opted_out FROM throttles WHERE key IN (?1, ?2) AND drained_at > ?3";
 
-/// Whether the mailbox of an address has opted out, under either secret while there are two.
+/// Returns whether the mailbox of an address has opted out, under either secret while there are two.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the directory fails.

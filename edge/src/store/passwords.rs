@@ -23,13 +23,13 @@ const CHANGE: &str = concat!(
 
 const CHANGED: &str = notice!("password_changed", "password_hash = ?3 AND ", IN_SESSION);
 
-// A link that was asked for before must not undo this change.
+// An earlier reset link must not undo this change.
 const VOID_RESET_LINK: &str = "
     DELETE FROM mailed_tokens WHERE account_id = ?1 AND purpose = 'reset'
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
-/// Sets a new password, ends every session, starts a new one and voids a waiting reset link, in one
-/// transaction. `false` when the session is over or the password was changed meanwhile.
+/// Sets a new password, ends every session, starts a new one and voids a waiting reset link, in one transaction.
+/// `false` when the session is over or the password has been changed.
 pub async fn change(
     database: &Database,
     session: Session,
@@ -67,7 +67,7 @@ const CONSUME_LINK: &str = "DELETE FROM mailed_tokens WHERE (hash = ?1 OR next_h
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?2 AND password_hash = ?3)";
 
 /// Consumes a reset link and the code beside it: sets the password, ends every session and starts a new one, in one
-/// transaction. `false` when the link or the code was used or replaced meanwhile, or two-factor turned on.
+/// transaction. `false` when the link or the code has been used or replaced, or two-factor turned on.
 pub async fn reset(
     database: &Database,
     token: &TokenHash,

@@ -1,7 +1,7 @@
 //! Plans: their sizes, and which one an account is on until when.
 //!
-//! A plan that has ended is `free` from that second on, in every statement that reads it ([`IN_FORCE`]): no call and
-//! no scheduled run is needed. The scheduled run only tidies up and tells the owner.
+//! An expired plan is `free` from that second on, in every statement that reads it ([`IN_FORCE`]), without a call or a
+//! scheduled run. The scheduled run only tidies up and notifies the owner.
 
 use constcat::concat;
 use serde::Deserialize;

@@ -27,7 +27,7 @@ pub struct Registration {
     pub email: String,
     pub password_hash: String,
     pub random: [u8; mailed_token::RANDOM_BYTES],
-    /// When the link expires, in unix seconds.
+    /// Expiry of the link in Unix seconds.
     pub expires_at: u64,
 }
 
@@ -45,15 +45,15 @@ pub struct Registered {
     pub change: RegistrationChange,
 }
 
-/// What a registration changed, so that it can be taken back where its mail cannot be handed over.
+/// Changes of a registration, to undo them if its email can't be handed over.
 #[derive(Debug)]
 pub enum RegistrationChange {
     /// A new account.
     New,
     /// An unconfirmed account got a new password and a new link.
     Again(Box<Previous>),
-    /// The address has an account that is not waiting for confirmation: nothing changed. Its own
-    /// address, where mails to it go.
+    /// The address has an account that isn't waiting for confirmation: nothing changed. Holds its own address, which
+    /// gets its emails.
     Taken { email: String },
     /// Another spelling of the mailbox has a confirmed account: nothing changed.
     AnotherSpelling,
@@ -76,7 +76,7 @@ struct PreviousAccount {
     state: AccountState,
 }
 
-/// What a try came to.
+/// Outcome of a try.
 enum FoundAccount {
     Done(RegistrationChange),
     /// The account that the directory names is not there.
@@ -90,7 +90,7 @@ enum FoundAccount {
     },
 }
 
-/// Registrations of one address at the same time may take its place in the directory in turns.
+/// Concurrent registrations of one address may replace each other in the directory.
 const TRIES: usize = 3;
 
 /// Stores a registration: a new account, or a new password and link for an unconfirmed one. Two round trips, one
@@ -121,8 +121,8 @@ pub async fn register(
         }
         let account = claim.account;
         let tombstone = newer(buried.take(), claim.tombstone);
-        // How long the answer takes tells nothing: two databases are asked at once, the one where the account
-        // is (or might be) and the one where it would be made.
+        // The response time must reveal nothing: two databases are queried in parallel, the one where the account is
+        // (or might be) and the one where it would be created.
         let other = if account == registration.id {
             databases.pretended(hash)
         } else {
@@ -164,14 +164,14 @@ async fn look(database: &Database, hash: &AccountHash) {
     let _ = database.any((LOOK, vec![hash.as_str().into()])).await;
 }
 
-// What a registration was cut off from, or the directory has lost before it was confirmed.
+// Removes accounts of interrupted registrations, or those that the directory lost before they were confirmed.
 const REMOVE_STRAY: &str =
     "DELETE FROM accounts WHERE address_hash = ?2 AND id <> ?1 AND state = 'unconfirmed'";
 
 const PREVIOUS: &str =
     "SELECT id, email, password_hash, state FROM accounts WHERE address_hash = ?1";
 
-// What a deleted account of this address had used stays used. `?6`: whether there may be a new account.
+// A deleted account's usage still counts for its address. `?6`: whether a new account is allowed.
 const REGISTER: &str = "
     INSERT INTO accounts (id, address_hash, email, password_hash, created_at, day, daily_charged,
       scans_day, scans_charged)
@@ -245,7 +245,7 @@ const UNDO_AGAIN: &str = "
     UPDATE accounts SET email = ?3, password_hash = ?4
     WHERE id = ?1 AND state = 'unconfirmed' AND password_hash = ?2";
 
-/// Takes a registration back whose mail could not be handed over.
+/// Takes back a registration whose email couldn't be handed over.
 pub async fn unregister(
     databases: &Databases,
     registration: &Registration,
@@ -293,7 +293,7 @@ const TAKE_REQUESTED: &str = "
     WHERE id IN (SELECT id FROM accounts WHERE confirmation_requested = 1 LIMIT CAST(?1 AS INTEGER))
     RETURNING id, email";
 
-/// The accounts for which an operator has asked for a new link, each once.
+/// Takes the accounts for which an operator has requested a new link, each once.
 pub async fn take_requested(database: &Database, most: u64) -> Result<Vec<WaitingAccount>, Error> {
     database.batch(&[(TAKE_REQUESTED, vec![most.into()])]).await?.all(0)
 }

@@ -1,5 +1,5 @@
-//! What a secret that is being replaced has keyed or sealed, put under the one that signs. Signing in and
-//! the like do it for the accounts they touch; this does it for all others, so that the old secret can go.
+//! Renews everything that a retiring secret has keyed or sealed under the signing secret. Sign-in and similar
+//! operations do it for the accounts they touch; this does it for all others, so that the old secret can be removed.
 
 use rcpt_shared::KeyRing;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use crate::{
 const ROWS: u64 = 500;
 const ROUNDS: usize = 100;
 
-/// `?1` where what one secret has made begins in the index, `?2` where it ends, `?3` the most rows.
+/// `?1` start of one secret's range in the index, `?2` its end, `?3` limit of rows.
 ///
 /// Every hash but those under the secret that signs: an address is known, so its hash can be made again
 /// even where the old secret is lost.
@@ -33,7 +33,7 @@ const RESEAL: &str = "UPDATE accounts SET totp_secret = j.value ->> 'fresh'
     FROM json_each(?1) j
     WHERE accounts.id = j.value ->> 'id' AND totp_secret = j.value ->> 'outdated'";
 
-/// An account with what one secret has made of `text`: of its address the hash, of its sealed secret the seal.
+/// An account with a value derived from `text` by one secret: a hash of its address, or a seal of its secret.
 #[derive(Deserialize)]
 struct Outdated {
     id: AccountId,
@@ -50,8 +50,8 @@ struct Renewed {
     mailbox: String,
 }
 
-/// Puts the hashes and seals of one database's accounts under the secrets that sign. Returns the failures, each
-/// with its column; the next run goes on.
+/// Renews the hashes and seals of one database's accounts under the signing secrets. Returns the failures, each with
+/// its column; the next run continues.
 pub async fn run(
     directory: &Database,
     database: &Database,
@@ -78,7 +78,7 @@ pub async fn run(
     done.into_iter().filter_map(|(column, done)| Some((column, done.err()?))).collect()
 }
 
-/// What is to change in the directory too changes there first: what is cut off in between is found again.
+/// The directory changes first, so that an interrupted change is found again.
 async fn renew(
     directory: Option<&Database>,
     database: &Database,

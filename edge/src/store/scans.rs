@@ -55,7 +55,7 @@ use crate::{
     limits::quota::Day,
 };
 
-/// A caller who is authorised: `?1` account, `?2` version of the key or the session, `?3` which of the two.
+/// Condition of an authorised caller: `?1` account, `?2` version of the key or the session, `?3` which of the two.
 const AUTHORISE: &str = concat!(
     "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
      WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
@@ -83,14 +83,14 @@ pub struct StoredScan {
     pub ended_at: Option<u64>,
     pub previous_at: u64,
     pub previous_answered: u32,
-    /// Of what waits; where a single scan or a page of scans was read.
+    /// Time of waiting addresses; set if a single scan or a page of scans was read.
     #[serde(default)]
     pub due_at: Option<u64>,
     #[serde(default)]
     pub expected_at: Option<u64>,
     #[serde(default)]
     pub latest_at: Option<u64>,
-    /// What is left of the allowance, in the words of `RateLimit::of_scans`; where it was asked for.
+    /// The remaining allowance in the format of `RateLimit::of_scans`, if requested.
     #[serde(default)]
     pub left_over: Option<String>,
 }
@@ -98,7 +98,7 @@ pub struct StoredScan {
 /// Scans that an account may have at all, of which most have ended: they go by themselves after a week.
 const MOST_KEPT: u32 = 1_000;
 
-/// One row with what the account may still do, if the caller is authorised. `?4` day, `?5` most kept.
+/// A row with the account's remaining rights, if the caller is authorised. `?4` day, `?5` maximum of stored scans.
 const WITH_CALLER: &str = concat!(
     "WITH caller AS (
        SELECT a.id, p.scan_size AS size,
@@ -129,7 +129,8 @@ const CREATE: &str = concat!(
      FROM caller WHERE ?7 <= size AND may_run AND may_keep AND (daily OR credit)"
 );
 
-/// `?11` and `?12` the names of an `Idempotency-Key`, `?13` its request. A key whose scan was deleted may make another.
+/// `?11` and `?12` the names of an `Idempotency-Key`, `?13` its request. A key whose scan was deleted may create
+/// another.
 const CREATE_ONCE: &str = concat!(
     CREATE,
     " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = caller.id
@@ -137,7 +138,7 @@ const CREATE_ONCE: &str = concat!(
         AND (k.request <> ?13 OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer)))"
 );
 
-/// The scan that the key of [`CREATE_ONCE`] has made, or what else it was used for.
+/// Selects the scan created with the key of [`CREATE_ONCE`], or the key's other use.
 const KNOWN: &str = concat!(
     WITH_CALLER,
     "SELECT k.request, k.answer, '' AS left_over FROM caller
@@ -163,7 +164,7 @@ const CHARGE: &str = "
       total_scans = total_scans + 1
     FROM scans s WHERE s.id = ?1 AND accounts.id = s.account_id";
 
-/// A scan with what is known of the time that it waits.
+/// A scan with its known waiting times.
 const COLUMNS: &str = "s.*,
     (SELECT min(due_at) FROM scan_retries r WHERE r.scan_id = s.id) AS due_at,
     (SELECT max(expected_at) FROM scan_retries r WHERE r.scan_id = s.id) AS expected_at,
@@ -203,7 +204,7 @@ pub enum ScanRefusal {
     TooMany {
         at_once: u32,
     },
-    /// As many are kept as an account may have.
+    /// The account has its maximum of stored scans.
     TooManyKept {
         most: u32,
     },
@@ -221,11 +222,11 @@ struct RefusedScan {
     daily_scans: u32,
 }
 
-/// Seconds for which the key of a scan is kept.
+/// Seconds for which the key of a scan is stored.
 const KEY_KEPT: u64 = 24 * 60 * 60;
 
-/// Makes a scan and takes its unit, from the daily allowance or else from the credits. A refusal costs a
-/// second round trip; so does a lost reply. A key that has made a scan makes no other.
+/// Creates a scan and takes its unit, from the daily allowance or else from the credits. A refusal costs a second round
+/// trip; so does a lost reply. A key creates one scan only.
 pub async fn create(
     database: &Database,
     caller: Caller,
@@ -288,7 +289,7 @@ pub async fn create(
     }))
 }
 
-/// Whether the caller is authorised, and the scan, if it is the caller's.
+/// Result of a lookup: whether the caller is authorised, and the scan if it is the caller's.
 #[derive(Debug)]
 pub enum FoundScan<T> {
     Unauthorised,
@@ -313,7 +314,7 @@ fn params<'a>(texts: &'a CallerTexts, caller: Caller) -> Vec<Param<'a>> {
     params
 }
 
-/// `?4` before this id, `?5` at most so many.
+/// `?4` before this id, `?5` limit.
 const LIST: &str = concat!(
     "SELECT ",
     COLUMNS,
@@ -344,13 +345,13 @@ const CANCEL: &str = concat!(
     ")"
 );
 
-/// Units that an owner gets back on a day by cancelling or deleting scans. What the service has failed is always given
-/// back, and isn't counted.
+/// Units that an owner gets back on a day by cancelling or deleting scans. Units of the service's own failures are
+/// always given back, and aren't counted.
 const MOST_REFUNDS: u32 = 10;
 const WITHOUT_END: u32 = u32::MAX;
 
-/// `?1` scan, `?2` the name of its ending, `?3` today, `?4` at most so many refunds a day. Gives its unit back where
-/// nothing of it was handed to an origin: to the day that it was taken from, if that is still today's, or to the credits.
+/// `?1` scan, `?2` name of its ending, `?3` today, `?4` maximum of refunds a day. Returns the scan's unit if nothing of
+/// it was handed to an origin: to the day it was taken from, if that is still today, or to the credits.
 const GIVE_BACK: &str = "
     UPDATE accounts SET
       scan_refunds = CASE WHEN refunds_day < ?3 THEN 0 ELSE scan_refunds END + (?4 <= 10),
@@ -372,7 +373,7 @@ const DELETE: &str = concat!(
     ")"
 );
 
-/// What is done to a scan.
+/// An action on a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanAction {
     Show,
@@ -424,14 +425,14 @@ const RESULTS: &str = concat!(
     " ORDER BY r.part, r.round, r.slot"
 );
 
-/// One message's results.
+/// Results of one message.
 #[derive(Debug, Deserialize)]
 pub struct ResultRow {
     pub part: u32,
     pub results: String,
 }
 
-/// The scan, and what is kept of these parts, in the order of parts and rounds.
+/// Returns the scan and the stored results of these parts, ordered by part and round.
 pub async fn results(
     database: &Database,
     caller: Caller,

@@ -25,9 +25,9 @@ pub struct NewSession {
     pub expires_at: u64,
 }
 
-/// `?1` id, `?2` account, `?3` created, `?4` expires, `?5` browser, `?6` country, `?7` the password hash
-/// that the account must have, so that of a change of password and a sign-in at once the change wins; `?8` and `?9`
-/// the code, so that of turning two-factor on and a sign-in at once the former wins.
+/// `?1` id, `?2` account, `?3` created, `?4` expires, `?5` browser, `?6` country, `?7` the password hash that the
+/// account must have, so that a concurrent change of password wins over a sign-in; `?8` and `?9` the code, so that
+/// turning on two-factor authentication wins over a concurrent sign-in.
 const START: &str = concat!(
     "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, seen_at)
      SELECT ?1, id, ?3, ?4, ?5, ?6, ?3 FROM accounts
@@ -73,8 +73,8 @@ impl NewSession {
     }
 }
 
-/// Starts a session and uses up the code that was shown for it; `false` when the account is no longer active, has
-/// another password by now or two-factor on, or the code was used meanwhile.
+/// Starts a session and consumes the presented code; `false` when the account is no longer active, has another password
+/// or two-factor on, or the code has been used.
 pub async fn start(
     database: &Database,
     session: &NewSession,
@@ -167,7 +167,7 @@ pub async fn list(database: &Database, session: Session, now: u64) -> Result<Vec
     database.batch(&[(LIST, params)]).await?.all(0)
 }
 
-/// How ending one session of several went.
+/// Outcome of ending one session of several.
 pub enum Ended {
     Done,
     NoSuchSession,

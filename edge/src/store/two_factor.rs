@@ -15,10 +15,10 @@ use crate::{
     mail::Deed,
 };
 
-/// The code that was shown for a deed, which the deed's own batch uses up.
+/// The code presented for an action, which the action's own batch consumes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Code {
-    /// The deed asks for none.
+    /// The action requires no code.
     Unasked,
     /// Two-factor was off when the account was read, and must still be.
     Off,
@@ -79,8 +79,8 @@ impl Code {
         vec![recovery.into(), step.into()]
     }
 
-    /// Uses the code up where this session lives: the one that the deed has started, or the one that asks for it.
-    /// These statements stand last in the deed's batch.
+    /// Consumes the code if this session lives: the one that the action has started, or the requesting one. These
+    /// statements come last in the action's batch.
     pub(super) fn used_up<'a>(&'a self, account: &'a str, session: &'a str) -> Vec<Statement<'a>> {
         let params = |code: Param<'a>| vec![account.into(), session.into(), code];
         match self {
@@ -94,7 +94,7 @@ impl Code {
     }
 }
 
-// Every tenth: a person who mistypes is not told of.
+// Every tenth: a single typing mistake causes no notice.
 const MANY_WRONG: &str = notice!("wrong_codes", "id = ?1 AND wrong_codes % 10 = 9");
 
 const WRONG: &str = "UPDATE accounts SET wrong_codes = wrong_codes + 1 WHERE id = ?1";
@@ -161,8 +161,8 @@ const ENABLE: &str = concat!(
 const ON: &str =
     notice!("two_factor_on", "totp_secret IS NULL AND totp_pending = ?3 AND ", IN_SESSION);
 
-/// `?4` a JSON array of hashes: one statement whatever their number. Runs before [`ENABLE`] and under
-/// its condition, so that of two enablings at once only the first leaves its codes.
+/// `?4` a JSON array of hashes: one statement for any number. Runs before [`ENABLE`] and under its condition, so that
+/// of two concurrent enablings only the first stores its codes.
 const FIRST_RECOVERY_CODES: &str = concat!(
     "INSERT INTO recovery_codes (account_id, hash)
      SELECT ?1, value FROM json_each(?4)
@@ -212,7 +212,7 @@ const CODES_REPLACED: &str = notice!(
     IN_SESSION
 );
 
-/// A recovery code that was shown goes with the others.
+/// A presented recovery code is removed with the others.
 const ADD_RECOVERY_CODES: &str = concat!(
     "INSERT INTO recovery_codes (account_id, hash)
      SELECT ?1, value FROM json_each(?5)
@@ -230,8 +230,8 @@ const FORGET_OLDER_CODES: &str = "
       AND EXISTS (SELECT 1 FROM recovery_codes n JOIN json_each(?2) j ON j.value = n.hash
         WHERE n.account_id = ?1)";
 
-/// Replaces the recovery codes and uses up the code that was shown; `false` when two-factor is off, the session is
-/// over or the code was used meanwhile.
+/// Replaces the recovery codes and consumes the presented code; `false` when two-factor is off, the session is over or
+/// the code has been used.
 pub async fn replace_recovery_codes(
     database: &Database,
     session: Session,
@@ -279,8 +279,8 @@ const FORGET_USELESS_CODES: &str = "
     DELETE FROM recovery_codes WHERE account_id = ?1
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret IS NULL)";
 
-/// Turns two-factor off and forgets the recovery codes, in one transaction. `false` when it is off, the session is
-/// over or the code was used meanwhile.
+/// Turns two-factor off and removes the recovery codes, in one transaction. `false` when it is off, the session is over
+/// or the code has been used.
 pub async fn disable(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
     let (id, session) = session.texts();
     let deed = [vec![(&id).into(), (&session).into()], code.params()].concat();

@@ -1,5 +1,5 @@
-//! What an account was charged, day by day. The rows are written by triggers of the database
-//! (`0040_usage_days.sql`), so that no charge needs a statement more.
+//! Charges of an account by day. Triggers of the database write the rows (`0040_usage_days.sql`), so that no charge
+//! needs a further statement.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::IN_SESSION;
 use crate::{cf::database::Database, credentials::session::Session, error::Error};
 
-/// One day of an account.
+/// A day of an account.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct UsageDay {
     /// Days since 1970-01-01, UTC; 0 for before the first charge.

@@ -1,6 +1,6 @@
-//! Webhooks: where an account is told that a scan has ended, and the deliveries, which a trigger on the table of scans
-//! writes. One delivery of an account is under way at a time, and an endpoint that fails is left alone for a while:
-//! an endpoint costs no more than that, and delays no other account's deliveries.
+//! Webhooks that announce the end of a scan, and their deliveries, which a trigger on the table of scans writes. One
+//! delivery of an account is in progress at a time, and an endpoint that fails is paused for a while: an endpoint costs
+//! no more than that, and delays no other account's deliveries.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::{
     outbound::webhook::ReceiverAnswer,
 };
 
-/// A webhook and what is due at it.
+/// A webhook with its due delivery.
 #[derive(Debug, Deserialize)]
 pub struct DueDelivery {
     pub account_id: AccountId,
@@ -28,7 +28,7 @@ pub struct DueDelivery {
     pub body: String,
 }
 
-/// A row of `webhook_deliveries`, as far as its owner sees it.
+/// The columns of `webhook_deliveries` that its owner sees.
 #[derive(Debug, Deserialize)]
 pub struct StoredDelivery {
     pub id: String,
@@ -97,7 +97,7 @@ const ROTATE: &str = concat!(
     ")"
 );
 
-/// What is changed of the settings.
+/// A change of the settings.
 #[derive(Debug)]
 pub enum WebhookChange<'a> {
     Mail(bool),
@@ -118,7 +118,8 @@ fn with<'a>(own: &[Param<'a>], more: &[Param<'a>]) -> Vec<Param<'a>> {
     [own, more].concat()
 }
 
-/// Makes the changes, all or none, and reads what is set then and the last deliveries. `None` when the session is over.
+/// Makes all of the changes or none, and returns the settings after them with the last deliveries. `None` when the
+/// session is over.
 pub async fn change(
     database: &Database,
     session: Session,
@@ -167,7 +168,7 @@ const CLAIM: &str = "
       (SELECT d.body FROM webhook_deliveries d WHERE d.account_id = webhooks.account_id
          AND d.state = 'pending' ORDER BY d.attempts, d.created_at, d.id LIMIT 1) AS body";
 
-/// Claims one delivery of each endpoint that is free, of one account or of all, so many at most: either of those that
+/// Claims one delivery of each endpoint that is free, of one account or of all, up to a limit: either of endpoints that
 /// work or of those that failed last time.
 pub async fn claim(
     database: &Database,
@@ -200,14 +201,14 @@ pub async fn begin_test(
     database.run((TEST, params)).await
 }
 
-/// `?1` account, `?2` id, `?3` now, `?4` HTTP status or 0, `?5` problem or `''`, `?6` whether it was taken.
+/// `?1` account, `?2` id, `?3` now, `?4` HTTP status or 0, `?5` problem or `''`, `?6` whether it was accepted.
 const ATTEMPTED: &str =
     "UPDATE webhook_deliveries SET attempts = attempts + 1, attempted_at = ?3, status = nullif(?4, 0),
        problem = nullif(?5, ''), state = CASE WHEN ?6 = 1 THEN 'delivered' ELSE state END
      WHERE account_id = ?1 AND id = ?2
      RETURNING id, kind, state, created_at, attempts, attempted_at, status, problem";
 
-/// `?1` account, `?2` now. What waits is sent with the next run.
+/// `?1` account, `?2` now. Waiting deliveries are sent with the next run.
 const WORKS: &str = "UPDATE webhooks SET failures = 0, free_at = ?2 WHERE account_id = ?1";
 /// `?1` account, `?2` now. Left alone for 5 minutes, then twice as long each time, 4 hours at most: in a day an
 /// endpoint that does not work is asked about ten times, however many deliveries wait.
@@ -216,8 +217,8 @@ const FAILS: &str = "
       free_at = ?2 + min(14400, 300 << min(failures, 6))
     WHERE account_id = ?1";
 
-/// Reports an attempt, and returns the delivery as it is then; `None` when the webhook was removed meanwhile. A test that
-/// fails says nothing of the deliveries that wait.
+/// Records an attempt, and returns the delivery's new state; `None` when the webhook has been removed. A failing test
+/// says nothing about waiting deliveries.
 pub async fn attempted(
     database: &Database,
     account: AccountId,

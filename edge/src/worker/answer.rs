@@ -1,4 +1,4 @@
-//! What every answer carries, and the one log line of a request.
+//! Headers of every response, and the log line of a request.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde::Serialize;
@@ -67,8 +67,8 @@ fn origin_of(url: &str) -> String {
     format!("{scheme}://{}", rest.split('/').next().unwrap_or_default())
 }
 
-/// The log line of a request: what was asked, of which account where it was no check, and how it ended. No address, no key,
-/// no body.
+/// The log line of a request: the operation, the account unless it was a check, and the outcome. No address, no key, no
+/// body.
 #[derive(Debug, Serialize)]
 pub struct LogLine<'a> {
     pub request_id: &'a str,

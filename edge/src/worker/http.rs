@@ -2,9 +2,9 @@
 //! body, which costs several turns of the event loop for the hundred bytes that ours have, and refuses
 //! a request for one header that is not ASCII.
 //!
-//! What a crossing between wasm and JavaScript costs does not depend on its size: the head of a request crosses as one
-//! JSON text, and so does that of an answer. Of a request's headers, of which Cloudflare adds some twenty, only those
-//! in `READ` cross; an extractor for another one finds nothing until it is added there.
+//! The cost of a crossing between wasm and JavaScript doesn't depend on its size: the head of a request crosses as one
+//! JSON text, and so does that of a response. Of a request's headers, to which Cloudflare adds some twenty, only those
+//! in `READ` cross; an extractor finds another one only after it is added there.
 
 use std::sync::LazyLock;
 
@@ -33,8 +33,8 @@ use crate::{
     routes::operator,
 };
 
-/// A request with its whole body in memory, as far as any operation takes it: behind that it is read and dropped, so
-/// that what reads it finds it too large.
+/// Builds a request with its whole body in memory, up to the largest accepted size: the rest is read and dropped, and
+/// the reader finds it too large.
 ///
 /// # Errors
 /// The runtime's, when the client leaves before its body is here.
@@ -68,7 +68,7 @@ async fn bytes(from: &web_sys::Request, limit: usize) -> worker::Result<Vec<u8>>
     Ok(Uint8Array::new(&buffer).to_vec())
 }
 
-/// What Cloudflare knows of the client's whereabouts is a property of the request, no header.
+/// Cloudflare gives the client's location as a property of the request, not as a header.
 fn continent(from: &web_sys::Request) -> Option<Continent> {
     let cf = Reflect::get(from, &JsValue::from_str("cf")).ok()?;
     let continent = Reflect::get(&cf, &JsValue::from_str("continent")).ok()?;
@@ -79,7 +79,7 @@ fn continent(from: &web_sys::Request) -> Option<Continent> {
 const READ: [HeaderName; 14] = [
     API_KEY_HEADER,
     header::AUTHORIZATION,
-    // What the CORS layer looks at.
+    // Headers that the CORS layer reads.
     header::ORIGIN,
     header::ACCESS_CONTROL_REQUEST_METHOD,
     header::ACCESS_CONTROL_REQUEST_HEADERS,
@@ -107,14 +107,14 @@ struct Head {
     headers: Vec<Option<String>>,
 }
 
-/// What the runtime takes beside a body (Fetch §5.5, `ResponseInit`).
+/// Options of the runtime's `Response` beside a body (Fetch §5.5, `ResponseInit`).
 #[derive(Serialize)]
 struct Init<'a> {
     status: u16,
     headers: Vec<(&'a str, &'a str)>,
 }
 
-/// A response whose body is a text in memory, as all of ours are.
+/// Builds a response whose body is a text in memory, like all of the Worker's.
 ///
 /// # Errors
 /// The runtime's, when it refuses a header.

@@ -1,4 +1,4 @@
-//! What one isolate builds once and every request in it shares; and how it serves one.
+//! State that an isolate builds once and all its requests share; and the handling of a request.
 
 use std::sync::{Arc, OnceLock};
 
@@ -156,7 +156,7 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
     response
 }
 
-/// What every request is told until the configuration is mended.
+/// Response to every request until the configuration is corrected.
 fn misconfigured(mistakes: &[String]) -> Error {
     Error::unavailable(format!("configuration: {}", mistakes.join("; ")))
 }

@@ -1,4 +1,4 @@
-//! The least that a probe can cost: its one write and the replies to it, over Tokio, without anything of ours.
+//! The least that a probe can cost: its one write and the replies to it, over Tokio, without rcpt's code.
 
 use std::net::SocketAddr;
 

@@ -33,7 +33,7 @@ struct Report {
     corpora: BTreeMap<&'static str, Share>,
     /// Status given → status right → replies.
     given_by_right: BTreeMap<&'static str, BTreeMap<&'static str, usize>>,
-    /// Replies that do not speak of the mailbox and are told as `false`.
+    /// Replies that don't concern the mailbox and are reported as `false`.
     false_no: Vec<String>,
     /// Replies with another status than the right one.
     wrong: Vec<String>,

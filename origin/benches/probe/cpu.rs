@@ -26,7 +26,7 @@ use crate::{
     twin::{self, Twin},
 };
 
-/// The argument that makes this program a mail server that knows no recipient.
+/// The argument that turns this program into a mail server without any recipient.
 pub const REFUSER: &str = "--be-refuser";
 const NO_SUCH_USER: &str = "550-5.1.1 The email account that you tried to reach does not exist. Please try\r\n\
     550-5.1.1 double-checking the recipient's email address for typos or\r\n\
@@ -35,7 +35,7 @@ const NO_SUCH_USER: &str = "550-5.1.1 The email account that you tried to reach 
 
 const PROBES: usize = 40_000;
 const IN_FLIGHT: usize = 50;
-/// Linux counts the time of processes in hundredths of a second, whatever the kernel's own tick.
+/// Linux counts the time of processes in hundredths of a second, regardless of the kernel's own tick.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 pub fn measure() -> Result<Vec<Figure>> {
@@ -82,7 +82,7 @@ fn payer() -> Asker {
     Asker { account: name.clone(), fairness_group: name }
 }
 
-/// A mail server, who asks about which domain there, and what it says.
+/// A mail server, the domain asked about there, and its replies.
 #[derive(Clone, Copy)]
 struct Server<'a> {
     address: SocketAddr,
@@ -91,9 +91,9 @@ struct Server<'a> {
     domain: &'static str,
 }
 
-/// CPU of this process, the kernel's part on its behalf included, for one probe. The server is another
-/// process; but on the loopback it is our system call that carries each segment to its socket, so what
-/// its kernel does to receive is counted as ours: a good quarter.
+/// CPU of this process, the kernel's part on its behalf included, for one probe. The server is another process; but on
+/// the loopback our system call carries each segment to its socket, so the kernel's work to receive it counts as ours:
+/// a good quarter.
 fn per_probe(server: Server<'_>, settings: &[(&str, &str)]) -> Result<Spent> {
     let nameserver = Nameserver::start()?;
     let Server { address, status, asker, domain } = server;
@@ -126,7 +126,7 @@ impl Spent {
         Ok(Self { user_us: both.0, system_us: both.1 })
     }
 
-    /// What the process has used since.
+    /// Returns the process's usage since then.
     pub fn until_now(self, process: &str) -> Result<Self> {
         let now = Self::of(process)?;
         Ok(Self { user_us: now.user_us - self.user_us, system_us: now.system_us - self.system_us })
@@ -142,7 +142,7 @@ impl Spent {
     }
 }
 
-/// The life of a mail server that knows no recipient, in the words of the largest one.
+/// Runs as a mail server without any recipient, in the words of the largest one.
 pub fn be_refuser() -> Result<()> {
     twin::be(|stream, _| async move {
         // The client has left.
@@ -185,7 +185,7 @@ impl Sink {
         drop(free);
         let program = std::env::var("SMTP_SINK").unwrap_or_else(|_| "/usr/sbin/smtp-sink".into());
         let process = Command::new(&program)
-            // -m: more clients at once than its default of 256.
+            // -m: more concurrent clients than its default of 256.
             .args(["-u", "nobody", "-m", "1000", &address.to_string(), "1000"])
             .stderr(Stdio::null())
             .spawn()

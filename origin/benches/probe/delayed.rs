@@ -14,13 +14,13 @@ use std::{
 
 use anyhow::Result;
 
-/// One way.
+/// Delay in one direction.
 pub const DELAY: Duration = Duration::from_millis(20);
 const STACK: usize = 64 * 1_024;
 
-/// A mail server that accepts everybody, at the far end of a delay line: what it is sent takes effect
-/// 20 ms later, and what it says takes 20 ms to arrive, however much else is under way. Threads, and
-/// not timers of a millisecond's resolution, so that the line adds what it says and no more.
+/// A mail server that accepts everybody, at the far end of a delay line: input takes effect 20 ms later, and output
+/// takes 20 ms to arrive, regardless of the load. Threads, and not timers of a millisecond's resolution, so that the
+/// line adds exactly its delay.
 pub struct Delayed {
     pub address: SocketAddr,
     pub connections: Arc<AtomicUsize>,

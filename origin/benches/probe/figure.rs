@@ -11,7 +11,7 @@ pub struct Figure {
     pub name: &'static str,
     pub value: f64,
     pub unit: &'static str,
-    /// How many measurements it was made from.
+    /// Number of measurements.
     pub n: usize,
     /// It may not be more: the measurement fails then.
     #[serde(skip_serializing_if = "Option::is_none")]

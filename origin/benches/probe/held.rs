@@ -1,4 +1,4 @@
-//! What a probe costs while its server is silent.
+//! Cost of a probe while its server is silent.
 
 use std::{
     fs,
@@ -54,7 +54,7 @@ async fn rss_held() -> Result<Figure> {
     Ok(Figure::new("rss_bytes_per_held_probe", bytes, "bytes", HELD).at_most(10_240.0))
 }
 
-/// How much longer the slowest of a hundred good checks takes while 500 servers are silent.
+/// Extra time of the slowest of a hundred good checks while 500 servers are silent.
 async fn beside_tarpits() -> Result<Figure> {
     let (good, tarpit) = (Delayed::start()?, Twin::start(TARPIT)?);
     let nameserver = Nameserver::start()?;
@@ -93,7 +93,7 @@ async fn connected(files: usize) -> Result<()> {
         ensure!(started.elapsed() < Duration::from_secs(60), "connections are not made");
         sleep(Duration::from_millis(10)).await;
     }
-    // What is in the kernel's queue is not yet in ours.
+    // Bytes in the kernel's queue haven't reached ours yet.
     sleep(Duration::from_millis(50)).await;
     Ok(())
 }

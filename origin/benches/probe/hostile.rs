@@ -23,7 +23,7 @@ pub const EVERY_KIND: &str = "--be-hostile";
 pub const HOARDER: &str = "--be-hoarder";
 const AT_ONCE: usize = 500;
 
-/// What a server does to those who connect.
+/// Behaviour of a hostile server.
 #[derive(Clone, Copy)]
 pub enum Malice {
     Silent,
@@ -53,7 +53,7 @@ const ALL: [Malice; 10] = [
 ];
 
 impl Malice {
-    /// That of the `number`th connection.
+    /// Returns the behaviour for the `number`th connection.
     pub fn of(number: usize) -> Self {
         ALL.get(number % ALL.len()).copied().unwrap_or(Self::Silent)
     }
@@ -114,7 +114,7 @@ async fn flood(stream: &mut TcpStream, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// 500 hostile servers at once: what they make us hold at most, and when the last is done with.
+/// 500 concurrent hostile servers: the peak memory they cause, and the time until the last is finished.
 pub fn measure() -> Result<Vec<Figure>> {
     let before = memory::resident()?;
     let (hostile, slowest) = Runtime::new()?.block_on(beset(EVERY_KIND))?;
@@ -127,7 +127,7 @@ pub fn measure() -> Result<Vec<Figure>> {
     ])
 }
 
-/// The most that was resident meanwhile, and when the last verdict came.
+/// Returns the peak resident memory, and the time of the last verdict.
 async fn beset(role: &str) -> Result<(usize, Duration)> {
     let (server, nameserver) = (Twin::start(role)?, Nameserver::start()?);
     let state = origin::start(server.address, &nameserver, &[]).await?;

@@ -1,11 +1,10 @@
-//! What a probe costs us and the servers: memory while five hundred of them are hostile or ten thousand
-//! silent, round trips and throughput behind a delay line, sessions at once, CPU against Postfix's
-//! `smtp-sink`; and the accuracy of the verdicts.
+//! Cost of a probe for us and for the servers: memory while five hundred servers are hostile or ten thousand silent,
+//! round trips and throughput behind a delay line, concurrent sessions, CPU against Postfix's `smtp-sink`; and the
+//! accuracy of the verdicts.
 //!
-//! The figures are printed as a table and written to `target/bench/probe.json`, the verdicts given by
-//! those that are right to `target/bench/verdicts.json`. The delay line holds
-//! bytes back for 20 ms each way and does not serialise replies. TCP's own handshake is not delayed on
-//! the loopback: add one round trip to `cold_rtt` for it.
+//! The figures are printed as a table and written to `target/bench/probe.json`, those of the verdicts to
+//! `target/bench/verdicts.json`. The delay line holds bytes back for 20 ms in each direction and doesn't serialise
+//! replies. TCP's own handshake isn't delayed on the loopback: add one round trip to `cold_rtt` for it.
 //!
 //! `cargo bench --locked --package rcpt-origin -- cpu held` measures those groups alone. Some figures have a limit, above
 //! which the program fails: those of CPU are compared with a bare exchange of the same run, so that they say the same on
@@ -34,8 +33,8 @@ use hostile::Malice;
 
 type Measure = fn() -> Result<Vec<Figure>>;
 
-/// Memory that an earlier group has used and given back would hide what a later one needs: those whose
-/// servers make us hold the most come first.
+/// Memory used and released by an earlier group would hide the needs of a later one: groups with the largest memory
+/// come first.
 const GROUPS: [(&str, Measure); 7] = [
     ("hostile", hostile::measure),
     ("corpus", corpus::measure),

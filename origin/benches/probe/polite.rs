@@ -1,4 +1,4 @@
-//! How many sessions a host sees, in good times and after a refusal.
+//! Number of sessions that a host sees, in good times and after a refusal.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -16,13 +16,13 @@ use tokio::runtime::Runtime;
 
 use crate::{figure::Figure, nameserver::Nameserver, origin};
 
-/// As an operator is treated by default.
+/// The default limits of an operator.
 const LIMITS: &[(&str, &str)] =
     &[("RCPT_MACHINE_SESSIONS", "2"), ("RCPT_SESSION_INTERVAL_MS", "500")];
 const ADDRESSES: usize = 1_000;
 const AFTER_REFUSAL: usize = 100;
 
-/// How many sessions a host sees at once, and how many after it has said 421.
+/// Measures the concurrent sessions of a host, and those after it has said 421.
 pub fn measure() -> Result<Vec<Figure>> {
     Runtime::new()?.block_on(async {
         let (welcoming, nameserver) = (Host::start("220 mx\r\n")?, Nameserver::start()?);
@@ -53,7 +53,7 @@ struct Seen {
     most_open: AtomicUsize,
 }
 
-/// A mail server that counts who is there.
+/// A mail server that counts its sessions.
 struct Host {
     address: SocketAddr,
     seen: Arc<Seen>,

@@ -37,7 +37,7 @@ pub fn measure() -> Result<Vec<Figure>> {
 async fn sequence(settings: &[(&str, &str)], count: usize) -> Result<f64> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
     let state = origin::start(server.address, &nameserver, settings).await?;
-    // The first fills the DNS cache, and opens the session where one is kept.
+    // The first fills the DNS cache, and opens the session where one is pooled.
     origin::accepted(&state, 0, "example.org").await?;
     let mut times = Vec::with_capacity(count);
     for n in 1..=count {

@@ -1,4 +1,4 @@
-//! This program once more, in a process of its own, as a mail server.
+//! A copy of this program in a process of its own, as a mail server.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -12,14 +12,14 @@ use tokio::{
     runtime::Builder,
 };
 
-/// This program once more, as a mail server: what a server holds must not pass for what a probe holds.
+/// A copy of this program as a mail server, so that the server's memory isn't counted as a probe's.
 pub struct Twin {
     pub address: SocketAddr,
     process: Child,
 }
 
 impl Twin {
-    /// `role` is the argument that tells it what to be.
+    /// `role` is the argument that selects its behaviour.
     pub fn start(role: &str) -> Result<Self> {
         Self::start_with(role, &[])
     }

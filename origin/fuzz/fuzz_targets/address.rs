@@ -1,4 +1,4 @@
-//! What passes for an address has a stable normal form and is one line on the wire.
+//! A parsed address has a stable normal form and is one line on the wire.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! A file of operators is taken or refused with a sentence for each mistake, and no row of it takes a name that isn't its own.
+//! A file of operators is accepted or rejected with a sentence for each mistake, and no row of it takes another
+//! operator's name.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -66,7 +66,7 @@ fn settings() -> Settings {
     }
 }
 
-/// One probe as four octets say: whose, where, for how long, and how it ends.
+/// Runs one probe described by four bytes: its account, its site, its duration, and its end.
 async fn probe(pool: Arc<Pool<Session>>, [who, place, took, end]: [u8; 4]) {
     let now = Instant::now();
     let account: Arc<str> = format!("account{}", who % 5).into();

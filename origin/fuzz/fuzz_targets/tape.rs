@@ -1,4 +1,4 @@
-//! A server that says what is on the tape, and takes everything.
+//! A server that sends the tape's content and accepts all input.
 
 use std::{
     io,

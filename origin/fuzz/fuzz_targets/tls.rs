@@ -1,4 +1,4 @@
-//! A server that says anything at STARTTLS and in the handshake: the session ends or goes on, and never in a panic.
+//! A server with arbitrary output at STARTTLS and in the handshake: the session ends or continues, and never panics.
 #![no_main]
 
 mod tape;
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     runtime.block_on(async {
         let mut stage = Stage::Connect;
         let name = "probe.example.com";
-        // What comes with the greeting, before anything was asked, may end it.
+        // Bytes that arrive with the greeting, unsolicited, may end the session.
         let Ok(session) = Session::open(Tape(&said), name, Greeting::Ehlo, None, &mut stage).await
         else {
             return;

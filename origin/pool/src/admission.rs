@@ -1,8 +1,8 @@
-//! What a question must wait for before it may queue for a session: the gate of its domain, the debts of its
-//! account, the gate of an address, and for a batch the warm-up of our own address.
+//! Conditions before a question may queue for a session: the gate of its domain, the debts of its account, the gate of
+//! an address, and for a batch the warm-up of our own address.
 //!
-//! All of them are read together and the latest counts. If it lies within the deadline a [`Ticket`] reserves
-//! them all, else none; a ticket that ends unused gives back what nobody has passed since.
+//! All of them are read together and the latest counts. If it lies within the deadline a [`Ticket`] reserves them all,
+//! else none; an unused ticket gives back reservations that nobody has passed since.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -21,7 +21,7 @@ use super::{
     want::{MeterKey, Want},
 };
 
-/// What a dialogue takes that is worth beginning.
+/// Least time for which it's worth starting a dialogue.
 const DIALOGUE: Duration = Duration::from_secs(1);
 pub(super) enum Step<S: Send + 'static> {
     Granted(Acquired<S>),
@@ -42,7 +42,7 @@ struct Way {
     is_indebted: bool,
 }
 
-/// What is reserved for a question, by the instant at which it may queue.
+/// A question's reservations, by the instant at which it may queue.
 pub(super) struct Ticket<S: Send + 'static> {
     pool: Arc<Pool<S>>,
     number: u64,
@@ -147,8 +147,8 @@ impl<S: Send + 'static> Pool<S> {
             }
             return Some(operator);
         }
-        // One address of an operator among others does not make a host the operator's: what its other
-        // machines say must not count against it.
+        // A host with one address of an operator among others isn't the operator's: replies of its other machines must
+        // not count against it.
         let operator_of = |address: &SocketAddr| {
             let behind = self.known_behind(address.ip())?;
             behind.is_shared.then_some(behind.operator)
@@ -197,8 +197,8 @@ impl<S: Send + 'static> Pool<S> {
         Way { site, operator, meter, identity, address: None, is_indebted: false }
     }
 
-    /// When the question may queue; chooses the address on the way. Reserves nothing but a place in the warm-up of
-    /// a batch, which does not wait.
+    /// Returns the instant at which the question may queue; chooses the address on the way. Reserves only a batch's
+    /// unit of the warm-up, which doesn't wait.
     fn due(
         &self,
         state: &mut State<S>,

@@ -1,7 +1,7 @@
-//! Sessions that were closed on us at RCPT, and sessions that were held for long while others waited, by the account
-//! that asked. Either costs the neighbours. One account may bring many such domains, so while it is in
-//! debt, those of its domains that were not answered lately come one at a time, and the others as before.
-//! Free accounts are one tenant elsewhere; here each has its own debts, or one would hold up all.
+//! Sessions that servers closed on us at RCPT, and sessions that were held for long while others waited, by the asking
+//! account. Both harm the neighbours. One account may bring many such domains, so while it is in debt, its domains
+//! without a recent answer are asked one at a time, and the others as before. Free accounts are one tenant elsewhere;
+//! here each has its own debts, or one would delay all.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -11,9 +11,9 @@ use super::Key;
 
 /// From one unproven domain of an account in debt to the next.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How long a debt lasts after the last session that was closed.
+/// Lifetime of a debt after the last session that was closed.
 const LASTS: Duration = Duration::from_secs(60);
-/// One session that was closed or held may be chance.
+/// A single closed or held session may be chance.
 const CHANCE: u32 = 1;
 /// An account waits as long as it held a session, twice as long after the next one, and at most this many times.
 const TIMES_MAX: u32 = 32;
@@ -35,8 +35,9 @@ impl Debts {
         self.cost(account, Duration::ZERO, now);
     }
 
-    /// A session of the account's was held while others waited. The account owes that time, and more of it with each
-    /// further one: else each new domain, whose first cut is free of charge, would hold a session for as long again.
+    /// Records a session of the account that was held while others waited. The account owes that time, and more with
+    /// each further one: otherwise each new domain, whose first cut is free of charge, would hold a session for as long
+    /// again.
     pub(super) fn held(&mut self, account: Key, took: Duration, now: Instant) {
         self.cost(account, took, now);
     }
@@ -57,7 +58,7 @@ impl Debts {
         debt.until = debt.next + LASTS;
     }
 
-    /// When an unproven domain of the account may be asked about.
+    /// Returns the instant at which the account may ask about an unproven domain.
     pub(super) fn due(&self, account: Key, now: Instant) -> Instant {
         match self.0.get(&account) {
             Some(debt) if debt.until > now && debt.costs > CHANCE => debt.next.max(now),

@@ -1,4 +1,4 @@
-//! How sessions end, or lie idle for the next question.
+//! The end of sessions, or their return to the idle ones.
 
 use std::{
     collections::BTreeMap,
@@ -9,13 +9,13 @@ use tokio::time::{Instant, sleep};
 
 use super::{Pool, SWEEP, State, sessions::Idle, site::SiteKey, sites::SHARDS, want::MeterKey};
 
-/// Idle sessions kept in all.
+/// Idle sessions in total.
 const MAX_IDLE: usize = 1_024;
-/// That give way at once when there are too many: to look for them takes as long as for one.
+/// Idle sessions closed together when there are too many: the search takes as long as for one.
 const GIVE_WAY: usize = 32;
 
 impl<S: Send + 'static> Pool<S> {
-    /// A session in use has been closed: there is room for those who wait.
+    /// Records that a session in use was closed, and serves waiting questions.
     pub(super) fn end(self: &Arc<Self>, key: &SiteKey, id: u64, answered: bool) {
         let has_waiting = self
             .lock()
@@ -28,7 +28,7 @@ impl<S: Send + 'static> Pool<S> {
         self.sweep_soon();
     }
 
-    /// Leaves the session to the next question; or gives it back where too many lie idle.
+    /// Leaves the session to the next question, or closes it if too many are idle.
     pub(super) fn lie_idle(
         self: &Arc<Self>,
         key: &SiteKey,
@@ -59,7 +59,7 @@ impl<S: Send + 'static> Pool<S> {
         left
     }
 
-    /// Ends sessions that were idle, and serves those who wait for their places.
+    /// Closes idle sessions, and serves questions that wait for their places.
     fn end_all(self: &Arc<Self>, sessions: Vec<(SiteKey, MeterKey, S)>) {
         for (key, meter, session) in sessions {
             (self.close)(session);
@@ -99,8 +99,8 @@ impl<S: Send + 'static> Pool<S> {
         });
     }
 
-    /// Closes what has been idle too long and forgets what is over, in one part of the sites; true when nothing
-    /// is left.
+    /// Closes sessions that were idle for too long and removes expired state, in one shard of the sites; returns true
+    /// if nothing is left.
     pub(super) fn sweep(self: &Arc<Self>) -> bool {
         let now = Instant::now();
         let mut state = self.lock();
@@ -110,7 +110,7 @@ impl<S: Send + 'static> Pool<S> {
         let nothing_left =
             state.domains.is_empty() && state.addresses.is_empty() && state.sites.are_over();
         if nothing_left {
-            // Under the lock: whatever comes after it finds that nobody sweeps.
+            // Under the lock, so that later callers see that no sweep is running.
             self.sweeping.store(false, Ordering::Release);
         }
         drop(state);

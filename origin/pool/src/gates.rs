@@ -19,7 +19,7 @@ const MAX_GATES: usize = 10_000;
 /// The gates of one kind. Those without an entry stand open.
 pub(super) struct Gates<K> {
     gates: HashMap<K, Gate>,
-    /// How long a gate stays narrow after the last refusal.
+    /// Time for which a gate stays narrow after the last refusal.
     memory: Duration,
     /// From one session to the next, see [`super::Pace`].
     interval: Duration,
@@ -27,9 +27,9 @@ pub(super) struct Gates<K> {
 
 struct Gate {
     strikes: u32,
-    /// When the next session may pass; `None` while there are only strikes.
+    /// Time of the next passage; `None` while there are only strikes.
     next: Option<Instant>,
-    /// Who passes then.
+    /// Reservation of the next passage.
     place: Option<Place>,
     /// Groups that passed, and when.
     passed: Vec<(Key, Instant)>,
@@ -48,7 +48,7 @@ struct Place {
 }
 
 impl Gate {
-    /// When the next session may pass, while the gate is narrow.
+    /// Returns the time of the next passage, while the gate is narrow.
     fn next(&self, now: Instant) -> Option<Instant> {
         self.next.filter(|_| self.narrow_until > now)
     }
@@ -79,20 +79,20 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         Self { gates: HashMap::new(), memory, interval }
     }
 
-    /// How long until one may pass; zero when the gate stands open.
+    /// Returns the time until the next passage; zero when the gate is open.
     pub(super) fn wait(&self, key: K, now: Instant) -> Duration {
         let next = self.gates.get(&key).and_then(|gate| gate.next(now));
         next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now))
     }
 
-    /// How long batches stay away.
+    /// Returns the time for which batches stay away.
     pub(super) fn away(&self, key: K, now: Instant) -> Duration {
         let Some(gate) = self.gates.get(&key) else { return Duration::ZERO };
         self.wait(key, now).max(gate.hint.saturating_duration_since(now))
     }
 
-    /// When the group may pass; or how long it would have to wait, if it can't have the next place, or that
-    /// comes after `latest`.
+    /// Returns the time at which the group may pass; or its waiting time, if the next passage is reserved or comes
+    /// after `latest`.
     pub(super) fn due(
         &self,
         key: K,
@@ -125,7 +125,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         }
     }
 
-    /// Passes in the place that was taken; false where it went to another group.
+    /// Uses the reserved passage; returns false if it went to another group.
     pub(super) fn redeem(&mut self, key: K, ticket: u64, now: Instant) -> bool {
         let Some(gate) = self.gates.get_mut(&key) else { return true };
         let Some(next) = gate.next(now) else { return true };
@@ -134,7 +134,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
                 gate.pass(place.group, self.interval, now);
                 true
             }
-            // Another refusal came meanwhile.
+            // Another refusal arrived since.
             _ => false,
         }
     }

@@ -1,12 +1,11 @@
-//! The pool of sessions with mail servers, shared by all probes: how many at once, how fast, and whose
-//! turn it is (docs/architecture.md, "Neighbours").
+//! The pool of sessions with mail servers, shared by all probes: how many, at which rate, and in which order
+//! (docs/architecture.md, "Neighbours").
 //!
-//! What is shared is time. A question is admitted once ([`admission`]): all that must be waited for before it
-//! may ask is read together, and reserved together or not at all. Then it queues at its [`site`], where
-//! the turn goes by session time ([`shares`]) and a reserve keeps sessions from parties that hold them for
-//! long ([`standing`]). Nothing that one recipient's domain, one customer or one machine says shuts anything
-//! for others: rates fall on evidence from many parties ([`rate`]), and gates narrow single domains and
-//! addresses ([`gates`]).
+//! The shared resource is time. A question is admitted once ([`admission`]): all conditions before it may ask are read
+//! together, and reserved together or not at all. Then it queues at its [`site`], where the order goes by session time
+//! ([`shares`]) and a reserve keeps sessions from parties that hold them for long ([`standing`]). No reply about one
+//! recipient's domain, one customer or one machine shuts anything for others: rates fall on evidence from many parties
+//! ([`rate`]), and gates narrow single domains and addresses ([`gates`]).
 //!
 //! Invariant: everything is decided under one lock, which is held for a few microseconds and never across
 //! an await; [`Pool::session`] takes it once, and once more if it had to wait before it could queue.
@@ -88,12 +87,12 @@ pub use warm_up::is_new;
 /// Addresses that are known to be an operator's, and for how long.
 const MAX_ADDRESSES: u64 = 20_000;
 const ADDRESS_KEPT: Duration = Duration::from_secs(3_600);
-/// How often idle sessions are looked through: each lives at most this much longer than it may.
+/// Interval of the sweep of idle sessions: each lives at most this much longer than allowed.
 const SWEEP: Duration = Duration::from_secs(1);
-/// How long a domain's and an address's last refusal is remembered.
+/// Lifetime of the record of a domain's or an address's last refusal.
 const DOMAIN_MEMORY: Duration = Duration::from_secs(600);
 const ADDRESS_MEMORY: Duration = Duration::from_secs(300);
-/// A domain, group or account, by a keyed hash: none is kept by name.
+/// A domain, group or account, by a keyed hash: no name is stored.
 type Key = u64;
 
 /// `S` is the session, so that the rules can be tested without one.
@@ -104,7 +103,7 @@ pub struct Pool<S> {
     keys: HashKey,
     state: Mutex<State<S>>,
     idle: Arc<AtomicUsize>,
-    /// Whose names led to an address: other names that lead there count for it too.
+    /// The parties whose names led to an address: other names that lead there count for it too.
     behind: Cache<IpAddr, Behind>,
     sweeping: AtomicBool,
     others: OtherTotals,
@@ -149,8 +148,8 @@ impl Refused {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// `close` ends a session that is not needed any more; it must not block. `unix_now` is the wall clock, in seconds.
-    /// Parties are told apart by hashes under `keys`.
+    /// `close` ends an unneeded session; it must not block. `unix_now` is the wall clock, in seconds. Parties are
+    /// distinguished by hashes under `keys`.
     pub fn new(
         settings: Settings,
         close: fn(S),
@@ -235,8 +234,8 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    /// Leave to open a session with one more address at once, if there is room: for the second family
-    /// of a race.
+    /// Takes a permit to open a session with one more address immediately, if there is room: for the second family of a
+    /// race.
     pub fn try_session(
         self: &Arc<Self>,
         question: &Question,
@@ -292,7 +291,7 @@ impl<S: Send + 'static> Pool<S> {
         })
     }
 
-    /// Serves those who wait for a site, as far as there is room.
+    /// Serves the questions that wait for a site, as far as there is room.
     fn pump(self: &Arc<Self>, key: &SiteKey) {
         loop {
             let (mut evicted, now) = (Vec::new(), Instant::now());
@@ -300,7 +299,7 @@ impl<S: Send + 'static> Pool<S> {
             let Some(site) = state.sites.get_mut(key) else { return };
             let (granted, due) = site.serve(now, &mut evicted);
             drop(state);
-            // Before what takes its place is opened: the server is never to see one too many.
+            // Closed before its successor is opened, so that the server never sees one session too many.
             self.close_all(evicted);
             if let Some(due) = due {
                 self.pump_at(due, key);

@@ -57,7 +57,7 @@ impl<S: Send + 'static> Pool<S> {
         self.keys.hash_one(("source", label))
     }
 
-    /// What the next process has to know of the operators.
+    /// Returns the knowledge about operators for the next process.
     pub fn memory(&self) -> Memory {
         let clocks = self.clocks();
         let operator_key = |id| self.operator_key(&self.operator_name(id));

@@ -1,5 +1,5 @@
-//! What is counted for one operator from one source address, or for one machine that is in no table:
-//! sessions, their rate, recipients and refusals.
+//! Counts for one operator from one source address, or for one machine that is in no table: sessions, their rate,
+//! recipients and refusals.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use super::{
     want::Want,
 };
 
-/// What may be asked of one operator, or of one machine.
+/// Limits of one operator or one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Sessions at once, those that lie idle included.
+    /// Concurrent sessions, idle ones included.
     pub sessions: usize,
     /// From one new session to the next, once the first `sessions` are open.
     pub interval: Duration,
@@ -59,7 +59,7 @@ pub(super) struct Meter {
     pub debts: Debts,
     pub totals: Totals,
     is_limited: bool,
-    /// When the next new session is due (a token bucket that holds as many as there may be sessions).
+    /// Time of the next new session (a token bucket as large as the number of sessions).
     next_new: Option<Instant>,
 }
 
@@ -97,8 +97,8 @@ impl Meter {
         if self.is_limited { self.recipients.not_before(now) } else { None }
     }
 
-    /// When the next session may be opened, if not now. A batch leaves one to those who wait for a single
-    /// answer.
+    /// Returns the earliest time of the next session, if not now. Batches leave one session free for interactive
+    /// checks.
     pub(super) fn session_not_before(&self, class: Class, now: Instant) -> Option<Instant> {
         let spare = match class {
             Class::Interactive => Duration::ZERO,
@@ -128,13 +128,13 @@ impl Meter {
         self.next_new = Some(from + interval);
     }
 
-    /// The rate rose: what was due by the old one is due sooner.
+    /// Recomputes due times after the rate was raised.
     pub(super) fn rate_raised(&mut self, now: Instant) {
         let soonest = now + self.rate.interval();
         self.next_new = self.next_new.map(|due| due.min(soonest));
     }
 
-    /// Whether it can be forgotten: there is nothing left that a later request depends on.
+    /// Returns whether it can be removed: no later request depends on it.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.in_use == 0
             && self.idle == 0

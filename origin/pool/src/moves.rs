@@ -1,4 +1,4 @@
-//! Domains of an operator leave a source address whose rate has been at the floor.
+//! Moves an operator's domains away from a source address whose rate has stayed at the floor.
 
 use std::time::Duration;
 
@@ -30,8 +30,7 @@ impl Move {
 }
 
 impl<S> State<S> {
-    /// The identity that stands in for `identity` with this operator, whose domains leave a source address that
-    /// has been at the floor for an hour.
+    /// Returns the substitute for `identity` at this operator, if its rate has been at the floor for an hour.
     pub(super) fn moved(
         &mut self,
         operator: OperatorId,
@@ -62,7 +61,7 @@ impl<S> State<S> {
         if since.is_none_or(|since| now.saturating_duration_since(since) < MOVE_AFTER) {
             return identity;
         }
-        // One rests at a time, so at least half are left; and none moves to where it would be no better.
+        // Only one rests at a time, so at least half are left; and none moves to an equally unwelcome one.
         if self.moves.iter().any(|((of, _), rest)| *of == operator && rest.is_kept(now)) {
             return identity;
         }

@@ -1,5 +1,5 @@
-//! The table of operators: who runs a mail host, and what we may ask there. The rows are data:
-//! `data/operators.toml`, and those of the configured `operators_file`.
+//! The table of operators: mail hosts, their operators, and the limits there. The rows are data: `data/operators.toml`,
+//! and those of the configured `operators_file`.
 
 mod parse;
 
@@ -11,7 +11,7 @@ const BUILT_IN: &str = include_str!("../data/operators.toml");
 /// The metric label of those without a row.
 pub const OTHER: &str = "other";
 
-/// One operator. What is `None` stands at the configured default.
+/// An operator. `None` means the configured default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Operator {
     /// Also a metric label.
@@ -19,7 +19,7 @@ pub struct Operator {
     /// Suffixes of mail hosts in whole labels; `*` is one label.
     mx: Vec<String>,
     consumer: Vec<String>,
-    /// Whether what it says at RCPT tells if the mailbox exists, where that is known.
+    /// Whether its replies at RCPT reveal if the mailbox exists, where known.
     pub informative: Option<bool>,
     pub sessions: Option<usize>,
     pub session_interval: Option<Duration>,
@@ -56,8 +56,8 @@ impl Operators {
         Self::index(rows)
     }
 
-    /// The same table, its rows numbered as in `before`: what the pool has learnt of an operator is kept by
-    /// its number. Nothing leads to a row that is in `before` alone.
+    /// Returns the same table, its rows numbered as in `before`: the pool stores its knowledge of an operator under
+    /// that number. Rows only in `before` are unreachable.
     #[must_use]
     pub fn numbered_as(self, before: &Self) -> Self {
         let mut rows = self.rows.clone();
@@ -70,7 +70,7 @@ impl Operators {
             })
             .collect();
         numbered.extend(rows);
-        // No name is claimed twice in another order either.
+        // Another order of the rows claims no name twice either.
         Self::index(numbered).unwrap_or(self)
     }
 
@@ -140,7 +140,8 @@ impl Operators {
         row.map_or_else(|| Arc::from(OTHER), |row| row.name.clone())
     }
 
-    /// A domain with mailboxes for everybody: what one recipient there says is not its owner's word.
+    /// Returns whether the domain has mailboxes for everybody: a reply about one recipient there isn't its owner's
+    /// word.
     pub fn is_consumer_domain(&self, domain: &str) -> bool {
         self.by_consumer_domain.contains_key(domain)
     }

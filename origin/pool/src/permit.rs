@@ -47,7 +47,7 @@ pub struct Permit<S: Send + 'static> {
 }
 
 impl<S: Send + 'static> Permit<S> {
-    /// Which of our names the session is, or is to be, opened under.
+    /// Returns the index of the identity under which the session is opened.
     pub const fn identity(&self) -> usize {
         self.identity
     }
@@ -57,7 +57,7 @@ impl<S: Send + 'static> Permit<S> {
         self.address
     }
 
-    /// Whether the permit is for whatever address of the host, and not for one machine.
+    /// Returns whether the permit is for any address of the host, and not for one machine.
     pub const fn is_for_any_address(&self) -> bool {
         !matches!(self.site, SiteKey::Network(_))
     }
@@ -76,7 +76,7 @@ impl<S: Send + 'static> Permit<S> {
         self.pool.note(self, signal);
     }
 
-    /// Completes when the session has been held for long and others wait for it: it is to be closed, and the
+    /// Completes when the session has been held for long and others wait for it: the caller must close it, and the
     /// question ends as our own limit.
     pub fn cut(&self) -> impl Future<Output = ()> + Send + 'static {
         let (cut, pool) = (Arc::clone(&self.cut), Arc::clone(&self.pool));
@@ -98,14 +98,14 @@ impl<S: Send + 'static> Permit<S> {
         self.pool.count_recipient(self);
     }
 
-    /// Keeps the session for the next recipient at its host, or closes it when enough lie idle.
+    /// Returns the session for the next recipient at its host, or closes it when enough are idle.
     pub fn keep(self, session: S) {
         self.lie_idle(session, false);
     }
 
-    /// Keeps the session for the next recipient at its machine, under whatever name that is reached: in the clear
-    /// a server doesn't learn by which name it was dialled. A session that was told anything but an answer about
-    /// a recipient serves its own host alone.
+    /// Returns the session for the next recipient at its machine, under any of its names: in the clear a server doesn't
+    /// learn by which name it was dialled. A session with any reply other than an answer about a recipient serves its
+    /// own host alone.
     pub fn keep_for_machine(mut self, session: S) {
         let is_shared = *self.answered.get_mut() && *self.is_blameless.get_mut();
         self.lie_idle(session, is_shared);
@@ -139,7 +139,7 @@ impl<S: Send + 'static> Drop for Permit<S> {
     }
 }
 
-/// A request that waits. A permit that was granted to one that has left is taken back.
+/// A waiting request. A permit granted to an abandoned one is taken back.
 pub(super) struct Queued<S: Send + 'static> {
     pub answer: oneshot::Receiver<Answer<S>>,
     pub claim: Claim<S>,
@@ -166,7 +166,7 @@ impl<S: Send + 'static> Drop for Queued<S> {
     }
 }
 
-/// What a permit is made of when a session is granted.
+/// Parts of a permit when a session is granted.
 pub(super) struct Claim<S: Send + 'static> {
     pub pool: Arc<Pool<S>>,
     pub site: SiteKey,

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::SourceClass;
 
-/// What is asked, by whom, and how long an answer is waited for. It is made once, from the ticket and the body,
-/// and lent to everything below.
+/// A question: the address, its asker, and how long to wait for an answer. It is made once, from the ticket and the
+/// body, and lent to everything below.
 #[derive(Debug, Clone)]
 pub struct Question {
     pub address: Address,
@@ -18,7 +18,7 @@ pub struct Question {
     pub wait: Wait,
 }
 
-/// Who asks.
+/// The party that asks.
 #[derive(Debug, Clone, Default)]
 pub struct Asker {
     /// The account; `None` where the edge names none.
@@ -38,20 +38,20 @@ impl Asker {
     }
 }
 
-/// Who waits for the answer, and until when it is worth waiting for a session.
+/// Kind of wait for an answer, and the latest time to wait for a session.
 #[derive(Debug, Clone, Copy)]
 pub enum Wait {
     /// Somebody waits for this one answer.
     Interactive(Instant),
-    /// One of a list. Its own budget begins when it has a session.
+    /// An address of a list. Its own budget begins when it has a session.
     InBatch(Instant),
 }
 
-/// How urgent a question is.
+/// Urgency of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     Interactive,
-    /// It gives way, and a tenth of the sessions is kept for it.
+    /// Comes after interactive checks, with a tenth of the sessions reserved.
     Batch,
 }
 
@@ -70,29 +70,29 @@ impl Wait {
     }
 }
 
-/// Where a session is wanted.
+/// Destination of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
     /// Name of the mail host.
     pub host: &'a str,
     /// Its addresses, in the order in which to try them.
     pub addresses: &'a [SocketAddr],
-    /// Which of our names the session is asked for under.
+    /// Index of the identity to ask under.
     pub identity: usize,
-    /// A configured route is trusted to bear whatever it is asked.
+    /// True for a configured route, which is trusted to bear any load.
     pub is_route: bool,
     /// The question has passed the gate of the domain already.
     pub admitted: bool,
-    /// In a session of its own: those that lay idle were of no use to it.
+    /// True to ask in a new session: idle ones were of no use.
     pub afresh: bool,
-    /// Other hosts are left to ask, so this one is not waited for.
+    /// True if other hosts are left to ask, so this one isn't waited for.
     pub more_hosts: bool,
 }
 
 /// No session for now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
-    /// When it is worth asking again.
+    /// Time after which asking again may succeed.
     pub after: Duration,
     pub cause: Cause,
 }
@@ -103,7 +103,7 @@ pub enum Cause {
     Domain,
     /// This address of the host refused us lately; another may not have.
     Address,
-    /// As many refused recipients as may be in an hour.
+    /// The refused recipients of an hour are used up.
     Refusals,
     /// Our address is new to the operator.
     WarmUp,
@@ -111,7 +111,7 @@ pub enum Cause {
     Crowded,
 }
 
-/// How a question was received, for the questions that come after it.
+/// Reception of a question, for the questions that follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal<'a> {
     /// The recipient was spoken about, and refused or not.
@@ -130,8 +130,8 @@ pub struct Refusal<'a> {
     pub closing: bool,
     /// The words are about our address, its name or its reputation.
     pub about_our_address: bool,
-    /// How long we are asked to stay away.
+    /// Time for which the server asked us to stay away.
     pub hint: Option<Duration>,
-    /// What was said, without names and addresses.
+    /// Words of the reply, without names and addresses.
     pub words: &'a str,
 }

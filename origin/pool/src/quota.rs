@@ -1,5 +1,5 @@
-//! How much is asked of one operator or machine from one source address: recipients a minute, and
-//! refused recipients an hour. Without the second, a list of dead addresses is a directory harvest.
+//! Limits of one operator or machine from one source address: recipients a minute, and refused recipients an hour.
+//! Without the second, a list of dead addresses is a directory harvest.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -14,14 +14,14 @@ const SLICES: u32 = 12;
 const FIRST: u64 = SLICES as u64;
 /// Slices that cover ten minutes, wherever in a slice they begin.
 const LATELY: u64 = 3;
-/// The recipients of a minute, divided by this, may come at once.
+/// Divisor of a minute's recipients for the burst.
 const BURST_SHARE: u32 = 6;
 
 /// Recipients a minute, as a token bucket.
 pub(super) struct Recipients {
     interval: Duration,
     burst: Duration,
-    /// When the bucket would be full again.
+    /// Time at which the bucket will be full again.
     due: Option<Instant>,
 }
 
@@ -33,12 +33,12 @@ impl Recipients {
         Self { interval, burst, due: None }
     }
 
-    /// What was counted at the old rate is paid off at it.
+    /// Changes the rate; units counted at the old rate are paid off at the new one.
     pub(super) fn set_rate(&mut self, per_minute: usize) {
         *self = Self { due: self.due, ..Self::new(per_minute) };
     }
 
-    /// When the next may be asked about, if not now.
+    /// Returns the earliest time of the next recipient, if not now.
     pub(super) fn not_before(&self, now: Instant) -> Option<Instant> {
         let earliest = self.due?.checked_sub(self.burst)?;
         (earliest > now).then_some(earliest)
@@ -50,8 +50,8 @@ impl Recipients {
     }
 }
 
-/// Each account of a group has a twentieth of the group's share of refused recipients for itself, and each
-/// group that of what is left.
+/// Each account of a group has a twentieth of the group's share of refused recipients for itself, and each group a
+/// twentieth of the remainder.
 const FLOOR_SHARE: usize = 20;
 /// Single checks of all groups together stop at this many times the hour's number.
 const HARD_LIMIT: usize = 2;
@@ -193,12 +193,12 @@ impl Refusals {
         self.parties = parties.collect();
     }
 
-    /// How long the party must wait before it asks again, if it must.
+    /// Returns how long the party must wait before it asks again, if it must.
     ///
-    /// A group goes on while it has had fewer than are left to all, and than its share: so the first one
-    /// has half, and others what is left. Beyond the hour's number each has a little until all have had
-    /// twice as many; a group that has had none has its first even then. An account that has had little
-    /// goes on until its group has had the whole hour's number. Batches stop at the hour's number.
+    /// A group continues while it has had fewer than the remainder of all, and than its share: so the first one has
+    /// half, and others half of the rest. Beyond the hour's number each has a little until all have had twice as many;
+    /// a group that has had none has its first even then. An account that has had little continues until its group has
+    /// had the whole hour's number. Batches stop at the hour's number.
     pub(super) fn must_wait(
         &self,
         party: Party,

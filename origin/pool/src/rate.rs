@@ -17,19 +17,19 @@ use super::{
 
 /// The longest time from one new session to the next.
 const FLOOR: Duration = Duration::from_secs(5);
-/// What an interval is doubled from when the configured one is shorter.
+/// Starting interval of the doubling when the configured one is shorter.
 const SHORTEST: Duration = Duration::from_millis(250);
 /// Times that a rate is halved at most.
 const MAX_LEVEL: u32 = 16;
 /// In place of words that were said to the process before.
 const BEFORE_RESTART: &str = "said before the restart";
-/// How long a trial counts.
+/// Time for which a trial counts.
 const LATELY: Duration = Duration::from_secs(600);
 /// Domains tried lately before refusals say anything: fewer may have rules of their own in common.
 const MIN_DOMAINS: usize = 8;
-/// Tenants that must have met refusals: what one of them asks about is chosen by that one.
+/// Least number of tenants with refusals: a single tenant chooses its own questions.
 const MIN_TENANTS: usize = 3;
-/// Trials remembered of one tenant, and in all. One tenant cannot push out what others have met.
+/// Trials remembered of one tenant, and in total. One tenant can't push out the trials of others.
 const MAX_OF_TENANT: usize = 64;
 const MAX_TRIALS: usize = 1_024;
 /// A machine's words about our address count once in this time.
@@ -49,11 +49,11 @@ impl Trial {
     }
 }
 
-/// Why a rate is what it is.
+/// Reason for a lowered rate.
 #[derive(Debug, Clone)]
 pub(super) struct Lowered {
     pub since: Instant,
-    /// What the server said, without names and addresses.
+    /// Words of the reply, without names and addresses.
     pub words: String,
     domain: Key,
 }
@@ -61,7 +61,7 @@ pub(super) struct Lowered {
 pub(super) struct Rate {
     /// From one new session to the next while all is well.
     base: Duration,
-    /// How many times it was halved.
+    /// Number of halvings.
     level: u32,
     trials: Trials,
     machines: HashMap<IpAddr, Instant>,
@@ -69,7 +69,7 @@ pub(super) struct Rate {
     floor_since: Option<Instant>,
 }
 
-/// What evidence did to a rate.
+/// Effect of evidence on a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Lowered,
@@ -217,7 +217,7 @@ impl Rate {
             && (brought >= MIN_TENANTS || brought == tenants.len())
     }
 
-    /// Whether it can be forgotten: there is nothing left that a later request depends on.
+    /// Returns whether it can be removed: no later request depends on it.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.level == 0 && self.trials.by_party.values().all(|trial| !trial.is_lately(now))
     }
@@ -228,7 +228,7 @@ impl Rate {
 struct Trials {
     by_party: BTreeMap<(Key, Key), Trial>,
     of_tenant: HashMap<Key, usize>,
-    /// The oldest first; one that was repeated since goes to the end when it comes to the front.
+    /// Oldest first; an entry repeated since then moves to the end when it reaches the front.
     order: VecDeque<((Key, Key), Instant)>,
 }
 

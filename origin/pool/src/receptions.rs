@@ -1,4 +1,4 @@
-//! How we were received, and what follows from it for the questions that come after.
+//! How servers received us, and the consequences for later questions.
 
 use std::{
     net::IpAddr,
@@ -12,7 +12,7 @@ use super::{
     rate::Change, site::SiteKey,
 };
 
-/// [`super::Totals`] of all machines that are no operator's: what is known of one of them is soon forgotten.
+/// [`super::Totals`] of all machines that belong to no operator: records of a single one expire soon.
 #[derive(Default)]
 pub(super) struct OtherTotals {
     pub sessions: AtomicU64,
@@ -23,7 +23,7 @@ pub(super) struct OtherTotals {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// Takes note of how the holder of a permit was received.
+    /// Records how the server treated the holder of a permit.
     pub(super) fn note(&self, permit: &Permit<S>, signal: Signal<'_>) {
         if matches!(permit.site, SiteKey::Route(_)) {
             return;
@@ -67,15 +67,15 @@ impl<S: Send + 'static> Pool<S> {
     }
 }
 
-/// A holder of a permit, and what its reception counts for.
+/// A holder of a permit, and the counters that its reception affects.
 struct Reception<'a> {
     meter: &'a mut Meter,
     domains: &'a mut Gates<Key>,
     addresses: &'a mut Gates<IpAddr>,
-    /// Where the machine is no operator's.
+    /// Set if the machine belongs to no operator.
     others: Option<&'a OtherTotals>,
     party: Party,
-    /// That of the machine, where a connection was made.
+    /// Address of the machine, if a connection was made.
     address: Option<IpAddr>,
     now: Instant,
 }

@@ -1,4 +1,4 @@
-//! Other limits for a pool in use: what it has learnt of each operator and machine stays.
+//! Changes the limits of a pool in use: its knowledge of each operator and machine stays.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl<S: Send + 'static> Pool<S> {
             .filter(|(_, site)| !site.waiting.is_empty())
             .map(|(key, _)| key.clone())
             .collect();
-        // Under the lock, so that no site comes to be by the old settings meanwhile.
+        // Holds the lock, so that no site is created with the old settings meanwhile.
         self.settings.store(Arc::new(settings));
         drop(state);
         // An address may be another operator's by the new table.

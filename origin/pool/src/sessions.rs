@@ -1,4 +1,4 @@
-//! The sessions of one site: those in use and those that lie idle, and whether there is room for one more.
+//! The sessions of one site: those in use and the idle ones, and the room for more.
 
 use std::{
     collections::BTreeMap,
@@ -20,14 +20,14 @@ use super::{
     want::{MeterKey, Want},
 };
 
-/// While others wait who held none for long, a session ends after this time, which a server that delays
-/// the refusal of an unknown recipient by five seconds (Exchange's default) does not exceed.
+/// Longest session while others wait that held none for long; a server that delays the refusal of an unknown recipient
+/// by five seconds (Exchange's default) stays within it.
 const CUT: Duration = Duration::from_millis(6_500);
 /// From one look at sessions that are held for long to the next, where none could be cut.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// Idle sessions with one site.
 pub(super) const MAX_IDLE_SITE: usize = 64;
-/// Machines of a network with limits of their own; the others share those of one.
+/// Machines of a network with limits of their own; further ones share those of one.
 const MAX_MACHINES: usize = 16;
 
 pub(super) struct Idle<S> {
@@ -47,19 +47,19 @@ pub(super) struct Grant<S> {
     /// Of the use at the site.
     pub id: u64,
     pub meter: MeterKey,
-    /// Tells the holder that others wait for what it holds.
+    /// Informs the holder that others wait for the session.
     pub cut: Arc<Cut>,
     pub idle: Option<Idle<S>>,
 }
 
-/// Whether there is room for one more.
+/// Room for another session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
     /// This idle session serves.
     Idle(usize),
     New,
     NotBefore(Instant),
-    /// None is free, or what is free is for others: until then, or until a session comes back.
+    /// None is free, or free ones are reserved for others: until this time, or until a session comes back.
     Taken(Option<Instant>),
     /// As many recipients of the party were refused as may be; for so long.
     Spent(Duration),
@@ -79,7 +79,7 @@ struct InUse {
     cut: Arc<Cut>,
 }
 
-/// A use that has ended, for the shares of those who wait.
+/// An ended use, for the shares of waiting questions.
 pub(super) struct Ended {
     pub path: [Key; 3],
     pub class: Class,
@@ -89,7 +89,7 @@ pub(super) struct Ended {
 pub(super) struct Sessions<S> {
     /// For each machine that is new here.
     limits: Limits,
-    /// Sessions at once, with all machines.
+    /// Concurrent sessions with all machines.
     most: usize,
     max_idle: Duration,
     /// Sessions in use, those included that are being closed.
@@ -174,8 +174,8 @@ impl<S> Sessions<S> {
         own.map(|it| now.saturating_duration_since(it.used.since).as_secs_f64()).sum()
     }
 
-    /// There is room for none of those who wait: until when, or until a session comes back. It spares
-    /// looking at each of hundreds.
+    /// Set if no waiting question has room: until this time, or until a session comes back. It avoids looking at
+    /// hundreds of questions.
     pub(super) fn closed(&self, now: Instant) -> Option<Option<Instant>> {
         if self.in_use >= self.most {
             return Some(None);
@@ -226,8 +226,8 @@ impl<S> Sessions<S> {
         meter.session_not_before(want.class, now).map_or(Room::New, Room::NotBefore)
     }
 
-    /// Whether the reserve for the proven lets this one in, at the machine and in its network; else until when
-    /// it does not, unless a session comes back before.
+    /// Checks the reserve for the proven, at the machine and in its network; the error is the time until which it
+    /// refuses, unless a session comes back before.
     fn reserve(&self, want: &Want, meter: &Meter, now: Instant) -> Result<(), Option<Instant>> {
         let all = self.uses.values();
         // While less than half is in use everybody may have more: nobody is looked for.
@@ -282,7 +282,7 @@ impl<S> Sessions<S> {
         Some(Grant { id, meter: key, cut, idle })
     }
 
-    /// Idle sessions give way to one that is wanted: of the same machine first, then the oldest.
+    /// Evicts idle sessions for a wanted one: of the same machine first, then the oldest.
     fn make_room(&mut self, key: MeterKey, evicted: &mut Vec<S>) {
         loop {
             let meter = self.meter(key);
@@ -347,7 +347,7 @@ impl<S> Sessions<S> {
         None
     }
 
-    /// A session came back: it has been closed, or lies idle from now on.
+    /// Records that a session was closed, or is idle from now on.
     pub(super) fn release(
         &mut self,
         id: u64,
@@ -379,14 +379,14 @@ impl<S> Sessions<S> {
         Some(Ended { path: party.path(), class: ended.class, took })
     }
 
-    /// A session that was taken out to end has been closed.
+    /// Records that an idle session has been closed.
     pub(super) fn closed_idle(&mut self, key: MeterKey) {
         self.in_use = self.in_use.saturating_sub(1);
         let meter = self.meter(key);
         meter.in_use = meter.in_use.saturating_sub(1);
     }
 
-    /// Whether one more may lie idle.
+    /// Returns whether another session may lie idle.
     pub(super) const fn has_room_for_idle(&self) -> bool {
         self.idle.len() < MAX_IDLE_SITE
     }
@@ -410,7 +410,7 @@ impl<S> Sessions<S> {
         in_use.collect()
     }
 
-    /// Forgets what is over, and takes out the sessions that have been idle too long.
+    /// Removes expired state, and takes out sessions that were idle for too long.
     pub(super) fn sweep(&mut self, waited_for: &[MeterKey], now: Instant) -> Vec<(MeterKey, S)> {
         self.standings.forget(now);
         self.forget_meters(waited_for, now);
@@ -433,7 +433,7 @@ impl<S> Sessions<S> {
         self.in_use > 0 || !self.idle.is_empty()
     }
 
-    /// Whether there is nothing to remember, after a [`Sessions::sweep`].
+    /// Returns whether no state is left, after a [`Sessions::sweep`].
     pub(super) fn is_over(&self, now: Instant) -> bool {
         !self.are_there() && self.meters.is_empty() && self.standings.is_over(now)
     }

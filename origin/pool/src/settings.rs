@@ -13,13 +13,13 @@ use super::{
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub operators: Arc<Operators>,
-    /// For an operator whose row says nothing else.
+    /// Limits of an operator without its own.
     pub operator: Limits,
     /// For one machine that is no operator's.
     pub machine: Limits,
-    /// Sessions at once with the machines of one /24 or /64.
+    /// Concurrent sessions with the machines of one /24 or /64.
     pub network_sessions: usize,
-    /// How long a session may lie idle.
+    /// Longest idle time of a session.
     pub max_idle: Duration,
     /// Requests that may wait for one site.
     pub max_waiting: usize,
@@ -53,7 +53,7 @@ pub enum SourceClass {
 }
 
 impl Settings {
-    /// The limits of a machine or operator, and of sessions at once with the whole site.
+    /// Returns the limits of a machine or operator, and of concurrent sessions with the whole site.
     pub(super) fn limits_of(
         &self,
         site: &SiteKey,
@@ -86,7 +86,7 @@ impl Settings {
         }
     }
 
-    /// One tenant's part of `all`, at least one.
+    /// Returns one tenant's part of `all`, at least one.
     pub(super) fn share(&self, all: usize) -> usize {
         part_of(all, self.tenant_share)
     }

@@ -1,8 +1,8 @@
 //! Waiters, served by start-time fair queueing over session time: the next session goes to the group that has
 //! used least of the site's time, in it to the account, and in that to the domain.
 //!
-//! Sessions in use count with their age. A party that comes to wait starts where the last one served began, so
-//! that nobody is owed for the time in which it wanted nothing; what it is ahead of that halves in a minute.
+//! Sessions in use count with their age. A party that starts to wait begins at the position of the last one served, so
+//! that no credit builds up while it wants nothing; its lead over that halves in a minute.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -44,14 +44,14 @@ pub(super) struct Shares<W> {
 struct Part<W> {
     /// Virtual time, in seconds of session time.
     time: f64,
-    /// When its time changed last.
+    /// Time of the last change.
     at: Instant,
     /// Breaks ties: the one served last comes last.
     order: u64,
     waiting: usize,
     /// The time at which the last of the parts was served.
     floor: f64,
-    /// The part whose turn it is, how often it was served in it, and its time when the turn began.
+    /// The current part, the number of its turns' services, and its time at the turn's start.
     turn: Option<(Key, u32, f64)>,
     parts: BTreeMap<Key, Part<W>>,
     /// The waiters, of a domain.
@@ -72,7 +72,7 @@ impl<W> Part<W> {
         }
     }
 
-    /// The part, whose lead is what is left of it after the time in which it wanted nothing.
+    /// Returns the part. Its lead shrinks with the time in which it wanted nothing.
     fn part(&mut self, key: Key, order: &mut u64, now: Instant) -> &mut Self {
         let floor = self.floor;
         let part = self.parts.entry(key).or_insert_with(|| {
@@ -105,7 +105,7 @@ impl<W> Part<W> {
         part.charge(rest, seconds, order, now);
     }
 
-    /// `age` is the time in seconds of what the path has in use.
+    /// `age` is the time in seconds of the path's sessions in use.
     fn take(
         &mut self,
         path: &mut Vec<Key>,

@@ -1,5 +1,5 @@
-//! What shares its limits: the sessions with one operator from one source address, with the machines of one
-//! network, or with one route; and those who wait for them.
+//! A unit of shared limits: the sessions with one operator from one source address, with the machines of one network,
+//! or with one route; and the questions that wait for them.
 
 use std::{
     net::IpAddr,
@@ -30,7 +30,7 @@ pub(super) enum SiteKey {
 pub(super) struct Site<S> {
     pub sessions: Sessions<S>,
     pub waiting: Waiting<S>,
-    /// When a timer calls next for those who wait.
+    /// Time at which the timer next serves waiting questions.
     timer: Option<Instant>,
 }
 
@@ -70,7 +70,7 @@ impl<S> Site<S> {
         self.sessions.grant(room, want, now, evicted)
     }
 
-    /// Returns whether an idle session is there for one that has just come.
+    /// Returns whether an idle session is available to a new request.
     ///
     /// # Errors
     /// How long the party must wait because recipients were refused lately.
@@ -93,8 +93,8 @@ impl<S> Site<S> {
         self.waiting.push(want, answer, most, now);
     }
 
-    /// Serves those who wait, as far as there is room, and says when a timer is to call again. What is granted is
-    /// the caller's to hand over, when what was evicted for it has been closed.
+    /// Serves waiting questions as far as there is room, and returns the time of the next attempt. The caller hands the
+    /// granted sessions over after closing the evicted ones.
     pub(super) fn serve(
         &mut self,
         now: Instant,
@@ -117,7 +117,7 @@ impl<S> Site<S> {
             return (granted, None);
         }
         next = earlier(next, sessions.cut_longest(waiting.wants(), now));
-        // A timer that rings later is of no use any more; one that rings sooner calls again.
+        // A later timer is of no use; an earlier one calls again.
         next = next.filter(|due| timer.is_none_or(|timer| *due < timer));
         *timer = next.or(*timer);
         (granted, next)
@@ -128,13 +128,13 @@ impl<S> Site<S> {
         self.timer.take_if(|timer| *timer <= due);
     }
 
-    /// A session for one who has left comes back.
+    /// Takes back a session granted to a question that has left.
     pub(super) fn take_back(&mut self, grant: Grant<S>, now: Instant) {
         let idle = grant.idle.map(|idle| Idle { since: now, ..idle });
         self.release(grant.id, false, idle, now);
     }
 
-    /// A session came back: it has been closed, or lies idle from now on. Returns whether others wait.
+    /// Records that a session was closed, or is idle from now on. Returns whether others wait.
     pub(super) fn release(
         &mut self,
         id: u64,
@@ -150,7 +150,7 @@ impl<S> Site<S> {
         !self.waiting.is_empty()
     }
 
-    /// Forgets what is over, and takes out the sessions that have been idle too long.
+    /// Removes expired state, and takes out sessions that were idle for too long.
     pub(super) fn sweep(&mut self, now: Instant) -> Vec<(MeterKey, S)> {
         self.waiting.forget_left(now);
         self.sessions.sweep(&self.waiting.meters(), now)
@@ -160,7 +160,7 @@ impl<S> Site<S> {
         self.sessions.are_there() || !self.waiting.is_empty()
     }
 
-    /// Whether there is nothing to remember, after a [`Site::sweep`].
+    /// Returns whether no state is left, after a [`Site::sweep`].
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.waiting.is_empty() && self.sessions.is_over(now)
     }

@@ -15,7 +15,7 @@ pub(super) const SHARDS: usize = 16;
 const MAX_SITES: usize = 10_000;
 
 pub(super) struct Sites<S> {
-    /// In the order of keys, so that what happens does not depend on that of hashes.
+    /// Ordered by key, so that the behaviour doesn't depend on the order of hashes.
     shards: Vec<BTreeMap<SiteKey, Site<S>>>,
     keys: HashKey,
     swept: usize,
@@ -84,8 +84,7 @@ impl<S> Sites<S> {
         expired
     }
 
-    /// Whether all shards were swept since the first was, and nothing is left but operators, whose totals are
-    /// shown.
+    /// Returns whether all shards were swept since the first, and only operators are left, whose totals are shown.
     pub(super) fn are_over(&self) -> bool {
         self.swept == 0 && self.iter().all(|(key, site)| is_operator(key) && !site.is_in_use())
     }
@@ -95,7 +94,7 @@ const fn is_operator(key: &SiteKey) -> bool {
     matches!(key, SiteKey::Operator(..))
 }
 
-/// Forgets the sites that were used longest ago: what one machine refused lately stays counted.
+/// Removes the least recently used sites: recent refusals of a machine stay counted.
 fn forget_oldest<S>(shard: &mut BTreeMap<SiteKey, Site<S>>, count: usize) {
     let mut unused: Vec<_> = shard
         .iter()

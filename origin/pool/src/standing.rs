@@ -1,8 +1,8 @@
-//! How each party did lately at one site: whoever was answered quickly is proven there, and whoever held a
-//! session for long is slow.
+//! Recent behaviour of each party at one site: a quick answer makes a party proven there, and a session held for long
+//! makes it slow.
 //!
-//! Sessions that parties hold for long are what others wait for. So where others were answered lately, the
-//! parties that aren't proven share all but a reserve ([`Standings::may_take`]).
+//! Parties that hold sessions for long make others wait. So where others were answered lately, unproven parties share
+//! all but a reserve ([`Standings::may_take`]).
 
 use std::{collections::HashMap, time::Duration};
 
@@ -13,10 +13,10 @@ use super::{Key, party::Party};
 /// A session that takes longer for one question is slow. Most servers answer within a second; Exchange
 /// delays the refusal of an unknown recipient by five.
 pub(super) const SLOW: Duration = Duration::from_secs(2);
-/// How long an answer proves a party, and how long a slow session is held against it that was not answered
-/// quickly since.
+/// Time for which an answer proves a party, and for which a slow session counts against a party without a quick answer
+/// since.
 const MEMORY: Duration = Duration::from_secs(600);
-/// A slow session is held against a party at least this long, whatever else it does.
+/// Least time for which a slow session counts against a party.
 const SLOW_FOR: Duration = Duration::from_secs(60);
 /// Others count as present at a site for this long after their last answer.
 const PRESENT: Duration = Duration::from_secs(60);
@@ -80,7 +80,7 @@ impl Use {
     }
 }
 
-/// What is in use, as seen by one party.
+/// Sessions in use, as seen by one party.
 #[derive(Default)]
 struct Held {
     of_group: usize,
@@ -109,7 +109,7 @@ impl Held {
     }
 }
 
-/// Sessions at once.
+/// Concurrent sessions.
 #[derive(Clone, Copy)]
 pub(super) struct Limit {
     pub sessions: usize,
@@ -144,8 +144,8 @@ impl Standings {
     /// Returns whether the reserve lets the party take one more of `sessions`, beside those in use.
     ///
     /// # Errors
-    /// When it may, unless a session comes back before: with the end of what is held against it, or of others'
-    /// presence.
+    /// Returns the time at which it may take a session, unless one comes back before: when its slowness expires, or the
+    /// others' presence.
     pub(super) fn may_take<'u>(
         &self,
         party: Party,
@@ -168,8 +168,7 @@ impl Standings {
         } else if standing == Standing::Proven || !is_contested {
             true
         } else {
-            // Of many sessions the last one is for the proven alone; of few, whoever comes for the first time
-            // may have it too.
+            // The last of many sessions is reserved for the proven; the last of few is open to a newcomer too.
             let reserve = if sessions >= 2 * MANY { 2 } else { 1 };
             let leaves_reserve = match standing {
                 Standing::Slow => held.slow + reserve < sessions,
@@ -182,7 +181,7 @@ impl Standings {
         if fits { Ok(()) } else { Err(self.changes(party, other_group.max(other_account), now)) }
     }
 
-    /// Until when parties that are others to `is_other` count as present.
+    /// Returns the time until which parties matched by `is_other` count as present.
     fn present(&self, now: Instant, is_other: impl Fn(Party) -> bool) -> Option<Instant> {
         let others = self.answered.iter().flatten().filter(|(party, _)| is_other(*party));
         others.map(|(_, at)| *at + PRESENT).filter(|until| *until > now).max()
@@ -192,7 +191,7 @@ impl Standings {
         self.records.get(&key).is_some_and(|record| record.is_slow(now))
     }
 
-    /// When the party may stand better, or is alone.
+    /// Returns the time at which the party's standing may improve, or it is alone.
     fn changes(&self, party: Party, present: Option<Instant>, now: Instant) -> Option<Instant> {
         let slow = [party.group, party.account, party.domain]
             .into_iter()
@@ -266,7 +265,7 @@ impl Standings {
         if self.records.len() >= MAX_PARTIES && !self.records.contains_key(&key) {
             self.forget(now);
             if self.records.len() >= MAX_PARTIES {
-                // Those that were only quick are merely new again.
+                // Records that were only quick become new again.
                 self.records.retain(|_, record| record.is_slow(now));
             }
             if self.records.len() >= MAX_PARTIES {

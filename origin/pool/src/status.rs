@@ -1,5 +1,5 @@
-//! What the pool shows of itself: for each operator and source address, how much is asked and whether
-//! the rate was lowered, since when and with which words.
+//! The pool's view for operators: the rate at each operator from each source address, and whether it was lowered, since
+//! when and with which words.
 
 use std::{
     sync::{
@@ -26,14 +26,14 @@ use super::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     pub operators: Vec<SiteStatus>,
-    /// How often a part of the sites was looked through since the start, and the microseconds that held up everybody.
+    /// Number of sweeps since the start, and the microseconds for which they blocked everybody.
     #[serde(default)]
     pub sweeps_total: u64,
     #[serde(default)]
     pub sweep_micros_total: u64,
 }
 
-/// One operator from one source address; or all machines that are no operator's, as `other`.
+/// One operator from one source address; or all machines that belong to no operator, as `other`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteStatus {
     pub operator: String,
@@ -50,7 +50,7 @@ pub struct SiteStatus {
     /// Unix time since which the rate is lowered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lowered_since: Option<u64>,
-    /// What was said when it was lowered last.
+    /// Words of the reply that lowered it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
     /// Unix time since which the rate is at its floor.
@@ -79,7 +79,7 @@ pub struct SiteStatus {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// What is shown of the pool, in the order of names.
+    /// Returns the pool's state, ordered by name.
     pub fn status(&self) -> Status {
         let (now, unix_now) = (Instant::now(), (self.unix_now)());
         let ago =

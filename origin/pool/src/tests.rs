@@ -73,7 +73,7 @@ fn pool_of(sources: usize) -> Arc<Pool<u32>> {
     pool_since(sources, Vec::new())
 }
 
-/// A pool of so many source addresses; `since` holds the Unix time since which each is in use.
+/// A pool of `sources` source addresses; `since` holds the Unix time since which each is in use.
 fn pool_since(sources: usize, since: Vec<Option<u64>>) -> Arc<Pool<u32>> {
     Pool::new(settings(sources, since), drop, || NOW, HashKey::default())
 }
@@ -103,14 +103,14 @@ fn pool() -> Arc<Pool<u32>> {
     pool_of(1)
 }
 
-/// What one asks for, in its own words.
+/// A wanted session, with owned values.
 #[derive(Clone)]
 struct Wanted {
     host: String,
     addresses: Vec<SocketAddr>,
     domain: String,
     tenant: Option<&'static str>,
-    /// Which of the tenant's; it is one itself where nothing else is said.
+    /// Account of the tenant; by default the tenant itself.
     account: Option<&'static str>,
     class: Class,
     is_route: bool,
@@ -255,7 +255,7 @@ async fn one_machine_under_five_hundred_names_gets_two_sessions_idle_ones_includ
     assert!(idle <= 2, "{idle}");
 }
 
-/// A connection of the test below, among those that are open.
+/// An open connection of the test below.
 struct Open(Arc<AtomicUsize>);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -287,20 +287,20 @@ async fn a_session_that_gives_way_is_closed_before_the_one_in_its_place_is_opene
     assert_eq!(most.load(Ordering::SeqCst), LIMITS.sessions);
 }
 
-/// A connection of the tests below, which says when it is being closed: that takes its time.
+/// A connection of the tests below that takes time to close, and signals it.
 struct Closing(Arc<AtomicUsize>, UnboundedSender<()>);
 
 impl Closing {
     fn close(self) {
-        // Err: the test has seen what it waited for.
+        // Err: the test has ended.
         let _ = self.1.send(());
         std::thread::sleep(Duration::from_millis(20));
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// Opens `count` sessions with one machine, as many as it may have, and leaves them all idle; one more is wanted as
-/// soon as one is being closed. How many are open at once then.
+/// Opens `count` sessions with one machine, its maximum, and leaves them all idle; another is wanted as soon as one is
+/// being closed. Returns the number of sessions open at that moment.
 async fn most_beside_one_that_is_closed(count: usize, max_idle: Duration) -> usize {
     let machine = Limits { interval: Duration::ZERO, sessions: count, ..LIMITS };
     let limits = Settings { machine, network_sessions: count, max_idle, ..settings(1, Vec::new()) };
@@ -453,7 +453,7 @@ async fn one_who_leaves_while_waiting_takes_nothing_along() {
         let left = timeout(Duration::from_millis(10), google("a").ask(&pool)).await;
         assert!(left.is_err());
     }
-    // Granted in the moment of leaving: the answer is there and never read.
+    // Granted in the moment of leaving: the answer is never read.
     let want = google("a");
     let mut waiting = Box::pin(want.ask(&pool));
     assert!(timeout(Duration::from_millis(10), &mut waiting).await.is_err());

@@ -1,4 +1,4 @@
-//! The queue for the sessions of one site, and whose turn it is.
+//! The queue for the sessions of one site, and its order.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ struct Waiter<S> {
     answer: oneshot::Sender<Answer<S>>,
 }
 
-/// A session for one who has waited.
+/// A session for a waiting question.
 pub(super) struct Granted<S> {
     answer: oneshot::Sender<Answer<S>>,
     grant: Grant<S>,
 }
 
 impl<S> Granted<S> {
-    /// Gives it to the one who waits; what one that has left does not take comes back.
+    /// Hands the session over; returns it if the question was abandoned.
     pub(super) fn hand_over(self) -> Option<Grant<S>> {
         self.answer.send(Ok(self.grant)).err()?.ok()
     }
@@ -71,8 +71,8 @@ impl<S> Waiting<S> {
         }
     }
 
-    /// Queues one. In a full queue the group with most waiters gives way. One group waits while it has fewer
-    /// than are free.
+    /// Queues a request. In a full queue the group with most waiting requests gives way. A group may wait while it has
+    /// fewer requests than there are free places.
     pub(super) fn push(
         &mut self,
         want: Want,
@@ -105,8 +105,7 @@ impl<S> Waiting<S> {
         self.class(class).charge(path, took, now);
     }
 
-    /// Serves the next for whom there is room, if there is one. `next` becomes the time to look again, where that is
-    /// earlier.
+    /// Serves the next request that has room, if any. `next` becomes the time of the next attempt, if that is earlier.
     pub(super) fn serve_next(
         &mut self,
         sessions: &mut Sessions<S>,
@@ -160,7 +159,7 @@ impl<S> Waiting<S> {
         self.batch.retain(stays, now);
     }
 
-    /// Whether one waits although there is room.
+    /// Returns whether a question waits although there is room.
     #[cfg(test)]
     pub(super) fn neglected_by(&self, sessions: &Sessions<S>, now: Instant) -> bool {
         let all = self.interactive.all().into_iter().chain(self.batch.all());

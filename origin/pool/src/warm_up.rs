@@ -12,7 +12,7 @@ const DAY: u64 = 24 * 3_600;
 /// Recipients a minute on the first two days; every two days it is twice as many.
 const FIRST: usize = 2;
 const DOUBLES: u64 = 2 * DAY;
-/// By then it is 32,768 a minute, more than any operator is asked.
+/// At its end the rate is 32,768 a minute, more than any operator is asked.
 const LASTS: u64 = 28 * DAY;
 
 /// Recipients a minute that a batch may ask about from an address that mail servers have seen since then;
@@ -22,7 +22,7 @@ fn per_minute(since: u64, now: u64) -> Option<usize> {
     (age < LASTS).then(|| FIRST << (age / DOUBLES))
 }
 
-/// What batches have asked of operators from new source addresses.
+/// Units that batches have used at operators from new source addresses.
 #[derive(Default)]
 pub(super) struct WarmUp {
     passed: HashMap<(OperatorId, usize), (usize, Recipients)>,

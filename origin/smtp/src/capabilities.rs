@@ -1,4 +1,4 @@
-//! What a server offers in its reply to EHLO (RFC 5321 §4.1.1.1).
+//! Capabilities of a server in its reply to EHLO (RFC 5321 §4.1.1.1).
 
 use super::Reply;
 
@@ -14,7 +14,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Reads the reply to EHLO. Its first line is the greeting, whatever it says.
+    /// Parses the reply to EHLO. Its first line is the greeting and is ignored.
     pub fn parse(ehlo: &Reply) -> Self {
         let mut offered = Self::default();
         for line in ehlo.lines().skip(1) {

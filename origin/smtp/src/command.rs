@@ -47,7 +47,7 @@ pub struct Unencodable;
 impl Command<'_> {
     /// Appends the line and its CRLF to `flight`.
     ///
-    /// This is the last gate before the wire: whatever the arguments hold, one command is one line.
+    /// The last check before the wire: with any arguments, one command is one line.
     ///
     /// # Errors
     /// [`Unencodable`]; `flight` is then as it was.

@@ -21,7 +21,7 @@ use super::HeloIdentity;
 /// RFC 8305 §5: the recommended delay before the other family is tried beside the first.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Bytes that the kernel holds of what a server sends: two of the largest replies.
+/// Bytes of a server's output that the kernel holds: two of the largest replies.
 const RECEIVE_BUFFER: u32 = 16 * 1_024;
 
 /// Why there is no connection.
@@ -77,11 +77,11 @@ impl Dialer {
         self.timeout
     }
 
-    /// Connects to `first`. Where that takes a while, or fails, `second` is asked for an address of the
-    /// other family, which is connected to beside it. The first that accepts is returned.
+    /// Connects to `first`. If that takes a while, or fails, `second` is asked for an address of the other family,
+    /// which is tried in parallel. Returns the first connection.
     ///
     /// # Errors
-    /// [`Unconnected`], that of the two which tells more.
+    /// [`Unconnected`], the more informative of the two.
     pub async fn race(
         &self,
         from: &HeloIdentity,
@@ -155,7 +155,7 @@ impl Dialer {
 
 /// Where connections are opened: TCP, or a simulation.
 pub trait Network: Send + Sync {
-    /// Connects from `source`, or where there is none from an address that the network chooses.
+    /// Connects from `source`, or if there is none from an address that the network chooses.
     fn connect(
         &self,
         source: Option<IpAddr>,
@@ -206,8 +206,8 @@ async fn connect(
 ) -> Result<TcpStream, ConnectFailure> {
     let socket = socket(source, address).map_err(|_| ConnectFailure::NoSocket)?;
     let mut connecting = pin!(socket.connect(address));
-    // What our own system objects to, it says at once. Later the same errors are words of routers on the
-    // way (ICMP), as good as silence.
+    // Errors of our own system appear immediately. Later the same errors come from routers on the way (ICMP) and mean
+    // as little as silence.
     if let Some(connected) = connecting.as_mut().now_or_never() {
         return connected.map_err(|error| whose(error.kind(), true));
     }
@@ -217,7 +217,7 @@ async fn connect(
     }
 }
 
-/// Whose failure an error is, which our own system gave `at_once`, instead of sending anything, or later.
+/// Classifies an error: `at_once` if our own system reported it without sending anything.
 fn whose(error: io::ErrorKind, at_once: bool) -> ConnectFailure {
     match error {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied if at_once => {
@@ -225,7 +225,7 @@ fn whose(error: io::ErrorKind, at_once: bool) -> ConnectFailure {
         }
         // Linux reports an exhausted port range late.
         io::ErrorKind::AddrNotAvailable => ConnectFailure::NoSocket,
-        // The loopback refuses at once.
+        // The loopback refuses immediately.
         _ => ConnectFailure::Theirs,
     }
 }

@@ -13,7 +13,7 @@ pub struct EnhancedCode {
 impl EnhancedCode {
     /// Reads the code at the start of `text` (RFC 2034 §4); returns it with the rest.
     pub fn leading(text: &str) -> Option<(Self, &str)> {
-        // Told apart at a glance: most lines of most replies have none.
+        // A quick check: most lines of most replies have no code.
         let [class @ (b'2' | b'4' | b'5'), b'.', ..] = text.as_bytes() else { return None };
         let part_of_it = |octet: u8| octet.is_ascii_digit() || octet == b'.';
         let end = text.bytes().position(|octet| !part_of_it(octet)).unwrap_or(text.len());

@@ -1,10 +1,10 @@
-//! Who we are to a mail server: a HELO name and the addresses that belong to it.
+//! Our identity to a mail server: a HELO name and its addresses.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::{Families, SourceAddress};
 
-/// One name we go by. Without an address of a family, the system chooses one.
+/// One of our names. Without an address of a family, the system chooses one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeloIdentity {
     pub helo_name: String,
@@ -17,9 +17,8 @@ pub struct HeloIdentity {
 }
 
 impl HeloIdentity {
-    /// The identities that `sources` make up, at least one: for each name its nth IPv4 address
-    /// with its nth IPv6 address. Each dials by `families`, or if nothing is said by those of its
-    /// addresses.
+    /// Returns the identities made of `sources`, at least one: for each name its nth IPv4 address with its nth IPv6
+    /// address. Each dials by `families`, or by default by those of its addresses.
     pub fn all(
         helo_name: &str,
         sources: &[SourceAddress],
@@ -83,7 +82,7 @@ impl HeloIdentity {
         if peer.is_ipv4() { self.v4 } else { self.v6 }
     }
 
-    /// Whether it may connect to `ip` at all.
+    /// Returns whether it may connect to `ip` at all.
     pub const fn reaches(&self, ip: IpAddr) -> bool {
         self.families.include(ip)
     }
@@ -103,7 +102,7 @@ impl HeloIdentity {
         if self.is_for_free { "free" } else { "known" }
     }
 
-    /// How it is shown: by its addresses, or by its name.
+    /// Returns its label: its addresses, or its name.
     pub fn label(&self) -> String {
         let addresses: Vec<_> = self.addresses().map(|ip| ip.to_string()).collect();
         if addresses.is_empty() { self.helo_name.clone() } else { addresses.join(" ") }

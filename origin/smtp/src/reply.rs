@@ -9,15 +9,14 @@ const MAX_LINE: usize = 2_048;
 const MAX_LINES: usize = 100;
 /// Octets for one recipient, the opening of the session included. An honest one needs about 1 KiB.
 const MAX_SESSION: usize = 64 * 1_024;
-/// Octets of text kept of one reply. What is offered and why stands in its first 1 KiB; the rest of what
-/// a session may be sent would be held for as long as the server is silent after it, and three times as
-/// large where each octet is replaced by U+FFFD.
+/// Bytes of text stored of one reply. Capabilities and reasons stand in its first 1 KiB; the rest would be held for as
+/// long as the server is silent afterwards, and three times as large where each byte is replaced by U+FFFD.
 const MAX_TEXT: usize = 8 * 1_024;
 /// Octets of text that are read for their meaning. Real replies end before; letters that fold into many (U+FDFA into 18)
 /// made 8 KiB cost milliseconds.
 const MAX_READ: usize = 1_024;
 
-/// Read at once. An EHLO reply has about 250 octets; while a server is silent this is what a probe holds.
+/// Bytes read in one call. An EHLO reply has about 250 bytes; a probe holds this much while a server is silent.
 const ROOM: usize = 512;
 
 /// A complete reply (RFC 5321 §4.2).
@@ -48,7 +47,7 @@ impl Reply {
         &self.text
     }
 
-    /// The first 1 KiB of the text, which says what the reply means.
+    /// Returns the first 1 KiB of the text, which carries the reply's meaning.
     pub fn beginning(&self) -> &str {
         self.text.get(..self.text.floor_char_boundary(MAX_READ)).unwrap_or(&self.text)
     }
@@ -69,7 +68,7 @@ impl Reply {
     }
 }
 
-/// What came is not a reply, or more than a reply may be.
+/// The input is not a reply, or longer than a reply may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyError {
     #[error("a line does not begin with a code from 200 to 599 and a space or hyphen")]
@@ -84,7 +83,7 @@ pub enum ReplyError {
     LongSession,
 }
 
-/// Cuts a byte stream into replies. Pure: it holds what it was fed and never more than its bounds.
+/// Splits a byte stream into replies. Pure: it holds its input and never more than its bounds.
 #[derive(Debug, Default)]
 pub struct ReplyParser {
     buffer: Vec<u8>,
@@ -92,12 +91,12 @@ pub struct ReplyParser {
     read: usize,
     /// Octets fed for the recipient in hand.
     session: usize,
-    /// The reply whose last line has not come yet.
+    /// The reply whose last line hasn't arrived.
     partial: Option<(Reply, usize)>,
 }
 
 impl ReplyParser {
-    /// Adds what came from the server.
+    /// Adds input from the server.
     ///
     /// # Errors
     /// [`ReplyError::LongSession`].
@@ -106,7 +105,7 @@ impl ReplyParser {
         self.fed(bytes.len())
     }
 
-    /// Room for what comes next from the server, to be appended; [`ReplyParser::fed`] says how much came.
+    /// Returns a buffer for further input, to be appended; [`ReplyParser::fed`] counts it.
     pub fn room(&mut self) -> &mut Vec<u8> {
         self.buffer.drain(..self.read);
         self.read = 0;
@@ -114,7 +113,7 @@ impl ReplyParser {
         &mut self.buffer
     }
 
-    /// Counts what was appended to the room.
+    /// Counts the appended bytes.
     ///
     /// # Errors
     /// [`ReplyError::LongSession`].
@@ -128,7 +127,7 @@ impl ReplyParser {
         self.session = 0;
     }
 
-    /// The next complete reply; `None` when more has to be fed.
+    /// Returns the next complete reply; `None` when more input is needed.
     ///
     /// # Errors
     /// [`ReplyError`]; the stream is then lost.
@@ -153,13 +152,13 @@ impl ReplyParser {
         }
     }
 
-    /// Whether everything fed was read as replies.
+    /// Returns whether all input was parsed as replies.
     pub fn is_empty(&self) -> bool {
         self.partial.is_none() && self.read == self.buffer.len()
     }
 
-    /// Forgets what was fed and not read: plaintext that came before a TLS handshake must not be
-    /// taken for the server's words after it (CVE-2011-0411).
+    /// Discards unread input: plaintext from before a TLS handshake must not be read as the server's words after it
+    /// (CVE-2011-0411).
     pub fn discard(&mut self) {
         self.buffer.clear();
         self.read = 0;
@@ -205,7 +204,7 @@ fn append(
     let (reply, lines) = match partial.take() {
         None => {
             let mut reply = Reply { code, enhanced, text: String::new() };
-            // What is read at once holds an EHLO reply, so this does as well.
+            // One read holds a whole EHLO reply, so this size is enough too.
             reply.text.reserve_exact(if more { ROOM } else { own_text.len() });
             reply.text.push_str(own_text);
             (reply, 1)

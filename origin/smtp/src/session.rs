@@ -1,4 +1,4 @@
-//! One dialogue with a mail server: greeting, encryption, envelopes, farewell (RFC 5321 §3).
+//! A dialogue with a mail server: greeting, encryption, envelopes, farewell (RFC 5321 §3).
 
 mod farewell;
 mod patience;
@@ -15,9 +15,9 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use super::{Capabilities, Command, Reply, ReplyParser, Tls, Wire};
 pub use patience::Patience;
 
-/// One dialogue with a mail server, past its greeting.
+/// A dialogue with a mail server, past its greeting.
 ///
-/// Every method notes in `stage` how far it came, so that a caller who cuts it off by a timeout knows.
+/// Every method records its progress in `stage`, so a caller that times out knows where it stopped.
 pub struct Session<S> {
     wire: Wire<S>,
     parser: ReplyParser,
@@ -28,7 +28,7 @@ pub struct Session<S> {
     /// Recipients asked about so far, and how many of them were refused.
     asked: usize,
     refused: usize,
-    /// QUIT was sent behind the last recipient, or the server has said 421: nothing more is asked.
+    /// True after QUIT was sent behind the last recipient, or the server has said 421: no further commands.
     quitting: bool,
     /// `None`: until the caller gives up.
     patience: Option<Patience>,
@@ -45,8 +45,7 @@ const SURPLUS: Failure = Failure::Broken(Stage::Rcpt, Broken::Garbage);
 /// (`smtpd_soft_error_limit`), other servers after fewer, and more of them look like a directory harvest.
 const MAX_REFUSED: usize = 3;
 
-/// How a session begins (RFC 5321 §3.2): a server that does not know EHLO is asked with HELO, and
-/// offers nothing.
+/// Start of a session (RFC 5321 §3.2): a server that doesn't know EHLO gets HELO, and has no capabilities.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Greeting {
     #[default]
@@ -63,7 +62,7 @@ impl Greeting {
     }
 }
 
-/// One sender and the recipient that is asked about.
+/// A sender and the recipient in question.
 #[derive(Clone, Copy)]
 pub struct Envelope<'a> {
     /// Without brackets; empty for the null reverse-path.
@@ -78,7 +77,7 @@ pub struct Envelope<'a> {
 pub enum Answer {
     /// MAIL was refused.
     Mail(Reply),
-    /// What the server says about the recipient.
+    /// The server's reply about the recipient.
     Rcpt(Reply),
     /// The recipient needs SMTPUTF8 (RFC 6531 §3.2) and the server does not offer it: nothing was sent.
     Smtputf8Unsupported,
@@ -100,7 +99,7 @@ pub enum Failure {
 pub enum Broken {
     /// End of stream, reset or any other failure of the connection.
     Closed,
-    /// Something that is no reply, or not the reply to what was sent.
+    /// Input that is not a reply, or not the reply to our command.
     Garbage,
     /// The TLS handshake.
     Tls,
@@ -167,7 +166,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.reply(Stage::Ehlo).await
     }
 
-    /// The greeting that was taken.
+    /// Returns the accepted greeting.
     pub const fn greeting(&self) -> Greeting {
         self.greeting
     }
@@ -322,8 +321,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         *stage = Stage::Rcpt;
         let told = self.reply(Stage::Rcpt).await?;
         self.expect_no_surplus()?;
-        // RFC 2034 §4: x.1.0 is what servers say of an accepted sender. RSET answered twice, behind which the reply to
-        // RCPT is still to come, looks like this.
+        // RFC 2034 §4: servers give x.1.0 for an accepted sender. A doubled reply to RSET, with RCPT's reply still to
+        // come, looks like this.
         let of_sender = told.is_positive()
             && told.enhanced.is_some_and(|code| (code.subject, code.detail) == (1, 0));
         if of_sender && served_before && !self.mixes_codes {
@@ -356,8 +355,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if is_farewell && self.parser.is_empty() { Ok(()) } else { Err(SURPLUS) }
     }
 
-    /// Whether it can serve a further recipient, if it may serve `limit` in all: every command has had
-    /// its reply, and nothing but a recipient was refused.
+    /// Returns whether it can serve a further recipient, if it may serve `limit` in all: every command has had its
+    /// reply, and only recipients were refused.
     pub fn is_reusable(&self, limit: usize) -> bool {
         let limit = limit.min(self.recipients_max);
         self.is_settled() && self.asked > 0 && self.asked < limit && self.refused < MAX_REFUSED
@@ -373,13 +372,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.recipients_max = recipients_max;
     }
 
-    /// How long the replies to the next question are waited for.
+    /// Sets the waiting time for the replies to the next question.
     pub const fn set_patience(&mut self, patience: Option<Patience>) {
         self.patience = patience;
     }
 
-    /// Whether the server has been silent since its last reply. Whatever it said meanwhile, a farewell
-    /// most likely, would be taken for the reply to what is asked next.
+    /// Returns whether the server has been silent since its last reply. Any text since then, most likely a farewell,
+    /// would be read as the reply to the next command.
     pub async fn is_quiet(&mut self) -> bool {
         let mut octet = [0];
         poll_fn(|cx| {
@@ -408,8 +407,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.wire.flush().await.map_err(closed)
     }
 
-    /// A server that speaks before it is asked would have its words taken for the answer to what is
-    /// asked next. Only 421 may come at any time (RFC 5321 §3.8).
+    /// Handles a server that speaks before it is asked: its words would be read as the reply to the next command. Only
+    /// 421 may come at any time (RFC 5321 §3.8).
     fn unsolicited(&mut self, stage: Stage) -> Failure {
         match self.parser.next_reply() {
             Ok(Some(reply)) if reply.code == 421 => Failure::Refused(stage, reply),
@@ -417,8 +416,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// The next reply. Only its beginning is waited for with patience: who sends `220-` and greets us six seconds later
-    /// (postscreen's greet pause) is not silent.
+    /// Reads the next reply. The time limit applies to its beginning only: a server that sends `220-` and completes it
+    /// six seconds later (postscreen's greet pause) isn't silent.
     async fn reply(&mut self, stage: Stage) -> Result<Reply, Failure> {
         let garbage = |_| Failure::Broken(stage, Broken::Garbage);
         loop {

@@ -17,7 +17,7 @@ use tokio_rustls::{
     },
 };
 
-/// Servers whose sessions can be resumed; a ticket is about 300 bytes, and up to eight are kept of each.
+/// Servers whose sessions can be resumed; a ticket is about 300 bytes, and up to eight are stored of each.
 const RESUMABLE: usize = 1_024;
 
 /// The TLS client, shared by all sessions.
@@ -41,7 +41,7 @@ impl Tls {
     }
 
     /// # Errors
-    /// [`io::Error`] when the handshake fails, whatever the cause.
+    /// [`io::Error`] when the handshake fails for any reason.
     pub(super) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         name: ServerName<'static>,

@@ -1,5 +1,5 @@
-//! The certificate of our own listener, read with the configuration so that a mistake in it is one of the
-//! configuration's.
+//! The certificate of our own listener, read with the configuration so that mistakes in it are mistakes of the
+//! configuration.
 
 use std::{fmt, fs, os::unix::fs::MetadataExt as _, sync::Arc};
 
@@ -11,7 +11,7 @@ use tokio_rustls::rustls::{
 
 use super::{Config, SettingMistake, Standing, Validity};
 
-/// What TLS is spoken with.
+/// The TLS configuration and its certificate.
 #[derive(Clone)]
 pub struct Certificate {
     pub tls: Arc<ServerConfig>,
@@ -37,7 +37,7 @@ impl Files {
         Self(paths.into_iter().map(|path| (path.to_owned(), mark(path))).collect())
     }
 
-    /// These files and the others.
+    /// Merges these files with others.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
@@ -91,7 +91,7 @@ impl Certificate {
 }
 
 impl Config {
-    /// What there is to say of the certificate's validity at `now`, Unix time in seconds: nothing while all is well.
+    /// Returns a warning about the certificate's validity at `now`, Unix time in seconds; `None` if all is well.
     pub fn certificate_warning(&self, now: u64) -> Option<String> {
         let (standing, clause) = self.certificate.as_ref()?.validity?.standing(now);
         (standing != Standing::Valid).then(|| format!("tls_cert: {} {clause}", self.tls_cert))

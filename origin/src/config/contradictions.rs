@@ -1,4 +1,4 @@
-//! Values that are fine each by itself and make no sense together.
+//! Contradictions between values that are each valid.
 
 use super::{Config, SettingMistake};
 

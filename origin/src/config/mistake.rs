@@ -1,8 +1,8 @@
-//! One value that is wrong, and all of them together.
+//! Mistakes in the configuration: a single one, and the list of all.
 
 use std::fmt;
 
-/// One value that is wrong: its name, and what is expected instead. Never a secret's text.
+/// A wrong value: its name, and the expected form. It never holds a secret's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingMistake {
     pub name: String,
@@ -14,7 +14,7 @@ impl SettingMistake {
         Self { name: name.to_owned(), sentence: format!("{name}: {problem}") }
     }
 
-    /// `kind` says what `name` was taken for; `meant` is what is called almost the same.
+    /// `kind` is the kind of `name`; `meant` is a known name with almost the same spelling.
     pub(super) fn unknown(kind: &str, name: &str, meant: Option<&str>) -> Self {
         let hint = match meant {
             Some(meant) => format!("did you mean `{meant}`?"),
@@ -46,7 +46,7 @@ impl From<SettingMistake> for Mistakes {
     }
 }
 
-/// One line a mistake.
+/// One line for each mistake.
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, mistake) in self.0.iter().enumerate() {

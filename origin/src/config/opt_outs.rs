@@ -1,4 +1,4 @@
-//! Who asked not to be asked: domains, mail hosts and networks to which no connection is made.
+//! Domains, mail hosts and networks that have opted out: no connection is made to them.
 
 use std::{collections::HashSet, net::IpAddr};
 
@@ -6,10 +6,10 @@ use ipnet::IpNet;
 
 use super::parse;
 
-/// What a name is written with that means mail hosts, and not the domain of an address.
+/// Prefix of a name that means mail hosts, and not the domain of an address.
 const MAIL_HOST: &str = "mx:";
 
-/// Domains, hosts and networks whose owners do not want to be asked. A name stands for its subdomains too.
+/// Domains, hosts and networks whose owners have opted out. A name includes its subdomains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OptOuts {
     /// Domains of addresses.
@@ -36,24 +36,24 @@ impl OptOuts {
         Some(opt_outs)
     }
 
-    /// Whether addresses of `domain` (lower-case) are not to be asked about.
+    /// Returns whether addresses of `domain` (lower-case) have opted out.
     pub fn include_domain(&self, domain: &str) -> bool {
         is_below(&self.domains, domain)
     }
 
-    /// Whether the mail host (lower-case) is not to be asked.
+    /// Returns whether the mail host (lower-case) has opted out.
     pub fn include_host(&self, host: &str) -> bool {
         is_below(&self.hosts, host)
     }
 
-    /// Whether the machine is not to be connected to.
+    /// Returns whether the machine has opted out of connections.
     pub fn include_address(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();
         self.networks.iter().any(|network| network.contains(&ip))
     }
 }
 
-/// Whether `name` or a domain that it is in is one of `names`.
+/// Returns whether `name` or a parent domain of it is one of `names`.
 fn is_below(names: &HashSet<String>, name: &str) -> bool {
     let mut suffix = name;
     loop {

@@ -1,4 +1,4 @@
-//! From the text of a value to its type; `None` when it is not what the setting expects.
+//! Parsers from the text of a value to its type; `None` for text that the setting doesn't accept.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -31,7 +31,7 @@ pub(super) fn host_name(text: &str) -> Option<String> {
 }
 
 pub(super) fn domain_name(text: &str) -> Option<String> {
-    // Borrow the rules of the address: what may stand after an `@` is a domain name.
+    // Reuses the rules of addresses: the part after an `@` is a domain name.
     let address = Address::parse(&format!("a@{text}")).ok()?;
     text.is_ascii().then(|| address.domain().to_owned())
 }
@@ -103,7 +103,7 @@ pub(super) fn recipients(text: &str) -> Option<usize> {
     count(text).filter(|count| *count <= 100)
 }
 
-/// `ipv4`, `ipv6` or both, separated by a comma. `Some(None)`: nothing is said.
+/// `ipv4`, `ipv6` or both, separated by a comma. `Some(None)`: no value.
 pub(super) fn families(text: &str) -> Option<Option<Families>> {
     let mut families = Families { ipv4: false, ipv6: false };
     for item in items(text) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::parse;
 
-/// What becomes of the mail of a domain without asking DNS.
+/// Destination of a domain's mail without a DNS query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     Server(Server),
@@ -12,7 +12,7 @@ pub enum Route {
     NoMx,
 }
 
-/// Where mail is taken.
+/// A server that accepts mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// Name or IP address, resolved by the system.
@@ -20,7 +20,7 @@ pub struct Server {
     pub port: u16,
 }
 
-/// How [`Route::NoMx`] is written.
+/// Text form of [`Route::NoMx`].
 const NO_MX: &str = "no-mx";
 
 impl Route {

@@ -1,12 +1,12 @@
-//! One setting of the table, and how its value is written.
+//! One setting of the table, and the form of its value.
 
 use strsim::osa_distance;
 
-/// One configurable value.
+/// A configurable value.
 pub(super) struct Setting {
     /// Key in the file; in the environment `RCPT_` and the name in capitals.
     pub name: &'static str,
-    /// As it would stand in the environment; `None` when the value is required.
+    /// Default in the environment's form; `None` if the value is required.
     pub default: Option<&'static str>,
     pub form: Form,
     /// Completes "expected …".
@@ -14,7 +14,7 @@ pub(super) struct Setting {
     pub about: &'static str,
 }
 
-/// How a value is written in the file.
+/// Form of a value in the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A string or an integer.
@@ -30,7 +30,7 @@ pub(super) enum Form {
 /// Slips of the finger in the name of a value that are recognised.
 const MAX_SLIPS: usize = 3;
 
-/// The one of `settings` whose name is almost `name`.
+/// Returns the one of `settings` whose name is almost `name`.
 pub(super) fn meant_by(settings: &[Setting], name: &str) -> Option<&'static str> {
     let slips = |known: &&Setting| osa_distance(known.name, name);
     let closest = settings.iter().min_by_key(slips)?;

@@ -1,5 +1,5 @@
-//! The table of settings: each value of the configuration stands here once, with its name, form,
-//! default, parser and what is expected of it. [`Config`], `--help` and the mistakes come from it.
+//! The table of settings: each value of the configuration has one row with its name, form, default, parser and expected
+//! form. [`Config`], `--help` and the mistakes come from it.
 
 use std::{fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -18,17 +18,17 @@ use crate::lists::Lists;
 
 const MILLISECONDS: &str = "milliseconds, 1 to 600000";
 
-/// `field: Type = "name", form, default, parser, "what is expected", "what it is";`
+/// `field: Type = "name", form, default, parser, "expected form", "description";`
 macro_rules! settings {
     ($($field:ident: $type:ty =
         $name:literal, $form:ident, $default:expr, $parse:expr, $expects:expr, $about:literal;)*) => {
-        /// What the service runs on. Secrets are hidden from `Debug` by [`KeyRing`].
+        /// The service's configuration. [`KeyRing`] hides secrets from `Debug`.
         #[derive(Debug, Clone)]
         pub struct Config {
             $(#[doc = $about] pub $field: $type,)*
             /// The built-in operators with those of the file.
             pub operators: Arc<Operators>,
-            /// Those of `lists_file`, or of the package.
+            /// The lists of `lists_file`, or of the package.
             pub lists: Arc<Lists>,
             /// Why the lists of `lists_file` are passed over.
             pub lists_note: Option<String>,
@@ -51,8 +51,8 @@ macro_rules! settings {
         ];
 
         impl Config {
-            /// The names of the settings whose values are not the same in `other`, as far as `Debug` shows
-            /// them: secrets it shows by their key ids.
+            /// Returns the names of settings whose values differ from `other`, as far as `Debug` shows them: secrets by
+            /// their key ids.
             pub fn differing(&self, other: &Self) -> Vec<&'static str> {
                 let mut names = Vec::new();
                 $(if format!("{:?}", self.$field) != format!("{:?}", other.$field) {

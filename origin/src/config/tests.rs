@@ -7,7 +7,7 @@ use super::{Config, Families, Mistakes, Route, StartTls, reference, settings, un
 const EXAMPLE: &str = include_str!("../../origin.example.toml");
 const SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 
-/// What must be set.
+/// The required settings.
 const REQUIRED: [(&str, &str); 3] = [
     ("RCPT_HELO_NAME", "probe.example.com"),
     ("RCPT_MAIL_FROM", "postmaster@example.com"),

@@ -1,4 +1,4 @@
-//! From when to when a certificate is valid, and what there is to say of it.
+//! Validity of a certificate, with the warnings about it.
 
 use x509_parser::parse_x509_certificate;
 
@@ -9,7 +9,7 @@ pub struct Validity {
     pub not_after: i64,
 }
 
-/// How a certificate stands at some moment.
+/// State of a certificate at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Valid,
@@ -20,8 +20,8 @@ pub enum Standing {
 }
 
 const DAY: i64 = 86_400;
-/// Certificates are renewed when a third of their time is left, or half of it where that is a few days. With less
-/// than a sixth left, that has failed; and the operator is told two weeks before the end at most.
+/// Certificates are renewed with a third of their time left, or half of it if that is a few days. With less than a
+/// sixth left, renewal has failed; the operator is warned at most two weeks before the end.
 const SHARE_LEFT: i64 = 6;
 const MOST_LEFT: i64 = 14 * DAY;
 
@@ -36,7 +36,7 @@ impl Validity {
         })
     }
 
-    /// How it stands at `now`, Unix time in seconds, and a clause that says so.
+    /// Returns its state at `now`, Unix time in seconds, and a clause that describes it.
     pub fn standing(self, now: u64) -> (Standing, String) {
         let now = i64::try_from(now).unwrap_or(i64::MAX);
         let Self { not_before, not_after } = self;
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn the_end_is_near_when_a_renewal_is_overdue() {
         use Standing::{EndsSoon, Invalid, Valid};
-        // Days of validity, days since its beginning, and what there is to say.
+        // Days of validity, days since its beginning, and the expected clause.
         for (days, since, standing, clause) in [
             (90, 0, Valid, "expires in 90 days"),
             (90, 75, Valid, "expires in 15 days"),

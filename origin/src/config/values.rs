@@ -67,7 +67,7 @@ impl<'a> Values<'a> {
         None
     }
 
-    /// What is given for `setting`: in the environment, else in the file, else by default.
+    /// Returns the value given for `setting`: from the environment, else from the file, else the default.
     fn text(&self, setting: &Setting) -> Given {
         if let Some(text) = (self.environment)(&setting.variable()) {
             return Given::Text(text);
@@ -79,7 +79,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Whether the setting called `name` is set, and not left at its default.
+    /// Returns whether the setting `name` is set, and not left at its default.
     pub(super) fn is_given(&self, name: &str) -> bool {
         let set = |setting: &Setting| (self.environment)(&setting.variable()).is_some();
         self.file.contains_key(name)
@@ -152,7 +152,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// What is given for a setting.
+/// Value given for a setting.
 enum Given {
     Text(String),
     /// A number where a list belongs, for example.
@@ -160,7 +160,7 @@ enum Given {
     Nothing,
 }
 
-/// Whether `text` is what the example has for `setting`, a secret under whichever key id.
+/// Returns whether `text` is the example's value of `setting`, for a secret under any key id.
 fn is_of_the_example(setting: &Setting, text: &str) -> bool {
     let example: Table = EXAMPLE.parse().unwrap_or_default();
     let shown = example.get(setting.name).and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! Environment variables that look like settings and are none.
+//! Environment variables that look like settings and aren't.
 
 use super::{Mistakes, SettingMistake, setting::meant_by, settings};
 

@@ -1,4 +1,4 @@
-//! The answers about one record type: those that still hold, and those on their way.
+//! Answers about one record type: the valid ones, and queries in progress.
 
 use std::{
     pin::Pin,
@@ -17,19 +17,18 @@ use crate::single_flight::{Flight, SingleFlight};
 /// 15 MB; of 1 KB each, as a hostile domain could make them, 50 MB.
 const MAX_WEIGHT: u64 = 50_000;
 
-/// A question that all have left is given this long to be answered, for the next one who
-/// asks: an AAAA that was slower than the A. Each holds a socket.
+/// Time that an abandoned query continues for the next caller: an AAAA that was slower than the A. Each holds a socket.
 const LINGER: Duration = Duration::from_millis(500);
 
 pub(super) type Records<T> = Result<Arc<[T]>, NoAnswer>;
 
-/// What came of a question, and how long it may be remembered; not at all if it is our failure.
+/// Outcome of a query, and how long it may be cached; zero if the failure is ours.
 pub(super) struct Answer<T> {
     pub records: Records<T>,
     pub until: Option<Instant>,
 }
 
-/// The memory of one record type. However many want an answer at the same time, it is asked for once.
+/// The cache of one record type. Concurrent requests for an answer share one query.
 pub(super) struct Answers<T: Send + Sync + 'static> {
     /// Each with the time until which it holds.
     kept: Cache<Arc<str>, (Records<T>, Instant)>,
@@ -65,7 +64,7 @@ impl<T: Send + Sync + 'static> Answers<T> {
         let flight = self.asked.join(name, || {
             let (kept, name, asking) = (self.kept.clone(), Arc::from(name), ask());
             async move {
-                // It may have been answered since: an answer is kept before its question is forgotten.
+                // It may have been answered since: an answer is stored before its query is removed.
                 if let Some(kept) = recall(&kept, &name) {
                     return kept;
                 }
@@ -88,7 +87,7 @@ where
     (until > Instant::now()).then_some(records)
 }
 
-/// Waits for an answer. The question goes on for a while when it is dropped.
+/// Waits for an answer. When dropped, the query continues for a while.
 struct Lingering<T: Send + Sync + 'static>(Option<Flight<Records<T>>>);
 
 impl<T: Send + Sync + 'static> Future for Lingering<T> {
@@ -127,7 +126,7 @@ mod tests {
 
     use super::{Answer, Answers, NoAnswer, Records};
 
-    /// Where a question takes a while to be answered.
+    /// A source whose queries take a while.
     struct World {
         answers: Answers<u32>,
         questions: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! How the nameservers do: questions by outcome, and the time to an answer.
+//! Metrics of the nameservers: queries by outcome, and response times.
 
 use std::{
     sync::{
@@ -21,7 +21,7 @@ use prometheus_client::{
 /// Seconds. A recursive nameserver near us answers from memory in a millisecond; patience ends at two.
 const BUCKETS: [f64; 9] = [0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0];
 
-/// Which nameserver, by its place in the configuration, and what it said.
+/// The nameserver by its position in the configuration, and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct QuestionLabels {
     nameserver: usize,
@@ -34,12 +34,12 @@ struct Place {
     nameserver: usize,
 }
 
-/// What was asked of the nameservers. Clones count together.
+/// Counters of queries. Clones share them.
 #[derive(Clone)]
 pub struct DnsMetrics {
     questions: Family<QuestionLabels, Counter>,
     duration: Family<Place, Histogram>,
-    /// Whether the last question that was put to any of them got an answer.
+    /// True if any of them answered the last query.
     answering: Arc<AtomicBool>,
 }
 
@@ -62,7 +62,7 @@ impl DnsMetrics {
         registry.register_with_unit("dns_duration", help, Unit::Seconds, duration);
     }
 
-    /// Whether some nameserver answered the last question.
+    /// Returns whether some nameserver answered the last query.
     pub fn is_answering(&self) -> bool {
         self.answering.load(Ordering::Relaxed)
     }

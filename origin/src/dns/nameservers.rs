@@ -28,7 +28,7 @@ use super::{DnsMetrics, MAX_CACHED, NoAnswer, answers::Answer, transport::Transp
 const NAMESERVERS_ASKED: usize = 2;
 /// Longest CNAME chain believed.
 const MAX_CNAME_STEPS: usize = 8;
-/// An absence is believed at most this long, whatever its SOA record says.
+/// Longest cache time of an absence, regardless of its SOA record.
 const MAX_CACHED_NEGATIVE: Duration = Duration::from_secs(300);
 
 /// A nameserver that was passed over is asked second for so long.
@@ -65,13 +65,13 @@ impl Nameservers {
         Self { all: vec![Arc::new(only)], metrics }
     }
 
-    /// Whether one of them answers at all.
+    /// Returns whether one of them answers.
     pub(super) async fn are_reachable(&self) -> bool {
         for nameserver in self.in_order() {
             let asked = nameserver.lookup(Name::root(), RecordType::NS).await;
             match asked {
                 Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_))) => return true,
-                // An authoritative server refuses the root and is there all the same.
+                // An authoritative server refuses the root, and is alive all the same.
                 Err(NetError::Dns(DnsError::ResponseCode(code)))
                     if code != ResponseCode::ServFail =>
                 {
@@ -100,14 +100,14 @@ impl Nameservers {
             let answer = match nameserver.lookup(fqdn.clone(), kind).await {
                 Ok(lookup) => of_records(&lookup, &data),
                 Err(NetError::Dns(DnsError::NoRecordsFound(none))) => of_absence(&none),
-                // It could not find out about this name, which is mostly the name's own fault.
+                // It failed to resolve this name, which is mostly the name's own fault.
                 Err(NetError::Dns(DnsError::ResponseCode(ResponseCode::ServFail))) => continue,
                 Err(_) => {
                     mute.push(nameserver);
                     continue;
                 }
             };
-            // What no nameserver answers tells nothing about one of them.
+            // If no nameserver answers, that reveals nothing about one of them.
             mute.into_iter().for_each(pass_over);
             nameserver.answered();
             return answer;
@@ -125,8 +125,8 @@ impl Nameservers {
     }
 }
 
-/// Asks the nameserver second from now on; and first again as soon as it answers for the root, which every
-/// recursor knows: then it was silent about one name, whose owner may have meant it to be.
+/// Uses the nameserver second from now on; and first again as soon as it answers for the root, which every recursor
+/// knows: then it was silent about one name, perhaps by its owner's intent.
 fn pass_over(nameserver: &Arc<Nameserver>) {
     nameserver.pass_over();
     if nameserver.verifying.swap(true, Ordering::Relaxed) {
@@ -153,7 +153,7 @@ impl Ask for Resolver<Transport> {
     }
 }
 
-/// One of them, and how it does.
+/// A nameserver and its state.
 struct Nameserver {
     resolver: Arc<dyn Ask>,
     /// For a nameserver that does not know EDNS (RFC 6891 §7).
@@ -164,9 +164,9 @@ struct Nameserver {
     /// In the configuration, from 1.
     place: usize,
     metrics: DnsMetrics,
-    /// When it is to be asked first again, if another one had the answer that it did not give.
+    /// Time at which it is tried first again, after another one had the answer that it failed to give.
     due: Mutex<Option<Instant>>,
-    /// It is being asked for the root.
+    /// True while the root is being queried.
     verifying: AtomicBool,
 }
 
@@ -213,7 +213,8 @@ impl Nameserver {
         answer
     }
 
-    /// Whether its turn is as configured. Of many questions at once, one finds out whether it is back.
+    /// Returns whether it is tried in its configured position. Of many concurrent queries, one finds out whether it is
+    /// back.
     fn is_due(&self) -> bool {
         let mut due = self.due();
         match *due {
@@ -291,9 +292,9 @@ fn resolver(
     options.use_hosts_file = ResolveHosts::Never;
     options.preserve_intermediates = true;
     options.positive_max_ttl = Some(MAX_CACHED);
-    // What is remembered is remembered in `answers`, ready for use.
+    // `answers` caches the results, ready for use.
     options.cache_size = 0;
-    // Two questions for each of 512 probes, the default `max_probes`, at once.
+    // Two concurrent queries for each of 512 probes, the default `max_probes`.
     options.max_active_requests = 1_024;
     Resolver::builder_with_config(config, Transport::default()).with_options(options).build()
 }

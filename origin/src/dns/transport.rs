@@ -1,5 +1,5 @@
-//! How questions travel: UDP sockets that belong to one nameserver, so that the system tells at once when
-//! it is shut.
+//! Transport of queries: UDP sockets that belong to one nameserver, so that the system reports a closed port
+//! immediately.
 
 use std::{
     future::Future,
@@ -21,10 +21,10 @@ use tokio::{
 
 type Waiting<'f, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'f>>;
 
-/// What clears the readiness of a socket that has no error to tell.
+/// Error kind that clears the readiness of a socket without an error.
 const NOTHING: io::ErrorKind = io::ErrorKind::WouldBlock;
 
-/// The library's own transport, but for UDP.
+/// The library's own transport, except for UDP.
 #[derive(Clone, Default)]
 pub(super) struct Transport(TokioRuntimeProvider);
 
@@ -123,7 +123,7 @@ impl DnsUdpSocket for ConnectedSocket {
 }
 
 const HEADER: usize = 12;
-/// Where a header counts the questions.
+/// Position of the query count in a header.
 const QUESTIONS: std::ops::Range<usize> = 4..6;
 
 /// Puts the question that was `asked` behind an answer that is a header alone, as nameservers without EDNS
@@ -141,7 +141,7 @@ fn with_question(buffer: &mut [u8], length: usize, asked: &[u8]) -> usize {
     end
 }
 
-/// The only question of a message of ours: labels up to the root, type, class.
+/// Returns the only question of one of our messages: labels up to the root, type, class.
 fn question(message: &[u8]) -> Option<&[u8]> {
     let mut end = HEADER;
     loop {

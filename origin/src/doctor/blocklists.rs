@@ -1,4 +1,4 @@
-//! DNS blocklists (RFC 5782): whether an address of ours is on one.
+//! DNS blocklists (RFC 5782): lookups of our own addresses.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -31,14 +31,14 @@ pub(super) async fn blocklists(dns: &Dns, config: &Config, address: IpAddr) -> V
     findings
 }
 
-/// Why what a list says counts for nothing.
+/// Reason why a list's answer counts for nothing.
 struct Worthless {
     why: &'static str,
     advice: &'static str,
 }
 
-/// Asks beside the question for the two entries that tell a list that works from a domain that answers everything or
-/// nothing (RFC 5782 §5).
+/// Also queries the two test entries that distinguish a working list from a domain that answers everything or nothing
+/// (RFC 5782 §5).
 async fn is_listed(dns: &Dns, address: IpAddr, zone: &str) -> Result<bool, Worthless> {
     let [always, never] = test_entries(address);
     let (question, always, never) =

@@ -6,7 +6,7 @@ use crate::config::{Config, Standing};
 const CHECK: &str = "certificate";
 const ADVICE: &str = "Have its client renew it: it is taken within seconds, without a restart.";
 
-/// Whether our certificate is still good for a while; `None` where a proxy in front of us speaks TLS.
+/// Returns a finding about the certificate's validity; `None` if a proxy in front of us handles TLS.
 pub(super) fn certificate(config: &Config, now: u64) -> Option<Finding> {
     let certificate = config.certificate.as_ref()?;
     let Some(validity) = certificate.validity else {

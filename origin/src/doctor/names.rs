@@ -14,7 +14,7 @@ use crate::{
 const HELO_NAME: &str = "helo_name";
 const REVERSE_NAME: &str = "reverse_name";
 
-/// Whether the name has an address, and it is ours; and the addresses that are ours.
+/// Checks that the name has one of our addresses; returns those addresses and the findings.
 pub(super) async fn helo_name(dns: &Dns, identity: &HeloIdentity) -> (Vec<IpAddr>, Vec<Finding>) {
     let name = &identity.helo_name;
     let found = dns.all_addresses(name).await;
@@ -49,8 +49,8 @@ fn leads_to(name: &str, found: &[IpAddr], address: IpAddr) -> Finding {
     Finding::wrong(HELO_NAME, about, advice)
 }
 
-/// What `identity` connects from: what is configured, else what the system chooses; behind a NAT, the
-/// addresses that the name has are all there is to go by.
+/// Returns the addresses that `identity` connects from: the configured ones, else the system's choice; behind a NAT,
+/// only the name's addresses are known.
 fn addresses(identity: &HeloIdentity, of_name: &[IpAddr]) -> Vec<IpAddr> {
     let mut ours: Vec<IpAddr> = identity.addresses().collect();
     for any in [IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED)] {
@@ -67,7 +67,7 @@ fn addresses(identity: &HeloIdentity, of_name: &[IpAddr]) -> Vec<IpAddr> {
     ours
 }
 
-/// Whether `address` leads back to the HELO name, or at least to some name that leads to it.
+/// Checks that `address` resolves to the HELO name, or at least to some name that resolves back to it.
 pub(super) async fn reverse_name(dns: &Dns, identity: &HeloIdentity, address: IpAddr) -> Finding {
     let name = &identity.helo_name;
     let advice = format!(
@@ -95,7 +95,7 @@ pub(super) async fn reverse_name(dns: &Dns, identity: &HeloIdentity, address: Ip
     }
 }
 
-/// Whether one of `names` leads to `address`.
+/// Returns whether one of `names` resolves to `address`.
 async fn confirmed(dns: &Dns, names: &[String], address: IpAddr) -> bool {
     for name in names {
         if dns.all_addresses(name).await.is_ok_and(|found| found.contains(&address)) {

@@ -11,7 +11,7 @@ use crate::{
 
 const PORT_25: &str = "port_25";
 
-/// Whether this machine has the addresses that it is to connect from.
+/// Checks that this machine has the addresses that it should connect from.
 pub(super) fn source_addresses(config: &Config) -> Vec<Finding> {
     let bound = |ip: IpAddr| match UdpSocket::bind((ip, 0)) {
         Ok(_) => Finding::fine("source_address", format!("{ip} is an address of this machine")),
@@ -34,8 +34,7 @@ pub(super) async fn nameservers(dns: &Dns) -> Finding {
     }
 }
 
-/// All servers at once. One that greets us shows that the port is open: another that does not is a
-/// warning.
+/// Tries all servers in parallel. One greeting shows that the port is open: a silent server beside it is a warning.
 pub(super) async fn port_25(state: &State) -> Vec<Finding> {
     let servers = &state.prober.config().port_check;
     if servers.is_empty() {
@@ -62,8 +61,8 @@ pub(super) async fn port_25(state: &State) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Whether this machine is cut off altogether, which explains the rest: no route leads out, or nothing
-/// that was asked has answered.
+/// Returns the finding that this machine is cut off altogether, which explains the rest: no route leads out, or nothing
+/// has answered.
 pub(super) fn cut_off(findings: &[Finding]) -> Option<Finding> {
     if outward_address(true).is_none() && outward_address(false).is_none() {
         let advice =

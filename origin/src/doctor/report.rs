@@ -1,10 +1,10 @@
-//! What the doctor found, for people and for machines.
+//! The doctor's findings, for people and for machines.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
-/// How one thing stands, from good to bad.
+/// State of one thing, from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
@@ -16,10 +16,10 @@ pub enum Health {
     Wrong,
 }
 
-/// One thing that was looked at.
+/// Result of one examination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at, in a word that does not change: `port_25`, `helo_name`, …
+    /// Name of the examination, which never changes: `port_25`, `helo_name`, …
     pub check: &'static str,
     pub health: Health,
     pub about: String,
@@ -125,7 +125,7 @@ impl Report {
     }
 }
 
-/// One finding a line, what to do about it below.
+/// One finding on a line, with the advice below it.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, finding) in self.0.iter().enumerate() {

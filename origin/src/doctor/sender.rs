@@ -48,7 +48,7 @@ pub(super) async fn sender_spf(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
     findings
 }
 
-/// The HELO name's own SPF record (RFC 7208 §2.3): it is what servers check for a null sender.
+/// Checks the HELO name's own SPF record (RFC 7208 §2.3): servers use it for a null sender.
 pub(super) async fn helo_spf(dns: &Dns, identity: &HeloIdentity, address: IpAddr) -> Finding {
     let name = &identity.helo_name;
     let told = spf::evaluate(dns, name, address).await;

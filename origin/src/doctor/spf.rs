@@ -1,5 +1,5 @@
-//! SPF (RFC 7208), as far as the doctor needs it: `ip4`, `ip6`, `a`, `mx`, `include`, `exists`, `all` and
-//! `redirect`. Macros depend on a message, and there is none.
+//! SPF (RFC 7208), as far as the doctor needs it: `ip4`, `ip6`, `a`, `mx`, `include`, `exists`, `all` and `redirect`.
+//! Macros depend on a message, which doesn't exist here.
 
 use std::{future::Future, net::IpAddr, pin::Pin};
 
@@ -10,7 +10,7 @@ use crate::dns::{Dns, NoAnswer};
 /// RFC 7208 §4.6.4.
 const MAX_LOOKUPS: usize = 10;
 
-/// What the record of a domain says of an address.
+/// Result of a domain's record for an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Spf {
     Pass,
@@ -20,7 +20,7 @@ pub(super) enum Spf {
     NoRecord,
     /// The record cannot be evaluated by anybody, and why.
     Broken(String),
-    /// We could not find out, and why.
+    /// The result is unknown, with the reason.
     Unknown(String),
 }
 
@@ -134,8 +134,8 @@ impl SpfEvaluation<'_> {
         }
     }
 
-    /// Whether our address is in the network of one of these hosts; `None` where there is a host, and the prefixes are
-    /// none.
+    /// Returns whether our address is in the network of one of these hosts; `None` if there is a host, and the prefixes
+    /// are invalid.
     async fn is_one_of(
         &mut self,
         hosts: Vec<String>,
@@ -157,7 +157,7 @@ impl SpfEvaluation<'_> {
         Ok(named.take(MAX_LOOKUPS).map(|mx| mx.exchange.to_string()).collect())
     }
 
-    /// What was found about `name`: nothing, where there is none.
+    /// Returns the records of `name`; the default if there are none.
     fn found<T: Default>(&self, name: &str, told: Result<T, NoAnswer>) -> Result<T, Stop> {
         match told {
             Ok(found) => Ok(found),
@@ -192,7 +192,7 @@ impl SpfEvaluation<'_> {
     }
 }
 
-/// What follows the version of an SPF record; other TXT records are none.
+/// Returns the part after the version of an SPF record; `None` for other TXT records.
 fn terms(text: &str) -> Option<&str> {
     let (version, terms) = text.split_once(' ').unwrap_or((text, ""));
     version.eq_ignore_ascii_case("v=spf1").then_some(terms)
@@ -214,7 +214,7 @@ fn qualified(term: &str) -> (Spf, &str) {
     (Spf::Pass, term)
 }
 
-/// `:domain/prefix//prefix`, each part optional. The prefixes are `None` where they are none.
+/// Parses `:domain/prefix//prefix`, each part optional. Invalid prefixes are `None`.
 fn target_and_prefixes(rest: &str) -> (Option<&str>, Option<(u8, u8)>) {
     let (target, prefixes) = match rest.find('/') {
         Some(at) => rest.split_at(at),

@@ -35,19 +35,19 @@ use crate::{State, fair_shares::Share};
 /// The time of a whole batch, unless its header asks for less. An address that has no session by then, less the budget of one
 /// address, is reported as not asked.
 const WITHIN: Duration = Duration::from_secs(60);
-/// When it is worth asking again, where nothing else is known.
+/// Default time after which to ask again.
 const RETRY_AFTER: u32 = 60;
 /// Lines that wait for a slow reader.
 const LINES: usize = 16;
-/// Addresses whose mail hosts are looked up at once.
+/// Addresses whose mail hosts are looked up in parallel.
 const PLANNED_AT_ONCE: usize = 32;
 
 /// `POST /v1/probe/batch {addresses, details?}`: 200 with a line of JSON for each address
 /// ([`BatchLine`]), in order of completion, and a closing line. Ticket, body and errors as for a single
 /// probe; 503 when too many batches are in progress and this is not the tenant's first.
 ///
-/// Addresses are grouped by whose limits they are asked under, so that each group has a few under way
-/// and no group waits for another. They give way to single checks.
+/// Addresses are grouped by their limits, so that each group has a few in progress and none waits for another. They
+/// give way to single checks.
 pub(super) async fn batch(
     extract::State(state): extract::State<Arc<State>>,
     Extension(given_id): Extension<RequestId>,
@@ -104,13 +104,13 @@ pub fn ask_all(
     Ok(written)
 }
 
-/// One batch, shared by its tasks.
+/// A batch, shared by its tasks.
 struct Batch {
     state: Arc<State>,
     id: RequestId,
     asker: Asker,
     details: bool,
-    /// Until when a session is waited for.
+    /// Latest time to wait for a session.
     until: Instant,
 }
 
@@ -150,7 +150,7 @@ async fn drive(
     write(all, count, &batch.id, lines).await;
 }
 
-/// Writes the line of each of so many addresses as its task comes to it, and the closing line.
+/// Writes the line of each address when its task completes, and the closing line.
 async fn write(
     mut all: JoinSet<Option<(usize, BatchLine)>>,
     count: usize,
@@ -162,7 +162,7 @@ async fn write(
     loop {
         let line = tokio::select! {
             biased;
-            // Dropping the set ends what is still being asked.
+            // Dropping the set cancels the remaining probes.
             () = lines.closed() => return,
             done = all.join_next() => match done {
                 None => break,
@@ -225,7 +225,7 @@ impl Batch {
         Some(Arc::clone(group))
     }
 
-    /// When the group has room for one more, asks about the one of it that has waited longest.
+    /// Waits until the group has room, then asks about its longest-waiting address.
     async fn probe_next(&self, group: &Group) -> Option<(usize, BatchLine)> {
         let waiting = timeout_at(self.until, group.at_once.acquire()).await;
         let (index, address) = group.lock().pop_front()?;
@@ -247,7 +247,7 @@ impl Batch {
     /// The verdict; or, where our own limits left none, the seconds after which to ask again.
     async fn probe(&self, address: Address) -> Result<Verdict, u32> {
         let state = &self.state;
-        // Half the permits are left to those who wait for a single answer.
+        // Half of the permits are left to interactive checks.
         let permits = async {
             let share = state.batch_permits.acquire().await;
             let permit = state.permits.acquire().await;

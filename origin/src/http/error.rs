@@ -1,4 +1,4 @@
-//! What is answered in place of a verdict.
+//! Error responses.
 
 use axum::{
     Json,
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::telemetry::port_check::SHUT_STANDS;
 
-/// What the caller did wrong, or met. The body is `{detail: string}`.
+/// An error of the caller, or of the service. The body is `{detail: string}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("The ticket is missing or not valid for this request.")]

@@ -1,5 +1,5 @@
-//! The time a client has to send the header of a request. Whoever takes longer loses the connection: else it would
-//! hold a socket of ours for as long as it likes.
+//! Time limit for the header of a request. A slower client loses the connection: otherwise it would hold a socket for
+//! as long as it likes.
 
 use std::{
     fmt::Debug,
@@ -46,7 +46,7 @@ impl<L: Listener<Addr: Debug>> Listener for HeaderLimit<L> {
     }
 }
 
-/// The requests of one connection whose headers are complete.
+/// Requests of one connection with complete headers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Requests(Arc<Counted>);
 

@@ -23,8 +23,8 @@ pub(super) async fn health() -> Json<Value> {
     Json(json!({ "status": "ok" }))
 }
 
-/// `GET /ready`: 200 when a nameserver answers and port 25 is not known to be shut, else 503. `reasons` are what mail
-/// servers may refuse us for meanwhile.
+/// `GET /ready`: 200 when a nameserver answers and port 25 isn't known to be blocked, else 503. `reasons` lists causes
+/// for which mail servers may refuse us.
 pub(super) async fn ready(
     extract::State(state): extract::State<Arc<State>>,
 ) -> Result<Json<Value>, Error> {
@@ -38,7 +38,7 @@ pub(super) async fn ready(
     Ok(Json(json!({ "status": "ready", "reasons": reasons })))
 }
 
-/// `GET /metrics`: OpenMetrics for those who ask for it, else the classic text of Prometheus.
+/// `GET /metrics`: OpenMetrics if requested, else the classic text format of Prometheus.
 pub(super) async fn metrics(
     extract::State(state): extract::State<Arc<State>>,
     headers: HeaderMap,
@@ -57,7 +57,7 @@ pub(super) async fn metrics(
     Ok(([(CONTENT_TYPE, exposition.content_type())], text).into_response())
 }
 
-/// `GET /operators`: what is asked of each operator from each source address, and how we are received.
+/// `GET /operators`: the rates at each operator from each source address, and how it receives us.
 pub(super) async fn operators(
     extract::State(state): extract::State<Arc<State>>,
 ) -> Json<OriginStatus> {

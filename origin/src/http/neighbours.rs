@@ -1,4 +1,4 @@
-//! The page for those whose mail servers we connect to: who knocks, what is asked, and how it ends.
+//! The page for owners of mail servers that we connect to: who connects, what is asked, and how to opt out.
 
 use axum::{
     Router,
@@ -89,7 +89,7 @@ mod tests {
             assert!(text.contains(words), "{words} not in\n{text}");
         }
         assert!(of("abuse@example.net").contains("mailto:abuse@example.net"));
-        // A quoted local part may hold what HTML gives a meaning to.
+        // A quoted local part may hold HTML's special characters.
         let text = of("\"<b>\"@example.net");
         assert!(!text.contains("<b>"), "{text}");
     }

@@ -1,4 +1,4 @@
-//! `POST /v1/probe`, and what it shares with the batch: the ticket, the body, the record.
+//! `POST /v1/probe`, and its common parts with the batch: the ticket, the body, the record.
 
 use std::{sync::Arc, time::Duration};
 
@@ -88,7 +88,7 @@ fn answer(id: &RequestId, verdict: Verdict) -> Response {
     response
 }
 
-/// The body of a request with a good ticket, who asks, and the id to log the request under.
+/// Returns the body of a request with a valid ticket, the asker, and the id for the log.
 pub(super) async fn admit<B: DeserializeOwned>(
     state: &State,
     given_id: RequestId,

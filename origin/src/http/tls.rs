@@ -22,15 +22,15 @@ use crate::fair_shares::FairShares;
 
 /// For a handshake: two round trips, and the signature.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Handshakes at once; further connections wait in the kernel's queue.
+/// Concurrent handshakes; further connections wait in the kernel's queue.
 const MAX_HANDSHAKES: usize = 4_096;
-/// Handshakes at once with one address, or one /64, whose further connections are closed: a client that opens
-/// connections and says nothing holds up only itself.
+/// Concurrent handshakes with one address, or one /64; its further connections are closed: a silent client blocks only
+/// itself.
 const MAX_OF_PEER: usize = 256;
 /// Connections that are ready and not yet served.
 const MAX_READY: usize = 256;
 
-/// Accepts connections, and yields those whose handshake is done.
+/// Accepts connections, and yields those with a complete handshake.
 pub struct TlsListener {
     address: SocketAddr,
     ready: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
@@ -57,8 +57,7 @@ impl Listener for TlsListener {
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         match self.ready.recv().await {
             Some(ready) => ready,
-            // The task that sends has panicked: the service manager's watchdog is not told, and clients find
-            // the port silent.
+            // The sending task has panicked: the service manager's watchdog gets no message, and the port is silent.
             None => std::future::pending().await,
         }
     }
@@ -84,7 +83,7 @@ async fn accept(
     loop {
         // Err: it is never closed.
         let Ok(permit) = handshakes.clone().acquire_owned().await else { return };
-        // Through the trait: what goes wrong with one connection ends no other.
+        // Through the trait: an error of one connection ends no other.
         let (stream, peer) = Listener::accept(&mut listener).await;
         let Some(certificate) = state.certificate.load_full() else { return };
         let Some(entry) = peers.enter(Some(network(peer.ip()))) else { continue };

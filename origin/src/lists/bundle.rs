@@ -19,7 +19,7 @@ pub struct Header {
     pub licence: String,
 }
 
-/// A bundle as it is written. An absent list is a mistake, and so is one that no version knows.
+/// The file format of a bundle. A missing list is a mistake, and so is an unknown one.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
@@ -75,7 +75,8 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// Lists whose names no provider and no relay may be, above or below: all others but the suggested domains, which are providers.
+/// Lists that must not name a provider or a relay, or a parent or child of one: all others except the suggested
+/// domains, which are providers.
 const ACCUSING: [&str; 4] = ["disposable", "parked_server", "disposable_server", "look_alike"];
 
 impl Bundle {
@@ -207,7 +208,7 @@ fn check_acquittals(entries: &[(&'static str, Vec<&str>)]) -> Result<(), Mistake
             }
         }
     }
-    // The names above those that are acquitted.
+    // Parent domains of the acquitted names.
     let above: HashMap<&str, &str> = acquitted
         .keys()
         .flat_map(|name| suffixes(name).skip(1).map(move |above| (above, *name)))

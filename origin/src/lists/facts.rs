@@ -8,7 +8,8 @@ use rcpt_shared::{DomainEvidence, DomainFacts, DomainKind, EvidenceSource};
 use super::{Lists, MailRoute, names::listed_suffix};
 
 impl Lists {
-    /// The facts about `domain` (lower-case A-labels): the lists that acquit first, then those that accuse, then its mail hosts.
+    /// Returns the facts about `domain` (lower-case A-labels): from the acquitting lists first, then from the accusing
+    /// ones, then from its mail hosts.
     #[must_use]
     pub fn facts(&self, domain: &str, route: &MailRoute, operators: &Operators) -> DomainFacts {
         let operator = |host: &str| operators.get(operators.of_host(host)?);
@@ -52,7 +53,7 @@ impl Lists {
         DomainEvidence { source, list: Some(list.to_owned()), as_of }
     }
 
-    /// Returns whether the domain or one above it is listed, and none of them is acquitted.
+    /// Returns whether the domain or a parent is listed, and none of them is acquitted.
     #[must_use]
     pub fn is_disposable(&self, domain: &str) -> bool {
         listed_suffix(domain, |name| self.disposable.contains(name)).is_some()

@@ -1,5 +1,5 @@
-//! `origin lists learn`: mail servers behind many listed domains, for a person to read. Nothing is listed by itself: anybody can point a
-//! domain at anybody's server.
+//! `origin lists learn`: mail servers behind many listed domains, for a person to read. Nothing is listed
+//! automatically: anybody can point a domain at anybody's server.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,8 +15,8 @@ const CONCURRENT_MAX: usize = 50;
 pub type Proposal = (Arc<str>, usize);
 
 impl Lists {
-    /// Looks the mail hosts of each disposable domain up, and returns those behind `least` of them or more, the most used first. Hosts of
-    /// known operators and of the lists are left out. A look-up that fails counts for nothing.
+    /// Looks up the mail hosts of each disposable domain, and returns those behind at least `least` of them, the most
+    /// used first. Hosts of known operators and of the lists are left out. Failed look-ups are ignored.
     pub async fn learn<F>(
         &self,
         mail_hosts: impl Fn(String) -> F,

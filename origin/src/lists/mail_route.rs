@@ -1,4 +1,4 @@
-//! The mail hosts of a domain, as far as they matter to its kind.
+//! The mail hosts of a domain, as its kind depends on them.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 pub struct MailRoute {
     /// In lower case; empty for a domain without MX records.
     pub hosts: Vec<Arc<str>>,
-    /// `None` when nobody could tell.
+    /// `None` when this couldn't be determined.
     pub accepts_mail: Option<bool>,
-    /// DNS has no MX record: the domain's own address takes its mail, if there is one.
+    /// DNS has no MX record: the domain's own address accepts its mail, if there is one.
     pub is_implicit: bool,
 }
 
@@ -26,7 +26,7 @@ impl MailRoute {
         }
     }
 
-    /// The same with what the probe has found out beyond it.
+    /// Adds the probe's findings.
     #[must_use]
     pub fn after(self, verdict: &Verdict) -> Self {
         let known = verdict.details.as_ref().map_or(Confidence::None, |details| details.confidence);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::Lists;
 
 impl Lists {
-    /// One line a list: name, entries, date, licence, source.
+    /// Returns a line for each list: name, entries, date, licence, source.
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = String::new();

@@ -1,4 +1,5 @@
-//! The domain that was meant by a misspelt one. No domain that takes mail is corrected, but for a short curated list.
+//! The intended domain of a misspelt one. A domain that accepts mail is never corrected, except for a short curated
+//! list.
 
 use rcpt_shared::{DomainFacts, DomainKind};
 use strsim::osa_distance;
@@ -35,7 +36,7 @@ impl Lists {
     }
 }
 
-/// How unlikely a slip leads from `meant` to `typed`, from 0; `None` for more than slips of the finger.
+/// Returns how unlikely a slip from `meant` to `typed` is, from 0; `None` if it is more than a typing slip.
 fn cost(typed: &str, meant: &str) -> Option<u8> {
     if is_slip_of_ending(typed, meant) {
         return Some(0);
@@ -59,7 +60,7 @@ fn is_slip_of_ending(typed: &str, meant: &str) -> bool {
     typed == meant && (is_cut || osa_distance(typed_end, meant_end) == 1)
 }
 
-/// Two letters exchanged, one doubled, or one taken from a key beside it.
+/// Returns whether two letters are swapped, one is doubled, or one comes from a neighbouring key.
 fn is_easy(typed: &str, meant: &str) -> bool {
     let (typed, meant) = (typed.as_bytes(), meant.as_bytes());
     let same = typed.iter().zip(meant).take_while(|(typed, meant)| typed == meant).count();

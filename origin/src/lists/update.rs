@@ -27,7 +27,7 @@ const REMOVED_MIN: usize = 3;
 const ADDED_PERCENT_MAX: usize = 20;
 const ADDED_MIN: usize = 20;
 
-/// What an update came to.
+/// Outcome of an update.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Updated {
     /// The names of the lists that are newer now.
@@ -68,7 +68,7 @@ fn verified(key: &PublicKey, bundle: Vec<u8>, signature: &[u8]) -> Result<String
     String::from_utf8(bundle).map_err(|_| "the bundle is no text".to_owned())
 }
 
-/// Replaces the lists at `into` by a bundle whose signature was verified.
+/// Replaces the lists at `into` by a bundle with a verified signature.
 fn replace(text: &str, into: &Path) -> Result<Updated, Reason> {
     let bundle = Bundle::parse(text).map_err(|Mistake(problem)| problem)?;
     let path = into.to_str().ok_or("the path of the lists is no text")?;

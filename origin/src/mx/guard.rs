@@ -1,5 +1,5 @@
-//! Which addresses may be dialled. The name of a mail host is chosen by strangers, so without this the
-//! probe would connect to whatever inside our network they like.
+//! Addresses that may be dialled. Strangers choose the name of a mail host, so without this check a probe would connect
+//! to any machine in our network.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -17,8 +17,8 @@ const fn v6(a: u16, b: u16, c: u16, prefix: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix)
 }
 
-/// IANA IPv4 special-purpose registry (RFC 6890), and multicast. Ranges that are globally reachable
-/// are here too: none of them holds a mail server.
+/// IANA IPv4 special-purpose registry (RFC 6890), and multicast. Globally reachable ranges are included: none of them
+/// holds a mail server.
 const FORBIDDEN_V4: [Ipv4Net; 18] = [
     v4(0, 0, 0, 0, 8),       // this network
     v4(10, 0, 0, 0, 8),      // private use
@@ -40,9 +40,9 @@ const FORBIDDEN_V4: [Ipv4Net; 18] = [
     v4(240, 0, 0, 0, 4),     // reserved, and limited broadcast
 ];
 
-/// The only IPv6 range from which IANA assigns global unicast addresses. What lies outside it needs no
-/// row: unspecified, loopback, IPv4-mapped and -compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48),
-/// discard-only, segment routing, unique local, link local, site local, multicast.
+/// The only IPv6 range from which IANA assigns global unicast addresses. Ranges outside need no row: unspecified,
+/// loopback, IPv4-mapped and -compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard-only, segment routing, unique
+/// local, link local, site local, multicast.
 const GLOBAL_UNICAST: Ipv6Net = v6(0x2000, 0, 0, 3);
 
 /// The rows of the IANA IPv6 special-purpose registry inside [`GLOBAL_UNICAST`].
@@ -62,12 +62,12 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// `allowed` is permitted whatever else holds; `own` are the addresses of this machine.
+    /// `allowed` overrides all other rules; `own` are the addresses of this machine.
     pub fn new(allowed: Vec<IpNet>, own: Vec<IpAddr>) -> Self {
         Self { allowed, own: ArcSwap::from_pointee(own) }
     }
 
-    /// This machine's addresses, as far as they are known.
+    /// Returns this machine's known addresses.
     pub fn own(&self) -> Vec<IpAddr> {
         self.own.load().to_vec()
     }
@@ -77,7 +77,7 @@ impl Guard {
         self.own.store(Arc::new(own));
     }
 
-    /// Whether `ip` may be dialled.
+    /// Returns whether `ip` may be dialled.
     pub fn permits(&self, ip: IpAddr) -> bool {
         self.allowed.iter().any(|network| network.contains(&ip))
             || (is_public_unicast(ip) && !self.own.load().contains(&ip))

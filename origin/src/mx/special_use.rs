@@ -20,8 +20,8 @@ const SPECIAL_USE: [&str; 8] = [
     "alt",
 ];
 
-/// Whether `domain` (lower-case) is, or is under, a special-use name: it is not asked for, because the
-/// answer is known and the question would leave our network for nothing (RFC 6761 §6).
+/// Returns whether `domain` (lower-case) is, or is under, a special-use name: it isn't queried, because the answer is
+/// known and the query would leave our network for nothing (RFC 6761 §6).
 pub fn is_special_use(domain: &str) -> bool {
     SPECIAL_USE.iter().any(|name| {
         domain.strip_suffix(name).is_some_and(|under| under.is_empty() || under.ends_with('.'))

@@ -6,7 +6,7 @@ use rcpt_shared::Verdict;
 
 /// The outcome of asking a host.
 pub(super) enum Outcome {
-    /// The verdict stands, whatever another host would say.
+    /// The verdict is final, whatever another host would say.
     Settled(Verdict),
     /// A failure that may be this host's alone: the next one is asked.
     NextHost(Verdict),
@@ -24,7 +24,7 @@ pub(super) enum Attempt {
     AskAgain(Verdict, Retry),
 }
 
-/// When and where a host is asked again.
+/// When and where to ask a host again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Retry {
     pub after: Duration,

@@ -7,8 +7,8 @@ use tokio::time::{Instant, timeout_at};
 /// The budget of an address of a list is looked at no more often.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs the probe of one address of a list. What is `lost` to waiting and to DNS is no part of its budget. It waits
-/// for a session until the deadline, and has its whole budget once it has one.
+/// Runs the probe of one address of a list. Time `lost` to waiting and DNS doesn't count. It waits for a session until
+/// the deadline, and has its whole budget once it has one.
 pub(super) async fn within_own_budget<T>(
     mut work: impl Future<Output = T> + Unpin,
     budget: Duration,

@@ -2,14 +2,14 @@
 
 use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 
-/// The failure that says most, of those that were met on the way from host to host: the one that came
-/// furthest, the earlier one among equals, because hosts come in order of preference.
+/// The most informative failure of several hosts: the one that got furthest, and the earlier among equals, because
+/// hosts come in order of preference.
 #[derive(Default)]
 pub(super) struct BestFailure {
     best: Option<Verdict>,
     /// Hosts that failed for another reason than the first one.
     is_mixed: bool,
-    /// One of them left the confidence open.
+    /// True if one of them left the confidence open.
     is_open: bool,
 }
 
@@ -23,8 +23,8 @@ impl BestFailure {
         }
     }
 
-    /// The failure that tells most. What holds for a domain only if it holds for all its hosts is left out where it
-    /// doesn't.
+    /// Returns the most informative failure. A failure that holds for a domain only if all hosts share it is skipped
+    /// where they don't.
     pub(super) fn into_verdict(self) -> Verdict {
         // Without a host there is no address.
         let mut best = self.best.unwrap_or_else(|| {
@@ -41,13 +41,13 @@ impl BestFailure {
     }
 }
 
-/// At one stage a failure of ours outweighs one of theirs: "we could not find its address" leaves open
-/// what "it has none" settles.
+/// At one stage our own failure outweighs a server's: "we could not find its address" leaves open what "it has
+/// none" would settle.
 fn rank(failure: &Verdict) -> (Stage, bool) {
     (failure.stage, matches!(failure.reason, Reason::DnsFailure | Reason::OurLimit))
 }
 
-/// What the failure of all its hosts says of a domain: if each of them takes no mail (RFC 7504), the domain takes none.
+/// Returns the meaning of all hosts' failure for a domain: if each accepts no mail (RFC 7504), the domain accepts none.
 pub(super) fn of_domain(failure: Verdict) -> Verdict {
     match failure.reason {
         Reason::DomainRefusesMail => Verdict { status: Status::Refused, ..failure },

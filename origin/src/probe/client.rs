@@ -1,5 +1,4 @@
-//! How we speak with a mail host: under which name, in the clear or encrypted, remembering what the host
-//! showed of itself.
+//! Speaks with mail hosts: identity, encryption, and the memory of their capabilities.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -31,7 +30,7 @@ pub(super) type HostSession = Session<Box<dyn Connection>>;
 
 pub(super) type HostPermit = Permit<HostSession>;
 
-/// What all sessions share.
+/// State shared by all sessions.
 pub(super) struct Client {
     identities: ArcSwap<Identities>,
     reverse_path: String,
@@ -57,11 +56,11 @@ pub(super) struct Call<'a> {
     pub identity: &'a HeloIdentity,
     /// It is fixed by configuration, with a port of its own.
     pub by_route: bool,
-    /// How long its replies are waited for, while others are left to ask.
+    /// Time limit of its replies, while others are left to ask.
     pub patience: Option<Patience>,
 }
 
-/// What a host said, in which session, and how long that took.
+/// A host's answer, its session, and the time it took.
 pub(super) struct Told {
     pub answer: Answer,
     pub finding: Finding,
@@ -69,7 +68,7 @@ pub(super) struct Told {
     pub took: Duration,
 }
 
-/// What an answer means.
+/// Returns the meaning of an answer.
 pub(super) fn judged(answer: &Answer) -> Finding {
     match answer {
         Answer::Mail(reply) => rcpt_verdict::judge(Stage::Mail, reply),
@@ -122,7 +121,7 @@ impl Client {
         self.identities.load().get(number)
     }
 
-    /// Whether what the host says at RCPT may tell if the mailbox exists.
+    /// Returns whether the host's replies at RCPT may reveal if the mailbox exists.
     pub(super) fn is_informative(&self, host: &str) -> bool {
         let operators = self.operators.load();
         let row = operators.of_host(host).and_then(|id| operators.get(id));
@@ -138,7 +137,7 @@ impl Client {
         session.is_reusable(self.session_recipients)
     }
 
-    /// Whether the control recipient may be asked about in the session.
+    /// Returns whether the session can serve the control recipient.
     pub(super) fn takes_control(&self, session: &HostSession) -> bool {
         session.is_reusable(self.session_recipients + 1)
     }
@@ -168,8 +167,8 @@ impl Client {
         let asking = Box::pin(self.open_and_ask(call, stream, envelope, encrypt, stage));
         let ended = asking.await;
         let (encrypt, failure) = match ended {
-            // RFC 7435 §3: on a new connection, whose state is known. A server that does demand
-            // encryption will say so, and fail this second attempt.
+            // RFC 7435 §3: on a new connection, whose state is known. A server that does demand encryption will refuse
+            // this second attempt.
             Err(
                 failure @ (Failure::Broken(Stage::StartTls, _)
                 | Failure::Refused(Stage::StartTls, _)),
@@ -237,7 +236,7 @@ impl Client {
             answer = session.ask(envelope, stage).await?;
             finding = judged(&answer);
         } else if demands_tls && session.greeting() == Greeting::Helo {
-            // It can hardly be as old as it seemed: next time it may show what it offers.
+            // It isn't as old as it seemed: next time it may show its capabilities.
             self.remember(call.host, |offers| offers.greeting = Greeting::Ehlo);
         }
         Ok(Told { answer, finding, session, took: asked.elapsed() })
@@ -253,7 +252,7 @@ impl Client {
         // would hold the second back for a round trip. In the clear every write follows a reply.
         let undelayed = session.plain().map(|stream| stream.set_nodelay());
         undelayed.transpose().map_err(|_| Failure::Broken(Stage::StartTls, Broken::Closed))?;
-        // The name is for SNI and resumption alone; a host whose name is none gets its address instead.
+        // The name is only for SNI and resumption; if the host has no valid name, its IP address is used.
         let name = ServerName::try_from(call.host.to_owned())
             .unwrap_or_else(|_| ServerName::IpAddress(call.peer.ip().into()));
         // Boxed: the handshake is rare, and its state would be part of every probe's.

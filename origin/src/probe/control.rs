@@ -19,8 +19,8 @@ use crate::{single_flight::Flight, surroundings::Random};
 /// Servers delay replies to unknown recipients by some seconds: nothing waits for this one.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Asks about a control recipient of `domain` in the session, in the background, unless one is being
-/// asked about; then the session is kept for the next recipient. Returns what will come of it.
+/// Asks about a control recipient of `domain` in the session, in the background, unless one is in progress; then the
+/// session is returned for the next recipient. Returns the pending result.
 pub(super) fn learn(
     client: &Arc<Client>,
     host: &str,
@@ -51,7 +51,7 @@ pub(super) fn learn(
     flight
 }
 
-/// What the server says of the control recipient.
+/// Asks the server about the control recipient.
 async fn catch_all(
     client: &Client,
     control: &Address,
@@ -91,7 +91,7 @@ fn habit_by(finding: Finding) -> CatchAll {
 
 pub(super) fn keep_or_quit(client: &Client, session: HostSession, permit: HostPermit) {
     if client.is_reusable(&session) && session.is_encrypted() {
-        // The name of the handshake may have chosen who answers.
+        // The name in the handshake may have selected the server.
         permit.keep(session);
     } else if client.is_reusable(&session) {
         permit.keep_for_machine(session);

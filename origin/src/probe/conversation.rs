@@ -1,5 +1,5 @@
-//! The dialogue with one host about one recipient, and what its answer means for the verdict, the pool
-//! and the memory of hosts.
+//! The dialogue with one host about one recipient, and the meaning of its answer for the verdict, the pool and the
+//! memory of hosts.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use super::{
     signal::{is_about_recipient, signal},
 };
 
-/// How long one who wants to know waits for what comes of the control recipient.
+/// Longest wait of a caller with details for the result of the control recipient.
 const CONTROL_PATIENCE: Duration = Duration::from_secs(3);
 /// A refusal that took longer was delayed on purpose, and the next one would be delayed more.
 const TARPIT: Duration = Duration::from_secs(2);
@@ -29,7 +29,7 @@ const LOOKING_UP: Duration = Duration::from_secs(2);
 /// A banner is waited for no longer while there is another host or address to ask.
 pub(super) const PATIENCE: Duration = Duration::from_millis(3_500);
 
-/// One host asked about one recipient.
+/// A conversation with one host about one recipient.
 #[derive(Clone, Copy)]
 pub(super) struct Conversation<'a> {
     pub client: &'a Arc<Client>,
@@ -41,20 +41,20 @@ pub(super) struct Conversation<'a> {
     pub is_backup: bool,
 }
 
-/// What came of a session that has served before.
+/// Outcome with a reused session.
 pub(super) enum Resumed {
     Answered(Attempt),
-    /// It has ended, or is of no use any more.
+    /// It has ended, or is of no more use.
     Stale,
-    /// It was refused, perhaps for what was asked in it before: the question is to be asked in a session of its own.
+    /// It was refused, perhaps because of earlier questions: the question must be asked in a new session.
     Refused,
-    /// It was closed (421) after so many recipients had their answers.
+    /// The server closed it (421) after this many answered recipients.
     Closed(usize),
 }
 
 impl Conversation<'_> {
-    /// What is named later is dropped sooner: the session ends before its permit, also where this is cut off, so that
-    /// there is never one too many.
+    /// Variables declared later are dropped first: the session ends before its permit, also when this future is
+    /// cancelled, so that there is never one too many.
     pub(super) async fn resume(
         &self,
         permit: HostPermit,
@@ -72,15 +72,15 @@ impl Conversation<'_> {
             return Resumed::Stale;
         };
         let finding = judged(&answer);
-        // A refusal of the session may be for what was asked before, and not for this recipient.
+        // A refusal of the session may concern earlier questions, and not this recipient.
         let refusal = match &answer {
             Answer::Mail(reply) => Some((Stage::Mail, reply)),
             Answer::Rcpt(reply) if is_about_session(finding, reply) => Some((Stage::Rcpt, reply)),
             Answer::Rcpt(_) | Answer::Smtputf8Unsupported => None,
         };
         if let Some((stage, reply)) = refusal {
-            // Nor is a 421 at RCPT for who asks now: others used the session up. At MAIL it counts, since no recipient had
-            // been named and a new session may be unwelcome.
+            // A 421 at RCPT doesn't concern the current question either: earlier ones used the session up. At MAIL it
+            // counts, since no recipient had been named and a new session may be unwelcome.
             if stage == Stage::Rcpt && reply.code == 421 {
                 let answered = session.asked().saturating_sub(1);
                 session.quit(permit);
@@ -155,7 +155,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// From the answer to the verdict, and what becomes of session and permit.
+    /// Turns the answer into a verdict, and decides the fate of session and permit.
     async fn conclude(&self, told: Told, permit: HostPermit, progress: &mut Progress) -> Attempt {
         let Told { answer, finding, session, took } = told;
         let tls = session.is_encrypted();
@@ -197,7 +197,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// One name that is refused does not show that others are: only the control recipient does.
+    /// A refused name doesn't show that others are refused: only the control recipient does.
     fn refused(&self, verdict: Verdict, finding: Finding) -> Verdict {
         if verdict.reason != Reason::NoSuchMailbox {
             return verdict;
@@ -209,8 +209,8 @@ impl Conversation<'_> {
         with_catch_all(verdict, self.client.memory.catch_all(&key).unwrap_or(CatchAll::Unknown))
     }
 
-    /// Adds whether the host accepts everything for the domain. What is not known is learnt in the
-    /// background; one who wants details waits for it, and so does an answer of a backup host.
+    /// Adds whether the host accepts everything for the domain. If unknown, the control recipient is asked in the
+    /// background; a caller with details waits for it, and so does the answer of a backup host.
     async fn accepted(
         &self,
         verdict: Verdict,
@@ -232,14 +232,14 @@ impl Conversation<'_> {
         if !(self.question.details || self.is_backup) {
             return verdict;
         }
-        // If the budget ends meanwhile, this is the verdict.
+        // The verdict if the budget ends during the wait.
         progress.settled = Some(Box::new(verdict.clone()));
         let found = timeout(CONTROL_PATIENCE, learning).await.unwrap_or(CatchAll::Unknown);
         with_catch_all(verdict, found)
     }
 
-    /// Before RCPT, a server that is out of order sends us to the next. What is said at RCPT stands: a
-    /// backup host that takes everything knows less than the one that was asked first.
+    /// Before RCPT, a failing server leads to the next one. A reply at RCPT stands: a backup host that accepts
+    /// everything knows less than the first host.
     fn attempt(&self, finding: Finding, stage: Stage, reply: &Reply, tls: bool) -> Attempt {
         let final_here = stage == Stage::Rcpt || finding.reason == Reason::Smtputf8Unsupported;
         if !final_here {

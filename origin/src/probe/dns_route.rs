@@ -1,4 +1,4 @@
-//! DNS' answer on a domain's mail hosts, as far as it matters to the domain's kind.
+//! DNS' answer about a domain's mail hosts, as the domain's kind depends on it.
 
 use crate::{
     dns::Mx,

@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Prober {
-    /// What the lists and DNS say of `domain` (lower-case A-labels); `None` when no nameserver answers in the probe's time and no list has
-    /// the domain.
+    /// Returns the facts from lists and DNS about `domain` (lower-case A-labels); `None` when no nameserver answers
+    /// within the probe's time and no list has the domain.
     pub async fn domain_report(&self, domain: &str) -> Option<DomainReport> {
         let config = self.config();
         let (facts, is_known) = match domain_facts(domain) {

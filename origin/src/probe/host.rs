@@ -1,4 +1,4 @@
-//! One host asked: where it is, in which session, and what its failures mean.
+//! A question to one host: its addresses, its session, and the meaning of its failures.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -28,14 +28,14 @@ use crate::config::Config;
 
 /// A connection is waited for no less than this.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// What a dialogue takes that is worth beginning.
+/// Least time for which it's worth starting a dialogue.
 const DIALOGUE: Duration = Duration::from_secs(1);
-/// When a question whose session was cut is worth repeating; the next one of the domain is not cut.
+/// Time after which a question whose session was cut is worth repeating; the next one of the domain isn't cut.
 const AFTER_CUT: Duration = Duration::from_secs(10);
 /// Idle sessions that may turn out to be stale, one after the other, before one is opened.
 const MAX_STALE: usize = 3;
 
-/// What asking a host takes.
+/// Inputs of a question to a host.
 #[derive(Clone, Copy)]
 pub(super) struct HostProbe<'a> {
     pub resolver: &'a Resolver,
@@ -118,7 +118,7 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Whether one of the machines is not to be connected to.
+    /// Returns whether one of the machines has opted out.
     fn opted_out(self, addresses: &[SocketAddr]) -> bool {
         let config = self.config.load();
         addresses.iter().any(|address| config.opt_outs.include_address(address.ip()))
@@ -248,7 +248,7 @@ impl HostProbe<'_> {
                 Box::pin(conversation.hold(stream, peer, patience, permit, progress)).await
             }
             Err(unconnected) => {
-                // A refusal is one however soon it comes; to be silent takes half the usual time.
+                // A refusal counts however early it comes; silence must last half the usual time.
                 let is_silence = began.elapsed() >= patience;
                 let is_fair = patience >= self.client.dialer().timeout() / 2;
                 if unconnected == Unconnected::Theirs && (!is_silence || is_fair) {
@@ -259,8 +259,8 @@ impl HostProbe<'_> {
         }
     }
 
-    /// How long this host's replies are waited for: without end if it is the last. Once it has greeted us, all the time
-    /// is its own but what another one takes.
+    /// Returns the time limit of this host's replies: none if it is the last. After its greeting it may use all the
+    /// time except for another host's share.
     fn patience_of(self, addresses: usize) -> Option<Patience> {
         if self.more_hosts == 0 && addresses <= 1 {
             return None;
@@ -316,7 +316,7 @@ impl HostProbe<'_> {
         }
     }
 
-    /// For one address: what is left of the budget, shared with what is still to be tried.
+    /// Returns one address's share of the remaining budget.
     fn patience(self, addresses: usize) -> Duration {
         let left = self.question.wait.deadline().saturating_duration_since(Instant::now());
         let others = self.more_hosts + addresses.saturating_sub(1);
@@ -328,7 +328,7 @@ impl HostProbe<'_> {
 /// A dialogue in a session, boxed: a probe that a silent server holds has the memory of its step alone.
 type Dialogue<'a> = Pin<Box<dyn Future<Output = Resumed> + Send + 'a>>;
 
-/// What the dialogue comes to, unless its session is cut because others wait for it.
+/// Returns the result of the dialogue, unless its session is cut because others wait for it.
 async fn unless(cut: impl Future<Output = ()>, dialogue: Dialogue<'_>) -> Option<Resumed> {
     tokio::select! {
         biased;
@@ -337,7 +337,7 @@ async fn unless(cut: impl Future<Output = ()>, dialogue: Dialogue<'_>) -> Option
     }
 }
 
-/// The server took long while others waited for the session. What is known already stands.
+/// The server was slow while others waited for the session. Facts known by then stand.
 fn cut_short(progress: &mut Progress) -> Attempt {
     let settled = progress.settled.take().map(|verdict| *verdict);
     let refused = Refused { after: AFTER_CUT, cause: Cause::Crowded };

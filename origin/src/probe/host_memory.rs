@@ -1,4 +1,4 @@
-//! What is remembered of mail hosts and domains, to spare the next probe a round trip or a vain try.
+//! Memory of mail hosts and domains, to spare the next probe a round trip or a futile attempt.
 //!
 //! Each memory is bounded in entries and in time; an entry is about 100 bytes, so all of them together
 //! stay below 10 MB.
@@ -16,18 +16,18 @@ use crate::dns::Mx;
 
 /// Entries of each memory. About as many hosts take the mail of most of the world.
 const MAX_ENTRIES: u64 = 20_000;
-/// What a server offers changes with its configuration.
+/// Capabilities expire because a server's configuration changes.
 const OFFERS_KEPT: Duration = Duration::from_secs(3_600);
 /// A host that could not be reached is tried after its siblings for so long.
 const DOWN_KEPT: Duration = Duration::from_secs(60);
 /// A domain's habit is asked about once a day (docs/verdicts.md).
 const DAY: Duration = Duration::from_secs(24 * 3_600);
-/// Where the control recipient had no answer, the next one comes after this, then after twice as long each time.
+/// Delay until the next control recipient after one without an answer; it doubles each time.
 const DOUBT: Duration = Duration::from_secs(15 * 60);
 /// Longer than a day, so that the length of a doubt outlives it.
 const HABIT_KEPT: Duration = Duration::from_secs(2 * 24 * 3_600);
 
-/// What a host showed of itself.
+/// Capabilities that a host has shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Offers {
     /// It refused MAIL or RCPT until the session was encrypted.
@@ -40,7 +40,7 @@ pub(super) struct Offers {
     pub recipients_max: Option<usize>,
 }
 
-/// What a control recipient has shown of a domain at a host.
+/// Result of the control recipient for a domain at a host.
 #[derive(Debug, Clone, Copy)]
 struct Habit {
     found: CatchAll,
@@ -48,8 +48,8 @@ struct Habit {
     lasts: Duration,
 }
 
-/// Values that end after a fixed time by tokio's clock: the cache's own doesn't follow it in virtual time, and only
-/// frees what is over.
+/// Values that expire after a fixed time by tokio's clock: the cache's own clock doesn't follow it in virtual time, and
+/// only frees expired entries.
 struct Memory<T> {
     entries: Cache<Arc<str>, (T, Instant)>,
     kept: Duration,
@@ -100,7 +100,7 @@ where
 }
 
 impl HostMemory {
-    /// Domains and hosts are told apart by hashes under `keys`.
+    /// Domains and hosts are distinguished by hashes under `keys`.
     pub(super) fn new(keys: HashKey) -> Self {
         Self {
             offers: Memory::new(OFFERS_KEPT),
@@ -151,7 +151,7 @@ impl HostMemory {
         self.offers.get(host).unwrap_or_default()
     }
 
-    /// Remembers what is out of the ordinary; the ordinary needs no memory.
+    /// Records deviations from the default; the default needs no memory.
     pub(super) fn showed(&self, host: &str, offers: Offers) {
         if offers != self.offers(host) {
             self.offers.insert(host, offers);
@@ -162,8 +162,8 @@ impl HostMemory {
         self.down.insert(host, ());
     }
 
-    /// The hosts, those that could not be reached lately after the others of their list: the next
-    /// preference is better than four seconds of waiting for a dead host.
+    /// Returns the hosts, with recently unreachable ones after the others of their list: the next preference is better
+    /// than four seconds of waiting for a dead host.
     pub(super) fn in_health_order<'h>(&self, hosts: &'h [Mx]) -> Cow<'h, [Mx]> {
         let is_down = |host: &Mx| self.down.get(&host.exchange).is_some();
         if hosts.len() < 2 || !hosts.iter().any(is_down) {
@@ -179,7 +179,7 @@ impl HostMemory {
         (habit.until > Instant::now()).then_some(habit.found)
     }
 
-    /// Remembers what a control recipient has shown: for a day, and a doubt for a quarter of an hour, which doubles with
+    /// Stores the result of a control recipient: for a day, and a doubt for a quarter of an hour, which doubles with
     /// each further one.
     pub(super) fn is_catch_all(&self, key: &str, found: CatchAll) {
         let key = self.keys.hash_one(key);
@@ -207,7 +207,7 @@ impl HostMemory {
     }
 }
 
-/// The key of what a control recipient has shown: backup hosts accept what the first host refuses.
+/// Returns the key of a control recipient's result: backup hosts accept names that the first host refuses.
 pub(super) fn catch_all_key(domain: &str, host: &str) -> String {
     [domain, "\n", host].concat()
 }

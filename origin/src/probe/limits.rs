@@ -8,8 +8,8 @@ use super::client::Client;
 
 use crate::config::Config;
 
-/// How long a session lies idle: long enough for the next address of a list, short enough that servers
-/// do not mind (RFC 5321 §4.5.3.2.7 lets them wait five minutes).
+/// Longest idle time of a session: long enough for the next address of a list, short enough that servers don't mind
+/// (RFC 5321 §4.5.3.2.7 lets them wait five minutes).
 const MAX_IDLE: Duration = Duration::from_secs(30);
 
 pub(super) fn pool_settings(config: &Config, client: &Client) -> Settings {

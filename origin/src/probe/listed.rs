@@ -8,12 +8,12 @@ use crate::{
     mx::{self, MailHosts},
 };
 
-/// Addresses of one operator or machine that a list has asked about at once, at most.
+/// Maximum of a list's concurrent questions at one operator or machine.
 const MAX_AT_ONCE: usize = 8;
 
 impl Prober {
-    /// Whose limits an address is most probably asked under, to group those of a list, and how many of
-    /// them may be asked about at once.
+    /// Returns the key of the limits that most likely apply to an address, to group those of a list, and the number
+    /// that may be asked concurrently.
     pub async fn plan(&self, address: &Address) -> (String, usize) {
         let domain = address.domain();
         let config = self.config();

@@ -1,5 +1,5 @@
-//! Our own addresses, which are never dialled: those of this machine, the configured ones, and those that our names lead to.
-//! Behind a NAT only the names show the public one.
+//! Our own addresses, which are never dialled: those of this machine, the configured ones, and those that our names
+//! resolve to. Behind a NAT only the names show the public one.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -8,12 +8,12 @@ use super::prober::Prober;
 use crate::dns::NoAnswer;
 
 impl Prober {
-    /// Our addresses, as far as they are known.
+    /// Returns our known addresses.
     pub fn own_addresses(&self) -> Vec<IpAddr> {
         self.resolver.guard.own()
     }
 
-    /// Looks our addresses up. What can't be found out stays as it was.
+    /// Looks our addresses up. Failed look-ups leave the former ones.
     pub async fn learn_own_addresses(self: Arc<Self>) {
         let (guard, config) = (&self.resolver.guard, self.config());
         let mut own: Vec<IpAddr> =

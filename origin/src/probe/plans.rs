@@ -1,4 +1,4 @@
-//! What a question about a domain needs before it may ask: mail hosts in order, and the addresses of the first.
+//! Inputs of a question about a domain: mail hosts in order, and the addresses of the first.
 //!
 //! A plan is made from answers of DNS that are in memory already, once they have passed the checks of the
 //! configuration (routes, opt-outs, the guard of addresses). It spares the questions that follow a look-up of each. It

@@ -42,7 +42,7 @@ const RETRY_AFTER: u32 = 10;
 /// Less time than this is not worth beginning again.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// What all probes share.
+/// State shared by all probes.
 pub struct Prober {
     config: ArcSwap<Config>,
     pub(super) resolver: Resolver,
@@ -73,12 +73,12 @@ impl Prober {
         Arc::new(Self { config, resolver, client, pool, plans, flights })
     }
 
-    /// As it is now; a reload may replace it.
+    /// Returns the current configuration; a reload may replace it.
     pub fn config(&self) -> Arc<Config> {
         self.config.load_full()
     }
 
-    /// Asks by this configuration from now on; of what needs a restart it says the same as the one before.
+    /// Asks by this configuration from now on; settings that need a restart equal those of the former one.
     pub fn reload(&self, config: Config) {
         self.client.reload(&config);
         self.pool.set_settings(pool_settings(&config, &self.client));
@@ -99,7 +99,7 @@ impl Prober {
         self.client.identities().in_use().cloned().collect()
     }
 
-    /// What is asked of operators, and how we are received there.
+    /// Returns the rates at operators, and how they receive us.
     pub fn status(&self) -> rcpt_pool::Status {
         self.pool.status()
     }
@@ -116,7 +116,7 @@ impl Prober {
         self.pool.set_listed(self.client.identities().numbered(since_of));
     }
 
-    /// What the next process has to know of operators and domains.
+    /// Returns the knowledge about operators and domains for the next process.
     pub fn memory(&self) -> (rcpt_pool::Memory, Vec<HabitMemory>) {
         (self.pool.memory(), self.client.memory.habits())
     }
@@ -137,8 +137,8 @@ impl Prober {
     pub async fn probe(self: &Arc<Self>, question: &Question) -> Verdict {
         let started = Instant::now();
         let Question { address, details, asker, wait } = question;
-        // One who wants details must not be answered by a probe without, nor a single check by one
-        // that waits with a batch, nor an account by one that has spent its share.
+        // Separate flights: a request with details must not get the answer of a probe without them, nor a single check
+        // that of a batch, nor an account that of one that has spent its share.
         let account = asker.account.as_deref().unwrap_or_default();
         let kind = match (details, wait.class()) {
             (false, Class::Interactive) => "single ",
@@ -148,7 +148,7 @@ impl Prober {
         };
         let key = [kind, account, " ", address.normal()].concat();
         let (mut verdict, is_first) = self.share(&key, question).await;
-        // Whoever joined late has had what was left of the first one's budget.
+        // A request that joined late had only the rest of the first one's budget.
         let deadline = started + self.config().budget;
         if !is_first && is_cut_off(&verdict) && Instant::now() + SHORTEST < deadline {
             (verdict, _) = self.share(&key, question).await;
@@ -221,7 +221,7 @@ impl Prober {
         verdict
     }
 
-    /// The verdict of a probe whose budget has ended.
+    /// Returns the verdict of a probe whose budget has ended.
     fn cut_off(&self, progress: Progress) -> Verdict {
         if let Some(verdict) = progress.settled {
             return *verdict;
@@ -281,7 +281,8 @@ impl Prober {
             progress.route = Some(route_of(&found));
         }
         match found {
-            // A backup of one who opted out would say less than its owner's server, and is no way around.
+            // A backup of a host that opted out would say less than its owner's server, and must not bypass the
+            // opt-out.
             Ok(MailHosts::Explicit(hosts))
                 if hosts.iter().any(|mx| config.opt_outs.include_host(&mx.exchange)) =>
             {
@@ -393,7 +394,7 @@ impl Prober {
     }
 }
 
-/// Whether a probe ended with its budget.
+/// Returns whether a probe ended with its budget.
 fn is_cut_off(verdict: &Verdict) -> bool {
     matches!(verdict.reason, Reason::Timeout | Reason::OurLimit | Reason::DnsFailure)
 }

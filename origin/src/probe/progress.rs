@@ -1,4 +1,4 @@
-//! How far a probe has come, and the time that it lost to us and to DNS.
+//! Progress of a probe, and the time that it lost to us and to DNS.
 
 use std::{
     future::poll_fn,
@@ -28,7 +28,7 @@ pub(super) struct Progress {
     pub admitted: bool,
     /// The addresses of the host that were connected to, or tried.
     pub tried: Vec<IpAddr>,
-    /// Time spent waiting for a session: what may be asked is used up by others.
+    /// Time spent waiting for a session, while others use up the limits.
     pub waiting: Stopwatch,
     /// Time that DNS took.
     pub dns: Stopwatch,

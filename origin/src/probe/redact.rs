@@ -1,4 +1,4 @@
-//! What may be shown of a server's words.
+//! Removes private parts from a server's words.
 
 use std::net::IpAddr;
 
@@ -10,9 +10,9 @@ const MAX_LOG_CHARS: usize = 200;
 const ADDRESS: &str = "[address]";
 const IP: &str = "[ip]";
 
-/// `text` as one line of at most 512 characters, without what identifies someone: email addresses,
-/// the checked local part, each of our HELO names and every IP address. Behind a NAT we do not know which of
-/// them is ours, and the server's own is of no use to the customer.
+/// Returns `text` as one line of at most 512 characters, without identifying parts: email addresses, the checked local
+/// part, each of our HELO names and every IP address. Behind a NAT we don't know which of them is ours, and the
+/// server's own is of no use to the customer.
 pub(super) fn redact<'a>(
     text: &str,
     recipient: &Address,
@@ -50,8 +50,8 @@ pub(super) fn redact<'a>(
     }
 }
 
-/// What [`redact`] leaves of `text`, without the recipient's domain and cut to 200 characters: for logs and for the
-/// operator's eyes.
+/// Returns the rest of `text` after [`redact`], without the recipient's domain and cut to 200 characters: for logs and
+/// operators.
 pub(super) fn redact_for_log<'a>(
     text: &str,
     recipient: &Address,
@@ -69,9 +69,8 @@ pub(super) fn redact_for_log<'a>(
     shown
 }
 
-/// Whether `word` stands for the mailbox: the local part in quotes, in brackets or before an encoded `@`,
-/// and on its own only if no language has such a word. `Mailbox is full` says the same of the mailbox
-/// `full`.
+/// Returns whether `word` means the mailbox: the local part in quotes, in brackets or before an encoded `@`, and on its
+/// own only if no language has such a word. `Mailbox is full` reads the same for the mailbox `full`.
 fn names_local_part(word: &str, local_part: &str) -> bool {
     word.match_indices(local_part).any(|(start, _)| {
         let (before, from) = word.split_at(start);
@@ -88,7 +87,7 @@ fn names_local_part(word: &str, local_part: &str) -> bool {
     })
 }
 
-/// Replaces what reads as an IP address, wherever in the word it stands.
+/// Replaces text that reads as an IP address, anywhere in the word.
 fn push_without_ips(shown: &mut String, word: &str) {
     let mut rest = word;
     while !rest.is_empty() {

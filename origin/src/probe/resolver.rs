@@ -15,7 +15,7 @@ use crate::{
 /// ten hosts × four addresses.
 const MAX_ADDRESSES: usize = 4;
 
-/// How a host was found.
+/// Source of a host's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found<'a> {
     /// In DNS.
@@ -46,15 +46,15 @@ impl Resolver {
             Found::Planned(addresses) => Ok(addresses.to_vec()),
             Found::InDns => self.usable_addresses(host).await,
             Found::ByRoute(port) => {
-                // `host:port` by the system's own means: a route may name what only it knows.
+                // `host:port` through the system's resolver: a route may use a local name.
                 let addresses = lookup_host((host, port)).await;
                 Ok(addresses.map(|found| found.take(MAX_ADDRESSES).collect()).unwrap_or_default())
             }
         }
     }
 
-    /// Resolved once, filtered, and these literals are what is dialled: a name that changes its mind
-    /// between check and use (DNS rebinding) gains nothing.
+    /// Resolves once and filters; these literals are dialled, so a name whose answer changes between check and use (DNS
+    /// rebinding) gains nothing.
     async fn usable_addresses(&self, host: &str) -> Result<Vec<SocketAddr>, Unresolved> {
         if !mx::is_resolvable(host) {
             return Err(Unresolved::NoSuchName);
@@ -94,7 +94,7 @@ impl Resolver {
 /// Why a host has no address.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Unresolved {
-    /// The name does not exist, or is none that can.
+    /// The name doesn't exist, or can't exist.
     NoSuchName,
     /// No nameserver had an answer, which says nothing about the host.
     DnsFailed,

@@ -16,7 +16,7 @@ use super::progress::Progress;
 
 const ACCEPTED: &str = "250 2.1.5 Ok";
 
-/// The verdict of a sandbox address; `None` for all others, and where a server is to be asked.
+/// Returns the verdict of a sandbox address; `None` for all others, and for those that a server answers.
 pub(super) async fn verdict_of(
     question: &Question,
     has_server: bool,
@@ -69,7 +69,7 @@ pub(super) fn facts_of(address: &Address) -> Option<DomainFacts> {
     Some(facts)
 }
 
-/// `catch_all` is for those who want details, and told where the reply is about the recipient.
+/// `catch_all` is for callers with details, and reported if the reply is about the recipient.
 fn replied(line: &str, host: &str, catch_all: Option<CatchAll>) -> Verdict {
     let Some(reply) = Reply::parse(&format!("{line}\r\n")) else {
         return Verdict::new(Status::SmtpConnectError, Reason::ProtocolError, Stage::Rcpt);
@@ -88,7 +88,7 @@ fn replied(line: &str, host: &str, catch_all: Option<CatchAll>) -> Verdict {
     Verdict { mx_host: Some(host.to_owned()), details, ..verdict }
 }
 
-/// What a reply says behind its codes.
+/// Returns the text of a reply after its codes.
 fn text_of(line: &str) -> Option<String> {
     let (_, rest) = line.split_once(' ')?;
     let is_code = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');

@@ -1,4 +1,4 @@
-//! What the pool is to know of a reply.
+//! Converts a reply into a signal for the pool.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ pub(super) const fn is_about_recipient(finding: Finding) -> bool {
     matches!(finding.status, Status::Accepted | Status::Refused)
 }
 
-/// What the pool is to know of a reply. Greylisting and relaying are rules for one recipient or domain,
-/// and say nothing of the next question.
+/// Returns the signal for the pool. Greylisting and relaying are rules for one recipient or domain, and reveal nothing
+/// about the next question.
 pub(super) fn signal<'a>(
     finding: Finding,
     stage: Stage,

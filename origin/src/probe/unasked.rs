@@ -14,7 +14,7 @@ pub(super) fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
     }
 }
 
-/// The verdict on a domain whose operator does not want to be asked: no connection was made.
+/// The verdict on a domain whose operator has opted out: no connection was made.
 pub(super) fn opted_out() -> Verdict {
     Verdict::new(Status::BlockedByProvider, Reason::OptedOut, Stage::Dns)
 }

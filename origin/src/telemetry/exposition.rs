@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-/// How metrics are written.
+/// Format of the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exposition {
     /// <https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>
@@ -86,7 +86,7 @@ fn classic<'l>(written: &mut String, lines: impl Iterator<Item = &'l str>) {
     written.push_str(&totals);
 }
 
-/// Whether a sample may be the sum or the count of a histogram.
+/// Returns whether a sample may be the sum or the count of a histogram.
 fn is_total(line: &str) -> bool {
     let name = line.split(['{', ' ']).next().unwrap_or_default();
     name.ends_with("_sum") || name.ends_with("_count")

@@ -30,10 +30,10 @@ pub fn dropped_lines() -> u64 {
     DROPPED.get().map_or(0, |counter| counter.dropped_lines() as u64)
 }
 
-/// Installs the logger. The guard writes what still waits when it is dropped, for a second at most.
+/// Installs the logger. When dropped, the guard writes waiting lines, for a second at most.
 ///
-/// Only our own lines are let through, at any level: the resolver and the TLS library log the names
-/// they deal with, and the domain of a checked address must not be kept.
+/// Only our own lines pass, at any level: the resolver and the TLS library log names, and the domain of a checked
+/// address must not be stored.
 pub fn install(level: LevelFilter) -> (Level, WorkerGuard) {
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(MAX_WAITING)

@@ -26,14 +26,14 @@ struct ProbeLabels {
     operator: String,
 }
 
-/// An operator of mail hosts, and the source address of ours it is asked from.
+/// An operator of mail hosts, and the source address that it is asked from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Site {
     operator: String,
     source: String,
 }
 
-/// What the pool shows, by operator and source address.
+/// Metrics of the pool, by operator and source address.
 #[derive(Default)]
 struct Sites {
     sessions: Family<Site, Gauge>,
@@ -190,7 +190,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts a probe as in flight until the guard is dropped, be it because the client left.
+    /// Counts the probe as in flight until the guard is dropped, even if the client disconnects.
     pub fn start(&self) -> InFlight {
         self.in_flight.inc();
         InFlight(self.in_flight.clone())
@@ -207,7 +207,7 @@ impl Metrics {
         self.duration.observe(took.as_secs_f64());
     }
 
-    /// Takes over what the pool shows, and how many probes may be in progress, for the next [`Metrics::text`].
+    /// Stores the pool's status, and the limit of probes in progress, for the next [`Metrics::text`].
     pub fn show(&self, status: &Status, probes_max: usize) {
         self.in_flight_max.set(i64::try_from(probes_max).unwrap_or(i64::MAX));
         self.sweeps.inner().store(status.sweeps_total, Ordering::Relaxed);
@@ -235,7 +235,7 @@ impl Metrics {
     }
 }
 
-/// One probe in progress.
+/// A probe in progress.
 pub struct InFlight(Gauge);
 
 impl Drop for InFlight {

@@ -1,5 +1,5 @@
-//! Whether port 25 is open outward. Most clouds shut it until they are asked, and a shut port looks like
-//! the recipient's fault: it must be an operator's alarm and no user's verdict.
+//! Watches whether outbound port 25 is open. Most clouds block it by default, and a blocked port looks like the
+//! recipient's fault: it must become an operator's alarm and never a user's verdict.
 
 use std::{
     fmt,
@@ -20,13 +20,13 @@ use crate::config::Server;
 
 /// A banner proves for so long that the port is open.
 const HEARD_STANDS: Duration = Duration::from_secs(60);
-/// How often the servers are asked while the port is shut. They are others' servers, and load balancers
-/// ask for `/ready` every few seconds.
+/// Interval between checks while the port is blocked. The servers belong to others, and load balancers poll `/ready`
+/// every few seconds.
 pub const SHUT_STANDS: Duration = Duration::from_secs(15);
 /// For one server, up to its banner.
 const PATIENCE: Duration = Duration::from_secs(6);
 
-/// The servers that are asked, and what is known of the port.
+/// The servers to connect to, and the known state of the port.
 pub struct PortCheck {
     servers: Vec<Server>,
     dialer: Dialer,
@@ -64,7 +64,7 @@ impl fmt::Display for Unheard {
 }
 
 impl PortCheck {
-    /// Without `servers` the port is taken to be open.
+    /// Without `servers` the port is assumed to be open.
     pub fn new(servers: Vec<Server>, dialer: Dialer, identity: HeloIdentity) -> Arc<Self> {
         let (known, asking) = (Mutex::new(Known::Nothing), tokio::sync::Mutex::default());
         let identity = ArcSwap::from_pointee(identity);
@@ -83,12 +83,12 @@ impl PortCheck {
         }
     }
 
-    /// Whether every server failed when last asked, and none has been heard since. Makes no connection.
+    /// Returns whether every server failed in the last check, and none has greeted us since. Makes no connection.
     pub fn is_known_shut(&self) -> bool {
         matches!(*self.known(), Known::AllFailed(_))
     }
 
-    /// Whether the port is open: a banner was heard within the last minute, or is heard now.
+    /// Returns whether the port is open: a banner was received within the last minute, or is received now.
     pub async fn is_open(&self) -> bool {
         if let Some(open) = self.fresh() {
             return open;
@@ -102,7 +102,7 @@ impl PortCheck {
         open
     }
 
-    /// Keeps what is known fresh, for ever.
+    /// Keeps the state fresh, forever.
     pub async fn watch(self: Arc<Self>) {
         loop {
             self.is_open().await;
@@ -110,7 +110,7 @@ impl PortCheck {
         }
     }
 
-    /// Whether `server` greets us.
+    /// Connects to `server` and waits for its greeting.
     ///
     /// # Errors
     /// [`Unheard`].
@@ -126,7 +126,7 @@ impl PortCheck {
                 session.quit(());
                 Ok(())
             }
-            // Whatever else it says, it was heard.
+            // With any further text, it was received.
             Ok(Err(Failure::Refused(..))) => Ok(()),
             Ok(Err(_)) | Err(_) if stage > Stage::Banner => Ok(()),
             Ok(Err(_)) | Err(_) => Err(Unheard::NoBanner),
@@ -159,7 +159,7 @@ impl PortCheck {
         false
     }
 
-    /// What is known and still stands.
+    /// Returns the known state if it is still fresh.
     fn fresh(&self) -> Option<bool> {
         if self.servers.is_empty() {
             return Some(true);

@@ -1,4 +1,4 @@
-//! How long probes wait for a session, and how many of those they get are warm.
+//! Time that probes wait for a session, and the share of warm sessions.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -8,7 +8,7 @@ use prometheus_client::{
 use rcpt_pool::{Acquired, Class, Refused};
 use tokio::time::Instant;
 
-/// Seconds. Most sessions are there at once; a check waits ten seconds at most, a batch for longer.
+/// Seconds. Most sessions are available immediately; a check waits ten seconds at most, a batch for longer.
 const BUCKETS: [f64; 10] = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -63,7 +63,7 @@ impl SessionMetrics {
         registry.register("session_requests", help, self.requests.clone());
     }
 
-    /// Begins a request, which is counted when it is dropped: whoever waits longest gives up.
+    /// Starts a request, which is counted when it is dropped: the longest waits end by giving up.
     pub(crate) fn begin(&self, class: Class) -> SessionRequest<'_> {
         let [interactive, batch] = &self.waited_by_class;
         let waited = match class {

@@ -40,7 +40,7 @@ pub struct SourceStatus {
     pub why: Option<String>,
 }
 
-/// What a restart will remember, and this process remembered.
+/// Memory for the next restart, and memory that this process recalled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeepingStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub struct KeepingStatus {
 pub async fn fetch(address: SocketAddr) -> io::Result<String> {
     let asking = async {
         let mut stream = TcpStream::connect(address).await?;
-        // HTTP/1.0: the body is what comes until the end.
+        // HTTP/1.0: the body ends with the connection.
         stream.write_all(b"GET /operators HTTP/1.0\r\n\r\n").await?;
         let mut text = String::new();
         stream.read_to_string(&mut text).await?;

@@ -1,4 +1,4 @@
-//! What is running, since when, and whether it can work at all.
+//! The running version, its start, and whether it can work at all.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ use prometheus_client::{
 use super::{log::dropped_lines, port_check::PortCheck, session_metrics::SessionMetrics};
 use crate::{clock::unix_now, config::Validity, dns::DnsMetrics, watch::Reason};
 
-/// What is running, since when, and whether it can work at all.
+/// The running version, its start, and whether it can work at all.
 pub struct Vitals {
     registry: Registry,
     dns: DnsMetrics,

@@ -37,7 +37,7 @@ async fn exposed() -> BTreeMap<String, BTreeSet<String>> {
     series
 }
 
-/// The metrics in `text` that are ours, with what follows each.
+/// Returns our metrics in `text`, each with the text after it.
 fn used(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices("rcpt_origin_").chain(text.match_indices("process_start")).map(

@@ -215,7 +215,7 @@ impl Internet {
             // The limit is on questions, and none on sessions.
             ("RCPT_MACHINE_SESSIONS", "1000"),
             ("RCPT_NETWORK_SESSIONS", "1000"),
-            // A busy machine is no silent nameserver: no question is to be sent again.
+            // A busy machine isn't a silent nameserver: no query must be repeated.
             ("RCPT_DNS_TIMEOUT_MS", "5000"),
         ])
     }
@@ -235,7 +235,7 @@ impl Internet {
     }
 }
 
-/// Whether a host accepts everything is learnt beside.
+/// The control recipient runs in the background, so either reason may come.
 fn plain(reason: Reason) -> Reason {
     if reason == Reason::AcceptedCatchAll { Reason::Accepted } else { reason }
 }
@@ -265,7 +265,7 @@ async fn dns_gives_the_evidence_for_a_domains_kind_and_for_a_suggestion() {
         assert_eq!(found, (kind, suspected, accepts_mail), "{domain}");
         assert_eq!(details.traits.suggested_domain.as_deref(), suggested, "{domain}");
         assert_eq!(details.traits.disposable, kind == "disposable", "{domain}");
-        // The question about the domain alone has the same answer, where there is one.
+        // The question about the domain alone has the same answer, if there is one.
         let answer = domain_report(&internet.origin, domain).await;
         if accepts_mail.is_none() {
             assert_eq!(answer.status(), 503, "{domain}");
@@ -328,8 +328,7 @@ async fn dns_decides_who_is_asked() {
     }
 }
 
-/// And what a host of a worse preference accepts is not taken for an answer before it is known whether it
-/// accepts everything.
+/// An acceptance by a host of a worse preference isn't an answer before it is known whether it accepts everything.
 #[tokio::test]
 async fn a_silent_first_host_leaves_time_for_the_second() {
     let internet = Internet::start().await;
@@ -363,8 +362,8 @@ async fn a_domain_is_looked_up_once_for_many_addresses() {
     assert!(*internet.questions.lock().unwrap() <= 3, "MX, A, AAAA");
 }
 
-/// Many times over, and on several threads: between "not in memory" and "not asked for" there is a gap
-/// through which a second question slips once in a while, if nothing closes it.
+/// Repeated, and on several threads: without a lock, a second query occasionally slips through between "not cached" and
+/// "not in progress".
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_probes_of_one_domain_at_once_ask_three_questions() {
     let internet = Internet::start().await;

@@ -1,4 +1,4 @@
-//! `origin doctor`, on a machine whose DNS, mail servers and postmaster are ours.
+//! `origin doctor`, on a machine with controlled DNS, mail servers and postmaster.
 
 use std::{
     collections::HashMap,
@@ -24,10 +24,10 @@ use tokio::{
 
 type Row = (&'static str, RecordType, &'static str);
 
-/// Stands for an address of this machine, and `PTR_OF_OURS` for the name of its PTR record.
+/// Placeholder for an address of this machine; `PTR_OF_OURS` is the name of its PTR record.
 const OURS: &str = "OURS";
 const PTR_OF_OURS: &str = "PTR_OF_OURS";
-/// Stands for that address on a blocklist: its octets in reverse.
+/// Placeholder for that address on a blocklist: its octets in reverse.
 const REVERSED: &str = "REVERSED";
 
 /// All in order.
@@ -42,7 +42,7 @@ const ZONE: &[Row] = &[
     ("mx.op.org.", RecordType::A, "127.0.0.3"),
 ];
 
-/// Not of the loopback, of which the resolver knows by itself where it leads.
+/// Not a loopback address, which the resolver answers itself.
 fn our_address() -> Ipv4Addr {
     let addresses = if_addrs::get_if_addrs().unwrap().into_iter().map(|interface| interface.ip());
     let v4 = addresses.filter_map(|ip| match ip {
@@ -99,7 +99,7 @@ fn answer(zone: &[Row], query: Message) -> Vec<u8> {
     response.to_vec().unwrap()
 }
 
-/// An origin's machine, and what the doctor is told about it.
+/// An origin's machine, with the environment that the doctor sees.
 struct Machine {
     environment: HashMap<&'static str, String>,
     running: Vec<JoinHandle<()>>,
@@ -113,7 +113,7 @@ impl Drop for Machine {
 }
 
 impl Machine {
-    /// Where `zone` says what it says, and the postmaster is answered with `rcpt`.
+    /// A machine with the records of `zone`, where the postmaster gets the reply `rcpt`.
     async fn with(zone: Vec<Row>, rcpt: &'static str) -> Self {
         let nameserver = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let mail = TcpListener::bind("127.0.0.3:0").await.unwrap();

@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 const SEED: u64 = 20_261_120;
 
-/// A server that says what comes next on the tape, in pieces, for each command it is sent.
+/// A server that sends the next part of the tape, in pieces, for each command.
 struct Tape {
     turns: std::vec::IntoIter<Vec<u8>>,
     bytes: Vec<u8>,
@@ -103,8 +103,8 @@ fn stream(random: &mut StdRng) -> Vec<Vec<u8>> {
     turns
 }
 
-/// The pure half of docs/trust.md, P1: the dialogue and the policy over what a server may say. Time has its tests with
-/// real servers.
+/// The pure half of docs/trust.md, P1: the dialogue and the policy over any output of a server. Tests with real servers
+/// cover time.
 #[test]
 fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
     const STREAMS: usize = 100_000;
@@ -154,7 +154,7 @@ fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
     assert!(answered > STREAMS / 10, "the generator has lost its way: {answered}");
 }
 
-/// docs/trust.md, P5: whatever passes for an address is one line on the wire.
+/// docs/trust.md, P5: any parsed address is one line on the wire.
 #[test]
 fn a_million_addresses_inject_nothing() {
     const EACH: usize = 500_000;

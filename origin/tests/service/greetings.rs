@@ -1,4 +1,4 @@
-//! EHLO or HELO: what a host takes is remembered.
+//! EHLO or HELO: the greeting that a host accepts is remembered.
 
 use std::sync::{Arc, Mutex};
 

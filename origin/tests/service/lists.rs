@@ -74,7 +74,7 @@ async fn a_signed_bundle_reaches_the_origin_that_runs_and_a_spoilt_one_changes_n
             ("RCPT_MAIL_FROM", "<>"),
             ("RCPT_TICKET_SECRETS", SECRETS),
             ("RCPT_NAMESERVERS", "127.0.0.1:9"),
-            // Nothing is there yet.
+            // No file exists yet.
             ("RCPT_LISTS_FILE", &lists_file),
         ])
         .spawn()
@@ -112,7 +112,7 @@ async fn a_signed_bundle_reaches_the_origin_that_runs_and_a_spoilt_one_changes_n
         assert!(Instant::now() < deadline, "the origin doesn't read its lists again");
         sleep(Duration::from_millis(200)).await;
     }
-    // Somebody spoils the file: the package's lists are in force, and the service goes on.
+    // The file is damaged: the package's lists are in force, and the service continues.
     fs::write(&lists_file, &bundle[..bundle.len() / 2]).unwrap();
     let deadline = Instant::now() + PATIENCE;
     while kind(&address, LISTED).await != "unknown" {

@@ -1,4 +1,4 @@
-//! Origin as a whole, against servers of ours that do as they are told: no Worker, no mail server of Debian's.
+//! Origin as a whole, against controlled servers: no Worker, and no mail server of Debian's.
 //!
 //! One program for all of them: many wait for time-outs, and wait side by side.
 

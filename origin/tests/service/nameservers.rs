@@ -1,4 +1,4 @@
-//! Nameservers that are silent, shut, or older than EDNS: whose time it costs, and how often.
+//! Nameservers that are silent, closed, or older than EDNS: the cost in time, and how often.
 
 use std::{
     net::SocketAddr,
@@ -49,7 +49,7 @@ impl Nameserver {
         Self::answering(|_| None).await
     }
 
-    /// Knows of no name.
+    /// A nameserver that knows no name.
     async fn healthy() -> Self {
         Self::answering(|query| Some(coded(query, ResponseCode::NXDomain))).await
     }
@@ -85,7 +85,7 @@ async fn a_nameserver_that_is_silent_costs_one_question_its_time() {
         ("RCPT_DNS_TIMEOUT_MS", "500"),
     ]);
     assert_eq!(verdict(&origin, "user@one.org").await.status, Status::DomainNotFound);
-    // It is asked for the root too, and is as silent.
+    // It is also asked for the root, and stays silent.
     let mut asked = 0;
     while asked < silent.questions() {
         asked = silent.questions();

@@ -39,10 +39,10 @@ async fn neighbours(origin: Router, attack: JoinHandle<()>) -> Vec<Verdict> {
     all.join_all().await
 }
 
-/// How long an attack lasts.
+/// Duration of an attack.
 const ATTACK: Duration = Duration::from_secs(6);
 
-/// Each of `domains`, by the tenant it is asked for by, `times` times and eight at once.
+/// Asks about each of `domains`, for its tenant, `times` times and eight in parallel.
 fn attack(origin: &Router, domains: Vec<(String, String)>, times: usize) -> JoinHandle<()> {
     let origin = origin.clone();
     let attacking = async move {

@@ -1,4 +1,4 @@
-//! Those who asked not to be asked: no connection is made, under whichever name they are reached.
+//! Opt-outs: no connection is made, under whichever name the machine is reached.
 
 use std::sync::atomic::Ordering;
 

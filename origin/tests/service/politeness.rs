@@ -85,8 +85,8 @@ async fn a_thousand_addresses_of_many_domains_at_one_host_share_two_sessions() {
     let told = all.join_all().await;
     let answered = told.iter().filter(|status| **status == Status::Accepted).count();
     assert!(most.load(Ordering::Relaxed) <= 2, "{}", most.load(Ordering::Relaxed));
-    // Twenty a second after the first two hundred, and half of a thousand may wait; on a very busy
-    // machine some of these find no session within the budget. That is told as our limit.
+    // Twenty a second after the first two hundred, and half of a thousand may wait; on a very busy machine some find no
+    // session within the budget, which is reported as our limit.
     assert!(answered >= 200, "{answered}");
     let ours = told.iter().filter(|status| **status == Status::FatalException).count();
     assert_eq!(answered + ours, 1_000);
@@ -167,7 +167,7 @@ async fn a_421_in_a_session_that_has_served_before_is_taken_note_of() {
     let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let origin = origin(&environment);
     assert_eq!(verdict(&origin, "u@d.org").await.reason, Reason::NoSuchMailbox);
-    // The second is refused where the first was asked about; another session is not opened at once.
+    // The second is refused where the first was asked; another session isn't opened immediately.
     for address in ["v@d.org", "w@other.org"] {
         let told = verdict(&origin, address).await;
         assert_eq!((told.status, told.reason), (Status::FatalException, Reason::OurLimit));

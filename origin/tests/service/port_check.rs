@@ -90,7 +90,7 @@ async fn the_watch_sees_the_port_shut_and_readiness_follows() {
     let response = send(&origin, ready()).await;
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(json_of(response).await, json!({"status": "ready", "reasons": []}));
-    // Origin names the reasons that mail servers may have to refuse us, and goes on: every address may be listed.
+    // Origin names the causes for which mail servers may refuse us, and continues: every address may be listed.
     let listed = || Finding {
         check: "blocklist",
         health: Health::Wrong,

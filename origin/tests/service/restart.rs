@@ -125,7 +125,7 @@ async fn the_port_check_dials_from_an_address_that_a_reload_left() {
     panic!("still from {:?}", peers.lock().unwrap());
 }
 
-/// A service manager: what it is told, with the descriptors that it gets.
+/// A service manager that receives messages and descriptors.
 struct Manager(UnixDatagram);
 
 impl Manager {

@@ -1,4 +1,4 @@
-//! Sessions over real sockets: what is shared, what is not, and how politely.
+//! Sessions over real sockets: their sharing, and their politeness.
 
 use std::{
     collections::HashSet,
@@ -23,7 +23,7 @@ use tokio::{
     task::JoinSet,
 };
 
-/// What a server has seen.
+/// Counters of a server.
 #[derive(Default)]
 struct Seen {
     connections: AtomicUsize,
@@ -31,7 +31,7 @@ struct Seen {
     most_open: AtomicUsize,
     /// Recipients asked about that do not exist.
     unknown: AtomicUsize,
-    /// Where the connections came from.
+    /// Source addresses of the connections.
     sources: Mutex<HashSet<IpAddr>>,
 }
 
@@ -115,7 +115,7 @@ async fn a_stale_session_is_replaced_without_anybody_noticing() {
     assert_eq!(seen.connections.load(Ordering::Relaxed), 2);
 }
 
-/// Those of a session that served others before it may be theirs, and of idle ones there may be many.
+/// A refusal in a reused session may concern its earlier users, and there may be many idle sessions.
 #[tokio::test]
 async fn a_refusal_of_us_in_a_used_session_is_asked_about_in_a_new_one_however_many_lie_idle() {
     let seen = Arc::new(Seen::default());
@@ -247,7 +247,7 @@ async fn a_batch_of_none_or_too_many_is_malformed() {
     }
 }
 
-/// The future of a probe is what a silent server makes us hold.
+/// The future of a probe occupies memory while a server is silent.
 #[tokio::test]
 async fn a_probe_in_waiting_is_small() {
     let state = crate::harness::state(&[]);

@@ -1,4 +1,4 @@
-//! Accounts whose servers are slow, and what others notice of them; many names on one machine (docs/trust.md, N1, N8).
+//! Accounts with slow servers, and the effect on others; many names on one machine (docs/trust.md, N1, N8).
 
 use std::{
     net::IpAddr,

@@ -1,4 +1,4 @@
-//! STARTTLS: when it is used, and what happens when it fails.
+//! STARTTLS: its use, and its failures.
 
 use std::{
     net::IpAddr,
@@ -29,7 +29,7 @@ const ADDRESS: &str = "user@sandbox.test";
 const OFFER: &str = "250-PIPELINING\r\n250-STARTTLS\r\n";
 const DEMAND: &str = "530 5.7.0 Must issue a STARTTLS command first";
 
-/// What a server does when it is sent STARTTLS.
+/// Behaviour of a server after STARTTLS.
 #[derive(Clone, Copy, PartialEq)]
 enum Handshake {
     Works,
@@ -39,7 +39,7 @@ enum Handshake {
     Refused,
 }
 
-/// How the handshakes of a server went.
+/// Handshakes of a server with their results.
 type Handshakes = Arc<Mutex<Vec<Option<HandshakeKind>>>>;
 
 /// A server that accepts the recipient only inside TLS, or also outside when not `demanding`. Its
@@ -231,8 +231,8 @@ async fn names_of_one_machine_share_no_session_under_tls() {
     }
 }
 
-/// The attacker's domain has a mail host of its own name at the victim's address, whose server loses its patience with what
-/// it takes for relaying.
+/// The attacker's domain has a mail host of its own name at the victim's address, whose server closes on apparent
+/// relaying.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attackers_name_at_the_victims_address_spoils_no_session() {
     for starttls in ["on_demand", "always"] {

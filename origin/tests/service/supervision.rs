@@ -1,4 +1,4 @@
-//! The binary under a service manager: what it tells it, what a reload changes, and who is served where.
+//! The binary under a service manager: its messages, the effect of a reload, and its sockets.
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
@@ -67,7 +67,7 @@ impl Origin {
         origin
     }
 
-    /// The next line of the log whose message contains `words`.
+    /// Waits for the next line of the log whose message contains `words`.
     pub async fn line(&mut self, words: &str) -> Value {
         loop {
             let line = timeout(Duration::from_secs(30), self.log.next_line()).await.expect(words);
@@ -174,7 +174,7 @@ async fn a_socket_of_the_service_manager_stands_in_for_the_setting_it_is_named_f
     let address = socket.local_addr().unwrap().to_string();
     let configured = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let configured = configured.local_addr().unwrap().to_string();
-    // As systemd does: sockets are descriptors 3 and 4, and LISTEN_PID names who they are for.
+    // As systemd does: sockets are descriptors 3 and 4, and LISTEN_PID names their process.
     let script = r#"LISTEN_PID=$$ exec "$0" 3<&0 4<&0 </dev/null"#;
     let mut command = Command::new("sh");
     command.args(["-c", script, env!("CARGO_BIN_EXE_origin")]).env_clear().envs([

@@ -167,7 +167,7 @@ async fn probe(mut stream: TlsStream<TcpStream>) -> std::io::Result<String> {
 async fn ten_certificates_are_replaced_under_load_and_no_request_fails() {
     let server = MailServer::answering("220 mx", "", "550 5.1.1 no such user").await;
     let mut authority = Authority::new("tls");
-    // All are trusted from the start: which one is served is none of the client's business.
+    // All are trusted from the start: the client doesn't choose the served one.
     let certificates: Vec<_> = (0..11).map(|_| authority.issue()).collect();
     authority.put(&certificates[0]);
     let mut origin = Origin::start(&authority, &server.route()).await;
@@ -310,7 +310,7 @@ async fn http_2_is_spoken_to_those_who_ask_for_it_and_silence_holds_nobody_up() 
     let certificate = authority.issue();
     authority.put(&certificate);
     let origin = Origin::start(&authority, &server.route()).await;
-    // One who connects again and again and begins no handshake.
+    // A client that connects again and again and starts no handshake.
     let mut silent = Vec::new();
     for _ in 0..300 {
         let socket = TcpSocket::new_v4().unwrap();

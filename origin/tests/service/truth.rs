@@ -1,4 +1,4 @@
-//! Answers stay true: whatever a server's manners, and whatever was asked before or beside.
+//! Answers stay true: with servers of any manners, and after any earlier question.
 
 use std::{
     net::IpAddr,
@@ -24,7 +24,7 @@ use tokio::{
     time::sleep,
 };
 
-/// Greets, and answers each command by its verb and the whole line, until it is told nothing.
+/// Greets, and answers each command by its verb and the whole line, until `answer` returns `None`.
 async fn converse(stream: TcpStream, mut answer: impl FnMut(&str, &str) -> Option<String>) {
     let mut stream = BufReader::new(stream);
     let _ = stream.write_all(b"220 mx\r\n").await;
@@ -196,7 +196,7 @@ async fn a_refusal_by_name_is_worth_a_medium_where_the_control_recipient_tells_n
     }
 }
 
-/// It closes at the sixth recipient of a session, whoever asked for those before; the control recipients count too.
+/// The server closes at the sixth recipient of a session, whichever account asked for the others; control recipients count too.
 #[tokio::test]
 async fn a_session_that_others_used_up_is_nobodys_refusal() {
     let connections = Arc::new(AtomicUsize::new(0));
@@ -258,12 +258,12 @@ async fn a_session_that_says_farewell_still_counts() {
     }
     let told = all.join_all().await;
     assert!(told.contains(&Stage::Mail), "{told:?}");
-    // What was closed is open for the server until it has read the end.
+    // A closed connection counts as open until the server has read its end.
     assert!(most.load(Ordering::Relaxed) <= 3, "{most:?} at once");
 }
 
-/// Behind a NAT the public address is on no interface.
-/// Its limit is its own: the session goes on, and nobody else waits.
+/// Behind a NAT the public address is on no interface. The limit belongs to the mailbox: the session continues, and
+/// nobody else waits.
 #[tokio::test]
 async fn a_busy_mailbox_keeps_its_session_and_costs_nobody_else_one() {
     let connections = Arc::new(AtomicUsize::new(0));

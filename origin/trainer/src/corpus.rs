@@ -1,4 +1,4 @@
-//! Replies with the pages that quote them and what they say.
+//! Replies with their pages and their labels.
 
 use std::collections::HashSet;
 
@@ -9,14 +9,14 @@ use sha2::{Digest as _, Sha256};
 
 /// Collected for the reader alone: the rules were not written from these rows.
 const COLLECTED: &str = include_str!("../../verdict/data/reader/corpus.txt");
-/// The corpora of the rules: what they say of these replies is right.
+/// The corpora of the rules, whose verdicts on these replies are right.
 const SEEN: [&str; 3] = [
     include_str!("../../verdict/src/tests/seen.txt"),
     include_str!("../../verdict/src/tests/seen/providers.txt"),
     include_str!("../../verdict/src/tests/seen/software.txt"),
 ];
 
-/// What a reply says.
+/// Meaning of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label {
     /// The mailbox or its domain takes no mail.
@@ -122,7 +122,7 @@ fn collected() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Products whose replies are in several places.
+/// Products whose replies occur in several places.
 const SAME: [(&str, &str); 3] = [
     ("sisimai/", "sisimai"),
     ("fm/smtp-codes", "smtp-field-manual"),

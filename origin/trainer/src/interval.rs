@@ -1,4 +1,4 @@
-//! The interval that a share of a sample stands for.
+//! Wilson's interval of a share.
 
 /// Quantile of the normal distribution for 95 % in the middle.
 const Z: f64 = 1.959_963_984_540_054;

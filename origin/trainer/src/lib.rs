@@ -7,7 +7,7 @@ pub mod interval;
 pub mod measure;
 pub mod regression;
 
-/// SHA-256 of what the weights are trained with: labels and features, so that another way to fold letters counts as well.
+/// SHA-256 of the training inputs: labels and features, so that another way to fold letters counts as well.
 #[must_use]
 pub fn inputs(rows: &[corpus::Row]) -> [u8; 32] {
     use sha2::{Digest as _, Sha256};

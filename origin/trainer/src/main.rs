@@ -1,4 +1,4 @@
-//! `make reader`: trains the reader and writes its weights, and prints what it is worth.
+//! `make reader`: trains the reader and writes its weights, and prints its accuracy.
 
 use std::{collections::HashSet, env, fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! What rules, reader and both are worth on replies of sources that they have not seen.
+//! Accuracy of rules, reader and both on replies of sources that weren't used in training.
 
 use rcpt_shared::{Stage, Status};
 use rcpt_verdict::{judge, reader};
@@ -14,7 +14,7 @@ use crate::{
 const LEAST: u8 = 80;
 const MOST: u8 = 95;
 
-/// What was said of one row of the fold that the model has not seen.
+/// Results for one row of the fold that the model hasn't seen.
 #[derive(Debug, Clone)]
 pub struct Judged {
     pub fold: u8,
@@ -44,7 +44,7 @@ impl Judged {
     }
 }
 
-/// One share with its interval.
+/// A share with its interval.
 #[derive(Debug, Clone, Copy)]
 pub struct Share {
     pub part: usize,
@@ -131,14 +131,14 @@ pub fn threshold_for(rows: &[Judged]) -> u8 {
     (LEAST..MOST).find(fits).unwrap_or(MOST)
 }
 
-/// Which rows a figure is of.
+/// Rows that a figure covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Replies that the rules were not written from.
     Collected,
-    /// Those of them in the fold that nobody chooses words or settings from.
+    /// Rows in the fold from which no words or settings are chosen.
     Apart,
-    /// Those of them in the other folds.
+    /// Rows in the other folds.
     Others,
 }
 

@@ -39,7 +39,7 @@ impl Example {
     }
 }
 
-/// The model of `rows`, which are taken in their order. The threshold is left at 100.
+/// Trains a model on `rows` in their order. The threshold stays at 100.
 #[must_use]
 pub fn train<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Model {
     let rows: Vec<_> = rows.into_iter().collect();

@@ -1,20 +1,20 @@
-//! How much a verdict is worth: its confidence, and one word for what to do with the address.
+//! Quality of a verdict: its confidence, and one word of advice about the address.
 
 use rcpt_shared::{CatchAll, Confidence, Deliverability, Mailbox, Reason, Stage, Status, Verdict};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assessment {
-    /// That of the verdict, or a more exact one for an acceptance.
+    /// The verdict's reason, or a more exact one for an acceptance.
     pub reason: Reason,
     pub confidence: Confidence,
     pub verdict: Deliverability,
-    /// Whether the mailbox exists, apart from whether it takes mail now.
+    /// Whether the mailbox exists, apart from whether it accepts mail now.
     pub mailbox: Mailbox,
 }
 
-/// What `verdict` is worth. `catch_all` is what is known of the domain at its host: anything but unknown
-/// means that a control recipient, or a refusal within the day, has told. `informative` is whether the
-/// operator is known to refuse unknown recipients at RCPT, or known not to.
+/// Assesses `verdict`. `catch_all` is the knowledge about the domain at its host: any value but unknown comes from a
+/// control recipient, or a refusal within the day. `informative` says whether the operator is known to refuse unknown
+/// recipients at RCPT, or known not to.
 #[must_use]
 pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>) -> Assessment {
     use {
@@ -22,7 +22,7 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
         Deliverability::{Deliverable, Risky, Undeliverable, Unknown},
     };
     let reason = verdict.reason;
-    // What the dialogue or DNS knows better than a status and a reason say.
+    // The dialogue and DNS know some facts better than a status and a reason show.
     let known = verdict.details.as_ref().map_or(Confidence::None, |details| details.confidence);
     let (reason, confidence, told) = match verdict.status {
         Status::Accepted => match (catch_all, informative) {

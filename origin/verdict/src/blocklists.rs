@@ -1,4 +1,4 @@
-//! The sites of blocklists: where one is named, the refusal is of our address, whatever the words.
+//! The sites of blocklists: a refusal that names one concerns our address, regardless of its words.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! Whether a refusal is met by encrypting the session.
+//! Decides whether encrypting the session would satisfy a refusal.
 
 use rcpt_smtp::Reply;
 
@@ -7,8 +7,9 @@ use super::{Reading, phrases::Meaning};
 /// x.7.10, "encryption needed" (RFC 5248).
 const ENCRYPTION_NEEDED: (u16, u16) = (7, 10);
 
-/// Whether `reply`, given in a session in the clear, asks for TLS: by code, or by any word of encryption,
-/// with which Sendmail (`encryption too weak`), Exchange, Mimecast and Gmail refuse under codes of their own.
+/// Returns whether `reply`, given in a session in the clear, asks for TLS: by its code, or by any word about
+/// encryption, with which Sendmail (`encryption too weak`), Exchange, Mimecast and Gmail refuse under codes of their
+/// own.
 pub(super) fn is_demanded(reply: &Reply, reading: &Reading<'_>) -> bool {
     if reply.is_positive() {
         return false;

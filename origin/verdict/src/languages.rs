@@ -1,5 +1,5 @@
-//! What servers write in the languages of their users, a file of `data/languages/` for each: add a word there, or a file
-//! and its line here.
+//! Words of servers in their users' languages, a file of `data/languages/` for each: add a word there, or a file and
+//! its line here.
 //!
 //! A refusal is about the recipient where a word for a mailbox stands near a word for its absence, and
 //! not near one for a machine. Neither alone says anything: `not found` may be our PTR record.
@@ -24,7 +24,7 @@ use super::{
 pub(super) struct Language {
     /// A mailbox or whom it belongs to.
     pub recipient: Vec<String>,
-    /// An address, which may be ours: with `missing` alone it stands for the recipient.
+    /// An address, which may be ours: with `missing` alone it means the recipient.
     pub address: Vec<String>,
     pub missing: Vec<String>,
     /// Missing or out of order: RFC 5321 says `mailbox unavailable` of both, and of a policy.
@@ -39,7 +39,7 @@ pub(super) struct Language {
     pub sender: Vec<String>,
     /// A policy, a denial: us, unless a code says otherwise.
     pub refusal: Vec<String>,
-    /// The message, the connection, "you": enough to doubt what is not said outright.
+    /// Words about our side of the conversation. They weaken a verdict but never decide it.
     pub sending: Vec<String>,
     /// A request to come back.
     pub later: Vec<String>,
@@ -67,7 +67,7 @@ pub(super) static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
     .into()
 });
 
-/// What a word stands for.
+/// Sense of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sense {
     Recipient,
@@ -76,12 +76,12 @@ enum Sense {
     Unavailable,
     Disabled,
     Full,
-    /// Says all by itself.
+    /// A complete statement.
     Plain(Meaning),
 }
 
 impl Sense {
-    /// What the state means, if it is the mailbox's; `None` for what is no state.
+    /// Returns the state's meaning for a mailbox; `None` if it isn't a state.
     const fn of_mailbox(self) -> Option<Meaning> {
         match self {
             Self::Missing => Some(Meaning::Recipient),
@@ -95,7 +95,7 @@ impl Sense {
 
 /// Most characters between a word for a mailbox and the word for its state: `user with that name is`.
 const NEAR: usize = 14;
-/// Most words that are looked at for what stands near them; a refusal has a dozen.
+/// Maximum of words whose neighbours are examined; a refusal has a dozen.
 const MAX_WORDS: usize = 256;
 
 static WORDS: LazyLock<Matcher<(usize, Sense)>> = LazyLock::new(|| {
@@ -127,7 +127,7 @@ impl Language {
     }
 }
 
-/// What the words of all languages in `words` (see [`Said`](super::text::Said)) speak of, as bits.
+/// Returns the meanings of all languages' words in `words` (see [`Said`](super::text::Said)), as bits.
 pub(super) fn meanings(words: &str) -> u32 {
     let mut found: Vec<(usize, Sense, Range<usize>)> = Vec::new();
     let mut meanings = 0;
@@ -182,7 +182,7 @@ fn are_near(words: &str, one: &Range<usize>, other: &Range<usize>) -> bool {
     between.chars().take(NEAR + 1).count() <= NEAR && !between.contains([IP, STOP, COLON])
 }
 
-/// `word` as it may stand in a text, and as it stands there when the octets above ASCII were lost.
+/// `word` in its forms in a text: intact, and with the bytes above ASCII lost.
 fn patterns_of(word: &str) -> Vec<String> {
     let (stem, open) = word.strip_suffix('*').map_or((word, false), |stem| (stem, true));
     let lossy = |c: char| if c.is_ascii() { c } else { LOST };

@@ -1,9 +1,9 @@
-//! From what a mail server did to a status and a reason: the policy of `docs/verdicts.md`, as tables.
+//! From a mail server's behaviour to a status and a reason: the policy of `docs/verdicts.md`, as tables.
 //!
-//! The one rule: a refusal of *us* is never a statement about the mailbox. `false` is said only where
-//! the server spoke about the recipient, at RCPT. The order of evidence is the stage, the enhanced
-//! code, the basic code, the text; except that text which is unmistakably about us is believed over
-//! any code, because servers that reuse `5.1.1` for a blocklist hit exist.
+//! The main rule: a refusal of *us* is never a statement about the mailbox. `false` requires that the server spoke
+//! about the recipient, at RCPT. The order of evidence is the stage, the enhanced code, the basic code, the text;
+//! except that text which is unmistakably about us outranks any code, because some servers reuse `5.1.1` for a
+//! blocklist hit.
 #![warn(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -36,20 +36,20 @@ use reading::Reading;
 pub use reception::{Reception, Scope};
 use rules::Rule;
 
-/// 5.1.1 and 5.1.10 (RFC 3463, RFC 7505 as Exchange uses it) and Exchange's 5.4.1: the name was looked up. 5.1.3 and 5.1.6
-/// are said of its form, or of one mailbox.
+/// 5.1.1 and 5.1.10 (RFC 3463, RFC 7505 as Exchange uses it) and Exchange's 5.4.1: the name was looked up. 5.1.3 and
+/// 5.1.6 concern its form, or one mailbox.
 const BY_NAME: [(u16, u16); 3] = [(1, 1), (1, 10), (4, 1)];
 
-/// What a server's behaviour means.
+/// Meaning of a server's behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finding {
     pub status: Status,
     pub reason: Reason,
     /// Seconds; only for greylisting.
     pub retry_after: Option<u32>,
-    /// What it tells of how we are received.
+    /// Reception by the server, as the reply shows it.
     pub reception: Reception,
-    /// The rule of `docs/verdicts.md` that decided; none where no reply stands behind the finding.
+    /// The rule of `docs/verdicts.md` that decided; `None` if the finding comes from no reply.
     pub rule: Option<&'static str>,
     /// A refusal that asks for TLS; it says nothing where STARTTLS was not offered.
     pub demands_tls: bool,
@@ -64,7 +64,7 @@ impl Finding {
         Self::of_ours(Status::SmtpConnectError, reason)
     }
 
-    /// A finding that no reply of the server stands behind.
+    /// A finding without a reply of the server.
     const fn of_ours(status: Status, reason: Reason) -> Self {
         Self {
             status,
@@ -108,7 +108,7 @@ impl Finding {
     }
 }
 
-/// What `reply`, given at `stage`, means: the conclusion of the first rule that fits it.
+/// Returns the meaning of `reply` at `stage`: the conclusion of the first rule that matches.
 #[must_use]
 pub fn judge(stage: Stage, reply: &Reply) -> Finding {
     let reading = Reading::of(reply);
@@ -130,7 +130,7 @@ pub fn load() {
     }
 }
 
-/// What a dialogue that broke means, wherever it broke.
+/// Returns the meaning of a broken dialogue, wherever it broke.
 #[must_use]
 pub const fn judge_broken(broken: Broken) -> Finding {
     match broken {

@@ -1,8 +1,8 @@
-//! What servers write, in lower case, each row with the provider or software it was seen at: `data/phrases.toml`, and
-//! `data/idioms.toml` for words that read alone would mislead.
+//! Phrases of servers, in lower case, each row with the provider or software that sends it: `data/phrases.toml`, and
+//! `data/idioms.toml` for words that would mislead on their own.
 //!
-//! A phrase is searched in the text as `reading.rs` prepares it: words separated and surrounded by
-//! single spaces, without quoted addresses. Sisimai is a library that reads bounces, and lists what it met.
+//! A phrase is searched in the text that `reading.rs` prepares: words separated and surrounded by single spaces,
+//! without quoted addresses. Sisimai is a library that parses bounces and lists observed wordings.
 
 use std::{borrow::Cow, cmp::Reverse, collections::HashMap, sync::LazyLock};
 
@@ -10,11 +10,11 @@ use serde::Deserialize;
 
 use super::{matcher::Matcher, tables};
 
-/// What a phrase speaks of.
+/// Subject of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Meaning {
-    /// A rule of the recipient's domain, which says who may send to it.
+    /// A rule of the recipient's domain about its senders.
     DomainRule,
     /// Unmistakably us: the name of our address.
     ReverseDns,
@@ -28,7 +28,7 @@ pub(super) enum Meaning {
     Client,
     /// Unmistakably us: the session is not encrypted.
     Encryption,
-    /// Who sends: us, unless a code says otherwise.
+    /// The sender: us, unless a code says otherwise.
     Sender,
     /// Us, unless a code says otherwise.
     Policy,
@@ -38,30 +38,30 @@ pub(super) enum Meaning {
     Greylisting,
     /// A request to come back: greylisting, unless a code says otherwise.
     TryLater,
-    /// The server's own, whatever the code.
+    /// The server's own trouble, with any code.
     Trouble,
     /// The server behind this one cannot be reached.
     Unreachable,
     /// The server fails at the moment, unless a code says otherwise.
     Outage,
     MailboxFull,
-    /// More comes for the recipient at the moment than is taken.
+    /// The recipient currently gets more mail than the server accepts.
     Busy,
     /// A word of a mailbox, or of the state that one may be in.
     Mailbox,
-    /// No word at all, but a code or a link.
+    /// No words, but a code or a link.
     Wordless,
-    /// A quota, if nothing says that it is one of sending.
+    /// A quota, unless other words call it one of sending.
     Quota,
     MessageSize,
     Disabled,
     /// The recipient does not exist.
     Recipient,
-    /// An address does not exist: the recipient's, if nothing speaks of ours.
+    /// An address doesn't exist: the recipient's, if nothing concerns ours.
     Address,
     /// The recipient does not exist, or is out of order.
     Unavailable,
-    /// What Exchange Online says of an unknown recipient under 5.4.1, and Postfix of a policy.
+    /// Exchange Online's words for an unknown recipient under 5.4.1, and Postfix's for a policy.
     RecipientDenied,
     /// The recipient's domain has no mail here.
     Domain,
@@ -74,7 +74,7 @@ impl Meaning {
         1 << self as u32
     }
 
-    /// As `docs/verdicts.md` calls it: `OurAddress` is `our address`.
+    /// Returns the name in `docs/verdicts.md`: `OurAddress` is `our address`.
     #[cfg(test)]
     pub(super) fn name(self) -> String {
         let mut name = String::new();
@@ -108,7 +108,7 @@ fn rows(file: &'static str) -> Vec<Phrase> {
 
 static ORDINARY: LazyLock<Vec<Phrase>> =
     LazyLock::new(|| rows(include_str!("../data/phrases.toml")));
-/// The longest first: it is taken out of the text before a part of it is looked for.
+/// Longest first: each is removed from the text before the search for a part of it.
 static IDIOMS: LazyLock<Vec<Phrase>> = LazyLock::new(|| rows(include_str!("../data/idioms.toml")));
 
 /// All but the idioms.
@@ -127,7 +127,7 @@ static PHRASES: LazyLock<Matcher<Meaning>> =
 static IDIOM_TEXTS: LazyLock<Matcher<Meaning>> =
     LazyLock::new(|| Matcher::new(idioms().map(|row| (&row.text, row.meaning))));
 
-/// What the phrases in `text` (see [`Said`](super::text::Said)) speak of, as bits.
+/// Returns the meanings of the phrases in `text` (see [`Said`](super::text::Said)), as bits.
 pub(super) fn meanings(text: &str) -> u32 {
     let mut meanings = 0;
     let mut text = Cow::Borrowed(text);

@@ -23,15 +23,15 @@ pub static MODEL: LazyLock<Model> = LazyLock::new(|| {
     Model::read(include_bytes!("../data/reader/model.bin")).unwrap_or_else(Model::silent)
 });
 
-/// What the reader makes of a reply, with everything that led to it.
+/// The reader's result for a reply, with its inputs.
 #[derive(Debug, Clone)]
 pub struct Opinion {
     /// Percent; `None` where the reader abstains.
     pub percent: Option<u8>,
     pub abstention: Option<Abstention>,
-    /// Each feature with what it adds to the logit, the largest first.
+    /// Each feature with its contribution to the logit, the largest first.
     pub features: Vec<(Feature, f64)>,
-    /// Where the logit begins.
+    /// Start value of the logit.
     pub bias: f64,
 }
 
@@ -51,14 +51,14 @@ pub fn percent<'a>(
     veto::of_words(&features, &MODEL).is_none().then(|| MODEL.percent(&features))
 }
 
-/// Whether the reader is asked: the rules end in `unclear` at RCPT under a permanent code. Words about us end in
-/// another rule.
+/// Returns whether the reader is asked: the rules end in `unclear` at RCPT under a permanent code. Words about us end
+/// in another rule.
 #[must_use]
 pub fn is_asked(stage: Stage, reply: &Reply, finding: &Finding) -> bool {
     stage == Stage::Rcpt && reply.is_permanent() && finding.reason == Reason::Unclear
 }
 
-/// What `model` makes of `reply`, whether or not a rule has decided.
+/// Returns the result of `model` for `reply`, whether or not a rule has decided.
 #[must_use]
 pub fn opinion<'a>(
     reply: &Reply,

@@ -1,4 +1,4 @@
-//! What the words and the enhanced code of a reply speak of.
+//! The meaning of a reply's words and enhanced code.
 
 use std::cell::OnceCell;
 
@@ -10,8 +10,7 @@ use super::{
     text::Said,
 };
 
-/// What a reply speaks of. Its text is not looked at before a rule wants to know: most replies are judged by their
-/// codes alone.
+/// The meaning of a reply. Its text is read only when a rule needs it: most replies are judged by their codes alone.
 pub(super) struct Reading<'a> {
     text: &'a str,
     meanings: OnceCell<u32>,
@@ -26,7 +25,7 @@ impl<'a> Reading<'a> {
         Self { text: reply.beginning(), meanings: OnceCell::new(), enhanced }
     }
 
-    /// Whether it speaks of a mailbox or its domain in words that are known, or has none.
+    /// Returns whether its words about a mailbox or its domain are known, or it has none.
     pub(super) fn is_understood(&self) -> bool {
         use Meaning::{
             Address, Disabled, Domain, Mailbox, MailboxFull, NoDomain, Quota, Recipient,
@@ -63,7 +62,7 @@ fn meanings(text: &str) -> u32 {
     if !said.words.contains(char::is_alphabetic) {
         meanings |= Meaning::Wordless.bit();
     }
-    // Servers quote the address of who asks.
+    // Servers quote the client's address.
     if said.quotes_an_ip() {
         meanings |= Meaning::Sending.bit();
     }

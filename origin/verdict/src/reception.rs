@@ -1,4 +1,4 @@
-//! What a reply tells of how we are received, for the pool that decides when we come again.
+//! Reception by a server, as a reply shows it, for the pool that decides when to come again.
 
 use rcpt_smtp::Reply;
 

@@ -1,12 +1,12 @@
 //! The delay that a refusal asks for, as its text says it.
 
-/// When the text does not say: Postgrey's default delay.
+/// Postgrey's default delay, for texts without one.
 const DEFAULT_DELAY: u32 = 300;
 const MIN_DELAY: u32 = 60;
 const MAX_DELAY: u32 = 24 * 3_600;
 
-/// Seconds to wait after greylisting: what the text says (`try again in 5 minutes`,
-/// `Greylisted for 300 seconds`), else five minutes.
+/// Returns the seconds to wait after greylisting: from the text (`try again in 5 minutes`, `Greylisted for 300
+/// seconds`), else five minutes.
 pub(super) fn seconds(text: &str) -> u32 {
     hint(text).unwrap_or(DEFAULT_DELAY)
 }

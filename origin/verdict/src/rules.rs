@@ -1,4 +1,4 @@
-//! The policy as tables: what a reply says, from the first rule that fits, to a status and a reason.
+//! The policy as tables: the first matching rule gives a reply's status and reason.
 //!
 //! `docs/verdicts.md` holds the same rows in the same order, each with its reason; a test compares them.
 

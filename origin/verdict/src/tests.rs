@@ -1,5 +1,5 @@
-//! `policy` holds a case for every row of the tables of `docs/verdicts.md`; `golden` what real servers say;
-//! `words` what each phrase does, whatever else is said.
+//! `policy` holds a case for every row of the tables of `docs/verdicts.md`; `golden` replies of real servers; `words`
+//! the effect of each phrase in any surroundings.
 
 mod cost;
 mod documented;

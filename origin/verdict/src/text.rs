@@ -1,7 +1,7 @@
-//! What a server says, less what it quotes: the form in which the tables of words are searched.
+//! A server's words without its quotations: the form in which the tables of words are searched.
 //!
-//! A mailbox may be called `spamhaus` and a host `callback.example.org`: addresses, host names and URLs
-//! are taken out before a word is looked for.
+//! A mailbox may be called `spamhaus` and a host `callback.example.org`: addresses, host names and URLs are removed
+//! before words are searched.
 
 pub(super) mod fold;
 mod host_name;
@@ -12,15 +12,14 @@ use super::blocklists;
 use fold::{LOST, fold, unquoted};
 use host_name::is_host_name;
 
-/// In [`Said::words`], the place of an IP address.
+/// In [`Said::words`], a removed IP address.
 pub(super) const IP: char = '*';
 /// In [`Said::words`], the end of a sentence.
 pub(super) const STOP: char = '|';
 
-/// In [`Said::words`], a colon: what stands before it and behind it belongs together if it is one word.
+/// In [`Said::words`], a colon: the text before and after it belongs together if it is one word.
 pub(super) const COLON: char = ':';
-/// In [`Said::words`], `Recipient address rejected`: what stands behind it is said of the recipient, if it
-/// stands there at once.
+/// In [`Said::words`], `Recipient address rejected`: words directly after it concern the recipient.
 pub(super) const REJECTED: char = '§';
 const REJECTIONS: [&str; 2] = [" recipient address rejected ", " recipient rejected "];
 
@@ -28,10 +27,10 @@ const REJECTIONS: [&str; 2] = [" recipient address rejected ", " recipient rejec
 /// letters.
 const MAX_SAID: usize = 4_096;
 
-/// Words that say nothing of who is rejected.
+/// Words without any meaning for who is rejected.
 const FILLERS: [&str; 9] = ["sorry", "the", "this", "that", "is", "was", "has", "been", "here"];
 
-/// All that a server says, but for fillers, where the recipient is the one who is rejected.
+/// All words of a reply, except fillers, that merely reject the recipient.
 const MERELY_REJECTED: [&[&str]; 8] = [
     &["address", "rejected"],
     &["address", "refused"],
@@ -91,7 +90,7 @@ impl Said {
         self.words.contains(IP)
     }
 
-    /// The recipient is rejected, and no word says for what: it is the recipient then.
+    /// Returns whether the recipient is rejected without another subject: then the recipient is the subject.
     pub(super) fn merely_rejects_the_recipient(&self) -> bool {
         let said = self.words.split(' ').filter(|word| word.contains(char::is_alphabetic));
         let said: Vec<_> = said.filter(|word| !FILLERS.contains(word)).collect();
@@ -105,7 +104,7 @@ impl Said {
                 self.gap();
                 self.words.push(IP);
             } else if let Some((_, domain)) = word.rsplit_once('@') {
-                // `a@example.org:user` and `用户a@example.org不存在`: what is glued to an address.
+                // `a@example.org:user` and `用户a@example.org不存在`: text attached to an address.
                 let before: String = word.chars().take_while(|c| *c >= UNSPACED).collect();
                 let part =
                     |c: char| c < UNSPACED && (c.is_alphanumeric() || matches!(c, '.' | '-'));
@@ -160,7 +159,7 @@ impl Said {
         }
     }
 
-    /// `word` less URLs and host names, which may stand in its midst: `host=mx.example.org[192.0.2.1]`.
+    /// Returns `word` without URLs and host names, which may occur inside it: `host=mx.example.org[192.0.2.1]`.
     fn without_names(&mut self, word: &str) -> String {
         let mut kept = String::with_capacity(word.len());
         let mut rest = word;
@@ -187,7 +186,7 @@ impl Said {
     }
 }
 
-/// What follows the path of a URL that `text` begins with.
+/// Returns the text after the path of a URL at the start of `text`.
 fn behind_path(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_graphic() || matches!(c, '"' | ')' | ']' | '>'));
     text.get(end.unwrap_or(text.len())..).unwrap_or_default()

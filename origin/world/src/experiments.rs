@@ -17,7 +17,7 @@ use crate::{
     svg::Chart,
 };
 
-/// What the experiments have shown so far.
+/// Figures of the experiments so far.
 #[derive(Default)]
 pub struct Report {
     /// Rows by experiment.

@@ -1,4 +1,4 @@
-//! What is written down during a run, for the figures: bans, broken limits, verdicts that are wrong.
+//! Records of a run, for the figures: bans, broken limits, verdicts that are wrong.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,7 +11,7 @@ use rcpt_shared::{Stage, Status, Verdict};
 
 use crate::truth::{self, Mailbox};
 
-/// A ban of a source address of ours, by a kind of operator.
+/// A ban of one of our source addresses, by a kind of operator.
 #[derive(Debug, Clone)]
 pub struct Ban {
     pub kind: &'static str,

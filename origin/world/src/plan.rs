@@ -60,7 +60,7 @@ impl Leniency {
     pub const USUAL: Self = Self { google: 1.0, microsoft: 1.0, yahoo: 1.0, shared_hosting: 1.0 };
 }
 
-/// What the operator does.
+/// Actions of the operator.
 #[derive(Clone, Copy, Default)]
 pub struct Events {
     /// An origin is restarted at three o'clock each night.

@@ -73,7 +73,7 @@ pub struct Caller<'a> {
     pub journal: &'a Journal,
 }
 
-/// What one operator, or one host, says and remembers. Times and limits are fields of the type that implements it.
+/// Replies and memory of one operator, or one host. Times and limits are fields of the type that implements it.
 pub trait Behaviour: Send {
     fn banner(&mut self, _: &Caller<'_>) -> Say {
         Say::now("220 mx.example.net ESMTP")

@@ -1,9 +1,9 @@
-//! RFC 5893 §2, the Bidi rule: labels whose letters are written from right to left, and the labels beside them,
-//! in one order only. The platform's URL looks only at labels that begin from the right.
+//! RFC 5893 §2, the Bidi rule: labels in right-to-left scripts, and their neighbours, have one order only. The
+//! platform's URL checks only labels that begin from the right.
 
 use icu_properties::{CodePointMapData, props::BidiClass as Class};
 
-/// Whether the labels may stand in one domain, each as it is read and not as it is encoded.
+/// Returns whether the labels may stand in one domain, each in its decoded form.
 pub(super) fn agree(labels: &[Vec<char>]) -> bool {
     let is_from_right = |c: &char| {
         matches!(class(*c), Class::RightToLeft | Class::ArabicLetter | Class::ArabicNumber)

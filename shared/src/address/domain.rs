@@ -46,7 +46,7 @@ fn labels(ascii: &str) -> Vec<Vec<char>> {
     ascii.split('.').map(read).collect()
 }
 
-/// Whether it encodes a label that may be encoded.
+/// Returns whether it encodes a label that may be encoded.
 fn is_encoded(encoded: &str) -> bool {
     punycode::decode_to_string(encoded).is_some_and(|label| {
         !label.is_empty()
@@ -60,7 +60,7 @@ fn is_encoded(encoded: &str) -> bool {
 mod unicode {
     use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
-    /// UTS #46 `ToASCII`. What is allowed in a host name is looked at by the caller.
+    /// UTS #46 `ToASCII`. The caller checks the characters allowed in host names.
     pub(super) fn to_ascii(domain: &str) -> Option<String> {
         Uts46::new()
             .to_ascii(domain.as_bytes(), AsciiDenyList::URL, Hyphens::Allow, DnsLength::Ignore)
@@ -86,11 +86,11 @@ mod unicode {
         fn hostname(this: &Url) -> String;
     }
 
-    /// A label of ours at the end: without it, a name that ends in a number would be read as an IPv4 address.
+    /// A label appended to the end: without it, a name that ends in a number would be read as an IPv4 address.
     const END: &str = ".a";
 
-    /// UTS #46 `ToASCII` as the URL standard has it. The caller has let no ASCII through that is more to a URL
-    /// than a part of its host, and looks at what comes out.
+    /// UTS #46 `ToASCII` as in the URL standard. The caller rejects ASCII characters with a meaning in URLs, and checks
+    /// the result.
     pub(super) fn to_ascii(domain: &str) -> Option<String> {
         let url = Url::new(&["https://", domain, END].concat()).ok()?;
         let ascii = url.hostname().strip_suffix(END)?.to_owned();
@@ -105,8 +105,8 @@ mod tests {
 
     use super::{super::bidi, labels, to_a_labels};
 
-    /// All of it by the library, but for UTS #46 V4 of 2024: a label that begins like an encoded one is not
-    /// encoded again.
+    /// Uses the `idna` crate, except that UTS #46 V4 (2024) isn't applied: a label that begins like an encoded one
+    /// isn't encoded again.
     fn by_the_library(domain: &str) -> Option<String> {
         let ascii = Uts46::new().to_ascii(
             domain.as_bytes(),

@@ -20,8 +20,7 @@ pub struct BatchRequest {
     pub details: bool,
 }
 
-/// One line of the answer to a batch. There is one for each address, in order of completion, and then
-/// the closing one.
+/// A line of the response to a batch. There is one for each address, in order of completion, and then the closing one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum BatchLine {

@@ -1,14 +1,14 @@
-//! How long a verdict may be given again: what the edge is configured with and origins are told.
+//! Times for which a verdict may be given again: the edge's setting, which it sends to origins.
 
 use std::fmt;
 
 use crate::{Reason, Status};
 
-/// Header of `POST /v1/probe` that holds [`CacheTimes`]. Without it the origin neither remembers a verdict nor
-/// gives one again. It is no member of the body, since an origin refuses members that it does not know.
+/// Header of `POST /v1/probe` that holds [`CacheTimes`]. Without it the origin neither remembers a verdict nor gives
+/// one again. It isn't a member of the body, since an origin refuses unknown members.
 pub const REMEMBER_HEADER: &str = "x-remember";
 
-/// How long a verdict may be given again, in seconds.
+/// Times for which a verdict may be given again, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheTimes {
     /// `true` and `false`.
@@ -50,7 +50,7 @@ impl CacheTimes {
         Some(if reason == Some(Reason::MailboxFull) { seconds.min(FULL_MOST) } else { seconds })
     }
 
-    /// Seconds for which this status may be given again; none for a failure of ours.
+    /// Returns the seconds for which this status may be given again; `None` for our own failure.
     #[must_use]
     pub const fn of(&self, status: Status) -> Option<u64> {
         match status {

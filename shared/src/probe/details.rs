@@ -1,11 +1,11 @@
-//! The evidence that is given with a verdict when it is asked for.
+//! The evidence of a verdict, sent on request.
 
 use serde::{Deserialize, Serialize};
 
 use super::DomainFacts;
 use crate::names::names;
 
-/// Whether a domain takes mail for every recipient.
+/// Whether a domain accepts mail for every recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CatchAll {
@@ -20,19 +20,19 @@ names! { CatchAll:
     Unknown = "unknown",
 }
 
-/// How good the evidence for a verdict is (docs/verdicts.md).
+/// Quality of the evidence for a verdict (docs/verdicts.md).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// The recipient was refused by name, or the server tells real recipients from invented ones, or
-    /// DNS says that the domain takes no mail.
+    /// The recipient was refused by name, or the server distinguishes real recipients from invented ones, or DNS says
+    /// that the domain accepts no mail.
     High,
     /// Accepted at an operator that is known to refuse unknown recipients; or refused for now, or under a code of the
     /// mailbox in words that no table knows.
     Medium,
     /// Accepted where everything is accepted, or where it is not known whether everything is.
     Low,
-    /// Nothing was said about the mailbox.
+    /// No evidence about the mailbox.
     #[default]
     None,
 }
@@ -44,7 +44,7 @@ names! { Confidence:
     None = "none",
 }
 
-/// What to do with an address, for those who want one word.
+/// Advice about an address in one word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deliverability {
@@ -63,11 +63,11 @@ names! { Deliverability:
     Unknown = "unknown",
 }
 
-/// Whether the mailbox exists, apart from whether it takes mail now.
+/// Existence of the mailbox, apart from whether it accepts mail now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mailbox {
-    /// It does, or did: a full, busy or disabled mailbox is one.
+    /// It exists, or existed: a full, busy or disabled mailbox counts.
     Exists,
     Absent,
     /// An edge also reads a word so that a newer origin has and it does not know.
@@ -82,7 +82,7 @@ names! { Mailbox:
     Unknown = "unknown",
 }
 
-/// What is known of an address without asking a server.
+/// Facts about an address that need no server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
     /// The domain hands out throw-away addresses.
@@ -96,14 +96,14 @@ pub struct Traits {
     pub suggested_domain: Option<String>,
 }
 
-/// The evidence that is given only when asked for.
+/// The evidence sent only on request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Details {
-    /// What the server said, at most 512 characters, without our address and the checked one.
+    /// The server's reply, at most 512 characters, without our address and the checked one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smtp_text: Option<String>,
     pub catch_all: CatchAll,
-    /// Whether the session was encrypted; absent when there was none.
+    /// True if the session was encrypted; absent when there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<bool>,
     /// Milliseconds from question to verdict.
@@ -132,7 +132,7 @@ pub struct Details {
 }
 
 impl Details {
-    /// What a session showed; the rest is not known yet.
+    /// Evidence of a session; the rest is not known yet.
     #[must_use]
     pub const fn new(smtp_text: Option<String>, tls: Option<bool>) -> Self {
         Self {

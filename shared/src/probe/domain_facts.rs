@@ -20,7 +20,7 @@ pub enum DomainKind {
     Parked,
     /// Mail at its own servers or at those of an operator for businesses.
     Organization,
-    /// None of this is known. An edge also reads a kind so that a newer origin has and it does not know.
+    /// None of this is known. An edge also reads an unknown kind of a newer origin as this.
     #[default]
     #[serde(other)]
     Unknown,
@@ -39,7 +39,7 @@ names! { DomainKind:
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceSource {
-    /// One of the service's lists has the domain or a domain above it.
+    /// One of the service's lists has the domain or a parent domain of it.
     List,
     /// The domain's mail servers in DNS.
     Mx,
@@ -60,7 +60,7 @@ names! { EvidenceSource:
     Other = "other",
 }
 
-/// One piece of evidence for the kind of a domain. It names no domain and no host.
+/// A piece of evidence for the kind of a domain. It names no domain and no host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainEvidence {
     pub source: EvidenceSource,
@@ -76,7 +76,7 @@ pub struct DomainEvidence {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainFacts {
     pub kind: DomainKind,
-    /// Whether DNS names a host for its mail; absent when nobody could tell.
+    /// True if DNS names a host for its mail; absent when this couldn't be determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepts_mail: Option<bool>,
     /// Operator of the forwarding service, or of the mail server where it is a known one.

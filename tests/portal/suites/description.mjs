@@ -35,7 +35,7 @@ export function suite() {
   });
 }
 
-/** What the description says to people. */
+/** Returns the description's texts for people. */
 function textsOf(node) {
   if (Array.isArray(node)) return node.flatMap(textsOf);
   if (typeof node !== "object" || node === null) return [];

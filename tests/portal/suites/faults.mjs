@@ -1,4 +1,4 @@
-// What readers see when something fails: the session, the API, the network.
+// Readers' view of failures: the session, the API, the network.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 import { checkAddress } from "./overview.mjs";
@@ -130,7 +130,7 @@ export function suite(world) {
   });
 }
 
-/** What concerns everybody who uses the service at that time. */
+/** Failures that affect all users of the service at that time. */
 export function alone(world) {
   world.test(
     "an origin that is down is told as not counted, and the next check works once it is back",

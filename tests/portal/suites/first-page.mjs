@@ -12,7 +12,7 @@ import { sourceOf } from "./source.mjs";
 const DIST = fileURLToPath(new URL("../../../edge/portal/dist", import.meta.url));
 const RECORDED = fileURLToPath(new URL("../../../edge/portal/src/pages/home/recorded.ts", import.meta.url));
 
-/** What the try-it offers, in its order. */
+/** Addresses of the try-it, in its order. */
 const ADDRESSES = [
   "accepts@sandbox.test",
   "rejects@sandbox.test",
@@ -38,7 +38,7 @@ export function suite(world) {
         body: { email: email.replace("@", "+recorded@"), details: true },
       });
       assert.equal(status, 200, email);
-      // Where the sandbox runs, and how fast it is, differ from one machine to the next.
+      // The sandbox's place and speed differ from one machine to the next.
       answers.push({ ...body, email, details: { ...body.details, duration_ms: 0, mx_host: null } });
     }
     if (process.env.WRITE_RECORDED !== undefined) return record(answers);

@@ -8,7 +8,7 @@ const run = promisify(execFile);
 
 const source = (file) => readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8");
 
-/** What a person is told about each, and the tone it is told in. */
+/** Text and tone for each verdict. */
 const VERDICTS = [
   [
     "accepts@sandbox.test",

@@ -1,4 +1,4 @@
-// What holds for every page: how it is served, its policy, its accessibility, its navigation.
+// Properties of every page: its headers, its policy, its accessibility, its navigation.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Where more than the plan has can be had: at each limit, and in the settings.
+// Offers of other plans: at each limit, and in the settings.
 import assert from "node:assert/strict";
 import { useUp } from "./overview.mjs";
 

@@ -21,7 +21,7 @@ const file = (content, name = "customers.csv") => ({
   buffer: Buffer.from(content),
 });
 
-/** How long the page did not respond, at worst, in milliseconds. */
+/** Measures the longest time without a response of the page, in milliseconds. */
 async function watchTasks(page) {
   await page.evaluate(() => {
     window.longest = 0;
@@ -170,7 +170,7 @@ export function suite(world) {
       await chooses(reader, file(table(addresses)));
       await joined.waitFor();
 
-      // What was kept is not the addresses.
+      // The stored data isn't the addresses.
       const kept = await reader.page.evaluate(() => JSON.stringify({ ...localStorage }));
       assert.doesNotMatch(kept, /sandbox\.test/);
 

@@ -184,7 +184,7 @@ export function suite(world) {
   });
 }
 
-/** As authenticator apps show it. */
+/** The code in the form of authenticator apps. */
 const asShown = (code) => `${code.slice(0, 3)} ${code.slice(3)}`;
 
 async function resetMail(stack, email) {

@@ -64,7 +64,7 @@ function allSentences() {
     });
 }
 
-/** What a module shows to people: the text of its elements, and its strings of several words. */
+/** Returns a module's texts for people: the text of its elements, and its strings of several words. */
 function sentencesOf(source) {
   const texts = [];
   const visit = (node) => {

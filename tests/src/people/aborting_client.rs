@@ -43,8 +43,8 @@ impl AbortingClient {
         Ok(Self(stream))
     }
 
-    /// Ends the connection with a reset. After a mere FIN workerd goes on, since a client may shut down its own
-    /// direction and still wait for the answer.
+    /// Ends the connection with a reset. After a mere FIN workerd continues, since a client may shut down its own
+    /// direction and still wait for the response.
     ///
     /// # Errors
     /// The connection has failed before.

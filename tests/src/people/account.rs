@@ -71,7 +71,7 @@ impl Account {
         serde_json::from_value(checks).unwrap_or_else(|error| panic!("{error}: {}", reply.body))
     }
 
-    /// `POST /auth/rotate-api-key`; the account goes on with the key it had.
+    /// `POST /auth/rotate-api-key`; the account continues with its former key.
     pub async fn rotate_api_key(&self) -> Reply {
         self.post("/auth/rotate-api-key", &json!({})).await
     }

@@ -29,7 +29,7 @@ impl Anonymous {
         Self { client, url: url.to_owned() }
     }
 
-    /// Calls the service at `url` on connections that are kept: for many requests within one test.
+    /// Calls the service at `url` on persistent connections: for many requests within one test.
     ///
     /// # Panics
     /// Never: no TLS backend has to be found.
@@ -92,7 +92,7 @@ impl Anonymous {
         send(self.check_request(api_key, address)).await
     }
 
-    /// What [`Self::check_with_key`] sends.
+    /// The request of [`Self::check_with_key`].
     pub fn check_request(&self, api_key: &str, address: &str) -> RequestBuilder {
         let request = self.request(Method::POST, "/validate_email");
         request.header("x-api-key", api_key).json(&json!({ "email": address }))

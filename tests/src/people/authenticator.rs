@@ -19,7 +19,7 @@ pub struct Authenticator {
     totp: Totp,
     /// Base32.
     pub secret: String,
-    /// The last step whose code was given out.
+    /// The last step whose code was used.
     last_step: AtomicU64,
 }
 

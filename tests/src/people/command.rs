@@ -14,7 +14,7 @@ use crate::process::{
     nested_build::{self, Once, once},
 };
 
-/// The path of `rcpt`: `RCPT_COMMAND_BIN`, or what cargo builds now.
+/// Returns the path of `rcpt`: `RCPT_COMMAND_BIN`, or a fresh build.
 ///
 /// # Errors
 /// It does not build.
@@ -26,7 +26,7 @@ pub fn binary() -> Result<PathBuf> {
     })
 }
 
-/// What a run of a program came to.
+/// Exit code and output of a program.
 #[derive(Debug, Clone)]
 pub struct Ran {
     pub code: i32,
@@ -106,7 +106,8 @@ pub async fn ran(mut command: Command, input: &str) -> Ran {
     let mut child = command.spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("piped");
     let input = input.to_owned();
-    // Beside its output, which would fill its pipe meanwhile. It may end before it has read everything.
+    // Runs while the output is read; otherwise the pipe would fill up. The program may end before it has read
+    // everything.
     let write = tokio::spawn(async move { stdin.write_all(input.as_bytes()).await });
     let ended = child.wait_with_output().await.expect("the program ends");
     let _ = write.await;

@@ -1,4 +1,4 @@
-//! What the service answered, and the assertions that every test makes about it.
+//! A response of the service, and the assertions that every test makes about it.
 
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Sends requests: one, many in turn, or all at once.
+//! Sends requests: one, several in sequence, or all in parallel.
 
 use std::sync::Arc;
 
@@ -8,10 +8,9 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::Reply;
 
-/// Requests in flight at once, over all tests of a binary; further ones wait for a permit. workerd closes
-/// a connection whose request it has not read within 15 s (kj's `headerTimeout`), unread. Behind
-/// miniflare's own Workers it reads 170 a second on an idle machine of two cores, a third of that on a
-/// busy one: 500 leave room for both.
+/// Limit of concurrent requests over all tests of a binary; further ones wait for a permit. workerd closes a connection
+/// whose request it has not read within 15 s (kj's `headerTimeout`). Behind miniflare's own Workers it reads 170 a
+/// second on an idle machine of two cores, a third of that on a busy one: 500 leave room for both.
 static IN_FLIGHT: Semaphore = Semaphore::const_new(500);
 
 /// Sends a request.
@@ -39,8 +38,8 @@ async fn exchange(request: RequestBuilder) -> reqwest::Result<Reply> {
     Ok(Reply { status, headers, body })
 }
 
-/// Every error of the API has a code for programs, and links it to the reference. Taken out here, so that tests show
-/// what differs from one error to the next.
+/// Every error of the API has a code for programs, and a link to its place in the reference. Both are removed here, so
+/// that tests show the differences between errors.
 fn take_link(body: &mut Value, path: &str) {
     let shown = body.to_string();
     let Some(error) = body.as_object_mut().filter(|body| body.contains_key("detail")) else {
@@ -69,8 +68,8 @@ pub async fn send_at_once(requests: impl IntoIterator<Item = RequestBuilder>) ->
     replies.join_all().await.into_iter().map(|reply| reply.expect("the edge answers")).collect()
 }
 
-/// Sends a request, and again where workerd closes its connection unread: one that was idle as the request
-/// was on its way, or one that a busy machine kept waiting for longer than `headerTimeout`.
+/// Sends a request, and repeats it if workerd closes its connection unread: one that was idle, or one that a busy
+/// machine kept waiting for longer than `headerTimeout`.
 ///
 /// # Panics
 /// It gets no answer five times.
@@ -84,8 +83,8 @@ pub async fn send_again(request: RequestBuilder) -> Reply {
     send(request).await
 }
 
-/// Sends all requests, `width` at once, and returns the answers in the order of the requests. A hundred
-/// that each hash a password keep a busy machine for long.
+/// Sends all requests, `width` at a time, and returns the responses in the order of the requests. A hundred requests
+/// that each hash a password keep a busy machine occupied for long.
 ///
 /// # Panics
 /// One of them gets no answer five times.

@@ -1,8 +1,8 @@
 //! Child processes that cannot outlive us.
 //!
-//! Every child runs under `leash.sh` in a process group of its own, and the leash holds the reading
-//! end of a pipe whose writing end we hold. The kernel closes ours however we end (a panic, Ctrl-C,
-//! `kill -9`, or a test binary whose statics are never dropped), and the leash then ends the group.
+//! Every child runs under `leash.sh` in a process group of its own, and the leash holds the reading end of a pipe whose
+//! writing end is ours. The kernel closes our end however this process ends (a panic, Ctrl-C, `kill -9`, or a test
+//! binary whose statics are never dropped), and the leash then ends the group.
 
 use std::{
     fs::File,
@@ -24,7 +24,7 @@ use super::{Log, Stat};
 
 const LEASH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/process/leash.sh");
 const POLL: Duration = Duration::from_millis(20);
-/// For the kernel to end what was killed.
+/// Time for the kernel to end a killed process.
 const KILLED: Duration = Duration::from_secs(10);
 
 /// A running program, its output in a file. Dropping it ends it and everything it started.
@@ -50,7 +50,7 @@ impl Process {
         Self::start(name, command, folder, Duration::from_secs(3), &[])
     }
 
-    /// Starts `command` with so much time between SIGTERM and SIGKILL.
+    /// Starts `command` with the given time between SIGTERM and SIGKILL.
     ///
     /// # Errors
     /// As [`Process::spawn`].
@@ -66,7 +66,7 @@ impl Process {
     /// Starts `command` as root: through `sudo` when we are not.
     ///
     /// # Errors
-    /// As [`Process::spawn`]; when sudo wants a password the program ends at once, and its log says so.
+    /// Like [`Process::spawn`]; if sudo asks for a password the program ends immediately, and its log says so.
     pub fn spawn_as_root(name: &str, command: &Command, folder: &Path) -> Result<Self> {
         let wrapper: &[&str] = if geteuid().is_root() { &[] } else { &["sudo", "-n"] };
         Self::start(name, command, folder, Duration::from_secs(3), wrapper)
@@ -111,7 +111,7 @@ impl Process {
         self.log.text()
     }
 
-    /// Where the program's output goes.
+    /// Path of the program's output.
     pub fn log_path(&self) -> &Path {
         self.log.path()
     }
@@ -154,7 +154,7 @@ impl Process {
             .await
     }
 
-    /// Waits for the program to end by itself.
+    /// Waits for the program to end.
     ///
     /// # Errors
     /// It still runs after `limit`.
@@ -176,8 +176,8 @@ impl Process {
         self.members().find(|(_, stat)| stat.name == name).map(|(pid, _)| pid)
     }
 
-    /// Waits until no process of the group runs any more. A killed one does until the kernel comes to it, and holds its
-    /// ports as long.
+    /// Waits until no process of the group is left. A killed process lives until the kernel handles it, and holds its
+    /// ports that long.
     fn wait_for_group(&self, patience: Duration) {
         wait_at_most(patience, || self.members().all(|(_, stat)| stat.has_ended));
     }
@@ -206,7 +206,7 @@ impl Process {
     }
 
     fn signal_group(&self, signal: Signal) {
-        // ESRCH: no process is left. EPERM: root's, and the leash does it.
+        // ESRCH: no process is left. EPERM: root's, which the leash ends.
         let _ = killpg(self.group(), signal);
     }
 
@@ -231,7 +231,7 @@ impl Drop for Process {
     }
 }
 
-/// Asks `is_over` until it is, or until so much time has passed.
+/// Polls `is_over` until it is true, or until the time has passed.
 pub(crate) fn wait_at_most(patience: Duration, mut is_over: impl FnMut() -> bool) {
     let mut waited = Duration::ZERO;
     while !is_over() && waited < patience {

@@ -1,4 +1,4 @@
-//! Where things are: the repository, and a scratch folder for each run.
+//! Paths: the repository, and a scratch folder for each run.
 
 use std::{
     env, fs,
@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-/// Scratch folders of earlier runs are kept this long, so that a failure can be looked into.
+/// Lifetime of earlier runs' scratch folders, so that failures can be investigated.
 const KEPT: Duration = Duration::from_secs(3600);
 
 /// The root of the repository.
@@ -24,7 +24,7 @@ pub fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
 }
 
-/// Where `tools/install` keeps what it builds; the same rule as in `tools/versions`.
+/// Folder in which `tools/install` keeps its builds; the same rule as in `tools/versions`.
 pub fn tools() -> PathBuf {
     let home = |path: &str| env::var_os("HOME").map(|home| Path::new(&home).join(path));
     let cache = env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);

@@ -14,7 +14,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// Lines that an error about a program shows.
 const SHOWN_LINES: usize = 30;
 
-/// What a program has written, in a file `NAME.log`.
+/// Output of a program, in a file `NAME.log`.
 #[derive(Debug, Clone)]
 pub(crate) struct Log {
     path: PathBuf,

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Error, Result, ensure};
 
 use super::folder;
 
-/// What is made once in a process, and its failure told each time.
+/// A value made once in a process; its failure is reported on every use.
 pub type Once<T> = OnceLock<Result<T, String>>;
 
 /// The value of `once`, which `make` makes the first time.
@@ -17,8 +17,8 @@ pub fn once<T: Clone>(once: &Once<T>, make: impl FnOnce() -> Result<T>) -> Resul
     once.get_or_init(|| make().map_err(|error| format!("{error:#}"))).clone().map_err(Error::msg)
 }
 
-/// A command without what cargo and make tell their own children. Some build scripts
-/// (ring's) would see `CARGO_PKG_NAME` change and compile again, every other time.
+/// A command without the variables that cargo and make set for their children. Some build scripts (ring's) would see
+/// `CARGO_PKG_NAME` change and compile again, every other time.
 pub fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     for (name, _) in env::vars_os() {

@@ -15,7 +15,7 @@ use tokio::net::TcpSocket;
 /// Below Linux's ephemeral range (32768–60999), so that no outgoing connection takes a port between
 /// the moment it is handed out and the moment it is listened on.
 const FIRST: u16 = 20_000;
-/// How many each test program has, and how many programs may run at the same time.
+/// Number of ports for each test program, and number of programs that may run in parallel.
 const BLOCK: u16 = 1_000;
 const BLOCKS: u16 = 12;
 
@@ -32,8 +32,8 @@ fn lock(number: u16) -> Option<(File, u16)> {
     Some((file, FIRST + number * BLOCK))
 }
 
-/// A port that no program listens on, on any loopback address. Another process gets none of the same, and this one not
-/// before 1,000 others. UDP is not looked at: our nameservers take both.
+/// Returns a port that no program listens on, on any loopback address. No other process gets the same, and this one
+/// only after 1,000 others. UDP isn't checked: our nameservers use both.
 ///
 /// # Panics
 /// All 1,000 are taken, or twelve other test programs are running.
@@ -44,8 +44,8 @@ pub fn free() -> u16 {
     candidates.find(|port| is_free(*port)).expect("a free port among 1,000")
 }
 
-/// Whether no program listens on it. The socket that finds out doesn't listen: a process that is started in this
-/// moment holds a copy of it for a while, and one that listens would keep the port from its owner.
+/// Returns whether no program listens on it. The probing socket doesn't listen: a process started at this moment holds
+/// a copy of it for a while, and a listening copy would keep the port from its owner.
 fn is_free(port: u16) -> bool {
     TcpSocket::new_v4().is_ok_and(|socket| {
         // The wildcard address is refused while anyone listens on a specific one.

@@ -1,4 +1,4 @@
-//! What the kernel says of a process: `/proc/<pid>/stat` (proc_pid_stat(5)).
+//! Fields of `/proc/<pid>/stat` (proc_pid_stat(5)).
 
 use std::fs;
 

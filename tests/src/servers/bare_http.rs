@@ -26,7 +26,7 @@ impl Request {
     }
 }
 
-/// One request, head and body.
+/// Reads one request, head and body.
 pub(super) async fn read_request(stream: &mut TcpStream) -> Result<Request> {
     let mut bytes = Vec::new();
     let end = loop {

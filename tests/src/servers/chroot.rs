@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::process::{Process, folder};
 
-/// What there is in the root besides the package, and what is run in it.
+/// Content of the root besides the package, and the command that runs in it.
 #[derive(Debug, Clone, Copy)]
 pub struct Chroot<'a> {
     /// The Debian package.
@@ -22,7 +22,7 @@ pub struct Chroot<'a> {
     pub users: &'a [(&'a str, u32)],
     /// Paths without the leading `/`, and contents; they are root's.
     pub files: &'a [(&'a str, String)],
-    /// Paths and the id of the user they belong to; those that do not exist become folders.
+    /// Paths and the id of their owner; missing ones are created as folders.
     pub owned: &'a [(&'a str, u32)],
     /// Program, with its path in the root, and arguments; it stays in the foreground.
     pub command: &'a [&'a str],
@@ -70,9 +70,9 @@ fn write(path: &PathBuf, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 
-/// Arguments: the root to make, the package, the files, how many are owned, each with its owner, and the
-/// command. What is copied becomes root's, and keeps its mode: Exim is setuid. `wait` comes back at the
-/// signal, and again at the server's end.
+/// Arguments: the root to make, the package, the files, the number of owned paths, each with its owner, and the
+/// command. Copies belong to root and keep their mode: Exim is setuid. `wait` returns at the signal, and again at the
+/// server's end.
 const RUN: &str = r#"
 cp -R --preserve=mode "$1" "$0" && cp -R "$2/." "$0" && mkdir -p "$0/dev" && : > "$0/dev/null" || exit
 root=$0 owned=$3

@@ -13,7 +13,7 @@ use crate::process::{Process, port};
 
 const START: Duration = Duration::from_secs(30);
 
-/// Debian's users of these names; the ids are of the root it runs in.
+/// Debian's users of these names, with the ids inside its root.
 const EXIM: (&str, u32) = ("Debian-exim", 101);
 const MAIL: (&str, u32) = ("mail", 8);
 
@@ -37,8 +37,8 @@ pub struct Exim {
 }
 
 impl Exim {
-    /// Starts Exim and postgrey; root or `sudo` is needed. A `greylisted…@exim.test` is taken once
-    /// `greylist_delay` has passed.
+    /// Starts Exim and postgrey; root or `sudo` is needed. A `greylisted…@exim.test` is accepted after
+    /// `greylist_delay`.
     ///
     /// # Errors
     /// One of them is not there or does not start; the error shows its log.

@@ -1,4 +1,4 @@
-//! A resolver that is asked over HTTPS (in the clear here) and answers as a test tells it.
+//! A resolver over HTTPS (unencrypted here) that answers as a test configures it.
 
 use std::{
     net::Ipv4Addr,
@@ -15,7 +15,7 @@ use tokio::{
 use super::bare_http::{http, read_request};
 use crate::process::{port, runtime};
 
-/// What the resolver does about a domain.
+/// Behaviour of the resolver for a domain.
 #[derive(Debug, Clone, Copy)]
 pub enum Dns {
     /// 200 with this document.
@@ -29,7 +29,7 @@ pub enum Dns {
 /// A running resolver; dropping it closes its port.
 #[derive(Debug)]
 pub struct FakeDns {
-    /// What the Worker's `DNS_URL` is set to.
+    /// Value of the Worker's `DNS_URL`.
     pub url: String,
     asked: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,

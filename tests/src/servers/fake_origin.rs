@@ -1,5 +1,5 @@
-//! An origin that does what a test tells it to, for everything that the real one does only when it is
-//! broken: bare TCP, so that it can also be broken below HTTP.
+//! An origin that fails on command, for faults that the real one shows only when broken: bare TCP, so that it can also
+//! be broken below HTTP.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ use crate::{
 const LIMIT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(10);
 
-/// What the origin does about a probe.
+/// Behaviour of the origin for a probe.
 #[derive(Debug, Clone)]
 pub enum Conduct {
     /// 200 with a whole verdict of this status.
@@ -73,12 +73,12 @@ pub struct FakeOrigin {
     task: JoinHandle<()>,
 }
 
-/// What it does about `GET /health`.
+/// Behaviour for `GET /health`.
 #[derive(Debug, Default)]
 struct Health {
     asked: AtomicUsize,
     is_hung: AtomicBool,
-    /// How many more are lost on their way.
+    /// Number of further health checks that get lost.
     lost: AtomicUsize,
 }
 
@@ -111,24 +111,23 @@ impl FakeOrigin {
         Self { url: format!("http://127.0.0.1:{port}"), probes, released, health, task }
     }
 
-    /// From now on, or until then, `/health` is taken and never answered.
+    /// Sets whether requests for `/health` are accepted and never answered.
     pub fn hang(&self, is_hung: bool) {
         self.health.is_hung.store(is_hung, Relaxed);
     }
 
-    /// The next so many questions for `/health` are lost on their way.
+    /// Loses the next `count` requests for `/health` on their way.
     pub fn lose_health_checks(&self, count: usize) {
         self.health.lost.store(count, Relaxed);
     }
 
-    /// How often `/health` has been asked for.
+    /// Returns the number of requests for `/health`.
     pub fn health_checks(&self) -> usize {
         self.health.asked.load(Relaxed)
     }
 
-    /// An origin that does what an address begins with: `held` waits for its release, `broken` is answered
-    /// 500, of `fatal` nothing could be found out, `seen` was asked about before, and everything else is
-    /// accepted.
+    /// An origin whose behaviour depends on an address's first word: `held` waits for its release, `broken` gives 500,
+    /// `fatal` stays unknown, `seen` is a repeated verdict, and everything else is accepted.
     ///
     /// # Panics
     /// The port cannot be listened on.
@@ -147,13 +146,13 @@ impl FakeOrigin {
         self.probes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How often this address has been asked for.
+    /// Returns the number of probes of this address.
     pub fn probes_of(&self, address: &str) -> usize {
         let probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
         probes.iter().filter(|probe| probe.address == address).count()
     }
 
-    /// Waits until this address has been asked for.
+    /// Waits for a probe of this address.
     ///
     /// # Panics
     /// It is not, within ten seconds.
@@ -177,7 +176,7 @@ impl FakeOrigin {
         check
     }
 
-    /// Lets the probes of this address go on: those that are held, and those to come.
+    /// Lets the probes of this address continue: those that are held, and later ones.
     pub fn release(&self, address: &str, conduct: Conduct) {
         self.released.send_modify(|all| {
             all.insert(address.to_owned(), conduct);

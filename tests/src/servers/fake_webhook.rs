@@ -1,4 +1,4 @@
-//! The servers of customers that webhooks are sent to, all in one: it keeps what it is sent and answers as it is told.
+//! Customers' webhook receivers, all in one: it records the requests and answers as configured.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ use crate::process::{port, runtime};
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// One request.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Event {
     pub url: String,
@@ -45,7 +45,7 @@ impl Event {
         serde_json::from_str(&self.text).expect("a body of JSON")
     }
 
-    /// Whether one of its signatures is by this secret (`whsec_…`), as the specification of Standard Webhooks has it.
+    /// Returns whether one of its signatures is by this secret (`whsec_…`), as Standard Webhooks specifies.
     ///
     /// # Panics
     /// It is no such secret.
@@ -106,14 +106,14 @@ impl FakeWebhook {
         lock(&self.world).statuses.insert(host.to_owned(), status);
     }
 
-    /// What was sent to this host so far.
+    /// Returns the events sent to this host so far.
     pub fn events(&self, host: &str) -> Vec<Event> {
         let prefix = format!("https://{host}/");
         let events = lock(&self.world).events.clone();
         events.into_iter().filter(|event| event.url.starts_with(&prefix)).collect()
     }
 
-    /// The same, once it is so many.
+    /// Returns the events once there are `count` of them.
     ///
     /// # Panics
     /// It takes too long.

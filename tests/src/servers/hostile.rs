@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::process::runtime;
 
-/// What such a server does.
+/// Behaviour of a hostile server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hostility {
     /// Not a single octet.
@@ -128,7 +128,7 @@ impl HostileServer {
     /// Listens on a free port of 127.0.0.1.
     ///
     /// # Errors
-    /// There is none.
+    /// Fails without a free port.
     pub fn start(hostility: Hostility) -> Result<Self> {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
         listener.set_nonblocking(true)?;
@@ -144,7 +144,7 @@ impl HostileServer {
         Ok(Self { address, task })
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -23,8 +23,9 @@ pub struct Nsd {
 }
 
 impl Nsd {
-    /// Serves zones, each a name and its records in master file format (RFC 1035 §5); SOA and NS are
-    /// added. For the names in `unloadable` it answers SERVFAIL: their zone files are missing. Debian keeps `nsd` in `/usr/sbin`; it runs as the user who runs the tests.
+    /// Serves zones, each a name and its records in master file format (RFC 1035 §5); SOA and NS are added. The names
+    /// in `unloadable` give SERVFAIL: their zone files are missing. Debian installs `nsd` in `/usr/sbin`; it runs as
+    /// the user of the tests.
     ///
     /// # Errors
     /// NSD is not installed, or takes offence at a zone: the error shows its log.
@@ -65,7 +66,7 @@ impl Nsd {
         Ok(Self { process, address })
     }
 
-    /// Where it answers, UDP and TCP.
+    /// Address for UDP and TCP.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -14,7 +14,7 @@ use crate::process::{Process, port};
 const START: Duration = Duration::from_secs(30);
 
 const ROOT: u32 = 0;
-/// Debian's users of these names, and one who owns the mailboxes; the ids are of the root it runs in.
+/// Debian's users of these names, and the owner of the mailboxes; the ids are those inside its root.
 const USERS: [(&str, u32); 3] = [("opensmtpd", 101), ("opensmtpq", 102), ("vmail", 103)];
 
 const MAILBOXES: &str = "\
@@ -48,7 +48,7 @@ impl OpenSmtpd {
                 ("etc/smtpd.conf", configuration(plain, tls_only)),
                 ("etc/mailboxes", MAILBOXES.to_owned()),
             ],
-            // It makes its queue in the spool by itself.
+            // It creates its queue in the spool.
             owned: &[
                 ("var/spool", ROOT),
                 ("var/run", ROOT),
@@ -73,7 +73,7 @@ impl OpenSmtpd {
     }
 }
 
-/// Its own filters (smtpd.conf(5), MAIL FILTERING) say what it has no words of its own for.
+/// Its own filters (smtpd.conf(5), MAIL FILTERING) give the replies that it has no settings for.
 fn configuration(plain: SocketAddr, tls_only: SocketAddr) -> String {
     let [plain, tls_only] = [plain, tls_only].map(|address| address.port());
     format!(

@@ -17,7 +17,7 @@ use crate::process::{Process, folder};
 const START: Duration = Duration::from_secs(60);
 /// `tools/deploy` with wrangler, on a busy machine.
 const RUN: Duration = Duration::from_secs(300);
-/// Where the Worker answers once it is deployed: the stand-in does.
+/// URL at which the deployed Worker answers; the stand-in serves it.
 const PORTAL: &str = "https://rcpt.acme.test";
 
 /// A running stand-in with an empty account, and a folder with the repository's wrangler.toml beside a small Worker.
@@ -25,12 +25,12 @@ const PORTAL: &str = "https://rcpt.acme.test";
 pub struct Platform {
     process: Process,
     folder: PathBuf,
-    /// Secrets are kept outside any git work tree.
+    /// Secrets are stored outside any git work tree.
     home: TempDir,
     url: String,
 }
 
-/// How a run of `tools/deploy` ended, and everything it wrote.
+/// Result of a run of `tools/deploy`, and its output.
 #[derive(Debug)]
 pub struct Run {
     pub succeeded: bool,
@@ -158,7 +158,7 @@ impl Platform {
         Ok(())
     }
 
-    /// What the account has.
+    /// Returns the state of the account.
     ///
     /// # Errors
     /// The stand-in does not answer.
@@ -166,7 +166,7 @@ impl Platform {
         self.control("/state").await
     }
 
-    /// How many calls changed something so far.
+    /// Returns the number of calls that changed something.
     ///
     /// # Errors
     /// The stand-in does not answer.

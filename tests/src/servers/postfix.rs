@@ -29,7 +29,7 @@ greylisted@postfix.test greylisted/
 greylisted-once@postfix.test greylisted/
 ";
 
-/// What Dovecot's quota policy service makes Postfix answer, and the class that asks postgrey.
+/// The reply that Dovecot's quota policy service makes Postfix give, and the class that asks postgrey.
 const RECIPIENTS: &str = "\
 full@postfix.test 552 5.2.2 Mailbox is full
 over-quota@postfix.test 452 4.2.2 Mailbox is over its quota
@@ -47,16 +47,16 @@ pub struct Postfix {
 }
 
 impl Postfix {
-    /// Starts Postfix and postgrey; root or `sudo` is needed, since Postfix gives up root's rights by
-    /// itself. a `greylisted…@postfix.test` is taken once `greylist_delay` has passed.
+    /// Starts Postfix and postgrey; root or `sudo` is needed, since Postfix drops root's rights itself. A
+    /// `greylisted…@postfix.test` is accepted after `greylist_delay`.
     ///
     /// # Errors
     /// One of them is not installed or does not start; the error shows its log.
     pub async fn start(greylist_delay: Duration) -> Result<Self> {
         let postgrey = Postgrey::start(greylist_delay).await?;
         let logs = folder::scratch("postfix")?;
-        // Not under target/: the user `postfix` must be able to reach it, and may not reach the repository.
-        // Removed by `RUN`, as root, since most of what comes to be in it is root's.
+        // Not under target/: the user `postfix` must reach it, and may not reach the repository. `RUN` removes it as
+        // root, since root owns most of its content.
         let folder = TempDir::with_prefix("rcpt-postfix-").context("creating a folder")?.keep();
         let [plain, tls_only] =
             [(); 2].map(|()| SocketAddr::from((Ipv4Addr::LOCALHOST, port::free())));
@@ -114,8 +114,8 @@ fn postfix_command(folder: &Path) -> Command {
     command
 }
 
-/// `in_flow_delay`: no queue manager runs here, and only it makes up for what each accepted recipient
-/// takes from the budget of incoming mail; without it every one of them would wait a second.
+/// `in_flow_delay`: no queue manager runs here, and only it refills the budget of incoming mail after each accepted
+/// recipient; otherwise each would wait a second.
 fn main_cf(folder: &Path, greylist: SocketAddr) -> String {
     let at = folder.display();
     format!(

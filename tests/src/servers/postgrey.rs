@@ -29,7 +29,7 @@ impl Postgrey {
     /// It is not installed or does not start; the error shows its log.
     pub async fn start(delay: Duration) -> Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
-        // Removed by `RUN`: what comes to be in it is root's.
+        // Removed by `RUN`, because root owns its content.
         let database = TempDir::with_prefix("rcpt-postgrey-").context("creating a folder")?.keep();
         let mut command = Command::new("sh");
         command.args(["-c", RUN]).arg(database).arg(address.to_string());
@@ -42,7 +42,7 @@ impl Postgrey {
         Ok(Self { _process: process, address })
     }
 
-    /// Where it answers, in the protocol of Postfix's policy delegation.
+    /// Address of the server, in the protocol of Postfix's policy delegation.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

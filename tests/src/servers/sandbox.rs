@@ -1,6 +1,6 @@
 //! The sandbox: addresses that always give their documented verdict, with no network at all.
 //!
-//! Origin reaches them through explicit routes, as a mail server's transport map would.
+//! Origin reaches them through explicit routes, like a mail server's transport map.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -28,19 +28,19 @@ impl Sandbox {
         Ok(Self { server: SmtpServer::start(any, answer)? })
     }
 
-    /// The mail server, for what it has been asked.
+    /// Returns the mail server, to read its record.
     pub fn server(&self) -> &SmtpServer {
         &self.server
     }
 
-    /// The routes, as origin's `RCPT_ROUTES` takes them. What no reply tells, origin decides itself.
+    /// Returns the routes in the form of origin's `RCPT_ROUTES`. Origin itself decides the cases without a reply.
     pub fn routes(&self) -> String {
         let server = self.server.address();
         format!("{}={server},{LATER}={server}", sandbox::DOMAIN)
     }
 }
 
-/// What the sandbox says about a recipient.
+/// Returns the sandbox's answer for a recipient.
 fn answer(recipient: &str) -> Answer {
     let (local, domain) = recipient.rsplit_once('@').unwrap_or((recipient, ""));
     let domain = if domain == LATER { sandbox::DOMAIN } else { domain };

@@ -76,7 +76,7 @@ impl Sendmail {
     }
 }
 
-/// What m4 makes of the macros; in `access`, a text file serves as the database.
+/// Expands the macros with m4; in `access`, a text file serves as the database.
 fn configuration(port: u16) -> Result<String> {
     let macros = folder::tools().join(PACKAGE).join("usr/share/sendmail/cf");
     let at = macros.display();

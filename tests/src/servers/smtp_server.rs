@@ -1,4 +1,4 @@
-//! A small mail server that answers each recipient as it is told, takes no mail, and keeps a record.
+//! A small mail server that answers each recipient as configured, accepts no mail, and keeps a record.
 
 use std::{
     net::SocketAddr,
@@ -27,7 +27,7 @@ const IDLE: Duration = Duration::from_secs(60);
 const EHLO: &str = "250-sandbox.test\r\n250-PIPELINING\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n\
     250 ENHANCEDSTATUSCODES\r\n";
 
-/// What the server does about a recipient.
+/// Behaviour of the server for a recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// This line, without its CRLF.
@@ -49,13 +49,13 @@ impl Answer {
         Self::reply("550 5.1.1 No such user here")
     }
 
-    /// One line, given without its CRLF.
+    /// A reply of one line, given without its CRLF.
     pub fn reply(line: &str) -> Self {
         Self::Reply(line.to_owned())
     }
 }
 
-/// One connection: the commands the server was sent, in order.
+/// Commands of one connection, in order.
 pub type Session = Vec<String>;
 type Rule = dyn Fn(&str) -> Answer + Send + Sync;
 type Record = Arc<Mutex<Vec<Session>>>;
@@ -86,7 +86,7 @@ impl SmtpServer {
         Ok(Self { address, record, task })
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -150,7 +150,7 @@ async fn converse(stream: TcpStream, rule: &Rule, record: &Record, index: usize)
     Ok(())
 }
 
-/// `None` when the client left or has said nothing for too long.
+/// Returns `None` when the client left or was silent for too long.
 async fn next_line(reader: &mut BufReader<OwnedReadHalf>) -> Result<Option<String>> {
     let mut line = Vec::new();
     let mut bounded = reader.take(MAX_LINE);

@@ -112,7 +112,7 @@ impl Edge {
         self.wait_for_count("mail_due", 0).await;
     }
 
-    /// Waits until there are so many rows in all databases.
+    /// Waits until all databases together have `rows` rows.
     ///
     /// # Panics
     /// That takes longer than half a minute.
@@ -126,7 +126,7 @@ impl Edge {
         panic!("not {rows} rows: {from}");
     }
 
-    /// How many rows there are in all databases; `from` is what follows `FROM`.
+    /// Returns the number of rows in all databases; `from` is the text after `FROM`.
     ///
     /// # Panics
     /// D1 refuses.
@@ -171,7 +171,7 @@ impl Edge {
         self.set(&account.email, "totp_last_step = 0").await;
     }
 
-    /// The current code, acceptable whatever has been used before.
+    /// Returns the current code, usable regardless of earlier ones.
     pub async fn fresh_code(&self, account: &Account, authenticator: &Authenticator) -> String {
         self.forget_steps(account).await;
         authenticator.code()

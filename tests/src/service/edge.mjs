@@ -16,7 +16,7 @@
 //   shielded   false: the rate limit bindings let everything through
 //   shields    limits of single rate limit bindings, by name
 //   mailless   true: no mail can be handed over
-//   shimmed    true: the Worker's bindings are counted and fail as shim.mjs is told
+//   shimmed    true: the Worker's bindings are counted and fail as shim.mjs is configured
 //   beside     further Workers in the same runtime with the same bindings and storage: a list of
 //              {script, port, vars}, path, port and further vars of each
 //   exchanged  two databases' numbers: each is bound in the place of the other; null: none
@@ -85,7 +85,7 @@ export class Edge {
     return this.#miniflare.dispose();
   }
 
-  /** What our Worker and those beside it share. */
+  /** Options shared by the Worker and those beside it. */
   #shared(vars) {
     const { bindings, compatibilityDate } = this.#config.options;
     return {
@@ -270,7 +270,7 @@ export default {
   }
 }
 
-// What the Worker fetches from the Internet; `webhooks` is the port that stands for it.
+// Requests of the Worker to the Internet; `webhooks` is the port that receives them.
 async function outside(request, webhooks) {
   if (!request.url.startsWith("https:")) return miniflare.fetch(request);
   const told = [...request.headers].filter(([name]) => /^(webhook-|content-type$|user-agent$)/.test(name));
@@ -286,7 +286,7 @@ function shim(entry) {
   return { type: "ESModule", path: path.join(path.dirname(entry), "shim.mjs"), contents };
 }
 
-// What the Worker reads through its binding for assets.
+// Files for the Worker's assets binding.
 function fileOf(folder) {
   return (request) => new Response(readFileSync(path.join(folder, new URL(request.url).pathname)));
 }

@@ -22,7 +22,7 @@ use crate::process::{
     port,
 };
 
-/// How many attempts need not wait. All tests come from one network.
+/// Settings of attempts that need not wait. All tests come from one network.
 const FREE_ATTEMPTS: [&str; 8] = [
     "THROTTLE_ACCOUNT_FREE_ATTEMPTS",
     "THROTTLE_NETWORK_FREE_ATTEMPTS",
@@ -33,7 +33,7 @@ const FREE_ATTEMPTS: [&str; 8] = [
     "REGISTRATION_MAILS_PER_DAY",
     "RESET_MAILS_PER_DAY",
 ];
-/// How many passwords are hashed, and how fast the requests of one account go on.
+/// Settings of the number of password hashes, and of the pace of one account's requests.
 const RATES: [&str; 2] = ["PASSWORD_HASHES_PER_MINUTE", "ACCOUNT_REQUESTS_PER_SECOND"];
 
 /// A test that waits longer would wait for ever.
@@ -60,7 +60,7 @@ fn run_make() -> Result<()> {
     Ok(())
 }
 
-/// What `wrangler.mjs` reads from wrangler.toml, as a file: once for all edges of a process.
+/// The content of wrangler.toml as `wrangler.mjs` reads it, in a file: once for all edges of a process.
 fn wrangler() -> Result<PathBuf> {
     static READ: Once<PathBuf> = Once::new();
     once(&READ, read_wrangler)
@@ -81,7 +81,7 @@ fn read_wrangler() -> Result<PathBuf> {
 /// A Worker beside ours: its script, its port, its vars.
 type Beside = (PathBuf, u16, Vec<(String, String)>);
 
-/// What a Worker is started with.
+/// Settings that a Worker starts with.
 #[derive(Debug, Clone)]
 pub struct EdgeBuilder {
     vars: BTreeMap<String, String>,
@@ -117,7 +117,7 @@ impl EdgeBuilder {
         self.with_waits()
     }
 
-    /// With the rate limit binding of this name, and so many requests in its period.
+    /// Sets the rate limit binding of this name to `limit` requests in its period.
     pub fn shield(mut self, name: &str, limit: u32) -> Self {
         self.shields.insert(name.to_owned(), limit);
         self
@@ -151,25 +151,25 @@ impl EdgeBuilder {
         self
     }
 
-    /// With so many databases, in place of those of wrangler.toml.
+    /// Sets the number of databases, in place of those of wrangler.toml.
     pub fn databases(mut self, count: usize) -> Self {
         self.databases = Some(count);
         self
     }
 
-    /// With a server on this port that stands for every `https` URL; it gets the URL in the header `x-url`.
+    /// Sets the port of a server that receives every `https` request, with its URL in the header `x-url`.
     pub fn webhooks(mut self, port: u16) -> Self {
         self.webhooks = Some(port);
         self
     }
 
-    /// Whether two databases are bound in each other's place; their numbers.
+    /// Binds the two databases with these numbers in each other's place.
     pub fn exchanged(mut self, numbers: Option<[u8; 2]>) -> Self {
         self.exchanged = numbers;
         self
     }
 
-    /// Whether mails can be handed over.
+    /// Sets whether the mailer fails.
     pub fn mailless(mut self, mailless: bool) -> Self {
         self.mailless = mailless;
         self
@@ -282,12 +282,12 @@ impl Edge {
     /// The secrets that it was started with, by the name of their var.
     ///
     /// # Panics
-    /// There are none of this name.
+    /// There is no ring of this name.
     pub fn key_ring(&self, var: &str) -> KeyRing {
         KeyRing::parse(&self.builder.vars[var]).expect("a key ring")
     }
 
-    /// The mails it has sent.
+    /// Returns the emails it has sent.
     pub fn mailbox(&self) -> Mailbox {
         Mailbox::of_log(self.process.log_path())
     }
@@ -347,7 +347,7 @@ impl Edge {
         Ok(())
     }
 
-    /// Where D1, KV and the Cache API are kept: wrangler's `--persist-to`.
+    /// Folder of D1, KV and the Cache API: wrangler's `--persist-to`.
     pub fn state(&self) -> PathBuf {
         self.folder.join("state")
     }
@@ -368,7 +368,7 @@ impl Edge {
         self.schedule(&format!("/scheduled?variant={index}")).await;
     }
 
-    /// Hands these texts to the queue's consumer as one batch, at once; what it told the queue of them.
+    /// Delivers these texts to the queue's consumer as one batch, immediately; returns its reply to the queue.
     ///
     /// # Panics
     /// The consumer cannot be reached.

@@ -1,6 +1,6 @@
 //! Credentials made outside the edge, with a secret that is known or guessed.
 //!
-//! Written from docs/decisions/0002-derived-keys.md alone, so that it also checks what the edge makes.
+//! Written from docs/decisions/0002-derived-keys.md alone, so that it also checks the edge's output.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -13,7 +13,7 @@ use super::clock;
 /// The API key of this account (16 hexadecimal digits) and version under the ring's first secret.
 ///
 /// # Panics
-/// The account id is none.
+/// The account id isn't valid.
 pub fn api_key(keys: &KeyRing, account: &str, version: u32) -> String {
     let account = u64::from_str_radix(account, 16).expect("16 hexadecimal digits");
     let mut mac = Hmac::<Sha256>::new_from_slice(keys.signing().1).expect("any length");

@@ -31,7 +31,7 @@ childProcess.spawn = (command, args, options) => {
   return Object.assign(workerd, { stdout: Readable.from([]), stderr: Readable.from([]) });
 };
 
-// What goes wrong in one edge is told to its own test; the others go on.
+// An error in one edge goes to its own test; the others continue.
 for (const event of ["uncaughtException", "unhandledRejection"])
   process.on(event, (error) => console.error(event, error));
 for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => process.exit(0));
@@ -65,7 +65,7 @@ async function run(settings) {
   return workerd;
 }
 
-/** What miniflare says of one edge, in a file that is the edge's own. */
+/** miniflare's log of one edge, in the edge's own file. */
 class FileLog extends Log {
   file;
 

@@ -1,5 +1,5 @@
-//! The mails that a local Worker "sends": miniflare writes each one's text and HTML to temporary files,
-//! and its envelope and the files' paths to the log.
+//! The emails that a local Worker "sends": miniflare writes each one's text and HTML to temporary files, and its
+//! envelope and the files' paths to the log.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 const POLL: Duration = Duration::from_millis(50);
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A mail as its recipient sees it.
+/// An email as its recipient sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mail {
     pub from: String,
@@ -37,14 +37,14 @@ impl Mail {
     }
 }
 
-/// Reads the mails out of the log of miniflare or `wrangler dev`.
+/// Reads emails from the log of miniflare or `wrangler dev`.
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     log: PathBuf,
 }
 
 impl Mailbox {
-    /// The mails that are or will be in this log.
+    /// The present and future emails of this log.
     pub fn of_log(log: &Path) -> Self {
         Self { log: log.to_owned() }
     }
@@ -59,7 +59,7 @@ impl Mailbox {
         parse(&String::from_utf8_lossy(&log), is_wanted, |path| fs::read_to_string(path).ok())
     }
 
-    /// Length of the log: while it is the same, so are the mails.
+    /// Length of the log: while it is the same, so are the emails.
     pub fn log_bytes(&self) -> u64 {
         fs::metadata(&self.log).map_or(0, |data| data.len())
     }
@@ -114,9 +114,8 @@ impl Mailbox {
     }
 }
 
-/// An envelope is logged as `From: …`, `To: …`, `Subject: …`, an empty line, `Text: <path>` and
-/// `HTML: <path>`. One whose files cannot be read yet is left for later; those of a recipient that is not
-/// wanted are not read.
+/// An envelope is logged as `From: …`, `To: …`, `Subject: …`, an empty line, `Text: <path>` and `HTML: <path>`. An
+/// entry with unreadable files is left for later; those of other recipients aren't read.
 fn parse(
     log: &str,
     is_wanted: impl Fn(&str) -> bool,

@@ -22,10 +22,10 @@ use crate::process::{
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Generous: the machine may be compiling beside us.
 const START: Duration = Duration::from_secs(30);
-/// Origin finishes what is in flight, which may take its whole budget of 10 s.
+/// Origin finishes requests in flight, which may take its whole budget of 10 s.
 const GRACE: Duration = Duration::from_secs(12);
 
-/// The path of the origin binary: `RCPT_ORIGIN_BIN`, or what cargo builds now.
+/// Returns the path of the origin binary: `RCPT_ORIGIN_BIN`, or a fresh build.
 ///
 /// # Errors
 /// It does not build.
@@ -41,7 +41,7 @@ fn build() -> Result<PathBuf> {
     nested_build::binary("origin")
 }
 
-/// What an origin is started with.
+/// Settings that an origin starts with.
 #[derive(Debug, Clone)]
 pub struct OriginBuilder {
     environment: Vec<(String, String)>,
@@ -87,7 +87,7 @@ impl OriginBuilder {
     /// The binary does not build.
     pub fn command(&self) -> Result<Command> {
         let mut command = Command::new(binary()?);
-        // Whatever the developer's shell has set is not part of the test.
+        // Variables of the developer's shell aren't part of the test.
         for (key, _) in std::env::vars().filter(|(key, _)| key.starts_with("RCPT_")) {
             command.env_remove(key);
         }

@@ -11,7 +11,7 @@
 // `statementsPerSecond` is what each database does at most, one after another, as a far busier one would.
 // With `reset` it waits, for two seconds at most, for the work that earlier answers have left behind them (`waitUntil`): that
 // belongs to the counts of the calls that caused it.
-// The header `continent` of a request stands for what Cloudflare says of its client.
+// The header `continent` of a request replaces Cloudflare's data about its client.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import Worker from "./index.js";
 
@@ -114,7 +114,7 @@ function identified(call) {
   return call();
 }
 
-// What D1 is paid for. `first` says nothing of it, and the Worker does without.
+// Rows that D1 bills. `first` doesn't report them, and the Worker doesn't use it.
 function counted(results) {
   for (const { meta } of results) {
     counts.d1_rows_written += meta.rows_written;

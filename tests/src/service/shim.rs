@@ -1,5 +1,5 @@
-//! The bindings of a Worker that was started with [`super::edge::EdgeBuilder::shimmed`]: what they were
-//! asked, and how they fail (`shim.mjs`).
+//! The bindings of a Worker started with [`super::edge::EdgeBuilder::shimmed`]: their counts and their faults
+//! (`shim.mjs`).
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::Edge;
 pub struct Counts {
     pub d1_trips: u64,
     pub d1_statements: u64,
-    /// As D1 says and is paid: rows of indexes count.
+    /// Rows as D1 counts and bills them: rows of indexes included.
     pub d1_rows_written: u64,
     pub d1_rows_read: u64,
     pub kv_reads: u64,
@@ -25,7 +25,7 @@ pub struct Counts {
     pub queue_messages: u64,
 }
 
-/// What a binding does instead of answering.
+/// Behaviour of a binding instead of its answer.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fault {
@@ -43,9 +43,9 @@ pub struct Fault {
     pub delay_ms: u64,
     /// Empty: it answers after all.
     pub error: &'static str,
-    /// Whether it fails only after it has done what it was asked.
+    /// True to fail only after the operation has taken effect.
     pub late: bool,
-    /// Whether it says that it has done what it was asked, and has not.
+    /// True to report success without the effect.
     pub swallow: bool,
 }
 
@@ -56,20 +56,20 @@ impl Edge {
         serde_json::from_value(counts).expect("the counts")
     }
 
-    /// Round trips to the first three databases since the counts were last asked for.
+    /// Returns the round trips to the first three databases since the counts were last read.
     pub async fn trips(&self) -> [u64; 3] {
         let counts = self.shim(&json!({ "reset": true })).await;
         let trips = &counts["d1_trips_by_database"];
         ["0", "1", "2"].map(|number| trips[number].as_u64().unwrap_or_default())
     }
 
-    /// How often a database was asked which one it is, since [`Self::counts`] was last asked.
+    /// Returns how often a database was asked for its number since the last [`Self::counts`].
     pub async fn identifications(&self) -> u64 {
         let counts = self.shim(&json!({})).await;
         counts["d1_identifications"].as_u64().unwrap_or_default()
     }
 
-    /// The mails handed over since [`Self::counts`] was last asked: `to`, `subject` and `headers` of each.
+    /// Returns the emails handed over since the last [`Self::counts`]: `to`, `subject` and `headers` of each.
     pub async fn mails(&self) -> Vec<Value> {
         let counts = self.shim(&json!({ "quiet": true })).await;
         counts["mails"].as_array().expect("the mails").clone()
@@ -95,12 +95,12 @@ impl Edge {
         self.shim(&json!({ "faults": faults })).await;
     }
 
-    /// From now on each database does so many statements a second at most; none: as many as it can.
+    /// Limits each database to this many statements a second; `None` lifts the limit.
     pub async fn pace(&self, statements_per_second: Option<u32>) {
         self.shim(&json!({ "statementsPerSecond": statements_per_second })).await;
     }
 
-    /// Keeps the isolate busy for so long: nothing else runs in it meanwhile. Returns when it is over.
+    /// Keeps the isolate busy for this time, and returns at its end: nothing else runs in it.
     pub async fn keep_busy(&self, time: Duration) {
         self.shim(&json!({ "busyMs": time.as_millis() })).await;
     }

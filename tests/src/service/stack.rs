@@ -13,7 +13,7 @@ pub struct Stack {
     pub sandbox: Sandbox,
 }
 
-/// What a [`Stack`] is started with.
+/// Settings that a [`Stack`] starts with.
 #[derive(Debug, Clone)]
 pub struct StackBuilder {
     origin: origin::OriginBuilder,
@@ -58,7 +58,7 @@ impl StackBuilder {
         self
     }
 
-    /// With a server on this port that stands for every `https` URL.
+    /// Sets the port of a server that receives every `https` request.
     pub fn webhooks(mut self, port: u16) -> Self {
         self.edge = self.edge.webhooks(port);
         self

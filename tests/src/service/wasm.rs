@@ -1,4 +1,4 @@
-//! How much memory the Worker's wasm has, which shows a leak: it never shrinks.
+//! Memory of the Worker's wasm, which shows a leak: it never shrinks.
 
 use std::{
     fs::File,

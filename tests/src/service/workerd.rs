@@ -14,10 +14,10 @@ use tokio::sync::OnceCell;
 use crate::process::{Log, Process, Stat, folder, wait_at_most};
 
 const START: Duration = Duration::from_secs(60);
-/// For the kernel to end what was killed.
+/// Time for the kernel to end a killed process.
 const KILLED: Duration = Duration::from_secs(10);
 
-/// A running workerd. Dropping it kills it, and what miniflare keeps for it goes too.
+/// A running workerd. Dropping it kills it, and removes miniflare's files.
 #[derive(Debug)]
 pub struct Workerd {
     pid: u32,
@@ -26,7 +26,7 @@ pub struct Workerd {
 }
 
 impl Workerd {
-    /// Starts an edge with these settings (`edge.mjs`), but for `log` and `temporary`, which are in `folder`.
+    /// Starts an edge with these settings (`edge.mjs`), except `log` and `temporary`, which are in `folder`.
     ///
     /// # Errors
     /// It ends, or is not ready in time; the error shows its log.
@@ -52,12 +52,12 @@ impl Workerd {
         self.pid
     }
 
-    /// Everything it has logged so far, and the mails that it has sent.
+    /// Returns the log so far, and the emails that it has sent.
     pub fn log(&self) -> String {
         self.log.text()
     }
 
-    /// Where that is.
+    /// Path of the log.
     pub fn log_path(&self) -> &Path {
         self.log.path()
     }

@@ -1,5 +1,5 @@
-//! One abuser is not everybody's trouble: shields before D1 by network, site and account, throttles that
-//! drain, and a bounded number of mails (docs/trust.md, B2, B3 and B5).
+//! One abuser doesn't affect everybody: shields before D1 by network, site and account, throttles that drain, and a
+//! bounded number of emails (docs/trust.md, B2, B3 and B5).
 
 use rcpt_tests::{
     Account, Edge,
@@ -230,7 +230,7 @@ async fn an_office_that_mistypes_waits_for_seconds_and_never_for_the_way_out_by_
     assert_eq!(mail.subject, "Set a new password");
 }
 
-// --- mails
+// --- emails
 
 #[tokio::test]
 async fn a_victim_gets_three_mails_an_hour_however_they_are_caused() {
@@ -248,7 +248,7 @@ async fn a_victim_gets_three_mails_an_hour_however_they_are_caused() {
                 assert!([200, 201].contains(&reply.status), "{path}: {}", reply.body);
             }
         }
-        // A mail to somebody else that is sent after all of them comes after all of them.
+        // An email sent to somebody else afterwards arrives after all of them.
         edge.registered().await;
         edge.mailbox().wait_for_nth_mail(&victim, 3).await.unwrap();
         // A member's own registration was one of them.

@@ -22,8 +22,8 @@ const CALLERS: [&str; 9] = [
     "a replaced key",
 ];
 
-/// What each caller is answered. The bodies are the account's own: its password, its address. Another
-/// account that sends them acts on itself, or is refused.
+/// Expected statuses for each caller. The bodies are the account's own: its password, its address. Another account that
+/// sends them acts on itself, or is refused.
 #[rustfmt::skip]
 const TABLE: [(&str, &str, [u16; CALLERS.len()]); 49] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
@@ -93,7 +93,7 @@ fn body(path: &str, account: &Account) -> Value {
     })
 }
 
-/// How a caller shows who it is.
+/// Credentials of a caller.
 enum Proof {
     None,
     Key(String),
@@ -144,7 +144,7 @@ async fn edge_with_callers() -> (Edge, Account, [Proof; CALLERS.len()]) {
 async fn every_route_answers_every_caller_as_the_table_says() {
     let (edge, account, callers) = edge_with_callers().await;
     edge.sql("CREATE TABLE saved AS SELECT * FROM accounts", &[]).await;
-    // Replacing an account's row takes its sessions with it.
+    // Replacing an account's row removes its sessions too.
     edge.sql("CREATE TABLE saved_sessions AS SELECT * FROM sessions", &[]).await;
     edge.sql("CREATE TABLE saved_addresses AS SELECT * FROM addresses", &[]).await;
     let before = edge.row(&account.email, "*").await;

@@ -16,7 +16,7 @@ pub struct Operated {
     pub origin: FakeOrigin,
 }
 
-/// One of two, whichever is free first.
+/// Returns one of two services, whichever is free first.
 pub async fn operated() -> MappedMutexGuard<'static, Operated> {
     static BOTH: [Mutex<Option<Operated>>; 2] = [Mutex::const_new(None), Mutex::const_new(None)];
     let mut free = select! {
@@ -37,7 +37,7 @@ impl Operated {
         self.admin_with(&[], words).await
     }
 
-    /// Exit code, standard output, standard error, with `environment` beside what the tests always set.
+    /// Returns the exit code, standard output and standard error, with `environment` beside the tests' own variables.
     pub async fn admin_with(
         &self,
         environment: &[(&str, &str)],

@@ -1,4 +1,4 @@
-//! What operators do to accounts beyond changing a value, and the record that all of it leaves.
+//! Actions of operators beyond changing a value, and the record of each.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rcpt_shared::Ticket;
@@ -206,7 +206,7 @@ async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
     assert_eq!(lost.anonymous.login(&lost.email, PASSWORD).await.status, 200);
     assert_eq!(service.shown(&["show", &other_id], "email").await, other.email);
     edge.sql(renamed, &[nobody.into(), other_id.as_str().into()]).await;
-    // The accounts that other tests have deleted are forgotten by then.
+    // The directory has forgotten the accounts that other tests deleted.
     edge.run_scheduled().await;
     assert_eq!(service.output(&["directory"]).await, "every account is in the directory\n");
 }

@@ -33,7 +33,7 @@ async fn an_allowed_address_registers_beside_another_spelling_and_no_other_does(
     let (code, output, errors) = service.admin_with(&secrets, &words).await;
     assert_eq!((code, errors.as_str()), (0, ""));
     assert!(output.starts_with("allowed_since"), "{output}");
-    // No address is kept of it.
+    // No address of it is stored.
     for table in ["allowed_addresses", "operator_actions"] {
         let rows = json!(edge.sql(&format!("SELECT * FROM {table}"), &[]).await).to_string();
         assert!(!rows.to_lowercase().contains("exception"), "{rows}");

@@ -1,4 +1,4 @@
-//! What registration, confirmation and sign-in answer.
+//! Responses of registration, confirmation and sign-in.
 
 use rcpt_tests::{Account, Anonymous, Mail, Reply, people::PASSWORD};
 use serde_json::{Value, json};

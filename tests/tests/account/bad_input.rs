@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const NEW: &str = "copper-meadow-58-lattice";
 
-/// What a member stands for: which texts are wrong for it.
+/// Kind of a member, which decides the texts that are wrong for it.
 #[derive(Clone, Copy)]
 enum Kind {
     Email,
@@ -23,10 +23,10 @@ enum Kind {
     Name,
 }
 
-/// A member of a body, what it stands for, and the answer to a wrong text.
+/// A member of a body, its kind, and the response to a wrong text.
 type Member = (&'static str, Kind, u16, &'static str);
 
-/// An operation, who calls it, a body it takes, and its members.
+/// An operation, its caller, a valid body, and its members.
 struct Operation {
     method: &'static str,
     path: &'static str,
@@ -348,7 +348,7 @@ async fn every_wrong_text_gets_its_documented_answer_and_changes_nothing() {
         }
     }
     println!("{tries} wrong texts");
-    // Wrong codes and passwords are counted, and the owner is told of many.
+    // Wrong codes and passwords are counted, and the owner gets an email about many.
     edge.sql("UPDATE accounts SET wrong_codes = 0", &[]).await;
     assert_eq!(
         edge.dump(&["notices", "security_events", "this_database", "throttles"]).await,

@@ -1,7 +1,7 @@
-//! One abuser beside another account's twenty checks a second: the others fail in nothing, and D1 hears
-//! little of it (docs/trust.md, B2). In `make proof`, which has the machine for itself, the abuser sends
-//! `ABUSE_PER_SECOND` requests (500), and the others' times are compared with those beside as many junk keys, in
-//! rounds that take turns. `ABUSE=rotations` measures the kinds with this in their name alone.
+//! One abuser beside another account's twenty checks a second: no check of the others fails, and D1 gets few statements
+//! (docs/trust.md, B2). In `make proof`, which has the machine for itself, the abuser sends `ABUSE_PER_SECOND` requests
+//! (500), and the others' times are compared with those beside as many junk keys, in alternating rounds.
+//! `ABUSE=rotations` measures only the kinds with this in their name.
 
 use std::{env, sync::Arc, time::Duration};
 
@@ -36,7 +36,7 @@ fn at_once() -> usize {
     proof::count(8, 200)
 }
 
-/// Statements a second. A shield lets a minute's requests through at once, so over a minute.
+/// Statements a second, over a minute, because a shield lets a minute's requests through together.
 const STATEMENTS: f64 = 50.0;
 
 type Abuse = Arc<dyn Fn(usize) -> RequestBuilder + Send + Sync>;
@@ -47,7 +47,7 @@ struct World {
     other: Account,
 }
 
-/// What the others met during one abuse.
+/// Measurements of the others during one abuse.
 struct Met {
     p99: f64,
     statements: u64,
@@ -124,7 +124,7 @@ impl World {
         all
     }
 
-    /// The others' checks beside the abuse, half of them fresh.
+    /// Runs the others' checks beside the abuse, half of them fresh.
     async fn beside(&self, name: &str, abuse: &Abuse, seconds: usize) -> Met {
         self.edge.counts().await;
         let abuser = start(Arc::clone(abuse));
@@ -188,13 +188,13 @@ async fn beside_an_abuser_the_others_fail_in_nothing_and_d1_hears_little() {
         for round in 0..proof::count(1, ROUNDS) {
             let junk = world.beside(&format!("junk before {name} {round}"), &junk, seconds).await;
             let met = world.beside(&format!("{name} {round}"), abuse, seconds).await;
-            // The same number of the others' checks, so the rest is the abuser's.
+            // The number of the others' checks is the same, so the rest is the abuser's.
             caused += met.statements.saturating_sub(junk.statements);
             alone.push(junk.p99);
             beside.push(met.p99);
         }
         let (alone, beside) = (median(alone), median(beside));
-        // A shield lets a minute's requests through at once.
+        // A shield lets a minute's requests through together.
         let a_second = caused as f64 / (seconds * ROUNDS).max(60) as f64;
         let ratio = beside / alone;
         println!(
@@ -209,7 +209,7 @@ async fn beside_an_abuser_the_others_fail_in_nothing_and_d1_hears_little() {
     assert!(proof::count(0, 1) == 0 || slow.is_empty(), "{slow:?}");
 }
 
-/// A hash holds the Worker for as long as many checks take: a hundred at once would hold it for seconds.
+/// A hash blocks the Worker for as long as many checks take: a hundred in sequence would block it for seconds.
 #[tokio::test]
 async fn checks_go_on_between_the_passwords_of_a_site_and_its_neighbours_sign_in() {
     let _turn = turn().await;

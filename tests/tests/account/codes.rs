@@ -1,4 +1,4 @@
-//! A code is used up by the deed that it is shown for, and two-factor that is turned on meanwhile is asked for
+//! A code is consumed by the action that it authorises, and two-factor that has been turned on since is required
 //! (docs/trust.md, A4).
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::sleep;
 const NEW: &str = "copper-meadow-58-lattice";
 const RESET: &str = "Set a new password";
 
-/// Waits until the Worker has asked D1 for so many round trips since the counts were last asked for.
+/// Waits until the Worker has made this many round trips to D1 since the counts were last read.
 async fn wait_for_trips(edge: &Edge, trips: u64) {
     let mut asked = 0;
     for _ in 0..600 {

@@ -101,7 +101,7 @@ async fn following_the_link_consumes_nothing() {
             assert_eq!((reply.status, reply.header("allow")), (405, "POST"));
         }
     }
-    // A POST whose token is not in the body is not a confirmation either.
+    // A POST without the token in its body doesn't confirm either.
     let path = format!("/auth/verify-email?token={token}");
     let reply = anonymous.post(&path, &json!({})).await;
     assert_eq!(reply.status, 400);

@@ -1,5 +1,5 @@
-//! Accounts over several databases (docs/scale.md): where they are made, what a failing database does and does
-//! not do, and that nothing is lost between two of them, wherever it is cut off.
+//! Accounts over several databases (docs/scale.md): where they are created, the effect of a failing database, and that
+//! nothing is lost between two of them, wherever an operation is interrupted.
 
 use rcpt_shared::Status;
 use rcpt_tests::{
@@ -39,7 +39,7 @@ async fn account_from(edge: &Edge, continent: &str) -> Account {
 
 const CONFIRMATION: &str = "Confirm your email address";
 
-/// How many emails with a confirmation link an address has got so far.
+/// Returns the number of emails with a confirmation link that an address has received.
 fn confirmations(edge: &Edge, email: &str) -> usize {
     edge.mailbox().mails_to(email).iter().filter(|mail| mail.subject == CONFIRMATION).count()
 }
@@ -62,7 +62,7 @@ async fn ids(edge: &Edge, email: &str) -> (Vec<Value>, Vec<Value>) {
     (of(accounts, "id"), of(named, "account_id"))
 }
 
-/// One account, and the directory names it.
+/// Asserts that there is one account, and the directory names it.
 async fn assert_reachable_once(edge: &Edge, email: &str, what: &str) {
     let (accounts, named) = ids(edge, email).await;
     assert_eq!((accounts.len(), &accounts), (1, &named), "{what}");
@@ -98,7 +98,7 @@ async fn one_database_down_is_its_accounts_trouble_only() {
         let ready = edge.anonymous().get("/health/ready").await;
         assert_eq!((ready.status, ready.text("database")), (503, "down"), "{broken}");
         if broken != 0 {
-            // Whichever other database is looked into meanwhile (docs/scale.md).
+            // With any other database as the place of the look-up (docs/scale.md).
             for _ in 0..6 {
                 assert_eq!(register_from(&edge, "AF", &edge.new_email()).await, 201, "{broken}");
             }
@@ -127,7 +127,7 @@ async fn a_check_asks_the_database_of_its_account_and_no_other() {
     }
 }
 
-/// What a stranger could measure: how many round trips to which databases.
+/// A stranger could measure the number of round trips to each database.
 #[tokio::test]
 async fn an_unknown_address_asks_as_many_databases_as_a_member_s() {
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));

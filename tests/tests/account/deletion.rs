@@ -1,4 +1,4 @@
-//! The account itself: what its owner sees of it, and its end.
+//! The account itself: its owner's view, and its end.
 
 use rcpt_tests::{Account, Edge, people::PASSWORD, service::shim::Fault};
 use serde_json::{Value, json};
@@ -123,7 +123,7 @@ async fn deleting_removes_every_row_of_the_account() {
     let body = json!({ "password": PASSWORD, "totp_code": codes[0] });
     let reply = account.delete("/me", &body).await;
     assert_eq!(reply.parts(), (204, &Value::String(String::new())));
-    // What was used and what was guessed stays under a hash (tombstones.rs); the address and the id go.
+    // Usage and guesses stay under a hash (tombstones.rs); the address and the id are removed.
     assert_eq!(tables_with(&marks).await, ["throttles", "tombstones"]);
     assert_eq!(tables_with(&[marks[0].clone(), marks[2].clone()]).await, [] as [String; 0]);
     account.get("/me").await.assert_error(401, "invalid_session", "the session");
@@ -181,7 +181,7 @@ async fn fill(edge: &Edge, id: &str, keys: u64) {
     }
 }
 
-/// Rows that are left of an account.
+/// Returns the number of rows left of an account.
 async fn rows_left(edge: &Edge, id: &str) -> u64 {
     let mut left = 0;
     for table in
@@ -207,7 +207,7 @@ async fn an_account_with_a_hundred_thousand_rows_is_ended_by_one_statement_and_i
     println!("102,000 rows: 204 after {took:?}, with {left} of them left");
     assert!(left > 90_000, "{left}");
 
-    // Nothing of it opens, and nothing of the owner is in what is left.
+    // Its credentials no longer work, and no data of the owner is left.
     account.get("/me").await.assert_error(401, "invalid_session", "the session");
     account.quota().await.assert_error(401, "invalid_api_key", "the key");
     let row = "SELECT email, display_name, password_hash, totp_secret, confirmed_at FROM accounts";
@@ -216,7 +216,7 @@ async fn an_account_with_a_hundred_thousand_rows_is_ended_by_one_statement_and_i
     let back = edge.try_sql("UPDATE accounts SET state = 'confirmed'", &[]).await.unwrap_err();
     assert!(format!("{back:#}").contains("the account is deleted"), "{back:#}");
 
-    // Its owner registers again meanwhile, and gets another account.
+    // Its owner registers again, and gets another account.
     let fresh = again(&edge, &account).await;
     assert_eq!(fresh.get("/me").await.status, 200);
     assert_ne!(edge.id(&account.email).await, id);

@@ -167,7 +167,7 @@ async fn a_link_works_for_one_change_and_an_address_goes_to_one_account() {
     let edge = Edge::builder().databases(3).start().await.unwrap();
     let [one, other] = [edge.account().await, edge.account().await];
     let new = edge.new_email();
-    // A stranger's registration of it gives way to whoever reads the mailbox.
+    // A stranger's registration of it gives way to the reader of the mailbox.
     assert_eq!(edge.anonymous().register(&new, THIEF).await.status, 201);
     assert_eq!(ask(&one, &new, PASSWORD).await.status, 202);
     let first = link(&edge, &new, ASKED, 1).await;

@@ -28,7 +28,7 @@ async fn addresses() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// How many mails with this subject have come; of others, one may still be on its way.
+/// Returns the number of emails with this subject; others may still be on their way.
 fn titled(edge: &Edge, email: &str, subject: &str) -> usize {
     let mails = edge.mailbox().mails_to(email);
     mails.iter().filter(|mail| mail.subject == subject).count()
@@ -67,7 +67,7 @@ async fn registration_answers_the_same_whatever_there_is_and_mails_once() {
         replies.push((name, email, reply));
     }
     assert_all_alike(&replies);
-    // Nothing has changed for those that had an account.
+    // The existing accounts are unchanged.
     let confirmed = &replies[2].1;
     assert_eq!(edge.anonymous().login(confirmed, PASSWORD).await.status, 200);
 }

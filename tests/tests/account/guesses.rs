@@ -1,5 +1,5 @@
-//! Guessing from many networks while the owner and an operator act in between: what they do gives a guesser nothing back,
-//! and the owner gets in by mail after all of it (docs/trust.md, A3).
+//! Guessing from many networks while the owner and an operator act in between: their actions give a guesser nothing
+//! back, and the owner can still sign in by email (docs/trust.md, A3).
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use rcpt_tests::{
@@ -20,7 +20,7 @@ const RESET: &str = "Set a new password";
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Wrong passwords, each from a network of its own, all at once.
+    /// Wrong passwords, each from a network of its own, all in parallel.
     Passwords(usize),
     /// Wrong codes beside the right password.
     Codes(usize),
@@ -92,7 +92,7 @@ impl<'e> History<'e> {
         format!("100.{}.{}.7", 64 + self.networks / 250, self.networks % 250)
     }
 
-    /// So many attempts to sign in at once, each from another network.
+    /// Makes `count` concurrent attempts to sign in, each from another network.
     async fn sign_ins(
         &mut self,
         count: usize,
@@ -118,7 +118,7 @@ impl<'e> History<'e> {
         let ask = ask.json(&json!({ "email": email })).header("cf-connecting-ip", from);
         assert_eq!(send_all([ask], 1).await[0].status, 200);
         self.edge.wait_for_reset_mails().await;
-        // The newest: strangers and earlier steps may have asked for the one of this hour.
+        // The newest: strangers and earlier steps may have requested this hour's email.
         let mails = self.edge.mailbox().mails_to(&email);
         let mail = mails.iter().rev().find(|mail| mail.subject == RESET).expect("a link");
         let code = self.recovery_codes.pop().expect("a recovery code");
@@ -177,10 +177,10 @@ impl<'e> History<'e> {
         }
     }
 
-    /// How many were evaluated; the others had to wait, and none succeeded.
+    /// Returns the number of evaluated attempts; the others had to wait, and none succeeded.
     fn evaluated(&self, replies: &[Reply], code: &str) -> usize {
         let of = |wanted: &str| replies.iter().filter(|reply| reply.body["code"] == wanted).count();
-        // Only the right password tells that an account is deactivated.
+        // Only the right password reveals that an account is deactivated.
         let evaluated = of(code) + of("deactivated");
         assert_eq!(evaluated + of("throttled"), replies.len(), "{:?}: {replies:?}", self.trace);
         evaluated
@@ -212,7 +212,7 @@ async fn what_owner_and_operator_do_gives_a_guesser_nothing_back_and_the_owner_g
         for _ in 0..STEPS {
             history.step(Step::draw(&mut random)).await;
         }
-        // Whatever was left is tried.
+        // Tries whatever attempts are left.
         history.step(Step::Passwords(FREE)).await;
         history.step(Step::Codes(FREE)).await;
         let (some, others) = history.end().await;

@@ -1,4 +1,4 @@
-//! Turns for hashing passwords are taken after every throttle, and an attempt that gets none is not counted
+//! Turns for hashing passwords are taken after every throttle, and an attempt without a turn isn't counted
 //! (docs/trust.md, A3 and B2).
 
 use rcpt_tests::{

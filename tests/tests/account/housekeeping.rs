@@ -1,4 +1,4 @@
-//! What the scheduled handler removes, and what it keeps.
+//! The scheduled handler: which rows it removes, and which it keeps.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -101,7 +101,7 @@ async fn a_table_that_fails_holds_up_no_other_and_many_rows_go_in_one_run() {
     assert_eq!(json!(accounts), json!([account.email]));
 }
 
-/// How long so many calls of the owner take, one after the other.
+/// Returns the durations of `count` consecutive calls of the owner.
 async fn calls(account: &Account, count: usize) -> Vec<Duration> {
     let mut times = Vec::new();
     for _ in 0..count {

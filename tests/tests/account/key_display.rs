@@ -1,4 +1,4 @@
-//! Showing the API key takes what a sign-in takes, and starts no session.
+//! Showing the API key requires the same as a sign-in, and starts no session.
 
 use rcpt_tests::{Account, people::PASSWORD, people::send_all};
 use reqwest::Method;
@@ -51,7 +51,7 @@ async fn with_two_factor_it_takes_a_code_that_is_used_up() {
     assert_eq!(shown(&code).await.parts(), (200, &json!({ "api_key": account.api_key })));
     shown(&code).await.assert_error(403, "totp_invalid", "the same code again");
 
-    // At once, so that each has seen the code unused.
+    // In parallel, so that each has read the code as unused.
     let body = json!({ "password": PASSWORD, "totp_code": recovery_codes[0] });
     let requests = (0..5).map(|_| account.request(Method::POST, PATH).json(&body));
     let replies = send_all(requests, 5).await;

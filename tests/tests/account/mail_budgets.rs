@@ -1,4 +1,4 @@
-//! Nobody can use up the mails of others, be they one or many (docs/trust.md, B1, B5 and B9).
+//! Nobody can use up the emails of others, alone or as many (docs/trust.md, B1, B5 and B9).
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn register(anonymous: &Anonymous, from: &str, email: &str) -> RequestBuilder {
     request.header("cf-connecting-ip", from)
 }
 
-/// Of the attempts that fit into this budget of 2,000 a day, 1,000 at once, leaves so many.
+/// Leaves `left` of the attempts in this budget of 2,000 a day, with a burst of 1,000.
 async fn leave(edge: &Edge, budget: &str, left: u64) {
     let sql = "INSERT OR REPLACE INTO throttles (key, drained_at, last_attempt)
         VALUES (?, unixepoch() + (1000 - ?) * 43, '')";
@@ -50,7 +50,7 @@ async fn one_network_or_site_that_forgets_and_registers_without_end_stops_nobody
             let replies = send_all(attack, 8).await;
             let refused = replies.iter().filter(|reply| ![200, 201].contains(&reply.status));
             let refused = refused.inspect(|reply| reply.assert_error(429, "throttled", "too many"));
-            // One may have drained meanwhile.
+            // One may have drained since.
             assert!((38..=40).contains(&refused.count()));
         }
     }
@@ -87,11 +87,11 @@ async fn a_third_of_a_budget_is_for_networks_that_have_taken_nothing_today() {
     edge.mailbox().wait_for_mail(&first).await.unwrap();
     let reply = send(register(&anonymous, "198.51.100.1", &second)).await;
     reply.assert_error(503, "unavailable", "its second one");
-    // A /48 is one party, however many networks it has.
+    // A /48 is one party, with any number of networks.
     assert_eq!(send(register(&anonymous, "2001:db8:1:1::1", &second)).await.status, 201);
     let reply = send(register(&anonymous, "2001:db8:1:2::1", &edge.new_email())).await;
     reply.assert_error(503, "unavailable", "another network of the same site");
-    // What was refused has taken nothing.
+    // Refused requests have taken nothing.
     leave(&edge, "all-registration-mails", 0).await;
     let late = edge.new_email();
     let reply = send(register(&anonymous, "198.51.100.2", &late)).await;
@@ -167,7 +167,7 @@ async fn a_member_s_first_link_of_the_day_is_sent_though_the_budget_is_used_up()
     assert_eq!((titled(&edge, &ann.email, RESET), titled(&edge, &carol.email, RESET)), (1, 0));
 }
 
-/// Everything that an answer tells a stranger, but for the seconds to wait.
+/// Everything in a response that a stranger sees, except the seconds to wait.
 fn shown(reply: &Reply, email: &str) -> (u16, String) {
     let body = reply.body.to_string().replace(email, "(address)");
     (reply.status, body.chars().filter(|letter| !letter.is_ascii_digit()).collect())

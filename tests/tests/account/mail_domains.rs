@@ -1,5 +1,5 @@
-//! Before an email with a link the domain is looked up: what can't get mail is told to everybody alike,
-//! and a resolver that fails or is slow keeps nobody out.
+//! Before an email with a link the domain is looked up: everybody gets the same error for a domain that can't receive
+//! mail, and a resolver that fails or is slow keeps nobody out.
 
 use rcpt_tests::{
     Dns, Edge, FakeDns, Reply,
@@ -16,7 +16,7 @@ const MX: &str =
     r#"{"Status":0,"Answer":[{"name":"a.example","type":15,"TTL":9,"data":"10 mx.a.example."}]}"#;
 const NO_MX: &str = r#"{"Status":0}"#;
 
-/// Answers by the name that is asked for; what is not known has an MX record.
+/// Answers by the name in the question; unknown names have an MX record.
 fn resolver() -> FakeDns {
     FakeDns::start(|target| {
         let name = target.split(['=', '&']).nth(1).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! A confirmation link that cannot be mailed is a 503 and leaves nothing half-done; a reset link is mailed later, and
-//! the one before works until then. What happens to other mails is in `notices.rs`.
+//! A confirmation link that can't be emailed is a 503 and leaves nothing half-done; a reset link is emailed later, and
+//! the previous one works until then. `notices.rs` tests other emails.
 
 use rcpt_tests::{Edge, Reply, people::PASSWORD, service::shim::Fault};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn assert_unavailable(reply: &Reply, what: &str) {
     assert_eq!(reply.header("retry-after"), "10", "{what}");
 }
 
-/// Everything but what counts attempts, and the number that a database is given when it is first used.
+/// Returns all rows except the counts of attempts, and the number that a database gets on first use.
 async fn state(edge: &Edge) -> Vec<(String, Value)> {
     edge.dump(&["throttles", "this_database"]).await
 }

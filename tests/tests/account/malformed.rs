@@ -1,4 +1,4 @@
-//! Bodies that are not what an operation takes: 400, and nothing else happens.
+//! Malformed bodies: 400, and no other effect.
 
 use rcpt_tests::{
     Mail,

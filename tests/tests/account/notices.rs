@@ -1,5 +1,5 @@
-//! No deed waits for a mail: notices are mailed afterwards, again where that fails, and many of a kind as
-//! one. Mails go to the account's own address. Housekeeping goes on where one statement fails.
+//! No event waits for an email: notices are sent afterwards, repeated on failure, and combined by kind. Emails go to
+//! the account's own address. Housekeeping continues when one statement fails.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ async fn a_new_webhook_is_told_of_right_away_and_a_late_notice_has_the_time_of_i
     edge.wait_for_count("notices WHERE told = deeds", 1).await;
     let reply = account.put("/notifications", &set("https://hooks.example.org/b")).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    // 7 May 2026, 08:05 UTC; then something else happens, and is told of.
+    // 7 May 2026, 08:05 UTC; then another event happens, and causes an email.
     edge.sql("UPDATE notices SET happened_at = 1778141100, noted = 0", &[]).await;
     assert_eq!(account.rotate_api_key().await.status, 200);
     edge.mailbox().wait_for_titled(&account.email, KEY, 1).await.unwrap();

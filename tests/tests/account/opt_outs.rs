@@ -1,4 +1,4 @@
-//! Who reads a mailbox may stop the emails that others cause there; what the reader asks for still comes.
+//! The reader of a mailbox may stop emails that others cause there; emails that the reader requests still arrive.
 
 use rcpt_tests::{Anonymous, Edge, Reply, people::PASSWORD, service::shim::Fault};
 use serde_json::json;
@@ -18,7 +18,7 @@ fn opt_out_token(text: &str) -> &str {
     link.and_then(|link| link.split_once('=')).expect("a way to opt out").1
 }
 
-/// The subjects of what was handed over to `to`, when nothing is on its way any more.
+/// Returns the subjects of the emails handed over to `to`, once none is on its way.
 async fn subjects(edge: &Edge, to: &str) -> Vec<String> {
     let mails = edge.mails().await;
     edge.counts().await;
@@ -88,7 +88,7 @@ async fn a_token_stops_the_emails_of_its_own_mailbox_only_and_none_can_be_made_u
     assert_eq!(subjects(&edge, &bob).await, [NO_ACCOUNT]);
 }
 
-// The answer has left by then, so the registration can't be refused any more: it's as if it had not been.
+// The response has already left, so the registration can't be refused any more: it is undone.
 #[tokio::test]
 async fn a_confirmation_that_follows_the_answer_and_fails_leaves_nothing() {
     let edge = Edge::builder().shimmed().start().await.unwrap();
@@ -103,7 +103,7 @@ async fn a_confirmation_that_follows_the_answer_and_fails_leaves_nothing() {
     assert_eq!(anonymous.register(&email, PASSWORD).await.status, 201);
     assert_eq!(subjects(&edge, &email).await, [CONFIRM], "tried");
     assert_eq!(edge.dump(&["throttles", "this_database"]).await, before);
-    // Nor does the time of the answer tell whether an email was due.
+    // The response time doesn't reveal either whether an email was due.
     edge.fail(&[Fault { part: "mail", times: 1, delay_ms: 5_000, ..Fault::default() }]).await;
     assert_eq!(anonymous.register(&email, PASSWORD).await.status, 201);
     let sent = edge.mailbox().mails_to(&email).into_iter().filter(|mail| mail.subject == CONFIRM);

@@ -1,4 +1,4 @@
-//! What a stranger sees of an address while its owner and an operator act in between: the same as of an address without an
+//! A stranger's view of an address while its owner and an operator act in between: the same as of an address without an
 //! account (docs/trust.md, B1).
 
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ impl Networks {
 }
 
 impl Step {
-    /// The stranger's request, if it is one; `None` for the owner's and the operator's steps.
+    /// Sends the stranger's request, if the step is one; `None` for the owner's and the operator's steps.
     async fn of_stranger(self, edge: &Edge, email: &str, network: &str) -> Option<Reply> {
         let (path, body) = match self {
             Self::Register => ("/auth/register", json!({ "email": email, "password": GUESS })),
@@ -74,7 +74,7 @@ impl Step {
     }
 }
 
-/// An account with its owner, and what has become of both.
+/// An account with its owner, and their state.
 struct Owned {
     email: String,
     password: String,
@@ -108,7 +108,7 @@ impl Owned {
                 self.is_deleted = true;
             }
             Step::OwnerResets => {
-                // By the newest link, whoever asked for it: strangers ask for both addresses.
+                // Uses the newest link, from any requester: strangers ask for both addresses.
                 edge.wait_for_reset_mails().await;
                 let mails = edge.mailbox().mails_to(&self.email);
                 let link = mails.iter().rev().find_map(|mail| mail.token());
@@ -132,7 +132,7 @@ impl Owned {
     }
 }
 
-/// All that a stranger could tell two addresses apart by. Digits are left out: times pass.
+/// Everything by which a stranger could distinguish two addresses. Digits are left out, since times pass.
 fn seen(reply: &Reply, email: &str) -> (u16, BTreeMap<String, String>, String) {
     let without_digits = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     let own = ["x-request-id", "date", "content-length"];
@@ -152,7 +152,7 @@ async fn history(edge: &Edge, networks: &mut Networks, seed: u64, left: usize) {
     for _ in 0..STEPS {
         steps.push(STEPS_OF_ALL[random.random_range(0..STEPS_OF_ALL.len())]);
     }
-    // So that each history ends with what is worth most to a guesser.
+    // Each history ends with the steps that are worth most to a guesser.
     steps.extend([Step::SignIn, Step::SignIn, Step::Forgot, Step::Register]);
     for (number, step) in steps.iter().copied().enumerate() {
         owned.act(step, edge).await;

@@ -1,4 +1,4 @@
-//! Passwords: which are taken, how they are changed, forgotten and reset, and what is mailed about it.
+//! Passwords: the rules, changes, resets, and the emails about them.
 
 use rcpt_tests::{
     Account, Edge, Mail,
@@ -113,7 +113,7 @@ async fn a_reset_link_is_valid_for_an_hour_and_only_the_newest_is() {
 #[tokio::test]
 async fn of_a_hundred_uses_of_a_reset_link_at_once_exactly_one_succeeds() {
     let _turn = turn().await;
-    // Its own, since so much hashing would hold up the others.
+    // An edge of its own, since so much hashing would delay the other tests.
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let reply = account.anonymous.forgot_password(&account.email).await;
@@ -300,7 +300,7 @@ async fn every_mail_is_plain_and_its_links_lead_to_the_portal_whatever_host_was_
 
     nth_mail(&stranger, 1).await;
     nth_mail(&unknown, 1).await;
-    // The second use of a recovery code is told of an hour later.
+    // The second use of a recovery code is announced an hour later.
     nth_mail(&account.email, 8).await;
     let mails: Vec<_> = [&stranger, &unknown, &account.email]
         .into_iter()

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 const PATH: &str = "/operator/plans";
 const CHECKOUT: &str = "pro=https://buy.example/x?client_reference_id={reference}";
 
-/// A service whose operator sells plans, and the program that does.
+/// A service whose operator sells plans, and the operator's program.
 struct Shop {
     edge: Edge,
     secrets: String,
@@ -71,7 +71,7 @@ impl Shop {
     }
 }
 
-/// A time as the calls write it, so many seconds from now.
+/// Returns the time `seconds` from now, as the calls write it.
 fn from_now(seconds: i64) -> String {
     let now = chrono::DateTime::from_timestamp(i64::try_from(clock::now()).unwrap() + seconds, 0);
     now.unwrap().to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
@@ -106,7 +106,7 @@ async fn a_paid_plan_is_in_force_with_the_next_check_and_ends_without_a_call() {
     let text = mail.unwrap().text;
     assert!(text.contains("on the plan pro now, until "), "{text}");
 
-    // Its end, of which no call tells. No scheduled run has been here either.
+    // The plan ends without a call, and before a scheduled run.
     shop.edge.set(&ann.email, "plan_until = unixepoch() - 1").await;
     assert_eq!(shop.plan(&ann).await, json!(["free", null]));
     let refused = ann.check("two@example.org").await;
@@ -158,7 +158,7 @@ async fn events_count_once_and_an_older_one_changes_nothing() {
     ];
     assert_eq!(shop.edge.sql(sql, &[]).await, expected);
 
-    // A call that comes after the end that it names; and one of the plan that ends by itself.
+    // A call that comes after the end that it names; and one for a plan with an end.
     let ended = order(&reference, "unlimited", json!(from_now(-5)), &from_now(-10));
     assert!(applied("evt_5", &ended).await);
     assert_eq!(shop.plan(&ann).await, json!(["free", null]));
@@ -244,7 +244,7 @@ async fn a_call_of_the_wrong_time_account_plan_or_body_is_refused_by_name() {
         reply.assert_error(status, code, &body.to_string());
     }
     assert_eq!(shop.plan(&ann).await, json!(["free", null]));
-    // None of them has used the id up.
+    // None of them has consumed the id.
     assert_eq!(shop.call("evt_1", &fine).await.body["applied"], true);
     assert_eq!(ann.delete("/me", &json!({ "password": ann.password })).await.status, 204);
     let gone = shop.call("evt_2", &fine).await;

@@ -1,4 +1,4 @@
-//! Registration: who may register, with which password, and what is mailed (docs/interface.md).
+//! Registration: the callers and passwords that are allowed, and the emails (docs/interface.md).
 
 use rcpt_tests::{Mail, people::PASSWORD};
 use serde_json::json;

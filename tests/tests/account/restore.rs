@@ -1,5 +1,5 @@
-//! D1 restored to an earlier minute (docs/operating.md, Restore D1): what is back, what is gone, and that everybody gets
-//! to a working account again.
+//! D1 restored to an earlier minute (docs/operating.md, Restore D1): the data that is back and that is gone, and
+//! everybody's way to a working account.
 
 use std::{fs, path::Path};
 
@@ -24,7 +24,7 @@ fn copy(from: &Path, to: &Path, text: Option<&str>) {
     assert!(!stems.is_empty(), "no database in {}", from.display());
     for file in files.iter().filter(|file| stems.contains(&stem(file))) {
         let name = file.file_name().unwrap();
-        // What is not in the copy is not to be there after it.
+        // Files missing in the copy must not exist after it.
         for left in ["", "-wal", "-shm"].map(|end| format!("{}.sqlite{end}", stem(file))) {
             if to.join(&left).exists() && !from.join(&left).exists() {
                 fs::remove_file(to.join(left)).unwrap();
@@ -42,7 +42,7 @@ async fn works(account: &Account) -> (u16, u16, u16) {
 const NOTHING: (u16, u16, u16) = (401, 401, 401);
 const EVERYTHING: (u16, u16, u16) = (200, 200, 200);
 
-/// Registers the address as its owner would, who finds that nothing works.
+/// Registers the address as its owner would after finding that nothing works.
 async fn again(edge: &Edge, account: &Account) -> Account {
     assert_eq!(account.anonymous.register(&account.email, PASSWORD).await.status, 201);
     let title = "Confirm your email address";
@@ -92,7 +92,7 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         copy(&kept, &databases, (!is_whole).then_some(steady.email.as_str()));
         edge.restart().await.unwrap();
 
-        // An account that changed nothing notices nothing, but for the charges of the minutes that are gone.
+        // An account without changes notices nothing, except the charges of the lost minutes.
         assert_eq!(works(&steady).await, EVERYTHING);
         assert_eq!(steady.email_checks().await.used_today, used);
         assert_eq!(steady.check("two@restore.example").await.status, 200);
@@ -113,7 +113,7 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
             edge.restart().await.unwrap();
             assert_eq!(checks().await, (200, 401));
         }
-        // Two-factor that was turned on is off, until the operator sets back what was noted.
+        // Two-factor that was turned on is off, until the operator restores it from the notes.
         assert_eq!(works(&secured).await, EVERYTHING);
         let texts =
             ["password_hash", "totp_secret"].map(|column| secrets[column].as_str().unwrap());

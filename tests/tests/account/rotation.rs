@@ -15,15 +15,15 @@ use tokio::{
     time::{Instant, interval},
 };
 
-/// 50 a second, as long as no more than as many are in flight: a machine that is too busy for so many
-/// would otherwise keep some waiting until workerd closes their connections unread.
+/// 50 a second while no more than 50 are in flight: otherwise a busy machine would keep some waiting until workerd
+/// closes their connections unread.
 const PACE: Duration = Duration::from_millis(20);
 const IN_FLIGHT: usize = 50;
 const ROTATIONS: usize = 10;
 /// Requests between two rotations.
 const BETWEEN: usize = 15;
 
-/// One request of the load: when it was sent, with which key, and what came back.
+/// A request of the load: its time, its key, and the response.
 struct Shot {
     sent: Instant,
     key: String,
@@ -78,7 +78,7 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
         let reply = account.rotate_api_key().await;
         let at = Instant::now();
         assert_eq!(reply.status, 200, "{}", reply.body);
-        // The load goes on with the old key for a while: the new one is told after that.
+        // The load continues with the old key for a while before it gets the new one.
         let seen = count.load(Ordering::Relaxed);
         while count.load(Ordering::Relaxed) < seen + 5 {
             tokio::time::sleep(PACE / 4).await;

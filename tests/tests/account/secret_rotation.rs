@@ -1,6 +1,6 @@
-//! Every secret can be replaced without losing anything (docs/trust.md, B6). While a deployment spreads,
-//! two versions of the configuration serve the same accounts; here each pair of neighbours does so at the
-//! same time, with all five secrets replaced at once and with one of them.
+//! Every secret can be replaced without losing anything (docs/trust.md, B6). While a deployment spreads, two versions
+//! of the configuration serve the same accounts; here each pair of neighbours runs at the same time, with all five
+//! secrets replaced together and with one of them.
 
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ fn requests() -> usize {
     proof::count(100, 300)
 }
 
-/// The Workers of the rotation, in order, and what each of them has: before it, the new secret second, the
-/// new secret first, the old one gone.
+/// The Workers of the rotation in order, and their secrets: before it, the new secret second, the new secret first, the
+/// old one gone.
 const STAGES: [&str; 4] = ["old", "old,new", "new,old", "new"];
 
 struct World {
     edge: Edge,
     origin: FakeOrigin,
-    /// What an origin has meanwhile: both.
+    /// Secrets of an origin meanwhile: both.
     tickets: KeyRing,
     /// The names of the secrets that are replaced.
     replaced: &'static [&'static str],
@@ -168,7 +168,7 @@ async fn replace_under_load(replaced: &'static [&'static str]) {
     world.use_sessions().await;
     world.load([1, 2], &both).await;
 
-    // Signing in puts what it touches under the new secret.
+    // Signing in renews the account's values under the new secret.
     let code = edge.fresh_code(&with_totp, &authenticator).await;
     let reply = world.at(2).login_with_code(&with_totp.email, PASSWORD, &code).await;
     assert_eq!(reply.status, 200, "{}", reply.body);

@@ -1,4 +1,4 @@
-//! Sessions are unforgeable and end at once (docs/trust.md, A5).
+//! Sessions are unforgeable and end immediately (docs/trust.md, A5).
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rcpt_shared::KeyRing;
@@ -123,7 +123,7 @@ async fn a_token_with_another_algorithm_key_or_claim_is_401() {
     }
 }
 
-/// Every bit of one token, and of six in the long form, one at a time, but for those that HTTP cannot carry.
+/// Flips every bit of one token, and of six in the long form, one at a time, except those that HTTP can't carry.
 #[tokio::test]
 async fn no_token_with_one_bit_changed_is_accepted() {
     let _turn = turn().await;

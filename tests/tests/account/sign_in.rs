@@ -1,4 +1,4 @@
-//! Sign-in: what it gives, and what an account in each of its states is told (docs/interface.md).
+//! Sign-in: its response, and the response for an account in each of its states (docs/interface.md).
 
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ async fn a_deactivated_account_is_403_after_the_right_password() {
 
 // --- bodies
 
-/// The log lines of sign-ins with this outcome, once there are so many.
+/// Returns the log lines of sign-ins with this outcome, once there are `count` of them.
 async fn sign_ins(edge: &Edge, outcome: &str, count: usize) -> Vec<Value> {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {

@@ -1,5 +1,5 @@
-//! A client that knows nothing but the interface specification works, whatever the service has learnt since: it asks for
-//! nothing else and expects what is quoted.
+//! A client written from the interface specification alone works with the current service: it sends nothing else and
+//! expects the quoted responses.
 
 use rcpt_tests::{Mailbox, Stack, service::clock};
 use reqwest::{Method, StatusCode, header::RETRY_AFTER};

@@ -27,7 +27,7 @@ fn sign_in(account: &Account, from: &str, password: &str, code: &str) -> Request
     request.header("cf-connecting-ip", from)
 }
 
-/// How many of these were evaluated; the rest are 429 as they should be.
+/// Returns the number of evaluated attempts; the rest are proper 429s.
 fn evaluated(replies: &[Reply], code: &str) -> usize {
     let (evaluated, throttled): (Vec<_>, Vec<_>) =
         replies.iter().partition(|reply| [401, 403].contains(&reply.status));
@@ -46,7 +46,7 @@ fn evaluated(replies: &[Reply], code: &str) -> usize {
     evaluated.len()
 }
 
-/// The owner asks for a link from a network of their own, and gets in by it at once.
+/// The owner requests a link from a network of their own, and signs in with it immediately.
 async fn gets_in_by_mail(edge: &Edge, account: &Account, code: Option<&str>) {
     let ask = account.anonymous.request(Method::POST, "/auth/forgot-password");
     let ask = ask.header("cf-connecting-ip", OWNER).json(&json!({ "email": account.email }));
@@ -72,7 +72,7 @@ async fn of_two_hundred_wrong_passwords_at_once_few_are_evaluated_and_the_owner_
     let account = edge.account().await;
     let wrong = |n: usize| sign_in(&account, STRANGER, &format!("wrong-password-{n}"), "");
     evaluated(&send_all((0..TRIES).map(wrong), TRIES).await, "invalid_credentials");
-    // The right password has to wait too: a guesser must not learn it meanwhile.
+    // The right password has to wait too: a guesser must not learn it.
     let reply = send(sign_in(&account, STRANGER, PASSWORD, "")).await;
     reply.assert_error(429, "throttled", "the right password");
     let attack = {
@@ -111,7 +111,7 @@ async fn of_two_hundred_wrong_codes_few_are_evaluated_and_the_owner_gets_in_by_m
     let (authenticator, recovery_codes) = account.enable_two_factor().await;
     let wrong = authenticator.wrong_code();
     let rotation = json!({ "totp_code": wrong });
-    // By one who knows the password, and by one who has a session: both count.
+    // Some guessers know the password, and others have a session: both count.
     let guess = |n| match n % 4 {
         0 => sign_in(&account, STRANGER, PASSWORD, &wrong),
         _ => account.request(Method::POST, "/auth/rotate-api-key").json(&rotation),
@@ -165,7 +165,7 @@ async fn a_stranger_delays_the_owner_by_no_more_than_the_longest_wait() {
         assert_eq!(reply.header("retry-after"), "1");
         waits += 1;
         assert!(waits < 10, "the wait does not end");
-        // Who asks again without waiting is soon throttled by network.
+        // A client that retries without waiting is soon throttled by network.
         sleep(Duration::from_secs(1)).await;
     }
     // The network of the guesser has to wait, also for other accounts.
@@ -238,7 +238,7 @@ async fn asking_again_and_again_for_a_reset_link_mails_once_an_hour_and_that_one
     }
     assert!(bodies.iter().all(|body| *body == bodies[0]));
     let mailbox = edge.mailbox();
-    // A mail to another address that is sent after all of them comes after all of them.
+    // An email sent to another address afterwards arrives after all of them.
     edge.registered().await;
     let title = "Set a new password";
     let reset = mailbox.wait_for_titled(&account.email, title, 1).await.unwrap();
@@ -253,8 +253,8 @@ async fn asking_again_and_again_for_a_reset_link_mails_once_an_hour_and_that_one
     assert_eq!(reply.status, 200, "{}", reply.body);
 }
 
-/// What a stranger sees of the bucket of an address depends on strangers alone: neither a sign-in of its owner nor a
-/// reset empties it (docs/trust.md, B1).
+/// A stranger's view of an address's bucket depends on strangers alone: neither a sign-in of its owner nor a reset
+/// empties it (docs/trust.md, B1).
 #[tokio::test]
 async fn a_stranger_does_not_see_that_the_owner_has_signed_in_or_reset() {
     let edge = edge_with_waits().await;

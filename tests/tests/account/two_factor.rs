@@ -19,7 +19,7 @@ async fn two_factor(account: &Account) -> (bool, u64) {
     (reply.body["two_factor"] == true, reply.body["recovery_codes_left"].as_u64().unwrap())
 }
 
-/// Rotates with the code of a step that is `offset` from the current one, which does not end meanwhile.
+/// Rotates with the code of a step at `offset` from the current one, which doesn't end in the meantime.
 async fn rotate_at(account: &Account, authenticator: &Authenticator, offset: i64) -> Reply {
     loop {
         edge().await.forget_steps(account).await;
@@ -136,7 +136,7 @@ async fn signing_in_asks_for_the_code_only_after_the_right_password() {
 #[tokio::test]
 async fn of_a_hundred_uses_of_one_code_at_once_exactly_one_is_accepted() {
     let _turn = turn().await;
-    // Its own, since so much hashing would hold up the others.
+    // An edge of its own, since so much hashing would delay the other tests.
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let (authenticator, _) = account.enable_two_factor().await;
@@ -223,7 +223,7 @@ async fn a_recovery_code_works_once_however_it_is_typed_and_its_owner_is_told() 
     for code in typed {
         let (reply, code) = (anonymous.login_with_code(email, PASSWORD, &code).await, &code);
         assert_eq!(reply.status, 200, "{code}: {}", reply.body);
-        // Further uses are told of an hour later.
+        // Further uses are announced an hour later.
         edge.mailbox().wait_for_titled(email, "A recovery code has been used", 1).await.unwrap();
         let reply = anonymous.login_with_code(email, PASSWORD, code).await;
         reply.assert_error(401, "totp_invalid", "a used recovery code");

@@ -57,7 +57,7 @@ async fn from_registration_to_deletion_every_step_works() {
     assert_eq!(account.check("accepts@sandbox.test").await.status, 401);
     assert_eq!(anonymous.login(&email, password).await.status, 401);
 
-    // The second recovery code within the hour is told of with the next mail of its kind, if there is one.
+    // The second recovery code within the hour is announced with the next email of its kind, if there is one.
     mailbox.wait_for_nth_mail(&email, 7).await.unwrap();
     let mails = mailbox.mails_to(&email).into_iter();
     // One may have overtaken another on its way.

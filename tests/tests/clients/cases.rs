@@ -1,4 +1,4 @@
-//! One table of cases (`cases.json`), which every client passes: what curl is answered, they are answered.
+//! One table of cases (`cases.json`), which every client passes with the same results as curl.
 
 use rcpt_tests::{
     Account, CommandLine,
@@ -31,7 +31,7 @@ struct Case {
     key: String,
     #[serde(default)]
     deadline_ms: Option<u64>,
-    /// What is answered over HTTP.
+    /// Expected status over HTTP.
     status: u16,
     /// Members that the answer must have, with these values.
     #[serde(default = "nothing")]
@@ -42,7 +42,7 @@ struct Case {
     code: Option<String>,
     /// The allowance that `RateLimit` names, and how many are left; `rcpt` does not show it.
     left: Option<(String, u64)>,
-    /// How `rcpt` ends.
+    /// Expected exit code of `rcpt`.
     exit: i32,
 }
 
@@ -102,7 +102,7 @@ impl Callers {
     }
 }
 
-/// Whether `actual` has every member of `expected`, at any depth.
+/// Returns whether `actual` has every member of `expected`, at any depth.
 fn contains(actual: &Value, expected: &Value) -> bool {
     match expected {
         Value::Array(items) => {

@@ -1,4 +1,4 @@
-//! `rcpt` at the real service: signing in, lists, exit codes, and what is counted.
+//! `rcpt` against the real service: signing in, lists, exit codes, and counting.
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _};
 

@@ -10,7 +10,7 @@ use crate::{
     stack,
 };
 
-/// As a reader would change them: the address of the service, and mailboxes that this service knows.
+/// Adapts an example as a reader would: the address of the service, and mailboxes that this service knows.
 fn at(url: &str, example: &str) -> String {
     let example = example.replace("https://rcpt.example.net", url);
     example

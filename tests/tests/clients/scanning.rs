@@ -14,7 +14,7 @@ use crate::{hostile, stack};
 /// A test that waits longer would wait for ever.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// What row `n` has for an address, and what must stand behind it.
+/// Returns the address of row `n`, and the expected text after it.
 fn row(n: usize) -> (String, &'static str) {
     match n % 8 {
         0 => (format!("accepts+{n}@sandbox.test"), "true,deliverable,high,accepted"),

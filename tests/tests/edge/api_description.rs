@@ -10,7 +10,7 @@ use rcpt_tests::{
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// One call of each ends other credentials, so that they are tried last and alone.
+/// These end other credentials, so they are tried last and alone.
 const ROTATE: &str = "/v1/auth/rotate-api-key";
 const SIGN_OUT: &str = "/v1/auth/sign-out";
 const SIGN_OUT_EVERYWHERE: &str = "/v1/auth/sign-out-everywhere";
@@ -52,7 +52,7 @@ async fn run(stack: &Stack, account: &Account, name: &str, checks: &str, argumen
     assert!(process.log().contains(" generated, "), "{}", process.log());
 }
 
-/// Those of every operation.
+/// The checks of every operation.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
     response_headers_conformance,response_schema_conformance,negative_data_rejection,\
     missing_required_header,unsupported_method,allow_header_conformance,ignored_auth";

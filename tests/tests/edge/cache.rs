@@ -1,4 +1,4 @@
-//! How long a verdict is served again, and from where (docs/architecture.md).
+//! Cache times of a verdict, and its sources (docs/architecture.md).
 
 use std::{
     fs,

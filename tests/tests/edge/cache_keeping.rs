@@ -1,5 +1,4 @@
-//! How a verdict gets into the cache: under which URL, in how much of the answer's time, and without the
-//! name of the checked domain.
+//! Storing a verdict in the cache: its URL, its share of the response time, and without the name of the checked domain.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -9,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-/// What a slow cache takes to keep a verdict.
+/// Time that a slow cache takes to store a verdict.
 const SLOW: Duration = Duration::from_secs(8);
 
 #[tokio::test]

@@ -10,7 +10,7 @@ fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
     let headers = headers.iter().filter(|(name, _)| !changing.contains(&name.as_str()));
     let value = |name: &str, value: &str| match name {
         "retry-after" => "seconds".to_owned(),
-        // What is left is one less after each, and the seconds pass.
+        // The remainder falls by one after each, and the seconds pass.
         "ratelimit" => value.replace(|c: char| c.is_ascii_digit(), ""),
         _ => value.to_owned(),
     };

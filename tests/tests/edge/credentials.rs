@@ -1,4 +1,4 @@
-//! Who may check addresses: keys and sessions that work, and all those that do not.
+//! Credentials for checks: keys and sessions that work, and all kinds that don't.
 
 use std::sync::LazyLock;
 

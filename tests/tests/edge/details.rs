@@ -78,7 +78,7 @@ impl World {
     }
 }
 
-/// What the scripted servers say about a recipient.
+/// Returns the scripted servers' answer for a recipient.
 fn answer(recipient: &str) -> Answer {
     let local_part = recipient.split_once('@').map_or(recipient, |(local_part, _)| local_part);
     match local_part {
@@ -109,7 +109,7 @@ async fn check(account: &Account, email: &str, details: &Value) -> Reply {
     post(account, &json!({ "email": email, "details": details })).await
 }
 
-/// What a case tells besides its status: the members of `details` that are not as in [`silence`].
+/// The `details` of a case beside its status: members that differ from [`silence`].
 type Told = Value;
 
 /// The evidence when there is none.
@@ -121,8 +121,8 @@ fn silence() -> Value {
     })
 }
 
-/// How sure the verdict is, and what to do with the address. Each server of these cases that accepts a
-/// mailbox refuses one that does not exist, unless it takes everything.
+/// Returns the confidence and the advice. Each server of these cases that accepts a mailbox refuses a missing one,
+/// unless it accepts everything.
 fn assessed(status: &Value, reason: &Value) -> [Value; 2] {
     let [confidence, verdict] = match (status.as_str(), status.as_bool()) {
         (_, Some(true)) if reason != "accepted" => ["low", "risky"],
@@ -192,7 +192,7 @@ fn at_yahoo() -> Told {
     with(with(told, "mx_host", json!("mta5.am0.yahoodns.net")), "operator", json!("yahoo"))
 }
 
-/// Address, status, and what is told.
+/// Address, status, and expected details.
 #[rustfmt::skip]
 fn cases() -> Vec<(&'static str, Value, Told)> {
     let (yes, no, local) = (json!(true), json!(false), Some("127.0.0.1"));

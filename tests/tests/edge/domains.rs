@@ -13,7 +13,7 @@ use rcpt_shared::{Address, Status};
 use rcpt_tests::{Conduct, Edge, FakeOrigin, proof};
 use tokio::task::JoinSet;
 
-/// What is mapped, refused, or an A-label already; what a URL would read as something else.
+/// Names that are mapped, rejected, or A-labels already; and names that a URL would read differently.
 const CURIOUS: [&str; 44] = [
     "BÜCHER.example",
     "xn--bcher-kva.example",

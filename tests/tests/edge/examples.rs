@@ -29,7 +29,7 @@ struct Recorder {
     recorded: Recorded,
 }
 
-/// Whose credentials a request carries.
+/// Credentials of a request.
 #[derive(Clone, Copy)]
 enum By<'a> {
     Nobody,
@@ -94,7 +94,7 @@ impl Recorder {
         reply
     }
 
-    /// The record, with fixed values in place of those that differ from one run to the next.
+    /// Returns the record, with fixed values in place of those that differ between runs.
     fn finish(self) -> String {
         let recorded: Value = json!(self.recorded);
         serde_json::to_string_pretty(&self.fixed.apply(recorded)).unwrap() + "\n"

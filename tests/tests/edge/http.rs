@@ -1,5 +1,4 @@
-//! What holds for every answer of the edge, and the operations that are about the service itself
-//! (docs/interface.md).
+//! Properties of every response of the edge, and the operations about the service itself (docs/interface.md).
 
 use std::collections::BTreeSet;
 
@@ -98,7 +97,7 @@ async fn request(method: Method, url: &str) -> Reply {
     send(Client::new().request(method, url)).await
 }
 
-/// What every answer of the API carries; a cache may keep the plans, and nothing else.
+/// Checks the headers of every API response; a cache may store the plans, and nothing else.
 fn assert_headers(reply: &Reply, what: &str) {
     let is_json = reply.header("content-type") == "application/json";
     let may_be_kept = what == "/site" && reply.status == 200 && is_json;
@@ -195,7 +194,7 @@ async fn an_unknown_path_is_404() {
     }
 }
 
-/// Outside `/v1` the portal answers whoever reads; tests/portal looks at what it shows.
+/// Outside `/v1` the portal answers; tests/portal looks at its pages.
 #[tokio::test]
 async fn an_unknown_page_is_404_too() {
     let edge = edge().await;
@@ -207,7 +206,7 @@ async fn an_unknown_page_is_404_too() {
     assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
 }
 
-/// A client that has left out `/v1` is told so, in JSON, by the path that it meant.
+/// A client that left out `/v1` gets a JSON error with the intended path.
 #[tokio::test]
 async fn a_request_outside_the_api_that_no_page_answers_is_told_the_right_path() {
     let edge = edge().await;
@@ -355,7 +354,7 @@ async fn ready_is_200_while_an_origin_answers_and_503_when_none_does() {
     assert_eq!(ready().await.parts(), (200, &up), "one of three");
     drop(two);
     let down = json!({ "status": "down", "database": "up", "origins": "down" });
-    // What was seen is known for two seconds.
+    // Health is remembered for two seconds.
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
     let mut reply = ready().await;
     while reply.status == 200 {

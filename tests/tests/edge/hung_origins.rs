@@ -35,7 +35,7 @@ async fn edge(origins: &[&FakeOrigin]) -> (Edge, Account) {
     (edge, account)
 }
 
-/// One that may have that many checks in flight.
+/// An account whose plan allows this many concurrent checks.
 async fn account(edge: &Edge) -> Account {
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'unlimited'").await;
@@ -131,7 +131,7 @@ async fn a_busy_worker_s_own_delay_is_not_an_origin_s_silence() {
             sleep(Duration::from_millis(10)).await;
         }
     }
-    // Across the time when both are asked for their health, and answer at once.
+    // Spans the time when both get a health check, and answer immediately.
     for _ in 0..3 {
         edge.keep_busy(STALL).await;
     }

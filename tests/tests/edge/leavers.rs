@@ -83,8 +83,8 @@ async fn every_probe_that_reached_an_origin_is_charged_once_whenever_its_client_
         let of = n % accounts.len();
         (accounts[of].clone(), format!("left-{n}@of-{of}.example"), after)
     });
-    // A hundred a second, held for seconds: hundreds at once, without a flood of connections, which would
-    // make the origin silent in earnest.
+    // A hundred a second, held for seconds: hundreds of concurrent requests, without a flood of connections, which
+    // would really silence the origin.
     leave(&edge, Duration::from_millis(10), checks.collect()).await;
     wait_until_settled(&edge).await;
     let mut probes = 0;
@@ -133,7 +133,7 @@ async fn clients_that_leave_leave_nothing_in_memory() {
         leave(&edge, Duration::ZERO, checks.collect()).await;
         wait_until_settled(&edge).await;
     };
-    // Memory grows to what so many at once take.
+    // Memory grows to the peak of these concurrent requests.
     for n in 0..proof::count(3, 10) {
         wave(&format!("warm-{n}")).await;
     }

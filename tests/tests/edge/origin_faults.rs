@@ -1,4 +1,5 @@
-//! What the edge makes of origins that fail (docs/trust.md, Q3): 502, nothing counted, nothing remembered, and another origin asked where there is one.
+//! The edge beside failing origins (docs/trust.md, Q3): 502, nothing counted, nothing remembered, and another origin
+//! asked if there is one.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -64,7 +65,7 @@ struct World {
     tickets: KeyRing,
 }
 
-/// One origin with the faults above.
+/// An origin with the faults above.
 async fn world() -> &'static World {
     static WORLD: OnceCell<World> = OnceCell::const_new();
     WORLD
@@ -114,7 +115,7 @@ async fn an_origin_that_answers_anything_but_a_verdict_is_502_and_nothing_is_cou
         assert_eq!(origin.probes_of(&address), 1, "{fault}: asked once");
         assert_nothing_counted(edge, &account, fault).await;
     }
-    // The origin is not held to what it did before.
+    // The origin isn't skipped because of its earlier failure.
     let reply = account.check("fine@fault.example").await;
     assert_eq!(reply.parts(), (200, &accepted("fine@fault.example", false)));
 }
@@ -199,7 +200,7 @@ async fn nobody_listening_is_502_and_nothing_is_counted() {
     let account = edge.account().await;
     assert_upstream_error(&account.check("x@down.example").await, "down");
     assert_nothing_counted(&edge, &account, "down").await;
-    // What needs no origin goes on.
+    // Requests that need no origin continue to work.
     assert_eq!(account.check("no address").await.status, 200);
     assert_eq!(account.quota().await.status, 200);
 }
@@ -317,7 +318,7 @@ async fn origin_killed_in_the_middle_of_a_check_is_502_soon_after_and_the_next_c
     assert!(longest < SOON, "{times:?}");
 }
 
-/// Waits until the mail server has been asked for this recipient.
+/// Waits until the mail server has received this recipient.
 async fn wait_until_asked(stack: &Stack, address: &str) {
     let deadline = Instant::now() + Duration::from_secs(10);
     let rcpt = format!("RCPT TO:<{address}>");

@@ -1,5 +1,5 @@
-//! When a part of the edge itself fails: a clean 503 for that request, the cause in the log only, and
-//! nothing counted (docs/trust.md, Q4 and L2).
+//! Failures in a part of the edge itself: a clean 503 for that request, the cause in the log only, and nothing counted
+//! (docs/trust.md, Q4 and L2).
 
 use std::time::Duration;
 

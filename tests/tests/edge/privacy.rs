@@ -1,6 +1,5 @@
-//! What storage and logs give away (docs/trust.md, A9 and A10): after a run with addresses and secrets that
-//! cannot be overlooked, none of them is found in the database, in the files of the runtime's state, or
-//! in the logs.
+//! Leaks in storage and logs (docs/trust.md, A9 and A10): after a run with conspicuous addresses and secrets, none of
+//! them is found in the database, in the files of the runtime's state, or in the logs.
 
 use std::{
     collections::BTreeMap,
@@ -45,8 +44,8 @@ fn secrets_of(credentials: &Value, whose: &str, secrets: &mut Secrets) {
     }
 }
 
-/// A run that touches everything which could leave a trace. Returns what must not be found, and the ids
-/// of the checks that reached the origin.
+/// A run that touches everything which could leave a trace. Returns the forbidden texts, and the ids of the checks that
+/// reached the origin.
 async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
     let anonymous = stack.edge.anonymous();
     let mut secrets: Secrets = [PASSWORD, WRONG_PASSWORD, OLD_PASSWORD, NAME]
@@ -196,7 +195,7 @@ fn base32(text: &str) -> Vec<u8> {
     bits.chunks_exact(8).map(|byte| byte.iter().fold(0, |byte, bit| byte << 1 | bit)).collect()
 }
 
-/// Asserts that `text` holds no secret, in whatever case.
+/// Asserts that `text` holds no secret, in any case.
 fn assert_clean(where_found: &str, text: &[u8], secrets: &Secrets) {
     let text = String::from_utf8_lossy(text).to_ascii_lowercase();
     for (name, secret) in secrets {
@@ -221,9 +220,9 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What the Worker itself has written. The other lines are miniflare's, which stands in for Cloudflare:
-/// one for each request with its path, and the envelopes of the mails it does not send. The texts of
-/// the mails are files beside its state; they are the mails themselves.
+/// Returns the Worker's own log lines. The other lines are miniflare's, which stands in for Cloudflare: one for each
+/// request with its path, and the envelopes of emails that it doesn't send. The texts of the emails are files beside
+/// its state; they are the emails themselves.
 fn lines_of_the_worker(log: &str) -> String {
     let envelope = ["From: ", "To: ", "Subject: ", "Text: ", "HTML: ", "[mf:"];
     let lines = log.lines().filter(|line| !envelope.iter().any(|start| line.starts_with(start)));
@@ -235,7 +234,7 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
     let mut stack = Stack::builder().origin_env("RCPT_LOG_LEVEL", "trace").start().await;
     let (secrets, ids) = run(&stack).await;
 
-    // The database, as its owner would dump it. The account's own address and display name are there.
+    // The database as its owner would dump it. It holds the account's own address and display name.
     let dump = dump(&stack).await;
     let tables: Vec<_> = dump.keys().map(String::as_str).collect();
     for table in ["accounts", "leases", "mailed_tokens", "plans", "recovery_codes", "throttles"] {
@@ -256,7 +255,7 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
         stack.origin.process.wait_for_line(id, LIMIT).await.unwrap();
     }
 
-    // The files of D1, KV and the Cache API, with their journals: what was deleted may still be there.
+    // The files of D1, KV and the Cache API, with their journals: deleted data may still be there.
     let folder = stack.edge.state().join("v3");
     let mut files = Vec::new();
     files_below(&folder, &mut files);

@@ -1,5 +1,5 @@
-//! The ticket names who asks: an origin tells accounts apart by it and knows nothing else of them, and
-//! one account that floods an origin gives way to the others.
+//! The ticket names the asker: an origin tells accounts apart by it and knows nothing else about them, and one account
+//! that floods an origin gives way to the others.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! `POST /v1/validate_email` (docs/interface.md): verdicts, the cache, and what is not an address.
-//! Who may call is in `edge_credentials.rs`, what happens when the origin fails in `edge_origin_faults.rs`.
+//! `POST /v1/validate_email` (docs/interface.md): verdicts, the cache, and malformed addresses. Callers are tested in
+//! `edge_credentials.rs`, a failing origin in `edge_origin_faults.rs`.
 
 use rcpt_shared::{
     Status,
@@ -42,7 +42,7 @@ fn invalid(error: &str) -> Value {
 async fn every_verdict_of_the_sandbox_comes_fresh_and_then_from_the_cache_and_counts_twice() {
     let edge = &stack().await.edge;
     let account = edge.account().await;
-    // All cases at once are more than the free plan has in flight.
+    // All cases together exceed the free plan's checks in flight.
     edge.set(&account.email, "plan = 'pro'").await;
     today().await;
     let mut checks = JoinSet::new();

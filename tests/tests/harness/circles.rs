@@ -8,7 +8,7 @@ use std::{
 
 use rcpt_tests::process::folder;
 
-/// Where a file stands: the names of its folders and its own.
+/// Path of a file: the names of its folders and its own.
 type Place = Vec<String>;
 
 fn first_name(text: &str) -> String {
@@ -19,7 +19,7 @@ fn first_name(text: &str) -> String {
 fn files(folder: &Path, place: &Place, found: &mut BTreeMap<Place, String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        // Tests may name what stands above what they test.
+        // Tests may name files above the tested one.
         if path.file_stem().is_some_and(|name| name == "tests") {
             continue;
         }
@@ -35,7 +35,7 @@ fn files(folder: &Path, place: &Place, found: &mut BTreeMap<Place, String>) {
     }
 }
 
-/// The paths that begin with `crate` or `super`, each list taken apart.
+/// Returns the paths that begin with `crate` or `super`, with lists expanded.
 fn paths(source: &str, own: &Place) -> Vec<Place> {
     let mut found = Vec::new();
     for (index, _) in source.match_indices("crate::") {
@@ -55,7 +55,7 @@ fn paths(source: &str, own: &Place) -> Vec<Place> {
     found
 }
 
-/// Takes one tree of a `use` apart, and returns what follows it.
+/// Expands one tree of a `use`, and returns the rest of the text.
 fn expand<'a>(text: &'a str, base: &Place, found: &mut Vec<Place>) -> &'a str {
     let (mut rest, mut path) = (text, base.clone());
     loop {
@@ -83,8 +83,8 @@ fn expand<'a>(text: &'a str, base: &Place, found: &mut Vec<Place>) -> &'a str {
     }
 }
 
-/// The arrows between what stands in one folder: a file counts with the folder of its name, so what a file and those
-/// in its folder say of each other is their own affair.
+/// Returns the arrows between the entries of one folder: a file counts with the folder of its name, so references
+/// between a file and those in its folder are ignored.
 fn arrows(files: &BTreeMap<Place, String>) -> BTreeMap<Place, BTreeSet<Place>> {
     let mut arrows: BTreeMap<Place, BTreeSet<Place>> = BTreeMap::new();
     for (own, source) in files {
@@ -103,7 +103,7 @@ fn arrows(files: &BTreeMap<Place, String>) -> BTreeMap<Place, BTreeSet<Place>> {
     arrows
 }
 
-/// One that can be reached from itself, if there is one.
+/// Returns a file that can be reached from itself, if there is one.
 fn circle(arrows: &BTreeMap<Place, BTreeSet<Place>>) -> Option<Place> {
     arrows.keys().find_map(|start| {
         let (mut open, mut seen) = (vec![start], BTreeSet::new());

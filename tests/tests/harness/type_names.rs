@@ -1,4 +1,4 @@
-//! A type's name stands for one type in a crate. Associated types of traits are named by the trait.
+//! A type's name means one type in a crate. Associated types of traits are named by the trait.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

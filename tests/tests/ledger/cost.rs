@@ -1,5 +1,4 @@
-//! What a request costs in storage, counted at the bindings, and what its
-//! log line says about it.
+//! Cost of a request in storage, counted at the bindings, and its log line.
 
 use std::time::Duration;
 

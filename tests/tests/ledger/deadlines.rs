@@ -50,7 +50,7 @@ impl World {
         self.edge.row(&self.account.email, "daily_charged").await["daily_charged"].clone()
     }
 
-    /// A check whose verdict isn't there by its deadline.
+    /// Runs a check whose verdict isn't there by its deadline.
     async fn pending(&self, key: Option<&str>, address: &str) {
         let reply = self.check(key, address, 300).await;
         assert_pending(&reply, address);
@@ -82,7 +82,7 @@ async fn a_pending_check_is_charged_when_its_verdict_comes_and_given_under_its_k
     world.pending(Some(key), address).await;
     assert_eq!(world.charged().await, 0, "nothing is charged before the verdict");
     assert_eq!(world.account.email_checks().await.used_today, 1, "its lease counts as used");
-    // Asked again while the probe goes on: once more pending, and no second lease or probe.
+    // A repeat while the probe continues: pending again, without a second lease or probe.
     assert_pending(&world.check(Some(key), address, 300).await, address);
     assert_eq!((world.leases().await, world.origin.probes_of(address)), (1, 1));
     let without = world.account.check_under(key, address).await;
@@ -178,7 +178,7 @@ async fn a_lease_that_runs_out_after_a_pending_answer_is_released() {
     world.origin.release(address, ACCEPTED);
     world.settled().await;
     assert_eq!(world.charged().await, 0);
-    // Not paid for: neither kept under the key nor cached.
+    // Not paid for: neither stored under the key nor cached.
     let reply = world.check(Some(key), address, 10_000).await;
     let verdict = json!({ "email": address, "status": true, "cached": false });
     assert_eq!(reply.parts(), (200, &verdict));

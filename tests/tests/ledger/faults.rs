@@ -36,7 +36,7 @@ async fn charged(edge: &Edge, account: &Account) -> u64 {
     row["daily_charged"].as_u64().unwrap()
 }
 
-/// What the ledger's operations do in D1, each in one round trip.
+/// The ledger's operations in D1, each in one round trip.
 const CHARGE: &[&str] = &["update accounts"];
 const LEASE: &[&str] = &["insert leases"];
 const SETTLE: &[&str] = &["update accounts", "delete leases"];
@@ -55,7 +55,7 @@ async fn one_failed_statement_is_one_503_and_no_other_request_suffers() {
     let edge = edge(&origin).await;
     let account = customer(&edge).await;
     assert_eq!(account.check("popular-1@faults.example").await.status, 200);
-    // A lost charge or settlement is asked for once more, so it takes two to fail.
+    // A lost charge or settlement is repeated once, so two must fail.
     let faults = [
         ("charge once", d1(CHARGE), 0),
         ("lease", d1(LEASE), 1),
@@ -107,7 +107,7 @@ async fn a_release_that_fails_leaves_a_lease_that_ends_by_itself() {
     assert_eq!(charged(&edge, &account).await, 0);
 }
 
-// --- replies that are lost: D1 has done what it was asked, and says that it failed
+// --- lost replies: D1 has executed the statement, and reports a failure
 
 #[tokio::test]
 async fn a_settlement_whose_reply_is_lost_is_answered_and_charged_once() {
@@ -193,7 +193,7 @@ async fn a_cache_that_fails_or_is_slow_has_missed_and_costs_a_probe_and_nothing_
         assert_eq!(charged(&edge, &account).await, expected, "{name}");
         assert_eq!(origin.probes_of(&address), 1, "{name}");
     }
-    // What cannot be written is not remembered, and answered all the same.
+    // An unwritable verdict isn't remembered, and is answered all the same.
     let address = "ok-unwritten@faults.example";
     let unwritten = |part| Fault { part, skip: 1, times: 1, error: "injected", ..Fault::default() };
     edge.fail(&[unwritten("cache"), unwritten("kv")]).await;

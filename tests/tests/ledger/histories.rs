@@ -1,5 +1,5 @@
-//! Random histories of an account against the real Worker and D1, beside a model that says what must come
-//! of each step; the invariants are checked after every step (docs/trust.md, Q2).
+//! Random histories of an account against the real Worker and D1, beside a model of the expected results; the
+//! invariants are checked after every step (docs/trust.md, Q2).
 //!
 //! The Worker's clock cannot be moved, so time passes in the database instead: the end of a lease is
 //! rewritten as long ago, and at midnight everything that is recorded of the account becomes a day older.
@@ -50,19 +50,19 @@ fn history(seed: u64, length: usize) -> Box<History> {
     Box::new(vec(step(), 0..=length).new_tree(&mut runner).expect("no step is ever rejected"))
 }
 
-/// What goes wrong in this history, if anything, with the Worker's latest words.
+/// Returns the fault of this history, if any, with the Worker's latest log lines.
 async fn fault(world: &World, steps: &[Step]) -> Option<String> {
     loop {
         let day = clock::today().await;
         let error = world.play(steps).await.err()?;
-        // A midnight that is none of the history's steps is no fault.
+        // A real midnight during the history is no fault.
         if clock::today().await == day {
             return Some(format!("{error:#}\n{}", world.edge.process.last_lines()));
         }
     }
 }
 
-/// The shortest failing part that is found of a failing history, and what goes wrong in it.
+/// Returns the shortest failing part found of a failing history, and its error.
 async fn shortest(world: &World, mut history: Box<History>, first: String) -> (Vec<Step>, String) {
     let mut shortest = (history.current(), first);
     let mut can_go_on = history.simplify();
@@ -109,7 +109,7 @@ async fn inhabited(world: &World) -> usize {
     world.edge.sql(lives, &[]).await.len()
 }
 
-/// Plays histories of so many steps in all, and finds no fault.
+/// Plays histories of `total` steps in all, and finds no fault.
 async fn assert_whole(world: World, total: usize) {
     let first_seed = proof::seed();
     let world = Arc::new(world);

@@ -1,5 +1,4 @@
-//! `Idempotency-Key`: one charge for each key, however often, at the same time, and in whatever way its requests
-//! fail (docs/trust.md, Q6).
+//! `Idempotency-Key`: one charge for each key, for any number of requests, concurrent or failing (docs/trust.md, Q6).
 
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ struct World {
     origin: FakeOrigin,
 }
 
-/// An edge whose bindings can fail. One test at a time has it: faults strike whose turn it is.
+/// An edge whose bindings can fail. One test at a time holds it, since faults strike any request.
 async fn world() -> (&'static World, MutexGuard<'static, ()>) {
     static WORLD: OnceCell<World> = OnceCell::const_new();
     static TURN: Mutex<()> = Mutex::const_new(());
@@ -43,7 +42,7 @@ impl World {
         row["daily_charged"].as_u64().unwrap()
     }
 
-    /// Rows kept under keys of the account.
+    /// Returns the number of rows stored under keys of the account.
     async fn kept(&self, account: &Account) -> usize {
         let id = self.edge.id(&account.email).await;
         let sql = "SELECT name FROM idempotency_keys WHERE account_id = ?";
@@ -120,7 +119,7 @@ async fn each_key_is_charged_once_though_all_are_sent_three_times_at_once() {
         let request = direct.check_request(&account.api_key, &address(n));
         request.header("idempotency-key", key(n))
     };
-    // As many at once as workerd reads before it closes their connections.
+    // As many concurrent requests as workerd reads before it closes their connections.
     let mut replies = Vec::new();
     for keys in (0..count).collect::<Vec<_>>().chunks(120) {
         let thrice = (0..3).flat_map(|_| keys.iter().map(|n| request(*n)));
@@ -184,7 +183,7 @@ async fn a_repeat_is_the_first_answer_and_another_request_is_422() {
     assert_eq!(send(detailed(2)).await.status, 200);
     assert_eq!(world.charged(&account).await, 3);
 
-    // A key is its account's own, and goes on with a new API key, but not with the old one.
+    // A key belongs to its account, and stays valid with a new API key, but not with the old one.
     assert_eq!(other.check_under(key, "ok-other@keys.example").await.status, 200);
     let rotated = account.rotate_api_key().await;
     assert_eq!(account.check_under(key, address).await.status, 401);
@@ -206,7 +205,7 @@ async fn a_repeat_is_the_first_answer_and_another_request_is_422() {
     assert_eq!(account.check(address).await.status, 429, "without a key it is another check");
     world.edge.set(&account.email, "daily_charged = 50").await;
     world.edge.sql("UPDATE idempotency_keys SET expires_at = 1", &[]).await;
-    // The isolate remembers for ten seconds that nothing is left, but looks again for a key.
+    // The isolate remembers for ten seconds that nothing is left, but still looks for a key.
     assert_eq!(account.check_under(key, "ok-later@keys.example").await.status, 200);
     assert_eq!(world.charged(&account).await, 51, "a forgotten key is a new one");
 }
@@ -228,7 +227,7 @@ async fn a_key_has_16_to_255_printable_characters() {
         let error = reply.body["detail"]["error"].as_str().unwrap_or_default();
         assert!(reply.status == 400 && error.contains("16 to 255"), "{key}: {}", reply.body);
     }
-    // Sent twice it is one value with a comma and a space.
+    // A repeated header is one value with a comma and a space.
     let twice = account.anonymous.check_request(&account.api_key, "ok-bounds@keys.example");
     let twice = twice.header("idempotency-key", "one-key-of-two-here");
     assert_eq!(send(twice.header("idempotency-key", "one-key-of-two-here")).await.status, 400);
@@ -264,7 +263,7 @@ async fn while_the_first_is_in_flight_a_repeat_is_409_and_a_failure_frees_the_ke
     assert_eq!(account.check_under(key, address).await.body, verdict(address, true));
     assert_eq!((world.charged(&account).await, world.origin.probes_of(address)), (1, 4));
 
-    // The client leaves; its check goes on, and the repeat finds it.
+    // The client leaves; its check continues, and the repeat finds it.
     let address = "held-leaver@keys.example";
     let header = "Idempotency-Key: order-of-one-who-left\r\n";
     let leaver = AbortingClient::check_with(&world.edge.direct, &account, address, header);

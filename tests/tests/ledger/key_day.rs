@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::world;
 
-/// What the account shows, as days ago; `None` while it shows nothing.
+/// Returns the day that the account shows, as days ago; `None` if it shows none.
 async fn days_ago(account: &Account) -> Option<u64> {
     let shown = account.get("/me").await.body["key_last_used"].take();
     if shown == Value::Null {

@@ -53,10 +53,10 @@ const UPSTREAM: &str =
 
 // --- Q1: never over, never under
 
-/// A stack that takes as much at once as the test sends, and gives each check as long as it may take:
-/// how fast a thousand of them are on a machine that compiles beside us is not the question here.
+/// A stack that accepts as many concurrent requests as the test sends, and gives each check all its time: the speed of
+/// a thousand checks on a busy machine isn't tested here.
 ///
-/// One test at a time has it. So many checks at once are enough for two cores.
+/// One test at a time holds it. This many concurrent checks are enough for two cores.
 async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
     static STACK: OnceCell<Stack> = OnceCell::const_new();
     let turn = turn().await;
@@ -64,15 +64,15 @@ async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
         let stack = Stack::builder().origin_env("RCPT_MAX_PROBES", "2000");
         let stack = stack.edge_var("UPSTREAM_BUDGET_MS", "60000");
         let stack = stack.edge_var("LEASE_TTL_SECONDS", "300").start().await;
-        // How many may be in flight at once is another question.
+        // The limit of checks in flight isn't tested here.
         stack.edge.sql("UPDATE plans SET max_in_flight = 10000", &[]).await;
         stack
     };
     (STACK.get_or_init(start).await, turn)
 }
 
-/// Sends all checks at once, and asserts that exactly 100 are answered and the others refused as they
-/// should be. Returns the answers.
+/// Sends all checks concurrently, and asserts that exactly 100 are answered and the others refused properly. Returns
+/// the responses.
 async fn assert_exactly_a_hundred(
     edge: &Edge,
     account: &Account,
@@ -233,7 +233,7 @@ async fn a_lease_lives_for_thirty_seconds_and_says_what_it_holds() {
     assert_eq!(world.ledger(&account).await, ledger(day, 1, 0, 0, 50));
 }
 
-/// The answer to a check whose lease has gone: another check may have its unit by now.
+/// Asserts the response to a check whose lease has gone: another check may have its unit.
 async fn assert_too_late(change: &str, address: &'static str) {
     let world = world().await;
     let account = world.edge.account().await;

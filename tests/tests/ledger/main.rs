@@ -1,5 +1,4 @@
-//! The quota ledger end to end: what is leased, charged and reported, at once, at midnight, and when
-//! storage fails.
+//! The quota ledger end to end: leases, charges and reports, under concurrency, at midnight, and when storage fails.
 
 mod cost;
 mod deadlines;
@@ -16,7 +15,7 @@ mod repeats;
 use rcpt_tests::{Edge, FakeOrigin};
 use tokio::sync::OnceCell;
 
-/// The edge that most of these tests share, with an origin that does what an address begins with.
+/// The edge shared by most of these tests, with an origin whose behaviour depends on an address's first word.
 struct World {
     edge: Edge,
     origin: FakeOrigin,

@@ -1,4 +1,4 @@
-//! `RateLimit` and `RateLimit-Policy`: what is left, on every answer that knows it.
+//! `RateLimit` and `RateLimit-Policy`: the remaining units, on every response that knows them.
 
 use rcpt_tests::{Account, people::Reply, service::clock::today};
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::world;
 
 const POLICY: &str = r#""daily";q=100;w=86400, "welcome";q=50"#;
 
-/// Both headers, the seconds to the reset taken out once they are right.
+/// Returns both headers, with the seconds to the reset removed after a check.
 fn told(reply: &Reply) -> (String, String) {
     let limit = reply.header("ratelimit");
     let mut left = Vec::new();

@@ -1,5 +1,5 @@
-//! Origin's own interface: tickets, bad requests, capacity, health, metrics, start
-//! and end, and what its log does not hold.
+//! Origin's own interface: tickets, bad requests, capacity, health, metrics, start and end, and the absence of secrets
+//! in its log.
 
 use std::{process::Command, sync::Arc, time::Duration};
 
@@ -171,7 +171,7 @@ async fn sigterm_finishes_what_is_in_flight() {
     assert_eq!(Process::code(status), 0);
 }
 
-/// Runs `origin`, expecting it to end by itself: exit code and output.
+/// Runs `origin` to its end, and returns its exit code and output.
 async fn run(mut command: Command, arguments: &[&str]) -> (i32, String) {
     let folder = folder::scratch("origin").unwrap();
     command.args(arguments);

@@ -62,7 +62,7 @@ impl Lines {
         }
     }
 
-    /// What is left, the answers in the order of the addresses.
+    /// Returns the remaining answers in the order of the addresses.
     async fn rest(mut self) -> Vec<BatchAnswer> {
         let mut answers = Vec::new();
         while let Some(answer) = self.next().await {
@@ -74,7 +74,7 @@ impl Lines {
     }
 }
 
-/// How many probes are in progress, as `/metrics` says.
+/// Returns the number of probes in progress, from `/metrics`.
 async fn in_flight(origin: &Origin) -> usize {
     let metrics = origin.get("/metrics").await.unwrap().text().await.unwrap();
     let line = metrics.lines().find(|line| line.starts_with("rcpt_origin_probes_in_flight "));
@@ -252,7 +252,7 @@ async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
     let mut addresses = vec!["x@nomx.sandbox.test".to_owned()];
     addresses.extend((1..100).map(|n| format!("timeout+{n}@sandbox.test")));
     let mut lines = Lines::of(&origin, &addresses, false).await;
-    // Whichever is first: the one without a mail host can wait for a place behind two that time out.
+    // In any order: the one without a mail host can wait behind two that time out.
     lines.next().await.expect("an answer");
     assert!(in_flight(&origin).await <= 2);
     drop(lines);

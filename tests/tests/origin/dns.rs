@@ -1,4 +1,5 @@
-//! What DNS decides, against NSD, a real authoritative server (docs/trust.md, P9), and what is then dialled.
+//! Decisions of DNS, against NSD, a real authoritative server (docs/trust.md, P9), and the addresses dialled
+//! afterwards.
 
 use std::{collections::BTreeMap, net::UdpSocket, time::Duration};
 
@@ -119,14 +120,14 @@ impl World {
         WORLD.get_or_init(Self::start).await
     }
 
-    /// How many connections a mail server has had.
+    /// Returns the number of connections of a mail server.
     fn connections(&self, name: &str) -> usize {
         self.servers.get(name).expect("a known server").sessions().len()
     }
 }
 
-/// `ten`: ten hosts that are down, then one that is up. `thousand`: a thousand hosts, whose answer of
-/// 50 KB fits no UDP message, and of which the one with the lowest preference is up.
+/// `ten`: ten hosts that are down, then one that is up. `thousand`: a thousand hosts, whose response of 50 KB fits no
+/// UDP message, and of which the one with the lowest preference is up.
 fn many_mx() -> String {
     let ten = (1..=10).map(|n| format!("ten MX {n} h{n}.ten\nh{n}.ten A 127.0.0.95\n"));
     let eleventh = "ten MX 11 up.ten\nup.ten A 127.0.0.24\n".to_owned();

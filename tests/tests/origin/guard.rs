@@ -1,4 +1,4 @@
-//! No name leads origin to an address of special use, whatever the records look like (docs/trust.md, P4).
+//! No name leads origin to an address of special use, with any records (docs/trust.md, P4).
 
 use std::{
     collections::BTreeMap,
@@ -30,13 +30,13 @@ const SPECIAL: [&str; 72] = [
     "fec0::1", "ff02::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
 ];
 
-/// What one may give as a mail host in place of a name that has addresses.
+/// Mail hosts that a domain may name in place of a name with addresses.
 const TARGETS: [&str; 6] =
     ["localhost.", "127.0.0.1.", "10.0.0.1.", "2130706433.", "0x7f000001.", "metadata.internal."];
 
-/// For each special address: a mail host that has it, a domain that has it itself, a mail host that is
-/// an alias of one that has it, and a domain that is an alias of one whose mail host has it. The names
-/// of the domains, with the reason that is expected of each.
+/// For each special address: a mail host that has it, a domain that has it itself, a mail host that is an alias of one
+/// that has it, and a domain that is an alias of one whose mail host has it. Returns the zone and the domains, with the
+/// expected reason of each.
 fn zone() -> (String, BTreeMap<String, Reason>) {
     let (mut zone, mut cases) = (String::new(), BTreeMap::new());
     for (n, address) in SPECIAL.iter().enumerate() {
@@ -60,7 +60,7 @@ fn zone() -> (String, BTreeMap<String, Reason>) {
     (zone, cases)
 }
 
-/// Hears every connection to this machine on `port`, by whatever address it comes.
+/// Accepts every connection to this machine on `port`, at any of its addresses.
 fn everywhere(port: u16) -> SmtpServer {
     let listen = |any: &str| {
         SmtpServer::start(format!("{any}:{port}").parse().unwrap(), |_| Answer::accept())

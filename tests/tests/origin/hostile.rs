@@ -19,7 +19,7 @@ const AT_ONCE: usize = 500;
 /// docs/trust.md, P2.
 const MAY_ADD: u64 = 40 * 1024 * 1024;
 
-/// One server of each kind, and an origin that `n.test` leads to the nth of them.
+/// A server of each kind, and an origin for which `n.test` resolves to the nth of them.
 struct World {
     origin: Arc<Origin>,
     _servers: Vec<HostileServer>,
@@ -68,7 +68,7 @@ async fn each_gets_its_verdict_in_time() {
     probes.join_all().await;
 }
 
-/// Bytes that so many probes at once add to what origin holds.
+/// Returns the bytes that this many concurrent probes add to origin's memory.
 async fn added_by(kinds: &[Hostility]) -> u64 {
     let world = World::start(kinds).await;
     let pid = world.origin.pid().expect("a running origin");

@@ -1,4 +1,4 @@
-//! The sandbox gives every verdict it documents, and shows what a conversation looks like.
+//! The sandbox gives every documented verdict, and shows the course of a conversation.
 
 use std::time::Duration;
 

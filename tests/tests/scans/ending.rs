@@ -18,7 +18,7 @@ async fn after_its_time_the_positions_without_a_verdict_are_fatal_exceptions() {
     let stack = Stack::start().await;
     let ann = stack.edge.account().await;
     stack.edge.set(&ann.email, "plan = 'pro'").await;
-    // The second part never comes; what is greylisted waits for five minutes.
+    // The second part never arrives; greylisted addresses wait for five minutes.
     let id = ann.post("/scans", &json!({ "total": 1_003 })).await.text("id").to_owned();
     let mut list: Vec<_> = (0..998).map(|n| format!("accepts+{n}@sandbox.test")).collect();
     list.extend(["greylisted@later.test".to_owned(), "no address".to_owned()]);

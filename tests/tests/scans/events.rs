@@ -22,7 +22,7 @@ async fn a_listener_gets_each_end_once_and_those_of_a_day_only() {
         // It ends as soon as it is in.
         ids.push(start(&ann, &["no address".to_owned()], false).await);
     }
-    // All within one second but for the last two: one a day ago, one that is still to be timed.
+    // All within one second except the last two: one a day ago, one without a time yet.
     let ended = "UPDATE scans SET ended_at = unixepoch() - 2";
     edge.sql(ended, &[]).await;
     let (old, new) = (ids.remove(0), ids.pop().unwrap());

@@ -1,5 +1,4 @@
-//! Every position is answered once and rightly, whatever fails meanwhile; and what that costs
-//! (docs/trust.md, S1 and S4).
+//! Every position is answered once and correctly under any failure; and the cost of that (docs/trust.md, S1 and S4).
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use tokio::time::sleep;
 
 use super::{assert_adds_up, ended, put, results, show, start, wait_for};
 
-/// Addresses of every kind that has its final verdict at once, and their statuses.
+/// Addresses of every kind with an immediate final verdict, and their statuses.
 fn mixed(count: usize) -> (Vec<String>, Vec<Value>) {
     let kinds: [(&str, &str, Value); 6] = [
         ("accepts+", "@sandbox.test", json!(true)),
@@ -107,7 +106,7 @@ async fn a_binding_that_fails_at_any_call_before_or_after_its_effect_loses_nothi
                 sent = put(&ann, &id, 0, &list).await;
             }
             assert_eq!(sent.status, 200, "{part} {statements:?}: {}", sent.body);
-            // A message whose work failed comes again after a minute: the test does not wait for it.
+            // A failed message returns after a minute: the test doesn't wait for it.
             sleep(Duration::from_secs(2)).await;
             let messages = stack.edge.queue_messages().await;
             stack.edge.fail(&[]).await;

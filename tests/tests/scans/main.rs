@@ -1,4 +1,4 @@
-//! Scans end to end: what is sent in, what is answered by position, what it costs, and what is left of it.
+//! Scans end to end: input, answers by position, cost, and remains.
 
 mod allowance;
 mod ending;
@@ -90,7 +90,7 @@ async fn results(account: &Account, id: &str, limit: usize) -> Vec<Value> {
     }
 }
 
-/// The numbers of `counts` and of `by_verdict` must be those of the results, and their sum what was answered.
+/// Asserts that `counts` and `by_verdict` match the results, and add up to the answered positions.
 fn assert_adds_up(scan: &Value, results: &[Value]) {
     let counts = scan["counts"].as_object().expect("counts");
     for (status, count) in counts {

@@ -1,5 +1,5 @@
-//! A list is compared with a part that was sent, and the comparison is no way to find out what is in a list
-//! (docs/scans.md, "What a comparison tells").
+//! A list is compared with a sent part, and the comparison can't be used to find out the list's content (docs/scans.md,
+//! "What a comparison tells").
 
 use rcpt_tests::{
     Account, Edge,
@@ -89,7 +89,7 @@ async fn twenty_guesses_are_answered_and_no_more_whichever_way_they_come() {
         let of = |status| replies.iter().filter(|reply| reply.status == status).count();
         (of(200), of(409))
     };
-    // By comparing, all at once.
+    // By comparing, all in parallel.
     let id = scan(&ann, &LIST).await;
     let path = format!("/scans/{id}/parts/0/match");
     let guesses = (0..60).map(|n| {
@@ -100,7 +100,7 @@ async fn twenty_guesses_are_answered_and_no_more_whichever_way_they_come() {
     assert_eq!(statuses(&replies), (20, 40), "{:?}", replies.last());
     compare(&ann, &id, &LIST).await.assert_error(409, "matches_used_up", "the right one neither");
 
-    // By sending the part again: what is right and what is wrong are answered alike.
+    // By sending the part again: right and wrong guesses get the same response.
     let list = LIST.map(str::to_owned);
     put(&ann, &id, 0, &list).await.assert_error(409, "matches_used_up", "the right one");
     let other = ["guess@one.example", LIST[1], LIST[2]].map(str::to_owned);

@@ -1,5 +1,5 @@
-//! The promise: no checked address, no domain and no hash of one is kept anywhere, and in the queue it
-//! is sealed (docs/trust.md, S2).
+//! The promise: no checked address, no domain and no hash of one is stored anywhere, and in the queue it is sealed
+//! (docs/trust.md, S2).
 
 use std::{fs, path::Path};
 
@@ -12,8 +12,8 @@ use super::{ended, results, start};
 
 const MARKER: &str = "marker-zebra";
 
-/// What would give an address away: itself, its parts, and what can be computed of it without a secret, or with
-/// the secret of the cache.
+/// Texts that would reveal an address: itself, its parts, and values computed from it without a secret, or with the
+/// secret of the cache.
 fn traces(address: &str, stack: &Stack) -> Vec<String> {
     let hash = Sha256::digest(address.as_bytes());
     let mut cached = stack.edge.key_ring("ADDRESS_SECRETS").signing_mac();

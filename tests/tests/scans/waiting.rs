@@ -1,4 +1,4 @@
-//! What waits for its server: how long that takes, which scans may run beside it, and what becomes of messages that fail.
+//! Scans that wait for mail servers: how long, which scans may run beside them, and the fate of messages that fail.
 
 use rcpt_tests::{
     Account, Edge, Stack,
@@ -64,7 +64,7 @@ async fn the_time_left_follows_what_is_due() {
     assert_eq!(open["estimated_seconds_left"], Value::Null, "parts are missing");
 }
 
-/// A scan of one address whose server asks for patience.
+/// Starts a scan of one address whose server asks for patience.
 async fn waiting_scan(account: &Account, address: &str) -> String {
     let id = start(account, &[address.to_owned()], false).await;
     wait_for(account, &id, |scan| scan["waiting"] == 1).await;

@@ -1,4 +1,5 @@
-//! The end of a scan is told: by email, and by a webhook in the form of Standard Webhooks. No address is in either.
+//! The end of a scan is announced by email, and by a webhook in the form of Standard Webhooks. Neither holds an
+//! address.
 
 use rcpt_tests::{
     Account, Dns, Edge, FakeDns, FakeWebhook, Stack,
@@ -123,7 +124,7 @@ async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_a
 
     secrets_are_replaced(&stack.edge, &ann, &server, &secret).await;
 
-    // What is not wanted is not told.
+    // Disabled notifications aren't sent.
     let off =
         ann.put("/notifications", &json!({ "scan_email": false, "webhook_url": "" })).await.body;
     assert_eq!(
@@ -171,7 +172,7 @@ async fn secrets_are_replaced(edge: &Edge, ann: &Account, server: &FakeWebhook, 
     edge.sql("UPDATE webhooks SET previous_until = unixepoch()", &[]).await;
     assert_eq!(test().await, (false, true));
     assert_eq!(settings(ann).await["previous_secret_until"], Value::Null);
-    // A webhook that is made anew has none of the old secrets.
+    // A new webhook has none of the old secrets.
     set(ann, "").await;
     let fresh = set(ann, &format!("https://{HOST}/rcpt")).await["webhook_secret"].clone();
     assert!(fresh != *old && fresh != *new);

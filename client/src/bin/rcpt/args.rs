@@ -1,4 +1,4 @@
-//! What the command line takes.
+//! The command line's arguments.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -47,7 +47,7 @@ pub struct Args {
     pub command: Command,
 }
 
-/// Where the service is, and how long to wait for it.
+/// Address of the service, and the time limit of a call.
 #[derive(Debug, Arguments)]
 pub struct Service {
     /// Address of the service [default: RCPT_URL, or where you've signed in]

@@ -22,9 +22,9 @@ use crate::{
     output::{Outcome, Row, Rows},
 };
 
-/// Width of an address in a table whose addresses are not all known yet.
+/// Width of an address in a table before all addresses are known.
 const WIDTH: usize = 36;
-/// How often a worker without an address looks whether others have failed meanwhile.
+/// Interval at which an idle worker checks for failures of the others.
 const LOOK: Duration = Duration::from_millis(50);
 
 type Question = (usize, Result<Entry, Failure>);
@@ -52,7 +52,7 @@ pub fn run(service: &Service, args: &Check) -> Result<Ended, Failure> {
         true => together(&client, args, &mut rows),
         false => checked(&client, args, &mut rows),
     };
-    // What was answered is whole, whatever came then.
+    // Answers that have arrived are written whole, even if a later one failed.
     let closed = rows.end();
     ended.and_then(|ended| closed.map(|()| ended))
 }
@@ -162,8 +162,8 @@ fn is_one_of_many(args: &Check) -> bool {
     !matches!(&args.addresses[..], [address] if address != "-")
 }
 
-/// Writes in the order of the input. After a failure no more is asked; what has been answered by then is
-/// written, since it is paid for.
+/// Writes in the order of the input. After a failure no further address is checked; verdicts received by then are
+/// written, since they are paid for.
 fn write<W: io::Write>(
     rows: &mut Rows<W>,
     answered: &Receiver<Answered>,
@@ -213,7 +213,7 @@ fn write<W: io::Write>(
     }
 }
 
-/// What an exit code tells of many: undeliverable before unknown before deliverable.
+/// Combines the exit codes of several checks: undeliverable outranks unknown, which outranks deliverable.
 fn worse(so_far: Ended, verdict: Deliverability) -> Ended {
     let this = match verdict {
         Deliverability::Deliverable | Deliverability::Risky => Ended::Good,

@@ -1,5 +1,4 @@
-//! Whose allowance is taken, and of which service: options, environment, and the file that `rcpt sign-in`
-//! writes.
+//! The API key and the service it belongs to: from options, the environment, or the file that `rcpt sign-in` writes.
 
 use std::{
     env, fs, io,
@@ -19,20 +18,20 @@ use crate::{
     failure::{Failure, Kind},
 };
 
-/// Where a build's users find the service, if who built it has said so.
+/// Default address of the service, set when the command was built.
 const BUILT_IN: Option<&str> = option_env!("RCPT_DEFAULT_URL");
 
 /// Time of a request unless the command says otherwise.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the file holds.
+/// Contents of the credentials file.
 #[derive(Deserialize)]
 struct Kept {
     url: String,
     api_key: SecretString,
 }
 
-/// As it is written: the one place where a key leaves its type.
+/// Serialised form of the credentials: the only place where a key leaves its type.
 #[derive(Serialize)]
 struct Written<'a> {
     url: &'a str,
@@ -43,7 +42,7 @@ struct Written<'a> {
 pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
     let kept = kept()?;
     let builder = builder(service, kept.as_ref(), timeout)?;
-    // A wrong address is said before a missing key.
+    // A wrong URL is reported before a missing key.
     builder.clone().build()?;
     if let Some(api_key) = variable("RCPT_API_KEY") {
         return Ok(builder.api_key(api_key.into()).build()?);

@@ -67,7 +67,7 @@ impl Receiver {
     }
 }
 
-/// The secret of this machine. It's made once, so that the receiver's setting goes on working.
+/// The secret of this machine. It's created once, so that the receiver's setting stays valid.
 fn secret() -> Result<String, Failure> {
     if let Some(given) = env::var("RCPT_WEBHOOK_SECRET").ok().filter(|given| !given.is_empty()) {
         return Ok(given);

@@ -1,10 +1,10 @@
-//! How the command ends: a code for scripts, and a sentence that says what to do.
+//! Exit codes for scripts, and error messages that say what to do.
 
 use std::{fmt, io, process::ExitCode};
 
 use rcpt_client::Error;
 
-/// How the command ended where it did what it was asked to. The codes are listed in `rcpt --help`.
+/// Exit code of a run that did what it was asked. `rcpt --help` lists the codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ended {
     Good = 0,
@@ -18,7 +18,7 @@ impl From<Ended> for ExitCode {
     }
 }
 
-/// What has kept the command from it.
+/// Cause of a failed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     CommandLine = 2,
@@ -29,7 +29,7 @@ pub enum Kind {
     Input = 8,
     Encoding = 9,
     Output = 10,
-    /// A scan can't go on where it was left.
+    /// A scan can't continue from its journal.
     Journal = 11,
     Refused = 12,
     /// The program that read the output has closed it, as `head` does: 128 and SIGPIPE, and no sentence.
@@ -75,7 +75,7 @@ impl Failure {
         &self.message
     }
 
-    /// Tells standard error, and returns the code.
+    /// Prints the sentence to standard error, and returns the code.
     pub fn report(&self) -> ExitCode {
         if self.kind != Kind::Closed {
             anstream::eprintln!("rcpt: {}", self.message);

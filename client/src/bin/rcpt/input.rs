@@ -19,7 +19,7 @@ pub struct Entry {
     pub input: String,
 }
 
-/// The addresses of the arguments; `-` stands for those of standard input.
+/// Yields the addresses of the arguments; `-` means those of standard input.
 pub fn entries(arguments: &[String]) -> impl Iterator<Item = Result<Entry, Failure>> + '_ {
     arguments.iter().flat_map(|argument| -> Box<dyn Iterator<Item = _>> {
         match argument.as_str() {
@@ -74,7 +74,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// What to do about a text in another encoding: most come from Windows.
+/// Error for a file in another encoding, with advice: most come from Windows.
 pub fn not_utf8(what: &str, line: usize, bytes: &[u8]) -> Failure {
     let is_wide =
         bytes.contains(&0) || bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");

@@ -1,4 +1,4 @@
-//! Ctrl-C, which ends the command and says what goes on without it.
+//! Ctrl-C: ends the command and prints which work continues without it.
 
 use std::{
     process,

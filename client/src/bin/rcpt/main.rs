@@ -1,4 +1,4 @@
-//! `rcpt`: tells on the command line whether email addresses can receive mail.
+//! `rcpt`: checks on the command line whether email addresses can receive mail.
 
 mod args;
 mod check;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help and version were asked for; the rest is a wrong command line.
+/// Prints help and version; any other error is a wrong command line.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match error.print() {
         Ok(()) => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),

@@ -19,7 +19,7 @@ pub enum Outcome {
     },
 }
 
-/// One line of the output.
+/// A row of the output.
 #[derive(Debug)]
 pub struct Row {
     pub entry: Entry,
@@ -79,7 +79,7 @@ impl Row {
     }
 }
 
-/// The reason, what is wrong with the address, and the address that was probably meant.
+/// Joins the reason, the problem with the address, and the suggested address.
 fn in_words(details: &Details) -> String {
     let text = |name: &str| details.further.get(name).and_then(Value::as_str);
     let mut words = details.reason.clone();
@@ -92,7 +92,7 @@ fn in_words(details: &Details) -> String {
     words
 }
 
-/// Writes rows as they come. What was written is written: nothing waits in a buffer.
+/// Writes rows as they arrive, unbuffered.
 pub struct Rows<W> {
     to: W,
     format: Format,
@@ -122,7 +122,7 @@ impl<W: Write> Rows<W> {
         Ok(())
     }
 
-    /// Writes what belongs after the last row.
+    /// Writes the text after the last row.
     pub fn end(&mut self) -> Result<(), Failure> {
         match (self.format, self.count) {
             (Format::Json, 0) => self.put("[]\n"),

@@ -1,5 +1,5 @@
-//! `rcpt scan`: a file, checked in the background. A journal beside the output says how far it has come, so
-//! that the same command goes on wherever it was stopped.
+//! `rcpt scan`: checks a file in the background. A journal beside the output records the progress, so that the same
+//! command continues wherever it was stopped.
 
 mod journal;
 mod list;
@@ -46,7 +46,7 @@ pub fn run(service: &Service, args: &args::Scan) -> Result<Ended, Failure> {
     into_file(service, args, file, &output)
 }
 
-/// Standard input is kept in a file of its owner's alone until the end: its rows are read twice.
+/// Standard input is stored in a private file until the end: its rows are read twice.
 fn of_input(service: &Service, args: &args::Scan) -> Result<Ended, Failure> {
     let unread =
         |error: io::Error| Failure::new(Kind::Input, format!("The input can't be read: {error}."));
@@ -95,14 +95,14 @@ fn beside(file: &Path, end: &str) -> PathBuf {
     file.with_file_name(format!("{stem}{end}"))
 }
 
-/// One run at a time goes on with a file.
+/// Locks the file, so that only one run continues with it.
 fn lock(file: &Path) -> Result<File, Failure> {
     let opened = File::open(file).map_err(|error| list::unreadable(file, &error))?;
     if let Err(TryLockError::WouldBlock) = opened.try_lock() {
         let message = format!("Another rcpt is at work on {}. Wait for it to end.", file.display());
         return Err(Failure::new(Kind::Journal, message));
     }
-    // Where locks are not known, there are none.
+    // File systems without locks are used unlocked.
     Ok(opened)
 }
 
@@ -125,7 +125,7 @@ fn scanned(
     journal.write(place)?;
     let scan = match &journal.scan {
         Some(id) => client.scan(id).map_err(|error| stopped(error, &journal, place))?,
-        // One scan for one key, however often it is asked for.
+        // One scan for one key, however often the request is repeated.
         None => client
             .create_scan(total, &journal.name(name), &journal.key)
             .map_err(|error| not_started(error, list, place))?,
@@ -212,7 +212,7 @@ fn wait(
     Err(Failure::new(Kind::Journal, message))
 }
 
-/// The scan was not made. Where asking again can't help, nothing is left behind.
+/// Error of a scan that wasn't created. The journal is removed if a repeat can't help.
 fn not_started(error: Error, list: &List, place: Option<&Path>) -> Failure {
     // Another scan's end makes room for this one.
     let is_momentary = error.is_transient() || error.code() == Some("too_many_scans");

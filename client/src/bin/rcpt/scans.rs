@@ -123,7 +123,7 @@ fn row(result: &ScanResult) -> String {
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
     });
-    // Words and numbers, none of which has to be quoted, but for what a later version may send.
+    // Words and numbers need no quotes, but a later version may send others.
     let quoted = fields.map(|field| match field.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
         false => field,

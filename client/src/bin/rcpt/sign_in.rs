@@ -40,12 +40,12 @@ fn by_password(client: &Client, email: Option<String>) -> Result<(String, Secret
         other => other,
     };
     let signed_in = signed_in.map_err(refused)?;
-    // Only the key is kept, so the session isn't needed. One that isn't ended expires.
+    // Only the key is stored, so the session isn't needed. If it can't be ended it expires.
     let _ = client.sign_out(&signed_in.token);
     Ok((signed_in.email, signed_in.api_key))
 }
 
-/// The service's own words: "sign in again" is no help to who is signing in.
+/// Replaces the service's message: "sign in again" doesn't help during sign-in.
 fn refused(error: Error) -> Failure {
     match error {
         Error::Unauthorised { message, .. } => Failure::new(Kind::Credentials, message),

@@ -27,10 +27,10 @@ pub struct Service {
     answered: usize,
     /// Requests that get no answer.
     pub cut: usize,
-    /// Requests that are carried out, and whose answers are lost.
+    /// Requests that are executed, and whose responses are lost.
     pub lost: usize,
     requests: usize,
-    /// The service answers so many requests; later ones wait until the number is taken away.
+    /// Number of requests answered; later ones wait until this is cleared.
     pub held_after: Option<usize>,
     pub state: Option<&'static str>,
     /// The plan's size of a scan.
@@ -207,7 +207,7 @@ impl World {
     }
 }
 
-/// A list with a column before and one behind, some addresses twice, some that are none.
+/// A list with a column before and one after, some repeated addresses, and some malformed ones.
 pub fn list(rows: usize) -> String {
     let mut text = "no,email,comment\n".to_owned();
     for row in 0..rows {

@@ -30,7 +30,7 @@ class Attempts:
 
     def __init__(self, request: httpx.Request, timeout: float):
         self._has_key = "Idempotency-Key" in request.headers
-        # One for all attempts, so that they can be told to be one.
+        # One key for all attempts, so that the service recognises them as one request.
         if request.method == "POST" and not self._has_key:
             request.headers["Idempotency-Key"] = str(uuid.uuid4())
         self._timeout = timeout

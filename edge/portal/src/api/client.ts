@@ -23,7 +23,7 @@ type ResultOf<O> = O extends { responses: infer R }
 /** Longer than the slowest check, which the service ends after 12 s. */
 const PATIENCE_MS = 25_000;
 
-/** Who makes a call: no one in particular, the session, or the owner of an API key. */
+/** The caller: anybody, the session, or the owner of an API key. */
 export type Caller = "anyone" | "session" | { apiKey: string };
 
 /**
@@ -37,7 +37,7 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   path: P,
   caller: Caller,
   body?: BodyOf<paths[P][M]>,
-  /** What stands in braces in the path; the others are its query. */
+  /** Values for the braces in the path; all others are its query. */
   params: Record<string, string> = {},
   /** Whether the portal asks by itself: that keeps no session in use. */
   unattended = false,

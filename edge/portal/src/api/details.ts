@@ -1,4 +1,4 @@
-// What a check takes and gives.
+// Request and response of a check.
 import type { Schemas } from "./client";
 
 export type CheckRequest = Schemas["CheckRequest"];

@@ -1,4 +1,4 @@
-// What the portal asks of the API about the account's plan.
+// Calls of the API about the account's plan.
 import { call } from "./client";
 
 export const plan = () => call("get", "/v1/me/plan", "session");

@@ -28,7 +28,7 @@ export class Problem extends Error {
     return this.cause.kind === "refused" || this.cause.kind === "limit" ? this.cause.code : undefined;
   }
 
-  /** Whether the service, not the request, is at fault: the same request may work later. */
+  /** True if the service, not the request, is at fault: the same request may work later. */
   get passes(): boolean {
     const { cause } = this;
     return (

@@ -1,4 +1,4 @@
-// What the scans' pages ask of the API.
+// Calls of the scans' pages to the API.
 import { type Schemas, call } from "./client";
 
 export type Scan = Schemas["Scan"];
@@ -20,16 +20,16 @@ export const cancel = (id: string) => call("post", "/v1/scans/{id}/cancel", "ses
 
 export const remove = (id: string) => call("delete", "/v1/scans/{id}", "session", undefined, { id });
 
-/** Whether part `n` was sent with these addresses, in this order. */
+/** Returns whether part `n` was sent with these addresses, in this order. */
 export async function matchPart(id: string, n: number, addresses: string[]): Promise<boolean> {
   const at = { id, n: String(n) };
   const { matches } = await call("post", "/v1/scans/{id}/parts/{n}/match", "session", { addresses }, at);
   return matches;
 }
 
-/** What a list is sent with. */
+/** Options for sending a list. */
 export interface Sending {
-  /** One that was started before and whose parts aren't all there. */
+  /** An earlier scan with missing parts. */
   begun: Scan | undefined;
   name: string;
   addresses: readonly string[];

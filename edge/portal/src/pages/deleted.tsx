@@ -1,4 +1,4 @@
-// Where the deletion of an account ends.
+// The page after the deletion of an account.
 import { Actions } from "../ui/actions";
 import { LinkButton } from "../ui/button";
 import { Page } from "../ui/page";

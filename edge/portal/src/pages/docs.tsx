@@ -34,7 +34,7 @@ export default function Docs() {
   );
 }
 
-/** Where the list stands beside the text; narrower, sections start folded. */
+/** Width from which the list stands beside the text; narrower, sections start folded. */
 const WIDE = "(min-width: 62rem)";
 
 function Reference({ document: description }: { document: Document }) {

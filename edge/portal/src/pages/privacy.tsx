@@ -1,4 +1,4 @@
-// What the service keeps, for how long, and what it doesn't keep.
+// Stored data, for how long, and data that is never stored.
 import { contactUrl } from "../site";
 import { Page } from "../ui/page";
 import { KEPT } from "./privacy/data";

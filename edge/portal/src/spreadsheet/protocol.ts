@@ -1,2 +1,2 @@
-// What passes between the page and its worker for spreadsheets.
+// Messages between the page and its worker for spreadsheets.
 export type Answer = { rows: string[][] } | { refused: "too-large" | "spreadsheet" };

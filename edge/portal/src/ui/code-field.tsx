@@ -19,7 +19,7 @@ export function plainCode(code: string): string {
   return /^\d*$/.test(plain) ? plain : code.trim();
 }
 
-/** What is certainly wrong with a code, told without using up an attempt. */
+/** Returns the certain mistake in a code, without using up an attempt. */
 export function codeMistake(code: string): string | undefined {
   const plain = code.replace(/[\s\u00a0-]/g, "");
   if (plain === "") return "Enter the code.";

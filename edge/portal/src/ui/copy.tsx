@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Button } from "./button";
 import css from "./copy.module.css";
 
-/** How long "Copied" stays, in milliseconds. */
+/** Duration of "Copied" in milliseconds. */
 const SHOWN = 2_000;
 
 export function Copy({ text, what }: { text: string; what: string }) {

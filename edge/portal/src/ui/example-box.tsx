@@ -1,4 +1,4 @@
-// One call in the reader's language. Choosing another language changes every example of the page.
+// A call in the reader's language. Choosing another language changes every example of the page.
 import { useRef } from "preact/hooks";
 import { Copy } from "./copy";
 import { type Example, LANGUAGES, type Language, write } from "../words/examples";
@@ -7,7 +7,7 @@ import css from "./example-box.module.css";
 interface ExampleBoxProps {
   id: string;
   example: Example;
-  /** What stands in place of the key while it is masked; copying gives the key itself. */
+  /** Text in place of the key while it is masked; copying gives the key itself. */
   shownKey: string | undefined;
   language: Language;
   onLanguage: (language: Language) => void;

@@ -1,4 +1,4 @@
-// One input with its label, hint and mistake, tied together for people who do not see them together.
+// An input with its label, hint and mistake, connected for screen readers.
 import { clsx } from "clsx";
 import type { ComponentChildren, HTMLAttributes } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
@@ -92,7 +92,7 @@ interface TickProps {
   label: string;
   checked: boolean;
   onChecked: (checked: boolean) => void;
-  /** Whether the form needs it. */
+  /** True if the form needs it. */
   required?: boolean;
   mistake?: string | undefined;
 }

@@ -8,7 +8,7 @@ import { Button } from "./button";
 import css from "./form.module.css";
 import { ProblemNotice } from "./notice";
 
-/** What is wrong with each field, by its name. */
+/** Mistakes by the name of their field. */
 export type Mistakes = Record<string, string | undefined>;
 
 /** Something that a person asks for and that takes a while. */
@@ -55,7 +55,7 @@ interface FormProps {
   shownAtField?: readonly string[];
   label: string;
   busyLabel: string;
-  /** Whether its button does something that can't be undone. */
+  /** True if its button does something that can't be undone. */
   danger?: boolean;
   secondary?: ComponentChildren;
   children?: ComponentChildren;
@@ -122,7 +122,7 @@ function useForm({ submission, check, onMistakes, shownAtField = [] }: Checked) 
     const mistakes = check?.() ?? {};
     onMistakes?.(mistakes);
     if (Object.values(mistakes).every((mistake) => mistake === undefined)) await submission.run();
-    // What the service said of the last attempt says nothing of this one.
+    // The last attempt's error doesn't concern this one.
     else submission.clear();
     focusFirstMistake();
   }

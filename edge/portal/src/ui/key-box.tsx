@@ -4,11 +4,11 @@ import { Button } from "./button";
 import { Copy } from "./copy";
 import css from "./key-box.module.css";
 
-/** As much of a masked key as is shown, at each end. */
+/** Shown characters of a masked key, at each end. */
 const PREFIX = 10;
 const SUFFIX = 4;
 
-/** Stands for a key that isn't known here. */
+/** Placeholder for a key that isn't known here. */
 export const NO_KEY = "rcpt_live_…";
 
 export function masked(key: string): string {

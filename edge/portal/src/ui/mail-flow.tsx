@@ -27,12 +27,12 @@ interface MailFlowProps {
   shownAtField?: readonly string[];
   label: string;
   busyLabel: string;
-  /** What is said once the email is on its way. */
+  /** Message after the email was sent. */
   sent: (address: ComponentChildren) => ComponentChildren;
   validity: string;
-  /** How many such emails an address gets, as a sentence. */
+  /** Limit of such emails to an address, as a sentence. */
   limit: string;
-  /** Whether another can be sent immediately. */
+  /** True if another can be sent immediately. */
   resends: boolean;
   aside: ComponentChildren;
   /** The fields after the address. */
@@ -136,7 +136,7 @@ interface InboxProps {
 }
 
 export function Inbox({ email, sent, validity, limit, submission, children }: InboxProps) {
-  /** Whether it was sent once more: a third would be one too many. */
+  /** True after a second email: a third would be one too many. */
   const [again, setAgain] = useState(false);
   const done = again && submission?.busy === false && submission.problem === undefined;
   return (

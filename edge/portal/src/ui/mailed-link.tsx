@@ -11,7 +11,7 @@ import { Notice } from "./notice";
 import { Lead, Page } from "./page";
 
 interface MailedLink {
-  /** Whether it can't be used: it has no token, or one that no longer works. */
+  /** Reason why it can't be used: it has no token, or one that no longer works. */
   broken: "incomplete" | "useless" | undefined;
   submission: Submission;
 }
@@ -38,7 +38,7 @@ export function useMailedLink(
 
 interface BrokenLinkProps {
   broken: "incomplete" | "useless";
-  /** How long such links work, as "an hour". */
+  /** Lifetime of such links, as "an hour". */
   validity: string;
   /** The way out. */
   children: ComponentChildren;

@@ -4,12 +4,12 @@ import css from "./meter.module.css";
 
 interface MeterProps {
   label: string;
-  /** What is used up, or done. */
+  /** Used or finished part. */
   value: number;
   max: number;
   /** The same in words. */
   text: string;
-  /** Whether a full bar is what one waits for. */
+  /** True if a full bar is the goal. */
   goal?: boolean;
 }
 

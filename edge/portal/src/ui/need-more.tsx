@@ -1,4 +1,4 @@
-// What to do where a limit of the plan is reached: buy another plan where that's possible, or ask.
+// Advice at a limit of the plan: buy another plan if possible, or ask.
 import { plan as ask } from "../api/plan";
 import { contactUrl } from "../site";
 import { useResource } from "./resource";

@@ -40,7 +40,7 @@ export function NewPassword(props: NewPasswordProps) {
   );
 }
 
-/** What is certainly wrong with a new password; the service has the last word. */
+/** Returns the certain mistake in a new password; the service decides. */
 export function passwordMistake(password: string): string | undefined {
   const length = [...password].length;
   if (length === 0) return "Enter a password.";

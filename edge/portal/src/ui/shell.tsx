@@ -1,4 +1,4 @@
-// What every page has around it: the header with its links, and the footer.
+// The frame of every page: the header with its links, and the footer.
 import { clsx } from "clsx";
 import type { ComponentChildren } from "preact";
 import { endSession } from "../api/client";

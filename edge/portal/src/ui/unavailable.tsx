@@ -1,4 +1,4 @@
-// What is shown in place of something that could not be loaded.
+// Replacement for content that couldn't be loaded.
 import type { ComponentChildren } from "preact";
 import type { Problem } from "../api/problem";
 import { tell } from "../words/problems";

@@ -52,7 +52,7 @@ export function Verdict({ result, sent, onSuggestion }: VerdictProps) {
   );
 }
 
-/** What is true of the address beside its verdict. */
+/** Traits of the address beside its verdict. */
 function traitsOf(details: Details): string | undefined {
   const traits = [
     details.role_account === true && "role account, such as info@",

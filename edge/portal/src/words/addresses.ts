@@ -1,4 +1,4 @@
-// What people type as an email address: as it is sent, and what is certainly wrong with it.
+// Typed email addresses: their sent form, and their certain mistakes.
 
 /** The longest mailbox name and the longest address that mail can have (RFC 5321). */
 const LONGEST_NAME = 64;
@@ -9,7 +9,7 @@ export function trimmed(address: string): string {
   return address.replace(/^[\s\u200b\ufeff]+|[\s\u200b\ufeff]+$/g, "");
 }
 
-/** What is wrong with an address to sign up or sign in with; the service has the last word. */
+/** Returns the mistake in an address to sign up or sign in with; the service decides. */
 export function addressMistake(typed: string): string | undefined {
   const address = trimmed(typed);
   if (address === "") return "Enter your email address.";
@@ -17,7 +17,7 @@ export function addressMistake(typed: string): string | undefined {
   return malformed(address);
 }
 
-/** What is wrong with an address to sign up with, which gets our emails. */
+/** Returns the mistake in an address to sign up with, which gets our emails. */
 export function accountMistake(typed: string): string | undefined {
   const domain = trimmed(typed).split("@").at(-1) ?? "";
   return (
@@ -26,7 +26,7 @@ export function accountMistake(typed: string): string | undefined {
   );
 }
 
-/** What is wrong with an address to check, which may have a name before it, as in `Ann <ann@…>`. */
+/** Returns the mistake in an address to check, which may have a name before it, as in `Ann <ann@…>`. */
 export function checkMistake(typed: string): string | undefined {
   const given = trimmed(typed);
   if (given === "") return "Enter the address to check.";

@@ -1,4 +1,4 @@
-// What each code of an error means, for people who write programs.
+// The meaning of each code of an error, for programmers.
 import type { Schemas } from "../api/client";
 
 type Code = NonNullable<Schemas["PlainError"]["code"] | Schemas["LimitError"]["code"]>;

@@ -7,9 +7,9 @@ export interface Example {
   operation: string;
   tag: string;
   method: string;
-  /** Where the service is, without `/v1`. */
+  /** URL of the service, without `/v1`. */
   base: string;
-  /** As `/v1/scans/{id}`. */
+  /** Path such as `/v1/scans/{id}`. */
   path: string;
   /** The header that says who is calling, if any. */
   credential: { header: string; value: string } | undefined;
@@ -18,7 +18,7 @@ export interface Example {
   schema: string | undefined;
 }
 
-/** A check, but for who asks where about what. */
+/** A check without its caller and address. */
 export const CHECK = {
   operation: "validateEmail",
   tag: "Validation",
@@ -45,7 +45,7 @@ export function write(language: Language, example: Example): string | undefined 
   }
 }
 
-/** What stands for the parameters of a path. */
+/** Placeholders for the parameters of a path. */
 const PARAMETERS: Record<string, string | number> = { id: "SCAN_ID", n: 0 };
 
 function parametersOf(path: string): [string, string | number][] {

@@ -1,4 +1,4 @@
-// What went wrong and what to do about it, for people.
+// Errors and advice, for people.
 import type { Problem } from "../api/problem";
 import { clockTimes, duration } from "./times";
 

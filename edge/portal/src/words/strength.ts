@@ -1,4 +1,4 @@
-// How hard a password is to guess, as a hint; the service decides what is allowed.
+// Estimated strength of a password, as a hint; the service decides.
 export interface Strength {
   /** 0 (too short) to 4. */
   level: 0 | 1 | 2 | 3 | 4;

@@ -74,9 +74,9 @@ interface StatusMeaning {
   status: ValidationResult["status"];
   verdict: string;
   means: string;
-  /** What the caller may do about it. */
+  /** Advice for the caller. */
   todo: string;
-  /** Whether such a check is counted. */
+  /** True if such a check is counted. */
   counted: boolean;
 }
 
@@ -182,7 +182,7 @@ export const REASONS: Readonly<Record<Details["reason"], string>> = {
   malformed: "No mail server was asked.",
 };
 
-/** What the mail server replied: code, enhanced code and text. */
+/** Returns the mail server's reply: code, enhanced code and text. */
 export function replyOf({ smtp_code, enhanced_code, smtp_text }: Details): string | undefined {
   if (smtp_code == null) return undefined;
   return [smtp_code, enhanced_code, smtp_text].filter((part) => part != null).join(" ");

@@ -1,4 +1,4 @@
-//! Closes the scans whose time is over: what has no verdict by then is said to have none.
+//! Closes overdue scans: positions without a verdict are reported as such.
 
 use rcpt_shared::{Deliverability, Status};
 
@@ -10,10 +10,10 @@ use crate::{
     store::scans::{self, Overdue, Tally},
 };
 
-/// Parts that are read at once: their results are some megabytes at most.
+/// Parts read in one statement: their results are a few megabytes at most.
 const PARTS_AT_ONCE: u32 = 10;
 
-/// Closes what is overdue in a database. One that fails is tried again with the next run.
+/// Closes overdue scans of a database. A scan that fails is retried in the next run.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the database fails.

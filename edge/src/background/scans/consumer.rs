@@ -1,11 +1,11 @@
 //! Works on one message of the queue. Delivery is at least once and in no order, and the Worker may end at any
 //! step, so that each step can be done again:
 //!
-//! 1. A message that is older than a scan may be is dropped unopened.
-//! 2. One read: is the scan wanted, and has this round been done before?
+//! 1. A message older than a scan's lifetime is dropped unopened.
+//! 2. One read: is the scan wanted, and is this round already done?
 //! 3. If not, the origins are asked, and one transaction writes the results and counts them.
-//! 4. What is to be asked again follows from the message and that row, so that it can be sent twice and is
-//!    never lost: as a new message, since a message's own retries are few.
+//! 4. The next round follows from the message and that row, so that it can be sent twice and is never lost: as a new
+//!    message, since the platform retries a message only a few times.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use crate::{
     store::scans,
 };
 
-/// What the queue is told of a message.
+/// The queue's next step with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     Acknowledge,
@@ -40,10 +40,10 @@ pub enum Disposition {
 
 /// Seconds that a round waits while other scans of its account have all places.
 const PLACE_WAIT: u64 = 60;
-/// After so many rounds in a row in which no mail server was asked, a message goes past origins that have no room.
+/// After this many consecutive rounds in which no mail server was contacted, a message skips origins that have no room.
 const PATIENT_MISSES: u32 = 3;
 
-/// What became of a message, for the log: no address, no domain.
+/// Outcome of a message, for the log. It holds no address and no domain.
 #[derive(Debug, Default, Serialize)]
 struct Summary {
     answered: u32,
@@ -56,7 +56,7 @@ struct Summary {
 #[derive(Serialize)]
 struct ConsumerLine<'a> {
     event: &'a str,
-    /// Also the request id of what the origins are asked.
+    /// Also the request id of the requests to origins.
     id: &'a str,
     scan: &'a str,
     outcome: &'a str,
@@ -68,7 +68,7 @@ struct ConsumerLine<'a> {
 
 /// Works on a message and writes its log line.
 pub async fn consume(app: &App, text: Option<&str>) -> Disposition {
-    // Only we write into this queue; what cannot be read now cannot be read later.
+    // Only the Worker writes into this queue; an unreadable message stays unreadable.
     let Some(message) = text.and_then(ScanMessage::parse) else {
         log::failure("scan message", &"unreadable");
         return Disposition::Acknowledge;
@@ -166,7 +166,7 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
     Ok(("asked", Summary { answered, again, not_asked, age_s }))
 }
 
-/// Asks the origins about the addresses whose time has come, on behalf of the account.
+/// Asks the origins about due addresses, on behalf of the account.
 async fn probe(
     app: &App,
     message: &ScanMessage,
@@ -188,7 +188,7 @@ async fn probe(
 /// Emails at the end of a scan: others of the account may be due before its own.
 const MOST_NOTICES: u64 = 4;
 
-/// Tells the owner that a scan has ended. What fails is made up for by the scheduled run: the message is done.
+/// Notifies the owner that a scan has ended. The scheduled run repeats failures: the message is done.
 async fn tell(app: &App, account: AccountId) {
     let told = match app.databases.of(account) {
         Ok(database) => notices::send(app, database, Some(account), MOST_NOTICES).await.map(drop),
@@ -220,8 +220,8 @@ async fn again(
     send(app, &message, delay, now).await
 }
 
-/// Puts a message into the queue, unless the time of its scan is over when it would be delivered: its addresses wait no
-/// longer than they may, and what is known of them stands.
+/// Puts a message into the queue, unless its scan would be over at delivery: its addresses never wait longer than
+/// allowed, and known verdicts stand.
 async fn send(app: &App, message: &ScanMessage, delay: u64, now: u64) -> Result<(), Error> {
     if now.saturating_add(delay) >= message.place.since.saturating_add(LIFETIME) {
         return Ok(());
@@ -229,7 +229,7 @@ async fn send(app: &App, message: &ScanMessage, delay: u64, now: u64) -> Result<
     app.scan_queue.send(vec![message.outgoing(delay)?]).await
 }
 
-/// Sends what the next round asks about, if there is anything; how many addresses those are.
+/// Sends the addresses of the next round, if there are any; returns their number.
 async fn follow(
     app: &App,
     message: &ScanMessage,

@@ -13,7 +13,7 @@ use crate::{
     error::Error,
 };
 
-/// An address, and where it stands in its part: more than once where the list repeats it.
+/// An address and its positions within the part; a repeated address has several.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WaitingAddress {
     #[serde(rename = "a")]
@@ -21,7 +21,7 @@ pub struct WaitingAddress {
     /// Positions within the part, from 0.
     #[serde(rename = "p")]
     pub places: Vec<u16>,
-    /// How often its server has answered.
+    /// Number of answers from its server so far.
     #[serde(rename = "t", default)]
     pub tries: u8,
     /// Not to be asked before this time, unix seconds.
@@ -29,7 +29,7 @@ pub struct WaitingAddress {
     pub due: u64,
 }
 
-/// Where a message belongs. With every answer that leaves something to be asked, the next round begins.
+/// Position of a message. Each answer that leaves undecided addresses starts the next round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessagePlace {
     #[serde(serialize_with = "as_text")]
@@ -38,7 +38,7 @@ pub struct MessagePlace {
     pub part: u32,
     pub slot: u32,
     pub round: u32,
-    /// When the scan was made, unix seconds.
+    /// Creation time of the scan, in Unix seconds.
     pub since: u64,
 }
 
@@ -47,7 +47,7 @@ fn as_text<S: serde::Serializer>(account: &AccountId, to: S) -> Result<S::Ok, S:
 }
 
 impl MessagePlace {
-    /// What the addresses are sealed for: in another place they do not open.
+    /// Associated data of the seal: the addresses decrypt only in this position.
     fn about(&self) -> String {
         let Self { account, scan, part, slot, round, since } = self;
         format!("{account}/{scan}/{part}/{slot}/{round}/{since}")
@@ -58,7 +58,7 @@ impl MessagePlace {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ScanMessage {
     pub place: MessagePlace,
-    /// How often in a row no mail server was asked about any of it.
+    /// Consecutive rounds in which no mail server was contacted.
     #[serde(default)]
     pub misses: u32,
     sealed: String,
@@ -102,7 +102,7 @@ impl ScanMessage {
         Ok(OutgoingMessage { text, delay: u32::try_from(delay).unwrap_or(u32::MAX) })
     }
 
-    /// Reads a text of the queue; `None` for one that is no message of ours.
+    /// Parses a text of the queue; `None` if it isn't a valid message.
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_slice(text.as_bytes()).ok()
     }

@@ -1,4 +1,4 @@
-//! When a message whose work failed is delivered again, whatever failed: a database, the queue, the configuration.
+//! When a message whose processing failed is redelivered, whatever failed: a database, the queue, the configuration.
 
 use super::{LIFETIME, message::ScanMessage};
 

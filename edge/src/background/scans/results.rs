@@ -1,11 +1,11 @@
-//! Results as they are kept, by position: nothing of an address, a domain or a server's words.
+//! Stored results by position: no part of an address, a domain or a server's words.
 
 use rcpt_shared::{
     CatchAll, Confidence, Deliverability, Reason, Status, Verdict, malformed, reduce,
 };
 use serde::{Deserialize, Serialize};
 
-/// What is kept of one position. The release before reads it too, and passes over members that it doesn't know.
+/// The stored result of one position. The previous release reads it too and ignores unknown members.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
     /// Position within the part.
@@ -13,7 +13,7 @@ pub struct Kept {
     pub place: u16,
     #[serde(rename = "s")]
     pub status: Status,
-    /// When it is asked again, unix seconds; absent where the verdict is final.
+    /// Time of the next attempt in Unix seconds; absent if the verdict is final.
     #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
     pub due: Option<u64>,
     /// The cells of [`COLUMNS`], comma-separated; empty without details.
@@ -33,7 +33,7 @@ impl Kept {
         Self { place, status, due, evidence: String::new(), word: None, problem: None }
     }
 
-    /// Of a mail server's or DNS' verdict.
+    /// Builds the result of a mail server's or DNS' verdict.
     pub fn of_verdict(place: u16, verdict: &Verdict, due: Option<u64>, details: bool) -> Self {
         let mut kept = Self::new(place, verdict.status, due);
         if details {
@@ -70,7 +70,7 @@ impl Kept {
 /// The cells of a text that is no address, as a single check has them.
 const MALFORMED: &str = "undeliverable,high,malformed,,,,format,unknown,false,false,false,,";
 
-/// Names of what is kept of a verdict beside its status, in the order in which it is kept.
+/// Names of the stored fields beside the status, in storage order.
 pub const COLUMNS: [&str; 13] = [
     "verdict",
     "confidence",
@@ -87,7 +87,7 @@ pub const COLUMNS: [&str; 13] = [
     "tls",
 ];
 
-/// The word for a status where nothing else is known: the release before kept no other.
+/// Returns the verdict for a status alone: the previous release stored nothing else.
 const fn by_status(status: Status) -> Deliverability {
     match status {
         Status::Accepted => Deliverability::Deliverable,
@@ -101,7 +101,7 @@ const fn by_status(status: Status) -> Deliverability {
     }
 }
 
-/// The word for a verdict: the origin's, or by its reason where the origin is of a release that sent none.
+/// Returns the verdict: the origin's, or by its reason if the origin's release sends none.
 fn word_of(verdict: &Verdict) -> Deliverability {
     match (&verdict.details, verdict.reason) {
         (Some(details), _) => details.verdict,
@@ -141,17 +141,17 @@ fn word(value: &impl Serialize) -> String {
     text.trim_matches('"').to_owned()
 }
 
-/// A name of ours: no comma that would be a cell's end, and nothing that JSON escapes.
+/// Returns true for one of our own identifiers: it needs no escaping in CSV or JSON.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// Digits and points: nothing else that a server says is kept.
+/// Returns whether the text has only digits and points: no other text of a server is stored.
 fn is_code(text: &str) -> bool {
     text.len() <= 11 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// The kept form of one message's results.
+/// Returns the stored form of one message's results.
 pub fn to_text(kept: &[Kept]) -> String {
     serde_json::to_string(kept).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! One round of a message: which of its addresses are asked now, what is kept of the answers, and what is asked
-//! again later. Pure rules; `now` is an argument.
+//! One round of a message: which addresses are asked now, what is stored of the answers, and which are asked again
+//! later. Pure rules; `now` is an argument.
 
 use rcpt_shared::{Address, Deliverability, Reason, Status, Verdict};
 
@@ -15,11 +15,11 @@ const LEAST_WAIT: u64 = 30;
 const MOST_WAIT: u64 = 900;
 /// Seconds that a round waits for a place among the account's scans.
 const MOST_QUEUED: u64 = 60 * 60;
-/// A server's own wish is followed up to so many times our own delay, and four hours.
+/// A server's retry hint is honoured up to 12 times our own delay, and at most four hours.
 const WISH_TO_OWN: u64 = 12;
 const MOST_WISH: u64 = 4 * 60 * 60;
 
-/// What may be answered otherwise later.
+/// Returns true if the verdict may be different later.
 const fn may_change(verdict: &Verdict) -> bool {
     matches!(
         verdict.reason,
@@ -33,7 +33,7 @@ const fn may_change(verdict: &Verdict) -> bool {
     ) || matches!(verdict.status, Status::FatalException)
 }
 
-/// Seconds after which an address of the sandbox is asked again, whatever its server says: a scan of its addresses ends
+/// Seconds after which an address of the sandbox is retried, whatever its server says: a scan of such addresses ends
 /// within half a minute.
 const SANDBOX_WAIT: u64 = 5;
 
@@ -42,7 +42,7 @@ fn is_sandbox(address: &Address) -> bool {
     domain == "sandbox.test" || domain.ends_with(".sandbox.test")
 }
 
-/// When addresses are asked again.
+/// Retry times of addresses.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock<'a> {
     pub times: &'a RetryTimes,
@@ -52,7 +52,7 @@ pub struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    /// Least, own and greatest delay after so many answers; `None` when that is often enough.
+    /// Returns the least, own and greatest delay after this many answers; `None` when no attempt is left.
     fn delays(&self, address: &Address, tries: u8) -> Option<(u64, u64, u64)> {
         let own = self.times.after(tries)?;
         if is_sandbox(address) {
@@ -64,7 +64,7 @@ impl Clock<'_> {
         Some((least, own, own.saturating_mul(WISH_TO_OWN).clamp(least, MOST_WISH)))
     }
 
-    /// When a server that has answered `tries` times is asked again; `None` when the verdict is final.
+    /// Returns the time of the next attempt after `tries` answers of a server; `None` if the verdict is final.
     fn due(&self, address: &Address, verdict: &Verdict, tries: u8) -> Option<u64> {
         if !may_change(verdict) {
             return None;
@@ -75,7 +75,7 @@ impl Clock<'_> {
         Some(self.now.saturating_add(wait)).filter(|due| *due < self.until)
     }
 
-    /// What is known of the time that these addresses wait; `None` where no server has asked for patience.
+    /// Returns the known waiting times of these addresses; `None` if no server has asked for patience.
     pub fn forecast(&self, next: &[WaitingAddress]) -> Option<Retry> {
         let waiting = next.iter().filter(|waiting| waiting.tries > 0);
         waiting.map(|waiting| self.forecast_of(waiting)).reduce(|one, other| Retry {
@@ -95,7 +95,7 @@ impl Clock<'_> {
     }
 }
 
-/// How far a round has brought a scan.
+/// Results that a round adds to a scan.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Gains {
     /// Final verdicts.
@@ -107,7 +107,7 @@ pub struct Gains {
     pub waited: u32,
 }
 
-/// What is kept of the outcomes of `asked`, in its order, and what it adds.
+/// Returns the stored form of the outcomes of `asked`, in its order, and the results it adds.
 pub fn keep(
     asked: &[WaitingAddress],
     outcomes: &[BatchItem],
@@ -137,8 +137,8 @@ pub fn keep(
     (kept, gains)
 }
 
-/// What the next round asks about: what was kept as not final, and what was not asked. Follows from the message
-/// and its row alone, so that it can be made again when it was lost.
+/// Returns the addresses of the next round: undecided ones, and those not checked yet. It follows from the message and
+/// its row alone, so that a lost message can be rebuilt.
 pub fn next(waiting: Vec<WaitingAddress>, kept: &[Kept], now: u64) -> Vec<WaitingAddress> {
     let of = |place: &u16| kept.iter().find(|kept| kept.place == *place);
     let next = waiting.into_iter().filter_map(|waiting| {
@@ -156,7 +156,7 @@ pub fn next(waiting: Vec<WaitingAddress>, kept: &[Kept], now: u64) -> Vec<Waitin
     next.collect()
 }
 
-/// The addresses of a message whose time has come.
+/// Returns the due addresses of a message.
 pub fn due_now(waiting: &[WaitingAddress], now: u64) -> Vec<WaitingAddress> {
     waiting.iter().filter(|waiting| waiting.due <= now).cloned().collect()
 }
@@ -167,7 +167,7 @@ pub fn delay(waiting: &[WaitingAddress], now: u64) -> u64 {
     first.saturating_sub(now)
 }
 
-/// Returns whether an address has been due for so long that it is asked whatever else the account runs.
+/// Returns whether an address has been due for so long that it is asked regardless of the account's other scans.
 pub fn is_late(due: &[WaitingAddress], now: u64) -> bool {
     due.iter().any(|waiting| waiting.due.saturating_add(MOST_QUEUED) <= now)
 }

@@ -1,5 +1,5 @@
-//! Cuts a part into messages. How depends on the part's content alone: a part that is sent again becomes the
-//! same messages, whatever has changed in the configuration meanwhile.
+//! Splits a part into messages, depending on the part's content alone: a part that is sent again becomes the same
+//! messages, even if the configuration has changed.
 
 use std::collections::HashMap;
 
@@ -7,22 +7,21 @@ use rcpt_shared::{Address, reduce};
 
 use super::message::WaitingAddress;
 
-/// Addresses of a message: three batches of an origin at once are a part's.
+/// Addresses in a message: a part is three concurrent batches of an origin.
 const MOST_ADDRESSES: usize = 250;
 /// Bytes of a message's addresses: sealed and in base64 they are a third more, and the queue takes 128,000.
 const MOST_BYTES: usize = 64_000;
-/// What an address costs beside its own bytes.
+/// Bytes of an address beyond its own text.
 const OVERHEAD: usize = 24;
 
-/// A part's addresses, cut into messages; and the positions of those that are none.
+/// Addresses of a part, split into messages; and the positions of malformed ones.
 #[derive(Debug)]
 pub struct Slots {
     pub slots: Vec<Vec<WaitingAddress>>,
     pub malformed: Vec<u16>,
 }
 
-/// Addresses of one domain stand together, because they are asked about on the same connections. One that is
-/// there twice is asked about once.
+/// Addresses of one domain are adjacent, because they share connections. A repeated address is asked once.
 pub fn cut(addresses: &[String]) -> Slots {
     let mut malformed = Vec::new();
     let mut seen: HashMap<String, usize> = HashMap::new();

@@ -1,5 +1,5 @@
-//! What the document says beyond the handlers' attributes: lists that are open, members that are always there, lengths and
-//! patterns, and what every answer carries.
+//! Additions of the document to the handlers' attributes: open lists, members that are always present, lengths and
+//! patterns, and headers of every response.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ fn merge(into: &mut Value, from: &Value) {
     members.extend(from.as_object().unwrap().clone());
 }
 
-/// Members to whose values a later version may add. A closed list would make programs that check it refuse an answer.
+/// Members that may get new values in a later version. A closed list would make validating programs reject a response.
 const OPEN: [&str; 4] = ["code", "reason", "stage", "problem"];
 
 fn open_lists(schemas: &mut Value) {
@@ -45,7 +45,7 @@ fn open_lists(schemas: &mut Value) {
 /// Members of answers that come together or not at all.
 const OPTIONAL: &str = "ScanEvidence";
 
-/// A member of an answer that may be null is there as null; one that may be absent is never null.
+/// A nullable member of a response is always present; an optional one is never null.
 fn require_members_of_answers(document: &mut Value) {
     let requests = names_of_requests(document);
     let schemas = document["components"]["schemas"].as_object_mut().unwrap();
@@ -115,7 +115,7 @@ fn operations(document: &Value) -> impl Iterator<Item = &Value> {
     paths.flat_map(|path| path.as_object().unwrap().values())
 }
 
-/// What handlers check of members and parameters, by the place of their schema.
+/// Limits that handlers check in members and parameters, by the place of their schema.
 fn limits() -> Vec<(&'static str, Value)> {
     let key = json!({ "type": "string", "minLength": 16, "maxLength": 255, "pattern": "^[!-~]+$" });
     vec![
@@ -175,7 +175,7 @@ fn one_of<C: Class>() -> String {
     format!("^({})$", names.join("|"))
 }
 
-/// Adds to every operation what the router and the Worker add to every answer.
+/// Adds the responses of the router and the Worker to every operation.
 fn common_answers(document: &mut Value) {
     document["components"]["headers"] = json!({
         "RequestId": {

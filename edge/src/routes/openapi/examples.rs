@@ -9,7 +9,7 @@ fn recorded() -> Map<String, Value> {
     serde_json::from_str(FILE).unwrap()
 }
 
-/// Adds to every operation and webhook what was recorded of it.
+/// Adds the recorded calls to every operation and webhook.
 pub fn add(document: &mut Value) {
     for (name, calls) in recorded() {
         let operation = operation(document, &name).unwrap_or_else(|| panic!("{name}"));

@@ -1,8 +1,8 @@
-//! An answer by the caller's deadline: the verdict, or what is known by then.
+//! Responses by the caller's deadline: the verdict, or the evidence known by then.
 //!
-//! The check goes on behind a pending answer, as it does when its client leaves: its lease stays until the probe ends, and is
-//! settled then. The same request with its `Idempotency-Key` looks for the answer that is kept under the key. Nothing else records
-//! who asked.
+//! The check continues behind a pending answer, as it does when its client leaves: its lease stays until the probe
+//! ends, and is settled then. The same request with its `Idempotency-Key` looks for the answer stored under the key.
+//! Nothing else records who asked.
 
 use std::{
     future::{Future, poll_fn},
@@ -46,10 +46,10 @@ pub fn of(body: &Map<String, Value>) -> Result<Option<u64>, Error> {
     })
 }
 
-/// What there is at the deadline.
+/// State at the deadline.
 enum AtDeadline {
     Answered(Box<ValidationResult>),
-    /// With what is left besides the lease, where that is known.
+    /// The remaining allowance besides the lease, if known.
     Pending(Option<RateLimit>),
 }
 
@@ -58,7 +58,7 @@ fn answered(result: ValidationResult) -> AtDeadline {
 }
 
 impl Check {
-    /// The verdict, if it is there so many milliseconds after the lease was taken.
+    /// Returns the verdict, if it arrives within the given milliseconds after the lease was taken.
     pub(super) async fn by_deadline(
         self,
         deadline_ms: u64,
@@ -143,8 +143,8 @@ pub async fn lease_or_answer(
     }
 }
 
-/// What lists and DNS say of the domain. Asked at half of the time, when most verdicts are there and the probe has the domain's
-/// records already.
+/// Evidence about the domain from lists and DNS. It is requested at half of the time, when most verdicts have arrived
+/// and the probe already has the domain's records.
 async fn facts_about(
     app: &App,
     domain: &str,
@@ -159,7 +159,7 @@ async fn facts_about(
     app.origins.domain_report(domain, request_id, tenant, until).await.ok()
 }
 
-/// What `work` comes to, with what `aside` has come to by then.
+/// Returns the result of `work`, with the result of `aside` if it is complete by then.
 async fn beside<T, U>(
     work: impl Future<Output = T>,
     aside: impl Future<Output = U>,

@@ -16,7 +16,7 @@ use crate::routes::domain_body::{DomainDetails, mailbox_schema};
 
 /// The reason of an input that is not an address.
 const MALFORMED: &str = "malformed";
-/// Where it is noticed: before anyone is asked.
+/// Stage of a malformed address: no server is asked.
 const FORMAT: &str = "format";
 
 /// The evidence behind a verdict. A field is null when there is nothing to say.
@@ -28,12 +28,12 @@ pub struct Details {
     /// How much the evidence says about this mailbox.
     #[schema(schema_with = confidence_schema)]
     pub confidence: Confidence,
-    /// Why the verdict is what it is.
+    /// Reason for the verdict.
     #[schema(schema_with = reason_schema)]
     pub reason: &'static str,
-    /// What is wrong with the address, in words, when the reason is `malformed`.
+    /// Description of the mistake in the address, when the reason is `malformed`.
     pub problem: Option<Cow<'static, str>>,
-    /// Who runs the mail server, such as `google` or `microsoft`. Null when it isn't a known operator.
+    /// Operator of the mail server, such as `google` or `microsoft`. Null when it isn't a known operator.
     pub operator: Option<String>,
     /// The mail server that decided.
     pub mx_host: Option<String>,
@@ -43,31 +43,31 @@ pub struct Details {
     pub enhanced_code: Option<String>,
     /// The text of the reply, at most 512 characters, without addresses. Null in a cached result.
     pub smtp_text: Option<String>,
-    /// Where the verdict was reached.
+    /// Stage at which the verdict was reached.
     #[schema(schema_with = stage_schema)]
     pub stage: &'static str,
-    /// Whether the domain accepts every recipient.
+    /// `yes` if the domain accepts every recipient.
     #[schema(schema_with = catch_all_schema)]
     pub catch_all: CatchAll,
     #[schema(schema_with = mailbox_schema)]
     pub mailbox: Mailbox,
     /// The kind of the domain, with the evidence for it. Null when the input isn't an address.
     pub domain: Option<DomainDetails>,
-    /// Whether the domain offers disposable addresses: its `kind` is `disposable`.
+    /// True if the domain offers disposable addresses: its `kind` is `disposable`.
     pub disposable: bool,
-    /// Whether the address names a function, such as `info`, and not a person.
+    /// True if the address names a function, such as `info`, and not a person.
     pub role_account: bool,
-    /// Whether the domain is an email provider: its `kind` is `provider`.
+    /// True if the domain is an email provider: its `kind` is `provider`.
     pub free_provider: bool,
     /// The address that was probably meant, when this one looks misspelled.
     pub suggestion: Option<String>,
     /// Seconds after which another check may give a different result.
     pub retry_after: Option<u32>,
-    /// Whether the connection was encrypted. Null when there was none.
+    /// True if the connection was encrypted. Null when there was none.
     pub tls: Option<bool>,
-    /// How long the verdict took, in milliseconds.
+    /// Duration of the check in milliseconds.
     pub duration_ms: u64,
-    /// Evidence that decides nothing yet. Absent when there is none.
+    /// Evidence that decides nothing yet. Absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = ReaderEvidence, required = false)]
     pub evidence: Option<ReaderEvidence>,
@@ -76,13 +76,13 @@ pub struct Details {
 /// Evidence that decides nothing yet.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ReaderEvidence {
-    /// How likely the mail server's words say that the mailbox doesn't exist or is closed, in percent. Given when the
+    /// Estimated probability in percent that the mail server's words mean a missing or closed mailbox. Given when the
     /// words fit none of our rules.
     #[schema(maximum = 100)]
     pub reader: u8,
 }
 
-/// A string that is one of these names.
+/// Schema of a string with one of these names.
 fn one_of(names: &[&str], description: &str, example: &str) -> Schema {
     Object::builder()
         .schema_type(Type::String)
@@ -122,7 +122,7 @@ fn catch_all_schema() -> Schema {
 }
 
 impl Details {
-    /// What is wrong with a text that is not an address.
+    /// Returns the details of a malformed address.
     pub(super) fn of_no_address(text: &str) -> Self {
         Self {
             verdict: Deliverability::Undeliverable,
@@ -149,7 +149,8 @@ impl Details {
         }
     }
 
-    /// What is known of `address` while its probe goes on. `report` is what lists and DNS say, where that came in time.
+    /// Returns the details of `address` known while its probe continues. `report` holds the evidence of lists and DNS,
+    /// if it came in time.
     pub fn pending(
         address: &Address,
         report: Option<DomainReport>,
@@ -186,8 +187,8 @@ impl Details {
         }
     }
 
-    /// What `verdict` shows of `address`. An origin of an earlier version sends no evidence: what it
-    /// would have told is then unknown.
+    /// Returns the details of `verdict` for `address`. An origin of an earlier version sends no evidence: those members
+    /// are then unknown.
     pub(super) fn new(address: &Address, verdict: Verdict) -> Self {
         let evidence = verdict.details.map(|evidence| *evidence);
         let traits = evidence.as_ref().map(|evidence| evidence.traits.clone()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Errors of the API on request: what the addresses `http_…@sandbox.test` answer with.
+//! Errors of the API on request: the responses to the addresses `http_…@sandbox.test`.
 
 use rcpt_shared::{Address, sandbox::http_status};
 

@@ -1,4 +1,4 @@
-//! The unit that a check takes: who may have one, and what its charge comes to.
+//! The unit that a check takes: who may have one, and the outcome of its charge.
 
 use rcpt_shared::Status;
 
@@ -15,7 +15,7 @@ use crate::{
     store::ledger::{self, Charged, Lease},
 };
 
-/// Charges an answer. `once` with what is to be stored of it.
+/// Charges an answer. `once` carries the text to store under its key.
 pub async fn charge(
     app: &App,
     caller: Caller,
@@ -62,8 +62,7 @@ fn same_request<T>(charged: Charged<T>, once: Option<&Idempotent>) -> Result<Cha
     }
 }
 
-/// Turns away, without any storage, a caller who is known to be refused, and an account that asks at a rate
-/// that would be everybody's trouble.
+/// Rejects, without any storage, a caller who is known to be refused, and an account whose rate would harm everybody.
 ///
 /// A used-up allowance does not stop the repeat of a check that was counted; it is looked for as often as the
 /// account may ask for its quota.

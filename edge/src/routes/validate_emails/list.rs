@@ -36,7 +36,7 @@ pub struct DistinctAddress {
     pub key: String,
 }
 
-/// What came of one address.
+/// Outcome of one address.
 #[derive(Debug, Clone)]
 pub enum ListAnswer {
     /// The verdict of an earlier check.

@@ -1,11 +1,11 @@
-//! What is stored under an `Idempotency-Key`: one charge for each key, however often it is sent (docs/trust.md, Q6).
-//! Which key was answered is decided by the statements that charge.
+//! Storage under an `Idempotency-Key`: one charge for each key, however often it is sent (docs/trust.md, Q6). The
+//! charging statements decide which key was answered.
 
 use constcat::concat;
 
 use super::statements::{LEFT, WITH_ROOM};
 
-/// What is kept under the key of a request (`?9` and `?10`), or that a lease is held under it.
+/// Selects the stored answer of a request's key (`?9` and `?10`), or that a lease is held under it.
 pub(super) const KNOWN: &str = concat!(
     WITH_ROOM,
     "SELECT k.request, k.answer, ",
@@ -18,8 +18,8 @@ pub(super) const KNOWN: &str = concat!(
      WHERE l.idempotency IN (?9, ?10) AND l.expires_at > ?5"
 );
 
-/// `$key`, `$request`, `$answer` and `$now` name parameters. Kept for a day. An account that has had more than 50,000
-/// checks on one is remembered for an hour: one account must not fill a database that others live in too.
+/// `$key`, `$request`, `$answer` and `$now` name parameters. Stored for a day. Keys of an account with more than 50,000
+/// checks on one day are stored for an hour: one account must not fill a database that it shares with others.
 macro_rules! keep {
     ($now:literal, $key:literal, $request:literal, $answer:literal, $from:literal) => {
         concat!(

@@ -60,7 +60,7 @@ pub(super) const WITH_ROOM: &str = concat!(
     ") END) "
 );
 
-/// What is left to the account `a`, in the words that `RateLimit::of_checks` reads, leases subtracted; empty where
+/// The remaining allowance of the account `a` in the format of `RateLimit::of_checks`, leases subtracted; empty if
 /// nothing limits. One text, because each column costs a crossing.
 pub(super) const LEFT: &str = concat!(
     "(SELECT CASE WHEN p.unlimited THEN '' ELSE p.daily_checks || ' ' || max(0, p.daily_checks

@@ -1,4 +1,4 @@
-//! Scans whose time is over.
+//! Overdue scans.
 
 use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
@@ -33,7 +33,7 @@ const ROWS: &str = "
     SELECT part, results FROM scan_results WHERE scan_id = ?1 AND part BETWEEN ?2 AND ?3
     ORDER BY part, round, slot";
 
-/// What is kept of these parts, in the order of parts and rounds.
+/// Returns the stored results of these parts, ordered by part and round.
 pub async fn rows_of_parts(
     database: &Database,
     scan: &str,
@@ -43,9 +43,8 @@ pub async fn rows_of_parts(
     database.batch(&[(ROWS, params)]).await?.all(0)
 }
 
-/// `?1` scan, `?2` the name of this ending, `?4` state, `?5` whether the unit is given back, `?6` answered
-/// when it was counted, `?7` counts by status, `?8` by verdict. A scan that has come further meanwhile is counted anew
-/// next time.
+/// `?1` scan, `?2` the name of this ending, `?4` state, `?5` whether the unit is given back, `?6` answered positions at
+/// the count, `?7` counts by status, `?8` by verdict. A scan that has progressed since is counted again next time.
 const CLOSE: &str = "
     UPDATE scans SET state = ?4, ended_at = unixepoch(), ended_by = ?2, waiting = 0, received = total,
       handed = CASE WHEN ?5 THEN 0 ELSE handed END, answered = total,
@@ -80,7 +79,7 @@ pub async fn close(
     database.batch(&statements).await.map(drop)
 }
 
-/// `?1` account, `?2` at most so many.
+/// `?1` account, `?2` limit.
 const LAST_ENDED: &str = "
     SELECT * FROM scans WHERE account_id = ?1 AND state IN ('completed', 'expired')
     ORDER BY ended_at DESC LIMIT CAST(min(?2, 5) AS INTEGER)";

@@ -15,8 +15,8 @@ pub struct Cursor {
     pub scan: String,
 }
 
-/// `?4` and `?5` after this place, `?6` ended since then, `?7` at most so many. Ends are timed by the database, which writes
-/// one after another: nothing can be added to a second that is over.
+/// `?4` and `?5` after this position, `?6` ended since then, `?7` limit. The database sets the time of an end and
+/// writes one at a time, so nothing can be added to a second that has passed.
 const EVENTS: &str = concat!(
     "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id
      WHERE s.ended_at IS NOT NULL AND s.state IN ('completed', 'expired')

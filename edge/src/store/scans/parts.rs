@@ -22,13 +22,13 @@ use crate::{
 pub struct ScanPart<'a> {
     pub scan: &'a str,
     pub number: u32,
-    /// How many positions it has.
+    /// Number of its positions.
     pub positions: u32,
     /// Under each live secret, the one that signs first; empty where the part has fewer than two different addresses.
     pub macs: &'a [String],
 }
 
-/// What is known of a part.
+/// State of a part.
 #[derive(Debug)]
 pub struct PartState {
     pub scan: StoredScan,
@@ -46,13 +46,13 @@ pub struct WrittenPart {
 }
 
 impl WrittenPart {
-    /// Returns whether nothing more is said of what the part is: then a part that is sent again isn't compared either.
+    /// Returns whether the part's comparisons are used up: then a repeated part isn't compared either.
     pub const fn is_used_up(&self) -> bool {
         self.comparisons >= MOST_COMPARISONS
     }
 }
 
-/// Comparisons of a part with other addresses, in all. Each of them tells whether a guess of the whole part is right.
+/// Comparisons of a part with other addresses, in all. Each reveals whether a guess of the whole part is right.
 const MOST_COMPARISONS: u32 = 20;
 
 /// `?4` scan, `?5` part, `?6` positions, `?7` MAC, `?8` not made before.
@@ -64,7 +64,7 @@ const BEGIN: &str = concat!(
     AUTHORISE
 );
 
-/// Read by those who own the scan: `?1` scan, `?2` part.
+/// Runs for the owner of the scan: `?1` scan, `?2` part.
 const READ: &str = "SELECT mac, sent, comparisons FROM scan_parts WHERE scan_id = ?1 AND part = ?2";
 
 /// The caller's part that can be compared: `?4` scan, `?5` part, `?6` positions, `?7` most comparisons.
@@ -76,7 +76,8 @@ const COMPARABLE: &str = concat!(
     ")"
 );
 
-/// `?8` the MACs of what was sent, in JSON. Counted before it is answered, so that a hundred at once are twenty.
+/// `?8` the MACs of the sent addresses, in JSON. A comparison is counted before it is answered, so that a hundred
+/// concurrent ones are still twenty.
 const COUNT_OTHER: &str = concat!(
     "UPDATE scan_parts SET comparisons = comparisons + 1
      WHERE mac NOT IN (SELECT value FROM json_each(?8)) AND ",
@@ -104,7 +105,7 @@ struct Compared {
     mac: String,
 }
 
-/// Counts a comparison of the part and returns what to compare with.
+/// Counts a comparison of the part and returns its MACs.
 pub async fn compare_part(
     database: &Database,
     caller: Caller,
@@ -129,8 +130,8 @@ pub async fn compare_part(
     Ok(FoundScan::Here((scan, comparison)))
 }
 
-/// Writes the part down, unless it is there already, and says what is there. `since` is before when a scan is
-/// too old to take parts, unix seconds.
+/// Records the part unless it exists, and returns its state. Scans created before `since` (Unix seconds) accept no
+/// parts.
 pub async fn begin_part(
     database: &Database,
     caller: Caller,
@@ -163,9 +164,9 @@ const NO_ADDRESSES: &str = "
     SELECT ?1, ?2, -1, 0, ?3, '' FROM scan_parts p JOIN scans s ON s.id = p.scan_id
     WHERE p.scan_id = ?1 AND p.part = ?2 AND p.sent = 0 AND s.state = 'open'";
 
-/// The pace is measured from when all parts are in: before, it's the client's.
-/// `?1` scan, `?2` part, `?3` positions, `?4` how many are no addresses, `?5` now, `?6` the name of an ending, `?7` the
-/// counts of those that are no addresses by status and `?8` by verdict.
+/// The pace is measured from the arrival of all parts: before, it's the client's. `?1` scan, `?2` part, `?3` positions,
+/// `?4` number of malformed addresses, `?5` now, `?6` the name of an ending, `?7` the counts of malformed addresses by
+/// status and `?8` by verdict.
 const RECEIVED: &str = concat!(
     "UPDATE scans SET
       received = received + ?3,
@@ -187,8 +188,7 @@ const RECEIVED: &str = concat!(
 
 const SENT: &str = "UPDATE scan_parts SET sent = 1 WHERE scan_id = ?1 AND part = ?2 AND sent = 0";
 
-/// Marks the part as sent and counts it, once; `malformed` are the results of those that are no addresses, and
-/// how many they are.
+/// Marks the part as sent and counts it, once; `malformed` holds the results of malformed addresses, and their number.
 pub async fn finish_part(
     database: &Database,
     scan: &str,

@@ -1,4 +1,4 @@
-//! What the consumer reads and writes: one read before a message is worked on, one transaction after it.
+//! Statements of the consumer: one read before a message is processed, one transaction after it.
 
 use constcat::concat;
 use rcpt_shared::{Deliverability, Status};
@@ -11,7 +11,7 @@ use crate::{
     store::plans::IN_FORCE,
 };
 
-/// A scan that a message belongs to, and what is there already of this round of the message.
+/// The scan of a message, and the stored results of this round of the message.
 #[derive(Debug, Deserialize)]
 pub struct Round {
     pub handed: u8,
@@ -21,7 +21,7 @@ pub struct Round {
     pub followed: Option<u8>,
 }
 
-/// Where a row of results stands.
+/// Position of a row of results.
 #[derive(Debug, Clone, Copy)]
 pub struct RoundPlace<'a> {
     pub account: &'a str,
@@ -60,7 +60,7 @@ pub async fn begin_round(
 const HAND_OVER: &str =
     "UPDATE scans SET handed = 1 WHERE id = ?1 AND ended_at IS NULL RETURNING id";
 
-/// Notes that an origin is about to be asked; `false` when the scan has ended meanwhile.
+/// Records that an origin is about to be asked; `false` when the scan has ended.
 pub async fn hand_over(database: &Database, scan: &str) -> Result<bool, Error> {
     database.any((HAND_OVER, vec![scan.into()])).await
 }
@@ -91,12 +91,12 @@ pub async fn take_place(database: &Database, scan: &str, now: u64) -> Result<boo
     database.any((TAKE_PLACE, vec![scan.into(), now.into(), until.into()])).await
 }
 
-/// What is known of the time that a message waits, unix seconds.
+/// Waiting times of a message, in Unix seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// When the first of its addresses is asked again.
+    /// Time of its first retry.
     pub due_at: u64,
-    /// When all of them have their final verdict, if no server asks for more than our own delays.
+    /// Time at which all of them have their final verdict, if no server asks for more than our own delays.
     pub expected_at: u64,
     /// The same, if each asks for the longest delay that is granted.
     pub latest_at: u64,
@@ -125,7 +125,7 @@ pub struct RoundOutcome<'a> {
     pub writer: &'a str,
 }
 
-/// What a round adds to its scan.
+/// Results that a round adds to its scan.
 #[derive(Debug)]
 pub struct Delta {
     /// Final verdicts.
@@ -157,9 +157,9 @@ macro_rules! added {
 }
 pub(super) use added;
 
-/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer, `?6` answered, `?7` waiting, `?8` waited, `?9` now,
-/// `?10` counts by status and `?11` by verdict. Counts only what this transaction has written. A window of the pace is
-/// a minute.
+/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer, `?6` answered, `?7` waiting, `?8` waited, `?9` now, `?10`
+/// counts by status and `?11` by verdict. Counts only rows written by this transaction. A window of the pace is a
+/// minute.
 const COUNT: &str = concat!(
     "UPDATE scans SET
       asking_until = 0,
@@ -197,16 +197,16 @@ const WRITTEN: &str = "
     SELECT r.results, s.ended_by = ?5 AS has_ended FROM scan_results r JOIN scans s ON s.id = r.scan_id
     WHERE r.scan_id = ?1 AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4";
 
-/// What is there of a round after it was recorded.
+/// State of a round after it was recorded.
 #[derive(Debug, Deserialize)]
 pub struct WrittenRound {
     pub results: String,
-    /// Whether the scan has ended with it.
+    /// Nonzero if it ended the scan.
     pub has_ended: u8,
 }
 
-/// Writes the results of a round and counts them, unless that has been done: a message that is delivered twice counts
-/// once. Returns what is there now, which another delivery may have written; `None` when the scan has ended.
+/// Writes the results of a round and counts them, unless that has been done: a message delivered twice counts once.
+/// Returns the stored state, which another delivery may have written; `None` if the scan has ended.
 pub async fn record(
     database: &Database,
     place: RoundPlace<'_>,

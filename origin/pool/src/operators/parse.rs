@@ -49,7 +49,7 @@ pub(super) fn rows(text: &str) -> Result<Vec<Operator>, Vec<String>> {
     if mistakes.is_empty() { Ok(rows) } else { Err(mistakes) }
 }
 
-/// The values of one row, and what is wrong with them.
+/// The values of one row, and its mistakes.
 struct Row<'a> {
     name: String,
     table: &'a Table,
@@ -127,7 +127,7 @@ impl Row<'_> {
     }
 }
 
-/// The value as it may stand in a message.
+/// Returns the value's form in a message.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text:?}"),
@@ -138,11 +138,12 @@ fn shown(value: &Value) -> String {
 }
 
 fn is_domain(name: &str) -> bool {
-    // Borrow the rules of the address: what may stand after an `@` is a domain name.
+    // Reuses the rules of addresses: the part after an `@` is a domain name.
     name.contains('.') && Address::parse(&format!("a@{name}")).is_ok()
 }
 
-/// As a domain name, with `*` for a label; not for the last one or two, since anybody may register `ionos.lol`.
+/// Returns whether this is a domain name, with `*` for a label; not for either of the last two, since anybody may
+/// register `ionos.lol`.
 fn is_pattern(pattern: &str) -> bool {
     let is_registered = pattern.rsplit('.').take(2).all(|label| label != "*");
     is_registered && is_domain(&pattern.replace('*', "x"))

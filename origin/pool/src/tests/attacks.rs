@@ -1,4 +1,4 @@
-//! Parties that hold sessions for long, in virtual time: what others notice of them.
+//! Parties that hold sessions for long, in virtual time, and the effect on others.
 //!
 //! A session takes a tenth of a second to open, and a probe ends after its budget.
 
@@ -21,7 +21,7 @@ enum End {
     TimedOut,
 }
 
-/// One check, at a server that takes so long for RCPT.
+/// Runs one check at a server that takes `rcpt` for RCPT.
 async fn check(pool: &Arc<Pool<u32>>, want: &Wanted, rcpt: Duration) -> (Duration, End) {
     let started = Instant::now();
     let dialogue = async {
@@ -47,7 +47,7 @@ fn text(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-/// A site with so many sessions, and one new one in `interval` after the first.
+/// A site with `sessions` sessions, and one new session in `interval` after the first.
 fn site_of(sessions: usize, interval: Duration) -> Arc<Pool<u32>> {
     let limits = Limits { sessions, interval, ..LIMITS };
     let rows = OPERATORS
@@ -66,7 +66,7 @@ fn free(name: &'static str, want: Wanted) -> Wanted {
     Wanted { tenant: Some("free"), account: Some(name), ..want }
 }
 
-/// Goes on asking, one check after the other.
+/// Asks continuously, one check after the other.
 fn insist(pool: &Arc<Pool<u32>>, want: Wanted, rcpt: Duration) -> tokio::task::JoinHandle<()> {
     let pool = pool.clone();
     tokio::spawn(async move {
@@ -78,7 +78,7 @@ fn insist(pool: &Arc<Pool<u32>>, want: Wanted, rcpt: Duration) -> tokio::task::J
     })
 }
 
-/// What the checks of others come to: one a second, by ten accounts in turn.
+/// Results of the checks of others: one a second, by ten accounts in turn.
 struct Noticed {
     times: Vec<Duration>,
     ends: Vec<End>,
@@ -175,7 +175,7 @@ async fn several_accounts_with_slow_domains_take_no_more_either() {
     }
 }
 
-/// Each check is of another domain, so that no domain is known to be slow.
+/// Each check is of a different domain, so that none is known to be slow.
 #[tokio::test(start_paused = true)]
 async fn ever_new_slow_domains_of_one_account_take_no_more() {
     let pool = site_of(2, 500 * MS);
@@ -193,8 +193,8 @@ async fn ever_new_slow_domains_of_one_account_take_no_more() {
     noticed.assert_good(OPENING + 50 * MS, "new domains");
 }
 
-/// One account, or several, of which each check is of a domain that never answers, where others wait for the one session
-/// that there is. A cut is free of charge, and so is a check that waited for long: they must not be had for ever.
+/// One or several accounts, each of whose checks is of a domain that never answers, beside others that wait for the
+/// only session. A cut is free of charge, and so is a check that waited for long: they must not be unlimited.
 #[tokio::test(start_paused = true)]
 async fn slow_domains_do_not_hold_the_only_session_for_ever() {
     for (accounts, domains) in [(1, "new"), (3, "new"), (5, "new"), (1, "one"), (3, "one")] {
@@ -287,7 +287,7 @@ async fn free_accounts_with_slow_domains_hold_up_neither_paying_nor_other_free_a
     }
 }
 
-/// How long `count` checks of one account take that are all asked at once.
+/// Returns the time that `count` concurrent checks of one account take.
 async fn all_at_once(pool: &Arc<Pool<u32>>, account: &'static str, count: usize) -> Duration {
     let started = Instant::now();
     let mut all = JoinSet::new();
@@ -374,7 +374,7 @@ async fn a_domain_is_cut_once() {
     assert_eq!(check(&pool, &again, 8 * SECOND).await.1, End::Answered);
 }
 
-/// The question of one who wants details waits beside its control recipient: both must hear it.
+/// A question with details waits beside its control recipient: both must hear it.
 #[tokio::test(start_paused = true)]
 async fn a_cut_is_heard_by_everybody_who_uses_the_session() {
     let pool = site_of(1, 100 * MS);

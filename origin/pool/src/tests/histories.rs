@@ -1,5 +1,4 @@
-//! Histories: many parties do as they like for minutes, and what must always hold is looked at every ten
-//! milliseconds.
+//! Histories: many parties act at random for minutes, and the invariants are checked every ten milliseconds.
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
@@ -26,7 +25,7 @@ fn random_want(random: &mut StdRng, party: usize) -> Wanted {
     want
 }
 
-/// One probe, which may be left at any moment.
+/// A probe that may be abandoned at any moment.
 async fn probe(pool: Arc<Pool<u32>>, want: Wanted, mut random: StdRng) {
     let patience = Duration::from_millis(random.random_range(1..10_000));
     let dialogue = async {
@@ -53,7 +52,7 @@ async fn probe(pool: Arc<Pool<u32>>, want: Wanted, mut random: StdRng) {
     let _ = timeout(patience, dialogue).await;
 }
 
-/// The 10 ms that a timer may be late are given to those who wait.
+/// Waiting questions get the 10 ms that a timer may be late.
 fn look(pool: &Arc<Pool<u32>>, was_neglected: &mut bool) {
     let state = pool.lock();
     let now = Instant::now();
@@ -93,7 +92,7 @@ async fn whatever_happens_nobody_waits_for_nothing_and_all_counts_agree() {
             look(&pool, &mut was_neglected);
             sleep(Duration::from_millis(10)).await;
         }
-        // Those who left are forgotten with the next sweep.
+        // Abandoned questions are removed by the next sweep.
         sleep(Duration::from_secs(2)).await;
         let mut state = pool.lock();
         assert_eq!((state.domains.places(), state.addresses.places()), (0, 0), "seed {seed}");

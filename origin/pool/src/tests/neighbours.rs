@@ -1,4 +1,4 @@
-//! Domains, machines and tenants that refuse us or cost sessions, and what their neighbours notice.
+//! Domains, machines and tenants that refuse us or cost sessions, and the effect on their neighbours.
 
 use std::{sync::Arc, time::Duration};
 

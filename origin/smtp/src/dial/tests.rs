@@ -1,4 +1,4 @@
-//! Connections on the loopback: who is tried, from where, and whose failure it is.
+//! Connections on the loopback: destination, source, and the cause of failures.
 
 use std::{net::SocketAddr, time::Duration};
 

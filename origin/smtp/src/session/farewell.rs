@@ -15,7 +15,7 @@ use tokio::{
 use super::Session;
 use crate::Command;
 
-/// How long a server has for the replies that it still owes. It holds a socket of ours meanwhile.
+/// Time that a server has for the replies it still owes. It occupies a socket meanwhile.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {

@@ -1,4 +1,4 @@
-//! How long a server may be silent while others are left to ask.
+//! Longest silence of a server while other servers are left to ask.
 
 use rcpt_shared::Stage;
 use tokio::time::Instant;

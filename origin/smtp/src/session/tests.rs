@@ -12,8 +12,8 @@ use tokio::{
 
 use super::{Answer, Broken, Envelope, Failure, Greeting, Patience, Session};
 
-/// A server: says the first text, then for each further pair waits for exactly the expected bytes and
-/// says the answer. Afterwards it closes, and returns what came beyond the script.
+/// A server: sends the first text, then for each further pair waits for exactly the expected bytes and sends the
+/// answer. Afterwards it closes, and returns any input beyond the script.
 fn server(script: &'static [(&str, &str)]) -> (DuplexStream, JoinHandle<String>) {
     let (client, mut stream) = duplex(4_096);
     let running = tokio::spawn(async move {
@@ -253,7 +253,7 @@ async fn a_helo_name_that_is_no_name_does_not_reach_the_wire() {
 
 const ENVELOPE: &str = "MAIL FROM:<>\r\nRCPT TO:<user@example.org>\r\n";
 
-/// Asks about each recipient in turn in one session, and whether it could go on.
+/// Asks about each recipient in sequence in one session, and returns whether it could continue.
 async fn ask_all(
     stream: DuplexStream,
     recipients: &[&str],

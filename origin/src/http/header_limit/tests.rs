@@ -14,7 +14,7 @@ use crate::http::serve::serve;
 
 const REQUEST: &[u8] = b"POST / HTTP/1.1\r\nhost: origin\r\ncontent-length: 2\r\n\r\nhi";
 
-/// Hands out what a test connects.
+/// Yields the connections that a test makes.
 struct Connections(mpsc::UnboundedReceiver<DuplexStream>);
 
 impl Listener for Connections {

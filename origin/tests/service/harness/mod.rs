@@ -167,7 +167,7 @@ pub async fn verdict(origin: &Router, address: &str) -> Verdict {
     serde_json::from_value(json_of(response).await).unwrap()
 }
 
-/// A ticket that names a tenant, who pays.
+/// A ticket that names a paying tenant.
 pub fn ticket_of(tenant: Option<&str>, body: &str) -> String {
     let keys = KeyRing::parse(SECRETS).unwrap();
     let tenant = tenant.map(|name| Tenant { name, paying: true });
@@ -181,7 +181,7 @@ fn request_of(path: &str, tenant: Option<&str>, body: String) -> Request<Body> {
         .unwrap()
 }
 
-/// Asks about `address` on behalf of a tenant who pays, and expects a verdict.
+/// Asks about `address` on behalf of a paying tenant, and expects a verdict.
 pub async fn verdict_for(origin: &Router, tenant: &str, address: &str) -> Verdict {
     let response = send(origin, request_of("/v1/probe", Some(tenant), body(address))).await;
     assert_eq!(response.status(), StatusCode::OK);

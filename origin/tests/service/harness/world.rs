@@ -1,5 +1,5 @@
-//! A small internet whose domains are at well-known operators: a nameserver, and mail servers on all of
-//! 127/8 that answer by the recipient's domain.
+//! A small internet whose domains are at well-known operators: a nameserver, and mail servers on all of 127/8 that
+//! answer by the recipient's domain.
 
 use std::{
     collections::HashMap,
@@ -29,13 +29,13 @@ use tokio::{
 use super::origin;
 
 const GOOGLE: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
-/// What the mail servers say at RCPT, by the recipient's domain; and after how long.
+/// Replies of the mail servers at RCPT by the recipient's domain, and their delay.
 pub struct World {
     pub refusals: Mutex<HashMap<String, &'static str>>,
     /// Each domain's own host, at an address of its own: Microsoft's way.
     pub own_hosts: bool,
     pub delay: Duration,
-    /// Where the mail servers listen.
+    /// Port of the mail servers.
     port: u16,
     /// Connections so far.
     pub accepted: AtomicUsize,
@@ -107,8 +107,8 @@ impl World {
         (world, environment)
     }
 
-    /// Connections that origin holds open. The kernel is asked, for origin's ends of them: it knows of a farewell before
-    /// the server that reads it. Its table is read a page at a time, and what changes meanwhile may be in it twice.
+    /// Connections that origin holds open, from the kernel's view of origin's ends: it knows of a farewell before the
+    /// server reads it. The table is read a page at a time, and a changing entry may occur twice.
     pub fn open(&self) -> usize {
         [(); 3].map(|()| self.open_in_table()).into_iter().min().unwrap_or_default()
     }

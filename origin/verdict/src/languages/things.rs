@@ -1,5 +1,5 @@
-//! Machines and services that are called after mailboxes: of `user database not found` and `servidor de
-//! cuenta no encontrado` the mailbox is not what is missing.
+//! Machines and services named after mailboxes: in `user database not found` and `servidor de cuenta no encontrado` the
+//! mailbox isn't missing.
 
 use std::{collections::HashSet, ops::Range, sync::LazyLock};
 
@@ -14,9 +14,9 @@ use super::super::{
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Things<T: Default> {
-    /// Stand behind a mailbox's word, or behind the state.
+    /// Words after a mailbox's word, or after the state.
     things: T,
-    /// Stand before the mailbox, with one of `of` between.
+    /// Words before the mailbox, with one of `of` between.
     with_of: T,
     of: T,
     /// Stand right before the mailbox.
@@ -25,7 +25,7 @@ struct Things<T: Default> {
     unspaced: T,
 }
 
-/// The words as they stand in [`Said::words`].
+/// The words in the form of [`Said::words`].
 fn folded(words: Vec<String>) -> HashSet<String> {
     words.iter().map(|word| Said::of(word).words.trim().to_owned()).collect()
 }
@@ -61,7 +61,7 @@ pub(crate) fn are_named(words: &str) -> bool {
         || THINGS.unspaced.iter().any(|thing| words.contains(thing.as_str()))
 }
 
-/// The word behind the one that ends, or goes on, at `place`.
+/// Returns the word after the one that ends, or continues, at `place`.
 fn word_behind<'a>(words: &'a str, place: &Range<usize>) -> Option<&'a str> {
     let rest = words.get(place.end..)?;
     let is_whole = words.get(..place.end)?.ends_with(' ');

@@ -14,8 +14,8 @@ const OCTETS_MAX: usize = 256;
 /// Letters of a run, at least and at most.
 const RUN: [usize; 2] = [3, 5];
 
-/// Words of faults, of names in DNS and of what is sent, which say nothing of a mailbox: `unknown error`, `PTR not found`,
-/// `illegal attachment`.
+/// Words about faults, names in DNS and message content, which say nothing about a mailbox: `unknown error`, `PTR not
+/// found`, `illegal attachment`.
 const FAULTS: [&str; 15] = [
     "attachment",
     "attachments",
@@ -49,7 +49,7 @@ pub struct Features {
     pub buckets: Vec<u16>,
     /// Buckets of the words alone.
     pub words: Vec<u16>,
-    /// A machine, a service or a fault is named: it, and not the mailbox, may be what is missing.
+    /// A machine, a service or a fault is named: it, and not the mailbox, may be missing.
     pub names_thing: bool,
 }
 
@@ -61,7 +61,7 @@ enum Kind {
 }
 
 impl Features {
-    /// Features of what a server says, less what it quotes.
+    /// Features of a server's words, without quotations.
     #[must_use]
     pub fn of(text: &str) -> Self {
         let plain = plain(text);
@@ -89,7 +89,7 @@ impl Features {
         named
     }
 
-    /// What each occurrence is divided by, so that a long text weighs as much as a short one.
+    /// Returns the divisor of each occurrence, so that a long text weighs as much as a short one.
     #[must_use]
     pub fn norm(&self) -> f64 {
         (self.buckets.len().max(1) as f64).sqrt()
@@ -105,8 +105,7 @@ fn bucket(kind: Kind, part: &str) -> u16 {
     (hash ^ (hash >> 16)) as u16
 }
 
-/// The words of `text` as the rules see them, with one space before and behind each. Names of queues and numbers are
-/// left out.
+/// The words of `text` as the rules see them, surrounded by single spaces. Names of queues and numbers are left out.
 fn plain(text: &str) -> String {
     let said = Said::of(text);
     let mut plain = String::with_capacity(OCTETS_MAX + 2);

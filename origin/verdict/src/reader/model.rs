@@ -9,14 +9,14 @@ const KNOWN: usize = BUCKETS / 8;
 /// The weights of the reader.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// What a weight of 1 adds to the logit of a text with one feature.
+    /// Contribution of a weight of 1 to the logit of a text with one feature.
     pub step: f32,
     pub bias: f32,
     /// Known words that a text must have.
     pub words_min: u8,
     /// Percent from which a reply would count as a refusal of the recipient.
     pub threshold: u8,
-    /// SHA-256 of what the weights were trained with.
+    /// SHA-256 of the training inputs.
     pub inputs: [u8; 32],
     /// A bit for each bucket that a word of the training fell into.
     pub known: Vec<u8>,
@@ -24,7 +24,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// A model that knows no word, so that it always abstains.
+    /// A model without any known word, so that it always abstains.
     #[must_use]
     pub fn silent() -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Model {
         features.words.iter().filter(is_known).count()
     }
 
-    /// What one occurrence of a feature adds to the logit of a text with this norm.
+    /// Returns the contribution of one occurrence to the logit of a text with this norm.
     pub(super) fn part(&self, bucket: u16, norm: f64) -> f64 {
         f64::from(self.weight(bucket)) * f64::from(self.step) / norm
     }
@@ -105,7 +105,7 @@ impl Model {
 /// `1 / (1 + e^-logit)`, by additions, multiplications and a division alone: libraries differ in the last digit.
 #[must_use]
 pub fn chance(logit: f64) -> f64 {
-    // e^x = (e^(x/1024))^1024, and nine terms of the series are exact for what is that small.
+    // e^x = (e^(x/1024))^1024, and nine terms of the series are exact for such small values.
     let x = -logit.clamp(-30.0, 30.0) / 1024.0;
     let mut power = 1.0;
     for term in (1..=9).rev() {

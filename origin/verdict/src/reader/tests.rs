@@ -1,4 +1,4 @@
-//! Where the reader is asked, and what it must not do.
+//! Tests of when the reader is asked, and of its limits.
 
 use rcpt_shared::Stage;
 use rcpt_smtp::Reply;
@@ -48,7 +48,7 @@ fn the_model_was_trained() {
     assert!((50..=100).contains(&MODEL.threshold) && MODEL.words_min > 0);
 }
 
-/// Each was read as a dead mailbox, or would be, if the reader guessed at what is missing.
+/// Each was read as a dead mailbox, or would be if the reader guessed the missing subject.
 #[test]
 fn what_names_no_mailbox_or_an_unknown_subject_is_not_read() {
     for raw in [

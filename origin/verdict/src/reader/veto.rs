@@ -1,4 +1,4 @@
-//! When the reader abstains: where a reply may be about us, and where it says too little.
+//! Abstention: replies that may be about us, and those that say too little.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -14,7 +14,7 @@ pub enum Abstention {
     IpAddress,
     Url,
     OurName,
-    /// A server or a fault may be what is missing or unknown.
+    /// A server or a fault may be missing or unknown.
     Thing,
     FewKnownWords,
     /// It may be the subject: `peer does not exist`.
@@ -36,7 +36,7 @@ impl Abstention {
     }
 }
 
-/// Whether something in `reply` may be about us.
+/// Returns the reason to abstain if something in `reply` may be about us.
 pub(super) fn of_text<'a>(
     reply: &Reply,
     our_names: impl IntoIterator<Item = &'a str>,
@@ -56,7 +56,7 @@ pub(super) fn of_text<'a>(
     }
 }
 
-/// Whether the words name a machine, or `model` doesn't know them.
+/// Returns the reason to abstain if the words name a machine, or `model` doesn't know them.
 pub(super) fn of_words(features: &Features, model: &Model) -> Option<Abstention> {
     if features.names_thing {
         return Some(Abstention::Thing);

@@ -17,7 +17,7 @@ use crate::phrases::Meaning::{
 };
 
 pub(crate) const BEFORE_RCPT: &[Rule] = &[
-    // The session goes on in the clear unless encryption was demanded.
+    // The session continues in the clear unless encryption was demanded.
     rule("early.starttls").stage(StartTls).unanswered(TlsFailed),
     rule("early.out-of-place").classes(&[2, 3]).unanswered(ProtocolError),
     rule("early.greylisting").classes(&[4]).says(&[Greylisting]).greylisted(),
@@ -33,11 +33,11 @@ pub(crate) const BEFORE_RCPT: &[Rule] = &[
     rule("early.security-421").codes(&[421]).enhanced(&[Subject(7)]).rate_limited(),
     rule("early.security-later").enhanced(&[Subject(7)]).says(&[TryLater]).rate_limited(),
     rule("early.security").enhanced(&[Subject(7)]).blocked(),
-    // RFC 6531 §3.5: the parameter of MAIL was not taken.
+    // RFC 6531 §3.5: the parameter of MAIL was not accepted.
     rule("early.smtputf8").enhanced(&[Exactly(6, 7)]).unanswered(Smtputf8Unsupported),
     // At MAIL an address status (RFC 3463 §3.2) is about the reverse-path.
     rule("early.sender-code").stage(Mail).enhanced(&[Subject(1)]).blocked(),
-    // These codes are about our syntax, whatever the words say.
+    // These codes concern our syntax, with any words.
     rule("early.syntax").codes(&[500, 501, 502, 503, 504]).unanswered(ServerUnavailable),
     // So are, at MAIL, words about an address that does not exist.
     rule("early.sender-words")
@@ -59,7 +59,7 @@ pub(crate) const BEFORE_RCPT: &[Rule] = &[
         .says(&[Sending])
         .silent_on(&[Outage, MessageSize])
         .perhaps_blocked(),
-    // RFC 5321 §3.1: who is refused before saying anything is refused for the address, in whatever code or words.
+    // RFC 5321 §3.1: a client refused before it has said anything is refused for its address, with any code or words.
     rule("early.refused-greeting")
         .stage(Banner)
         .classes(&[5])

@@ -48,7 +48,7 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
         .says(&[Policy, RecipientDenied, Sender])
         .silent_on(&[Recipient, Address, Unavailable, Disabled, MailboxFull, Quota])
         .blocked(),
-    // "Bad destination system address" (RFC 3463 §3.2), which Stalwart says of a mailbox.
+    // "Bad destination system address" (RFC 3463 §3.2), which Stalwart uses for a mailbox.
     rule("5yz.domain-code-and-words")
         .enhanced(&[Exactly(1, 2)])
         .says(&[Domain, NoDomain])
@@ -70,7 +70,7 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
         .says(&[Sending])
         .silent_on(&[Recipient, Address, Unavailable, Disabled, MailboxFull, Quota])
         .perhaps_blocked(),
-    // 552 is of storage (RFC 5321 §4.2.3) and the text agrees: Comcast and Orange say so by 5.1.1.
+    // 552 concerns storage (RFC 5321 §4.2.3) and the text agrees: Comcast and Orange use 5.1.1 with it.
     rule("5yz.552-full-under-address-code")
         .codes(&[552])
         .enhanced(&[Subject(1)])
@@ -80,7 +80,7 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
         .enhanced(&[Exactly(1, 1), Exactly(1, 3), Exactly(1, 4), Exactly(1, 6), Exactly(1, 10)])
         .refused(NoSuchMailbox),
     rule("5yz.domain-code").enhanced(&[Exactly(1, 2)]).refused(DomainRefusesMail),
-    // 5.1.0 does not say whose address: it may be ours.
+    // 5.1.0 doesn't say whose address is wrong: it may be ours.
     rule("5yz.other-address-code")
         .enhanced(&[Subject(1)])
         .says(&[Recipient, Address, Unavailable])
@@ -122,10 +122,10 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
     // The enhanced code is absent, or says nothing about whom the refusal is about.
     rule("5yz.syntax").codes(&[500, 501, 502, 503, 504, 555]).unanswered(ProtocolError),
     rule("5yz.full").says(&[MailboxFull]).silent_on(&[Sender]).refused(Full),
-    // The size is of a message that was not sent yet.
+    // The size of a message that hasn't been sent.
     rule("5yz.size").says(&[MessageSize]).unanswered(ProtocolError),
     rule("5yz.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),
-    // RFC 5321 §4.2.3: 552 is of storage. Under another code a quota may be one of sending.
+    // RFC 5321 §4.2.3: 552 concerns storage. Under another code a quota may be one of sending.
     rule("5yz.quota").codes(&[552]).says(&[Quota]).silent_on(&[Sending]).refused(Full),
     rule("5yz.disabled").says(&[Disabled]).refused(MailboxDisabled),
     rule("5yz.outage").says(&[Outage]).unanswered(ServerUnavailable),
@@ -134,19 +134,19 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
         .says(&[Address, Unavailable])
         .silent_on(&[Sending])
         .refused(NoSuchMailbox),
-    // RFC 7504, RFC 7505 §4.2: the host or the domain takes no mail. 521 is said of clients too.
+    // RFC 7504, RFC 7505 §4.2: the host or the domain accepts no mail. 521 is used for clients too.
     rule("5yz.556").codes(&[556]).silent_on(&[Sending]).refused(DomainRefusesMail),
     rule("5yz.domain")
         .codes(&[521, 550, 551, 553])
         .says(&[Domain])
         .silent_on(&[Sending])
         .refused(DomainRefusesMail),
-    // Mail system, protocol and content status (RFC 3463 §3.4, §3.6, §3.7): no word about a mailbox.
+    // Mail system, protocol and content status (RFC 3463 §3.4, §3.6, §3.7): nothing about a mailbox.
     rule("5yz.system-code").enhanced(&[Subject(3)]).unanswered(ServerUnavailable),
     rule("5yz.too-many-code").enhanced(&[Exactly(5, 3)]).rate_limited(),
     rule("5yz.protocol-code").enhanced(&[Subject(5), Subject(6)]).unanswered(ProtocolError),
     rule("5yz.later").codes(&[550, 551, 553]).says(&[TryLater]).unanswered(ServerUnavailable),
     rule("5yz.sending").says(&[Sending]).perhaps_blocked(),
-    // No code of the recipient and no word that is known: nothing was said about the mailbox.
+    // No code about the recipient and no known word: nothing was said about the mailbox.
     rule("5yz.otherwise").unclear(),
 ];

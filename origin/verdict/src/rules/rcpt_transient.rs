@@ -49,7 +49,7 @@ pub(crate) const RCPT_TRANSIENT: &[Rule] = &[
     rule("4yz.our-address").says(&[OurAddress]).our_address(),
     rule("4yz.us").says(&[Client, Encryption]).blocked(),
     rule("4yz.their-trouble").says(&[Trouble]).unanswered(ServerUnavailable),
-    // A gateway that can't reach the server behind it: 421 is no word about our rate then.
+    // A gateway that can't reach the server behind it: then 421 doesn't concern our rate.
     rule("4yz.unreachable").says(&[Unreachable]).silent_on(&[Sender]).unanswered(ServerUnavailable),
     rule("4yz.security-450").codes(&[450, 451]).enhanced(&[Subject(7)]).greylisted(),
     rule("4yz.mailbox-later").enhanced(&[Exactly(2, 0)]).greylisted(),

@@ -1,4 +1,4 @@
-//! What a row of the policy is: conditions that must all hold, and what follows.
+//! A row of the policy: conditions that must all hold, and the result.
 
 use rcpt_shared::{Reason, Stage, Status};
 
@@ -21,7 +21,7 @@ impl Enhanced {
     }
 }
 
-/// A row of the policy. An empty column stands for everything.
+/// A row of the policy. An empty column matches everything.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rule {
     pub name: &'static str,
@@ -32,11 +32,11 @@ pub(crate) struct Rule {
     enhanced: &'static [Enhanced],
     /// The text speaks of one of these at least.
     says: &'static [Meaning],
-    /// The text speaks of none of these.
+    /// The text has none of these meanings.
     silent_on: &'static [Meaning],
     pub status: Status,
     pub reason: Reason,
-    /// What the refusal tells us for the next question.
+    /// Consequence of the refusal for the next question.
     pub scope: Scope,
 }
 
@@ -128,12 +128,12 @@ impl Rule {
         self.concludes(Status::BlockedByProvider, Reason::MailboxBusy, Scope::Nothing)
     }
 
-    /// Enough to withhold a `false`, and too little to tell how we are received.
+    /// Enough to withhold a `false`, and too little to reveal how the server treats us.
     pub(super) const fn perhaps_blocked(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::Nothing)
     }
 
-    /// The reply does not say what it is about, and counts for nothing.
+    /// The reply doesn't state its subject, and counts for nothing.
     pub(super) const fn unclear(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Unclear, Scope::Nothing)
     }

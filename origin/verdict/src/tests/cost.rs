@@ -1,4 +1,4 @@
-//! What it costs to judge a reply that is made to be costly.
+//! Cost of judging a reply that is made to be costly.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ fn lines(text: &str) -> String {
     format!("550-{text}\r\n550-{text}\r\n550-{text}\r\n550 {text}\r\n")
 }
 
-/// The shortest of several judgements: what a busy machine adds does not count.
+/// The shortest of several judgements, to exclude the machine's other load.
 #[expect(clippy::disallowed_methods, reason = "a test measures real time")]
 fn cost(raw: &str) -> Duration {
     let reply = Reply::parse(raw).unwrap();

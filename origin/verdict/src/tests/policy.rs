@@ -327,7 +327,7 @@ fn a_quoted_address_is_no_evidence() {
     check(&cases);
 }
 
-/// One for each thing that a rule must not be silent about: what looks like a word of the mailbox is ours.
+/// One case for each word that looks like the mailbox's and is about us.
 #[test]
 fn words_of_the_mailbox_that_are_said_of_us() {
     check(&[
@@ -371,7 +371,7 @@ fn a_system_for_members_alone_speaks_of_us() {
     }
 }
 
-/// RFC 5321 §3.1: before anything was said, a 5yz is about who connects.
+/// RFC 5321 §3.1: before the client has said anything, a 5yz concerns the client.
 #[test]
 fn a_greeting_that_refuses_us_by_a_code_or_a_list_is_no_broken_server() {
     for text in [

@@ -1,4 +1,4 @@
-//! What a phrase of the tables does to a refusal at RCPT, whatever stands around it.
+//! Effect of a phrase of the tables on a refusal at RCPT, whatever surrounds it.
 
 use rcpt_shared::{Stage, Status};
 use rcpt_smtp::Reply;
@@ -15,7 +15,7 @@ fn status(reply: &str) -> Status {
     judge(Stage::Rcpt, &parsed.unwrap_or_else(|| panic!("not a reply: {reply}"))).status
 }
 
-/// What the reader, if it is asked, makes of a refusal at RCPT.
+/// Returns whether the reader, if asked, reads a refusal at RCPT as a dead mailbox.
 fn is_read_as_dead(reply: &str) -> bool {
     let parsed = Reply::parse(&format!("{reply}\r\n")).unwrap();
     let finding = judge(Stage::Rcpt, &parsed);
@@ -151,7 +151,7 @@ fn wordings_that_stand_in_no_corpus_are_read_by_what_they_speak_of() {
     }
 }
 
-/// What surrounds a phrase of ours: words of no table, as a server in an unknown language may say them.
+/// Surroundings of a phrase: words of no table, as in a reply in an unknown language.
 const UNKNOWN: [&str; 4] =
     ["{}", "kielletty {} tapahtuma", "Recipient address rejected: ei {}", "Přístup odepřen: {}!"];
 const BARE: [&str; 9] = ["521", "550", "551", "552", "553", "554", "571", "550 5.0.0", "550 5.1.0"];
@@ -184,8 +184,8 @@ fn no_word_for_a_mailbox_or_for_absence_alone_is_a_no() {
             !nouns.iter().any(|noun| *noun != *word && holds(noun))
         };
         for word in columns.into_iter().flatten().filter(alone) {
-            // 552 is of storage, so is a quota of which nothing else is said, and `Recipient address
-            // rejected: not found` names the mailbox.
+            // 552 concerns storage, as does a quota without other words, and `Recipient address rejected: not found`
+            // names the mailbox.
             let around = |reply: &str| ["kielletty", "odepřen"].iter().any(|it| reply.contains(it));
             let says_whose = |reply: &String| {
                 let quota_alone = language.full.contains(word) && !around(reply);

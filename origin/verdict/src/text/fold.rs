@@ -1,4 +1,4 @@
-//! Letters as the tables have them: in lower case, without accents, whatever the server's encoding did.
+//! Letters in the tables' form: lower case, without accents, whatever the server's encoding.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ pub(crate) fn fold(text: &str) -> String {
             // Turkish: a server that does not know the language writes one for the other.
             'ı' => folded.push('i'),
             '\u{2018}' | '\u{2019}' | '\u{2bc}' | '`' | '\u{b4}' => folded.push('\''),
-            // What İ leaves behind in lower case, and characters of no width.
+            // Remains of İ in lower case, and zero-width characters.
             c if is_combining_mark(c) || is_invisible(c) => {}
             c => folded.push(c),
         }
@@ -71,7 +71,7 @@ pub(crate) fn unquoted(text: &str) -> Cow<'_, str> {
     Cow::Owned(decoded)
 }
 
-/// The octets that `text` begins with, less the `=` of the first, and what follows them.
+/// Decodes the bytes at the start of `text`, without the `=` of the first, and returns them with the rest.
 fn octets(text: &str) -> (Vec<u8>, &str) {
     let (mut octets, mut rest) = (Vec::new(), text);
     while let Some((octet, after)) = octet(rest) {
@@ -85,7 +85,7 @@ fn octets(text: &str) -> (Vec<u8>, &str) {
     (octets, rest)
 }
 
-/// The octet above ASCII that the first two digits are, and what follows them.
+/// Decodes two hex digits to a non-ASCII byte and returns it with the rest.
 fn octet(text: &str) -> Option<(u8, &str)> {
     let (digits, after) = text.split_at_checked(2)?;
     let octet = u8::from_str_radix(digits, 16).ok()?;

@@ -1,10 +1,10 @@
-//! Host names and URLs in a server's words: `callback.example.org` is no word of a callback.
+//! Host names and URLs in a server's words: `callback.example.org` says nothing about a callback.
 
 /// Top-level domains of names with a single dot; words that a full stop joins are no names.
 const COMMON: &[&str] =
     &["com", "net", "org", "info", "biz", "edu", "gov", "email", "cloud", "goog"];
 
-/// Whether `run`, which has neither spaces nor brackets, is a host name.
+/// Returns whether `run`, which has neither spaces nor brackets, is a host name.
 pub(super) fn is_host_name(run: &str) -> bool {
     let name = run.trim_matches(['.', '-', '_']);
     let Some((before, top)) = name.rsplit_once('.') else { return false };

@@ -1,4 +1,4 @@
-//! Owners of slow domains: each asks about a domain whose server never comes to an answer.
+//! Owners of slow domains: each asks about a domain whose server never answers.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! W2: how long source addresses of ours are banned, in hours by operator, over two weeks.
+//! W2: how long our source addresses are banned, in hours by operator, over two weeks.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -9,7 +9,7 @@ use crate::{
     run::Outcome,
 };
 
-/// What must hold in every run, with the text of what doesn't.
+/// Returns the invariants of every run, with a text for each.
 pub fn invariants(plan: &Plan, outcome: &Outcome) -> Vec<(bool, String)> {
     let Outcome { credit, broken, left, left_open, .. } = outcome;
     vec![

@@ -253,7 +253,7 @@ async fn in_parts(recorder: &mut Recorder, account: &Account, by: By<'_>, list: 
     recorder.play("cancelScan", "A scan that was stopped", request, None, 200).await;
 }
 
-/// The webhook and what is sent to it.
+/// The webhook and its deliveries.
 pub async fn webhooks(recorder: &mut Recorder, account: &Account) {
     let by = By::Session(account);
     let request = recorder.request(by, PUT, "/notifications");

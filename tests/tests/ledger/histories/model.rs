@@ -1,9 +1,9 @@
-//! What must come of each step: the rules of docs/interface.md (Limits), without concurrency, without
-//! SQL, and with every day remembered.
+//! The expected result of each step: the rules of docs/interface.md (Limits), without concurrency, without SQL, and
+//! with every day remembered.
 
 use std::collections::BTreeMap;
 
-/// Where a unit is taken from.
+/// Source of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     Daily,
@@ -13,7 +13,7 @@ pub enum Source {
 /// Units held for a check or a list. They have a row in the database until they end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lease {
-    /// The day it was taken on, counted from the history's first.
+    /// The day of the lease, counted from the history's first.
     pub day: i64,
     /// Units of that day's allowance, and welcome checks.
     pub daily: u64,
@@ -45,7 +45,7 @@ impl Model {
         self.charged.get(&day).copied().unwrap_or(0)
     }
 
-    /// Charged today, with what is leased of today's allowance.
+    /// Units charged today, and leased from today's allowance.
     pub fn used_today(&self) -> u64 {
         let leased = |lease: &Lease| if lease.day == self.today { lease.daily } else { 0 };
         self.charged_on(self.today) + self.live(leased)
@@ -65,7 +65,7 @@ impl Model {
         self.allowance.map_or(u64::MAX, |allowance| allowance.saturating_sub(self.used_today()))
     }
 
-    /// Where the next unit comes from; `None`: 429.
+    /// Returns the source of the next unit; `None`: 429.
     pub fn next_source(&self) -> Option<Source> {
         if self.daily_free() > 0 {
             Some(Source::Daily)

@@ -1,4 +1,4 @@
-//! Takes the steps of a history, each with what the model says must come of it.
+//! Executes the steps of a history, and compares each with the model's result.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,7 +22,7 @@ pub(super) const MOST_HELD: usize = 4;
 /// A check that has been held for so long is ended, where a slow machine has made the history a long one: the
 /// Worker itself gives up after three times this.
 const LONGEST_HELD: Duration = Duration::from_secs(20);
-/// What the leases of dead Workers are called.
+/// Name prefix of the leases of dead Workers.
 const LOST: &str = "lost-";
 
 /// The account of one history.
@@ -36,13 +36,13 @@ pub struct Player<'a> {
     /// Answers that count, as they were received, and welcome checks ever granted.
     pub counted: u64,
     pub granted: u64,
-    /// The most that was ever charged on a day, as the database said.
+    /// The highest charge of each day that the database reported.
     pub seen: BTreeMap<i64, u64>,
     /// Checks in flight, oldest first.
     pub(super) held: VecDeque<Held>,
-    /// How many checks there have been.
+    /// Number of checks so far.
     pub(super) checks: u64,
-    /// Whether these credentials were refused: the Worker remembers that for ten seconds.
+    /// True if these credentials were refused: the Worker remembers that for ten seconds.
     pub(super) refused: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Held {
     pub client: Waiting,
 }
 
-/// Whoever asked for a check in flight.
+/// Callers that wait for a check in flight.
 pub(super) enum Waiting {
     ForItsAnswer(JoinHandle<Answer>),
     /// The answer was pending; the same request under its key will have another.
@@ -172,8 +172,8 @@ impl<'a> Player<'a> {
         self.renew_credentials().await
     }
 
-    /// What the Worker remembers of a refusal, it remembers of a key or a session. The history goes on with
-    /// others once the refusal may be over.
+    /// The Worker remembers a refusal of a key or a session. The history continues with other credentials once the
+    /// refusal may be over.
     async fn renew_credentials(&mut self) -> Result<()> {
         if self.refused {
             let Account { anonymous, email, password, .. } = &self.account;
@@ -404,7 +404,7 @@ impl<'a> Player<'a> {
         self.id.as_str().into()
     }
 
-    /// One that has not been asked for yet.
+    /// Returns a new address.
     pub(super) fn address(&mut self, conduct: &str) -> String {
         self.checks += 1;
         format!("{conduct}-{}-{}@histories.example", self.id, self.checks)
@@ -429,8 +429,7 @@ impl<'a> Player<'a> {
     }
 }
 
-/// A request that finds its connection closed was not read: workerd closes one that a busy machine has kept
-/// waiting.
+/// A request on a closed connection was not read: workerd closes one that a busy machine has kept waiting.
 const TRIES: usize = 5;
 
 /// Sends a request; status and body. One that was read after all when it is sent again is counted twice, and so

@@ -1,25 +1,25 @@
-//! What can happen in the history of an account, and how likely it is.
+//! Steps in the history of an account, and their probabilities.
 
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
-/// How a check that is held ends.
+/// End of a held check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Verdict,
     /// The origin answers 500.
     Failure,
-    /// The origin could not find out.
+    /// The origin couldn't determine a verdict.
     Fatal,
     /// Client and Worker are gone, and the lease lasts until its time is over.
     Died,
 }
 
-/// One step of an account's history.
+/// A step of an account's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// A fresh check.
     Check,
-    /// So many fresh checks at the same time.
+    /// This many concurrent fresh checks.
     Burst(u8),
     /// A check that the cache answers; in the session or with the key.
     Cached {
@@ -43,9 +43,9 @@ pub enum Step {
     FatalException,
     /// A check that is still being asked about when the next steps come.
     Begin,
-    /// A check whose answer is pending when the next steps come.
+    /// A check with a pending response during the next steps.
     BeginPending,
-    /// One of those ends, if there is any; which, modulo their number.
+    /// One held check ends, if there is any: its index, modulo their number.
     Finish(u8, End),
     /// The time of every lease runs out.
     LeasesExpire,
@@ -53,7 +53,7 @@ pub enum Step {
     Midnight,
     /// The operator gives the account another plan; which, modulo their number.
     PlanChange(u8),
-    /// So many welcome checks more.
+    /// Grants this many further welcome checks.
     Grant(u8),
     /// The key is replaced, and the old one tried once more.
     Rotate,

@@ -1,4 +1,4 @@
-//! The edge that histories are played against, and an origin that does what an address asks for.
+//! The edge for the histories, and an origin whose behaviour depends on the address.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ pub const PLANS: [(&str, Option<u64>); 4] =
     [("three", Some(3)), ("eight", Some(8)), ("none", Some(0)), ("unlimited", None)];
 /// A check that takes longer would take for ever.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// A step sends a few requests; one that is not over by then never will be, and must not hold up the search.
+/// A step sends a few requests; one that takes longer will never end, and must not block the search.
 const PATIENCE_WITH_A_STEP: Duration = Duration::from_secs(120);
 pub const POPULAR: &str = "popular@histories.example";
 
-/// An edge, and an origin that does what an address begins with.
+/// An edge, and an origin whose behaviour depends on an address's first word.
 pub struct World {
     pub edge: Edge,
     pub origin: FakeOrigin,
@@ -35,7 +35,7 @@ impl World {
         Self::start_with(|edge| edge).await
     }
 
-    /// A world whose third database fails all the time, and is the home of no account.
+    /// A world whose third database always fails, and is the home of no account.
     ///
     /// # Errors
     /// The edge does not start.
@@ -73,7 +73,7 @@ impl World {
         Ok(Self { edge, origin, client })
     }
 
-    /// Plays a history with a new account; the error says what went wrong at which step.
+    /// Plays a history with a new account; the error names the step and the difference.
     ///
     /// # Errors
     /// The first difference between the model and the Worker or its database.

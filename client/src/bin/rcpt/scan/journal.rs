@@ -1,4 +1,4 @@
-//! How far a scan has come, in a file that is whole or not there. It holds no address.
+//! Progress of a scan, in a file that is either whole or absent. It holds no address.
 
 use std::{
     fs,
@@ -32,7 +32,7 @@ impl Journal {
         Self { file, column, url, key, scan: None, parts: 0 }
     }
 
-    /// What a run before has left.
+    /// Reads the journal of an earlier run.
     pub fn read(place: &Path) -> Result<Option<Self>, Failure> {
         let text = match fs::read(place) {
             Ok(text) => text,
@@ -68,13 +68,13 @@ impl Journal {
         Err(Failure::new(Kind::Journal, message))
     }
 
-    /// What the scan is called: the end of its key tells it from others of the same file.
+    /// Returns the scan's name. It ends with part of its key, which tells it from other scans of the same file.
     pub fn name(&self, name: &str) -> String {
         let short: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
         format!("{} #{}", short.trim(), self.key.get(..8).unwrap_or(&self.key))
     }
 
-    /// Without a place nothing is kept.
+    /// Without a path nothing is stored.
     pub fn write(&self, place: Option<&Path>) -> Result<(), Failure> {
         let Some(place) = place else { return Ok(()) };
         let write = || -> io::Result<()> {

@@ -18,7 +18,7 @@ use crate::{
 
 /// Rows that are looked at to find the column.
 const LOOKED_AT: usize = 100;
-/// A field that is larger is what follows a quote that was never closed.
+/// A larger field is the text after a quote that was never closed.
 const LARGEST_FIELD: usize = 16 * 1024;
 const NAMES: [&str; 7] =
     ["email", "e-mail", "e_mail", "mail", "email address", "e-mail address", "emailaddress"];
@@ -60,7 +60,7 @@ struct Counts {
     empty: usize,
 }
 
-/// What a row of the file is about.
+/// Meaning of a row of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Subject {
     Position(usize),
@@ -139,7 +139,7 @@ impl List {
         }
     }
 
-    /// Goes through the rows again, the header first if there is one.
+    /// Iterates over the rows again, the header first if there is one.
     ///
     /// # Errors
     /// `each` fails, or the file is not the one that was read.

@@ -23,7 +23,7 @@ const COLUMNS: [&str; 4] = ["rcpt_status", "rcpt_verdict", "rcpt_confidence", "r
 
 type RowColumns = [u16; COLUMNS.len()];
 
-/// The results by position. Their words are few, and kept once.
+/// The results by position. There are few different words, each stored once.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     words: Vec<String>,

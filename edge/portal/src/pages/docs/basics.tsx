@@ -1,4 +1,4 @@
-// What holds for every operation, which no single one of them says.
+// Conventions of all operations.
 import type { ComponentChildren } from "preact";
 import { Code } from "../../ui/code";
 import css from "../docs.module.css";

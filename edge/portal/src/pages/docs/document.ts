@@ -1,4 +1,4 @@
-// As much of OpenAPI 3.1 as the reference shows.
+// The part of OpenAPI 3.1 that the reference shows.
 /** As much of OpenAPI 3.1 as the reference shows. */
 export interface Document {
   info: { title: string; version: string; description?: string };
@@ -71,7 +71,7 @@ export function byTag(document: Document): [string, Endpoint[]][] {
 
 const tagOf = (endpoint: Endpoint) => endpoint.operation.tags?.[0] ?? "Other";
 
-/** The schema that a reference stands for. */
+/** Returns the schema behind a reference. */
 export function resolve(document: Document, schema: Schema): Schema {
   if (schema.$ref !== undefined) {
     const target = document.components.schemas[schema.$ref.split("/").pop()!] ?? {};

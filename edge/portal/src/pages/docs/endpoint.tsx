@@ -1,4 +1,4 @@
-// One operation of the API: what it takes, what it gives, and an example.
+// An operation of the API: its request, its responses, and an example.
 import { Code } from "../../ui/code";
 import { NO_KEY, masked } from "../../ui/key-box";
 import page from "../docs.module.css";
@@ -189,7 +189,7 @@ function Parameters({ document, operation, place, title }: ParametersProps) {
 interface FieldsProps {
   document: Document;
   schema: Schema;
-  /** Whether it is in a response; else in a request. */
+  /** True in a response, false in a request. */
   response: boolean;
 }
 

@@ -1,4 +1,4 @@
-// A sentence of the API's description, or of another table of ours, with code between backticks.
+// A sentence of the API's description, or of another table, with code between backticks.
 import type { ComponentChildren } from "preact";
 
 /** The one piece of Markdown that the descriptions use: code between backticks. */

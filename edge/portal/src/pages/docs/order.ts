@@ -103,7 +103,7 @@ const FIELDS = [
 
 type Tagged = [tag: string, endpoints: Endpoint[]];
 
-/** What programs call, and everything else. */
+/** Splits operations into those for programs, and the rest. */
 export function inOrder(document: Document): { first: Tagged[]; others: Tagged[] } {
   const tags = byTag(document).map(
     ([tag, endpoints]): Tagged => [
@@ -133,7 +133,7 @@ export function inReadingOrder(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, inReadingOrder(member)]));
 }
 
-/** What is not in the order keeps its place, after what is. */
+/** Items outside the order keep their place after the others. */
 function sorted<T>(items: T[], order: readonly string[], nameOf: (item: T) => string): T[] {
   const place = (item: T) => {
     const at = order.indexOf(nameOf(item));

@@ -1,4 +1,4 @@
-// What each value of a verdict and each code of an error means. Which there are is read from the description.
+// The meaning of each value of a verdict and each code of an error. The description lists them.
 import type { ComponentChildren } from "preact";
 import { ERROR_CODES } from "../../words/error-codes";
 import { REASONS, STAGES, STATUSES } from "../../words/verdicts";
@@ -28,7 +28,7 @@ const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.sli
 
 interface LongTableProps {
   document: Document;
-  /** Whether it starts unfolded. */
+  /** True if it starts unfolded. */
   open: boolean;
 }
 

@@ -1,4 +1,4 @@
-// What rcpt does with whole lists, and what a program gets of it.
+// Lists: the features of the portal and the API.
 import { FREE } from "../../plans";
 import page from "../home.module.css";
 

@@ -1,4 +1,4 @@
-// What it costs.
+// The prices.
 import { FREE, PRO } from "../../plans";
 import { contactUrl } from "../../site";
 import { LinkButton } from "../../ui/button";

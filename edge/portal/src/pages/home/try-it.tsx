@@ -7,7 +7,7 @@ import { replyOf } from "../../words/verdicts";
 import { RECORDED } from "./recorded";
 import css from "./try-it.module.css";
 
-/** What each recorded server does, by the reason that came of it. */
+/** Behaviour of each recorded server, by the reason in its verdict. */
 const LABELS: Record<string, string> = {
   accepted: "Accepts",
   no_such_mailbox: "No such mailbox",

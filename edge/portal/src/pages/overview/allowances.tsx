@@ -1,4 +1,4 @@
-// What is left today, and what to do when nothing is.
+// Today's remaining allowance, and advice when it is used up.
 import type { Schemas } from "../../api/client";
 import { FREE, PRO } from "../../plans";
 import { Meter } from "../../ui/meter";

@@ -26,13 +26,13 @@ export function CheckBox({ onCounted }: { onCounted: () => void }) {
   const [email, setEmail] = useState("");
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const [result, setResult] = useState<ValidationResult>();
-  /** As `email`, also before it's drawn. */
+  /** Same as `email`, but current before the next drawing. */
   const latest = useRef("");
   function type(text: string) {
     latest.current = text;
     setEmail(text);
   }
-  /** What was sent, beside what it turned out to be. */
+  /** The address as sent, beside the result. */
   const sent = useRef("");
   const submission = useSubmission(async () => {
     setResult(undefined);

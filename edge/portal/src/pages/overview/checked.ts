@@ -1,4 +1,4 @@
-// What was checked in this tab. It is in memory only: closing or reloading the tab, or signing out, loses it.
+// Checks made in this tab. They are in memory only: closing or reloading the tab, or signing out, loses them.
 import { useEffect, useState } from "preact/hooks";
 import type { ValidationResult } from "../../api/details";
 import * as session from "../../session";

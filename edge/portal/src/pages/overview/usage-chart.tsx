@@ -1,4 +1,4 @@
-// Checks by day, as bars. The numbers come from the account; what was checked is kept nowhere.
+// Checks by day, as bars. The numbers come from the account; checked addresses are stored nowhere.
 import type { Schemas } from "../../api/client";
 import { counted } from "../../words/times";
 import css from "./usage-chart.module.css";

@@ -1,4 +1,4 @@
-// Where a list comes from: a file, chosen or dropped, or a pasted text.
+// Source of a list: a file, chosen or dropped, or a pasted text.
 import { useId, useState } from "preact/hooks";
 import { Button } from "../../ui/button";
 import { Notice } from "../../ui/notice";
@@ -9,7 +9,7 @@ import { UNREADABLE } from "./words";
 
 interface ListSourceProps {
   onList: (list: List) => void | Promise<void>;
-  /** Whether a list can be pasted too. */
+  /** True if a list can be pasted too. */
   pastes?: boolean;
 }
 

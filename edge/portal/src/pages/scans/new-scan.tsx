@@ -52,7 +52,7 @@ function Ready({ list, onList, allowance }: ReadyProps) {
   const [name, setName] = useState(list.name.slice(0, NAME_CHARACTERS));
   const [figures, setFigures] = useState<Figures>();
   const [progress, setProgress] = useState<Scan>();
-  /** The scan of this list whose sending broke off: it goes on instead of costing another. */
+  /** The interrupted scan of this list, which continues instead of costing another. */
   const begun = useRef<Scan | undefined>(undefined);
   useEffect(() => {
     let current = true;

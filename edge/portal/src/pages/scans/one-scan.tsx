@@ -1,4 +1,4 @@
-// One scan: its progress, its results, and its end.
+// A scan: its progress, its results, and its end.
 import { useLocation } from "preact-iso/router";
 import { useEffect, useState } from "preact/hooks";
 import { Problem } from "../../api/problem";
@@ -96,7 +96,7 @@ function Progress({ scan }: { scan: Scan }) {
   );
 }
 
-/** Until when the waiting addresses are asked again. */
+/** Latest time of the retries. */
 function latest({ retries_until }: Scan): string {
   return retries_until == null ? " later" : `, until ${clock(retries_until)} at the latest`;
 }

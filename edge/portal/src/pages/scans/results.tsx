@@ -1,4 +1,4 @@
-// What has come of a scan: charts, a table to look into, and the reader's own list with our columns.
+// Results of a scan: charts, a table, and the reader's own list with added columns.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Problem } from "../../api/problem";
 import { type Scan, type ScanResult, results as load } from "../../api/scans";
@@ -62,7 +62,7 @@ function useResults(scan: Scan): { read: Reading | undefined; problem: Problem |
 export function Results({ scan }: { scan: Scan }) {
   const { read, problem } = useResults(scan);
   const over = typeof scan.completed_at === "string";
-  // What was read before the end must not pass for everything.
+  // Results read before the end must not look complete.
   const results = over && read?.edition !== "over" ? undefined : read?.results;
   if (results === undefined)
     return problem === undefined ? (

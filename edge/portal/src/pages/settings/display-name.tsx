@@ -1,4 +1,4 @@
-// What the account's owner is called.
+// The name of the account's owner.
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { Card } from "../../ui/card";

@@ -1,4 +1,4 @@
-// What happens when a scan ends: an email, and a request to the owner's own server.
+// Notifications about the end of a scan: an email, and a request to the owner's own server.
 import { type Schemas, call } from "../../api/client";
 import { Card } from "../../ui/card";
 import { Tick } from "../../ui/field";

@@ -6,7 +6,7 @@ import type { Mistakes, Submission } from "../../ui/form";
 
 export interface ProofState {
   password: string;
-  /** As it was typed. */
+  /** The code as typed. */
   code: string;
   coded: boolean;
   setPassword: (password: string) => void;

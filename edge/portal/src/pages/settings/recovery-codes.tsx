@@ -12,7 +12,7 @@ import css from "./two-factor.module.css";
 interface RecoveryCodesProps {
   codes: string[];
   email: string;
-  /** Whether they replace others; else they are the last step of turning two-factor on. */
+  /** True if they replace others; else they are the last step of turning two-factor on. */
   replaced: boolean;
   onKept: () => Promise<void>;
 }
@@ -85,7 +85,7 @@ export function RecoveryCodes({ codes, email, replaced, onKept }: RecoveryCodesP
 }
 
 interface Leaving {
-  /** Whether the reader has begun to leave, and is asked. */
+  /** True while the reader is asked about leaving. */
   asking: boolean;
   stay: () => void;
   leave: () => void;

@@ -1,4 +1,4 @@
-// Where the account is signed in, and the end of any of it or of all.
+// The account's sessions, and buttons to end one or all.
 import { useState } from "preact/hooks";
 import { type Schemas, call, endSession } from "../../api/client";
 import * as session from "../../session";

@@ -83,7 +83,7 @@ export function Webhook({ settings, onChanged, onTested }: WebhookProps) {
   );
 }
 
-/** What the service also finds, said before anything is sent. */
+/** Mistakes that the service would also find, shown before anything is sent. */
 function mistakeOf(url: string): string | undefined {
   if (url === "") return "Enter the URL of your server.";
   return url.startsWith("https://") ? undefined : "The URL must begin with https://.";

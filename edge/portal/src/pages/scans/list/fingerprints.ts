@@ -5,7 +5,7 @@ const PREFIX = "rcpt.scan.";
 /** Results are gone a week after the end of a scan, which lasts a day at most. */
 const KEPT_MS = 9 * 24 * 60 * 60 * 1000;
 
-/** What this browser remembers of a list that it has sent. */
+/** This browser's record of a list that it has sent. */
 export interface Remembered {
   /** The name of the file. */
   file: string;

@@ -3,11 +3,11 @@ import { isAddress, reduced } from "./format";
 import { pause } from "./pause";
 import { isRecipients, recipientsOf } from "./recipients";
 
-/** How the file was written, so that its copy with verdicts opens where the file did. */
+/** Form of the file, so that its copy with verdicts opens in the same program. */
 export interface Dialect {
   delimiter: string;
   newline: string;
-  /** Whether it begins with a byte order mark, by which Excel recognises UTF-8. */
+  /** True if it begins with a byte order mark, by which Excel recognises UTF-8. */
   bom: boolean;
 }
 
@@ -18,12 +18,12 @@ export interface List {
   header: string[] | null;
   rows: string[][];
   column: number;
-  /** Whether a repeated address is checked once. */
+  /** True if a repeated address is checked once. */
   once: boolean;
   dialect: Dialect;
 }
 
-/** What is sent of a list: an address for each position, and which rows each position stands for. */
+/** The sent form of a list: an address for each position, and the rows of each position. */
 export interface Sent {
   addresses: string[];
   /** The first row of each position. */
@@ -32,7 +32,7 @@ export interface Sent {
   positions: number[];
 }
 
-/** What a list is made of, before anything is sent. */
+/** Figures about a list before it is sent. */
 export interface Figures {
   /** Rows that repeat an address of a row before. */
   repeated: number;
@@ -168,7 +168,7 @@ export function firstValues({ rows, column }: List, count: number): string[] {
     .slice(0, count);
 }
 
-/** What a scan of the list sends. */
+/** Returns the sent form of the list. */
 export async function sentOf(list: List): Promise<Sent> {
   const sent: Sent = { addresses: [], rows: [], positions: [] };
   const known = new Map<string, number>();

@@ -8,14 +8,14 @@ const LINES = 500;
 /** Roughly an address, wherever it stands in a text. */
 const ADDRESS = /[^\s@<>",;:]+@[^\s@<>",;:]+\.[^\s@<>",;:]+/g;
 
-/** Whether one of the lines names several recipients, or one with a name. */
+/** Returns whether one of the lines names several recipients, or one with a name. */
 export function isRecipients(text: string): boolean {
   return text
     .split(/\r\n|\r|\n/)
     .some((line) => /<[^<>\s]+@[^<>\s]+>/.test(line) || (line.match(ADDRESS) ?? []).length > 1);
 }
 
-/** One row for each recipient, with the name in a second column where one is given; nothing of the text is lost. */
+/** Returns a row for each recipient, with the name in a second column if there is one; no text is lost. */
 export async function recipientsOf(text: string): Promise<string[][]> {
   const lines = unfolded(text);
   const rows: string[][] = [];
@@ -36,7 +36,7 @@ function rowsOf(line: string): string[][] {
   return found.every((address) => known.includes(address)) ? rows : found.map((address) => [address, ""]);
 }
 
-/** Lines of whole recipients: a line that only goes on with the one before belongs to it. */
+/** Joins the lines of each recipient: a continuation belongs to the line before. */
 function unfolded(text: string): string[] {
   const lines: string[] = [];
   for (const line of text.split(/\r\n|\r|\n/)) {

@@ -1,4 +1,4 @@
-// Whether a list that was chosen again is the one that was scanned. It's never joined with the verdicts without a match.
+// Returns whether a list that was chosen again is the scanned one. It's never joined with the verdicts without a match.
 import { Problem } from "../../../api/problem";
 import { PART, type Scan, matchPart } from "../../../api/scans";
 import { fingerprintOf, recall } from "./fingerprints";
@@ -52,7 +52,7 @@ async function ask(scan: string, part: number, addresses: string[]): Promise<boo
   try {
     return await matchPart(scan, part, addresses);
   } catch (error) {
-    // 409: one address, of which nothing is kept. 404 and 429: it can't be found out here, or not any more.
+    // 409: a single address, of which nothing is stored. 404 and 429: the comparison isn't possible, or not any more.
     if (error instanceof Problem && error.cause.kind === "refused" && error.cause.status < 500)
       return undefined;
     throw error;
