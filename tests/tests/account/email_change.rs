@@ -181,7 +181,7 @@ async fn a_link_works_for_one_change_and_an_address_goes_to_one_account() {
     assert_eq!(sign_in(&edge, &new, THIEF).await, 401, "the stranger's");
     assert_eq!(
         edge.id(&new).await,
-        edge.id(&other.get("/me").await.body["email"].as_str().unwrap()).await
+        edge.id(other.get("/me").await.body["email"].as_str().unwrap()).await
     );
 
     // Two accounts with a link each for one address: the first wins, and the other stays as it was.
