@@ -26,10 +26,11 @@ pub struct SecurityEvents {
 /// in UTC.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SecurityEvent {
-    /// `signed_in`, `sign_in_failed`, `wrong_code`, `wrong_password` (asked again within a session), `password_changed`,
-    /// `two_factor_on`, `two_factor_off`, `recovery_code_used`, `recovery_codes_replaced`, `key_replaced`, `key_shown`,
-    /// `webhook_changed`, `email_change_asked`, `email_changed`, `account_frozen`,
-    /// `email_change_undone`, `session_ended` (one from the list), `signed_out_everywhere` or `data_exported`. More may be added.
+    /// Sign-in: `signed_in`, `sign_in_failed`, `wrong_code` or `wrong_password` (required again within a session).
+    /// Password and codes: `password_changed`, `two_factor_on`, `two_factor_off`, `recovery_code_used` or
+    /// `recovery_codes_replaced`. Key: `key_replaced` or `key_shown`.
+    /// Address: `email_change_asked`, `email_changed`, `account_frozen` or `email_change_undone`. Others:
+    /// `webhook_changed`, `session_ended` (one from the list), `signed_out_everywhere` or `data_exported`. More may be added.
     #[schema(example = "signed_in")]
     kind: String,
     /// When it happened; the last time, where it happened several times on that day.

@@ -44,7 +44,8 @@ export function suite(world) {
     await reader.reads("API key");
     await tabTo(page, "Show API key");
     await page.keyboard.press("Space");
-    const old = await page.locator("[data-part=key]").innerText();
+    const shown = page.locator("[data-part=key]").filter({ hasNotText: "•" });
+    const old = await shown.innerText();
     await tabTo(page, "Replace key…");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor();

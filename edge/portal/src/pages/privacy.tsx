@@ -56,8 +56,8 @@ function Others() {
     <>
       <h2>Who else handles data</h2>
       <p>
-        rcpt runs on Cloudflare’s network: its databases, queue, cache and outgoing emails are there. A server
-        of ours, rented from a hosting provider, talks to mail servers.
+        rcpt runs on Cloudflare’s network: its databases, queue, cache and outgoing emails are there. One of
+        our servers, rented from a hosting provider, talks to mail servers.
       </p>
       <p>
         When you sign up, a public DNS service learns the domain of your email address, such as example.org.

@@ -155,6 +155,12 @@ export const KEPT: readonly Kept[] = [
     until: "an hour has passed",
   },
   {
+    row: "what a restarted origin should know: refused recipients of the hour by group and account, lowered rates, source addresses that rest, catch-all domains",
+    what: "A server’s memory over a restart",
+    how: "Counts of refusals under a keyed hash of your account, and facts about mail servers under keyed hashes. It’s in memory, in no file.",
+    until: "the server stops",
+  },
+  {
     row: "what is known of mail hosts, DNS answers, idle sessions",
     what: "Mail servers",
     how: "How a domain’s mail servers behaved, in memory only.",
