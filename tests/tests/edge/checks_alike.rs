@@ -64,7 +64,8 @@ async fn a_check_is_answered_alike_with_and_without_an_origin() {
         assert_eq!(replies[0], replies[1], "{body:.40}");
         assert_eq!(replies[0].0, status, "{body:.40}");
     }
-    for path in ["/validate_email/", "/validate_emailing", "//validate_email", "/x/v1/validate_email"]
+    for path in
+        ["/validate_email/", "/validate_emailing", "//validate_email", "/x/v1/validate_email"]
     {
         let request = account.anonymous.request(Method::POST, path);
         let request = request.header("x-api-key", &account.api_key);
