@@ -200,7 +200,7 @@ pub struct ChangedEmail {
 
 /// Confirm the new email address
 ///
-/// The account has the new address from now on. Sessions and keys go on. The old address gets an email: for a week it can
+/// The account has the new address from now on. Sessions and keys stay valid. The old address gets an email: for a week it can
 /// undo the change with the password of before.
 #[utoipa::path(
     post, path = "/v1/auth/confirm-email", tag = "Account", operation_id = "confirmEmail",
@@ -264,7 +264,7 @@ pub struct FreezeRequest {
 /// Freeze the account
 ///
 /// For 24 hours the address, the sign-in and the API key can't be changed, and the account can't be deleted. Sessions and
-/// keys go on. Works once for each change of address.
+/// keys stay valid. Works once for each change of address.
 #[utoipa::path(
     post, path = "/v1/auth/freeze", tag = "Account", operation_id = "freezeAccount",
     request_body = FreezeRequest,
