@@ -5,6 +5,7 @@ pub mod address_hash;
 pub mod api_key;
 mod base62;
 pub mod common_passwords;
+pub mod guard_hook;
 pub mod idempotency;
 pub mod mailed_token;
 pub mod operator_signature;

@@ -93,6 +93,16 @@ impl Error {
         self.body.code() == Self::idempotency_key_in_use().body.code()
     }
 
+    pub fn code(&self) -> &'static str {
+        self.body.code()
+    }
+
+    /// A mistake of the caller, and nothing that passes.
+    pub fn is_the_callers(&self) -> bool {
+        self.status.is_client_error()
+            && !matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::CONFLICT)
+    }
+
     /// The shape that email validation gives its 400 and 401: `{detail: {error}}`, and `code` beside it.
     pub fn of_validation(mut self) -> Self {
         if matches!(self.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED) {

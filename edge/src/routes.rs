@@ -24,6 +24,7 @@ mod domains;
 mod email_change;
 mod events;
 mod export;
+mod guard;
 mod health;
 mod notifications;
 #[cfg(test)]
@@ -111,6 +112,11 @@ operations! {
     scan_parts::compare,
     scan_results::read,
     events::list,
+    guard::show,
+    guard::update,
+    guard::rotate_secret,
+    guard::decide,
+    guard::supabase,
     notifications::show,
     notifications::update,
     notifications::rotate_secret,

@@ -9,6 +9,7 @@ pub mod databases;
 pub mod deleted_accounts;
 pub mod email_changes;
 pub mod expired_keys;
+pub mod guard;
 pub mod housekeeping;
 pub mod ledger;
 pub mod mail_due;

@@ -6,6 +6,7 @@ import * as description from "./suites/description.mjs";
 import * as docs from "./suites/docs.mjs";
 import * as faults from "./suites/faults.mjs";
 import * as firstPage from "./suites/first-page.mjs";
+import * as guard from "./suites/guard.mjs";
 import * as keyboard from "./suites/keyboard.mjs";
 import * as mails from "./suites/mails.mjs";
 import * as overview from "./suites/overview.mjs";
@@ -41,6 +42,7 @@ describe("the portal", () => {
       overview,
       scans,
       apiKey,
+      guard,
       settings,
       webhook,
       webhookPage,

@@ -25,6 +25,7 @@ export const CONTENTS: Record<PageName, Content> = {
   "stop-emails": { load: async () => (await guest()).StopEmails },
   overview: { load: async () => (await member()).Overview },
   scans: { load: async () => (await scans()).default },
+  guard: { load: async () => (await member()).Guard },
   "api-key": { load: async () => (await member()).ApiKey },
   settings: { load: async () => (await member()).Settings },
   docs: { load: async () => (await docs()).default },

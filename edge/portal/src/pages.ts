@@ -98,6 +98,7 @@ export const PAGES = [
   { ...ANYONE, path: "/deleted", name: "deleted", title: "Your account has been deleted" },
   { ...MEMBER, path: "/overview", name: "overview", title: "Overview" },
   { ...MEMBER, path: "/scans", name: "scans", title: "Scans", file: "scans" },
+  { ...MEMBER, path: "/guard", name: "guard", title: "Sign-up guard" },
   { ...MEMBER, path: "/api-key", name: "api-key", title: "API key" },
   { ...MEMBER, path: "/settings", name: "settings", title: "Settings" },
   { ...ANYONE, path: null, name: "not-found", title: "Page not found" },

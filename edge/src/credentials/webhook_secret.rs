@@ -19,6 +19,18 @@ fn secret(mut mac: Hmac<Sha256>, account: AccountId, name: &str) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
+/// Returns MACs under the secret of this name, one for each live secret of the ring.
+pub fn macs<'k>(
+    keys: &'k KeyRing,
+    account: AccountId,
+    name: &'k str,
+) -> impl Iterator<Item = Hmac<Sha256>> + 'k {
+    keys.macs().map(move |mac| {
+        <Hmac<Sha256>>::new_from_slice(&secret(mac, account, name))
+            .unwrap_or_else(|_| Hmac::new(&Default::default()))
+    })
+}
+
 /// Returns `webhook-signature` under the secrets of these names; empty names are skipped. While a secret of the ring is
 /// being replaced, there is a signature under each, so receivers with the older secret need no change.
 pub fn signatures(
@@ -30,9 +42,7 @@ pub fn signatures(
     let signed = format!("{id}.{timestamp}.{body}");
     let names = names.into_iter().filter(|name| !name.is_empty());
     let signatures = names.flat_map(|name| {
-        keys.macs().map(|mac| {
-            let mut mac = <Hmac<Sha256>>::new_from_slice(&secret(mac, account, name))
-                .unwrap_or_else(|_| Hmac::new(&Default::default()));
+        macs(keys, account, name).map(|mut mac| {
             mac.update(signed.as_bytes());
             format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
         })

@@ -74,6 +74,9 @@ errors! {
     key_as_session() => S::UNAUTHORIZED, "invalid_session",
         "This is an API key: send it in the X-API-Key header. Account endpoints need a session token. \
          You get one by signing in.";
+    /// A call of a hook that isn't signed with its secret, or was signed more than five minutes ago.
+    invalid_hook_signature() => S::UNAUTHORIZED, "invalid_hook_signature",
+        "The call isn't signed with this hook's secret, or was signed more than five minutes ago.";
     invalid_credentials() => S::UNAUTHORIZED, "invalid_credentials",
         "The email or password is wrong, or the address hasn't been confirmed yet.";
     deactivated() => S::FORBIDDEN, "deactivated", "This account has been deactivated.";

@@ -36,7 +36,7 @@ pub const SHORT_LIST_LIMIT: usize = 48 * 1024;
 pub fn limit_of(path: &str) -> usize {
     match path {
         "/v1/validate_emails" => SHORT_LIST_LIMIT,
-        path if path.starts_with("/v1/scans") => LIST_LIMIT,
+        path if path.starts_with("/v1/scans") || path.starts_with("/v1/guard") => LIST_LIMIT,
         _ => LIMIT,
     }
 }

@@ -97,18 +97,23 @@ fn domain_of(body: &Map<String, Value>) -> Result<String, Error> {
     let Some(domain) = domain.as_str() else {
         return Err(Error::invalid_body("The 'domain' field must be a string."));
     };
-    let domain = domain.trim();
     if domain.contains('@') {
         return Err(Error::invalid_body(
             "The 'domain' field must be a domain: send the part behind the @ alone.",
         ));
     }
-    let domain = domain.strip_suffix('.').unwrap_or(domain);
-    let address = Address::parse(&["a@", domain].concat());
-    let name = address.ok().map(|address| address.domain().to_owned());
-    name.filter(|name| name.contains('.') && !name.starts_with('[')).ok_or_else(|| {
+    name_of(domain).ok_or_else(|| {
         Error::invalid_body("The 'domain' field must be a domain name, such as example.org.")
     })
+}
+
+/// The name of a domain in lower-case A-labels; `None` for a text that is none.
+pub(super) fn name_of(text: &str) -> Option<String> {
+    let text = text.trim();
+    let text = text.strip_suffix('.').unwrap_or(text);
+    let address = Address::parse(&["a@", text].concat());
+    let name = address.ok().map(|address| address.domain().to_owned());
+    name.filter(|name| name.contains('.') && !name.starts_with('['))
 }
 
 /// Find the kind of a domain

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use super::{
     account::{self, Account},
+    guard::{self, GuardPolicy},
     notifications::{self, Notifications},
     plan::{self, PlanReport},
     scan::Scan,
@@ -37,6 +38,8 @@ pub struct Export {
     security_events: SecurityEvents,
     /// Without the webhook's secret.
     notifications: Notifications,
+    /// Without the hook's path and secret.
+    guard: GuardPolicy,
     /// Every scan that is kept, newest first. Their results have pages of their own.
     scans: Vec<Scan>,
     /// Actions of the service's operator on the account, newest first; at most 1,000.
@@ -80,6 +83,7 @@ pub async fn export(
     let Json(sessions) = session_list::list(state(), session).await?;
     let Json(security_events) = security_events::list(state(), session).await?;
     let Json(notifications) = notifications::show(state(), session).await?;
+    let Json(guard) = guard::show(state(), session).await?;
     let actions = operator_actions::of_session(database, session).await?;
     let date_time = |seconds| {
         let time = DateTime::from_timestamp(seconds, 0);
@@ -96,6 +100,7 @@ pub async fn export(
         sessions,
         security_events,
         notifications: notifications.without_secret(),
+        guard: guard.without_secret(),
         scans: all_scans(&app, session, now).await?,
         operator_actions: actions.collect::<Result<_, Error>>()?,
     }))

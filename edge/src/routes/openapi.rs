@@ -22,8 +22,12 @@ use crate::error::PlainError;
 
 const HEALTH: &str = "Health";
 
-const TAGS: [(&str, &str); 7] = [
+const TAGS: [(&str, &str); 8] = [
     ("Validation", "Check whether an address can receive mail."),
+    (
+        "Guard",
+        "Keep addresses out of your sign-up forms that you don't want, without turning anybody away by mistake.",
+    ),
     ("Scans", "Send a list of addresses, and come back to the verdicts."),
     ("Quota", "Your plan, and what is left of it."),
     ("Account", "Sign up, sign in, and manage the account. The portal uses these."),

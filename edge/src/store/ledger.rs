@@ -40,13 +40,18 @@ impl CallerTexts {
         Self { account: caller.account.to_string(), session }
     }
 
-    pub(super) fn params(&self, caller: Caller, now: u64) -> Vec<Param<'_>> {
+    /// Account, version of the key or session, and which of the two.
+    pub(super) fn proof(&self, caller: Caller) -> [Param<'_>; 3] {
         let shown = match caller.proof {
             Proof::Key { version } => version.into(),
             Proof::Session { .. } => (&self.session).into(),
         };
-        let day = Day::of(now).number().into();
-        vec![(&self.account).into(), shown, caller.proof.kind().into(), day, now.into()]
+        [(&self.account).into(), shown, caller.proof.kind().into()]
+    }
+
+    pub(super) fn params(&self, caller: Caller, now: u64) -> Vec<Param<'_>> {
+        let [account, shown, kind] = self.proof(caller);
+        vec![account, shown, kind, Day::of(now).number().into(), now.into()]
     }
 }
 

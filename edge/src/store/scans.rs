@@ -56,7 +56,7 @@ use crate::{
 };
 
 /// Condition of an authorised caller: `?1` account, `?2` version of the key or the session, `?3` which of the two.
-const AUTHORISE: &str = concat!(
+pub(super) const AUTHORISE: &str = concat!(
     "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
      WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
      ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id AND ",

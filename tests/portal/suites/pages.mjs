@@ -29,7 +29,7 @@ const PUBLIC = [
   "/deleted",
 ];
 const WIDTHS = [320, 768, 1280];
-const MEMBERS = ["/overview", "/scans", "/api-key", "/settings"];
+const MEMBERS = ["/overview", "/scans", "/guard", "/api-key", "/settings"];
 
 export function suite(world) {
   world.test(

@@ -25,13 +25,19 @@ const CALLERS: [&str; 9] = [
 /// Expected statuses for each caller. The bodies are the account's own: its password, its address. Another account that
 /// sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 49] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 54] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
     ("POST",   "/v1/validate_emails",          [401, 401, 401,     200, 200,   200,   401, 401,    401]),
     // No origin runs here.
     ("POST",   "/v1/domains",                  [401, 401, 401,     502, 502,   502,   401, 401,    401]),
+    ("GET",    "/v1/guard",                    [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("PUT",    "/v1/guard",                    [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("POST",   "/v1/guard/secret",             [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("POST",   "/v1/guard/decide",             [401, 401, 401,     200, 200,   200,   401, 401,    401]),
+    // A name that was never handed out.
+    ("POST",   "/v1/guard/hooks/supabase/{hook}", [404, 404, 404,  404, 404,   404,   404, 404,    404]),
     ("POST",   "/v1/scans",                    [401, 401, 401,     201, 201,   201,   401, 401,    401]),
     ("GET",    "/v1/scans",                    [401, 401, 401,     200, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/scans/{id}",               [401, 401, 401,     404, 404,   404,   401, 401,    401]),

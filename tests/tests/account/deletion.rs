@@ -85,11 +85,13 @@ async fn deleting_removes_every_row_of_the_account() {
     assert_eq!(account.post("/auth/totp/disable", &wrong).await.status, 403);
     assert_eq!(account.rotate_with("123456").await.status, 403);
     assert_eq!(account.post("/scans", &json!({ "total": 3 })).await.status, 201);
+    assert_eq!(account.put("/guard", &json!({ "refuse": [] })).await.status, 200);
     for row in [
         "idempotency_keys (account_id, name, request, answer, expires_at)
          VALUES (?, 'name', 'request', 'answer', 4000000000)",
         "email_changes (account_id, id, new_email, token_hash, asked_at, expires_at)
          VALUES (?, 'change', 'new@example.org', 'hash', 1, 4000000000)",
+        "guard_refusals (account_id, day, reason, count) VALUES (?, 1, 'disposable', 1)",
         "webhooks (account_id, url, secret) VALUES (?, 'https://example.com/', 'name')",
         "webhook_deliveries (account_id, id, kind, body, created_at)
          VALUES (?, 'msg_1', 'webhook.test', '{}', 1)",
@@ -102,6 +104,8 @@ async fn deleting_removes_every_row_of_the_account() {
         "accounts",
         "addresses",
         "email_changes",
+        "guard_policies",
+        "guard_refusals",
         "idempotency_keys",
         "leases",
         "mailed_tokens",

@@ -28,6 +28,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
     let expected = [
         "account",
         "exported_at",
+        "guard",
         "notifications",
         "operator_actions",
         "plan",
@@ -80,6 +81,8 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
     let tables = tables.await.into_iter().filter(|row| text(row, "sql").contains("account_id"));
     let tables: BTreeSet<_> = tables.map(|row| text(&row, "name")).collect();
     let exported = [
+        "guard_policies",
+        "guard_refusals",
         "operator_actions",
         "scans",
         "security_events",

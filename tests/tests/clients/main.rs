@@ -3,6 +3,7 @@
 mod cases;
 mod command;
 mod examples;
+mod guard_examples;
 mod hostile;
 mod packages;
 mod scanning;

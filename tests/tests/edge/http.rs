@@ -37,10 +37,15 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 49] = [
+const OPERATIONS: [(&str, &str, &str); 54] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/validate_emails", "POST"),
     ("POST", "/domains", "POST"),
+    ("GET", "/guard", "GET,HEAD,PUT"),
+    ("PUT", "/guard", "GET,HEAD,PUT"),
+    ("POST", "/guard/secret", "POST"),
+    ("POST", "/guard/decide", "POST"),
+    ("POST", "/guard/hooks/supabase/{hook}", "POST"),
     ("POST", "/scans", "POST,GET,HEAD"),
     ("GET", "/scans", "POST,GET,HEAD"),
     ("GET", "/scans/{id}", "GET,HEAD,DELETE"),

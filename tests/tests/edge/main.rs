@@ -11,6 +11,7 @@ mod details;
 mod domain_kinds;
 mod domains;
 mod examples;
+mod guard;
 mod http;
 mod hung_origins;
 mod junk_keys;

@@ -11,6 +11,7 @@ import css from "./shell.module.css";
 const MEMBER_LINKS = [
   ["/overview", "Overview"],
   ["/scans", "Scans"],
+  ["/guard", "Sign-up guard"],
   ["/api-key", "API key"],
   ["/settings", "Settings"],
   ["/docs", "Docs"],

@@ -1,8 +1,11 @@
 //! The calls that are recorded, in an order in which one leads to the next.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use rcpt_tests::{Account, Authenticator, people::send};
 use reqwest::Method;
 use serde_json::{Value, json};
+use sha2::Sha256;
 use tokio::time::{Duration, Instant, sleep};
 
 use super::{By, Recorder};
@@ -143,6 +146,7 @@ pub async fn checks(recorder: &mut Recorder, account: &Account) {
     let no_domain = Some(json!({ "domain": "ann@sandbox.test" }));
     recorder.play(domains, "An address", request, no_domain, 400).await;
 
+    guard(recorder, account).await;
     let request = recorder.request(By::Key(account), GET, "/me/quota");
     let reply = recorder.play("quota", "The free plan", request, None, 200).await;
     // Messages name it too.
@@ -170,6 +174,77 @@ pub async fn checks(recorder: &mut Recorder, account: &Account) {
     edge.set(&account.email, "daily_charged = 100, welcome_left = 0").await;
     let request = recorder.request(By::Key(account), POST, path);
     recorder.play(operation, "Today's checks are used up", request, Some(body), 429).await;
+}
+
+/// The guard's policy, decisions by it, and a call as Supabase sends it.
+async fn guard(recorder: &mut Recorder, account: &Account) {
+    let request = recorder.request(By::Session(account), PUT, "/guard");
+    let body = json!({
+        "refuse": ["invalid", "undeliverable", "disposable"], "block_domains": ["competitor.example"],
+        "deadline_ms": 2_000
+    });
+    let reply = recorder.play("updateGuard", "A policy", request, Some(body), 200).await;
+    let hook = reply.body["supabase"]["path"].as_str().unwrap().to_owned();
+    let secret = reply.body["supabase"]["secret"].as_str().unwrap().to_owned();
+    recorder
+        .fixed
+        .replace(&hook, "/v1/guard/hooks/supabase/ExampleExampleExampleExampleExampleExam");
+    recorder.fixed.replace(&secret, "v1,whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGUgISE=");
+    let request = recorder.request(By::Session(account), PUT, "/guard");
+    let body = json!({ "refuse": ["catch_all"] });
+    recorder.play("updateGuard", "An unknown kind", request, Some(body), 400).await;
+    for (title, email) in [
+        ("Allowed", "accepts@sandbox.test"),
+        ("A throw-away mailbox", "accepts@disposable.sandbox.test"),
+        ("A misspelt domain", "accepts@snadbox.test"),
+    ] {
+        let request = recorder.request(By::Key(account), POST, "/guard/decide");
+        let body = Some(json!({ "email": email }));
+        recorder.play("decide", title, request, body, 200).await;
+    }
+    let now = rcpt_tests::service::clock::now();
+    for (title, id, email) in [
+        ("The sign-up goes on", "msg_1", "accepts@sandbox.test"),
+        ("The sign-up is refused", "msg_2", "accepts@disposable.sandbox.test"),
+    ] {
+        let body = json!({ "user": { "email": email } });
+        let signature = signature(&secret, (id, now), &body.to_string());
+        let request = recorder.request(By::Nobody, POST, hook.strip_prefix("/v1").unwrap());
+        let request = request.header("webhook-id", id).header("webhook-timestamp", now.to_string());
+        let request = request.header("webhook-signature", signature);
+        recorder.play("supabaseHook", title, request, Some(body), 200).await;
+    }
+    let request = recorder.request(By::Session(account), POST, "/guard/secret");
+    let title = "Another path and secret";
+    let reply = recorder.play("rotateGuardSecret", title, request, None, 200).await;
+    let text = |name: &str| reply.body["supabase"][name].as_str().unwrap();
+    recorder
+        .fixed
+        .replace(text("path"), "/v1/guard/hooks/supabase/AnotherAnotherAnotherAnotherAnotherAnot");
+    recorder
+        .fixed
+        .replace(text("secret"), "v1,whsec_YW5vdGhlciBleGFtcGxlLCBhbmQgbm90IGEgc2VjcmV0ISE=");
+    recorder.fixed.replace(text("previous_until"), "2026-02-01T09:30:00Z");
+    for member in ["updateGuard", "rotateGuardSecret"] {
+        // How many refusals are counted by then differs.
+        for call in recorder.recorded.get_mut(member).unwrap() {
+            if let Some(refusals) = call["body"].get_mut("refusals") {
+                *refusals = json!([]);
+            }
+        }
+    }
+    let request = recorder.request(By::Session(account), GET, "/guard");
+    recorder.play("guard", "A policy", request, None, 200).await;
+    recorder.recorded.get_mut("guard").unwrap()[0]["body"]["refusals"] =
+        json!([{ "date": "2026-01-31", "reason": "disposable", "count": 2 }]);
+}
+
+/// As Supabase signs.
+fn signature(secret: &str, (id, at): (&str, u64), body: &str) -> String {
+    let key = STANDARD.decode(secret.strip_prefix("v1,whsec_").unwrap()).unwrap();
+    let mut mac = <Hmac<Sha256>>::new_from_slice(&key).unwrap();
+    mac.update(format!("{id}.{at}.{body}").as_bytes());
+    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
 async fn ended(recorder: &Recorder, account: &Account, id: &str) {
@@ -354,6 +429,7 @@ async fn sessions_and_key(recorder: &mut Recorder, account: Account) -> Account 
     let request = recorder.request(by, GET, "/me/export");
     recorder.play("exportData", "All data, cut short here", request, None, 200).await;
     let export = &mut recorder.recorded.get_mut("exportData").unwrap()[0]["body"];
+    export["guard"]["refusals"] = json!([]);
     export["usage"]["days"].as_array_mut().unwrap().drain(..28);
     export["scans"].as_array_mut().unwrap().truncate(1);
     export["notifications"]["deliveries"].as_array_mut().unwrap().clear();

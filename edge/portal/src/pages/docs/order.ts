@@ -2,13 +2,18 @@
 import { type Document, type Endpoint, byTag } from "./document";
 
 /** Tags that programs need; all others come after the basics, folded. */
-const FIRST = ["Validation", "Scans", "Quota"];
+const FIRST = ["Validation", "Guard", "Scans", "Quota"];
 
 /** The order in which people use the operations. */
 const OPERATIONS = [
   "validateEmail",
   "validateEmails",
   "checkDomain",
+  "decide",
+  "guard",
+  "updateGuard",
+  "rotateGuardSecret",
+  "supabaseHook",
   "createScan",
   "putScanPart",
   "scan",

@@ -52,6 +52,12 @@ export const KEPT: readonly Kept[] = [
     until: "24 hours have passed",
   },
   {
+    row: "sign-up guard",
+    what: "Your sign-up guard",
+    how: "What your sign-up forms refuse, the domains you allow or block, and how many sign-ups were refused on each day and why. Not which addresses.",
+    until: "you delete the account; the numbers of a day go after 30 days",
+  },
+  {
     row: "mailed links, recovery codes",
     what: "Emailed links and recovery codes",
     how: "Hashes of them.",

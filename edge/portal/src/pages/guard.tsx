@@ -1,0 +1,213 @@
+// The sign-up guard: what the owner's own forms refuse, a field to try it, and the hook for Supabase.
+import { useState } from "preact/hooks";
+import { type Schemas, call } from "../api/client";
+import { Button } from "../ui/button";
+import { Card } from "../ui/card";
+import { Code } from "../ui/code";
+import { Copy } from "../ui/copy";
+import { Dialog } from "../ui/dialog";
+import { Field, Tick } from "../ui/field";
+import { Form, LineForm, useSubmission } from "../ui/form";
+import { KeyBox } from "../ui/key-box";
+import { Notice } from "../ui/notice";
+import { Page } from "../ui/page";
+import { Loaded, type Resource, useResource } from "../ui/resource";
+import { counted, moment } from "../words/times";
+
+type Policy = Schemas["GuardPolicy"];
+type Decision = Schemas["Decision"];
+type Kind = Policy["refuse"][number];
+
+const KINDS: readonly (readonly [Kind, string])[] = [
+  ["invalid", "Texts that aren’t an email address"],
+  ["undeliverable", "Addresses that can’t receive email"],
+  ["disposable", "Throw-away mailboxes"],
+  ["suspected", "Domains with a throw-away service’s mail server"],
+  ["parked", "Parked domains"],
+  ["relay", "Forwarding services, such as Hide My Email"],
+  ["role", "Shared addresses, such as info@"],
+];
+
+export default function Guard() {
+  const policy = useResource(() => call("get", "/v1/guard", "session"));
+  return (
+    <Page
+      title="Sign-up guard"
+      lead="Keeps unwanted addresses out of your sign-up form. If an address can’t be checked in time, the sign-up goes on."
+    >
+      <Loaded resource={policy} skeleton={["block", "block"]} what="your policy">
+        {(loaded) => (
+          <>
+            <Card id="policy" title="What to refuse">
+              <Rules policy={loaded} onSaved={policy.set} />
+            </Card>
+            <Card id="try" title="Try it">
+              <TryIt />
+            </Card>
+            {loaded.supabase != null && (
+              <Card id="supabase" title="Supabase">
+                <Supabase hook={loaded.supabase} policy={policy} />
+              </Card>
+            )}
+            <Card id="refused" title="Refused in the last 30 days">
+              <Refusals refusals={loaded.refusals} />
+            </Card>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+const listed = (text: string) => text.split(/[\s,;]+/).filter((domain) => domain !== "");
+
+function Rules({ policy, onSaved }: { policy: Policy; onSaved: (policy: Policy) => void }) {
+  const [refuse, setRefuse] = useState(policy.refuse);
+  const [allow, setAllow] = useState(policy.allow_domains.join(", "));
+  const [block, setBlock] = useState(policy.block_domains.join(", "));
+  const [saved, setSaved] = useState(false);
+  const changing =
+    <T,>(set: (value: T) => void) =>
+    (value: T) => {
+      set(value);
+      setSaved(false);
+    };
+  const submission = useSubmission(async () => {
+    const body = { refuse, allow_domains: listed(allow), block_domains: listed(block) };
+    onSaved(await call("put", "/v1/guard", "session", body));
+    setSaved(true);
+  });
+  return (
+    <Form submission={submission} label="Save policy" busyLabel="Saving…">
+      {KINDS.map(([kind, label]) => (
+        <Tick
+          key={kind}
+          name={kind}
+          label={label}
+          checked={refuse.includes(kind)}
+          onChecked={(checked) => {
+            setRefuse(checked ? [...refuse, kind] : refuse.filter((other) => other !== kind));
+            setSaved(false);
+          }}
+        />
+      ))}
+      <Field
+        label="Domains to always allow"
+        name="allow_domains"
+        autocomplete="off"
+        value={allow}
+        onValue={changing(setAllow)}
+        hint="Separate several with commas. Subdomains are included."
+        mono
+      />
+      <Field
+        label="Domains to always refuse"
+        name="block_domains"
+        autocomplete="off"
+        value={block}
+        onValue={changing(setBlock)}
+        hint="Domains to allow come first."
+        mono
+      />
+      {saved && (
+        <Notice tone="good">
+          <p>Saved.</p>
+        </Notice>
+      )}
+    </Form>
+  );
+}
+
+function TryIt() {
+  const [email, setEmail] = useState("");
+  const [decision, setDecision] = useState<Decision>();
+  const submission = useSubmission(async () => {
+    setDecision(undefined);
+    setDecision(await call("post", "/v1/guard/decide", "session", { email }));
+  });
+  return (
+    <LineForm
+      submission={submission}
+      label="Try"
+      busyLabel="Checking…"
+      field={(button) => (
+        <Field
+          label="Email address"
+          name="email"
+          autocomplete="off"
+          inputMode="email"
+          value={email}
+          onValue={setEmail}
+          hint="Counts as a check, and uses the saved policy."
+          beside={button}
+        />
+      )}
+    >
+      <div role="status">
+        {decision !== undefined && (
+          <Notice
+            tone={decision.decision === "refuse" ? "bad" : "good"}
+            title={decision.decision === "refuse" ? "Refused" : "Allowed"}
+          >
+            <p>{decision.message ?? `Reason: ${decision.reason}.`}</p>
+            {decision.suggestion != null && <p>Did you mean {decision.suggestion}?</p>}
+          </Notice>
+        )}
+      </div>
+    </LineForm>
+  );
+}
+
+interface SupabaseProps {
+  hook: NonNullable<Policy["supabase"]>;
+  policy: Resource<Policy>;
+}
+
+function Supabase({ hook, policy }: SupabaseProps) {
+  const [asking, setAsking] = useState(false);
+  const url = location.origin + hook.path;
+  const replace = useSubmission(async () => {
+    policy.set(await call("post", "/v1/guard/secret", "session"));
+    setAsking(false);
+  });
+  return (
+    <>
+      <p class="quiet">
+        In Supabase, open Authentication, then Hooks, and add a “Before User Created” hook of type HTTPS with
+        this URL and secret.
+      </p>
+      <Code caption="URL" text={url} />
+      <Copy text={url} what="URL" />
+      <h3>Secret</h3>
+      <KeyBox key={hook.secret} apiKey={hook.secret} what="hook secret" />
+      {hook.previous_until != null && (
+        <p class="quiet">The URL and secret before these work until {moment(hook.previous_until)}.</p>
+      )}
+      <Button onClick={() => setAsking(true)}>Replace URL and secret…</Button>
+      {asking && (
+        <Dialog title="Replace the URL and the secret?" onClose={() => setAsking(false)}>
+          <p>The old ones work for one more day, so you have time to change them in Supabase.</p>
+          <Form
+            submission={replace}
+            label="Replace them"
+            busyLabel="Replacing…"
+            secondary={<Button onClick={() => setAsking(false)}>Keep them</Button>}
+          />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function Refusals({ refusals }: { refusals: Policy["refusals"] }) {
+  if (refusals.length === 0) return <p class="quiet">None.</p>;
+  return (
+    <ul>
+      {refusals.map(({ date, reason, count }) => (
+        <li key={date + reason}>
+          {date}: {counted(count, "sign-up")}, {reason}
+        </li>
+      ))}
+    </ul>
+  );
+}

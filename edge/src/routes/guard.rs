@@ -1,0 +1,297 @@
+//! The sign-up guard: what an account's own forms refuse, decided within a deadline. What can't be found out is allowed.
+
+mod decision;
+mod domains;
+pub mod hook;
+mod judgement;
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub use decision::{__path_decide, decide};
+pub use hook::{__path_supabase, supabase};
+
+use crate::{
+    app::App,
+    cf::clock,
+    credentials::{guard_hook::GuardHook, session::Session},
+    error::{Error, PlainError},
+    extract::json_body::JsonList,
+    limits::quota::date_time,
+    store::guard::{self, OwnerAction, PolicyChange, RefusalCount, StoredPolicy},
+};
+
+/// Milliseconds that a decision may take.
+const DEADLINE_RANGE_MS: std::ops::RangeInclusive<u64> = 300..=4_000;
+/// Domains of each own list.
+const DOMAINS_MAX: usize = 200;
+/// Calls of hooks a day that an account may allow itself.
+const DAILY_MAX: u32 = 1_000_000;
+/// Seconds for which a replaced hook works beside its successor.
+const BOTH_WORK_S: u64 = 24 * 60 * 60;
+
+/// Kinds of addresses that a policy may refuse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusedKind {
+    /// No email address.
+    Invalid,
+    /// The address can't receive mail.
+    Undeliverable,
+    /// A throw-away mailbox, by our lists.
+    Disposable,
+    /// Its mail server is a throw-away service's.
+    Suspected,
+    /// A forwarding service, such as Hide My Email.
+    Relay,
+    /// A role, such as `info@`.
+    Role,
+    /// Its mail servers are a parking service's.
+    Parked,
+}
+
+/// What sign-up forms refuse.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct GuardPolicy {
+    /// Kinds of addresses that are refused.
+    pub refuse: Vec<RefusedKind>,
+    /// Domains that are always allowed, with all below them.
+    pub allow_domains: Vec<String>,
+    /// Domains that are always refused, with all below them.
+    pub block_domains: Vec<String>,
+    /// Milliseconds after which an address that isn't decided is allowed.
+    pub deadline_ms: u64,
+    /// Calls of hooks a day that are looked at. Further ones are allowed.
+    pub daily: u32,
+    /// Null where the policy is exported.
+    pub supabase: Option<SupabaseHook>,
+    /// Refusals of the last 30 days, the newest first.
+    pub refusals: Vec<DailyRefusals>,
+}
+
+/// The hook for Supabase's *Before User Created*.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SupabaseHook {
+    /// Its path at this service.
+    #[schema(example = "/v1/guard/hooks/supabase/0000000000000000000000000000000000000")]
+    pub path: String,
+    /// The secret that Supabase signs with.
+    pub secret: String,
+    /// Until when the path and the secret before these work too; null when they don't.
+    pub previous_until: Option<DateTime<Utc>>,
+}
+
+/// Refusals of one day for one reason.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DailyRefusals {
+    /// The day, in UTC.
+    pub date: NaiveDate,
+    /// A kind of `refuse`, or `blocked_domain`.
+    pub reason: String,
+    pub count: u64,
+}
+
+/// Body of `PUT /guard`. What is absent stays as it is.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct GuardSettings {
+    /// Kinds of addresses to refuse.
+    #[serde(default)]
+    #[schema(nullable = false)]
+    pub refuse: Option<Vec<RefusedKind>>,
+    /// Domains to allow always, with all below them.
+    #[serde(default)]
+    #[schema(nullable = false, max_items = 200)]
+    pub allow_domains: Option<Vec<String>>,
+    /// Domains to refuse always, with all below them.
+    #[serde(default)]
+    #[schema(nullable = false, max_items = 200)]
+    pub block_domains: Option<Vec<String>>,
+    /// Milliseconds after which an address that isn't decided is allowed.
+    #[serde(default)]
+    #[schema(nullable = false, minimum = 300, maximum = 4_000)]
+    pub deadline_ms: Option<u64>,
+    /// Calls of hooks a day that are looked at.
+    #[serde(default)]
+    #[schema(nullable = false, maximum = 1_000_000)]
+    pub daily: Option<u32>,
+}
+
+impl GuardPolicy {
+    /// Without what lets somebody call the hook.
+    pub fn without_secret(mut self) -> Self {
+        self.supabase = None;
+        self
+    }
+}
+
+impl GuardSettings {
+    /// Everything is looked at before anything is changed.
+    fn change(self) -> Result<PolicyChange, Error> {
+        if self.deadline_ms.is_some_and(|deadline| !DEADLINE_RANGE_MS.contains(&deadline)) {
+            let detail = "The 'deadline_ms' field must be a whole number from 300 to 4000.";
+            return Err(Error::invalid_body(detail));
+        }
+        if self.daily.is_some_and(|daily| daily > DAILY_MAX) {
+            return Err(Error::invalid_body("The 'daily' field must be 1000000 at most."));
+        }
+        let refuse = self.refuse.map(|mut kinds| {
+            kinds.sort_unstable_by_key(|kind| *kind as u8);
+            kinds.dedup();
+            serde_json::to_string(&kinds).unwrap_or_default()
+        });
+        let allow = self.allow_domains.map(|list| domains::read("allow_domains", &list));
+        let block = self.block_domains.map(|list| domains::read("block_domains", &list));
+        let (allow, block) = (allow.transpose()?, block.transpose()?);
+        let text = |list: Vec<String>| serde_json::to_string(&list).unwrap_or_default();
+        Ok(PolicyChange {
+            refuse,
+            allow_domains: allow.map(text),
+            block_domains: block.map(text),
+            deadline_ms: self.deadline_ms,
+            daily: self.daily,
+        })
+    }
+}
+
+async fn act(app: &App, session: Session, action: OwnerAction) -> Result<Json<GuardPolicy>, Error> {
+    let database = app.databases.of(session.account)?;
+    let done = guard::act(database, session, action, clock::now()).await?;
+    let (stored, refusals) = done.ok_or_else(Error::invalid_session)?;
+    Ok(Json(shown(app, stored, refusals)))
+}
+
+fn shown(app: &App, stored: StoredPolicy, refusals: Vec<RefusalCount>) -> GuardPolicy {
+    let keys = &app.config.api_key_secrets;
+    let hook = GuardHook { account: stored.account_id, version: stored.hook_version };
+    let previous = stored.previous_until;
+    let refusals = refusals.into_iter().map(|row| DailyRefusals {
+        date: date_time(row.day.saturating_mul(24 * 60 * 60)).date_naive(),
+        reason: row.reason,
+        count: row.count,
+    });
+    GuardPolicy {
+        refuse: serde_json::from_str(&stored.refuse).unwrap_or_default(),
+        allow_domains: serde_json::from_str(&stored.allow_domains).unwrap_or_default(),
+        block_domains: serde_json::from_str(&stored.block_domains).unwrap_or_default(),
+        deadline_ms: stored.deadline_ms,
+        daily: stored.daily,
+        supabase: Some(SupabaseHook {
+            path: format!("/v1/guard/hooks/supabase/{}", hook.name(keys)),
+            secret: hook.secret(keys),
+            previous_until: (previous > clock::now()).then(|| date_time(previous)),
+        }),
+        refusals: refusals.collect(),
+    }
+}
+
+/// Show the sign-up guard
+///
+/// What your sign-up forms refuse, the hook that your auth product calls, and how much was refused.
+#[utoipa::path(
+    get, path = "/v1/guard", tag = "Guard", operation_id = "guard",
+    responses(
+        (status = 200, description = "The policy", body = GuardPolicy),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn show(
+    State(app): State<Arc<App>>,
+    session: Session,
+) -> Result<Json<GuardPolicy>, Error> {
+    act(&app, session, OwnerAction::Read).await
+}
+
+/// Set the sign-up guard
+///
+/// Everything in the body is looked at first: where something is wrong, nothing changes.
+#[utoipa::path(
+    put, path = "/v1/guard", tag = "Guard", operation_id = "updateGuard",
+    request_body = GuardSettings,
+    responses(
+        (status = 200, description = "The policy", body = GuardPolicy),
+        (status = 400, description = "`invalid_body`: an unknown kind, a text that is no domain, or a number out of its range", body = PlainError),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn update(
+    State(app): State<Arc<App>>,
+    session: Session,
+    JsonList(body): JsonList<GuardSettings>,
+) -> Result<Json<GuardPolicy>, Error> {
+    act(&app, session, OwnerAction::Change(body.change()?)).await
+}
+
+/// Replace the guard's hook
+///
+/// The hook gets another path and another secret. Those before work for a day, so that no sign-up is lost while you change over.
+#[utoipa::path(
+    post, path = "/v1/guard/secret", tag = "Guard", operation_id = "rotateGuardSecret",
+    responses(
+        (status = 200, description = "The policy", body = GuardPolicy),
+        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
+        (status = 429, description = "Too many requests", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn rotate_secret(
+    State(app): State<Arc<App>>,
+    session: Session,
+) -> Result<Json<GuardPolicy>, Error> {
+    let until = clock::now().saturating_add(BOTH_WORK_S);
+    act(&app, session, OwnerAction::Rotate { until }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GuardSettings, RefusedKind};
+
+    fn change(body: &str) -> Result<(Option<String>, Option<String>), String> {
+        let settings: GuardSettings = crate::extract::json_body::parse(body.as_bytes())
+            .map_err(|error| format!("{error:?}"))?;
+        let change = settings.change().map_err(|error| format!("{error:?}"))?;
+        Ok((change.refuse, change.allow_domains))
+    }
+
+    #[test]
+    fn a_setting_that_is_absent_is_no_change_and_lists_are_kept_in_one_form() {
+        assert_eq!(change("{}"), Ok((None, None)));
+        let body = r#"{"refuse":["relay","invalid","relay"],"allow_domains":["Example.ORG.","b\u00fccher.example"]}"#;
+        let refuse = Some(r#"["invalid","relay"]"#.to_owned());
+        let domains = Some(r#"["example.org","xn--bcher-kva.example"]"#.to_owned());
+        assert_eq!(change(body), Ok((refuse, domains)));
+        assert_eq!(change(r#"{"refuse":[]}"#), Ok((Some("[]".to_owned()), None)));
+    }
+
+    #[test]
+    fn bad_settings_are_named() {
+        let many = format!(r#"{{"block_domains":[{}"a.example"]}}"#, r#""a.example","#.repeat(200));
+        for (body, text) in [
+            (r#"{"refuse":["catch_all"]}"#, "refuse[0]"),
+            (r#"{"refuse":"relay"}"#, "'refuse' field must be a list"),
+            (r#"{"allow_domains":["example.org","ann@example.org"]}"#, "'allow_domains[1]'"),
+            (r#"{"block_domains":["com"]}"#, "'block_domains[0]'"),
+            (many.as_str(), "'block_domains' field must have 200 domains at most"),
+            (r#"{"deadline_ms":299}"#, "300 to 4000"),
+            (r#"{"deadline_ms":4001}"#, "300 to 4000"),
+            (r#"{"daily":1000001}"#, "1000000 at most"),
+            (r#"{"daily":-1}"#, "'daily'"),
+        ] {
+            let error = change(body).unwrap_err();
+            assert!(error.contains(text) && error.contains("invalid_body"), "{body}: {error}");
+        }
+    }
+
+    #[test]
+    fn kinds_have_the_names_of_the_documents() {
+        let kinds = serde_json::to_string(&[RefusedKind::Invalid, RefusedKind::Parked]).unwrap();
+        assert_eq!(kinds, r#"["invalid","parked"]"#);
+    }
+}

@@ -1,0 +1,159 @@
+//! One decision about one address. Whatever can't be found out in time is allowed.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::extract::State;
+use rcpt_shared::{Address, reduce};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{
+    super::validate_email::{self, CheckRequest},
+    judgement::{Decision, Policy},
+};
+use crate::{
+    account::AccountId,
+    app::App,
+    cf::{clock, log},
+    credentials::{idempotency::Idempotent, proof::Caller},
+    error::{Error, PlainError, ValidationError},
+    extract::{json_body::JsonBody, request::RequestContext},
+    store::guard,
+};
+
+/// Milliseconds that the policy is waited for.
+pub const POLICY_MS: u64 = 1_000;
+/// Milliseconds of the deadline that are kept for reading the answer; a quarter of it at most.
+const RESERVE_MS: u64 = 150;
+
+/// Body of `POST /guard/decide`.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "its member is read by name, with a text for each mistake")]
+pub struct DecisionRequest {
+    /// What was typed into the form.
+    #[schema(min_length = 1)]
+    pub email: String,
+}
+
+/// Decide about a sign-up
+///
+/// Checks an address and answers by your policy, before its deadline. Whatever can't be found out in time is `allow`: a fault of ours,
+/// or a used-up allowance, turns nobody away. It counts as a check, unless one of your own lists decides.
+#[utoipa::path(
+    post, path = "/v1/guard/decide", tag = "Guard", operation_id = "decide",
+    request_body = DecisionRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A text of your own for this question, 16 to 255 printable characters: sent again with it, it's counted once")),
+    responses(
+        (status = 200, description = "The decision", body = Decision),
+        (status = 400, description = "`email` is missing or no string, or the body is malformed", body = ValidationError),
+        (status = 401, description = "The API key or session is missing or no longer valid", body = ValidationError),
+        (status = 422, description = "`idempotency_key_reused`: the key was sent with another request", body = PlainError),
+    ),
+    security(("ApiKey" = []), ("Session" = [])),
+)]
+pub async fn decide(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    caller: Result<Caller, Error>,
+    body: Result<JsonBody<Map<String, Value>>, Error>,
+) -> Result<Decision, Error> {
+    let began = clock::now_ms();
+    let caller = caller.map_err(Error::of_validation)?;
+    let JsonBody(body) = body.map_err(Error::of_validation)?;
+    let email = match body.get("email").map(Value::as_str) {
+        Some(Some(email)) => email.to_owned(),
+        Some(None) => {
+            return Err(Error::invalid_body("The 'email' field must be a string.").of_validation());
+        }
+        None => {
+            let detail = "Missing 'email' field in request body.";
+            return Err(Error::invalid_body(detail).of_validation());
+        }
+    };
+    let once = context.idempotent(&app.config.address_secrets, caller.account, &identity(&email));
+    let once = once.map_err(Error::of_validation)?;
+    let database = app.databases.of(caller.account)?;
+    let patience = Duration::from_millis(POLICY_MS);
+    let policy = match clock::within(patience, guard::policy(database, caller)).await {
+        Some(Ok(Some(stored))) => Policy::of(&stored),
+        Some(Ok(None)) => return Err(caller.proof.refused().of_validation()),
+        Some(Err(_)) | None => return Ok(Decision::allow("unavailable")),
+    };
+    let question = Question { caller, email, once, began };
+    question.decide(&app, &context, &policy).await
+}
+
+/// What a repeat has in common with the first.
+pub fn identity(email: &str) -> String {
+    format!("guard\0{email}")
+}
+
+/// One address to be decided about.
+pub struct Question {
+    pub caller: Caller,
+    pub email: String,
+    pub once: Option<Idempotent>,
+    /// Milliseconds of the Worker's clock.
+    pub began: u64,
+}
+
+impl Question {
+    /// # Errors
+    /// The caller's own mistakes: a credential that was replaced, a key of another request.
+    pub async fn decide(
+        self,
+        app: &Arc<App>,
+        context: &RequestContext,
+        policy: &Policy,
+    ) -> Result<Decision, Error> {
+        let account = self.caller.account;
+        let decision = self.decision(app, context, policy).await?;
+        if decision.is_refusal() {
+            count(app, context, account, decision.reason);
+        }
+        Ok(decision)
+    }
+
+    async fn decision(
+        self,
+        app: &Arc<App>,
+        context: &RequestContext,
+        policy: &Policy,
+    ) -> Result<Decision, Error> {
+        let email = reduce(&self.email).unwrap_or(&self.email).to_owned();
+        if let Ok(address) = Address::parse(&email)
+            && let Some(decision) = policy.by_own_lists(address.domain())
+        {
+            return Ok(decision);
+        }
+        let elapsed = clock::now_ms().saturating_sub(self.began);
+        let left = policy.deadline_ms.saturating_sub(elapsed);
+        let inner = left.saturating_sub(RESERVE_MS.min(left / 4)).max(1);
+        let request = CheckRequest { email, details: true, deadline_ms: Some(inner) };
+        let (app, checked) = (Arc::clone(app), context.clone());
+        let work = async move {
+            validate_email::answer(app, checked, self.caller, request, self.once).await
+        };
+        let work = context.deferred.outliving(work);
+        match clock::within(Duration::from_millis(left), work).await {
+            Some(Some(Ok(result))) => Ok(policy.by_result(&result)),
+            Some(Some(Err(error))) if error.is_the_callers() => Err(error),
+            Some(Some(Err(error))) => Ok(Decision::allow(error.code())),
+            Some(None) | None => Ok(Decision::allow("not_in_time")),
+        }
+    }
+}
+
+/// Counts a refusal once the answer has left.
+fn count(app: &Arc<App>, context: &RequestContext, account: AccountId, reason: &'static str) {
+    let app = Arc::clone(app);
+    context.deferred.after_response(async move {
+        let counted = match app.databases.of(account) {
+            Ok(database) => guard::count_refusal(database, account, reason, clock::now()).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = counted {
+            log::failure("refusal of the guard", &error);
+        }
+    });
+}

@@ -1,0 +1,172 @@
+//! Supabase's *Before User Created* hook, as it is. A call with a genuine signature is always answered 200: Supabase makes any
+//! other status its own failure, and nobody could sign up.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    body::to_bytes,
+    extract::{Path, Request, State},
+    http::HeaderMap,
+    response::{IntoResponse as _, Response},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{
+    super::operator::{ID, SIGNATURE, TIMESTAMP},
+    decision::{POLICY_MS, Question, identity},
+    judgement::Policy,
+};
+use crate::{
+    app::App,
+    cf::clock,
+    credentials::{
+        api_key::KeyIdentity, guard_hook::GuardHook, idempotency::Idempotent,
+        operator_signature::SignedMessage, proof::Caller,
+    },
+    error::{Error, Outcome, PlainError},
+    extract::{json_body::LIST_LIMIT, request::RequestContext},
+    store::guard::{self, HookCall},
+};
+
+/// Characters of a `webhook-id`.
+const ID_MAX: usize = 255;
+
+/// The call of the hook, as far as it is looked at.
+#[derive(Deserialize, ToSchema)]
+pub struct SupabaseCall {
+    user: SupabaseUser,
+}
+
+/// The user that is to be made, as far as it is looked at.
+#[derive(Deserialize, ToSchema)]
+pub struct SupabaseUser {
+    #[serde(default)]
+    email: Option<String>,
+}
+
+/// `{}`: the sign-up goes on.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct SupabaseAnswer {
+    /// The sign-up is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    error: Option<SupabaseError>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SupabaseError {
+    /// A sentence for the person who signs up.
+    message: String,
+    /// The status that Supabase answers with: 400.
+    http_code: u16,
+}
+
+impl SupabaseAnswer {
+    fn of(message: Option<String>) -> Response {
+        let outcome = Outcome(if message.is_some() { "refuse" } else { "allow" });
+        let error = message.map(|message| SupabaseError { message, http_code: 400 });
+        let mut response = Json(Self { error }).into_response();
+        response.extensions_mut().insert(outcome);
+        response
+    }
+}
+
+/// The hook for Supabase
+///
+/// Set it in Supabase under *Authentication, Hooks, Before User Created*, with the path and secret of `GET /v1/guard`. A call that is
+/// signed is always answered 200, and the sign-up goes on wherever an address couldn't be decided about in time. It counts as a check
+/// of your plan.
+#[utoipa::path(
+    post, path = "/v1/guard/hooks/supabase/{hook}", tag = "Guard", operation_id = "supabaseHook",
+    request_body = SupabaseCall,
+    params(
+        ("hook" = String, Path, description = "The last part of the hook's path"),
+        ("webhook-id" = String, Header, description = "The call's id. A call that is sent again is counted once"),
+        ("webhook-timestamp" = String, Header, description = "When it was signed, in unix seconds; five minutes around now"),
+        ("webhook-signature" = String, Header, description = "Its signature, as Standard Webhooks describe it"),
+    ),
+    responses(
+        (status = 200, description = "`{}`, or an `error` that refuses the sign-up", body = SupabaseAnswer),
+        (status = 401, description = "`invalid_hook_signature`: the call isn't signed with the hook's secret, or was signed over five minutes ago", body = PlainError),
+        (status = 404, description = "`not_found`: there is no such hook", body = PlainError),
+    ),
+    security(()),
+)]
+pub async fn supabase(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    context: RequestContext,
+    request: Request,
+) -> Result<Response, Error> {
+    let began = clock::now_ms();
+    let keys = &app.config.api_key_secrets;
+    let hook = GuardHook::of(keys, &name).ok_or_else(Error::not_found)?;
+    let (head, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, LIST_LIMIT).await else {
+        // More than can be held, so its signature can't be looked at.
+        return Ok(SupabaseAnswer::of(None));
+    };
+    let id =
+        signed_id(&app, hook, &head.headers, &body).ok_or_else(Error::invalid_hook_signature)?;
+    let email = serde_json::from_slice::<SupabaseCall>(&body).ok();
+    let email = email.and_then(|call| call.user.email).filter(|email| !email.trim().is_empty());
+    let Some(email) = email else { return Ok(SupabaseAnswer::of(None)) };
+    let database = app.databases.of(hook.account)?;
+    let patience = Duration::from_millis(POLICY_MS);
+    let called = clock::within(patience, guard::call(database, hook, clock::now())).await;
+    let stored = match called {
+        Some(Ok(HookCall::Counted(stored))) => stored,
+        Some(Ok(HookCall::Replaced)) => return Err(Error::invalid_hook_signature()),
+        Some(Ok(HookCall::NotCounted) | Err(_)) | None => return Ok(SupabaseAnswer::of(None)),
+    };
+    let key = KeyIdentity { account: hook.account, version: stored.key_version };
+    let once = Idempotent::new(
+        &app.config.address_secrets,
+        hook.account,
+        &format!("supabase {id}"),
+        &identity(&email),
+    );
+    let question = Question { caller: Caller::from(key), email, once: Some(once), began };
+    let decision = question.decide(&app, &context, &Policy::of(&stored)).await;
+    // A key that the operator has deactivated, or anything else: the sign-up goes on.
+    let refusal = decision.ok().and_then(|decision| {
+        let message = decision.message?;
+        let meant = decision.suggestion.map(|meant| format!(" Did you mean {meant}?"));
+        Some(format!("{message}{}", meant.unwrap_or_default()))
+    });
+    Ok(SupabaseAnswer::of(refusal))
+}
+
+/// The `webhook-id` of a call that is signed with the hook's secret.
+fn signed_id(app: &App, hook: GuardHook, headers: &HeaderMap, body: &[u8]) -> Option<String> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let (id, timestamp, signatures) = (text(ID)?, text(TIMESTAMP)?, text(SIGNATURE)?);
+    let message = SignedMessage { id, timestamp, signatures, body };
+    let macs = hook.macs(&app.config.api_key_secrets);
+    let is_fine = (1..=ID_MAX).contains(&id.len()) && message.is_genuine_under(&macs, clock::now());
+    is_fine.then(|| id.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SupabaseAnswer, SupabaseCall, SupabaseError};
+
+    #[test]
+    fn the_answers_are_those_that_supabase_documents() {
+        let none = serde_json::to_string(&SupabaseAnswer::default()).unwrap();
+        assert_eq!(none, "{}");
+        let error = SupabaseError { message: "No.".to_owned(), http_code: 400 };
+        let refused = serde_json::to_string(&SupabaseAnswer { error: Some(error) }).unwrap();
+        assert_eq!(refused, r#"{"error":{"message":"No.","http_code":400}}"#);
+    }
+
+    #[test]
+    fn a_user_without_an_address_has_none() {
+        for body in [r#"{"user":{}}"#, r#"{"user":{"email":null,"phone":"1"}}"#] {
+            let call: SupabaseCall = serde_json::from_str(body).unwrap();
+            assert_eq!(call.user.email, None);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a policy says of an address, from its lists and from the result of a check: pure rules.
+
+use axum::{
+    Json,
+    response::{IntoResponse, Response},
+};
+use rcpt_shared::{DomainKind, Status};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{super::validate_email::ValidationResult, RefusedKind, domains::holds};
+use crate::{error::Outcome, store::guard::StoredPolicy};
+
+/// Whether an address may sign up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Decision {
+    /// `allow` or `refuse`.
+    #[schema(value_type = String, example = "refuse")]
+    pub decision: &'static str,
+    /// The kind of `refuse` that fits, or `blocked_domain`. With `allow`: `accepted`, `allowed_domain`, `not_in_time`, or why nothing
+    /// could be found out, such as `used_up` or `unavailable`. New reasons may be added.
+    #[schema(value_type = String, example = "disposable")]
+    pub reason: &'static str,
+    /// A sentence for the person who signs up. Null with `allow`.
+    pub message: Option<&'static str>,
+    /// The address that was probably meant.
+    pub suggestion: Option<String>,
+}
+
+impl IntoResponse for Decision {
+    fn into_response(self) -> Response {
+        let outcome = Outcome(self.decision);
+        let mut response = Json(self).into_response();
+        response.extensions_mut().insert(outcome);
+        response
+    }
+}
+
+impl Decision {
+    pub fn allow(reason: &'static str) -> Self {
+        Self { decision: "allow", reason, message: None, suggestion: None }
+    }
+
+    pub fn refuse(reason: &'static str, message: &'static str, suggestion: Option<String>) -> Self {
+        Self { decision: "refuse", reason, message: Some(message), suggestion }
+    }
+
+    pub fn is_refusal(&self) -> bool {
+        self.message.is_some()
+    }
+}
+
+/// A policy that is read.
+pub struct Policy {
+    refuse: Vec<RefusedKind>,
+    allow: Vec<String>,
+    block: Vec<String>,
+    pub deadline_ms: u64,
+}
+
+impl Policy {
+    pub fn of(stored: &StoredPolicy) -> Self {
+        Self {
+            refuse: serde_json::from_str(&stored.refuse).unwrap_or_default(),
+            allow: serde_json::from_str(&stored.allow_domains).unwrap_or_default(),
+            block: serde_json::from_str(&stored.block_domains).unwrap_or_default(),
+            deadline_ms: stored.deadline_ms,
+        }
+    }
+
+    /// What the own lists say of a domain. The list of those that are allowed comes first.
+    pub fn by_own_lists(&self, domain: &str) -> Option<Decision> {
+        if holds(&self.allow, domain) {
+            Some(Decision::allow("allowed_domain"))
+        } else {
+            holds(&self.block, domain).then(|| Decision::refuse("blocked_domain", BLOCKED, None))
+        }
+    }
+
+    /// What the kinds say of the result of a check. A result that is pending refuses by what our lists and DNS have said by then,
+    /// and by nothing else.
+    pub fn by_result(&self, result: &ValidationResult) -> Decision {
+        let is_pending = result.pending.is_some();
+        let suggestion = || result.details.as_ref().and_then(|details| details.suggestion.clone());
+        let found = ORDER.iter().find(|(kind, _)| self.refuse.contains(kind) && is(*kind, result));
+        match found {
+            Some((kind, message)) => Decision::refuse(kind.as_str(), message, suggestion()),
+            None => {
+                let reason = if is_pending { "not_in_time" } else { "accepted" };
+                Decision { suggestion: suggestion(), ..Decision::allow(reason) }
+            }
+        }
+    }
+}
+
+const BLOCKED: &str = "Addresses of this domain can't be used here. Use another one.";
+
+/// The first kind that fits names the reason. The texts are for the person who signs up.
+const ORDER: [(RefusedKind, &str); 7] = [
+    (RefusedKind::Invalid, "This isn't an email address. Check it for typing mistakes."),
+    (RefusedKind::Disposable, "Throw-away addresses can't be used here. Use another one."),
+    (
+        RefusedKind::Parked,
+        "This domain doesn't receive email. Check the address for typing mistakes.",
+    ),
+    (RefusedKind::Undeliverable, "This address can't receive email. Check it for typing mistakes."),
+    (RefusedKind::Suspected, "Throw-away addresses can't be used here. Use another one."),
+    (
+        RefusedKind::Relay,
+        "Forwarding addresses can't be used here. Use the address of your mailbox.",
+    ),
+    (RefusedKind::Role, "Addresses shared by a group can't be used here. Use one of your own."),
+];
+
+impl RefusedKind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Undeliverable => "undeliverable",
+            Self::Disposable => "disposable",
+            Self::Suspected => "suspected",
+            Self::Relay => "relay",
+            Self::Role => "role",
+            Self::Parked => "parked",
+        }
+    }
+}
+
+fn is(kind: RefusedKind, result: &ValidationResult) -> bool {
+    let details = result.details.as_ref();
+    let domain = details.and_then(|details| details.domain.as_ref());
+    let is_domain = |kind| domain.is_some_and(|domain| domain.kind == kind);
+    match kind {
+        RefusedKind::Invalid => result.status == Status::InvalidFormat,
+        // An origin of an earlier version gives the status alone.
+        RefusedKind::Undeliverable => {
+            matches!(result.status, Status::Refused | Status::DomainNotFound | Status::NoMxRecords)
+        }
+        RefusedKind::Disposable => is_domain(DomainKind::Disposable),
+        RefusedKind::Parked => is_domain(DomainKind::Parked),
+        RefusedKind::Relay => is_domain(DomainKind::Relay),
+        RefusedKind::Suspected => domain.is_some_and(|it| it.suspected.is_some()),
+        RefusedKind::Role => details.is_some_and(|details| details.role_account),
+    }
+}

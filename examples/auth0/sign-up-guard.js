@@ -1,0 +1,28 @@
+// An Auth0 Action of the trigger "Pre User Registration". Secrets: RCPT_URL, RCPT_API_KEY.
+
+/** Longer than the policy's own deadline, and shorter than Auth0 waits. */
+const PATIENCE_MS = 5_000;
+
+exports.onExecutePreUserRegistration = async (event, api) => {
+  // Users without an email sign up by phone.
+  if (!event.user.email) return;
+  const decision = await decide(event.secrets, event.user.email);
+  if (decision?.decision !== "refuse") return;
+  const meant = decision.suggestion ? ` Did you mean ${decision.suggestion}?` : "";
+  api.access.deny(`sign_up_guard_${decision.reason}`, decision.message + meant);
+};
+
+/** The guard's decision. Without an answer nobody is turned away. */
+async function decide({ RCPT_URL, RCPT_API_KEY }, email) {
+  try {
+    const response = await fetch(`${RCPT_URL}/v1/guard/decide`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-API-Key": RCPT_API_KEY },
+      body: JSON.stringify({ email }),
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    return response.ok ? await response.json() : undefined;
+  } catch {
+    return undefined;
+  }
+}

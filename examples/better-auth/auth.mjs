@@ -1,0 +1,34 @@
+// Better Auth with the sign-up guard. Environment: RCPT_URL, RCPT_API_KEY.
+import { betterAuth } from "better-auth";
+import { APIError, createAuthMiddleware } from "better-auth/api";
+
+/** Longer than the policy's own deadline. */
+const PATIENCE_MS = 5_000;
+
+export const auth = betterAuth({
+  emailAndPassword: { enabled: true },
+  hooks: {
+    before: createAuthMiddleware(async (ctx) => {
+      if (ctx.path !== "/sign-up/email" || !ctx.body?.email) return;
+      const decision = await decide(ctx.body.email);
+      if (decision?.decision !== "refuse") return;
+      const meant = decision.suggestion ? ` Did you mean ${decision.suggestion}?` : "";
+      throw new APIError("BAD_REQUEST", { message: decision.message + meant });
+    }),
+  },
+});
+
+/** The guard's decision. Without an answer nobody is turned away. */
+async function decide(email) {
+  try {
+    const response = await fetch(`${process.env.RCPT_URL}/v1/guard/decide`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-API-Key": process.env.RCPT_API_KEY },
+      body: JSON.stringify({ email }),
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    return response.ok ? await response.json() : undefined;
+  } catch {
+    return undefined;
+  }
+}
