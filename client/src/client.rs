@@ -216,6 +216,14 @@ impl Client {
         self.call(&Call::get("/me/quota"))
     }
 
+    /// Ends the client's own API key, for good. The account's first key is replaced, and signing in gives the new one.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn end_key(&self) -> Result<(), Error> {
+        self.reply(&Call::post("/keys/self-revoke", json!({}))).map(drop)
+    }
+
     /// Signs in by password. `code` is needed when the service answers `totp_required`.
     ///
     /// # Errors

@@ -7,5 +7,6 @@ pub mod device;
 pub mod json_body;
 pub mod member;
 pub mod request;
+pub mod rights;
 pub mod scan_call;
 pub mod second_factor;

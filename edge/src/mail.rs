@@ -1,9 +1,11 @@
 //! The emails we send: short, no tracking, no secret beyond the one link. Links start with the configured
 //! portal address and with nothing that came from a request.
 
+mod keys;
 mod layout;
 mod scans;
 
+pub use keys::{SuspendedKey, keys_suspended};
 pub use scans::{EndedScan, scans_ended};
 
 use chrono::DateTime;
@@ -294,6 +296,9 @@ pub enum Notice {
     EmailChanged,
     AccountFrozen,
     EmailChangeUndone,
+    KeyMade,
+    KeyEndedItself,
+    KeysSuspended,
 }
 
 impl Notice {
@@ -314,6 +319,9 @@ impl Notice {
             Self::EmailChanged => "email_changed",
             Self::AccountFrozen => "account_frozen",
             Self::EmailChangeUndone => "email_change_undone",
+            Self::KeyMade => "key_made",
+            Self::KeyEndedItself => "key_ended_itself",
+            Self::KeysSuspended => "keys_suspended",
         }
     }
 
@@ -379,6 +387,22 @@ impl Notice {
                 "The change of your rcpt account's address has been undone from this address. The account has a new \
                  password, every session has ended and recovery codes are void. If someone else was signed in, replace \
                  the API key too: they may have seen it.",
+            ),
+            Self::KeyMade => (
+                "A new API key has been made",
+                "Another API key has been made for your rcpt account. You see all keys, and can end each \
+                 of them, on the API key page.",
+            ),
+            Self::KeyEndedItself => (
+                "An API key has ended itself",
+                "Someone who has an API key of your rcpt account has ended it. That is what finders of a \
+                 leaked key are asked to do. The key has stopped working. Make a new one on the API key \
+                 page, and find out where the old one was.",
+            ),
+            // Has an email of its own (`keys_suspended`).
+            Self::KeysSuspended => (
+                "API keys wait for your confirmation",
+                "API keys of your rcpt account are suspended until you confirm them on the API key page.",
             ),
             // Has an email of its own (`scans_ended`).
             Self::ScanEnded => ("A scan has ended", "A scan of your rcpt account has ended."),

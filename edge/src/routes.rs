@@ -26,6 +26,7 @@ mod events;
 mod export;
 mod guard;
 mod health;
+mod keys;
 mod notifications;
 #[cfg(test)]
 mod openapi;
@@ -95,6 +96,12 @@ operations! {
     email_change::undo,
     api_key::rotate,
     api_key::show,
+    keys::make,
+    keys::list,
+    keys::end,
+    keys::confirm,
+    keys::replace_all,
+    keys::self_revoke,
     profile::update,
     account::show,
     account::delete,

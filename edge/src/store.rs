@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod mail_due;
 pub mod mailbox_hashes;
 pub mod mailed_tokens;
+pub mod named_keys;
 pub mod notices;
 #[cfg(test)]
 mod operator;

@@ -12,6 +12,8 @@ pub const DOMAIN: &str = "sandbox.test";
 pub const MX_HOST: &str = "mx.sandbox.test";
 /// A domain that doesn't exist, and for which [`DOMAIN`] is suggested.
 pub const MISSPELT_DOMAIN: &str = "snadbox.test";
+/// A domain that doesn't exist.
+pub const MISSING_DOMAIN: &str = "nodomain.test";
 /// Seconds that the slow server takes.
 pub const SLOW_S: u64 = 3;
 
@@ -210,6 +212,15 @@ impl SandboxCase {
 #[must_use]
 pub fn find(address: &Address) -> Option<&'static SandboxCase> {
     find_parts(address.local_part(), address.domain())
+}
+
+/// Returns whether every address of this domain, in lower case, is one of the sandbox, or none that exists. Without the table, which
+/// the Worker need not carry.
+#[must_use]
+pub fn is_domain(domain: &str) -> bool {
+    let below = domain.strip_suffix(DOMAIN);
+    below.is_some_and(|below| below.is_empty() || below.ends_with('.'))
+        || [MISSPELT_DOMAIN, MISSING_DOMAIN].contains(&domain)
 }
 
 /// Returns the HTTP status of the API's response in place of a verdict: [`Behaviour::Http`] without the table, which

@@ -9,6 +9,7 @@ import * as firstPage from "./suites/first-page.mjs";
 import * as guard from "./suites/guard.mjs";
 import * as keyboard from "./suites/keyboard.mjs";
 import * as mails from "./suites/mails.mjs";
+import * as namedKeys from "./suites/named-keys.mjs";
 import * as overview from "./suites/overview.mjs";
 import * as pages from "./suites/pages.mjs";
 import * as plans from "./suites/plans.mjs";
@@ -43,6 +44,7 @@ describe("the portal", () => {
       scans,
       apiKey,
       guard,
+      namedKeys,
       settings,
       webhook,
       webhookPage,

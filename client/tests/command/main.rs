@@ -340,6 +340,26 @@ fn a_key_is_kept_for_its_owner_and_its_service_alone() {
 }
 
 #[test]
+fn a_named_key_is_kept_though_it_may_not_see_the_quota_and_a_dead_one_is_not() {
+    for (status, code, kept) in [
+        (403, "missing_right", true),
+        (403, "test_key", true),
+        (403, "network_not_allowed", false),
+        (401, "key_expired", false),
+    ] {
+        let body = json!({ "detail": "This API key can't.", "code": code }).to_string();
+        let service = StandIn::start(move |_, _| (status, "", body.clone()));
+        let home = home();
+        let sign_in = ["sign-in", "--key", "--url", &service.url];
+        let ran = run(command(&home).args(sign_in), format!("{KEY}\n").as_bytes());
+        let file = home.path().join(".config/rcpt/credentials.json");
+        assert_eq!((ran.code == 0, file.exists()), (kept, kept), "{code}: {}", ran.said);
+        let said = if kept { "Signed in with a named key" } else { "This API key can't." };
+        assert!(ran.said.contains(said), "{code}: {}", ran.said);
+    }
+}
+
+#[test]
 fn completions_and_manual_pages_tell_of_every_command() {
     let home = home();
     let completions = run(command(&home).args(["completions", "bash"]), b"");

@@ -118,6 +118,11 @@ export class Rcpt {
     return answer(await this.api.GET("/v1/me/quota", signalOf(signal)));
   }
 
+  /** Ends this client's own API key, for good. The account's first key is replaced. */
+  async endKey({ signal }: Signal = {}): Promise<void> {
+    answer(await this.api.POST("/v1/keys/self-revoke", signalOf(signal)));
+  }
+
   /** Starts a scan of a list, and sends all of it. */
   async startScan(
     addresses: readonly string[],

@@ -9,7 +9,7 @@ use crate::{
     app::App,
     cf::{clock, database::Database, deferred::Deferred, log},
     error::Error,
-    mail::{self, Deed, EndedScan, Mail, Notice},
+    mail::{self, Deed, EndedScan, Mail, Notice, SuspendedKey},
     store::{self, notices::DueNotices},
 };
 
@@ -74,6 +74,20 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
         // The plan in force when the email is written: one email may cover several changes.
         let plan = store::plans::of_account(database, notice.account_id).await?;
         return Ok(plan.map(|now| mail::plan_changed(name, portal_url, &now.plan, now.until)));
+    }
+    if notice.kind == Notice::KeysSuspended {
+        let keys = store::named_keys::suspended(database, notice.account_id).await?;
+        let keys: Vec<SuspendedKey> = keys
+            .into_iter()
+            .map(|key| SuspendedKey {
+                name: key.name,
+                created_at: i64::try_from(key.created_at).unwrap_or_default(),
+            })
+            .collect();
+        let last = notice.last_deed();
+        let mail = || mail::keys_suspended(portal_url, name, &keys, last.as_ref());
+        // Confirmed or ended before the mail could be handed over.
+        return Ok((!keys.is_empty()).then(mail));
     }
     if notice.kind != Notice::ScanEnded {
         return Ok(Some(notice.kind.mail(portal_url, name, notice.last_deed().as_ref())));

@@ -10,7 +10,7 @@ use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
 use sha2::Sha256;
 
-use super::base62;
+use super::{base62, named_key::NamedKey};
 use crate::account::AccountId;
 
 const PREFIX: &str = "rcpt_live_";
@@ -70,7 +70,7 @@ impl ApiKey {
 
     /// Returns whether a text looks like a key, genuine or not.
     pub fn is_meant(presented: &str) -> bool {
-        presented.starts_with(PREFIX)
+        presented.starts_with(PREFIX) || NamedKey::is_meant(presented)
     }
 
     /// The text, for the one answer that hands it to its owner.

@@ -1,7 +1,11 @@
 //! Content of a genuine credential: its account, its kind and its version.
 
+use std::net::IpAddr;
+
 use super::{
     api_key::KeyIdentity,
+    key_networks,
+    named_key::{KeyId, NamedKey},
     session::{Session, SessionId},
 };
 use crate::{account::AccountId, error::Error};
@@ -16,13 +20,43 @@ pub struct Caller {
 /// The presented credential: the key, whose version must be current, or the session, which must be alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Proof {
-    Key { version: u32 },
-    Session { id: SessionId },
+    Key {
+        version: u32,
+    },
+    /// `from` is where it was sent from, since a key may be bound to networks; none where that isn't known.
+    Named {
+        id: KeyId,
+        version: u16,
+        is_test: bool,
+        from: Option<IpAddr>,
+    },
+    Session {
+        id: SessionId,
+    },
 }
 
 impl From<KeyIdentity> for Caller {
     fn from(key: KeyIdentity) -> Self {
         Self { account: key.account, proof: Proof::Key { version: key.version } }
+    }
+}
+
+impl Caller {
+    /// The caller who sent this named key from this address.
+    pub const fn of_named(key: NamedKey, from: Option<IpAddr>) -> Self {
+        let NamedKey { account, id, version, is_test, .. } = key;
+        Self { account, proof: Proof::Named { id, version, is_test, from } }
+    }
+
+    /// The same wherever it was sent from.
+    #[must_use]
+    pub const fn anywhere(self) -> Self {
+        match self.proof {
+            Proof::Named { id, version, is_test, .. } => {
+                Self { proof: Proof::Named { id, version, is_test, from: None }, ..self }
+            }
+            Proof::Key { .. } | Proof::Session { .. } => self,
+        }
     }
 }
 
@@ -38,6 +72,7 @@ impl Caller {
     pub fn party(self) -> String {
         match self.proof {
             Proof::Key { version } => format!("{} by key {version}", self.account),
+            Proof::Named { id, .. } => format!("{} by key {id}", self.account),
             Proof::Session { id } => format!("session {id}"),
         }
     }
@@ -46,7 +81,7 @@ impl Caller {
     /// flood with a stolen key can't keep its signed-in owner from replacing it.
     pub fn wider_party(self) -> String {
         match self.proof {
-            Proof::Key { .. } => format!("{} by key", self.account),
+            Proof::Key { .. } | Proof::Named { .. } => format!("{} by key", self.account),
             Proof::Session { .. } => self.account.to_string(),
         }
     }
@@ -57,22 +92,49 @@ impl Proof {
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Key { .. } => "key",
+            Self::Named { .. } => "named",
             Self::Session { .. } => "session",
         }
     }
 
-    /// Keys are counted from 1; 0 for a session.
+    /// Versions of the first key are counted from 1; 0 for a session or a named key.
     pub const fn key_version(self) -> u32 {
         match self {
             Self::Key { version } => version,
-            Self::Session { .. } => 0,
+            Self::Named { .. } | Self::Session { .. } => 0,
+        }
+    }
+
+    /// The named key, where it is one.
+    pub const fn named(self) -> Option<KeyId> {
+        match self {
+            Self::Named { id, .. } => Some(id),
+            Self::Key { .. } | Self::Session { .. } => None,
+        }
+    }
+
+    /// Returns whether it is a key for the sandbox.
+    pub const fn is_test(self) -> bool {
+        matches!(self, Self::Named { is_test: true, .. })
+    }
+
+    /// The session's id, or of a named key its id, its version in four digits and the client's address, as SQL takes them
+    /// apart. Empty for the first key, whose version is a number.
+    pub fn text(self) -> String {
+        match self {
+            Self::Key { .. } => String::new(),
+            Self::Named { id, version, from, .. } => {
+                let from = from.map(key_networks::comparable).unwrap_or_default();
+                format!("{id}{version:04x}{from}")
+            }
+            Self::Session { id } => id.to_string(),
         }
     }
 
     /// Error for a key or session that the database no longer knows.
     pub fn refused(self) -> Error {
         match self {
-            Self::Key { .. } => Error::invalid_api_key(),
+            Self::Key { .. } | Self::Named { .. } => Error::invalid_api_key(),
             Self::Session { .. } => Error::invalid_session(),
         }
     }

@@ -83,6 +83,21 @@ errors! {
     /// The operator has deactivated the API key; replacing it would not bring it back.
     key_deactivated() =>
         S::FORBIDDEN, "key_deactivated", "The API key of this account has been deactivated.";
+    /// A named key after its end.
+    key_expired() => S::UNAUTHORIZED, "key_expired", "This API key has expired.", challenge Key;
+    /// A named key that waits for its owner after a recovery of the account.
+    key_suspended() => S::UNAUTHORIZED, "key_suspended",
+        "This API key is suspended until its owner confirms it on the API key page.", challenge Key;
+    network_not_allowed() => S::FORBIDDEN, "network_not_allowed",
+        "This API key can't be used from this network.";
+    missing_right() => S::FORBIDDEN, "missing_right", "This API key doesn't have the right to do this.";
+    /// A key of mode `test` is for the sandbox alone.
+    test_key() => S::FORBIDDEN, "test_key",
+        "This is a test key: it only checks sandbox addresses, such as accepts@sandbox.test.";
+    no_such_key() => S::NOT_FOUND, "no_such_key", "There is no such key. It may have been ended already.";
+    invalid_key(detail: impl Display) => S::BAD_REQUEST, "invalid_key", "{detail}";
+    too_many_keys() => S::CONFLICT, "too_many_keys",
+        "This account has 20 keys besides its first one. End one to make another.";
     /// The password was asked again within a session, and was wrong.
     wrong_password() => S::FORBIDDEN, "wrong_password", "The password is wrong.";
     /// 401 where the code signs in, 403 within a session.

@@ -4,27 +4,32 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::{FromRequestParts, Request, State},
+    extract::{FromRequestParts, MatchedPath, Request, State},
     http::{HeaderMap, HeaderName, StatusCode, header, request::Parts},
     middleware::Next,
     response::Response,
 };
 use rcpt_shared::bearer_token;
 
-use super::request::RequestContext;
+use super::{client_network, request::RequestContext, rights};
 use crate::{
     app::App,
-    cf::{clock, log},
+    cf::{clock, database::Database, log},
     config::Config,
     credentials::{
         api_key::ApiKey,
+        named_key::NamedKey,
         proof::Caller,
         session::{self, PresentedSession, Session},
     },
-    error::{Error, outcome},
+    error::{self, Error, outcome},
     limits::{refusals::Refusal, shield::Shield},
     meter,
-    store::{accounts, sessions},
+    store::{
+        accounts,
+        named_keys::{self, KeyRefusal},
+        sessions,
+    },
 };
 
 /// Constants of this type are known to the linker: a name that is looked up at run time would bring the table of
@@ -59,10 +64,28 @@ fn identify(
     Ok((presented.session.into(), Some(presented)))
 }
 
+/// The text of a presented key. Blanks around a header's value are no part of it (RFC 9110 §5.5); workerd leaves those behind
+/// it.
+fn key_text(headers: &HeaderMap) -> Option<&str> {
+    Some(headers.get(API_KEY_HEADER)?.to_str().ok()?.trim_matches([' ', '\t']))
+}
+
+/// A genuine named key, whatever has become of it.
+fn named_key(config: &Config, headers: &HeaderMap) -> Option<NamedKey> {
+    NamedKey::verify(&config.api_key_secrets, key_text(headers)?)
+}
+
+/// The genuine key of a request, first or named, whatever has become of it.
+pub fn any_key(config: &Config, headers: &HeaderMap) -> Option<Caller> {
+    match named_key(config, headers) {
+        Some(key) => Some(Caller::of_named(key, client_network::address(headers))),
+        None => of_key(config, key_text(headers)?).ok(),
+    }
+}
+
 /// # Errors
-/// [`Error::invalid_api_key`] for a key that was never issued, [`Error::several_api_keys`] for a list of them.
+/// [`Error::invalid_api_key`] for a first key that was never issued, [`Error::several_api_keys`] for a list of them.
 fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
-    // Blanks around a header's value are no part of it (RFC 9110 §5.5); workerd leaves those behind it.
     let key = key.trim_matches([' ', '\t']);
     let identity = ApiKey::verify(&config.api_key_secrets, key);
     identity.map(Caller::from).ok_or_else(|| {
@@ -77,6 +100,7 @@ fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
 pub fn still_good(app: &App, caller: Caller) -> Result<(), Error> {
     match app.refusals.known(caller, clock::now()) {
         Some(Refusal::Dead) => Err(caller.proof.refused()),
+        Some(Refusal::Network) => Err(Error::network_not_allowed()),
         _ => Ok(()),
     }
 }
@@ -134,9 +158,9 @@ fn note_use(app: &Arc<App>, context: &RequestContext) {
 /// Follows every request, whatever the route. Notes that a session is in use, and remembers in this isolate that a genuine
 /// key or session was refused: the next call with it costs the account nothing.
 pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let headers = request.headers();
-    let [key, token] =
-        [API_KEY_HEADER, header::AUTHORIZATION].map(|name| headers.get(name).cloned());
+    let kept = [API_KEY_HEADER, header::AUTHORIZATION, client_network::HEADER];
+    let kept = kept.map(|name| request.headers().get(&name).cloned().map(|value| (name, value)));
+    let headers = || HeaderMap::from_iter(kept.into_iter().flatten());
     let context = request.extensions().get::<RequestContext>().cloned();
     let response = next.run(request).await;
     if response.status() != StatusCode::UNAUTHORIZED
@@ -145,10 +169,9 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
         note_use(&app, &context);
     }
     let refused = match outcome(&response) {
-        Some("invalid_api_key") => key.and_then(|key| of_key(&app.config, key.to_str().ok()?).ok()),
+        Some("invalid_api_key") => any_key(&app.config, &headers()),
         Some("invalid_session") => {
-            let headers: HeaderMap =
-                token.into_iter().map(|token| (header::AUTHORIZATION, token)).collect();
+            let headers = headers();
             let session = session(&app.config, &headers, clock::now());
             session.and_then(Result::ok).map(|presented| presented.session.into())
         }
@@ -157,18 +180,48 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
     if let Some(caller) = refused
         && still_good(&app, caller).is_ok()
         && let Ok(database) = app.databases.of(caller.account)
-        // Of an account that the operator has closed, key and session may come back.
-        && accounts::has_ended(database, caller).await.unwrap_or_default()
     {
-        app.refusals.learn(caller, Refusal::Dead, clock::now());
+        if caller.proof.named().is_some() {
+            return explained(&app, database, caller, response).await;
+        }
+        // Of an account that the operator has closed, key and session may come back.
+        if accounts::has_ended(database, caller).await.unwrap_or_default() {
+            app.refusals.learn(caller, Refusal::Dead, clock::now());
+        }
     }
     response
+}
+
+/// The refusal of a named key with its reason, which is remembered where it lasts.
+async fn explained(app: &App, database: &Database, caller: Caller, response: Response) -> Response {
+    match named_keys::refusal(database, caller).await {
+        Ok(KeyRefusal::Ended) => {
+            app.refusals.learn(caller, Refusal::Dead, clock::now());
+            response
+        }
+        Ok(KeyRefusal::Network) => {
+            app.refusals.learn(caller, Refusal::Network, clock::now());
+            error::instead_of(&response, Error::network_not_allowed())
+        }
+        Ok(KeyRefusal::Suspended) => error::instead_of(&response, Error::key_suspended()),
+        // Of an account that the operator has closed, the key may come back.
+        Ok(KeyRefusal::OfAccount) => response,
+        Err(error) => {
+            log::failure("the reason of a refusal", &error);
+            response
+        }
+    }
 }
 
 impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
+        if let Some(key) = named_key(&app.config, &parts.headers) {
+            let path = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+            rights::demand(key, &parts.method, path, clock::now())?;
+            return Ok(Self::of_named(key, client_network::address(&parts.headers)));
+        }
         let (caller, presented) = identify(&app.config, &parts.headers, clock::now())?;
         if let Some(presented) = presented {
             leave_session(parts, presented);

@@ -4,7 +4,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderName, request::Parts},
+    http::{HeaderMap, HeaderName, request::Parts},
 };
 
 use secrecy::SecretString;
@@ -38,12 +38,16 @@ pub struct ClientNetwork {
 /// Set by Cloudflare on every request; a client cannot set it.
 pub const HEADER: HeaderName = HeaderName::from_static("cf-connecting-ip");
 
+/// The address that a request came from, where the platform says it.
+pub fn address(headers: &HeaderMap) -> Option<IpAddr> {
+    headers.get(HEADER)?.to_str().ok()?.parse().ok()
+}
+
 impl FromRequestParts<Arc<App>> for ClientNetwork {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
-        let address = parts.headers.get(HEADER).and_then(|value| value.to_str().ok());
-        let address = address.and_then(|text| text.parse::<IpAddr>().ok());
+        let address = address(&parts.headers);
         let hash = |network: &str| address_hash::of_network(&app.config.address_secrets, network);
         // Without the header there is no telling clients apart: they share one key.
         let network = hash(&address.map(network_of).unwrap_or_default());

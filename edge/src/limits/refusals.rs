@@ -15,6 +15,8 @@ pub enum Refusal {
     Dead,
     /// The session is over, or the key or account is not active.
     Unauthorised,
+    /// The named key was sent from a network that it may not be used from.
+    Network,
     /// Allowance and welcome checks are used up, by charges alone or by charges and leases.
     UsedUp { by_charges: bool, allowance: u32 },
     /// Fewer units are left than the addresses of a list need.
@@ -25,6 +27,8 @@ pub enum Refusal {
 
 /// Largest number of remembered callers; about 100 bytes each. Beyond that all are forgotten and learnt again.
 const MOST: usize = 10_000;
+/// Seconds for which a network is remembered that a key may not be used from: a statement that was refused costs two trips.
+const NETWORK: u64 = 10;
 /// Seconds for which a used-up allowance is remembered. The operator may grant more within them.
 const USED_UP: u64 = 10;
 
@@ -36,7 +40,11 @@ impl Refusals {
     /// Returns the remembered refusal of this caller at `now` (Unix seconds).
     pub fn known(&self, caller: Caller, now: u64) -> Option<Refusal> {
         let all = self.lock();
-        all.get(&caller).filter(|(_, until)| now < *until).map(|(refusal, _)| *refusal)
+        // A dead key is dead wherever it is sent from.
+        let both =
+            [Some(caller.anywhere()), Some(caller).filter(|here| *here != caller.anywhere())];
+        let mut found = both.into_iter().flatten().filter_map(|caller| all.get(&caller));
+        found.find(|(_, until)| now < *until).map(|(refusal, _)| *refusal)
     }
 
     /// Remembers permanent refusals: a dead key for good, a used-up allowance for some seconds of the same day. Others
@@ -44,6 +52,7 @@ impl Refusals {
     pub fn learn(&self, caller: Caller, refusal: Refusal, now: u64) {
         let until = match refusal {
             Refusal::Dead => u64::MAX,
+            Refusal::Network => now.saturating_add(NETWORK),
             Refusal::UsedUp { by_charges: true, .. } => {
                 now.saturating_add(USED_UP.min(quota::seconds_to_reset(now)))
             }
@@ -56,6 +65,7 @@ impl Refusals {
         if all.len() >= MOST {
             all.clear();
         }
+        let caller = if refusal == Refusal::Network { caller } else { caller.anywhere() };
         all.insert(caller, (refusal, until));
     }
 
@@ -70,7 +80,10 @@ mod tests {
     use super::{MOST, Refusal, Refusals};
     use crate::{
         account::AccountId,
-        credentials::proof::{Caller, Proof},
+        credentials::{
+            named_key::KeyId,
+            proof::{Caller, Proof},
+        },
     };
 
     const NOON: u64 = 1_795_219_200 + 43_200;
@@ -91,6 +104,28 @@ mod tests {
         assert_eq!(refusals.known(caller(2), NOON + 10), None);
         refusals.learn(caller(2), used_up, LAST_SECOND);
         assert_eq!(refusals.known(caller(2), LAST_SECOND + 1), None, "a new day");
+    }
+
+    #[test]
+    fn a_network_is_remembered_for_the_key_that_came_from_it_and_a_dead_key_for_all_networks() {
+        let refusals = Refusals::default();
+        let named = |id: u8, from: &str| Caller {
+            account: AccountId::from_u64(1),
+            proof: Proof::Named {
+                id: KeyId::from_random([id; 8]),
+                version: 1,
+                is_test: false,
+                from: from.parse().ok(),
+            },
+        };
+        refusals.learn(named(1, "192.0.2.1"), Refusal::Network, NOON);
+        assert_eq!(refusals.known(named(1, "192.0.2.1"), NOON + 9), Some(Refusal::Network));
+        assert_eq!(refusals.known(named(1, "192.0.2.1"), NOON + 10), None);
+        for other in [named(1, "192.0.2.2"), named(2, "192.0.2.1"), named(1, ""), caller(1)] {
+            assert_eq!(refusals.known(other, NOON), None, "{other:?}");
+        }
+        refusals.learn(named(1, "192.0.2.1"), Refusal::Dead, NOON);
+        assert_eq!(refusals.known(named(1, "192.0.2.2"), NOON + 1_000_000), Some(Refusal::Dead));
     }
 
     #[test]

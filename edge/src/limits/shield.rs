@@ -11,6 +11,7 @@ pub struct Shield {
     account: Limiter,
     scans: Limiter,
     checks: Limiter,
+    test_keys: Limiter,
 }
 
 impl Shield {
@@ -30,6 +31,7 @@ impl Shield {
             account: limiter("SHIELD_ACCOUNT")?,
             scans: limiter("SHIELD_SCANS")?,
             checks: limiter("SHIELD_CHECKS")?,
+            test_keys: limiter("SHIELD_TEST_KEYS")?,
         })
     }
 
@@ -51,6 +53,11 @@ impl Shield {
     /// Returns whether another request for scans of this party is admitted: a large list takes a hundred.
     pub async fn admits_scans(&self, party: &str) -> bool {
         self.scans.admits(party).await
+    }
+
+    /// Returns whether another check with a test key of this account is admitted: ten a second.
+    pub async fn admits_test(&self, account: &str) -> bool {
+        self.test_keys.admits(account).await
     }
 
     /// Returns whether another check of this account is admitted.

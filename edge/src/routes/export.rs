@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::{
     account::{self, Account},
     guard::{self, GuardPolicy},
+    keys::{self, KeyList},
     notifications::{self, Notifications},
     plan::{self, PlanReport},
     scan::Scan,
@@ -35,6 +36,8 @@ pub struct Export {
     plan: PlanReport,
     usage: Usage,
     sessions: Sessions,
+    /// Without their texts.
+    named_keys: KeyList,
     security_events: SecurityEvents,
     /// Without the webhook's secret.
     notifications: Notifications,
@@ -81,6 +84,7 @@ pub async fn export(
     let Json(plan) = plan::show(state(), session).await?;
     let Json(usage) = usage::report(state(), session).await?;
     let Json(sessions) = session_list::list(state(), session).await?;
+    let Json(named_keys) = keys::list(state(), session).await?;
     let Json(security_events) = security_events::list(state(), session).await?;
     let Json(notifications) = notifications::show(state(), session).await?;
     let Json(guard) = guard::show(state(), session).await?;
@@ -98,6 +102,7 @@ pub async fn export(
         plan,
         usage,
         sessions,
+        named_keys,
         security_events,
         notifications: notifications.without_secret(),
         guard: guard.without_secret(),

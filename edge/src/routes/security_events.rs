@@ -28,7 +28,7 @@ pub struct SecurityEvents {
 pub struct SecurityEvent {
     /// Sign-in: `signed_in`, `sign_in_failed`, `wrong_code` or `wrong_password` (required again within a session).
     /// Password and codes: `password_changed`, `two_factor_on`, `two_factor_off`, `recovery_code_used` or
-    /// `recovery_codes_replaced`. Key: `key_replaced` or `key_shown`.
+    /// `recovery_codes_replaced`. Keys: `key_replaced`, `key_shown`, `key_made`, `key_ended_itself` or `keys_suspended`.
     /// Address: `email_change_asked`, `email_changed`, `account_frozen` or `email_change_undone`. Others:
     /// `webhook_changed`, `session_ended` (one from the list), `signed_out_everywhere` or `data_exported`. More may be added.
     #[schema(example = "signed_in")]

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::{
     BY_RESET_LINK, IN_SESSION, IS_IN_USE,
     addresses::Deleted,
+    named_keys::{self, KeyRefusal},
     notices::notice,
     plans::IN_FORCE,
     security_events::{device, event},
@@ -115,6 +116,9 @@ pub async fn has_ended(database: &Database, caller: Caller) -> Result<bool, Erro
     match caller.proof {
         Proof::Key { version } => {
             database.any((KEY_ENDED, vec![(&account).into(), version.into()])).await
+        }
+        Proof::Named { .. } => {
+            Ok(named_keys::refusal(database, caller).await? == KeyRefusal::Ended)
         }
         Proof::Session { id } => {
             let id = id.to_string();

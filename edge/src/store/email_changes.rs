@@ -18,6 +18,7 @@ use super::{
     IN_SESSION,
     accounts::OR_RENEW_TOMBSTONE,
     addresses::Tombstone,
+    named_keys,
     notices::notice,
     two_factor::{Code, code_holds},
 };
@@ -354,7 +355,7 @@ const FORGET_CODES: &str = "DELETE FROM recovery_codes
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
 /// Undoes a change, and every later one: the account has the address and the second factor of before and a new password,
-/// every session ends, mailed links and recovery codes are void. `false` when the change was undone meanwhile or the code used.
+/// every session ends, mailed links and recovery codes are void, and young named keys are suspended. `false` when the change was undone meanwhile or the code used.
 pub async fn undo(
     database: &Database,
     change: &UndoableChange,
@@ -369,7 +370,7 @@ pub async fn undo(
     let done: Vec<Param<'_>> = vec![id, new_password_hash.into()];
     let of_account: Vec<Param<'_>> = vec![(&account).into(), new_password_hash.into()];
     let to: Vec<Param<'_>> = vec![old.as_str().into(), new_password_hash.into()];
-    let statements: [Statement<'_>; 7] = [
+    let mut statements: Vec<Statement<'_>> = vec![
         (UNDONE_NOTICE, undoes.clone()),
         (UNDO, [undoes, to].concat()),
         (OTHERS_VOID, done.clone()),
@@ -378,5 +379,7 @@ pub async fn undo(
         (VOID_LINKS, of_account.clone()),
         (FORGET_CODES, of_account),
     ];
+    // Keys that a thief made wait for the owner's confirmation.
+    statements.extend(named_keys::suspend_by_reset(&account, new_password_hash));
     database.batch(&statements).await?.any(1)
 }

@@ -7,6 +7,7 @@
 //! whatever the concurrency, the sum never exceeds what is allowed.
 
 mod idempotent;
+mod of_named_keys;
 mod statements;
 
 use crate::{
@@ -14,6 +15,7 @@ use crate::{
     cf::database::{Database, Param},
     credentials::{
         idempotency::Idempotent,
+        named_key::KeyId,
         proof::{Caller, Proof},
     },
     error::Error,
@@ -22,29 +24,27 @@ use crate::{
         refusals::Refusal,
     },
 };
+use of_named_keys::{CHARGE_KEY, SETTLE_KEY, for_caller};
 use serde::Deserialize;
 use statements::{CHARGE, CHARGE_ONCE, CHARGED, END_LEASE, LEASE, LEASE_ONCE, SETTLE, USAGE, WHY};
 
 /// The texts of a caller's parameters, for as long as their statement lives.
 pub(super) struct CallerTexts {
     account: String,
-    session: String,
+    /// Of a session or a named key.
+    shown: String,
 }
 
 impl CallerTexts {
     pub(super) fn of(caller: Caller) -> Self {
-        let session = match caller.proof {
-            Proof::Key { .. } => String::new(),
-            Proof::Session { id } => id.to_string(),
-        };
-        Self { account: caller.account.to_string(), session }
+        Self { account: caller.account.to_string(), shown: caller.proof.text() }
     }
 
     /// Account, version of the key or session, and which of the two.
     pub(super) fn proof(&self, caller: Caller) -> [Param<'_>; 3] {
         let shown = match caller.proof {
             Proof::Key { version } => version.into(),
-            Proof::Session { .. } => (&self.session).into(),
+            Proof::Named { .. } | Proof::Session { .. } => (&self.shown).into(),
         };
         [(&self.account).into(), shown, caller.proof.kind().into()]
     }
@@ -106,6 +106,8 @@ pub struct Lease {
     expires_at: u64,
     /// The version of the key that took it; 0 for a session.
     key_version: u32,
+    /// The named key that took it.
+    key: Option<KeyId>,
     /// The account's plan is another than the free one.
     pub is_paying: bool,
     /// The remaining allowance besides it, in the ledger's format.
@@ -144,25 +146,29 @@ pub async fn charge(
     once: Option<(&Idempotent, &str)>,
     now: u64,
 ) -> Result<Result<Charged<String>, Refusal>, Error> {
+    let of = |sql| for_caller(caller, sql);
     let texts = CallerTexts::of(caller);
     let params = texts.params(caller, now);
     let mut charge = [params.clone(), vec![name.into()]].concat();
     let mut batch = match once {
-        None => vec![(CHARGE, charge)],
+        None => vec![(of(CHARGE), charge)],
         Some((key, answer)) => {
             charge.extend([Param::from(0_u64); 2].into_iter().chain(names(key)));
             let keep = [charge.clone(), vec![key.request().into(), answer.into()]].concat();
             let (keep, known) =
-                ((idempotent::KEEP_CHARGED, keep), (idempotent::KNOWN, charge.clone()));
-            vec![(CHARGE_ONCE, charge), keep, known]
+                ((idempotent::KEEP_CHARGED, keep), (of(idempotent::KNOWN), charge.clone()));
+            vec![(of(CHARGE_ONCE), charge), keep, known]
         }
     };
     let known = batch.len() - 1;
+    if caller.proof.named().is_some() {
+        batch.push((CHARGE_KEY, [params.clone(), vec![name.into()]].concat()));
+    }
     let (rows, before) = match database.batch(&batch).await {
         Ok(rows) => (rows, None),
         Err(_) => {
             batch.push((CHARGED, vec![(&texts.account).into(), name.into()]));
-            (database.batch(&batch).await?, Some(known + 1))
+            (database.batch(&batch).await?, Some(batch.len() - 1))
         }
     };
     for index in [Some(0), before].into_iter().flatten() {
@@ -175,7 +181,7 @@ pub async fn charge(
     {
         return Ok(Ok(Charged::Before(stored)));
     }
-    refusal(database, params, 1).await.map(Err)
+    refusal(database, caller, params, 1).await.map(Err)
 }
 
 /// Authorises and takes a lease of so many units, all or none, named `id`. It expires by itself after `ttl` seconds. None is taken
@@ -188,15 +194,16 @@ pub async fn lease(
     now: u64,
     ttl: u64,
 ) -> Result<Result<Charged<Lease>, Refusal>, Error> {
+    let of = |sql| for_caller(caller, sql);
     let texts = CallerTexts::of(caller);
     let expires_at = now.saturating_add(ttl);
     let params = texts.params(caller, now);
     let mut lease = [params.clone(), vec![(&id).into(), expires_at.into(), units.into()]].concat();
     let batch = match key {
-        None => vec![(LEASE, lease)],
+        None => vec![(of(LEASE), lease)],
         Some(key) => {
             lease.extend(names(key));
-            vec![(LEASE_ONCE, lease.clone()), (idempotent::KNOWN, lease)]
+            vec![(of(LEASE_ONCE), lease.clone()), (of(idempotent::KNOWN), lease)]
         }
     };
     let rows = match database.batch(&batch).await {
@@ -213,6 +220,7 @@ pub async fn lease(
             id,
             expires_at,
             key_version: caller.proof.key_version(),
+            key: caller.proof.named(),
             is_paying: paying != 0,
             left_over,
         })));
@@ -222,7 +230,7 @@ pub async fn lease(
     {
         return Ok(Ok(Charged::Before(stored)));
     }
-    refusal(database, params, units).await.map(Err)
+    refusal(database, caller, params, units).await.map(Err)
 }
 
 /// The names of a request's key: its own, and the one that it has under the secret before.
@@ -232,10 +240,11 @@ fn names(key: &Idempotent) -> [Param<'_>; 2] {
 
 async fn refusal(
     database: &Database,
+    caller: Caller,
     params: Vec<Param<'_>>,
     units: u32,
 ) -> Result<Refusal, Error> {
-    let why = database.first::<RefusedCharge>((WHY, params)).await?;
+    let why = database.first::<RefusedCharge>((for_caller(caller, WHY), params)).await?;
     Ok(why.map_or(Refusal::Dead, |why| why.refusal(units)))
 }
 
@@ -274,6 +283,9 @@ async fn try_settle(
     let its: [Param<'_>; 2] = [(&account).into(), (&lease.id).into()];
     let charge = [its.as_slice(), &[now.into(), lease.key_version.into(), units.into()]].concat();
     let mut batch = vec![(SETTLE, charge.clone())];
+    if lease.key.is_some() {
+        batch.push((SETTLE_KEY, charge.clone()));
+    }
     if let Some((key, answer)) = once {
         let keep = [charge, vec![key.request().into(), answer.into()]].concat();
         batch.push((idempotent::KEEP_LEASED, keep));
@@ -297,5 +309,5 @@ pub async fn usage(
     caller: Caller,
     now: u64,
 ) -> Result<Option<QuotaUsage>, Error> {
-    database.first((USAGE, CallerTexts::of(caller).params(caller, now))).await
+    database.first((for_caller(caller, USAGE), CallerTexts::of(caller).params(caller, now))).await
 }

@@ -46,6 +46,7 @@ use serde::Deserialize;
 use super::{
     IS_IN_USE,
     ledger::{CallerTexts, Charged},
+    named_keys::NAMED_KEY_HOLDS,
     plans::IN_FORCE,
 };
 use crate::{
@@ -58,8 +59,9 @@ use crate::{
 /// Condition of an authorised caller: `?1` account, `?2` version of the key or the session, `?3` which of the two.
 pub(super) const AUTHORISE: &str = concat!(
     "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
-     WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
-     ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id AND ",
+     WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2 ",
+    NAMED_KEY_HOLDS,
+    " ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id AND ",
     IS_IN_USE,
     ") END"
 );

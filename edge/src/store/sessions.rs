@@ -4,7 +4,7 @@ use constcat::concat;
 use serde::Deserialize;
 
 use super::{
-    IN_SESSION, IS_IN_USE,
+    IN_SESSION, IS_IN_USE, named_keys,
     security_events::{device, event},
     two_factor::{Code, code_holds},
 };
@@ -114,12 +114,13 @@ const END_ALL: &str = concat!(
 
 const ENDED_ALL: &str = event!("signed_out_everywhere", "?3", "?4", IN_SESSION);
 
-/// Ends every session of the account; `false` when this one was over already.
+/// Ends every session of the account and suspends its young keys; `false` when this one was over already.
 pub async fn end_all(database: &Database, session: Session, deed: &Deed) -> Result<bool, Error> {
     let (account, id) = session.texts();
     let caller = vec![(&account).into(), (&id).into()];
     let event = (ENDED_ALL, [caller.clone(), device(deed)].concat());
-    database.batch(&[event, (END_ALL, caller)]).await?.any(1)
+    let [tell, suspend] = named_keys::suspend_by_session(&account, &id);
+    database.batch(&[event, tell, suspend, (END_ALL, caller)]).await?.any(3)
 }
 
 // A session that is over stays over: the condition is that of every statement on its behalf.

@@ -76,6 +76,24 @@ impl Account {
         self.post("/auth/rotate-api-key", &json!({})).await
     }
 
+    /// `POST /keys` with the password, and these members beside it.
+    pub async fn make_key(&self, terms: &Value) -> Reply {
+        let mut body = terms.clone();
+        body["password"] = json!(self.password);
+        self.post("/keys", &body).await
+    }
+
+    /// The text and the id of a new named key.
+    ///
+    /// # Panics
+    /// The answer is not 201.
+    pub async fn named_key(&self, terms: &Value) -> (String, String) {
+        let reply = self.make_key(terms).await;
+        assert_eq!(reply.status, 201, "{}", reply.body);
+        let text = |pointer| reply.body.pointer(pointer).and_then(Value::as_str).expect("a text");
+        (text("/api_key").to_owned(), text("/key/id").to_owned())
+    }
+
     /// `POST /auth/totp/setup`.
     ///
     /// # Panics

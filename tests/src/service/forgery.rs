@@ -26,6 +26,33 @@ pub fn api_key(keys: &KeyRing, account: &str, version: u32) -> String {
     with_checksum(&format!("rcpt_live_{}{}", base62(subject, 17), base62(tag, 22)))
 }
 
+/// A named key of this account and id (16 hexadecimal digits each), with the bits of its rights, its end in unix seconds (0: never)
+/// and its version, under the ring's first secret.
+///
+/// # Panics
+/// One of the ids is none.
+pub fn named_key(
+    keys: &KeyRing,
+    (account, id): (&str, &str),
+    mode: &str,
+    (rights, expires_at, version): (u8, u64, u16),
+) -> String {
+    let [account, id] =
+        [account, id].map(|id| u64::from_str_radix(id, 16).expect("16 hexadecimal digits"));
+    let terms = u64::from(rights) << 56 | expires_at << 16 | u64::from(version);
+    let mut mac = Hmac::<Sha256>::new_from_slice(keys.signing().1).expect("any length");
+    mac.update(b"rcpt named key\0");
+    mac.update(&[u8::from(mode == "test")]);
+    for number in [account, id, terms] {
+        mac.update(&number.to_be_bytes());
+    }
+    let tag = mac.finalize().into_bytes();
+    let tag = u128::from_be_bytes(*tag.first_chunk().expect("32 bytes"));
+    let subject = u128::from(account) << 64 | u128::from(id);
+    let [subject, terms, tag] = [base62(subject, 22), base62(terms.into(), 11), base62(tag, 22)];
+    with_checksum(&format!("rcpt_{mode}_{subject}{terms}{tag}"))
+}
+
 /// The key with one character of its MAC changed and the checksum of the result.
 ///
 /// # Panics

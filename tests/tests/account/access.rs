@@ -25,7 +25,7 @@ const CALLERS: [&str; 9] = [
 /// Expected statuses for each caller. The bodies are the account's own: its password, its address. Another account that
 /// sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 54] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 60] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -60,6 +60,13 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 54] = [
     ("PUT",    "/v1/auth/password",            [401, 401, 401,     401, 200,   403,   401, 401,    401]),
     ("POST",   "/v1/auth/rotate-api-key",      [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("POST",   "/v1/auth/show-api-key",        [401, 401, 401,     401, 200,   403,   401, 401,    401]),
+    ("POST",   "/v1/keys",                     [401, 401, 401,     401, 201,   403,   401, 401,    401]),
+    ("GET",    "/v1/keys",                     [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("DELETE", "/v1/keys/{id}",                [401, 401, 401,     401, 404,   404,   401, 401,    401]),
+    ("POST",   "/v1/keys/{id}/confirm",        [401, 401, 401,     401, 404,   403,   401, 401,    401]),
+    ("POST",   "/v1/keys/replace-all",         [401, 401, 401,     401, 200,   403,   401, 401,    401]),
+    // Whatever is sent. It ends the key: the test puts the account's row back.
+    ("POST",   "/v1/keys/self-revoke",         [204, 204, 204,     204, 204,   204,   204, 204,    204]),
     ("POST",   "/v1/auth/sign-out",            [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("POST",   "/v1/auth/sign-out-everywhere", [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("GET",    "/v1/me/usage",                 [401, 401, 401,     401, 200,   200,   401, 401,    401]),
@@ -87,6 +94,28 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 54] = [
     ("GET",    "/v1/openapi.json",             [200, 200, 200,     200, 200,   200,   200, 200,    200]),
 ];
 
+/// The rights of a named key that each operation takes one of. Any other refuses all named keys.
+#[rustfmt::skip]
+const RIGHTS: [(&str, &str, &[&str]); 13] = [
+    ("POST",   "/v1/validate_email",           &["checks"]),
+    ("POST",   "/v1/validate_emails",          &["checks"]),
+    ("POST",   "/v1/domains",                  &["checks"]),
+    ("POST",   "/v1/scans",                    &["scans"]),
+    ("GET",    "/v1/scans",                    &["scans", "scans:read"]),
+    ("GET",    "/v1/scans/{id}",               &["scans", "scans:read"]),
+    ("DELETE", "/v1/scans/{id}",               &["scans"]),
+    ("POST",   "/v1/scans/{id}/cancel",        &["scans"]),
+    ("PUT",    "/v1/scans/{id}/parts/{n}",     &["scans"]),
+    ("POST",   "/v1/scans/{id}/parts/{n}/match", &["scans"]),
+    ("GET",    "/v1/events",                   &["scans", "scans:read", "webhooks"]),
+    ("GET",    "/v1/scans/{id}/results",       &["scans", "scans:read"]),
+    ("GET",    "/v1/me/quota",                 &["quota"]),
+];
+const ALL_RIGHTS: [&str; 6] = ["checks", "scans", "scans:read", "quota", "guard", "webhooks"];
+/// Places of callers in [`TABLE`].
+const NOBODY: usize = 0;
+const FIRST_KEY: usize = 3;
+
 /// Every member that any operation takes.
 fn body(path: &str, account: &Account) -> Value {
     let email = if path == "/v1/validate_email" { "no address" } else { &account.email };
@@ -95,7 +124,7 @@ fn body(path: &str, account: &Account) -> Value {
     }
     json!({
         "emails": ["no address"], "domain": "relay.sandbox.test", "total": 2, "email": email, "password": PASSWORD, "token": "unknown", "totp_code": "123456",
-        "display_name": "Ann", "current_password": PASSWORD, "new_password": "copper-meadow-58-lattice",
+        "name": "key", "rights": ["checks"], "display_name": "Ann", "current_password": PASSWORD, "new_password": "copper-meadow-58-lattice",
     })
 }
 
@@ -201,4 +230,46 @@ async fn the_table_has_a_row_for_every_route() {
         .collect();
     let rows = TABLE.map(|(method, path, _)| (method.to_owned(), path.to_owned()));
     assert_eq!(served, BTreeSet::from(rows));
+}
+
+#[tokio::test]
+async fn a_named_key_does_what_its_rights_say_on_every_route_and_nothing_else() {
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    let mut keys = Vec::new();
+    for right in ALL_RIGHTS {
+        let key = account.named_key(&json!({ "name": right, "rights": [right] })).await.0;
+        keys.push((right, "live", key));
+    }
+    let test = json!({ "name": "test", "rights": ["checks"], "mode": "test" });
+    keys.push(("checks", "test", account.named_key(&test).await.0));
+    let mut wrong = Vec::new();
+    for (method, path, expected) in TABLE {
+        // Every key may end itself, which another test is about.
+        if path == "/v1/keys/self-revoke" {
+            continue;
+        }
+        let rights = RIGHTS.iter().find(|(on, at, _)| (*on, *at) == (method, path));
+        for (right, mode, key) in &keys {
+            let takes_keys = expected[NOBODY] == 401 && expected[FIRST_KEY] != 401;
+            let (status, code) = match rights.map(|(.., rights)| rights.contains(right)) {
+                _ if !takes_keys => (expected[NOBODY], None),
+                _ if *mode == "test" && path != "/v1/validate_email" => (403, Some("test_key")),
+                Some(true) => (expected[FIRST_KEY], None),
+                Some(false) | None => (403, Some("missing_right")),
+            };
+            let below = path.strip_prefix("/v1").unwrap();
+            let request = account.anonymous.request(Method::try_from(method).unwrap(), below);
+            let request = request.header("x-api-key", key);
+            let request =
+                if method == "GET" { request } else { request.json(&body(path, &account)) };
+            let reply = send(request).await;
+            let is_right = code.is_none_or(|code| reply.text("code") == code);
+            if reply.status != status || !is_right {
+                let key = format!("{mode} {right}");
+                wrong.push(format!("{method} {path}, {key}: {} {}", reply.status, reply.body));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -92,6 +92,8 @@ async fn deleting_removes_every_row_of_the_account() {
         "email_changes (account_id, id, new_email, token_hash, asked_at, expires_at)
          VALUES (?, 'change', 'new@example.org', 'hash', 1, 4000000000)",
         "guard_refusals (account_id, day, reason, count) VALUES (?, 1, 'disposable', 1)",
+        "named_keys (account_id, id, name, is_test, rights, expires_at, networks, created_at)
+         VALUES (?, 'an-id', 'name', 0, 1, 0, '[]', 1)",
         "webhooks (account_id, url, secret) VALUES (?, 'https://example.com/', 'name')",
         "webhook_deliveries (account_id, id, kind, body, created_at)
          VALUES (?, 'msg_1', 'webhook.test', '{}', 1)",
@@ -109,6 +111,7 @@ async fn deleting_removes_every_row_of_the_account() {
         "idempotency_keys",
         "leases",
         "mailed_tokens",
+        "named_keys",
         "notices",
         "recovery_codes",
         "scans",

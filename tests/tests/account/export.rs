@@ -22,6 +22,14 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
     edge.sql_of(&id, action, &[json!(id)]).await;
     let (authenticator, codes) = account.enable_two_factor().await;
 
+    let terms = json!({ "name": "shop", "rights": ["checks"], "networks": ["192.0.2.0/24"] });
+    let mut body = terms.clone();
+    body["password"] = json!(PASSWORD);
+    body["totp_code"] = json!(codes[1]);
+    let made = account.post("/keys", &body).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let named_key = made.text("api_key");
+
     let reply = account.get("/me/export").await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     let members: Vec<_> = reply.body.as_object().unwrap().keys().map(String::as_str).collect();
@@ -29,6 +37,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
         "account",
         "exported_at",
         "guard",
+        "named_keys",
         "notifications",
         "operator_actions",
         "plan",
@@ -44,6 +53,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
         ("plan", "/me/plan"),
         ("usage", "/me/usage"),
         ("sessions", "/auth/sessions"),
+        ("named_keys", "/keys"),
         ("security_events", "/me/events"),
     ] {
         assert_eq!(reply.body[member], account.get(path).await.body, "{member}");
@@ -60,6 +70,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
         secret.as_str().unwrap(),
         PASSWORD,
         &account.api_key,
+        named_key,
         &account.token,
         &codes[0],
         stored["password_hash"].as_str().unwrap(),
@@ -83,6 +94,7 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
     let exported = [
         "guard_policies",
         "guard_refusals",
+        "named_keys",
         "operator_actions",
         "scans",
         "security_events",

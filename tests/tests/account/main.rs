@@ -25,6 +25,7 @@ mod mail_domains;
 mod mail_failure;
 mod mailboxes;
 mod malformed;
+mod named_keys;
 mod notices;
 mod opt_outs;
 mod owners;

@@ -5,6 +5,7 @@ mod command;
 mod examples;
 mod guard_examples;
 mod hostile;
+mod own_key;
 mod packages;
 mod scanning;
 

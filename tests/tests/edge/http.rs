@@ -37,7 +37,7 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 54] = [
+const OPERATIONS: [(&str, &str, &str); 60] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/validate_emails", "POST"),
     ("POST", "/domains", "POST"),
@@ -72,6 +72,12 @@ const OPERATIONS: [(&str, &str, &str); 54] = [
     ("POST", "/auth/totp/recovery-codes", "POST"),
     ("POST", "/auth/rotate-api-key", "POST"),
     ("POST", "/auth/show-api-key", "POST"),
+    ("POST", "/keys", "POST,GET,HEAD"),
+    ("GET", "/keys", "POST,GET,HEAD"),
+    ("DELETE", "/keys/{id}", "DELETE"),
+    ("POST", "/keys/{id}/confirm", "POST"),
+    ("POST", "/keys/replace-all", "POST"),
+    ("POST", "/keys/self-revoke", "POST"),
     ("PUT", "/auth/settings", "PUT"),
     ("POST", "/auth/sign-out", "POST"),
     ("POST", "/auth/sign-out-everywhere", "POST"),

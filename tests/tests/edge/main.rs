@@ -20,4 +20,5 @@ mod origin_faults;
 mod own_faults;
 mod privacy;
 mod tenants;
+mod test_keys;
 mod validate_email;

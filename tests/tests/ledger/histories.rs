@@ -7,6 +7,7 @@
 //! clock, and with nothing else.
 
 mod compare;
+mod keys;
 mod lists;
 mod model;
 mod run;

@@ -8,6 +8,7 @@ mod idempotency;
 mod key_day;
 mod leases;
 mod lists;
+mod named_keys;
 mod quota;
 mod rate_limit;
 mod repeats;

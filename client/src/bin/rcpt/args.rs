@@ -93,7 +93,7 @@ pub enum Command {
     /// Keep your API key on this machine, in a file that only you can read
     SignIn(SignIn),
     /// Remove the API key from this machine
-    SignOut,
+    SignOut(SignOut),
     /// Print the completions of a shell
     Completions { shell: Shell },
     /// Write the manual pages into a folder
@@ -256,9 +256,16 @@ pub struct Quota {
 pub struct SignIn {
     /// Your account's email address; asked for if it isn't given
     pub email: Option<String>,
-    /// Read an API key from standard input, in place of email and password
+    /// Read an API key from standard input, in place of email and password; a named key of the portal's API key page too
     #[arg(long, conflicts_with = "email")]
     pub key: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct SignOut {
+    /// End the key itself too, so that it stops working everywhere
+    #[arg(long)]
+    pub end_key: bool,
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Command::Trigger(trigger) => listen::trigger(&trigger),
         Command::Quota(quota) => quota::run(&args.service, &quota),
         Command::SignIn(sign_in) => sign_in::run(&args.service, &sign_in),
-        Command::SignOut => sign_in::forget(),
+        Command::SignOut(sign_out) => sign_in::forget(&args.service, &sign_out),
         Command::Completions { shell } => papers::completions(shell),
         Command::Manual { folder } => papers::manual(&folder),
     };

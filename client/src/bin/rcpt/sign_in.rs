@@ -6,17 +6,27 @@ use rcpt_client::{Client, Error};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{
-    args::{Service, SignIn},
+    args::{Service, SignIn, SignOut},
     credentials,
     failure::{Ended, Failure, Kind},
 };
+
+/// Codes of the service for named keys that don't have the right `quota`.
+const LIMITED: [&str; 2] = ["missing_right", "test_key"];
 
 pub fn run(service: &Service, args: &SignIn) -> Result<Ended, Failure> {
     let client = credentials::anonymous(service)?;
     let (whose, api_key) = if args.key {
         let api_key = secret("API key: ")?;
-        let whose = with(&client, &api_key)?.quota().map_err(refused)?.plan;
-        (format!("the key of an account on plan {whose}"), api_key)
+        let whose = match with(&client, &api_key)?.quota() {
+            Ok(quota) => format!("the key of an account on plan {}", quota.plan),
+            // A genuine key that may not ask for the quota; it says later what it may do.
+            Err(error) if error.code().is_some_and(|code| LIMITED.contains(&code)) => {
+                "a named key, which may not see the account's quota".to_owned()
+            }
+            Err(error) => return Err(refused(error)),
+        };
+        (whose, api_key)
     } else {
         by_password(&client, args.email.clone())?
     };
@@ -83,9 +93,14 @@ fn secret(question: &str) -> Result<SecretString, Failure> {
     Ok(secret)
 }
 
-pub fn forget() -> Result<Ended, Failure> {
+pub fn forget(service: &Service, args: &SignOut) -> Result<Ended, Failure> {
+    if args.end_key {
+        credentials::client(service, credentials::TIMEOUT)?.end_key()?;
+    }
     let was_there = credentials::forget()?;
-    let told = if was_there {
+    let told = if args.end_key {
+        "The API key has ended. It works nowhere any more."
+    } else if was_there {
         "The API key has been removed from this machine. It goes on working elsewhere."
     } else {
         "There was no API key on this machine."

@@ -72,6 +72,10 @@ class AsyncRcpt(Service):
         """The plan and what is left of it today."""
         return await self._run(steps.quota())
 
+    async def end_key(self) -> None:
+        """Ends this client's own API key, for good. The account's first key is replaced."""
+        await self._run(steps.end_key())
+
     async def start_scan(
         self,
         addresses: Sequence[str],

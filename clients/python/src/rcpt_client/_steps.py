@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from ._errors import RcptError
+from .generated.api.account import self_revoke_key as _self_revoke_key
 from .generated.api.quota import quota as _quota
 from .generated.api.scans import cancel_scan as _cancel_scan
 from .generated.api.scans import create_scan as _create_scan
@@ -107,6 +108,10 @@ def check_domain(domain: str, idempotency_key: str | None) -> Steps[DomainAnswer
 def quota() -> Steps[QuotaReport]:
     report: QuotaReport = yield Call(_quota)
     return report
+
+
+def end_key() -> Steps[None]:
+    yield Call(_self_revoke_key)
 
 
 def scan(id: str) -> Steps[Scan]:

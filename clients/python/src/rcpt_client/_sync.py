@@ -71,6 +71,10 @@ class Rcpt(Service):
         """The plan and what is left of it today."""
         return self._run(steps.quota())
 
+    def end_key(self) -> None:
+        """Ends this client's own API key, for good. The account's first key is replaced."""
+        self._run(steps.end_key())
+
     def start_scan(
         self,
         addresses: Sequence[str],

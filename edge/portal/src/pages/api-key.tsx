@@ -11,6 +11,7 @@ import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
 import { utcDay } from "../words/times";
+import { NamedKeys } from "./api-key/named-keys";
 import { RotateDialog } from "./api-key/rotate-dialog";
 import { ShowDialog } from "./api-key/show-dialog";
 
@@ -90,6 +91,7 @@ export default function ApiKey() {
           )}
         </Loaded>
       </Card>
+      <NamedKeys twoFactor={account.data?.two_factor ?? false} />
     </Page>
   );
 }

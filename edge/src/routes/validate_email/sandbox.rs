@@ -1,11 +1,74 @@
-//! Errors of the API on request: the responses to the addresses `http_…@sandbox.test`.
+//! The sandbox: errors of the API on request, and checks with test keys.
 
-use rcpt_shared::{Address, sandbox::http_status};
+use std::{sync::Arc, time::Duration};
 
-use crate::{
-    error::Error,
-    limits::quota::{Day, seconds_to_reset},
+use rcpt_shared::{
+    Address, Tenant,
+    sandbox::{http_status, is_domain},
 };
+
+use super::{CheckRequest, ValidationResult, deadline::RETRY_AFTER, details::Details};
+use crate::{
+    app::App,
+    cf::clock,
+    credentials::{address_hash, proof::Caller},
+    error::Error,
+    extract::{caller::still_good, request::RequestContext},
+    limits::{
+        quota::{Day, seconds_to_reset},
+        shield::Shield,
+    },
+    store::named_keys,
+};
+
+/// A check with a test key: of a sandbox address, past a shield of its own. Nothing is charged, cached or stored. It takes one
+/// trip to the account's database, which says whether the key is good.
+///
+/// # Errors
+/// [`Error::test_key`] for another address; those of a dead key; those of the sandbox.
+pub(super) async fn check(
+    app: &Arc<App>,
+    context: &RequestContext,
+    caller: Caller,
+    request: CheckRequest,
+) -> Result<ValidationResult, Error> {
+    still_good(app, caller).map_err(Error::of_validation)?;
+    if !app.shield.admits_test(&caller.account.to_string()).await {
+        return Err(Error::too_many_checks(clock::now(), Shield::PERIOD_OF_CHECKS));
+    }
+    if !named_keys::is_good(app.databases.of(caller.account)?, caller).await? {
+        return Err(caller.proof.refused().of_validation());
+    }
+    let Ok(address) = Address::parse(&request.email) else {
+        return Ok(ValidationResult::of_no_address(request.email, request.details));
+    };
+    if !is_domain(address.domain()) {
+        return Err(Error::test_key());
+    }
+    if let Some(error) = error_of(&address, clock::now()) {
+        return Err(error);
+    }
+    let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+    let tenant = Tenant { name: &tenant, paying: false };
+    let budget_ms = app.config.upstream_budget_ms;
+    let until = clock::now_ms().saturating_add(budget_ms);
+    let ask = app.origins.probe(&address, request.details, &context.id, tenant, until);
+    let patience = Duration::from_millis(request.deadline_ms.unwrap_or(budget_ms + 1_000));
+    let verdict = clock::within(patience, ask).await;
+    match (verdict, request.deadline_ms) {
+        (Some(verdict), _) => {
+            let verdict = verdict?;
+            let status = verdict.status;
+            let verdict = request.details.then_some(verdict);
+            Ok(ValidationResult::of(&address, status, verdict, false))
+        }
+        (None, Some(deadline_ms)) => {
+            let details = || Details::pending(&address, None, deadline_ms, RETRY_AFTER);
+            Ok(ValidationResult::pending(&address, request.details.then(details)))
+        }
+        (None, None) => Err(Error::upstream("no answer within the budget")),
+    }
+}
 
 /// The error of such an address; `None` for all others. `now` in unix seconds.
 pub fn error_of(address: &Address, now: u64) -> Option<Error> {

@@ -104,6 +104,7 @@ fn refused(app: &App, refusal: Refusal, caller: Caller, now: u64) -> Error {
 fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
     match refusal {
         Refusal::Dead | Refusal::Unauthorised => caller.proof.refused().of_validation(),
+        Refusal::Network => Error::network_not_allowed(),
         Refusal::UsedUp { allowance, .. } => {
             Error::email_checks_used_up(allowance, Day::of(now).resets_at(), seconds_to_reset(now))
         }

@@ -22,6 +22,7 @@ macro_rules! all_units {
         "coalesce(l.n_daily + l.n_welcome, 1)"
     };
 }
+pub(super) use all_units;
 
 /// Units of the day `?4` that live leases of the account `a` hold. `?5` now.
 pub(in crate::store) const DAILY_HELD: &str = concat!(

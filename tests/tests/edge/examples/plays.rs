@@ -20,6 +20,10 @@ const PASSWORD: &str = "three unrelated words";
 const NEW_PASSWORD: &str = "four quite unrelated words";
 const API_KEY: &str = "rcpt_live_ExampleExampleExampleExampleExampleExampleExa";
 const NEW_API_KEY: &str = "rcpt_live_AnotherAnotherAnotherAnotherAnotherAnotherAno";
+const NAMED_KEY: &str =
+    "rcpt_live_ShopShopShopShopShopShopShopShopShopShopShopShopShopShopShopShop";
+const NEW_NAMED_KEY: &str =
+    "rcpt_live_NextNextNextNextNextNextNextNextNextNextNextNextNextNextNextNext";
 const TOKEN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJleGFtcGxlIjp0cnVlfQ.c2lnbmF0dXJl";
 const SECRET: &str = "whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGUgISE=";
 const MESSAGE: &str = "msg_0000000000000000000000000000cafe";
@@ -470,6 +474,7 @@ async fn sessions_and_key(recorder: &mut Recorder, account: Account) -> Account 
     let request = recorder.request(by, POST, "/auth/show-api-key");
     let body = json!({ "password": PASSWORD });
     recorder.play("showApiKey", "The password", request, Some(body), 200).await;
+    named_keys(recorder, by).await;
     let request = recorder.request(by, POST, "/auth/rotate-api-key");
     let reply = recorder.play("rotateApiKey", "A new key", request, Some(json!({})), 200).await;
     recorder.fixed.replace(reply.text("api_key"), NEW_API_KEY);
@@ -477,6 +482,38 @@ async fn sessions_and_key(recorder: &mut Recorder, account: Account) -> Account 
     let body = json!({ "current_password": PASSWORD, "new_password": NEW_PASSWORD });
     let reply = recorder.play("changePassword", "A new password", request, Some(body), 200).await;
     recorder.signed_in(NEW_PASSWORD, &reply)
+}
+
+/// Keys beside the account's first one.
+async fn named_keys(recorder: &mut Recorder, by: By<'_>) {
+    let request = recorder.request(by, POST, "/keys");
+    let body = json!({
+        "name": "shop", "rights": ["checks", "quota"], "daily_limit": 500, "expires_at": "2090-01-01T00:00:00Z",
+        "networks": ["192.0.2.0/24"], "password": PASSWORD,
+    });
+    let title = "A key for one program";
+    let reply = recorder.play("makeKey", title, request, Some(body), 201).await;
+    recorder.fixed.replace(reply.text("api_key"), NAMED_KEY);
+    let id = reply.body["key"]["id"].as_str().unwrap().to_owned();
+    recorder.fixed.replace(&id, "key_0123456789abcdef");
+    let request = recorder.request(by, POST, "/keys");
+    let body = json!({ "name": "shop", "rights": [], "password": PASSWORD });
+    recorder.play("makeKey", "A key without rights", request, Some(body), 400).await;
+    let request = recorder.request(by, GET, "/keys");
+    recorder.play("listKeys", "One key", request, None, 200).await;
+    let request = recorder.request(by, POST, &format!("/keys/{id}/confirm"));
+    let body = json!({ "password": PASSWORD });
+    recorder.play("confirmKey", "The password", request, Some(body), 204).await;
+    let request = recorder.request(by, POST, "/keys/replace-all");
+    let body = json!({ "password": PASSWORD });
+    let reply = recorder.play("replaceAllKeys", "All keys", request, Some(body), 200).await;
+    recorder.fixed.replace(reply.text("api_key"), NEW_API_KEY);
+    recorder.fixed.replace(reply.body["keys"][0]["api_key"].as_str().unwrap(), NEW_NAMED_KEY);
+    let request = recorder.request(by, DELETE, &format!("/keys/{id}"));
+    recorder.play("endKey", "The key", request, None, 204).await;
+    let request = recorder.request(By::Nobody, POST, "/keys/self-revoke");
+    let request = request.header("x-api-key", "rcpt_live_x");
+    recorder.play("selfRevokeKey", "Whatever was sent", request, None, 204).await;
 }
 
 async fn second_factor(recorder: &mut Recorder, account: Account) -> (Account, Authenticator) {

@@ -52,7 +52,7 @@ impl Ledger {
 }
 
 impl Player<'_> {
-    /// The five invariants of docs/trust.md, Q2, from the database and from the report.
+    /// The invariants of docs/trust.md, Q2, from the database and from the report.
     pub async fn compare(&mut self, before: Ledger) -> Result<Ledger> {
         let ledger = self.ledger().await?;
         let day_of = |offset: i64| self.first_day + offset;
@@ -105,6 +105,7 @@ impl Player<'_> {
             welcome_left: i64::try_from(ledger.welcome_left - welcome)?,
         };
         ensure!(report == sum, "(4) {report:?} instead of {sum:?}");
+        self.compare_key().await?;
         Ok(ledger)
     }
 

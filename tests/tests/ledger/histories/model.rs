@@ -21,6 +21,18 @@ pub struct Lease {
     pub is_live: bool,
     /// Which check holds it.
     pub check: u64,
+    /// The named key that took it; 0: the first key or a session.
+    pub key: u64,
+}
+
+/// The named key that the history goes on with: its limit holds within the account's.
+#[derive(Debug, Clone)]
+pub struct LimitedKey {
+    /// Counted from 1.
+    pub number: u64,
+    pub limit: u64,
+    /// By day.
+    pub charged: BTreeMap<i64, u64>,
 }
 
 /// The account as the rules see it.
@@ -33,11 +45,14 @@ pub struct Model {
     pub charged: BTreeMap<i64, u64>,
     pub welcome_left: u64,
     pub leases: Vec<Lease>,
+    /// `None`: the first key.
+    pub key: Option<LimitedKey>,
 }
 
 impl Model {
     pub fn new(allowance: Option<u64>, welcome_left: u64) -> Self {
-        Self { today: 0, allowance, charged: BTreeMap::new(), welcome_left, leases: Vec::new() }
+        let (charged, leases) = (BTreeMap::new(), Vec::new());
+        Self { today: 0, allowance, charged, welcome_left, leases, key: None }
     }
 
     /// Charged on this day.
@@ -65,8 +80,29 @@ impl Model {
         self.allowance.map_or(u64::MAX, |allowance| allowance.saturating_sub(self.used_today()))
     }
 
+    /// Charged to the named key today, with what it has leased today; of the first key 0.
+    pub fn used_by_key(&self) -> u64 {
+        let Some(key) = &self.key else { return 0 };
+        let is_its = |lease: &Lease| lease.key == key.number && lease.day == self.today;
+        let leased = |lease: &Lease| if is_its(lease) { lease.daily + lease.welcome } else { 0 };
+        key.charged.get(&self.today).copied().unwrap_or(0) + self.live(leased)
+    }
+
+    fn free_of_key(&self) -> u64 {
+        self.key.as_ref().map_or(u64::MAX, |key| key.limit.saturating_sub(self.used_by_key()))
+    }
+
+    fn charge_key(&mut self, number: u64, day: i64, units: u64) {
+        if let Some(key) = self.key.as_mut().filter(|key| key.number == number) {
+            *key.charged.entry(day).or_default() += units;
+        }
+    }
+
     /// Returns the source of the next unit; `None`: 429.
     pub fn next_source(&self) -> Option<Source> {
+        if self.free_of_key() == 0 {
+            return None;
+        }
         if self.daily_free() > 0 {
             Some(Source::Daily)
         } else {
@@ -79,6 +115,8 @@ impl Model {
         let source = self.next_source();
         if let Some(source) = source {
             self.charge(source, self.today);
+            let number = self.key.as_ref().map_or(0, |key| key.number);
+            self.charge_key(number, self.today, 1);
         }
         source.is_some()
     }
@@ -87,9 +125,11 @@ impl Model {
     pub fn begin(&mut self, check: u64, units: u64) -> bool {
         let daily = units.min(self.daily_free());
         let welcome = units - daily;
-        let has_room = welcome <= self.welcome_free();
+        let has_room = welcome <= self.welcome_free() && units <= self.free_of_key();
         if has_room {
-            self.leases.push(Lease { day: self.today, daily, welcome, is_live: true, check });
+            let key = self.key.as_ref().map_or(0, |key| key.number);
+            let (day, is_live) = (self.today, true);
+            self.leases.push(Lease { day, daily, welcome, is_live, check, key });
         }
         has_room
     }
@@ -102,6 +142,7 @@ impl Model {
             let daily = units.min(lease.daily);
             *self.charged.entry(lease.day).or_default() += daily;
             self.welcome_left -= units - daily;
+            self.charge_key(lease.key, lease.day, units);
         }
         lease.is_some()
     }
@@ -128,7 +169,9 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
-    use super::{Model, Source};
+    use std::collections::BTreeMap;
+
+    use super::{LimitedKey, Model, Source};
 
     #[test]
     fn the_daily_allowance_comes_first_and_a_lease_holds_its_unit_until_it_expires() {
@@ -139,6 +182,18 @@ mod tests {
         model.expire(|_| true);
         assert!(model.answer() && !model.settle(1, 1));
         assert_eq!((model.used_today(), model.welcome_left), (1, 0));
+    }
+
+    #[test]
+    fn a_limited_key_has_the_smaller_room_and_its_leases_count() {
+        let mut model = Model::new(Some(9), 0);
+        model.key = Some(LimitedKey { number: 1, limit: 2, charged: BTreeMap::new() });
+        assert!(model.answer() && model.begin(1, 1) && !model.answer() && !model.begin(2, 1));
+        assert!(model.settle(1, 1) && !model.answer());
+        model.today += 1;
+        assert!(model.answer(), "another day");
+        model.key = None;
+        assert!(model.begin(3, 8) && model.used_today() == 9);
     }
 
     #[test]

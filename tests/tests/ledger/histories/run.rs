@@ -44,6 +44,10 @@ pub struct Player<'a> {
     pub(super) checks: u64,
     /// True if these credentials were refused: the Worker remembers that for ten seconds.
     pub(super) refused: bool,
+    /// The id of the named key that the history goes on with.
+    pub(super) named_key: Option<String>,
+    /// How many named keys there have been.
+    pub(super) named_keys: u64,
 }
 
 pub type Answer = Result<(u16, Value)>;
@@ -93,6 +97,8 @@ impl<'a> Player<'a> {
             held: VecDeque::new(),
             checks: 0,
             refused: false,
+            named_key: None,
+            named_keys: 0,
         })
     }
 
@@ -118,6 +124,7 @@ impl<'a> Player<'a> {
             Step::PlanChange(which) => self.plan_change(which).await,
             Step::Grant(count) => self.grant(count).await,
             Step::Rotate => self.rotate().await,
+            Step::NamedKey(limit) => self.go_on_with_a_named_key(limit.into()).await,
         }
     }
 
@@ -129,7 +136,11 @@ impl<'a> Player<'a> {
 
     async fn cached(&mut self, in_session: bool) -> Result<()> {
         let reply = answer(self.request(POPULAR, in_session)).await?;
-        self.expect_counted(reply, json!(true))
+        // A session has no limit of its own.
+        let key = self.model.key.take_if(|_| in_session);
+        let checked = self.expect_counted(reply, json!(true));
+        self.model.key = self.model.key.take().or(key);
+        checked
     }
 
     async fn invalid_format(&mut self) -> Result<()> {
@@ -181,6 +192,7 @@ impl<'a> Player<'a> {
             ensure!(reply.status == 200, "no new key: {}", reply.body);
             let reply = anonymous.login(email, password).await;
             self.account = Account::from_credentials(anonymous, password, &reply);
+            self.end_named_key().await?;
             self.refused = false;
         }
         Ok(())
@@ -357,6 +369,7 @@ impl<'a> Player<'a> {
         let older = "UPDATE accounts SET day = max(day - 1, 0),
                      previous_day = max(previous_day - 1, 0) WHERE id = ?";
         self.sql(older).await?;
+        self.sql("UPDATE named_keys SET day = max(day - 1, 0) WHERE account_id = ?").await?;
         self.model.today += 1;
         self.first_day -= 1;
         self.renew_credentials().await
@@ -365,6 +378,7 @@ impl<'a> Player<'a> {
     async fn rotate(&mut self) -> Result<()> {
         let reply = self.account.rotate_api_key().await;
         let key = reply.body["api_key"].as_str().context("no key")?.to_owned();
+        self.end_named_key().await?;
         let old = std::mem::replace(&mut self.account.api_key, key);
         let request = self.post(POPULAR).header("x-api-key", old);
         let (status, body) = answer(request).await?;

@@ -57,6 +57,8 @@ pub enum Step {
     Grant(u8),
     /// The key is replaced, and the old one tried once more.
     Rotate,
+    /// The history goes on with a new named key of so many checks a day; the one before ends.
+    NamedKey(u8),
 }
 
 /// A step; the weights are percentages.
@@ -78,6 +80,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         4 => any::<u8>().prop_map(Step::PlanChange),
         4 => (1..4u8).prop_map(Step::Grant),
         3 => Just(Step::Rotate),
+        7 => (1..9u8).prop_map(Step::NamedKey),
     ]
 }
 

@@ -34,6 +34,12 @@ export const KEPT: readonly Kept[] = [
     until: "you delete the account",
   },
   {
+    row: "named keys",
+    what: "Your named API keys",
+    how: "Each key’s name, rights, limit, end and the networks you allow it from, and when it was last used. Not the keys themselves.",
+    until: "you end the key or delete the account",
+  },
+  {
     row: "what operators and their programs did",
     what: "What we did to your account",
     how: "For example, a plan that was set or an account that was deactivated: when, by whom and why. No address.",

@@ -39,9 +39,11 @@ interface ProofProps {
   email: string;
   mistakes: Mistakes;
   submission: Submission;
+  /** Whether the password is the first field of its form. */
+  focused?: boolean;
 }
 
-export function Proof({ proof, email, mistakes, submission }: ProofProps) {
+export function Proof({ proof, email, mistakes, submission, focused = true }: ProofProps) {
   return (
     <>
       <PasswordAgain
@@ -50,6 +52,7 @@ export function Proof({ proof, email, mistakes, submission }: ProofProps) {
         onValue={proof.setPassword}
         mistake={mistakes.password}
         submission={submission}
+        focused={focused}
       />
       {proof.coded && (
         <CodeField
@@ -69,9 +72,11 @@ interface PasswordAgainProps {
   onValue: (password: string) => void;
   mistake: string | undefined;
   submission: Submission;
+  focused?: boolean;
 }
 
-export function PasswordAgain({ email, value, onValue, mistake, submission }: PasswordAgainProps) {
+export function PasswordAgain(props: PasswordAgainProps) {
+  const { email, value, onValue, mistake, submission, focused = true } = props;
   return (
     <>
       <Username email={email} />
@@ -83,7 +88,7 @@ export function PasswordAgain({ email, value, onValue, mistake, submission }: Pa
         value={value}
         onValue={onValue}
         mistake={mistake ?? submission.told(["wrong_password"])}
-        focused
+        focused={focused}
       />
     </>
   );

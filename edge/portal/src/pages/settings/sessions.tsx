@@ -42,7 +42,10 @@ export function Sessions() {
       </Actions>
       {asking && (
         <Dialog title="Sign out everywhere?" onClose={() => setAsking(false)}>
-          <p>You’ll have to sign in again here, too. Your API key keeps working.</p>
+          <p>
+            You’ll have to sign in again here, too. Your API key keeps working. Named keys of the last seven
+            days wait until you confirm them.
+          </p>
           <Form
             submission={submission}
             label="Sign out everywhere"

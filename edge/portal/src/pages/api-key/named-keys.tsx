@@ -1,0 +1,177 @@
+// Named keys: listed, made, confirmed, ended, and all replaced at once.
+import { useState } from "preact/hooks";
+import { type Schemas, call } from "../../api/client";
+import * as session from "../../session";
+import { Actions } from "../../ui/actions";
+import { Button } from "../../ui/button";
+import { Card } from "../../ui/card";
+import { Dialog } from "../../ui/dialog";
+import { Form, useSubmission } from "../../ui/form";
+import { KeyBox } from "../../ui/key-box";
+import { Notice, ProblemNotice } from "../../ui/notice";
+import { Loaded, useResource } from "../../ui/resource";
+import { counted, moment, utcDay } from "../../words/times";
+import { KeyProofDialog } from "./key-proof-dialog";
+import { MakeDialog } from "./make-dialog";
+import css from "./named-keys.module.css";
+
+type Details = Schemas["KeyDetails"];
+type NewKey = Schemas["NewNamedKey"];
+
+export function NamedKeys({ twoFactor }: { twoFactor: boolean }) {
+  const email = session.useSession()?.email ?? "";
+  const [asking, setAsking] = useState<"make" | "replace">();
+  const [fresh, setFresh] = useState<NewKey[]>([]);
+  const keys = useResource(() => call("get", "/v1/keys", "session"));
+  const close = () => setAsking(undefined);
+  return (
+    <Card id="named" title="Named keys" split>
+      <p>
+        One for each program, with the rights it needs. To change one, make another: both work until you end
+        one of them.
+      </p>
+      {fresh.map(({ api_key, key }) => (
+        <Notice key={key.id} tone="good" title={`Copy “${key.name}” now: it isn’t shown again.`}>
+          <KeyBox apiKey={api_key} what={`key ${key.name}`} />
+        </Notice>
+      ))}
+      <Loaded resource={keys} skeleton={["line", "line"]} what="your named keys">
+        {({ keys: listed }) => (
+          <>
+            {listed.length === 0 && <p class="quiet">There are none yet.</p>}
+            <ul class={css.list}>
+              {listed.map((one) => (
+                <Item key={one.id} listed={one} twoFactor={twoFactor} email={email} onChanged={keys.reload} />
+              ))}
+            </ul>
+          </>
+        )}
+      </Loaded>
+      <Actions>
+        <Button kind="primary" onClick={() => setAsking("make")}>
+          Make a key…
+        </Button>
+        <Button onClick={() => setAsking("replace")}>Replace all keys…</Button>
+      </Actions>
+      {asking === "make" && (
+        <MakeDialog
+          twoFactor={twoFactor}
+          email={email}
+          onClose={close}
+          onMade={(made) => {
+            close();
+            setFresh([made]);
+            void keys.reload();
+          }}
+        />
+      )}
+      {asking === "replace" && (
+        <KeyProofDialog
+          title="Replace all keys?"
+          text="Your API key and every named key stop working immediately. You get a new one for each, with the same rights and limits."
+          label="Replace all keys"
+          busyLabel="Replacing…"
+          danger
+          twoFactor={twoFactor}
+          email={email}
+          onClose={close}
+          act={async (proof) => {
+            const replaced = await call("post", "/v1/keys/replace-all", "session", proof);
+            session.replaceKey(replaced.api_key);
+            setFresh(replaced.keys);
+            close();
+            await keys.reload();
+          }}
+        />
+      )}
+    </Card>
+  );
+}
+
+interface ItemProps {
+  listed: Details;
+  twoFactor: boolean;
+  email: string;
+  onChanged: () => Promise<void>;
+}
+
+function Item({ listed, twoFactor, email, onChanged }: ItemProps) {
+  const { id, name, suspended } = listed;
+  const [asking, setAsking] = useState<"end" | "confirm">();
+  const close = () => setAsking(undefined);
+  const ending = useSubmission(async () => {
+    await call("delete", "/v1/keys/{id}", "session", undefined, { id });
+    await onChanged();
+  });
+  return (
+    <li class={css.item}>
+      <span class={css.what}>
+        <span>
+          <strong class={css.name}>{name}</strong>
+          {suspended && <span class={css.waits}>Suspended</span>}
+        </span>
+        <span class="quiet">{termsOf(listed)}</span>
+        <span class="quiet">{useOf(listed)}</span>
+      </span>
+      <span class={css.buttons}>
+        {suspended && (
+          <Button small label={`Confirm key ${name}`} onClick={() => setAsking("confirm")}>
+            Confirm…
+          </Button>
+        )}
+        <Button small label={`End key ${name}`} onClick={() => setAsking("end")}>
+          End…
+        </Button>
+      </span>
+      {asking === "end" && (
+        <Dialog title={`End “${name}”?`} onClose={close}>
+          <p>Programs that use it fail with their next request. It can’t be brought back.</p>
+          <Form
+            submission={ending}
+            label="End key"
+            busyLabel="Ending…"
+            danger
+            secondary={<Button onClick={close}>Keep it</Button>}
+          />
+        </Dialog>
+      )}
+      {asking === "confirm" && (
+        <KeyProofDialog
+          title={`Confirm “${name}”?`}
+          text="It was made within the seven days before your password was reset or you signed out everywhere. Confirm it only if you made it."
+          label="Confirm key"
+          busyLabel="Confirming…"
+          twoFactor={twoFactor}
+          email={email}
+          onClose={close}
+          act={async (proof) => {
+            await call("post", "/v1/keys/{id}/confirm", "session", proof, { id });
+            close();
+            await onChanged();
+          }}
+        />
+      )}
+      {asking !== "end" && ending.problem !== undefined && <ProblemNotice problem={ending.problem} />}
+    </li>
+  );
+}
+
+/** What the key may do, in a line. */
+function termsOf({ mode, rights, daily_limit, expires_at, networks }: Details): string {
+  return [
+    mode === "test" ? "Test key, sandbox addresses only" : rights.join(", "),
+    daily_limit != null && `at most ${counted(daily_limit, "check")} a day`,
+    networks.length > 0 && `from ${networks.join(", ")}`,
+    expires_at != null && `until ${moment(expires_at)}`,
+  ]
+    .filter((part) => part !== false)
+    .join("; ");
+}
+
+/** When it was used, in a line. */
+function useOf({ mode, used_today, last_used_on, created_at }: Details): string {
+  const made = `Made ${moment(created_at)}`;
+  if (mode === "test") return made;
+  if (used_today != null) return `${made}; ${counted(used_today, "check")} today`;
+  return `${made}; ${last_used_on == null ? "not used yet" : `last used on ${utcDay(last_used_on)}`}`;
+}

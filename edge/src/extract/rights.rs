@@ -1,0 +1,47 @@
+//! Which right of a named key each operation takes. A route that isn't listed takes a session or the first key.
+
+use axum::http::Method;
+
+use crate::{
+    credentials::named_key::{NamedKey, Right},
+    error::Error,
+};
+
+/// Method and path of the operations that named keys may call, with the rights that each takes one of.
+const RIGHTS: &[(Method, &str, &[Right])] = &[
+    (Method::POST, CHECK, &[Right::Checks]),
+    (Method::POST, "/v1/validate_emails", &[Right::Checks]),
+    (Method::POST, "/v1/domains", &[Right::Checks]),
+    (Method::POST, "/v1/scans", &[Right::Scans]),
+    (Method::GET, "/v1/scans", &[Right::Scans, Right::ReadScans]),
+    (Method::GET, "/v1/scans/{id}", &[Right::Scans, Right::ReadScans]),
+    (Method::DELETE, "/v1/scans/{id}", &[Right::Scans]),
+    (Method::POST, "/v1/scans/{id}/cancel", &[Right::Scans]),
+    (Method::PUT, "/v1/scans/{id}/parts/{n}", &[Right::Scans]),
+    (Method::POST, "/v1/scans/{id}/parts/{n}/match", &[Right::Scans]),
+    (Method::GET, "/v1/scans/{id}/results", &[Right::Scans, Right::ReadScans]),
+    (Method::GET, "/v1/events", &[Right::Scans, Right::ReadScans, Right::Webhooks]),
+    (Method::GET, "/v1/me/quota", &[Right::Quota]),
+];
+
+/// The one operation that test keys may call.
+const CHECK: &str = "/v1/validate_email";
+
+/// Demands that a named key is not over at `now` (unix seconds) and may call this operation.
+///
+/// # Errors
+/// [`Error::key_expired`], [`Error::test_key`] or [`Error::missing_right`].
+pub fn demand(key: NamedKey, method: &Method, path: &str, now: u64) -> Result<(), Error> {
+    if key.is_expired(now) {
+        return Err(Error::key_expired());
+    }
+    if key.is_test && path != CHECK {
+        return Err(Error::test_key());
+    }
+    let method = if method == Method::HEAD { &Method::GET } else { method };
+    let mut rows = RIGHTS.iter().filter(|(own, template, _)| own == method && *template == path);
+    match rows.next() {
+        Some((.., rights)) if rights.iter().any(|right| key.rights.has(*right)) => Ok(()),
+        _ => Err(Error::missing_right()),
+    }
+}

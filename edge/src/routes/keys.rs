@@ -1,0 +1,473 @@
+//! Named keys: keys beside the first one, each with rights, a daily limit, an end and networks of its own.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::{HeaderMap, StatusCode},
+};
+use chrono::{DateTime, Utc};
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use utoipa::{
+    ToSchema,
+    openapi::{ArrayBuilder, Object, Schema, Type},
+};
+
+use crate::{
+    app::App,
+    cf::clock,
+    credentials::{
+        api_key::{ApiKey, KeyIdentity},
+        key_networks::{self, NetworksError},
+        named_key::{KeyId, NamedKey, Right, Rights},
+        password::Password,
+        random,
+        session::Session,
+    },
+    error::{Error, PlainError},
+    extract::{
+        caller::{any_key, still_good},
+        client_network::ClientNetwork,
+        json_body::JsonBody,
+        member::Member,
+        request::RequestContext,
+    },
+    limits::{
+        quota::{Day, date_time},
+        refusals::Refusal,
+        shield::Shield,
+    },
+    store::named_keys::{self, KeyOutcome, MakeOutcome, NewKey, StoredKey},
+};
+
+/// Characters of a name.
+const NAME_MAX: usize = 60;
+const DAILY_LIMIT_MAX: u32 = 1_000_000_000;
+/// Unix seconds, 2100-01-01: an end behind it is a mistake.
+const END_MAX: u64 = 4_102_444_800;
+
+/// The part of an account that a key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyMode {
+    #[default]
+    Live,
+    /// Sandbox addresses only, never counted.
+    Test,
+}
+
+/// Body of `POST /keys`.
+#[derive(Deserialize, ToSchema)]
+pub struct KeyRequest {
+    /// 1 to 60 characters, no control characters.
+    #[schema(min_length = 1, max_length = 60)]
+    name: String,
+    #[schema(schema_with = rights_schema)]
+    rights: Vec<String>,
+    /// Checks that the key may make a day, within the account's allowance. A key with a limit can't have the right `scans`.
+    #[schema(minimum = 1, maximum = 1_000_000_000)]
+    daily_limit: Option<u32>,
+    /// When the key stops working.
+    expires_at: Option<DateTime<Utc>>,
+    /// Up to 20 networks that the key may be used from, as CIDR blocks or addresses. From anywhere unless given.
+    #[serde(default)]
+    #[schema(max_items = 20)]
+    networks: Vec<String>,
+    /// `live` unless given.
+    #[serde(default)]
+    mode: KeyMode,
+    #[schema(value_type = String)]
+    password: Password,
+    /// Current code or recovery code, when two-factor authentication is on.
+    #[schema(value_type = Option<String>)]
+    totp_code: Option<SecretString>,
+}
+
+fn rights_schema() -> Schema {
+    let names = Right::ALL.map(Right::as_str);
+    let name = Object::builder().schema_type(Type::String).enum_values(Some(names)).build();
+    ArrayBuilder::new()
+        .items(name)
+        .description(Some(
+            "`checks`: check addresses and domains. `scans`: all of scans. `scans:read`: scans, results and events. `quota`: the \
+             quota report. `guard`: decide on sign-ups. `webhooks`: events.",
+        ))
+        .build()
+        .into()
+}
+
+/// A named key, without its text.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct KeyDetails {
+    /// Names the key, such as `key_0123456789abcdef`.
+    pub id: String,
+    pub name: String,
+    pub mode: KeyMode,
+    #[schema(schema_with = rights_schema)]
+    pub rights: Vec<&'static str>,
+    /// Checks a day. Null where only the account's allowance limits.
+    pub daily_limit: Option<u32>,
+    /// Checks of today, those in flight included. Null for a key without a daily limit.
+    pub used_today: Option<u32>,
+    /// The last day (UTC) on which a check of the key was counted. Null when there was none.
+    pub last_used_on: Option<String>,
+    /// Null: never.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// The networks that the key may be used from; empty: any.
+    pub networks: Vec<String>,
+    pub created_at: DateTime<Utc>,
+    /// Whether the key waits for your confirmation, after a reset of the password or signing out everywhere.
+    pub suspended: bool,
+}
+
+impl KeyDetails {
+    fn of(stored: StoredKey, id: KeyId) -> Self {
+        let ranges: Vec<[String; 2]> = serde_json::from_str(&stored.networks).unwrap_or_default();
+        let last_day = date_time(stored.day.saturating_mul(24 * 60 * 60));
+        Self {
+            id: id.shown(),
+            mode: if stored.is_test == 0 { KeyMode::Live } else { KeyMode::Test },
+            rights: Rights::from_bits(stored.rights).names(),
+            used_today: stored.daily_limit.map(|_| stored.used_today),
+            daily_limit: stored.daily_limit,
+            last_used_on: (stored.day > 0).then(|| last_day.format("%Y-%m-%d").to_string()),
+            expires_at: (stored.expires_at > 0).then(|| date_time(stored.expires_at)),
+            networks: ranges.iter().map(key_networks::shown).collect(),
+            created_at: date_time(stored.created_at),
+            suspended: stored.suspended != 0,
+            name: stored.name,
+        }
+    }
+}
+
+/// A named key with its text, which is shown this once.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NewNamedKey {
+    /// The key itself. Keep it: it isn't shown again.
+    pub api_key: String,
+    pub key: KeyDetails,
+}
+
+/// The named keys of an account.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct KeyList {
+    /// The oldest first.
+    pub keys: Vec<KeyDetails>,
+}
+
+/// Every key of an account, replaced.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReplacedKeys {
+    /// The account's first key.
+    pub api_key: String,
+    /// The named keys, the oldest first.
+    pub keys: Vec<NewNamedKey>,
+}
+
+/// Body of the operations on keys that ask for the password alone.
+#[derive(Deserialize, ToSchema)]
+pub struct KeyConfirmation {
+    #[schema(value_type = String)]
+    password: Password,
+    /// Current code or recovery code, when two-factor authentication is on.
+    #[schema(value_type = Option<String>)]
+    totp_code: Option<SecretString>,
+}
+
+/// Terms of a key that were checked.
+struct KeyTerms {
+    rights: Rights,
+    daily_limit: u32,
+    expires_at: u64,
+    /// A JSON list of pairs of addresses.
+    networks: String,
+}
+
+impl KeyRequest {
+    /// Checks everything but the credentials; `now` in unix seconds.
+    fn terms(&self, now: u64) -> Result<KeyTerms, Error> {
+        let length = self.name.chars().count();
+        if !(1..=NAME_MAX).contains(&length)
+            || self.name.trim().is_empty()
+            || self.name.chars().any(char::is_control)
+        {
+            return Err(Error::invalid_key(
+                "The name of a key has 1 to 60 characters and no control characters.",
+            ));
+        }
+        let rights = self.rights.iter().try_fold(Rights::default(), |rights, name| {
+            Right::parse(name).map(|right| rights.with(right))
+        });
+        let rights = rights.filter(|rights| *rights != Rights::default()).ok_or_else(|| {
+            let names = Right::ALL.map(Right::as_str).join(", ");
+            Error::invalid_key(format!("The 'rights' field must name at least one of: {names}."))
+        })?;
+        if self.mode == KeyMode::Test
+            && (rights != Rights::default().with(Right::Checks) || self.daily_limit.is_some())
+        {
+            return Err(Error::invalid_key(
+                "A test key has the right checks alone, and no daily limit.",
+            ));
+        }
+        if self.daily_limit.is_some_and(|limit| !(1..=DAILY_LIMIT_MAX).contains(&limit)) {
+            return Err(Error::invalid_key(
+                "The 'daily_limit' field must be a whole number from 1 to 1000000000.",
+            ));
+        }
+        if self.daily_limit.is_some() && rights.has(Right::Scans) {
+            return Err(Error::invalid_key(
+                "A key with a daily limit can't have the right scans: a scan isn't counted by address.",
+            ));
+        }
+        let end = self.expires_at.map(|end| u64::try_from(end.timestamp()).unwrap_or_default());
+        if end.is_some_and(|end| end <= now || end > END_MAX) {
+            return Err(Error::invalid_key(
+                "The 'expires_at' field must be a time in the future, before the year 2100.",
+            ));
+        }
+        let networks = key_networks::ranges(&self.networks).map_err(|error| {
+            Error::invalid_key(match error {
+                NetworksError::TooMany => "A key has at most 20 networks.",
+                NetworksError::NoNetwork => {
+                    "Each of 'networks' must be a network or an address, such as 192.0.2.0/24 or 2001:db8::1."
+                }
+                NetworksError::SharedByWorkers => {
+                    "One of 'networks' holds an address that all Workers of the platform share. Anybody could send from it."
+                }
+            })
+        })?;
+        Ok(KeyTerms {
+            rights,
+            daily_limit: self.daily_limit.unwrap_or_default(),
+            expires_at: end.unwrap_or_default(),
+            networks: serde_json::to_string(&networks).unwrap_or_default(),
+        })
+    }
+}
+
+/// Make a key
+///
+/// Makes a named key and shows it once. To change one, make another: both work until you end one of them.
+#[utoipa::path(
+    post, path = "/v1/keys", tag = "Account", operation_id = "makeKey",
+    request_body = KeyRequest,
+    responses(
+        (status = 201, description = "The key", body = NewNamedKey),
+        (status = 400, description = "`invalid_key`, or the body is malformed", body = PlainError),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the keys have been deactivated", body = PlainError),
+        (status = 409, description = "`too_many_keys`: the account has 20", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+// As when the first key is shown: a session ends after hours, and a key doesn't.
+pub async fn make(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    member: Member,
+    client: ClientNetwork,
+    JsonBody(body): JsonBody<KeyRequest>,
+) -> Result<(StatusCode, Json<NewNamedKey>), Error> {
+    let now = clock::now();
+    let terms = body.terms(now)?;
+    member.unfrozen()?;
+    member.check_password(&app, &context, &client, &body.password).await?;
+    if member.account.key_active == 0 {
+        return Err(Error::key_deactivated());
+    }
+    let factor = member.second_factor();
+    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
+    let id = KeyId::from_random(random::bytes()?);
+    let is_test = body.mode == KeyMode::Test;
+    let KeyTerms { rights, daily_limit, expires_at, networks } = terms;
+    let account = member.account.id;
+    let key = NamedKey { account, id, version: 1, is_test, rights, expires_at };
+    let new =
+        NewKey { key, name: body.name.trim(), daily_limit, networks: &networks, created_at: now };
+    let database = app.databases.of(account)?;
+    match named_keys::make(database, member.session, &new, &right.code).await? {
+        MakeOutcome::Made => {}
+        MakeOutcome::TooMany => return Err(Error::too_many_keys()),
+        MakeOutcome::Refused => return Err(member.refused(&app, &context, &right).await?),
+    }
+    factor.accepted(&app, &context, right).await;
+    context.notify(&app, account);
+    let stored = StoredKey {
+        id: id.to_string(),
+        version: 1,
+        name: new.name.to_owned(),
+        is_test: is_test.into(),
+        rights: rights.bits(),
+        daily_limit: body.daily_limit,
+        expires_at,
+        networks: networks.clone(),
+        created_at: now,
+        suspended: 0,
+        day: 0,
+        used_today: 0,
+    };
+    let api_key = key.text(&app.config.api_key_secrets);
+    Ok((StatusCode::CREATED, Json(NewNamedKey { api_key, key: KeyDetails::of(stored, id) })))
+}
+
+/// List the named keys
+///
+/// Without their texts, and without the account's first key.
+#[utoipa::path(
+    get, path = "/v1/keys", tag = "Account", operation_id = "listKeys",
+    responses((status = 200, description = "The keys", body = KeyList)),
+    security(("Session" = [])),
+)]
+pub async fn list(State(app): State<Arc<App>>, session: Session) -> Result<Json<KeyList>, Error> {
+    let (database, now) = (app.databases.of(session.account)?, clock::now());
+    let keys = named_keys::list(database, session, (Day::of(now).number(), now)).await?;
+    let keys = keys.ok_or_else(Error::invalid_session)?.into_iter();
+    let keys = keys.filter_map(|stored| KeyId::parse(&stored.id).map(|id| (stored, id)));
+    Ok(Json(KeyList { keys: keys.map(|(stored, id)| KeyDetails::of(stored, id)).collect() }))
+}
+
+/// End a key
+///
+/// It stops working immediately.
+#[utoipa::path(
+    delete, path = "/v1/keys/{id}", tag = "Account", operation_id = "endKey",
+    params(("id" = String, Path, description = "The `id` from the list of keys")),
+    responses(
+        (status = 204, description = "The key has ended"),
+        (status = 404, description = "The account has no such key", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn end(
+    State(app): State<Arc<App>>,
+    session: Session,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Error> {
+    let id = id_of(&id);
+    done(named_keys::end(app.databases.of(session.account)?, session, id).await?)
+        .unwrap_or_else(|| Err(Error::invalid_session()))
+}
+
+/// An id of another shape is looked up as that of no key: the caller comes first.
+fn id_of(shown: &str) -> KeyId {
+    KeyId::parse_shown(shown).unwrap_or(KeyId::from_random([0; 8]))
+}
+
+fn done(outcome: KeyOutcome) -> Option<Result<StatusCode, Error>> {
+    match outcome {
+        KeyOutcome::Done => Some(Ok(StatusCode::NO_CONTENT)),
+        KeyOutcome::NoSuchKey => Some(Err(Error::no_such_key())),
+        KeyOutcome::Refused => None,
+    }
+}
+
+/// Confirm a suspended key
+///
+/// Keys that were made within the seven days before a reset of the password, or before signing out everywhere, are suspended. A
+/// confirmed one works again.
+#[utoipa::path(
+    post, path = "/v1/keys/{id}/confirm", tag = "Account", operation_id = "confirmKey",
+    params(("id" = String, Path, description = "The `id` from the list of keys")),
+    request_body = KeyConfirmation,
+    responses(
+        (status = 204, description = "The key isn't suspended"),
+        (status = 403, description = "The password is wrong, or the two-factor code is missing or wrong", body = PlainError),
+        (status = 404, description = "The account has no such key", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn confirm(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    member: Member,
+    client: ClientNetwork,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody<KeyConfirmation>,
+) -> Result<StatusCode, Error> {
+    member.unfrozen()?;
+    member.check_password(&app, &context, &client, &body.password).await?;
+    let factor = member.second_factor();
+    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
+    let (database, id) = (app.databases.of(member.account.id)?, id_of(&id));
+    let outcome = named_keys::confirm(database, member.session, id, &right.code).await?;
+    let Some(outcome) = done(outcome) else {
+        return Err(member.refused(&app, &context, &right).await?);
+    };
+    factor.accepted(&app, &context, right).await;
+    outcome
+}
+
+/// Replace every key
+///
+/// The first key and every named one are replaced at once. The old ones stop working immediately.
+#[utoipa::path(
+    post, path = "/v1/keys/replace-all", tag = "Account", operation_id = "replaceAllKeys",
+    request_body = KeyConfirmation,
+    responses(
+        (status = 200, description = "The new keys", body = ReplacedKeys),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the keys have been deactivated", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn replace_all(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    member: Member,
+    client: ClientNetwork,
+    JsonBody(body): JsonBody<KeyConfirmation>,
+) -> Result<Json<ReplacedKeys>, Error> {
+    member.unfrozen()?;
+    member.check_password(&app, &context, &client, &body.password).await?;
+    if member.account.key_active == 0 {
+        return Err(Error::key_deactivated());
+    }
+    let factor = member.second_factor();
+    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
+    let (account, secrets) = (member.account.id, &app.config.api_key_secrets);
+    let database = app.databases.of(account)?;
+    let replaced = named_keys::replace_all(database, member.session, &right.code).await?;
+    let Some((version, stored)) = replaced else {
+        return Err(member.refused(&app, &context, &right).await?);
+    };
+    factor.accepted(&app, &context, right).await;
+    context.notify(&app, account);
+    let keys = stored.into_iter().filter_map(|stored| {
+        let key = stored.key(account)?;
+        Some(NewNamedKey { api_key: key.text(secrets), key: KeyDetails::of(stored, key.id) })
+    });
+    let first = ApiKey::derive(secrets, KeyIdentity { account, version });
+    Ok(Json(ReplacedKeys { api_key: first.into_text(), keys: keys.collect() }))
+}
+
+/// End the key of this request
+///
+/// For finders of a leaked key. Answers 204 whatever was sent. A named key ends. The account's first key is replaced: its
+/// owner gets the new one by signing in. The owner is mailed.
+#[utoipa::path(
+    post, path = "/v1/keys/self-revoke", tag = "Account", operation_id = "selfRevokeKey",
+    responses((status = 204, description = "If a key was sent in `X-API-Key`, it has ended")),
+)]
+pub async fn self_revoke(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    headers: HeaderMap,
+) -> Result<StatusCode, Error> {
+    let Some(caller) = any_key(&app.config, &headers) else { return Ok(StatusCode::NO_CONTENT) };
+    // The network doesn't matter here: whoever has found a key may end it.
+    let caller = caller.anywhere();
+    if still_good(&app, caller).is_err() {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    if !app.shield.admits_account(&caller.party()).await {
+        return Err(Error::throttled(Shield::PERIOD));
+    }
+    if named_keys::end_itself(app.databases.of(caller.account)?, caller).await? {
+        app.refusals.learn(caller, Refusal::Dead, clock::now());
+        context.notify(&app, caller.account);
+    }
+    Ok(StatusCode::NO_CONTENT)
+}

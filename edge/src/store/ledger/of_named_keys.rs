@@ -1,0 +1,109 @@
+//! The ledger's statements as named keys run them: authorised by the key's own row, and with room for no more than its daily
+//! limit leaves. Those of the first key and of sessions stay the constants that they are.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use constcat::concat;
+
+use super::statements::{WITH_ROOM, all_units};
+use crate::{
+    credentials::proof::Caller,
+    store::named_keys::{FIRST_KEY_HOLDS, KEY_UNITS_HELD, NAMED_KEY_HOLDS},
+};
+
+/// Room within the account's: as many units as the key's limit leaves, of the daily allowance first. A key without a limit
+/// leaves two billion, which is more than an account ever has. Stands behind the account's room, which is `of_account`.
+const ROOM_OF_KEY: &str = concat!(
+    ", of_key AS (
+       SELECT k.daily_limit, coalesce(k.daily_limit <= CASE WHEN k.day < ?4 THEN 0 ELSE k.charged END, 0) AS full,
+         CASE WHEN k.daily_limit IS NULL THEN 2000000000 ELSE max(0, k.daily_limit
+           - CASE WHEN k.day < ?4 THEN 0 ELSE k.charged END - ",
+    KEY_UNITS_HELD,
+    ") END AS units
+       FROM named_keys k WHERE k.account_id = ?1 AND k.id = substr(?2, 1, 16)
+     ), room AS (
+       SELECT r.id, min(r.daily, k.units) AS daily, min(r.welcome, k.units - min(r.daily, k.units)) AS welcome,
+         r.full OR k.full AS full, r.max_in_flight,
+         CASE WHEN k.units < r.daily + r.welcome THEN k.daily_limit ELSE r.allowance END AS allowance
+       FROM of_account r JOIN of_key k
+     ) "
+);
+
+/// What a statement of the first key has, and what it becomes.
+const EXCHANGES: [[&str; 2]; 3] = [
+    [FIRST_KEY_HOLDS, NAMED_KEY_HOLDS],
+    ["INSERT INTO leases (", "INSERT INTO leases (key_id, "],
+    ["SELECT ?6, room.id,", "SELECT substr(?2, 1, 16), ?6, room.id,"],
+];
+
+/// Statements for named keys, by place and length of the first key's. As many as the ledger has.
+static TEXTS: Mutex<BTreeMap<(usize, usize), &'static str>> = Mutex::new(BTreeMap::new());
+
+/// A statement of the ledger for this caller.
+pub(super) fn for_caller(caller: Caller, sql: &'static str) -> &'static str {
+    if caller.proof.named().is_none() {
+        return sql;
+    }
+    // Held between two awaits only, in an isolate of one thread: never contended.
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = (sql.as_ptr().addr(), sql.len());
+    texts.entry(place).or_insert_with(|| Box::leak(for_named_keys(sql).into_boxed_str()))
+}
+
+/// A statement that misses a part would find no session of the key's name, and so refuse.
+fn for_named_keys(sql: &str) -> String {
+    let rest = sql.strip_prefix(WITH_ROOM).unwrap_or_default();
+    let of_account = WITH_ROOM.replacen("WITH room AS (", "WITH of_account AS (", 1);
+    let text = [of_account.trim_end(), ROOM_OF_KEY, rest].concat();
+    EXCHANGES.iter().fold(text, |text, [from, to]| text.replacen(from, to, 1))
+}
+
+/// Counts a unit at the key, behind the charge of its account that is named `?6`: of a limited key always, of another one the
+/// first time on a day, so that its owner sees the last day. `?1` account, `?2` key, `?4` day.
+pub(super) const CHARGE_KEY: &str = "UPDATE named_keys SET
+      charged = CASE WHEN day < ?4 THEN 0 ELSE charged END + 1, day = max(day, ?4), last_charge = ?6
+    WHERE account_id = ?1 AND id = substr(?2, 1, 16) AND last_charge <> ?6
+      AND (daily_limit IS NOT NULL OR day < ?4)
+      AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = ?1 AND a.last_charge = ?6)";
+
+/// The same behind the settlement of a lease, under its conditions and before its end. `?1` account, `?2` lease, `?3` now, `?5`
+/// units. A lease of the day before counts towards that day, which is over for a key that has charges of a newer one.
+pub(super) const SETTLE_KEY: &str = concat!(
+    "UPDATE named_keys SET
+      charged = CASE
+        WHEN named_keys.day < l.day THEN l.units
+        WHEN named_keys.day = l.day THEN charged + l.units
+        ELSE charged END,
+      day = max(named_keys.day, l.day)
+    FROM (SELECT l.account_id, l.key_id, l.day, l.idempotency, min(?5, ",
+    all_units!(),
+    ") AS units FROM leases l WHERE l.account_id = ?1 AND l.id = ?2 AND l.expires_at > ?3) l
+    WHERE named_keys.account_id = l.account_id AND named_keys.id = l.key_id
+      AND (daily_limit IS NOT NULL OR named_keys.day < l.day)
+      AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = ?1
+        AND k.name = l.idempotency AND k.expires_at > ?3)"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::{EXCHANGES, for_named_keys};
+    use crate::store::ledger::{
+        idempotent::KNOWN,
+        statements::{CHARGE, CHARGE_ONCE, LEASE, LEASE_ONCE, USAGE, WHY},
+    };
+
+    #[test]
+    fn every_statement_on_a_caller_s_behalf_has_its_form_for_named_keys() {
+        let [[_, authorised], [_, into], [_, selected]] = EXCHANGES;
+        for sql in [CHARGE, CHARGE_ONCE, LEASE, LEASE_ONCE, KNOWN, WHY, USAGE] {
+            let text = for_named_keys(sql);
+            assert!(text.contains(authorised) && text.contains("of_account r"), "{text}");
+            assert_eq!(text.matches("room AS (").count(), 1, "{text}");
+            let takes_a_lease = sql.contains("INSERT INTO leases");
+            assert_eq!(text.contains(into) && text.contains(selected), takes_a_lease, "{text}");
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! Named keys: a row of metadata each, and no text of a key. Every statement on a key's behalf reads its row.
+
+use constcat::concat;
+use serde::Deserialize;
+
+use super::{
+    IN_SESSION,
+    notices::notice,
+    two_factor::{Code, code_holds},
+};
+use crate::{
+    account::AccountId,
+    cf::database::{Database, Param, Statement},
+    credentials::{
+        named_key::{KeyId, NamedKey, Rights},
+        proof::{Caller, Proof},
+        session::Session,
+    },
+    error::Error,
+};
+
+/// Named keys that an account may have: a rotation takes two for each program.
+pub const KEYS_MAX: u32 = 20;
+/// Keys that are younger when an account is recovered are suspended: a thief may have made them.
+const YOUNG: &str = "created_at > unixepoch() - 7 * 86400";
+
+/// A key `k` may be used from the address that stands in `?2` behind id and version.
+const NETWORK_HOLDS: &str = "(k.networks = '[]' OR EXISTS (SELECT 1 FROM json_each(k.networks) n
+       WHERE substr(?2, 21) BETWEEN n.value ->> 0 AND n.value ->> 1))";
+
+/// A branch of `CASE ?3`: the named key of the account `a` that [`Proof::text`] describes in `?2` is good.
+pub(super) const NAMED_KEY_HOLDS: &str = concat!(
+    "WHEN 'named' THEN a.key_active = 1 AND EXISTS (SELECT 1 FROM named_keys k
+       WHERE k.account_id = a.id AND k.id = substr(?2, 1, 16)
+         AND printf('%04x', k.version) = substr(?2, 17, 4) AND k.suspended = 0 AND ",
+    NETWORK_HOLDS,
+    ")"
+);
+
+/// Units of the day `?4` that live leases of the key `k` hold. `?5` now.
+pub(super) const KEY_UNITS_HELD: &str =
+    "(SELECT coalesce(sum(coalesce(l.n_daily + l.n_welcome, 1)), 0) FROM leases l
+      WHERE l.account_id = k.account_id AND l.key_id = k.id AND l.day = ?4 AND l.expires_at > ?5)";
+
+/// The same of the first key, in the ledger's statements.
+pub(super) const FIRST_KEY_HOLDS: &str = "WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2";
+
+const IS_GOOD: &str = concat!(
+    "SELECT 1 AS one FROM accounts a WHERE a.id = ?1 AND a.state = 'confirmed' AND CASE ?3 ",
+    NAMED_KEY_HOLDS,
+    " END"
+);
+
+/// Returns whether a named key may be used from where it was sent.
+pub async fn is_good(database: &Database, caller: Caller) -> Result<bool, Error> {
+    let (account, shown) = (caller.account.to_string(), caller.proof.text());
+    let params = vec![(&account).into(), (&shown).into(), caller.proof.kind().into()];
+    database.any((IS_GOOD, params)).await
+}
+
+/// Why a genuine named key was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyRefusal {
+    /// Ended or replaced: it never works again.
+    Ended,
+    Suspended,
+    Network,
+    /// The account itself, or all its keys, are closed.
+    OfAccount,
+}
+
+const WHY: &str = concat!(
+    "SELECT k.suspended, NOT ",
+    NETWORK_HOLDS,
+    " AS elsewhere FROM named_keys k WHERE k.account_id = ?1 AND k.id = substr(?2, 1, 16)
+       AND printf('%04x', k.version) = substr(?2, 17, 4)"
+);
+
+#[derive(Deserialize)]
+struct RefusedKey {
+    suspended: u8,
+    elsewhere: u8,
+}
+
+/// The reason for which a named key was refused.
+pub async fn refusal(database: &Database, caller: Caller) -> Result<KeyRefusal, Error> {
+    let (account, shown) = (caller.account.to_string(), caller.proof.text());
+    let params = vec![(&account).into(), (&shown).into()];
+    let row = database.first::<RefusedKey>((WHY, params)).await?;
+    Ok(match row {
+        None => KeyRefusal::Ended,
+        Some(row) if row.suspended != 0 => KeyRefusal::Suspended,
+        Some(row) if row.elsewhere != 0 => KeyRefusal::Network,
+        Some(_) => KeyRefusal::OfAccount,
+    })
+}
+
+/// A key to be made.
+#[derive(Debug)]
+pub struct NewKey<'a> {
+    pub key: NamedKey,
+    pub name: &'a str,
+    /// Checks a day; 0: no limit of its own.
+    pub daily_limit: u32,
+    /// A JSON list of pairs of addresses.
+    pub networks: &'a str,
+    /// Unix seconds.
+    pub created_at: u64,
+}
+
+/// The account `?1` of this session may have one more key, and the code holds.
+macro_rules! may_make {
+    () => {
+        concat!(
+            "key_active = 1 AND (SELECT count(*) FROM named_keys k WHERE k.account_id = ?1) < 20 AND ",
+            code_holds!("?3", "?4"),
+            " AND ",
+            IN_SESSION
+        )
+    };
+}
+
+const MADE: &str = notice!("key_made", may_make!());
+
+const MAKE: &str = concat!(
+    "INSERT INTO named_keys (account_id, id, name, is_test, rights, daily_limit, expires_at, networks, created_at)
+     SELECT id, ?5, ?6, ?7, ?8, nullif(?9, 0), ?10, ?11, ?12 FROM accounts WHERE ",
+    may_make!(),
+    " RETURNING id"
+);
+
+const COUNT: &str = "SELECT count(*) AS keys FROM named_keys WHERE account_id = ?1";
+
+#[derive(Deserialize)]
+struct Count {
+    keys: u32,
+}
+
+/// How making a key went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MakeOutcome {
+    Made,
+    TooMany,
+    /// The session is over, or the code was used meanwhile.
+    Refused,
+}
+
+/// Makes a key and uses up the code that was shown.
+pub async fn make(
+    database: &Database,
+    session: Session,
+    new: &NewKey<'_>,
+    code: &Code,
+) -> Result<MakeOutcome, Error> {
+    let (account, session) = session.texts();
+    let id = new.key.id.to_string();
+    let params = [vec![(&account).into(), (&session).into()], code.params()].concat();
+    let row: Vec<Param<'_>> = vec![
+        (&id).into(),
+        new.name.into(),
+        u32::from(new.key.is_test).into(),
+        u32::from(new.key.rights.bits()).into(),
+        new.daily_limit.into(),
+        new.key.expires_at.into(),
+        new.networks.into(),
+        new.created_at.into(),
+    ];
+    let mut statements = vec![
+        (COUNT, vec![(&account).into()]),
+        (MADE, params.clone()),
+        (MAKE, [params, row].concat()),
+    ];
+    let made = statements.len() - 1;
+    statements.append(&mut code.used_up(&account, &session));
+    let rows = database.batch(&statements).await?;
+    let keys = rows.first::<Count>(0)?.map_or(0, |count| count.keys);
+    Ok(match rows.any(made)? {
+        true => MakeOutcome::Made,
+        false if keys >= KEYS_MAX => MakeOutcome::TooMany,
+        false => MakeOutcome::Refused,
+    })
+}
+
+/// A key as its owner sees it.
+#[derive(Debug, Deserialize)]
+pub struct StoredKey {
+    pub id: String,
+    pub version: u16,
+    pub name: String,
+    pub is_test: u8,
+    pub rights: u8,
+    pub daily_limit: Option<u32>,
+    /// Unix seconds; 0: never.
+    pub expires_at: u64,
+    pub networks: String,
+    pub created_at: u64,
+    pub suspended: u8,
+    /// Last day of a charge, from 1970-01-01; 0: none yet.
+    pub day: u64,
+    /// Charged and held of the daily limit.
+    pub used_today: u32,
+}
+
+impl StoredKey {
+    /// The contents of the key's text.
+    pub fn key(&self, account: AccountId) -> Option<NamedKey> {
+        Some(NamedKey {
+            account,
+            id: KeyId::parse(&self.id)?,
+            version: self.version,
+            is_test: self.is_test != 0,
+            rights: Rights::from_bits(self.rights),
+            expires_at: self.expires_at,
+        })
+    }
+}
+
+/// `?4` day, `?5` now; `?3` is not used.
+const LIST: &str = concat!(
+    "SELECT k.id, k.version, k.name, k.is_test, k.rights, k.daily_limit, k.expires_at, k.networks,
+       k.created_at, k.suspended, k.day, CASE WHEN k.day < ?4 THEN 0 ELSE k.charged END + ",
+    KEY_UNITS_HELD,
+    " AS used_today
+     FROM named_keys k WHERE k.account_id = ?1
+       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    IN_SESSION,
+    ") ORDER BY k.created_at, k.id"
+);
+const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
+
+/// The account's named keys, the oldest first; `None` when the session is over.
+pub async fn list(
+    database: &Database,
+    session: Session,
+    (day, now): (u64, u64),
+) -> Result<Option<Vec<StoredKey>>, Error> {
+    let (account, session) = session.texts();
+    let caller: Vec<Param<'_>> = vec![(&account).into(), (&session).into()];
+    let list = (LIST, [caller.clone(), vec![0_u64.into(), day.into(), now.into()]].concat());
+    let rows = database.batch(&[(IS_ALIVE, caller), list]).await?;
+    if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
+}
+
+/// How a change of one key went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyOutcome {
+    Done,
+    NoSuchKey,
+    /// The session is over, or the code was used meanwhile.
+    Refused,
+}
+
+const END: &str = concat!(
+    "DELETE FROM named_keys WHERE account_id = ?1 AND id = ?3
+       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    IN_SESSION,
+    ") RETURNING id"
+);
+
+/// Ends a key: its next request is refused.
+pub async fn end(database: &Database, session: Session, key: KeyId) -> Result<KeyOutcome, Error> {
+    let (account, session) = session.texts();
+    let key = key.to_string();
+    let caller: Vec<Param<'_>> = vec![(&account).into(), (&session).into()];
+    let end = (END, [caller.clone(), vec![(&key).into()]].concat());
+    let rows = database.batch(&[(IS_ALIVE, caller), end]).await?;
+    Ok(match (rows.any(0)?, rows.any(1)?) {
+        (false, _) => KeyOutcome::Refused,
+        (true, true) => KeyOutcome::Done,
+        (true, false) => KeyOutcome::NoSuchKey,
+    })
+}
+
+/// The session lives and the code holds.
+macro_rules! in_session_with_code {
+    () => {
+        concat!(code_holds!("?3", "?4"), " AND ", IN_SESSION)
+    };
+}
+
+const MAY_CONFIRM: &str = concat!("SELECT id FROM accounts WHERE ", in_session_with_code!());
+const CONFIRM: &str = concat!(
+    "UPDATE named_keys SET suspended = 0 WHERE account_id = ?1 AND id = ?5
+       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    in_session_with_code!(),
+    ") RETURNING id"
+);
+
+/// Ends the suspension of a key and uses up the code that was shown.
+pub async fn confirm(
+    database: &Database,
+    session: Session,
+    key: KeyId,
+    code: &Code,
+) -> Result<KeyOutcome, Error> {
+    let (account, session) = session.texts();
+    let key = key.to_string();
+    let params = [vec![(&account).into(), (&session).into()], code.params()].concat();
+    let confirm = (CONFIRM, [params.clone(), vec![(&key).into()]].concat());
+    let mut statements = vec![(MAY_CONFIRM, params), confirm];
+    statements.append(&mut code.used_up(&account, &session));
+    let rows = database.batch(&statements).await?;
+    Ok(match (rows.any(0)?, rows.any(1)?) {
+        (false, _) => KeyOutcome::Refused,
+        (true, true) => KeyOutcome::Done,
+        (true, false) => KeyOutcome::NoSuchKey,
+    })
+}
+
+macro_rules! may_replace {
+    () => {
+        concat!("key_active = 1 AND ", in_session_with_code!())
+    };
+}
+
+const ALL_REPLACED: &str = notice!("key_replaced", may_replace!());
+const REPLACE_FIRST: &str = concat!(
+    "UPDATE accounts SET key_version = key_version + 1, key_day = 0 WHERE ",
+    may_replace!(),
+    " RETURNING key_version"
+);
+const REPLACE_NAMED: &str = concat!(
+    "UPDATE named_keys SET version = version + 1, suspended = 0 WHERE account_id = ?1
+       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    may_replace!(),
+    ")"
+);
+const SELECT: &str =
+    "SELECT id, version, name, is_test, rights, daily_limit, expires_at, networks, created_at,
+       suspended, day, charged AS used_today
+     FROM named_keys WHERE account_id = ?1";
+const ALL: &str = concat!(SELECT, " ORDER BY created_at, id");
+
+#[derive(Deserialize)]
+struct FirstVersion {
+    key_version: u32,
+}
+
+/// Replaces the first key and every named one, and uses up the code that was shown. Returns the version of the first key and
+/// the rows of the others; `None` when the session is over or the code was used meanwhile.
+pub async fn replace_all(
+    database: &Database,
+    session: Session,
+    code: &Code,
+) -> Result<Option<(u32, Vec<StoredKey>)>, Error> {
+    let (account, session) = session.texts();
+    let params = [vec![(&account).into(), (&session).into()], code.params()].concat();
+    let mut statements = vec![
+        (ALL_REPLACED, params.clone()),
+        (REPLACE_FIRST, params.clone()),
+        (REPLACE_NAMED, params),
+        (ALL, vec![(&account).into()]),
+    ];
+    statements.append(&mut code.used_up(&account, &session));
+    let rows = database.batch(&statements).await?;
+    let Some(FirstVersion { key_version }) = rows.first(1)? else { return Ok(None) };
+    Ok(Some((key_version, rows.all(3)?)))
+}
+
+const NAMED_KEY_LIVES: &str = "EXISTS (SELECT 1 FROM named_keys k
+    WHERE k.account_id = ?1 AND k.id = substr(?2, 1, 16) AND printf('%04x', k.version) = substr(?2, 17, 4))";
+const FIRST_KEY_LIVES: &str = "state = 'confirmed' AND key_active = 1 AND key_version = ?2";
+
+const NAMED_ENDED_ITSELF: &str =
+    notice!("key_ended_itself", "id = ?1 AND state = 'confirmed' AND ", NAMED_KEY_LIVES);
+const FIRST_ENDED_ITSELF: &str = notice!("key_ended_itself", "id = ?1 AND ", FIRST_KEY_LIVES);
+const END_NAMED: &str = "DELETE FROM named_keys WHERE account_id = ?1 AND id = substr(?2, 1, 16)
+    AND printf('%04x', version) = substr(?2, 17, 4) RETURNING id";
+const END_FIRST: &str = concat!(
+    "UPDATE accounts SET key_version = key_version + 1, key_day = 0 WHERE id = ?1 AND ",
+    FIRST_KEY_LIVES,
+    " RETURNING id"
+);
+
+/// Ends the key that was shown, wherever it was sent from: a named key for good, the first key by its next version. Returns
+/// whether it was alive.
+pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Error> {
+    let (account, shown) = (caller.account.to_string(), caller.proof.text());
+    let (told, end, shown): (_, _, Param<'_>) = match caller.proof {
+        Proof::Key { version } => (FIRST_ENDED_ITSELF, END_FIRST, version.into()),
+        Proof::Named { .. } => (NAMED_ENDED_ITSELF, END_NAMED, (&shown).into()),
+        Proof::Session { .. } => return Ok(false),
+    };
+    let params = vec![(&account).into(), shown];
+    database.batch(&[(told, params.clone()), (end, params)]).await?.any(1)
+}
+
+/// Suspends the young keys of the account `?1` under a condition, and tells its owner before.
+macro_rules! suspend {
+    ($condition:expr) => {
+        [
+            notice!(
+                "keys_suspended",
+                "id = ?1 AND EXISTS (SELECT 1 FROM named_keys k WHERE k.account_id = ?1 AND k.suspended = 0
+                   AND k.",
+                YOUNG,
+                ") AND ",
+                $condition
+            ),
+            concat!(
+                "UPDATE named_keys SET suspended = 1 WHERE account_id = ?1 AND suspended = 0 AND ",
+                YOUNG,
+                " AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND ",
+                $condition,
+                ")"
+            ),
+        ]
+    };
+}
+
+/// `?2` the hash of a password that has just been set by a mailed link.
+const SUSPEND_BY_RESET: [&str; 2] = suspend!("password_hash = ?2");
+/// `?2` session.
+const SUSPEND_BY_SESSION: [&str; 2] = suspend!(IN_SESSION);
+
+/// The statements that suspend young keys behind a reset by a mailed link, in its transaction.
+pub(super) fn suspend_by_reset<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 2] {
+    SUSPEND_BY_RESET.map(|sql| (sql, vec![account.into(), new_hash.into()]))
+}
+
+/// The statements that suspend young keys before all sessions end, in that transaction.
+pub(super) fn suspend_by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'a>; 2] {
+    SUSPEND_BY_SESSION.map(|sql| (sql, vec![account.into(), session.into()]))
+}
+
+const SUSPENDED: &str = concat!(SELECT, " AND suspended = 1 ORDER BY created_at, id");
+
+/// The keys of an account that wait for confirmation.
+pub async fn suspended(database: &Database, account: AccountId) -> Result<Vec<StoredKey>, Error> {
+    let account = account.to_string();
+    database.batch(&[(SUSPENDED, vec![(&account).into()])]).await?.all(0)
+}

@@ -1,0 +1,91 @@
+// Named keys: made, copied, ended, confirmed, and all replaced.
+import assert from "node:assert/strict";
+import { PASSWORD } from "../world.mjs";
+
+const check = (stack, key) =>
+  stack.api("POST", "/v1/validate_email", {
+    headers: { "X-API-Key": key },
+    body: { email: "accepts@sandbox.test" },
+  });
+
+/** The text of the one new key. */
+async function shownKey(reader, name) {
+  await reader.press(`Show key ${name}`);
+  return reader.page.locator("[data-part=key]").last().innerText();
+}
+
+export function suite(world) {
+  world.test("a key is made with its rights, shown once, and ended", async (reader) => {
+    const account = await world.account();
+    await reader.enterBySigningIn(account, "/api-key");
+    await reader.sees("There are none yet.");
+    await reader.press("Make a key…");
+    await reader.inBothSchemes("dialog for a key");
+    await reader.press("Make key");
+    await reader.sees("Give it a name.");
+    await reader.accessible("a key without a name");
+    await reader.fill({ Name: "shop", "Checks a day": "many", Password: PASSWORD });
+    await reader.press("Make key");
+    await reader.sees("Enter a whole number, or leave it empty.");
+    await reader.fill({ "Checks a day": "500", Networks: "0.0.0.0/0, ::1" });
+    await reader.field("Ends").selectOption("After 90 days");
+    await reader.field("See plan and allowances").check();
+    await reader.press("Make key");
+    await reader.sees("Copy “shop” now: it isn’t shown again.");
+    await reader.sees("checks, quota; at most 500 checks a day; from 0.0.0.0/0, ::1/128; until");
+    await reader.inBothSchemes("a new key");
+    const key = await shownKey(reader, "shop");
+    assert.match(key, /^rcpt_live_\w{61}$/);
+    const quota = await reader.stack.api("GET", "/v1/me/quota", { headers: { "X-API-Key": key } });
+    assert.ok([200, 403].includes(quota.status), "a genuine key");
+
+    await reader.page.reload();
+    await reader.sees("shop");
+    assert.equal(await reader.page.locator("[data-part=key]").count(), 0, "not shown again");
+    await reader.press("End key shop");
+    await reader.accessible("asked before a key ends");
+    await reader.page.getByRole("dialog").getByRole("button", { name: "End key", exact: true }).click();
+    await reader.sees("There are none yet.");
+    assert.equal((await check(reader.stack, key)).status, 401);
+  });
+
+  world.test("a test key, and the refusal of a wrong password", async (reader) => {
+    const account = await world.account();
+    await reader.enterBySigningIn(account, "/api-key");
+    await reader.press("Make a key…");
+    await reader.fill({ Name: "CI", Password: "not the password" });
+    await reader.field("Test key: sandbox addresses only, never counted").check();
+    await reader.press("Make key");
+    await reader.sees("That isn’t your current password");
+    await reader.fill({ Password: PASSWORD });
+    await reader.press("Make key");
+    await reader.sees("Test key, sandbox addresses only");
+    assert.match(await shownKey(reader, "CI"), /^rcpt_test_/);
+  });
+
+  world.test("a suspended key is confirmed with the password, and all keys are replaced", async (reader) => {
+    const account = await world.account();
+    const headers = { Authorization: `Bearer ${account.token}` };
+    const body = { name: "job", rights: ["checks"], password: PASSWORD };
+    const { api_key } = (await reader.stack.api("POST", "/v1/keys", { headers, body })).body;
+    const everywhere = await reader.stack.api("POST", "/v1/auth/sign-out-everywhere", { headers });
+    assert.equal(everywhere.status, 204);
+    assert.equal((await check(reader.stack, api_key)).status, 401);
+    await reader.enterBySigningIn(account, "/api-key");
+    await reader.sees("Suspended");
+    await reader.inBothSchemes("a suspended key");
+    await reader.press("Confirm key job");
+    await reader.fill({ Password: PASSWORD });
+    await reader.accessible("asked before a key is confirmed");
+    await reader.press("Confirm key");
+    await reader.page.getByText("Suspended").waitFor({ state: "detached" });
+    assert.equal((await check(reader.stack, api_key)).status, 200);
+
+    await reader.press("Replace all keys…");
+    await reader.fill({ Password: PASSWORD });
+    await reader.press("Replace all keys");
+    await reader.sees("Copy “job” now: it isn’t shown again.");
+    for (const old of [api_key, account.apiKey]) assert.equal((await check(reader.stack, old)).status, 401);
+    assert.equal((await check(reader.stack, await shownKey(reader, "job"))).status, 200);
+  });
+}

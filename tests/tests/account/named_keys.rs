@@ -1,0 +1,340 @@
+//! Named keys: made with a password, ended with a session or by themselves, bound to rights, an end and networks, suspended by
+//! a recovery, and in no database (docs/trust.md, A14 and A15).
+
+use rcpt_tests::{
+    Account, Edge,
+    people::{PASSWORD, Reply, send, send_at_once},
+    service::forgery,
+};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::edge;
+
+const CHECKS: [&str; 1] = ["checks"];
+
+fn checks(name: &str) -> Value {
+    json!({ "name": name, "rights": CHECKS })
+}
+
+/// A check that needs no origin.
+async fn check(account: &Account, key: &str) -> Reply {
+    account.anonymous.check_with_key(key, "no address").await
+}
+
+async fn with_key(account: &Account, method: Method, path: &str, key: &str) -> Reply {
+    send(account.anonymous.request(method, path).header("x-api-key", key)).await
+}
+
+async fn listed(account: &Account) -> Vec<Value> {
+    let reply = account.get("/keys").await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply.body["keys"].as_array().unwrap().clone()
+}
+
+async fn signed_in(account: &Account, password: &str) -> Account {
+    let reply = account.anonymous.login(&account.email, password).await;
+    Account::from_credentials(&account.anonymous, password, &reply)
+}
+
+#[tokio::test]
+async fn a_key_is_shown_once_works_until_it_ends_and_is_in_no_database() {
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    let terms = json!({
+        "name": "shop", "rights": ["checks", "quota", "checks"], "daily_limit": 500,
+        "expires_at": "2090-01-02T03:04:05Z", "networks": ["0.0.0.0/0", "2001:db8::/32"],
+    });
+    let reply = account.make_key(&terms).await;
+    assert_eq!(reply.status, 201, "{}", reply.body);
+    let (key, id) = (reply.text("api_key").to_owned(), reply.body["key"]["id"].clone());
+    assert!(key.starts_with("rcpt_live_") && key.len() == 71, "{key}");
+    let expected = json!({
+        "id": id, "name": "shop", "mode": "live", "rights": ["checks", "quota"], "daily_limit": 500,
+        "used_today": 0, "last_used_on": null, "expires_at": "2090-01-02T03:04:05Z",
+        "networks": ["0.0.0.0/0", "2001:db8::/32"], "created_at": reply.body["key"]["created_at"],
+        "suspended": false,
+    });
+    assert_eq!(reply.body["key"], expected);
+    assert_eq!(listed(&account).await, [expected]);
+
+    // Two keys that overlap are a rotation without an outage.
+    let (next, _) = account.named_key(&checks("shop, next")).await;
+    for text in [&key, &next] {
+        let request = account.anonymous.check_request(text, "no address");
+        let reply = send(request.header("cf-connecting-ip", "192.0.2.1")).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+    }
+    let dump = format!("{:?}", edge.dump(&[]).await);
+    for text in [&key, &next] {
+        let (_, secret) = text.split_at(43);
+        assert!(!dump.contains(secret), "the key's MAC is in the database");
+    }
+    let path = format!("/keys/{}", id.as_str().unwrap());
+    assert_eq!(account.delete(&path, &json!({})).await.status, 204);
+    let reply = check(&account, &key).await;
+    let detail = json!({ "error": "Invalid API key." });
+    assert_eq!((reply.status, &reply.body["detail"]), (401, &detail), "the next request");
+    assert_eq!(check(&account, &next).await.status, 200);
+    account.delete(&path, &json!({})).await.assert_error(404, "no_such_key", "ended twice");
+    assert_eq!(check(&account, &account.api_key).await.status, 200, "the first key");
+    let mails = edge.mailbox();
+    mails.wait_for_titled(&account.email, "A new API key has been made", 1).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stolen_session_makes_no_key_and_neither_does_a_password_without_its_code() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let make = async |members: Value| {
+        let mut body = checks("thief");
+        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        account.post("/keys", &body).await
+    };
+    make(json!({})).await.assert_error(400, "invalid_body", "no password");
+    let wrong = json!({ "password": "not-the-password" });
+    make(wrong.clone()).await.assert_error(403, "wrong_password", "a wrong password");
+    let (authenticator, codes) = account.enable_two_factor().await;
+    let reply = make(json!({ "password": PASSWORD })).await;
+    reply.assert_error(403, "totp_required", "no code");
+    let wrong = json!({ "password": PASSWORD, "totp_code": authenticator.wrong_code() });
+    make(wrong).await.assert_error(403, "totp_invalid", "a wrong code");
+    let right = json!({ "password": PASSWORD, "totp_code": codes[0] });
+    assert_eq!(make(right.clone()).await.status, 201);
+    make(right).await.assert_error(403, "totp_invalid", "a used code");
+    assert_eq!(listed(&account).await.len(), 1);
+    for path in ["/keys/replace-all", "/keys/key_0000000000000000/confirm"] {
+        let body = json!({ "password": "not-the-password" });
+        account.post(path, &body).await.assert_error(403, "wrong_password", path);
+        let body = json!({ "password": PASSWORD });
+        account.post(path, &body).await.assert_error(403, "totp_required", path);
+    }
+    edge.set(&account.email, "key_active = 0").await;
+    let body = json!({ "password": PASSWORD, "totp_code": codes[1] });
+    make(body).await.assert_error(403, "key_deactivated", "the operator has closed its keys");
+}
+
+#[tokio::test]
+async fn an_account_has_at_most_twenty_keys_however_many_are_asked_for_at_once() {
+    let account = edge().await.account().await;
+    for n in 0..15 {
+        account.named_key(&checks(&format!("key {n}"))).await;
+    }
+    let mut body = checks("one of many");
+    body["password"] = json!(PASSWORD);
+    let requests = (0..12).map(|_| account.request(Method::POST, "/keys").json(&body));
+    let replies = send_at_once(requests).await;
+    let made = replies.iter().filter(|reply| reply.status == 201).count();
+    for reply in replies.iter().filter(|reply| reply.status != 201) {
+        reply.assert_error(409, "too_many_keys", "the account has twenty");
+    }
+    assert_eq!((made, listed(&account).await.len()), (5, 20));
+}
+
+#[tokio::test]
+async fn terms_that_make_no_sense_are_refused_with_a_text_of_their_own() {
+    let account = edge().await.account().await;
+    let names = vec!["192.0.2.1"; 21];
+    for (members, text) in [
+        (json!({ "name": "" }), "1 to 60 characters"),
+        (json!({ "name": "  " }), "1 to 60 characters"),
+        (json!({ "name": "ψ".repeat(61) }), "1 to 60 characters"),
+        (json!({ "name": "a\nb" }), "no control characters"),
+        (json!({ "rights": [] }), "at least one of: checks, scans, scans:read"),
+        (json!({ "rights": ["checks", "scan"] }), "at least one of"),
+        (json!({ "daily_limit": 0 }), "from 1 to 1000000000"),
+        (json!({ "daily_limit": 1, "rights": ["scans"] }), "can't have the right scans"),
+        (json!({ "mode": "test", "rights": ["quota"] }), "the right checks alone"),
+        (json!({ "mode": "test", "daily_limit": 5 }), "no daily limit"),
+        (json!({ "expires_at": "2020-01-01T00:00:00Z" }), "in the future"),
+        (json!({ "expires_at": "2100-01-02T00:00:00Z" }), "before the year 2100"),
+        (json!({ "networks": ["example.org"] }), "a network or an address"),
+        (json!({ "networks": ["2a06:98c0:3600::103"] }), "all Workers of the platform share"),
+        (json!({ "networks": names }), "at most 20 networks"),
+    ] {
+        let mut terms = checks("x");
+        terms.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let reply = account.make_key(&terms).await;
+        reply.assert_error(400, "invalid_key", &members.to_string());
+        assert!(reply.text("detail").contains(text), "{members}: {}", reply.body);
+    }
+    for members in [json!({ "mode": "prod" }), json!({ "rights": "checks" })] {
+        let mut terms = checks("x");
+        terms.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        account.make_key(&terms).await.assert_error(400, "invalid_body", &members.to_string());
+    }
+    assert_eq!(listed(&account).await, Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_key_is_over_with_its_end_and_terms_that_were_not_issued_are_no_key() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let (key, id) = account.named_key(&checks("x")).await;
+    let (account_id, id) =
+        (edge.id(&account.email).await, id.strip_prefix("key_").unwrap().to_owned());
+    let ring = edge.key_ring("API_KEY_SECRETS");
+    let forged = |terms| forgery::named_key(&ring, (&account_id, &id), "live", terms);
+    assert_eq!(forged((1, 0, 1)), key, "as docs/decisions/0002-derived-keys.md says");
+    let expired = forged((9, 1_700_000_000, 1));
+    let reply = check(&account, &expired).await;
+    assert_eq!((reply.status, reply.text("code")), (401, "key_expired"));
+    assert_eq!(reply.body["detail"], json!({ "error": "This API key has expired." }));
+    let reply = with_key(&account, Method::GET, "/me/quota", &expired).await;
+    reply.assert_error(401, "key_expired", "in the shape of other operations");
+    let reply = check(&account, &forgery::with_another_mac(&key)).await;
+    assert_eq!((reply.status, reply.text("code")), (401, "invalid_api_key"));
+    assert_eq!(check(&account, &forged((1, 0, 2))).await.status, 401, "a version to come");
+}
+
+#[tokio::test]
+async fn a_key_bound_to_networks_is_refused_elsewhere_and_that_is_remembered_for_ten_seconds() {
+    let edge = Edge::builder().shimmed().start().await.unwrap();
+    let account = edge.account().await;
+    let terms = json!({ "name": "x", "rights": ["checks", "quota"], "networks": ["192.0.2.0/24"] });
+    let (key, _) = account.named_key(&terms).await;
+    let from = async |address: &str| {
+        let request = account.anonymous.check_request(&key, "no address");
+        send(request.header("cf-connecting-ip", address)).await
+    };
+    assert_eq!(from("192.0.2.255").await.status, 200);
+    assert_eq!(from("::ffff:192.0.2.7").await.status, 200);
+    edge.counts().await;
+    from("192.0.3.0").await.assert_error(403, "network_not_allowed", "next to it");
+    assert!(edge.counts().await.d1_trips > 0);
+    from("192.0.3.0").await.assert_error(403, "network_not_allowed", "once more");
+    assert_eq!(edge.counts().await.d1_trips, 0, "remembered");
+    from("2001:db8::1").await.assert_error(403, "network_not_allowed", "another family");
+    let quota = account.anonymous.request(Method::GET, "/me/quota").header("x-api-key", &key);
+    let reply = send(quota.header("cf-connecting-ip", "198.51.100.1")).await;
+    reply.assert_error(403, "network_not_allowed", "whatever the operation");
+    assert_eq!(from("192.0.2.1").await.status, 200, "its own network isn't touched");
+}
+
+#[tokio::test]
+async fn a_key_ends_itself_from_anywhere_and_its_owner_is_told_without_a_word_of_the_finder() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let terms = json!({ "name": "zanzibar", "rights": CHECKS, "networks": ["192.0.2.0/24"] });
+    let (leaked, _) = account.named_key(&terms).await;
+    let (other, _) = account.named_key(&checks("other")).await;
+    let revoke = async |key: &str| {
+        let request = account.anonymous.request(Method::POST, "/keys/self-revoke");
+        let request =
+            request.header("x-api-key", key).header("user-agent", "Ha ha https://evil.example");
+        send(request.json(&json!({ "note": "https://evil.example" }))).await.status
+    };
+    let nobody = account.anonymous.post("/keys/self-revoke", &json!({})).await;
+    assert_eq!(nobody.status, 204, "{}", nobody.body);
+    for junk in ["junk", &forgery::with_another_mac(&other), &leaked, &leaked] {
+        assert_eq!(revoke(junk).await, 204, "{junk}");
+    }
+    let names: Vec<_> = listed(&account).await.iter().map(|key| key["name"].clone()).collect();
+    assert_eq!(names, ["other"]);
+    assert_eq!(check(&account, &other).await.status, 200);
+    let mailbox = edge.mailbox();
+    let title = "An API key has ended itself";
+    let mail = mailbox.wait_for_titled(&account.email, title, 1).await.unwrap();
+    assert!(!mail.text.contains("evil") && !mail.text.contains("zanzibar"), "{}", mail.text);
+
+    // The first key gets its next version, which sign-in returns.
+    assert_eq!(revoke(&account.api_key).await, 204);
+    assert_eq!(check(&account, &account.api_key).await.status, 401);
+    let again = signed_in(&account, PASSWORD).await;
+    assert_ne!(again.api_key, account.api_key);
+    assert_eq!(revoke(&account.api_key).await, 204, "the old one ends nothing any more");
+    assert_eq!(check(&account, &again.api_key).await.status, 200);
+}
+
+#[tokio::test]
+async fn keys_made_before_a_recovery_wait_for_their_owner_and_older_ones_go_on() {
+    const NEW: &str = "copper-meadow-58-lattice";
+    let edge = edge().await;
+    for by_reset in [true, false] {
+        let account = edge.account().await;
+        let (old, old_id) = account.named_key(&checks("old")).await;
+        let (young, young_id) = account.named_key(&checks("young")).await;
+        let eight_days = "UPDATE named_keys SET created_at = created_at - 8 * 86400 WHERE id = ?1";
+        let old_id = old_id.strip_prefix("key_").unwrap();
+        edge.sql_of(&edge.id(&account.email).await, eight_days, &[json!(old_id)]).await;
+        let owner = if by_reset {
+            assert_eq!(account.anonymous.forgot_password(&account.email).await.status, 200);
+            let mailbox = edge.mailbox();
+            let mail = mailbox.wait_for_titled(&account.email, "Set a new password", 1).await;
+            let mail = mail.unwrap();
+            let reply = account.anonymous.reset_password(mail.token().unwrap(), NEW).await;
+            Account::from_credentials(&account.anonymous, NEW, &reply)
+        } else {
+            let reply = account.post("/auth/sign-out-everywhere", &json!({})).await;
+            assert_eq!(reply.status, 204, "{}", reply.body);
+            signed_in(&account, PASSWORD).await
+        };
+        let reply = check(&account, &young).await;
+        assert_eq!((reply.status, reply.text("code")), (401, "key_suspended"), "{by_reset}");
+        assert!(reply.body["detail"]["error"].is_string(), "{}", reply.body);
+        assert_eq!(check(&account, &old).await.status, 200, "{by_reset}");
+        let suspended: Vec<_> =
+            listed(&owner).await.iter().map(|key| key["suspended"].clone()).collect();
+        assert_eq!(suspended, [json!(false), json!(true)]);
+        let title = "API keys wait for your confirmation";
+        let mail = edge.mailbox().wait_for_titled(&account.email, title, 1).await.unwrap();
+        assert!(
+            mail.text.contains("young, made ") && !mail.text.contains("old, made"),
+            "{}",
+            mail.text
+        );
+
+        let path = format!("/keys/{young_id}/confirm");
+        let wrong = json!({ "password": "not-the-password" });
+        owner.post(&path, &wrong).await.assert_error(403, "wrong_password", "a stolen session");
+        let right = json!({ "password": owner.password });
+        assert_eq!(owner.post(&path, &right).await.status, 204);
+        assert_eq!(check(&account, &young).await.status, 200);
+        let path = "/keys/key_ffffffffffffffff/confirm";
+        owner.post(path, &right).await.assert_error(404, "no_such_key", "a key of nobody");
+    }
+}
+
+#[tokio::test]
+async fn all_keys_are_replaced_at_once_and_keep_their_terms() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let (one, _) = account.named_key(&checks("one")).await;
+    let limited = json!({ "name": "two", "rights": ["checks", "quota"], "daily_limit": 9 });
+    let (two, _) = account.named_key(&limited).await;
+    let before = listed(&account).await;
+    let stranger = edge.account().await;
+    let (strangers_key, _) = stranger.named_key(&checks("of somebody else")).await;
+    let body = json!({ "password": PASSWORD });
+    let reply = account.post("/keys/replace-all", &body).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    for old in [&one, &two, &account.api_key] {
+        assert_eq!(check(&account, old).await.status, 401);
+    }
+    let keys = reply.body["keys"].as_array().unwrap();
+    assert_eq!(keys.iter().map(|key| key["key"].clone()).collect::<Vec<_>>(), before);
+    let new = keys.iter().map(|key| key["api_key"].as_str().unwrap());
+    for key in new.chain([reply.text("api_key"), &strangers_key]) {
+        assert_eq!(check(&account, key).await.status, 200);
+    }
+    assert_eq!(signed_in(&account, PASSWORD).await.api_key, reply.text("api_key"));
+}
+
+#[tokio::test]
+async fn nobody_sees_or_ends_the_keys_of_another_account() {
+    let edge = edge().await;
+    let (ann, eve) = (edge.account().await, edge.account().await);
+    let (key, id) = ann.named_key(&checks("ann's")).await;
+    assert_eq!(listed(&eve).await, Vec::<Value>::new());
+    let path = format!("/keys/{id}");
+    eve.delete(&path, &json!({})).await.assert_error(404, "no_such_key", "another's key");
+    let body = json!({ "password": PASSWORD });
+    let confirm = eve.post(&format!("{path}/confirm"), &body).await;
+    confirm.assert_error(404, "no_such_key", "another's key");
+    let reply = with_key(&ann, Method::DELETE, &path, &key).await;
+    reply.assert_error(401, "missing_credentials", "a key ends no key by its id");
+    assert_eq!(check(&ann, &key).await.status, 200);
+    let body = json!({ "password": PASSWORD });
+    assert_eq!(ann.delete("/me", &body).await.status, 204);
+    assert_eq!(check(&ann, &key).await.status, 401, "its account is gone");
+}

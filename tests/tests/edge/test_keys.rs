@@ -1,0 +1,98 @@
+//! Keys of mode `test`: sandbox addresses only, never counted, cached or stored, behind a shield of their own.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use rcpt_shared::Status;
+use rcpt_tests::{
+    Account, Conduct, Edge, FakeOrigin,
+    people::{Reply, send, send_at_once},
+    service::shim::Counts,
+};
+use serde_json::{Value, json};
+
+async fn test_key(account: &Account) -> String {
+    let terms = json!({ "name": "test", "rights": ["checks"], "mode": "test" });
+    let (key, _) = account.named_key(&terms).await;
+    assert!(key.starts_with("rcpt_test_"), "{key}");
+    key
+}
+
+async fn check(account: &Account, key: &str, body: Value) -> Reply {
+    let request = account.anonymous.request(reqwest::Method::POST, "/validate_email");
+    let request = request.header("idempotency-key", "the-same-for-all-of-them");
+    send(request.header("x-api-key", key).json(&body)).await
+}
+
+#[tokio::test]
+async fn a_test_key_checks_the_sandbox_in_one_trip_and_leaves_nothing_behind() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let origin = FakeOrigin::start(|_| {
+        ASKED.fetch_add(1, Relaxed);
+        Conduct::Verdict(Status::Refused)
+    });
+    let edge = Edge::builder().origins(&[&origin.url]).shimmed().start().await.unwrap();
+    let account = edge.account().await;
+    let key = test_key(&account).await;
+    // Its owner is mailed after the response.
+    edge.wait_for_count("notices WHERE told = deeds", 1).await;
+    // With a live key nothing is left, and it stays so.
+    edge.set(&account.email, "plan = 'free', day = 999999, daily_charged = 100, welcome_left = 0")
+        .await;
+    let before = edge.dump(&[]).await;
+    edge.counts().await;
+    for asked in 1..=2 {
+        let reply = check(&account, &key, json!({ "email": "rejects@sandbox.test" })).await;
+        let expected = json!({ "email": "rejects@sandbox.test", "status": false, "cached": false });
+        assert_eq!(reply.parts(), (200, &expected));
+        assert_eq!(ASKED.load(Relaxed), asked, "asked each time");
+        let counts = Counts { d1_rows_read: 0, ..edge.counts().await };
+        let one = Counts { d1_trips: 1, d1_statements: 1, ..Counts::default() };
+        assert_eq!(counts, one, "one trip, nothing written, no cache");
+        assert!(reply.headers.get("ratelimit").is_none(), "nothing of the account is used up");
+    }
+    let reply = check(&account, &key, json!({ "email": "no address" })).await;
+    assert_eq!((reply.status, &reply.body["status"]), (200, &json!("invalid_format")));
+    let reply = check(&account, &key, json!({ "email": "http_502@sandbox.test" })).await;
+    reply.assert_error(502, "upstream", "an error on request");
+    let with_details = json!({ "email": "x@catchall.sandbox.test", "details": true });
+    let reply = check(&account, &key, with_details).await;
+    assert_eq!((reply.status, reply.body["details"].is_object()), (200, true), "{}", reply.body);
+    for address in ["ann@example.org", "ann@notsandbox.test", "sandbox.test@example.org"] {
+        let reply = check(&account, &key, json!({ "email": address })).await;
+        reply.assert_error(403, "test_key", address);
+    }
+    assert_eq!(ASKED.load(Relaxed), 3, "no origin hears of those");
+    assert_eq!(edge.dump(&[]).await, before);
+}
+
+#[tokio::test]
+async fn a_deadline_is_kept_and_a_test_key_that_ended_is_dead() {
+    let origin = FakeOrigin::start(|_| Conduct::Silence);
+    let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
+    let account = edge.account().await;
+    let key = test_key(&account).await;
+    let body = json!({ "email": "slow@sandbox.test", "deadline_ms": 300, "details": true });
+    let reply = check(&account, &key, body).await;
+    assert_eq!((reply.status, &reply.body["pending"]), (200, &json!(true)), "{}", reply.body);
+    let revoke = account.anonymous.request(reqwest::Method::POST, "/keys/self-revoke");
+    assert_eq!(send(revoke.header("x-api-key", &key)).await.status, 204);
+    let reply = check(&account, &key, json!({ "email": "slow@sandbox.test" })).await;
+    assert_eq!((reply.status, &reply.body["detail"]["error"]), (401, &json!("Invalid API key.")));
+}
+
+#[tokio::test]
+async fn the_shield_of_test_keys_is_not_that_of_the_account_s_checks() {
+    let edge = Edge::builder().shield("SHIELD_TEST_KEYS", 5).start().await.unwrap();
+    let account = edge.account().await;
+    let (one, two) = (test_key(&account).await, test_key(&account).await);
+    let requests = [one.as_str(), &two].into_iter().cycle().take(12);
+    let requests = requests.map(|key| account.anonymous.check_request(key, "no address"));
+    let replies = send_at_once(requests).await;
+    let admitted = replies.iter().filter(|reply| reply.status == 200).count();
+    assert_eq!(admitted, 5, "both keys together");
+    for reply in replies.iter().filter(|reply| reply.status != 200) {
+        assert_eq!((reply.status, reply.text("code")), (429, "throttled"), "{}", reply.body);
+        assert_eq!(reply.header("retry-after"), "10");
+    }
+    assert_eq!(account.check("no address").await.status, 200, "its live key goes on");
+}
