@@ -2,7 +2,7 @@
 
 use super::{Deed, Mail, Paragraph, shown};
 
-/// A suspended key, as its owner is told.
+/// A suspended key, in the email to its owner.
 #[derive(Debug)]
 pub struct SuspendedKey {
     pub name: String,

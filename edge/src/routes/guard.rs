@@ -54,7 +54,7 @@ pub enum RefusedKind {
     Parked,
 }
 
-/// What sign-up forms refuse.
+/// The rules of sign-up forms.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct GuardPolicy {
     /// Kinds of addresses that are refused.
@@ -190,7 +190,7 @@ fn shown(app: &App, stored: StoredPolicy, refusals: Vec<RefusalCount>) -> GuardP
 
 /// Show the sign-up guard
 ///
-/// What your sign-up forms refuse, the hook that your auth product calls, and how much was refused.
+/// The rules of your sign-up forms, the hook for your auth product, and the numbers of refusals.
 #[utoipa::path(
     get, path = "/v1/guard", tag = "Guard", operation_id = "guard",
     responses(

@@ -457,7 +457,7 @@ pub async fn self_revoke(
     headers: HeaderMap,
 ) -> Result<StatusCode, Error> {
     let Some(caller) = any_key(&app.config, &headers) else { return Ok(StatusCode::NO_CONTENT) };
-    // The network doesn't matter here: whoever has found a key may end it.
+    // The network doesn't matter here: anybody who has found a key may end it.
     let caller = caller.anywhere();
     if still_good(&app, caller).is_err() {
         return Ok(StatusCode::NO_CONTENT);

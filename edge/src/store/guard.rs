@@ -132,7 +132,7 @@ pub struct PolicyChange {
     pub daily: Option<u32>,
 }
 
-/// What the owner does to the policy.
+/// An action of the owner on the policy.
 #[derive(Debug)]
 pub enum OwnerAction {
     Read,
@@ -194,7 +194,7 @@ pub async fn policy(database: &Database, caller: Caller) -> Result<Option<Stored
     database.first((SELECT_AUTHORISED, vec![account, shown, kind])).await
 }
 
-/// What became of a call of a hook.
+/// Outcome of a hook's call.
 #[derive(Debug)]
 pub enum HookCall {
     /// It is to be looked at, by this policy.

@@ -196,7 +196,7 @@ async fn decisions_follow_the_policy_and_refusals_are_counted_without_addresses(
     assert_eq!(bob.get("/guard").await.body["refusals"], json!([]));
 }
 
-/// A world with a hook, whose bindings and origin fail as they are told.
+/// A world with a hook, whose bindings and origin fail on command.
 struct World {
     edge: Edge,
     origin: FakeOrigin,

@@ -30,14 +30,14 @@ const RESERVE_MS: u64 = 150;
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "its member is read by name, with a text for each mistake")]
 pub struct DecisionRequest {
-    /// What was typed into the form.
+    /// The text that was typed into the form.
     #[schema(min_length = 1)]
     pub email: String,
 }
 
 /// Decide about a sign-up
 ///
-/// Checks an address and answers by your policy, before its deadline. Whatever can't be found out in time is `allow`: a fault of ours,
+/// Checks an address and answers by your policy, before its deadline. Anything that can't be found out in time is `allow`: our own failure,
 /// or a used-up allowance, turns nobody away. It counts as a check, unless one of your own lists decides.
 #[utoipa::path(
     post, path = "/v1/guard/decide", tag = "Guard", operation_id = "decide",
@@ -83,7 +83,7 @@ pub async fn decide(
     question.decide(&app, &context, &policy).await
 }
 
-/// What a repeat has in common with the first.
+/// Returns the part that a repeat must have in common with the first.
 pub fn identity(email: &str) -> String {
     format!("guard\0{email}")
 }

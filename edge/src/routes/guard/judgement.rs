@@ -1,4 +1,4 @@
-//! What a policy says of an address, from its lists and from the result of a check: pure rules.
+//! A policy's decision about an address, from its lists and from the result of a check: pure rules.
 
 use axum::{
     Json,
@@ -68,7 +68,7 @@ impl Policy {
         }
     }
 
-    /// What the own lists say of a domain. The list of those that are allowed comes first.
+    /// Returns the decision of the account's own lists about a domain. The list of allowed domains comes first.
     pub fn by_own_lists(&self, domain: &str) -> Option<Decision> {
         if holds(&self.allow, domain) {
             Some(Decision::allow("allowed_domain"))
@@ -77,7 +77,7 @@ impl Policy {
         }
     }
 
-    /// What the kinds say of the result of a check. A result that is pending refuses by what our lists and DNS have said by then,
+    /// Returns the decision by the kinds about the result of a check. A pending result refuses by the evidence of lists and DNS,
     /// and by nothing else.
     pub fn by_result(&self, result: &ValidationResult) -> Decision {
         let is_pending = result.pending.is_some();

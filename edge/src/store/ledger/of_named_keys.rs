@@ -32,7 +32,7 @@ const ROOM_OF_KEY: &str = concat!(
      ) "
 );
 
-/// What a statement of the first key has, and what it becomes.
+/// Texts in statements of the first key, and their replacements.
 const EXCHANGES: [[&str; 2]; 3] = [
     [FIRST_KEY_HOLDS, NAMED_KEY_HOLDS],
     ["INSERT INTO leases (", "INSERT INTO leases (key_id, "],
