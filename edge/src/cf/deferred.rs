@@ -1,6 +1,6 @@
 //! Work that continues after the response, or after the client has left.
 
-use std::{future::Future, sync::Arc};
+use std::{future::Future, pin::Pin, sync::Arc};
 
 use futures_channel::oneshot;
 use worker::Context;
@@ -22,9 +22,19 @@ impl Deferred {
 
     /// Starts work that continues when the client leaves, and waits for its result. Its expenses are the request's.
     /// Returns `None` if the runtime has ended it.
-    pub async fn outliving<T: 'static>(
+    ///
+    /// The work moves to the heap at once: handed on by value it is copied at each step, and a check within a check
+    /// overflows the stack of 1 MiB, which ends as a request that hangs.
+    pub fn outliving<T: 'static>(
         &self,
         work: impl Future<Output = T> + 'static,
+    ) -> impl Future<Output = Option<T>> {
+        self.beside(Box::pin(work))
+    }
+
+    async fn beside<T: 'static>(
+        &self,
+        work: Pin<Box<impl Future<Output = T> + 'static>>,
     ) -> Option<T> {
         let (sender, receiver) = oneshot::channel();
         let meter = meter::current();

@@ -20,7 +20,7 @@ use crate::{
     cf::clock,
     credentials::{guard_hook::GuardHook, session::Session},
     error::{Error, PlainError},
-    extract::json_body::JsonList,
+    extract::{json_body::JsonList, request::RequestContext},
     limits::quota::date_time,
     store::guard::{self, OwnerAction, PolicyChange, RefusalCount, StoredPolicy},
 };
@@ -223,10 +223,11 @@ pub async fn show(
 )]
 pub async fn update(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     session: Session,
     JsonList(body): JsonList<GuardSettings>,
 ) -> Result<Json<GuardPolicy>, Error> {
-    act(&app, session, OwnerAction::Change(body.change()?)).await
+    act(&app, session, OwnerAction::Change(body.change()?, context.deed())).await
 }
 
 /// Replace the guard's hook
@@ -243,10 +244,11 @@ pub async fn update(
 )]
 pub async fn rotate_secret(
     State(app): State<Arc<App>>,
+    context: RequestContext,
     session: Session,
 ) -> Result<Json<GuardPolicy>, Error> {
     let until = clock::now().saturating_add(BOTH_WORK_S);
-    act(&app, session, OwnerAction::Rotate { until }).await
+    act(&app, session, OwnerAction::Rotate { until, deed: context.deed() }).await
 }
 
 #[cfg(test)]

@@ -3,13 +3,19 @@
 use constcat::concat;
 use serde::Deserialize;
 
-use super::{IN_SESSION, ledger::CallerTexts, scans::AUTHORISE};
+use super::{
+    IN_SESSION,
+    ledger::CallerTexts,
+    scans::AUTHORISE,
+    security_events::{device, event},
+};
 use crate::{
     account::AccountId,
     cf::database::{Database, Param, Statement},
     credentials::{guard_hook::GuardHook, proof::Caller, session::Session},
     error::Error,
     limits::quota::Day,
+    mail::Deed,
 };
 
 /// Days for which refusals are counted.
@@ -136,12 +142,16 @@ pub struct PolicyChange {
 #[derive(Debug)]
 pub enum OwnerAction {
     Read,
-    Change(PolicyChange),
+    Change(PolicyChange, Deed),
     /// The hook's next version; the one before works `until` then, unix seconds.
     Rotate {
         until: u64,
+        deed: Deed,
     },
 }
+
+const CHANGED: &str = event!("guard_changed", "?3", "?4", IN_SESSION);
+const SECRET_REPLACED: &str = event!("guard_secret_replaced", "?3", "?4", IN_SESSION);
 
 /// The policy and its refusals after the action; `None` when the session is over.
 pub async fn act(
@@ -153,27 +163,29 @@ pub async fn act(
     let (id, session) = session.texts();
     let own: Vec<Param<'_>> = vec![(&id).into(), (&session).into()];
     let texts = match &action {
-        OwnerAction::Change(change) => {
+        OwnerAction::Change(change, _) => {
             [&change.refuse, &change.allow_domains, &change.block_domains]
                 .map(|list| list.clone().unwrap_or_default())
         }
         _ => Default::default(),
     };
     let daily = match &action {
-        OwnerAction::Change(PolicyChange { daily: Some(daily), .. }) => daily.to_string(),
+        OwnerAction::Change(PolicyChange { daily: Some(daily), .. }, _) => daily.to_string(),
         _ => String::new(),
     };
     let mut statements: Vec<Statement<'_>> = Vec::new();
     match &action {
         OwnerAction::Read => {}
-        OwnerAction::Change(change) => {
+        OwnerAction::Change(change, deed) => {
             let [refuse, allow, block] = texts.each_ref().map(Param::from);
             let deadline = change.deadline_ms.unwrap_or_default().into();
             let new = vec![refuse, allow, block, deadline, (&daily).into()];
+            statements.push((CHANGED, [own.clone(), device(deed)].concat()));
             statements.push((INSERT_IN_SESSION, own.clone()));
             statements.push((UPDATE, [own.clone(), new].concat()));
         }
-        OwnerAction::Rotate { until } => {
+        OwnerAction::Rotate { until, deed } => {
+            statements.push((SECRET_REPLACED, [own.clone(), device(deed)].concat()));
             statements.push((INSERT_IN_SESSION, own.clone()));
             statements.push((ROTATE, [own.clone(), vec![(*until).into()]].concat()));
         }

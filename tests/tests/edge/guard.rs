@@ -120,6 +120,17 @@ async fn a_policy_is_read_changed_and_kept_where_a_change_is_wrong() {
     assert_eq!(without_hook(&ann.get("/guard").await), second, "what was there stays in force");
     let other = edge.account().await;
     assert_eq!(without_hook(&other.get("/guard").await), first, "nobody else's");
+    assert_eq!(ann.post("/guard/secret", &json!({})).await.status, 200);
+    let events = ann.get("/me/events").await.body["events"].as_array().unwrap().clone();
+    let of_kind = |kind: &str| {
+        events
+            .iter()
+            .filter(|event| event["kind"] == kind)
+            .map(|event| event["count"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of_kind("guard_changed"), [1], "a change that is refused is none");
+    assert_eq!(of_kind("guard_secret_replaced"), [1]);
 }
 
 #[tokio::test]

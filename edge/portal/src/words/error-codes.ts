@@ -52,7 +52,8 @@ export const ERROR_CODES: Readonly<Record<Code, string>> = {
   totp_not_on: "Two-factor authentication isn’t on.",
   totp_not_set_up: "Two-factor setup hasn’t been started.",
   throttled: "Too many attempts. Wait as long as Retry-After says.",
-  invalid_hook_signature: "The call of the hook isn’t signed with its secret, or was signed more than five minutes ago.",
+  invalid_hook_signature:
+    "The call of the hook isn’t signed with its secret, or was signed more than five minutes ago.",
   used_up:
     "The day’s allowance is used up, or less of it is left than a list needs; the text says until when.",
   not_found: "There’s nothing at this path.",

@@ -17,6 +17,8 @@ const KINDS: Record<string, string> = {
   key_ended_itself: "API key ended by its holder",
   keys_suspended: "Named keys suspended",
   webhook_changed: "Webhook changed",
+  guard_changed: "Sign-up guard changed",
+  guard_secret_replaced: "Secret of the sign-up guard replaced",
   session_ended: "Session signed out",
   signed_out_everywhere: "Signed out everywhere",
   data_exported: "Data downloaded",

@@ -190,9 +190,7 @@ async fn guard(recorder: &mut Recorder, account: &Account) {
     let reply = recorder.play("updateGuard", "A policy", request, Some(body), 200).await;
     let hook = reply.body["supabase"]["path"].as_str().unwrap().to_owned();
     let secret = reply.body["supabase"]["secret"].as_str().unwrap().to_owned();
-    recorder
-        .fixed
-        .replace(&hook, "/v1/guard/hooks/supabase/ExampleExampleExampleExampleExampleExam");
+    recorder.fixed.replace(&hook, "/v1/guard/hooks/supabase/0000000000000000000000000000000000000");
     recorder.fixed.replace(&secret, "v1,whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGUgISE=");
     let request = recorder.request(By::Session(account), PUT, "/guard");
     let body = json!({ "refuse": ["catch_all"] });
