@@ -74,6 +74,8 @@ async fn a_reset_under_way_while_two_factor_is_turned_on_is_asked_for_a_code() {
             "delete mailed_tokens",
             "delete sessions",
             "insert sessions",
+            "insert notices",
+            "update named_keys",
         ],
         times: 1,
         delay_ms: 6_000,

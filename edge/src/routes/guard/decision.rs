@@ -79,8 +79,8 @@ pub async fn decide(
         Some(Ok(None)) => return Err(caller.proof.refused().of_validation()),
         Some(Err(_)) | None => return Ok(Decision::allow("unavailable")),
     };
-    let question = Question { caller, email, once, began };
-    question.decide(&app, &context, &policy).await
+    let sign_up = SignUp { caller, email, once, began };
+    sign_up.decide(&app, &context, &policy).await
 }
 
 /// Returns the part that a repeat must have in common with the first.
@@ -88,8 +88,8 @@ pub fn identity(email: &str) -> String {
     format!("guard\0{email}")
 }
 
-/// One address to be decided about.
-pub struct Question {
+/// A sign-up to decide about.
+pub struct SignUp {
     pub caller: Caller,
     pub email: String,
     pub once: Option<Idempotent>,
@@ -97,7 +97,7 @@ pub struct Question {
     pub began: u64,
 }
 
-impl Question {
+impl SignUp {
     /// # Errors
     /// The caller's own mistakes: a credential that was replaced, a key of another request.
     pub async fn decide(

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::{
     super::operator::{ID, SIGNATURE, TIMESTAMP},
-    decision::{POLICY_MS, Question, identity},
+    decision::{POLICY_MS, SignUp, identity},
     judgement::Policy,
 };
 use crate::{
@@ -128,8 +128,8 @@ pub async fn supabase(
         &format!("supabase {id}"),
         &identity(&email),
     );
-    let question = Question { caller: Caller::from(key), email, once: Some(once), began };
-    let decision = question.decide(&app, &context, &Policy::of(&stored)).await;
+    let sign_up = SignUp { caller: Caller::from(key), email, once: Some(once), began };
+    let decision = sign_up.decide(&app, &context, &Policy::of(&stored)).await;
     // A key that the operator has deactivated, or anything else: the sign-up goes on.
     let refusal = decision.ok().and_then(|decision| {
         let message = decision.message?;
