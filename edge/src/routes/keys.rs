@@ -402,7 +402,7 @@ pub async fn confirm(
 
 /// Replace every key
 ///
-/// The first key and every named one are replaced at once. The old ones stop working immediately.
+/// Replaces the first key and every named key. The old keys stop working immediately.
 #[utoipa::path(
     post, path = "/v1/keys/replace-all", tag = "Account", operation_id = "replaceAllKeys",
     request_body = KeyConfirmation,
@@ -445,8 +445,8 @@ pub async fn replace_all(
 
 /// End the key of this request
 ///
-/// For finders of a leaked key. Answers 204 whatever was sent. A named key ends. The account's first key is replaced: its
-/// owner gets the new one by signing in. The owner is mailed.
+/// For finders of a leaked key. Answers 204 whatever was sent. A named key ends. The account's first key ends too,
+/// and its owner gets another by signing in. We email the owner.
 #[utoipa::path(
     post, path = "/v1/keys/self-revoke", tag = "Account", operation_id = "selfRevokeKey",
     responses((status = 204, description = "If a key was sent in `X-API-Key`, it has ended")),

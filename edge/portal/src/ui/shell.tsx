@@ -11,7 +11,7 @@ import css from "./shell.module.css";
 const MEMBER_LINKS = [
   ["/overview", "Overview"],
   ["/scans", "Scans"],
-  ["/guard", "Sign-up guard"],
+  ["/guard", "Guard"],
   ["/api-key", "API key"],
   ["/settings", "Settings"],
   ["/docs", "Docs"],
