@@ -152,12 +152,12 @@ pub async fn charge(
             vec![(CHARGE_ONCE, charge), keep, known]
         }
     };
-    let known = batch.len() - 1;
+    let charge_count = batch.len() - 1;
     let (rows, before) = match database.batch(&batch).await {
         Ok(rows) => (rows, None),
         Err(_) => {
             batch.push((CHARGED, vec![(&texts.account).into(), name.into()]));
-            (database.batch(&batch).await?, Some(known + 1))
+            (database.batch(&batch).await?, Some(charge_count + 1))
         }
     };
     for index in [Some(0), before].into_iter().flatten() {
@@ -166,7 +166,7 @@ pub async fn charge(
         }
     }
     if once.is_some()
-        && let Some(stored) = rows.first(known)?
+        && let Some(stored) = rows.first(charge_count)?
     {
         return Ok(Ok(Charged::Before(stored)));
     }

@@ -85,11 +85,11 @@ fn secret(question: &str) -> Result<SecretString, Failure> {
 
 pub fn forget() -> Result<Ended, Failure> {
     let was_there = credentials::forget()?;
-    let told = if was_there {
+    let message = if was_there {
         "The API key has been removed from this machine. It goes on working elsewhere."
     } else {
         "There was no API key on this machine."
     };
-    anstream::eprintln!("{told}");
+    anstream::eprintln!("{message}");
     Ok(Ended::Good)
 }
