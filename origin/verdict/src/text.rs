@@ -108,9 +108,12 @@ impl Said {
                 let before: String = word.chars().take_while(|c| *c >= UNSPACED).collect();
                 let part =
                     |c: char| c < UNSPACED && (c.is_alphanumeric() || matches!(c, '.' | '-'));
+                // `a@example.org...User unknown`: no host name has two dots in a row.
+                let (domain, behind) = domain.split_once("..").unwrap_or((domain, ""));
                 let after = domain.trim_start_matches(part);
                 let glued = if after.contains(char::is_alphanumeric) { after } else { "" };
                 self.push_word(&(before + glued));
+                self.push_word(behind.trim_start_matches('.'));
             } else {
                 self.push_word(word);
             }
@@ -219,6 +222,9 @@ mod tests {
             ("(ess.barracudanetworks.com) x", " () x "),
             ("see:http://reputation.example/x, or not", " see: or not "),
             ("用户a@example.org不存在", " 用户不存在 "),
+            ("a@mx.example.org...User unknown", " user unknown "),
+            ("a@example.org....", " "),
+            ("a@example.org:no..user", " :no user "),
             ("Empf=C3=A4nger UNBEKANNT", " empfanger unbekannt "),
             ("", " "),
         ] {

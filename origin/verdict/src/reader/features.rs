@@ -14,24 +14,50 @@ const OCTETS_MAX: usize = 256;
 /// Letters of a run, at least and at most.
 const RUN: [usize; 2] = [3, 5];
 
-/// Words about faults, names in DNS and message content, which say nothing about a mailbox: `unknown error`, `PTR not
-/// found`, `illegal attachment`.
-const FAULTS: [&str; 15] = [
+/// Words about faults, names in DNS, message content, lists, rules and times, which say nothing about a mailbox: `unknown
+/// error`, `PTR not found`, `illegal attachment`, `no such rule`, `quota of this hour`.
+const FAULTS: [&str; 41] = [
     "attachment",
     "attachments",
     "command",
+    "day",
+    "days",
     "dns",
     "domain",
     "error",
     "errors",
     "failure",
+    "file",
+    "files",
+    "group",
     "host",
     "hostname",
+    "hour",
+    "hours",
+    "key",
+    "list",
+    "lists",
+    "minute",
+    "minutes",
+    "module",
+    "network",
+    "number",
+    "path",
+    "policies",
+    "policy",
     "ptr",
+    "queue",
     "reach",
     "record",
     "records",
+    "route",
+    "rule",
+    "rules",
+    "session",
     "syntax",
+    "tenant",
+    "today",
+    "zone",
 ];
 
 /// A feature with its name.
@@ -51,6 +77,8 @@ pub struct Features {
     pub words: Vec<u16>,
     /// A machine, a service or a fault is named: it, and not the mailbox, may be missing.
     pub names_thing: bool,
+    /// The text goes on behind what is read: the subject may stand there.
+    pub is_cut: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,11 +92,11 @@ impl Features {
     /// Features of a server's words, without quotations.
     #[must_use]
     pub fn of(text: &str) -> Self {
-        let plain = plain(text);
+        let (plain, is_cut) = plain(text);
         let is_fault = |word| FAULTS.contains(&word);
         let names_thing = things::are_named(&plain) || plain.split(' ').any(is_fault);
         let buckets = Vec::with_capacity(3 * plain.len());
-        let mut features = Self { buckets, words: Vec::new(), names_thing };
+        let mut features = Self { buckets, words: Vec::new(), names_thing, is_cut };
         each(&plain, |kind, part| {
             let bucket = bucket(kind, part);
             features.buckets.push(bucket);
@@ -82,7 +110,7 @@ impl Features {
     /// The features with their names, in the order of the text.
     pub(super) fn named(text: &str) -> Vec<Feature> {
         let mut names = Vec::new();
-        each(&plain(text), |kind, part| {
+        each(&plain(text).0, |kind, part| {
             let text = if kind == Kind::Run { format!("…{part}…") } else { part.to_owned() };
             names.push(Feature { text, bucket: bucket(kind, part) });
         });
@@ -105,8 +133,9 @@ fn bucket(kind: Kind, part: &str) -> u16 {
     (hash ^ (hash >> 16)) as u16
 }
 
-/// The words of `text` as the rules see them, surrounded by single spaces. Names of queues and numbers are left out.
-fn plain(text: &str) -> String {
+/// The words of `text` as the rules see them, surrounded by single spaces, and whether there are more than are read. Names
+/// of queues and numbers are left out.
+fn plain(text: &str) -> (String, bool) {
     let plain_text = Said::of(text);
     let mut plain = String::with_capacity(OCTETS_MAX + 2);
     plain.push(' ');
@@ -114,14 +143,14 @@ fn plain(text: &str) -> String {
         word.contains(|c: char| c.is_alphabetic() || c == REJECTED)
             && !word.contains(|c: char| c.is_ascii_digit())
     };
-    for word in plain_text.words.split(' ').filter(is_word).take(WORDS_MAX) {
-        if plain.len() + word.len() > OCTETS_MAX {
-            break;
+    for (index, word) in plain_text.words.split(' ').filter(is_word).enumerate() {
+        if index == WORDS_MAX || plain.len() + word.len() > OCTETS_MAX {
+            return (plain, true);
         }
         plain.push_str(word);
         plain.push(' ');
     }
-    plain
+    (plain, false)
 }
 
 /// Hands each feature of `plain` to `take`.
@@ -170,7 +199,7 @@ mod tests {
     fn what_is_quoted_and_numbers_are_no_features() {
         let one =
             plain("5.1.1 <ann@example.org>: nobody of that name, q1-2f3 mx.example.org 192.0.2.1");
-        assert_eq!(one, " nobody of that name ");
+        assert_eq!(one, (" nobody of that name ".to_owned(), false));
         assert!(Features::of("").buckets.is_empty());
     }
 
@@ -178,7 +207,9 @@ mod tests {
     fn a_long_text_is_read_in_part() {
         for text in ["x".repeat(9_000), "no such user ".repeat(900), "用户不存在 ".repeat(900)]
         {
-            assert!(plain(&text).len() <= OCTETS_MAX + 2);
+            let (plain, is_cut) = plain(&text);
+            assert!(plain.len() <= OCTETS_MAX + 2);
+            assert!(is_cut || plain.trim().is_empty(), "{plain}");
         }
     }
 }

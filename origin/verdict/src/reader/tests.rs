@@ -62,7 +62,41 @@ fn what_names_no_mailbox_or_an_unknown_subject_is_not_read() {
         "550 user backend not found",
         "550 identity unknown",
         "550 neznámý odesílatel",
+        "550 file not found",
+        "550 this tenant is closed for the day",
+        "550 no such list",
+        "550 no such rule here",
+        "550 quota of this hour is full",
+        "550 there is no account here for those who knock at this door",
+        "550 this name is not known to us as one of our partners",
+        "550 order does not exist",
+        "550 kein Konto für Fremde hier",
     ] {
         assert_eq!(percent_of(Stage::Rcpt, raw), None, "{raw}");
+    }
+}
+
+/// Replies made to be read as a dead mailbox by their form: none is above the threshold.
+#[test]
+fn hostile_forms_are_not_taken_for_a_dead_mailbox() {
+    let long = format!("550 {} no such list here", "this one is closed ".repeat(100));
+    let cut = format!("550 {}mailbox of the caller", "not known here ".repeat(60));
+    for raw in [
+        "550 do\u{7}es not\u{0} ex\u{8}ist, said the list",
+        "550 \u{202e}tsixe ton seod",
+        "550 n\u{200b}o su\u{200b}ch ru\u{200b}le here",
+        "550 用户未授权 no such user name",
+        "550 utente remoto non autorizzato, user not valid",
+        "550 phone not reachable, no such number here",
+        "550 guest not found on the list",
+        &long,
+        &cut,
+    ] {
+        let percent = percent_of(Stage::Rcpt, raw);
+        assert!(percent.is_none_or(|percent| percent < MODEL.threshold), "{percent:?} {raw}");
+    }
+    // Whatever it says, a reply to another question is not read.
+    for stage in [Stage::Banner, Stage::Ehlo, Stage::Mail] {
+        assert_eq!(percent_of(stage, "550 no one here by that name"), None);
     }
 }

@@ -16,6 +16,8 @@ pub enum Abstention {
     OurName,
     /// A server or a fault may be missing or unknown.
     Thing,
+    /// The subject may stand behind what is read.
+    TooLong,
     FewKnownWords,
     /// It may be the subject: `peer does not exist`.
     UnknownWord,
@@ -30,6 +32,7 @@ impl Abstention {
             Self::Url => "a URL",
             Self::OurName => "our name",
             Self::Thing => "a machine, a service or a fault",
+            Self::TooLong => "more text than it reads",
             Self::FewKnownWords => "too few known words",
             Self::UnknownWord => "a word that it doesn't know",
         }
@@ -56,10 +59,13 @@ pub(super) fn of_text<'a>(
     }
 }
 
-/// Returns the reason to abstain if the words name a machine, or `model` doesn't know them.
+/// Returns the reason to abstain if the words name a machine, are too many, or `model` doesn't know them.
 pub(super) fn of_words(features: &Features, model: &Model) -> Option<Abstention> {
     if features.names_thing {
         return Some(Abstention::Thing);
+    }
+    if features.is_cut {
+        return Some(Abstention::TooLong);
     }
     let known_words = model.known_words(features);
     if known_words < usize::from(model.words_min) {
