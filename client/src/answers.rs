@@ -59,7 +59,7 @@ pub struct Details {
 /// The answers about a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListValidation {
-    /// One for each address, in their order.
+    /// A result for each address, in their order.
     pub results: Vec<Validation>,
     /// How many were counted: those with `fatal_exception` aren't. `None` while one is pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]

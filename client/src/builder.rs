@@ -81,8 +81,8 @@ fn is_here(host: &str) -> bool {
         || host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback())
 }
 
-/// The URL without a slash at the end. Only to this machine may a key go unencrypted, and only for this
-/// machine may the scheme be left out.
+/// Returns the URL without a slash at the end. Only a URL of this machine can use http or omit the scheme: a key must
+/// not leave the machine unencrypted.
 fn checked(url: &str) -> Result<String, Error> {
     let with_scheme = match url.parse::<Uri>() {
         Ok(uri) if uri.scheme().is_none() && uri.host().is_some_and(is_here) => {

@@ -317,9 +317,9 @@ impl Client {
         let answer = match &call.body {
             Some(body) => {
                 let request = request.header(header::CONTENT_TYPE, "application/json");
-                self.sent(request.body(body.to_string()).map_err(unusable)?, timeout)
+                self.send_within(request.body(body.to_string()).map_err(unusable)?, timeout)
             }
-            None => self.sent(request.body(()).map_err(unusable)?, timeout),
+            None => self.send_within(request.body(()).map_err(unusable)?, timeout),
         };
         let network = |error: ureq::Error| Error::Network { cause: in_words(&error) };
         let mut answer = answer.map_err(network)?;
@@ -336,7 +336,7 @@ impl Client {
     }
 
     /// Sends a request whose response, including its body, must arrive within this time.
-    fn sent(
+    fn send_within(
         &self,
         request: Request<impl AsSendBody>,
         timeout: Duration,

@@ -44,7 +44,7 @@ mod tests {
     use super::RateLimit;
     use ureq::http::{HeaderMap, HeaderValue};
 
-    fn told(limit: &'static str, policy: &'static str) -> Option<RateLimit> {
+    fn rate_limit_of(limit: &'static str, policy: &'static str) -> Option<RateLimit> {
         let mut headers = HeaderMap::new();
         headers.insert("ratelimit", HeaderValue::from_static(limit));
         headers.insert("ratelimit-policy", HeaderValue::from_static(policy));
@@ -60,11 +60,11 @@ mod tests {
             seconds: Some(3_600),
             allowance: Some(100),
         };
-        assert_eq!(told(r#""daily";r=7;t=3600, "scans";r=1;t=3600"#, policy), Some(daily));
-        let welcome = told(r#""welcome"; r=3"#, policy).unwrap();
+        assert_eq!(rate_limit_of(r#""daily";r=7;t=3600, "scans";r=1;t=3600"#, policy), Some(daily));
+        let welcome = rate_limit_of(r#""welcome"; r=3"#, policy).unwrap();
         assert_eq!((welcome.left, welcome.seconds, welcome.allowance), (3, None, Some(50)));
         for junk in ["", "daily;r=1", r#""daily""#, r#""daily";r=-1"#, r#""daily";r=x"#] {
-            assert_eq!(told(junk, policy), None, "{junk}");
+            assert_eq!(rate_limit_of(junk, policy), None, "{junk}");
         }
     }
 }

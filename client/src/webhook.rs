@@ -50,7 +50,7 @@ pub enum WebhookError {
 }
 
 /// Returns the event of a request, after its signature has been verified under one of the secrets: the new
-/// one and the old one, while a secret is being replaced. `body` is the request's body as it came.
+/// one and the old one, while a secret is being replaced. `body` is the request's raw body.
 ///
 /// # Errors
 /// See [`WebhookError`].

@@ -1,4 +1,4 @@
-// How long an isolate takes to start by the size of its Worker: CPU time of workerd from its start to its first answer, with
+// Start time of an isolate by the size of its Worker: CPU time of workerd from its start to its first answer, with
 // no, one, two and four modules of wasm, each a copy of the Worker's. Usage: node devtools/bench/cold-start.mjs [FILE]
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";

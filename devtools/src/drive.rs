@@ -31,7 +31,7 @@ impl Subject {
     /// Sends `count` requests, `at_once` at a time; each must be answered 200.
     ///
     /// # Errors
-    /// One is not.
+    /// A request is not answered 200.
     pub async fn drive(&mut self, count: usize, at_once: usize) -> Result<()> {
         let cpu = cpu_milliseconds(self.process)?;
         let started = Instant::now();

@@ -1,4 +1,4 @@
-// What programs, and people without JavaScript, read: every public page as Markdown beside it (`/start.md`), an index of
+// Texts for programs and for people without JavaScript: every public page as Markdown (`/start.md`), an index of
 // them for language models (`/llms.txt`), the API reference as plain HTML, and `/.well-known/security.txt`.
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";

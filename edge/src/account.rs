@@ -24,7 +24,7 @@ impl AccountId {
         Self(u64::from_be_bytes([database, a, b, c, d, e, f, g]))
     }
 
-    /// The number of the database that the account lives in, for good.
+    /// The number of the account's database, which never changes.
     pub const fn database(self) -> u8 {
         let [database, ..] = self.0.to_be_bytes();
         database

@@ -25,7 +25,7 @@ pub struct Error {
     body: Box<Body>,
     /// The daily allowance that is used up, for `RateLimit`; 0 where the error is about something else.
     allowance: u32,
-    /// How much of it is left all the same.
+    /// Remaining part of the allowance.
     left: u32,
     /// Seconds, for `Retry-After`.
     retry_after: Option<u64>,

@@ -24,7 +24,7 @@ fn floor(room: &str) -> Option<usize> {
 }
 
 /// The rooms that a file names after `crate::`, one or a list of them.
-fn named(source: &str) -> Vec<String> {
+fn names_after_crate(source: &str) -> Vec<String> {
     let mentions = source.split("crate::").skip(1);
     let names = mentions.flat_map(|rest| match rest.strip_prefix('{') {
         Some(list) => members(list),
@@ -56,7 +56,7 @@ fn first_name(text: &str) -> String {
 fn check(file: &Path, room: &str, wrong: &mut Vec<String>) {
     let source = fs::read_to_string(file).unwrap();
     let own = floor(room).unwrap_or_else(|| panic!("{room} stands on no floor"));
-    for other in named(&source) {
+    for other in names_after_crate(&source) {
         let is_below = floor(&other).is_some_and(|other| other < own);
         if other != room && !is_below {
             wrong.push(format!("{} names {other}", file.display()));
@@ -113,5 +113,5 @@ fn every_file_names_only_rooms_below_its_own() {
 fn names_are_found_in_lists_too() {
     let source =
         "use crate::{\n    app::App,\n    store::{self, accounts},\n};\ncrate::cf::clock::now()";
-    assert_eq!(named(source), ["app", "store", "cf"]);
+    assert_eq!(names_after_crate(source), ["app", "store", "cf"]);
 }

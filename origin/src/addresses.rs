@@ -13,7 +13,7 @@ const UNWELCOME_AFTER: u64 = 3_600;
 pub fn reasons(state: &State, status: &Status) -> Vec<Reason> {
     let now = unix_now();
     let mut reasons = state.watch.reasons();
-    // What was learnt of an address that a reload has taken out stays, and is nobody's trouble.
+    // Knowledge about an address that a reload removed stays, without effect.
     let in_use: Vec<_> = state.prober.identities().iter().map(|it| it.label()).collect();
     let of_ours = status.operators.iter().filter(|site| in_use.contains(&site.source));
     reasons.extend(of_ours.filter_map(|site| unwelcome(site, now)));

@@ -1,5 +1,5 @@
 //! Verdicts of a while ago: an address that is asked about again within its cache time is answered without
-//! its mail server. All checks of a domain come to one origin, so it is the one that knows.
+//! its mail server. All checks of a domain go to one origin, which therefore has its verdicts.
 //!
 //! In memory alone, by a MAC under a key of this process, bounded in entries and in time.
 

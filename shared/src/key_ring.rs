@@ -9,11 +9,11 @@ use sha2::Sha256;
 
 /// Shortest secret accepted: 256 bits, as RFC 7518 §3.2 requires for HS256.
 const MIN_SECRET_BYTES: usize = 32;
-/// One secret in use, and one that is being phased in or out.
+/// A ring has the secret in use, and a second one during a replacement.
 const MAX_SECRETS: usize = 2;
 
-/// One or two named secrets that are live together, so that a secret can be replaced without an outage. The first
-/// signs; all of them verify.
+/// Holds one or two named secrets that are valid together, so that a secret can be replaced without an outage. The
+/// first signs; all of them verify.
 ///
 /// Configured as `kid:secret[,kid:secret]`, the secrets in unpadded base64url.
 #[derive(Clone)]

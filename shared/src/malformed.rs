@@ -121,7 +121,7 @@ fn domain(domain: &str) -> String {
 
 /// The address that was probably meant, where one small repair makes an address of the text.
 #[must_use]
-pub fn meant(text: &str) -> Option<String> {
+pub fn suggested_address(text: &str) -> Option<String> {
     // A typed address is never longer, and each repair reads all of it.
     if text.len() > 2 * MAX_ADDRESS {
         return None;
@@ -206,7 +206,7 @@ mod tests {
         ] {
             assert!(Address::parse(text).is_err(), "{text:?}");
             assert!(explain(text).contains(problem), "{text:?}: {}", explain(text));
-            assert_eq!(meant(text).as_deref(), repaired, "{text:?}");
+            assert_eq!(suggested_address(text).as_deref(), repaired, "{text:?}");
         }
     }
 
@@ -216,7 +216,7 @@ mod tests {
             text in r#"["a-zé＠ａ. \\@<>,;\r\n_-]{0,300}"#,
         ) {
             prop_assert!(explain(&text).ends_with('.'));
-            if let Some(address) = meant(&text) {
+            if let Some(address) = suggested_address(&text) {
                 prop_assert!(Address::parse(&address).is_ok());
             }
         }

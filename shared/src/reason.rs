@@ -17,7 +17,7 @@ pub enum Reason {
     DomainRefusesMail,
     MailboxDisabled,
     MailboxFull,
-    /// More mail comes for it at the moment than the server takes; it exists, and was not refused.
+    /// The mailbox exists but currently gets more mail than the server accepts for it.
     MailboxBusy,
     // The recipient's server spoke about us.
     Blocked,

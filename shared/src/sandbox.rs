@@ -79,21 +79,21 @@ pub const CASES: [SandboxCase; 37] = [
     case("ratelimited@sandbox.test", Status::BlockedByProvider, Reason::RateLimited,
         Behaviour::Reply("450 4.2.1 Too many messages, slow down"), "450 4.2.1"),
     case("mailbox_busy@sandbox.test", Status::BlockedByProvider, Reason::MailboxBusy,
-        Behaviour::Reply("450 4.2.1 Mailbox busy"), "450 4.2.1, of a mailbox that gets too much mail at the moment"),
+        Behaviour::Reply("450 4.2.1 Mailbox busy"), "450 4.2.1, for a mailbox that currently gets too much mail"),
     case("reverse_dns_required@sandbox.test", Status::BlockedByProvider, Reason::ReverseDnsRequired,
         Behaviour::Reply("550 5.7.25 Reverse DNS validation failed"), "550 5.7.25"),
     case("unclear@sandbox.test", Status::BlockedByProvider, Reason::Unclear,
-        Behaviour::Reply("554 Transaction failed"), "554, without a word about anybody"),
+        Behaviour::Reply("554 Transaction failed"), "554, with words about neither us nor the recipient"),
     case("opted_out@sandbox.test", Status::BlockedByProvider, Reason::OptedOut,
         Behaviour::Decided(Stage::Dns), "its owner has asked us not to connect"),
     case("unavailable@sandbox.test", Status::SmtpConnectError, Reason::ServerUnavailable,
         Behaviour::Reply("451 4.3.0 Temporary lookup failure"), "451 4.3.0"),
     case("protocol_error@sandbox.test", Status::SmtpConnectError, Reason::ProtocolError,
-        Behaviour::Decided(Stage::Banner), "talks no SMTP"),
+        Behaviour::Decided(Stage::Banner), "doesn't speak SMTP"),
     case("smtputf8_unsupported@sandbox.test", Status::SmtpConnectError, Reason::Smtputf8Unsupported,
-        Behaviour::Decided(Stage::Ehlo), "takes no address that is not ASCII"),
+        Behaviour::Decided(Stage::Ehlo), "accepts only ASCII addresses"),
     case("tls_failed@sandbox.test", Status::SmtpConnectError, Reason::TlsFailed,
-        Behaviour::Decided(Stage::StartTls), "demands encryption, and fails at it"),
+        Behaviour::Decided(Stage::StartTls), "requires encryption, and its TLS fails"),
     case("no_usable_address@sandbox.test", Status::SmtpConnectError, Reason::NoUsableAddress,
         Behaviour::Decided(Stage::Dns), "has no public address"),
     case("slow@sandbox.test", Status::Accepted, Reason::Accepted, Behaviour::SlowReply(OK),
@@ -153,10 +153,10 @@ pub const DOMAINS: [SandboxDomain; 9] = [
     domain("parked.sandbox.test", DomainKind::Parked, true, "its mail server is a parking service's"),
     domain("suspected.sandbox.test", DomainKind::Unknown, true,
         "`suspected` is `disposable`: its mail server is a throw-away service's"),
-    domain("unknown.sandbox.test", DomainKind::Unknown, true, "nothing of it is known"),
+    domain("unknown.sandbox.test", DomainKind::Unknown, true, "nothing is known about it"),
     domain("nomx.sandbox.test", DomainKind::Unknown, false, "accepts no mail"),
     domain("snadbox.test", DomainKind::Unknown, false, "does not exist; `suggestion` is `sandbox.test`"),
-    domain("sandbox.test", DomainKind::Organization, true, "all others in the sandbox: an organization's own mail servers"),
+    domain("sandbox.test", DomainKind::Organization, true, "any other domain in the sandbox: an organization's own mail servers"),
 ];
 
 const fn domain(
@@ -261,7 +261,7 @@ mod tests {
     use super::{Behaviour, CASES, DOMAINS, domain_facts, find, http_status};
     use crate::{Address, DomainKind, Reason, Status};
 
-    fn found(address: &str) -> Option<&'static str> {
+    fn case_of(address: &str) -> Option<&'static str> {
         find(&Address::parse(address).unwrap()).map(|case| case.address)
     }
 
@@ -284,8 +284,8 @@ mod tests {
     #[test]
     fn an_address_is_found_with_a_tag_too_and_other_domains_are_not_the_sandbox() {
         for case in &CASES {
-            assert_eq!(found(case.address), Some(case.address));
-            assert_eq!(found(&case.address.replace('@', "+tag@")), Some(case.address));
+            assert_eq!(case_of(case.address), Some(case.address));
+            assert_eq!(case_of(&case.address.replace('@', "+tag@")), Some(case.address));
         }
         for (address, expected) in [
             ("nobody@sandbox.test", Some("rejects@sandbox.test")),
@@ -296,7 +296,7 @@ mod tests {
             ("accepts@sandbox.test.example.org", None),
             ("accepts@sandbox.example", None),
         ] {
-            assert_eq!(found(address), expected, "{address}");
+            assert_eq!(case_of(address), expected, "{address}");
         }
     }
 

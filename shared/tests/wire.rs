@@ -42,7 +42,7 @@ fn facts() -> DomainFacts {
 }
 
 /// Messages sent now, one of each kind.
-fn sent() -> Vec<(String, String)> {
+fn sample_messages() -> Vec<(String, String)> {
     let keys = KeyRing::parse(KEYS).unwrap();
     let [ann, bob] = ["ann@example.org", "bob@example.net"].map(|it| Address::parse(it).unwrap());
     let request = json(&ProbeRequest { address: ann.clone(), details: false });
@@ -95,7 +95,7 @@ fn sent() -> Vec<(String, String)> {
 /// `WRITE_WIRE=1 cargo test -p rcpt-shared --test wire` records a version that is new.
 #[test]
 fn what_is_sent_is_what_is_recorded_for_this_version() {
-    let samples = sent();
+    let samples = sample_messages();
     if std::env::var_os("WRITE_WIRE").is_some() {
         let lines = samples.iter().map(|(kind, text)| format!("{kind}\t{text}\n"));
         fs::write(file(WIRE_FORMAT), lines.collect::<String>()).unwrap();

@@ -1,5 +1,5 @@
-// What a first visit costs: bytes, requests, and the time until the page can be used. Prints a table and
-// writes target/bench/portal.json. `npm run bench:portal`; needs what the tests need.
+// Cost of a first visit: bytes, requests, and the time until the page can be used. Prints a table and
+// writes target/bench/portal.json. `npm run bench:portal`; it has the same requirements as the tests.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";

@@ -1,4 +1,4 @@
-// The calls of Cloudflare's API that `deploy` makes itself: what is there, and what it creates. Migrations and the
+// Calls of Cloudflare's API by `deploy`: they read and create resources. Migrations and the
 // Worker are wrangler's.
 
 /** A reason to end the run that the operator can do something about. */

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const SECRETS: [&str; 6] = ["SESSION", "API_KEY", "TICKET", "ADDRESS", "TOTP", "SCAN"];
 
 /// Values of the secrets' file.
-fn kept(platform: &Platform) -> BTreeMap<String, String> {
+fn secrets_on_disk(platform: &Platform) -> BTreeMap<String, String> {
     let text = fs::read_to_string(platform.secrets_file()).unwrap();
     let lines = text.lines().filter_map(|line| line.split_once('='));
     lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -36,7 +36,7 @@ async fn assert_whole(platform: &Platform, databases: usize) {
     assert_eq!(state["queues"][0]["consumers"].as_array().map(Vec::len), Some(1), "{state}");
     assert_eq!(worker["crons"], json!(["*/5 * * * *"]));
     assert_eq!(state["domains"][0]["service"], "rcpt");
-    let secrets = kept(platform);
+    let secrets = secrets_on_disk(platform);
     assert_eq!(secrets.len(), SECRETS.len(), "{:?}", secrets.keys());
     for name in SECRETS {
         let name = format!("{name}_SECRETS");
@@ -69,7 +69,7 @@ async fn an_empty_account_has_the_service_after_one_command_and_a_second_changes
     assert_eq!(mode & 0o777, 0o600);
     // No value is in anything that was written, or in another file.
     let configuration = fs::read_to_string(platform.configuration()).unwrap();
-    for (name, value) in kept(&platform) {
+    for (name, value) in secrets_on_disk(&platform) {
         assert!(!run.output.contains(&value) && !configuration.contains(&value), "{name}");
     }
 

@@ -1,5 +1,5 @@
-// What each page draws. The pages for reading come with the entry. The others come in groups that are fetched when
-// one of them is opened, and their documents preload them.
+// Components of the pages. The entry includes the pages for reading. The others are in groups: opening a page fetches
+// its group, and its document preloads it.
 import type { ComponentType } from "preact";
 import type { PageName } from "./pages";
 import Home from "./pages/home";

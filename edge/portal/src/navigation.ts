@@ -1,4 +1,4 @@
-// Which links the router follows, and where sign-in leads.
+// Links that the router follows, and the target of sign-in.
 import { PAGES, pageAt } from "./pages";
 
 const PATHS = PAGES.flatMap(({ path }) => (path === null || path === "/" ? [] : [path]));

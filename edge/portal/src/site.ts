@@ -1,4 +1,4 @@
-// What the operator has configured for the build: where people reach them, and what else they publish.
+// The operator's settings of the build: their contact and published pages.
 // Each is absent unless it was set.
 /** A page of the operator's, or else an address to write to. */
 export const contactUrl = () => set(CONTACT_URL) ?? set(CONTACT_EMAIL && `mailto:${CONTACT_EMAIL}`);

@@ -22,7 +22,7 @@ pub async fn tell(
     deleted: &[Deleted],
 ) -> Result<(), Error> {
     addresses::forget(databases.directory(), deleted).await?;
-    accounts::told(database, deleted).await
+    accounts::unlink_tombstones(database, deleted).await
 }
 
 /// Continues interrupted deletions, and those with more rows than a step removes.

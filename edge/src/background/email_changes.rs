@@ -17,10 +17,10 @@ use crate::{
 /// Changes of one run and database.
 const MOST: u64 = 50;
 
-/// Goes on with a change from where it is. Returns it as it is then; `None` when its account is gone.
+/// Continues a change from its current step. Returns it as it is then; `None` when its account is gone.
 ///
 /// # Errors
-/// [`Error::unavailable`] when a database fails; the scheduled run goes on.
+/// [`Error::unavailable`] when a database fails; the scheduled run continues.
 pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChange>, Error> {
     let (database, directory) = (app.databases.of(change.account_id)?, app.databases.directory());
     let [new, old] = [&change.new_email, &change.old_email].map(|email| hash(app, email));
@@ -80,7 +80,7 @@ pub async fn tell(app: &App, change: &EmailChange) -> Result<(), Error> {
     email_changes::settled(database, change).await
 }
 
-/// Goes on with the changes of a database, or of one account, that were cut off.
+/// Continues the interrupted changes of a database, or of one account.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the database fails.

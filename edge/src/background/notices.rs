@@ -61,7 +61,7 @@ pub async fn send(
             None => Ok(()),
         };
         match delivery {
-            Ok(()) => store::notices::sent(database, &notice, clock::now()).await?,
+            Ok(()) => store::notices::record_delivery(database, &notice, clock::now()).await?,
             Err(error) => log::failure("notice", &error),
         }
     }

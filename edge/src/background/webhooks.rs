@@ -17,7 +17,7 @@ use crate::{
 /// An invocation may have six connections open.
 const AT_ONCE: u32 = 6;
 
-/// Seconds of one run. Each round takes up to seven of them where servers don't answer.
+/// Duration of a run in seconds. A round lasts up to seven seconds if servers don't answer.
 const SECONDS: u64 = 15;
 
 /// Delivers to free endpoints, a few of each database in turn, until nothing is left or the time is over. Endpoints

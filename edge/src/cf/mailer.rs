@@ -53,7 +53,7 @@ impl Mailer {
                 .html(&message.html)
                 .headers(&headers(&message))
                 .build();
-        // The result is not looked at: locally it has no message id, and asking for one panics.
+        // Ignores the result: locally it has no message id, and reading one panics.
         async move { self.binding.send_with_builder(&built).await.map(drop) }
             .into_send()
             .await

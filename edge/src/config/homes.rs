@@ -1,4 +1,4 @@
-//! Which databases are bound, and which of them take new accounts.
+//! The bound databases, and the ones that take new accounts.
 
 /// The continents, as Cloudflare names them.
 const CONTINENTS: [&str; 7] = ["AF", "AN", "AS", "EU", "NA", "OC", "SA"];

@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         self.check_url(name, url.to_owned())
     }
 
-    /// A verdict that comes when its lease is over cannot be charged.
+    /// A verdict that arrives after the end of its lease cannot be charged.
     pub fn check_budget(&mut self, name: &str, budget_ms: u64, lease_ttl: u64) {
         if budget_ms >= lease_ttl.saturating_mul(1000) {
             self.mistakes.push(format!("{name}: expected less than LEASE_TTL_SECONDS"));
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         // an hour, are 116 in the first day and 96 in each further one.
         let account =
             rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20, "THROTTLE_ACCOUNT_SECONDS", 15 * 60);
-        // An office behind one address; successes are given back.
+        // Allows for an office behind one address; successful attempts are uncounted.
         let network = rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100, "THROTTLE_NETWORK_SECONDS", 6);
         // Together three emails an hour to one address, of which registrations can't take the last.
         let registration_mail =

@@ -8,7 +8,7 @@ use sha2::Sha256;
 /// Seconds by which a signature's time may differ from ours, as Standard Webhooks has it.
 pub const TOLERANCE_S: u64 = 5 * 60;
 
-/// Signatures of one message that are looked at: two secrets of two rings.
+/// Most signatures of a message that are verified: two secrets of two rings.
 const MOST_SIGNATURES: usize = 4;
 
 /// A message as it was received.

@@ -1,5 +1,5 @@
 //! The token with which the reader of a mailbox opts out of emails that strangers cause. Only an email to that mailbox
-//! carries it, nobody can make one up, and nothing of it is stored.
+//! carries it, nobody can forge it, and nothing of it is stored.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;

@@ -122,12 +122,13 @@ errors! {
     invalid_password(detail: &'static str) => S::BAD_REQUEST, "invalid_password", "{detail}";
     invalid_display_name() => S::BAD_REQUEST, "invalid_display_name",
         "The display name must have 1 to 100 characters and no control characters.";
-    /// One text for unknown, used, replaced and expired links, since the difference would reveal something to a
-    /// stranger.
+    /// The text is the same for unknown, used, replaced and expired links, since a difference would reveal something to
+    /// a stranger.
     invalid_confirmation_token() => S::BAD_REQUEST, "invalid_token",
         "This confirmation link isn't valid. It may have been used, replaced by a newer one, or \
          expired. Register again to get a new link.";
-    /// One text for unknown, used, replaced and expired links, and for a new address that has an account by now.
+    /// The text is the same for unknown, used, replaced and expired links, and for a new address that meanwhile has an
+    /// account.
     invalid_change_token() => S::BAD_REQUEST, "invalid_token",
         "This link isn't valid. It may have been used, replaced by a newer one, or expired.";
     /// The old mailbox of a change of the address has frozen the account.

@@ -98,7 +98,7 @@ fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
 /// # Errors
 /// As [`Proof::refused`](crate::credentials::proof::Proof::refused).
 pub fn still_good(app: &App, caller: Caller) -> Result<(), Error> {
-    match app.refusals.known(caller, clock::now()) {
+    match app.refusals.refusal_of(caller, clock::now()) {
         Some(Refusal::Dead) => Err(caller.proof.refused()),
         Some(Refusal::Network) => Err(Error::network_not_allowed()),
         _ => Ok(()),

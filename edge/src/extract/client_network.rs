@@ -99,7 +99,7 @@ impl ClientNetwork {
         self.site.as_ref().unwrap_or(&self.network)
     }
 
-    /// Waits until a password may be hashed for this client. An attempt that gets no turn is given back: it was not
+    /// Waits until a password may be hashed for this client. Without a turn the attempt is uncounted, since it was not
     /// evaluated.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::{cf::clock, credentials::password::Turn, error::Error};
 
 /// Turns of one site that need not wait for its share.
 const BURST: u64 = 10;
-/// One of this many turns may be the site's, so that others sign in while an office does.
+/// A site can use one in this many turns, so that others can sign in at the same time as an office.
 const SITE_SHARE: u64 = 2;
 /// Milliseconds that a request waits for its turn among all.
 const PATIENCE: u64 = 10_000;

@@ -38,7 +38,7 @@ pub struct Refusals(Mutex<HashMap<Caller, (Refusal, u64)>>);
 
 impl Refusals {
     /// Returns the remembered refusal of this caller at `now` (Unix seconds).
-    pub fn known(&self, caller: Caller, now: u64) -> Option<Refusal> {
+    pub fn refusal_of(&self, caller: Caller, now: u64) -> Option<Refusal> {
         let all = self.lock();
         // A dead key is dead wherever it is sent from.
         let both =
@@ -99,11 +99,11 @@ mod tests {
         refusals.learn(caller(1), Refusal::Dead, NOON);
         let used_up = Refusal::UsedUp { by_charges: true, allowance: 100 };
         refusals.learn(caller(2), used_up, NOON);
-        assert_eq!(refusals.known(caller(1), NOON + 1_000_000), Some(Refusal::Dead));
-        assert!(refusals.known(caller(2), NOON + 9).is_some());
-        assert_eq!(refusals.known(caller(2), NOON + 10), None);
+        assert_eq!(refusals.refusal_of(caller(1), NOON + 1_000_000), Some(Refusal::Dead));
+        assert!(refusals.refusal_of(caller(2), NOON + 9).is_some());
+        assert_eq!(refusals.refusal_of(caller(2), NOON + 10), None);
         refusals.learn(caller(2), used_up, LAST_SECOND);
-        assert_eq!(refusals.known(caller(2), LAST_SECOND + 1), None, "a new day");
+        assert_eq!(refusals.refusal_of(caller(2), LAST_SECOND + 1), None, "a new day");
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
             Refusal::TooManyInFlight,
         ] {
             refusals.learn(caller(1), refusal, NOON);
-            assert_eq!(refusals.known(caller(1), NOON), None, "{refusal:?}");
+            assert_eq!(refusals.refusal_of(caller(1), NOON), None, "{refusal:?}");
         }
     }
 

@@ -24,7 +24,7 @@ impl Rule {
         Self { burst: (attempts / 2).max(1), interval: (DAY / attempts).max(1) }
     }
 
-    /// One attempt a day.
+    /// Allows one attempt a day.
     pub const DAILY: Self = Self { burst: 1, interval: DAY };
 
     /// Attempts that fit into the empty bucket without the reserve, which is a third.
@@ -40,7 +40,7 @@ impl Rule {
     }
 }
 
-/// A limit that an attempt has to pass, and is counted at.
+/// A limit that checks and counts an attempt.
 #[derive(Debug, Clone)]
 pub struct Gate {
     pub key: Key,

@@ -3,7 +3,7 @@
 
 use crate::cf::limiter::Limiter;
 
-/// One shield for each kind of caller; the limits are in wrangler.toml.
+/// A shield for each kind of caller; the limits are in wrangler.toml.
 #[derive(Debug)]
 pub struct Shield {
     network: Limiter,

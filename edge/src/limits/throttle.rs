@@ -29,12 +29,12 @@ const ADMIT: &str = "
         SELECT 1 FROM throttles party WHERE party.key = ?7 AND party.drained_at > ?3)
       THEN ?8 ELSE ?4 END - 1) * ?5";
 
-const LOOK: &str = "SELECT last_attempt, drained_at FROM throttles WHERE key = ?1";
+const SELECT_THROTTLE: &str = "SELECT last_attempt, drained_at FROM throttles WHERE key = ?1";
 
-const GIVE_BACK: &str = "UPDATE throttles SET drained_at = drained_at - ?2 WHERE key = ?1";
+const UPDATE_THROTTLE: &str = "UPDATE throttles SET drained_at = drained_at - ?2 WHERE key = ?1";
 
 /// Only where this attempt was the party's first.
-const GIVE_BACK_RESERVE: &str = "DELETE FROM throttles WHERE key = ?1 AND last_attempt = ?2";
+const DELETE_RESERVE: &str = "DELETE FROM throttles WHERE key = ?1 AND last_attempt = ?2";
 
 #[derive(Deserialize)]
 struct BucketRow {
@@ -93,7 +93,7 @@ pub async fn admit_and(
     then: Option<Statement<'_>>,
 ) -> Result<Admission, Error> {
     let mut statements: Vec<Statement<'_>> =
-        gates.iter().map(|gate| (LOOK, vec![gate.key.as_str().into()])).collect();
+        gates.iter().map(|gate| (SELECT_THROTTLE, vec![gate.key.as_str().into()])).collect();
     let mut before = None;
     let mut counted = Vec::with_capacity(gates.len().saturating_mul(2));
     for gate in gates {
@@ -123,10 +123,10 @@ pub async fn admit_and(
 async fn give_back(database: &Database, gates: &[Gate], attempt: &str) -> Result<(), Error> {
     let counted = gates
         .iter()
-        .map(|gate| (GIVE_BACK, vec![gate.key.as_str().into(), gate.rule.interval.into()]));
+        .map(|gate| (UPDATE_THROTTLE, vec![gate.key.as_str().into(), gate.rule.interval.into()]));
     let reserves = gates.iter().filter_map(|gate| gate.reserve.as_deref());
     let reserves =
-        reserves.map(|gate| (GIVE_BACK_RESERVE, vec![gate.key.as_str().into(), attempt.into()]));
+        reserves.map(|gate| (DELETE_RESERVE, vec![gate.key.as_str().into(), attempt.into()]));
     let statements: Vec<Statement<'_>> = counted.chain(reserves).collect();
     database.batch(&statements).await.map(drop)
 }
@@ -141,7 +141,7 @@ pub struct Attempt {
 pub enum Counted {
     Admitted(Attempt),
     Refused {
-        /// Of the gate that refuses it.
+        /// Index of the rejecting gate.
         index: usize,
         /// Time until the attempt fits.
         seconds: u64,

@@ -1,4 +1,4 @@
-//! One delivery attempt of a webhook: a POST to a customer's server. Only its status is read.
+//! A webhook's delivery attempt: a POST to a customer's server. Only its status is read.
 //!
 //! The runtime connects, and doesn't say where to: the name is resolved first to check that it leads to the public
 //! Internet, and the runtime is configured to fetch from there only (wrangler.toml, `global_fetch_strictly_public`).

@@ -64,8 +64,8 @@ const PAGE: u32 = 500;
 
 /// Export the account's data
 ///
-/// One JSON document of everything that is stored of the account. It has no secrets, and not the results of scans, which
-/// their own operation gives.
+/// Returns a JSON document with everything stored about the account. It has no secrets and no results of scans, which
+/// have their own operation.
 #[utoipa::path(
     get, path = "/v1/me/export", tag = "Account", operation_id = "exportData",
     responses((status = 200, description = "The data", body = Export)),

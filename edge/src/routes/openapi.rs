@@ -51,7 +51,7 @@ impl Description {
         let mut operation = P::operation();
         operation.tags = Some(P::tags().into_iter().map(str::to_owned).collect());
         // Lines of a doc comment are lines of its source, not of the text.
-        // None is needed where none is named: the document says so outright.
+        // An operation without credentials gets an empty list, which says so explicitly.
         operation.security.get_or_insert_default();
         let text =
             |text: String| text.replace("\n\n", "\r").replace('\n', " ").replace('\r', "\n\n");

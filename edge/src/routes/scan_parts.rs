@@ -76,8 +76,8 @@ pub struct Sending<'a> {
 /// 2. Its addresses go into the queue, sealed.
 /// 3. It is counted, once, with the results of malformed addresses.
 ///
-/// One that was cut off before 3 is sent again by the client. Its messages are the same then, and have one row of
-/// results each, however often they are delivered.
+/// If a request is interrupted before step 3, the client sends it again. Its messages are then the same, and each has
+/// one row of results even if it is delivered repeatedly.
 pub async fn receive(
     app: &App,
     caller: Caller,

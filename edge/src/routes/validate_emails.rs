@@ -39,7 +39,7 @@ use list::{Answers, List, ListAnswer};
 
 /// Addresses of a list.
 const EMAILS_MAX: usize = 100;
-/// Milliseconds that the origins have for a list. What isn't found out by then isn't counted.
+/// Milliseconds that the origins have for a list. An address without a verdict by then isn't counted.
 const BUDGET_MS: u64 = 20_000;
 /// Milliseconds of the lease's life that are left to settle it.
 const SETTLING_MS: u64 = 5_000;
@@ -61,7 +61,7 @@ pub struct ListRequest {
 /// The verdicts about a list.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ListResult {
-    /// One for each address, in the order of the request.
+    /// A result for each address, in the order of the request.
     pub results: Vec<ValidationResult>,
     /// How many of the results were counted. Those with `fatal_exception` aren't. Absent while a result is pending.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,7 +176,7 @@ pub async fn check(
                 .ok_or_else(|| Error::internal("a stored answer could not be read"))?;
             return Ok(list.result(&answers).leaving(&stored.left_over));
         }
-        // The first one with this key goes on.
+        // The first request with this key continues.
         None => return Ok(list.pending_result(&answers, request.deadline_ms)),
     };
     let left_over = lease.left_over.clone();
@@ -205,7 +205,7 @@ pub async fn check(
 }
 
 impl ListResult {
-    /// With what the ledger says is left.
+    /// Adds the ledger's remaining checks.
     fn leaving(mut self, left_over: &str) -> Self {
         self.rate_limit = RateLimit::of_checks(left_over, seconds_to_reset(clock::now()));
         self

@@ -110,7 +110,7 @@ const SESSION_ENDED: &str = concat!(
     ")"
 );
 
-/// Returns whether a genuine key or session is over for good.
+/// Returns whether a genuine key or session has permanently ended.
 pub async fn has_ended(database: &Database, caller: Caller) -> Result<bool, Error> {
     let account = caller.account.to_string();
     match caller.proof {
@@ -246,7 +246,7 @@ pub(super) const OR_RENEW_TOMBSTONE: &str = " ON CONFLICT (address_hash) DO UPDA
        expires_at = excluded.expires_at";
 
 /// Runs before [`DELETE`] and under its condition.
-const TOMBSTONE: &str =
+const SELECT_TOMBSTONE: &str =
     concat!(INSERT_TOMBSTONE, code_holds!("?5", "?6"), " AND ", IN_SESSION, OR_RENEW_TOMBSTONE);
 
 /// Clears the row of everything that names its owner or grants access, and marks it. The rows of other tables follow in
@@ -263,11 +263,11 @@ const DELETE: &str = concat!(ERASE, code_holds!("?5", "?6"), " AND ", IN_SESSION
 pub(super) const DELETE_NOTICES: &str = "DELETE FROM notices WHERE account_id = ?1
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND deleted_at IS NOT NULL)";
 
-const READ_DELETED: &str =
+const SELECT_DELETED: &str =
     "SELECT address_hash, account_id, day, used, scans_used, welcome_left, expires_at
      FROM tombstones WHERE ";
 
-const DELETED: &str = concat!(READ_DELETED, "account_id = ?1");
+const DELETED: &str = concat!(SELECT_DELETED, "account_id = ?1");
 
 /// Ends the account and frees its address; `deleted_accounts.rs` removes its rows. Returns the values that the
 /// directory must forget; `None` when the session is over or the code has been used.
@@ -283,7 +283,7 @@ pub async fn delete(
     let params = [caller, code.params()].concat();
     let rows = database
         .batch(&[
-            (TOMBSTONE, params.clone()),
+            (SELECT_TOMBSTONE, params.clone()),
             (DELETE, params),
             (DELETE_NOTICES, vec![(&id).into()]),
             (DELETED, vec![(&id).into()]),
@@ -292,19 +292,19 @@ pub async fn delete(
     if rows.any(1)? { rows.first(3) } else { Ok(None) }
 }
 
-const UNTOLD: &str = concat!(READ_DELETED, "account_id IS NOT NULL LIMIT 500");
+const UNTOLD: &str = concat!(SELECT_DELETED, "account_id IS NOT NULL LIMIT 500");
 
 /// Returns the deleted accounts that the directory doesn't know of yet.
 pub async fn untold(database: &Database) -> Result<Vec<Deleted>, Error> {
     database.batch(&[(UNTOLD, Vec::new())]).await?.all(0)
 }
 
-const TOLD: &str = "UPDATE tombstones SET account_id = NULL
+const UPDATE_TOMBSTONE: &str = "UPDATE tombstones SET account_id = NULL
     WHERE account_id IN (SELECT value ->> 'account_id' FROM json_each(?1))";
 
 /// The directory has forgotten these accounts: nothing names them any more.
-pub async fn told(database: &Database, deleted: &[Deleted]) -> Result<(), Error> {
+pub async fn unlink_tombstones(database: &Database, deleted: &[Deleted]) -> Result<(), Error> {
     let deleted = serde_json::to_string(deleted)
         .map_err(|error| Error::internal(format!("deleted: {error}")))?;
-    database.run((TOLD, vec![(&deleted).into()])).await
+    database.run((UPDATE_TOMBSTONE, vec![(&deleted).into()])).await
 }

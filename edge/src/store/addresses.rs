@@ -49,11 +49,11 @@ struct Named {
     account_id: AccountId,
 }
 
-const FIND: &str = "SELECT account_id FROM addresses
+const SELECT_BY_ADDRESS: &str = "SELECT account_id FROM addresses
     WHERE address_hash = ?1 AND confirmed = 1 AND reserved_until IS NULL";
 
 // Not with OR, for which all would be read: the index holds confirmed ones only.
-const FIND_MAILBOX: &str = "SELECT account_id FROM (
+const SELECT_BY_MAILBOX: &str = "SELECT account_id FROM (
       SELECT account_id, 1 AS place FROM addresses
       WHERE address_hash = ?1 AND confirmed = 1 AND reserved_until IS NULL
       UNION ALL
@@ -68,7 +68,7 @@ pub async fn find_mailbox(
 ) -> Result<Option<AccountId>, Error> {
     let mut statements = Vec::from_iter(rekey(hash));
     let index = statements.len();
-    statements.push((FIND_MAILBOX, vec![hash.as_str().into(), hash.mailbox().into()]));
+    statements.push((SELECT_BY_MAILBOX, vec![hash.as_str().into(), hash.mailbox().into()]));
     let row = directory.batch(&statements).await?.first::<Named>(index)?;
     Ok(row.map(|row| row.account_id))
 }
@@ -77,7 +77,7 @@ pub async fn find_mailbox(
 pub async fn find(directory: &Database, hash: &AccountHash) -> Result<Option<AccountId>, Error> {
     let mut statements = Vec::from_iter(rekey(hash));
     let index = statements.len();
-    statements.push((FIND, vec![hash.as_str().into()]));
+    statements.push((SELECT_BY_ADDRESS, vec![hash.as_str().into()]));
     let row = directory.batch(&statements).await?.first::<Named>(index)?;
     Ok(row.map(|row| row.account_id))
 }
@@ -93,12 +93,13 @@ pub struct Tombstone {
     pub expires_at: u64,
 }
 
-const TOMBSTONE: &str = "SELECT day, used, scans_used, welcome_left, expires_at FROM tombstones
+const SELECT_TOMBSTONE: &str =
+    "SELECT day, used, scans_used, welcome_left, expires_at FROM tombstones
     WHERE address_hash = ?1 OR mailbox_hash = ?2 ORDER BY expires_at DESC LIMIT 1";
 
 /// Reads the [`Tombstone`] that a database has of an address, or of another spelling of its mailbox.
 pub(super) fn tombstone(hash: &AccountHash) -> Statement<'_> {
-    (TOMBSTONE, vec![hash.as_str().into(), hash.mailbox().into()])
+    (SELECT_TOMBSTONE, vec![hash.as_str().into(), hash.mailbox().into()])
 }
 
 // The newer one counts: it was made of an account that had begun with the older one.
@@ -151,7 +152,7 @@ const CLAIM: &str = concat!(
     " OR NOT EXISTS (SELECT 1 FROM addresses WHERE mailbox_hash = ?4 AND confirmed = 1)
      ON CONFLICT (address_hash) DO NOTHING"
 );
-const CLAIMED: &str = "SELECT account_id, confirmed, reserved_until IS NOT NULL AS reserved
+const SELECT_CLAIM: &str = "SELECT account_id, confirmed, reserved_until IS NOT NULL AS reserved
     FROM addresses WHERE address_hash = ?1";
 
 /// Finds the account of an address, or enters the one offered.
@@ -166,7 +167,7 @@ pub async fn claim(
     let first = statements.len();
     statements.extend([
         (CLAIM, vec![hash.as_str().into(), (&id).into(), now.into(), hash.mailbox().into()]),
-        (CLAIMED, vec![hash.as_str().into()]),
+        (SELECT_CLAIM, vec![hash.as_str().into()]),
         tombstone(hash),
     ]);
     let rows = directory.batch(&statements).await?;
@@ -262,10 +263,10 @@ pub async fn take(
     directory.batch(&statements).await?.any(index)
 }
 
-const RESERVE: &str = "UPDATE addresses SET reserved_until = ?3
+const UPDATE_RESERVED: &str = "UPDATE addresses SET reserved_until = ?3
     WHERE address_hash = ?1 AND account_id = ?2 AND confirmed = 1 AND reserved_until IS NULL";
 
-/// Makes an address nobody's until a time, and remembers what was used at it.
+/// Reserves an address until a time, so that nobody can use it, and remembers its usage.
 pub async fn reserve(
     directory: &Database,
     hash: &AccountHash,
@@ -284,12 +285,13 @@ pub async fn reserve(
     let mut statements = Vec::from_iter(rekey(hash));
     statements.extend([
         (REMEMBER, vec![(&deleted).into()]),
-        (RESERVE, vec![hash.as_str().into(), (&account).into(), until.into()]),
+        (UPDATE_RESERVED, vec![hash.as_str().into(), (&account).into(), until.into()]),
     ]);
     directory.batch(&statements).await.map(drop)
 }
 
-const RELEASE: &str = "DELETE FROM addresses WHERE address_hash = ?1 AND account_id = ?2";
+const DELETE_CLAIM_OF_ACCOUNT: &str =
+    "DELETE FROM addresses WHERE address_hash = ?1 AND account_id = ?2";
 
 /// Forgets an address that is not the account's any more.
 pub async fn release(
@@ -299,11 +301,11 @@ pub async fn release(
 ) -> Result<(), Error> {
     let account = account.to_string();
     let mut statements = Vec::from_iter(rekey(hash));
-    statements.push((RELEASE, vec![hash.as_str().into(), (&account).into()]));
+    statements.push((DELETE_CLAIM_OF_ACCOUNT, vec![hash.as_str().into(), (&account).into()]));
     directory.batch(&statements).await.map(drop)
 }
 
-const FORGET_CLAIM: &str =
+const DELETE_CLAIM: &str =
     "DELETE FROM addresses WHERE address_hash = ?1 AND account_id = ?2 AND confirmed = 0";
 
 /// Takes back a claim whose account wasn't created.
@@ -313,11 +315,11 @@ pub async fn forget_claim(
     account: AccountId,
 ) -> Result<(), Error> {
     let account = account.to_string();
-    directory.run((FORGET_CLAIM, vec![hash.as_str().into(), (&account).into()])).await
+    directory.run((DELETE_CLAIM, vec![hash.as_str().into(), (&account).into()])).await
 }
 
 /// `?1` a JSON array of account ids with the hash that they had and the one that they get.
-const REHASH: &str = "UPDATE OR IGNORE addresses SET address_hash = j.value ->> 'fresh',
+const UPDATE_HASHES: &str = "UPDATE OR IGNORE addresses SET address_hash = j.value ->> 'fresh',
       mailbox_hash = CASE WHEN mailbox_hash IS NULL OR mailbox_hash GLOB '- *' THEN mailbox_hash
         ELSE j.value ->> 'mailbox' END
     FROM json_each(?1) j
@@ -325,10 +327,10 @@ const REHASH: &str = "UPDATE OR IGNORE addresses SET address_hash = j.value ->> 
 
 /// Puts accounts under other hashes: `renewed` is a JSON array of objects with `id`, `outdated` and `fresh`.
 pub(super) async fn rehash(directory: &Database, renewed: &str) -> Result<(), Error> {
-    directory.run((REHASH, vec![renewed.into()])).await
+    directory.run((UPDATE_HASHES, vec![renewed.into()])).await
 }
 
-/// A deleted account that the directory is to forget. Its hash is the one that was stored with it.
+/// A deleted account that the directory must forget, with its stored hash.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Deleted {
     pub address_hash: String,
@@ -353,7 +355,7 @@ const REMEMBER: &str = "
       mailbox_hash = coalesce(excluded.mailbox_hash, tombstones.mailbox_hash)
     WHERE excluded.expires_at >= tombstones.expires_at";
 /// `?1` a JSON array of throttle keys.
-const FORGET_ATTEMPTS: &str =
+const DELETE_ATTEMPTS: &str =
     "DELETE FROM throttles WHERE key IN (SELECT value FROM json_each(?1))";
 
 /// Forgets deleted accounts and the attempts within them; attempts on their addresses, and their usage, stay.
@@ -367,7 +369,7 @@ pub async fn forget(directory: &Database, deleted: &[Deleted]) -> Result<(), Err
     let statements: [Statement<'_>; 3] = [
         (REMEMBER, vec![(&deleted).into()]),
         (FORGET, vec![(&deleted).into()]),
-        (FORGET_ATTEMPTS, vec![(&keys).into()]),
+        (DELETE_ATTEMPTS, vec![(&keys).into()]),
     ];
     directory.batch(&statements).await.map(drop)
 }

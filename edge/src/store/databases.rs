@@ -25,7 +25,7 @@ impl Databases {
         &self.first
     }
 
-    /// The one that an account lives in.
+    /// The database of an account.
     ///
     /// # Errors
     /// [`Error::unavailable`] when it is not bound any more.

@@ -58,18 +58,18 @@ pub async fn ask(
     throttle::admit_and(directory, gates, attempt, now, Some(insert)).await
 }
 
-const DELETE: &str = "DELETE FROM mail_due WHERE address_hash = ?1";
+const DELETE_MAIL_DUE: &str = "DELETE FROM mail_due WHERE address_hash = ?1";
 
 /// The mail has been handed over.
 pub async fn handed_over(directory: &Database, address_hash: &str) -> Result<(), Error> {
-    directory.run((DELETE, vec![address_hash.into()])).await
+    directory.run((DELETE_MAIL_DUE, vec![address_hash.into()])).await
 }
 
-const RETRY_SOON: &str = "UPDATE mail_due SET due_at = ?2 WHERE address_hash = ?1";
+const UPDATE_MAIL_DUE: &str = "UPDATE mail_due SET due_at = ?2 WHERE address_hash = ?1";
 
 /// The mail could not be handed over: the next scheduled run tries again.
 pub async fn failed(directory: &Database, address_hash: &str, now: u64) -> Result<(), Error> {
-    directory.run((RETRY_SOON, vec![address_hash.into(), now.into()])).await
+    directory.run((UPDATE_MAIL_DUE, vec![address_hash.into(), now.into()])).await
 }
 
 /// `?1` now, `?2` when to try again, `?3` the most rows.

@@ -77,18 +77,18 @@ pub(super) fn store<'a>(token: &'a NewToken, account: &'a str) -> Statement<'a> 
     (STORE, params)
 }
 
-const CONSUME: &str = "DELETE FROM mailed_tokens WHERE hash = ?1";
-const RESTORE: &str = "UPDATE mailed_tokens SET hash = ?2, expires_at = ?3 WHERE hash = ?1";
+const DELETE_TOKEN: &str = "DELETE FROM mailed_tokens WHERE hash = ?1";
+const UPDATE_TOKEN: &str = "UPDATE mailed_tokens SET hash = ?2, expires_at = ?3 WHERE hash = ?1";
 
 pub(super) fn consume(token: &TokenHash) -> Statement<'_> {
-    (CONSUME, vec![token.as_str().into()])
+    (DELETE_TOKEN, vec![token.as_str().into()])
 }
 
 /// Takes a token back: the link before it works again.
 pub(super) fn restore<'a>(token: &'a TokenHash, previous: &'a PreviousLink) -> Statement<'a> {
     match (&previous.hash, previous.expires_at) {
         (Some(hash), Some(expires_at)) => {
-            (RESTORE, vec![token.as_str().into(), hash.into(), expires_at.into()])
+            (UPDATE_TOKEN, vec![token.as_str().into(), hash.into(), expires_at.into()])
         }
         _ => consume(token),
     }
@@ -106,7 +106,7 @@ struct Recipient {
     email: String,
 }
 
-const RECIPIENT: &str = "SELECT email FROM accounts WHERE id = ?1 AND state = 'confirmed'";
+const SELECT_RECIPIENT: &str = "SELECT email FROM accounts WHERE id = ?1 AND state = 'confirmed'";
 
 /// Stores the token of a reset link, beside an earlier one, for the account that the directory names for an address.
 /// Returns the account's own address, which gets the emails: the requested one may differ from it in ways that make it
@@ -121,7 +121,7 @@ pub async fn prepare_reset(
     let mut statements = Vec::from_iter(accounts::rekey(address_hash));
     let first = statements.len();
     let (_, params) = store(token, &account);
-    statements.extend([(RECIPIENT, vec![(&account).into()]), (STORE_NEXT, params)]);
+    statements.extend([(SELECT_RECIPIENT, vec![(&account).into()]), (STORE_NEXT, params)]);
     let recipient = database.batch(&statements).await?.first::<Recipient>(first)?;
     Ok(recipient.map(|recipient| recipient.email))
 }

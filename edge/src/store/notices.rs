@@ -126,7 +126,11 @@ const SENT: &str = "
     WHERE account_id = ?1 AND kind = ?2";
 
 /// Reports a notice as sent: the next one of its kind waits for a while.
-pub async fn sent(database: &Database, notice: &DueNotices, now: u64) -> Result<(), Error> {
+pub async fn record_delivery(
+    database: &Database,
+    notice: &DueNotices,
+    now: u64,
+) -> Result<(), Error> {
     let account = notice.account_id.to_string();
     let Budget { pause, per_day } = budget(notice.kind);
     let params = vec![

@@ -22,7 +22,7 @@ const OF_SESSION: &str = concat!(
     ") ORDER BY at DESC, id DESC LIMIT 1000"
 );
 
-/// The newest first; none when the session is over.
+/// The newest first; none when the session has ended.
 pub async fn of_session(database: &Database, session: Session) -> Result<Vec<StoredAction>, Error> {
     let (account, id) = session.texts();
     database.batch(&[(OF_SESSION, vec![(&account).into(), (&id).into()])]).await?.all(0)

@@ -53,7 +53,7 @@ const SELECT_PLAN: &str = concat!(
 const OF_SESSION: &str = concat!(SELECT_PLAN, IN_SESSION);
 const OF_ACCOUNT: &str = concat!(SELECT_PLAN, "a.id = ?1");
 
-/// The plan of this session's account; `None` when the session is over.
+/// The plan of this session's account; `None` when the session has ended.
 pub async fn of_session(
     database: &Database,
     session: Session,

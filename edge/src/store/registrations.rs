@@ -38,7 +38,7 @@ impl Registration {
     }
 }
 
-/// The account that a registration came to be.
+/// The account of a registration.
 #[derive(Debug)]
 pub struct Registered {
     pub account: AccountId,
@@ -97,7 +97,7 @@ const TRIES: usize = 3;
 /// to the directory and one to the account's database; more only after a crash.
 ///
 /// # Errors
-/// [`Error::unavailable`] when a database fails. The next registration works whatever was left undone.
+/// [`Error::unavailable`] when a database fails. The next registration works even after an interruption.
 pub async fn register(
     databases: &Databases,
     registration: &Registration,
@@ -157,18 +157,18 @@ fn newer(one: Option<Tombstone>, other: Option<Tombstone>) -> Option<Tombstone> 
     one.into_iter().chain(other).max_by_key(|tombstone| tombstone.expires_at)
 }
 
-const LOOK: &str = "SELECT id FROM accounts WHERE address_hash = ?1";
+const SELECT_ACCOUNT: &str = "SELECT id FROM accounts WHERE address_hash = ?1";
 
 /// For nothing: takes as long as a look at this database takes.
 async fn look(database: &Database, hash: &AccountHash) {
-    let _ = database.any((LOOK, vec![hash.as_str().into()])).await;
+    let _ = database.any((SELECT_ACCOUNT, vec![hash.as_str().into()])).await;
 }
 
 // Removes accounts of interrupted registrations, or those that the directory lost before they were confirmed.
-const REMOVE_STRAY: &str =
+const DELETE_STRAY: &str =
     "DELETE FROM accounts WHERE address_hash = ?2 AND id <> ?1 AND state = 'unconfirmed'";
 
-const PREVIOUS: &str =
+const SELECT_PREVIOUS: &str =
     "SELECT id, email, password_hash, state FROM accounts WHERE address_hash = ?1";
 
 // A deleted account's usage still counts for its address. `?6`: whether a new account is allowed.
@@ -213,8 +213,8 @@ async fn store(
     statements.extend(tombstone.iter().map(|tombstone| addresses::bury(hash, tombstone)));
     let first = statements.len();
     statements.extend([
-        (REMOVE_STRAY, vec![(&id).into(), hash.as_str().into()]),
-        (PREVIOUS, vec![hash.as_str().into()]),
+        (DELETE_STRAY, vec![(&id).into(), hash.as_str().into()]),
+        (SELECT_PREVIOUS, vec![hash.as_str().into()]),
         mailed_tokens::previous(token.purpose, &id),
         addresses::tombstone(hash),
         new,
@@ -239,7 +239,7 @@ async fn store(
 }
 
 // Each only while the account is as this registration left it.
-const UNDO_NEW: &str = "DELETE FROM accounts
+const DELETE_NEW: &str = "DELETE FROM accounts
     WHERE id = ?1 AND state = 'unconfirmed' AND password_hash = ?2 RETURNING id";
 const UNDO_AGAIN: &str = "
     UPDATE accounts SET email = ?3, password_hash = ?4
@@ -260,7 +260,7 @@ pub async fn unregister(
         RegistrationChange::New => {
             // The token goes with its account.
             let params = vec![(&id).into(), (&registration.password_hash).into()];
-            if database.any((UNDO_NEW, params)).await? {
+            if database.any((DELETE_NEW, params)).await? {
                 let directory = databases.directory();
                 addresses::forget_claim(directory, &registration.address_hash, account).await?;
             }
@@ -335,7 +335,7 @@ const CONFIRM: &str = "
       WHERE hash = ?1 AND purpose = 'confirm' AND expires_at > ?2)
     RETURNING id, email, key_version, password_hash";
 
-const CONSUME: &str = "DELETE FROM mailed_tokens WHERE hash = ?1 AND purpose = 'confirm'";
+const DELETE_TOKEN: &str = "DELETE FROM mailed_tokens WHERE hash = ?1 AND purpose = 'confirm'";
 
 /// Confirms the account that this token was mailed to and consumes the token, in one transaction; the directory
 /// has marked it before. A password hash becomes the account's. `None` for a token that is unknown, used, replaced or expired.
@@ -347,7 +347,7 @@ pub async fn confirm(
 ) -> Result<Option<Confirmed>, Error> {
     let hash = token.as_str();
     let confirm = vec![hash.into(), now.into(), password_hash.unwrap_or_default().into()];
-    let rows = database.batch(&[(CONFIRM, confirm), (CONSUME, vec![hash.into()])]).await?;
+    let rows = database.batch(&[(CONFIRM, confirm), (DELETE_TOKEN, vec![hash.into()])]).await?;
     rows.first(0)
 }
 

@@ -20,16 +20,16 @@ const ROUNDS: usize = 100;
 ///
 /// Every hash but those under the secret that signs: an address is known, so its hash can be made again
 /// even where the old secret is lost.
-const OTHER_HASHES: &str = "SELECT id, address_hash AS outdated, email AS text FROM accounts
+const SELECT_OTHER_HASHES: &str = "SELECT id, address_hash AS outdated, email AS text FROM accounts
     WHERE (address_hash < ?1 OR address_hash >= ?2) AND deleted_at IS NULL LIMIT CAST(?3 AS INTEGER)";
 /// The seals under one secret: only a secret that is still there opens them.
-const SEALS: &str = "SELECT id, totp_secret AS outdated, totp_secret AS text FROM accounts
+const SELECT_SEALS: &str = "SELECT id, totp_secret AS outdated, totp_secret AS text FROM accounts
     WHERE totp_secret >= ?1 AND totp_secret < ?2 LIMIT CAST(?3 AS INTEGER)";
 
 /// `?1` a JSON array of [`Renewed`].
-const REKEY: &str = "UPDATE OR IGNORE accounts SET address_hash = j.value ->> 'fresh'
+const UPDATE_HASHES: &str = "UPDATE OR IGNORE accounts SET address_hash = j.value ->> 'fresh'
     FROM json_each(?1) j WHERE accounts.id = j.value ->> 'id'";
-const RESEAL: &str = "UPDATE accounts SET totp_secret = j.value ->> 'fresh'
+const UPDATE_SEALS: &str = "UPDATE accounts SET totp_secret = j.value ->> 'fresh'
     FROM json_each(?1) j
     WHERE accounts.id = j.value ->> 'id' AND totp_secret = j.value ->> 'outdated'";
 
@@ -69,9 +69,11 @@ pub async fn run(
         Some((sealed, String::new()))
     };
     let (signing, _) = address_secrets.signing();
-    let hashes = renew(Some(directory), database, signing, [OTHER_HASHES, REKEY], &hash).await;
+    let hashes =
+        renew(Some(directory), database, signing, [SELECT_OTHER_HASHES, UPDATE_HASHES], &hash)
+            .await;
     let seals = match totp_secrets.kids().nth(1) {
-        Some(other) => renew(None, database, other, [SEALS, RESEAL], &seal).await,
+        Some(other) => renew(None, database, other, [SELECT_SEALS, UPDATE_SEALS], &seal).await,
         None => Ok(()),
     };
     let done = [("address_hash", hashes), ("totp_secret", seals)];

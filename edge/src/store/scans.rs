@@ -184,7 +184,7 @@ const MADE: &str = concat!(
     " WHERE s.id = ?1"
 );
 
-const WHY: &str =
+const SELECT_REFUSAL: &str =
     concat!(WITH_CALLER, "SELECT size, may_run, max_scans, may_keep, daily_scans FROM caller");
 
 /// A scan to be made.
@@ -240,7 +240,7 @@ pub async fn create(
     let mut params = texts.params(caller, now);
     params.truncate(4);
     params.push(MOST_KEPT.into());
-    let why = (WHY, params.clone());
+    let why = (SELECT_REFUSAL, params.clone());
     params.extend([
         Param::from(scan.id),
         scan.total.into(),
@@ -379,7 +379,7 @@ const DELETE: &str = concat!(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanAction {
     Show,
-    /// Ends one that is under way; one that has ended stays as it is.
+    /// Cancels a running scan; an ended scan stays unchanged.
     Cancel,
     /// Removes it with its results; one that is under way is cancelled by it.
     Delete,

@@ -17,7 +17,7 @@ use crate::{
 /// Seconds for which an event is listed.
 pub const LISTED: u64 = 90 * 24 * 60 * 60;
 
-/// One row for each kind and day: counts the event, with the time and the place of the last one.
+/// Counts the event in the row of its kind and day, with the time and the place of the last one.
 pub(super) const ONCE_MORE: &str =
     " ON CONFLICT (account_id, class, kind, name) DO UPDATE SET at = excluded.at,
     count = count + 1, browser = excluded.browser, country = excluded.country";

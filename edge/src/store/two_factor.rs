@@ -64,7 +64,7 @@ const RECOVERY_CODE_USED: &str = notice!(
        AND EXISTS (SELECT 1 FROM recovery_codes WHERE account_id = ?1 AND hash = ?3)"
 );
 
-const USE_RECOVERY_CODE: &str = "DELETE FROM recovery_codes WHERE account_id = ?1 AND hash = ?3
+const DELETE_RECOVERY_CODE: &str = "DELETE FROM recovery_codes WHERE account_id = ?1 AND hash = ?3
     AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)";
 
 impl Code {
@@ -88,7 +88,7 @@ impl Code {
             Self::Step(step) => vec![(USE_STEP, params((*step).into()))],
             Self::Recovery(hash) => vec![
                 (RECOVERY_CODE_USED, params(hash.into())),
-                (USE_RECOVERY_CODE, params(hash.into())),
+                (DELETE_RECOVERY_CODE, params(hash.into())),
             ],
         }
     }
@@ -97,7 +97,7 @@ impl Code {
 // Every tenth: a single typing mistake causes no notice.
 const MANY_WRONG: &str = notice!("wrong_codes", "id = ?1 AND wrong_codes % 10 = 9");
 
-const WRONG: &str = "UPDATE accounts SET wrong_codes = wrong_codes + 1 WHERE id = ?1";
+const UPDATE_WRONG_CODES: &str = "UPDATE accounts SET wrong_codes = wrong_codes + 1 WHERE id = ?1";
 
 /// Counts a wrong code; every tenth in a row leaves a notice to the owner.
 pub async fn count_wrong_code(
@@ -108,11 +108,14 @@ pub async fn count_wrong_code(
     let account = account.to_string();
     let params = vec![(&account).into()];
     let event = security_events::failed(&account, FailedAttempt::Code, deed);
-    database.batch(&[(MANY_WRONG, params.clone()), (WRONG, params), event]).await.map(drop)
+    database
+        .batch(&[(MANY_WRONG, params.clone()), (UPDATE_WRONG_CODES, params), event])
+        .await
+        .map(drop)
 }
 
 // Only if the secret has not been replaced in the meantime.
-const RESEAL: &str = "UPDATE accounts SET totp_secret = ?3 WHERE id = ?1 AND totp_secret = ?2";
+const UPDATE_SEAL: &str = "UPDATE accounts SET totp_secret = ?3 WHERE id = ?1 AND totp_secret = ?2";
 
 /// Replaces a seal that was made under a secret that is going.
 pub async fn reseal(
@@ -122,7 +125,7 @@ pub async fn reseal(
     fresh: &str,
 ) -> Result<(), Error> {
     let account = account.to_string();
-    database.run((RESEAL, vec![(&account).into(), outdated.into(), fresh.into()])).await
+    database.run((UPDATE_SEAL, vec![(&account).into(), outdated.into(), fresh.into()])).await
 }
 
 const IS_RECOVERY_CODE: &str =

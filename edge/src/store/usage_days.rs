@@ -18,7 +18,7 @@ pub struct UsageDay {
     pub welcome_left: i64,
 }
 
-/// The days before, and the one that is still in the account's own row. `?3` the first day wanted; one
+/// The previous days, and the day that is still in the account's own row. `?3` the first day wanted; one
 /// before it comes along.
 const OF_ACCOUNT: &str = concat!(
     "SELECT day, checks, welcome_left FROM (

@@ -202,14 +202,15 @@ pub async fn begin_test(
 }
 
 /// `?1` account, `?2` id, `?3` now, `?4` HTTP status or 0, `?5` problem or `''`, `?6` whether it was accepted.
-const ATTEMPTED: &str =
+const UPDATE_DELIVERY: &str =
     "UPDATE webhook_deliveries SET attempts = attempts + 1, attempted_at = ?3, status = nullif(?4, 0),
        problem = nullif(?5, ''), state = CASE WHEN ?6 = 1 THEN 'delivered' ELSE state END
      WHERE account_id = ?1 AND id = ?2
      RETURNING id, kind, state, created_at, attempts, attempted_at, status, problem";
 
 /// `?1` account, `?2` now. Waiting deliveries are sent with the next run.
-const WORKS: &str = "UPDATE webhooks SET failures = 0, free_at = ?2 WHERE account_id = ?1";
+const UPDATE_WEBHOOK_WORKS: &str =
+    "UPDATE webhooks SET failures = 0, free_at = ?2 WHERE account_id = ?1";
 /// `?1` account, `?2` now. Left alone for 5 minutes, then twice as long each time, 4 hours at most: in a day an
 /// endpoint that does not work is asked about ten times, however many deliveries wait.
 const FAILS: &str = "
@@ -237,9 +238,9 @@ pub async fn attempted(
         answer.err().unwrap_or_default().into(),
         u32::from(is_taken).into(),
     ];
-    let mut statements: Vec<Statement<'_>> = vec![(ATTEMPTED, params)];
+    let mut statements: Vec<Statement<'_>> = vec![(UPDATE_DELIVERY, params)];
     if is_taken || !is_test {
-        let of_endpoint = if is_taken { WORKS } else { FAILS };
+        let of_endpoint = if is_taken { UPDATE_WEBHOOK_WORKS } else { FAILS };
         statements.push((of_endpoint, vec![(&account).into(), now.into()]));
     }
     database.batch(&statements).await?.first(0)

@@ -106,7 +106,7 @@ fn both<A, B>(a: Result<A, Vec<String>>, b: Result<B, Vec<String>>) -> Result<(A
     }
 }
 
-/// In the log, in place of a path that a client made up.
+/// Route in the log for an unknown path.
 const UNKNOWN: &str = "(unknown)";
 
 /// Leaves the route's path on the answer, for the log.

@@ -25,7 +25,7 @@ impl Cut {
     /// Completes once the session is to be closed, for each who waits for it.
     pub(super) async fn until_due(&self) {
         let due = self.due.notified();
-        // What is set between the two is not missed: the future counts as a waiter since it was made.
+        // A cut between the two is not missed: the future is a waiter from its creation on.
         if !self.is_due() {
             due.await;
         }

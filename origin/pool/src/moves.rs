@@ -13,7 +13,7 @@ pub(super) const MOVE_KEPT: Duration = Duration::from_secs(24 * 3_600);
 /// A source address that an operator's domains have left.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Move {
-    /// The one that stands in for it.
+    /// The source address that replaces it.
     pub to: usize,
     pub at: Instant,
 }

@@ -44,7 +44,7 @@ impl Operators {
     /// The built-in rows with those of `text`, the content of an operators file.
     ///
     /// # Errors
-    /// One sentence for each mistake in `text`, with the operator it is about.
+    /// A sentence for each mistake in `text`, with the operator it is about.
     pub fn with(text: &str) -> Result<Self, Vec<String>> {
         let mut rows = parse::rows(BUILT_IN)?;
         for row in parse::rows(text)? {

@@ -29,7 +29,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Class of the source addresses that ask for it.
+    /// Class of source addresses that this question may use.
     pub fn class(&self) -> SourceClass {
         match self.fairness_group.as_deref() {
             Some(FREE) => SourceClass::Free,

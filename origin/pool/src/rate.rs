@@ -59,7 +59,7 @@ pub(super) struct Lowered {
 }
 
 pub(super) struct Rate {
-    /// From one new session to the next while all is well.
+    /// Pause between new sessions without any refusal.
     base: Duration,
     /// Number of halvings.
     level: u32,

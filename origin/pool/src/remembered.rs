@@ -1,4 +1,4 @@
-//! Parts of a memory that outlives a restart, and the clocks that it is read by.
+//! Parts of a memory that outlives a restart, and the clocks for reading it.
 
 use std::time::Duration;
 

@@ -168,7 +168,7 @@ impl<S> Sessions<S> {
         self.meters.retain(|key, meter| waited_for.contains(key) || !meter.is_over(now));
     }
 
-    /// Seconds for which the path's sessions are in use already.
+    /// Returns the sum of the seconds for which the path's sessions have been in use.
     pub(super) fn age_s(&self, path: &[Key], now: Instant) -> f64 {
         let own = self.uses.values().filter(|it| it.used.party.path().starts_with(path));
         own.map(|it| now.saturating_duration_since(it.used.since).as_secs_f64()).sum()

@@ -42,7 +42,7 @@ pub struct Source {
     pub is_in_use: bool,
 }
 
-/// The accounts that a source address asks for. What one class does to the reputation of its addresses stays its own.
+/// The accounts that may use a source address. What one class does to the reputation of its addresses stays its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SourceClass {
     /// Paying accounts; all of them where no address is set apart for free ones.

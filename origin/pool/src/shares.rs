@@ -22,7 +22,7 @@ const DOMAIN_TURN_S: f64 = 1.0;
 const LEAD_MIN_S: f64 = 0.25;
 /// In which a lead halves.
 const HALF_LIFE_S: f64 = 60.0;
-/// A lead is over after this.
+/// Time after which a lead expires.
 const MEMORY: Duration = Duration::from_secs(300);
 
 /// Group, account, domain.

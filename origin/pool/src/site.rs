@@ -56,7 +56,7 @@ impl<S> Site<S> {
         self.sessions.meter_of(machine, || self.waiting.meters(), now)
     }
 
-    /// Serves one that has just come, if nobody waits.
+    /// Serves a new question immediately if no other waits.
     pub(super) fn serve_newcomer(
         &mut self,
         want: &Want,

@@ -46,7 +46,7 @@ impl From<SettingMistake> for Mistakes {
     }
 }
 
-/// One line for each mistake.
+/// Writes each mistake on a line.
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, mistake) in self.0.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! One setting of the table, and the form of its value.
+//! A setting of the table, and the form of its value.
 
 use strsim::osa_distance;
 

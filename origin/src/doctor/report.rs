@@ -125,7 +125,7 @@ impl Report {
     }
 }
 
-/// One finding on a line, with the advice below it.
+/// Writes each finding on a line, with the advice below it.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, finding) in self.0.iter().enumerate() {

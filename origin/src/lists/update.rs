@@ -19,8 +19,8 @@ const MAX_SIGNATURE: u64 = 16 << 10;
 /// End of the name of a signature's file.
 const SIGNATURE_END: &str = ".minisig";
 
-/// Percentage of a list's names that an update may remove, and number where that is less: a list that is emptied is a mistake or an
-/// attack, and one of twenty names may still lose some.
+/// Limits of the names that an update may remove from a list: this percentage, or this number if that is more. An
+/// emptied list is a mistake or an attack, but a list of twenty names must be able to lose some.
 const REMOVED_PERCENT_MAX: usize = 3;
 const REMOVED_MIN: usize = 3;
 /// The same for names that it may add.

@@ -6,7 +6,7 @@ use rcpt_shared::Verdict;
 
 /// The outcome of asking a host.
 pub(super) enum Outcome {
-    /// The verdict is final, whatever another host would say.
+    /// The verdict is final; no other host is asked.
     Settled(Verdict),
     /// A failure that may be this host's alone: the next one is asked.
     NextHost(Verdict),
@@ -14,7 +14,7 @@ pub(super) enum Outcome {
 
 /// The outcome of asking one of its addresses.
 pub(super) enum Attempt {
-    /// The verdict stands, whatever another host would say.
+    /// The verdict is final; no other host is asked.
     Settled(Verdict),
     /// A failure that may be this host's alone: the next one is asked.
     NextHost(Verdict),

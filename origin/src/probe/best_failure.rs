@@ -1,4 +1,4 @@
-//! Of the failures met on the way from host to host, the one that says most.
+//! The most informative of the failures at several hosts.
 
 use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 

@@ -44,7 +44,7 @@ pub(super) struct Conversation<'a> {
 /// Outcome with a reused session.
 pub(super) enum Resumed {
     Answered(Attempt),
-    /// It has ended, or is of no more use.
+    /// The session has ended, or can't be used again.
     Stale,
     /// It was refused, perhaps because of earlier questions: the question must be asked in a new session.
     Refused,
@@ -117,7 +117,7 @@ impl Conversation<'_> {
                 (finding, stage, Some(reply))
             }
             Err(Failure::Silent(stage)) => {
-                // One that was left little time is not to blame for it.
+                // A server that had little time isn't blamed.
                 if began.elapsed() >= PATIENCE / 2 {
                     self.client.memory.could_not_be_reached(self.host);
                 }

@@ -62,9 +62,9 @@ impl HostProbe<'_> {
         progress: &mut Progress,
     ) -> Outcome {
         let recipient = &self.question.address;
-        let named = |verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict };
+        let with_host = |verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict };
         if recipient.needs_smtputf8() && self.client.memory.offers(host).lacks_smtputf8 {
-            return Outcome::Settled(named(
+            return Outcome::Settled(with_host(
                 rcpt_verdict::smtputf8_unsupported().at(Stage::Ehlo, None),
             ));
         }
@@ -82,22 +82,22 @@ impl HostProbe<'_> {
         let reached = |address: &SocketAddr| own.reaches(address.ip());
         let addresses = match addresses {
             Ok(found) if found.is_empty() => {
-                return Outcome::NextHost(named(self.no_usable_address(Confidence::None)));
+                return Outcome::NextHost(with_host(self.no_usable_address(Confidence::None)));
             }
             Ok(found) => found,
             Err(Unresolved::NoSuchName) => {
-                return Outcome::NextHost(named(self.no_usable_address(Confidence::High)));
+                return Outcome::NextHost(with_host(self.no_usable_address(Confidence::High)));
             }
-            Err(Unresolved::DnsFailed) => return Outcome::NextHost(named(dns_failure())),
+            Err(Unresolved::DnsFailed) => return Outcome::NextHost(with_host(dns_failure())),
         };
         if found == Found::InDns && self.opted_out(&addresses) {
-            return Outcome::Settled(named(opted_out()));
+            return Outcome::Settled(with_host(opted_out()));
         }
         let mut addresses = addresses;
         addresses.retain(reached);
         if addresses.is_empty() {
             // It has addresses, of a family that is not dialled from here.
-            return Outcome::NextHost(named(not_connected(Unconnected::Ours)));
+            return Outcome::NextHost(with_host(not_connected(Unconnected::Ours)));
         }
         progress.stage = Stage::Connect;
         let conversation = Conversation {
@@ -108,13 +108,13 @@ impl HostProbe<'_> {
             is_backup: self.is_backup,
         };
         match self.try_addresses(conversation, addresses, identity, found, progress).await {
-            Attempt::NextHost(failure) => Outcome::NextHost(named(failure)),
+            Attempt::NextHost(failure) => Outcome::NextHost(with_host(failure)),
             Attempt::AskAgain(verdict, _) | Attempt::AskEqual(verdict) if self.has_equal => {
-                Outcome::NextHost(named(verdict))
+                Outcome::NextHost(with_host(verdict))
             }
             Attempt::Settled(verdict)
             | Attempt::AskAgain(verdict, _)
-            | Attempt::AskEqual(verdict) => Outcome::Settled(named(verdict)),
+            | Attempt::AskEqual(verdict) => Outcome::Settled(with_host(verdict)),
         }
     }
 
@@ -266,10 +266,10 @@ impl HostProbe<'_> {
             return None;
         }
         let now = Instant::now();
-        let kept = self.question.wait.deadline().checked_sub(PATIENCE).unwrap_or(now);
+        let reserve = self.question.wait.deadline().checked_sub(PATIENCE).unwrap_or(now);
         Some(Patience {
             banner: now + PATIENCE.min(self.patience(addresses)),
-            dialogue: kept.max(now + PATIENCE.min(self.patience(addresses))),
+            dialogue: reserve.max(now + PATIENCE.min(self.patience(addresses))),
         })
     }
 
@@ -318,9 +318,9 @@ impl HostProbe<'_> {
 
     /// Returns one address's share of the remaining budget.
     fn patience(self, addresses: usize) -> Duration {
-        let left = self.question.wait.deadline().saturating_duration_since(Instant::now());
+        let time_left = self.question.wait.deadline().saturating_duration_since(Instant::now());
         let others = self.more_hosts + addresses.saturating_sub(1);
-        let share = left / u32::try_from(others + 1).unwrap_or(u32::MAX);
+        let share = time_left / u32::try_from(others + 1).unwrap_or(u32::MAX);
         share.max(SHORTEST)
     }
 }

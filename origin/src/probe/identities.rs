@@ -1,4 +1,4 @@
-//! Our source addresses by number, and the one that asks about a domain.
+//! Our source addresses by number, and the choice of one for a domain.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -167,7 +167,7 @@ mod tests {
             let after = four.of(&domain, KNOWN);
             assert!(after == before || after == 3, "{domain}: {before} to {after}");
             gained += usize::from(after == 3);
-            // One that is taken out gives up its own domains alone.
+            // Removing an address moves only its own domains.
             let rest = two.of(&domain, KNOWN);
             assert!(rest != 0 && (before == 0 || rest == before), "{domain}");
         }

@@ -32,7 +32,7 @@ pub(super) struct Plan {
 /// The plans, by domain.
 pub(super) struct Plans {
     known: Cache<Arc<str>, Arc<Plan>>,
-    /// Counts the reloads: a plan of before is of no use, also if it is made while one is under way.
+    /// Number of reloads: a plan made before or during a reload is discarded.
     epoch: AtomicU64,
 }
 

@@ -57,7 +57,7 @@ pub(super) struct Stopwatch(Arc<Measured>);
 struct Measured {
     made: Instant,
     total: AtomicU64,
-    /// When what is measured began, since `made`; zero while nothing is.
+    /// Start of the current measurement, since `made`; zero without one.
     since: AtomicU64,
 }
 
@@ -69,7 +69,7 @@ impl Default for Stopwatch {
 }
 
 impl Stopwatch {
-    /// Measures `work`. What is there at its first poll took no time, and no clock is read for it.
+    /// Measures `work`. A future that is ready at its first poll takes no time, so no clock is read.
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         if let Some(done) = poll_fn(|cx| Poll::Ready(as_ready(work.as_mut().poll(cx)))).await {

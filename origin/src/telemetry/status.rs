@@ -68,8 +68,8 @@ pub async fn fetch(address: SocketAddr) -> io::Result<String> {
     Ok(table(&status, unix_now()))
 }
 
-/// One line for each operator and source address, with the words where a rate is lowered; one for each source address
-/// and each cause that holds it back; and what a restart will remember.
+/// Writes a line for each operator and source address, with the words that lowered its rate; a line for each source
+/// address and each cause that holds it back; and the memory that survives a restart.
 pub fn table(status: &OriginStatus, now: u64) -> String {
     let operators = operator_table(&status.pool, now);
     let sources = source_table(&status.sources, now);

@@ -20,7 +20,7 @@ use tokio::{
 
 const ADDRESS: &str = "user@sandbox.test";
 
-async fn asked(server: &MailServer, environment: &[(&str, &str)]) -> (Status, Reason, Stage) {
+async fn answer_of(server: &MailServer, environment: &[(&str, &str)]) -> (Status, Reason, Stage) {
     let route = server.route();
     let environment = [environment, &[("RCPT_ROUTES", route.as_str())]].concat();
     let verdict = verdict(&origin(&environment), ADDRESS).await;
@@ -55,7 +55,7 @@ async fn the_answer_to_rcpt_is_the_verdict() {
     ] {
         for extensions in ["", "250-PIPELINING\r\n"] {
             let server = MailServer::answering("220 mx", extensions, rcpt).await;
-            assert_eq!(asked(&server, &[]).await, (status, reason, Stage::Rcpt), "{rcpt}");
+            assert_eq!(answer_of(&server, &[]).await, (status, reason, Stage::Rcpt), "{rcpt}");
         }
     }
 }
@@ -75,7 +75,7 @@ async fn a_server_that_was_not_ready_is_asked_once_more() {
         }
     })
     .await;
-    let answer = asked(&server, &[("RCPT_SESSION_RECIPIENTS", "1")]).await;
+    let answer = answer_of(&server, &[("RCPT_SESSION_RECIPIENTS", "1")]).await;
     assert_eq!(answer, (Status::Accepted, Reason::Accepted, Stage::Rcpt));
     assert_eq!(connections.load(Ordering::Relaxed), 2);
 }
@@ -100,7 +100,7 @@ async fn a_silent_server_is_a_timeout_at_its_stage_when_the_budget_ends() {
     for (texts, stage) in scripts {
         let server = saying(texts, |_| ()).await;
         let started = now();
-        let answer = asked(&server, &[("RCPT_BUDGET_MS", "300")]).await;
+        let answer = answer_of(&server, &[("RCPT_BUDGET_MS", "300")]).await;
         assert_eq!(answer, (SmtpTimeout, Reason::Timeout, stage));
         let took = started.elapsed();
         // Without the budget it would take for ever; a busy machine may take a little longer.
@@ -117,7 +117,7 @@ async fn one_byte_at_a_time_does_not_stretch_the_budget() {
     })
     .await;
     let started = now();
-    let answer = asked(&server, &[("RCPT_BUDGET_MS", "300")]).await;
+    let answer = answer_of(&server, &[("RCPT_BUDGET_MS", "300")]).await;
     assert_eq!(answer, (SmtpTimeout, Reason::Timeout, Stage::Banner));
     assert!(started.elapsed() < Duration::from_secs(3));
 }
@@ -140,7 +140,10 @@ async fn a_reset_at_any_stage_is_a_failed_connection() {
             stream.set_zero_linger().unwrap();
         })
         .await;
-        assert_eq!(asked(&server, &[]).await, (SmtpConnectError, Reason::ConnectionFailed, stage));
+        assert_eq!(
+            answer_of(&server, &[]).await,
+            (SmtpConnectError, Reason::ConnectionFailed, stage)
+        );
     }
 }
 
@@ -148,7 +151,7 @@ async fn a_reset_at_any_stage_is_a_failed_connection() {
 async fn garbage_is_a_protocol_error() {
     for banner in ["HTTP/1.1 400 Bad Request", "220-a\r\n250 b", "250 ok"] {
         let server = MailServer::answering(banner, "", "250 ok").await;
-        let answer = asked(&server, &[]).await;
+        let answer = answer_of(&server, &[]).await;
         assert_eq!(answer, (SmtpConnectError, Reason::ProtocolError, Stage::Banner), "{banner}");
     }
 }
@@ -182,7 +185,7 @@ async fn a_server_that_closes_on_quit_has_not_changed_the_verdict() {
     let texts: &'static [&str] =
         &["220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n", "250 ok\r\n250 ok\r\n"];
     let server = saying(texts, |stream| stream.set_zero_linger().unwrap()).await;
-    assert_eq!(asked(&server, &[]).await, (Status::Accepted, Reason::Accepted, Stage::Rcpt));
+    assert_eq!(answer_of(&server, &[]).await, (Status::Accepted, Reason::Accepted, Stage::Rcpt));
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test measures real time")]

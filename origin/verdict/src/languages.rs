@@ -43,7 +43,7 @@ pub(super) struct Language {
     pub sending: Vec<String>,
     /// A request to come back.
     pub later: Vec<String>,
-    /// The server fails at the moment.
+    /// The server fails temporarily.
     pub outage: Vec<String>,
 }
 
@@ -167,7 +167,7 @@ fn is_what_was_rejected(words: &str, state: &Range<usize>) -> bool {
     before.trim_end_matches([' ', COLON]).ends_with(REJECTED)
 }
 
-/// Exim's `Over quota`: of whom, if it says nothing else? A single word may be of the server.
+/// Exim's `Over quota`: of whom, if it says nothing else? A single word may concern the server.
 fn is_all(words: &str, state: &Range<usize>) -> bool {
     let (before, after) = (words.get(..state.start), words.get(state.end..));
     let others = [before, after].into_iter().flatten().any(|it| it.contains(char::is_alphabetic));

@@ -124,7 +124,7 @@ pub fn judge(stage: Stage, reply: &Reply) -> Finding {
 /// doesn't wait for them.
 pub fn load() {
     LazyLock::force(&reader::MODEL);
-    // A mailbox, a state and a host's name: each list is looked at.
+    // A mailbox, a state and a host's name: covers each list.
     if let Some(reply) = Reply::parse("550 user unknown at mx.example.org\r\n") {
         let _ = judge(Stage::Rcpt, &reply);
     }

@@ -42,7 +42,7 @@ pub(super) enum Meaning {
     Trouble,
     /// The server behind this one cannot be reached.
     Unreachable,
-    /// The server fails at the moment, unless a code says otherwise.
+    /// The server fails temporarily, unless a code says otherwise.
     Outage,
     MailboxFull,
     /// The recipient currently gets more mail than the server accepts.
@@ -123,7 +123,7 @@ pub(super) fn idioms() -> impl Iterator<Item = &'static Phrase> {
 static PHRASES: LazyLock<Matcher<Meaning>> =
     LazyLock::new(|| Matcher::new(phrases().map(|row| (&row.text, row.meaning))));
 
-/// Most replies have no idiom, which one pass over the text shows.
+/// Finds all idioms in one pass; most replies have none.
 static IDIOM_TEXTS: LazyLock<Matcher<Meaning>> =
     LazyLock::new(|| Matcher::new(idioms().map(|row| (&row.text, row.meaning))));
 

@@ -1,4 +1,4 @@
-//! The delay that a refusal asks for, as its text says it.
+//! The delay that the text of a refusal requests.
 
 /// Postgrey's default delay, for texts without one.
 const DEFAULT_DELAY: u32 = 300;

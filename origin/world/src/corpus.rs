@@ -17,7 +17,7 @@ static REPLIES: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     replies
 });
 
-/// One refusal of an unknown recipient for each language.
+/// A rejection of an unknown recipient in each language.
 static LANGUAGES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let mut all: Vec<(&str, &str)> = Vec::new();
     for line in DEAD.lines().filter(|line| line.contains("| no_such_mailbox |")) {

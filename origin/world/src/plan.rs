@@ -39,7 +39,7 @@ pub struct Population {
     pub lists_at: Duration,
     /// Percent of the addresses of a list that are dead: the first owner has the least, the last the most.
     pub dead_percent: (usize, usize),
-    /// One account with a dictionary.
+    /// Whether an account has a dictionary.
     pub has_dictionary: bool,
     /// Accounts that each stay under every limit.
     pub crowd: usize,

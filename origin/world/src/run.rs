@@ -1,4 +1,4 @@
-//! One run: a plan, lived through in virtual time on one thread.
+//! A run of a plan, in virtual time on one thread.
 
 use std::{
     collections::BTreeMap,

@@ -118,7 +118,7 @@ impl Server {
     }
 }
 
-/// One session at a machine.
+/// A session at a machine.
 pub struct Visit {
     pub server: Arc<Server>,
     pub machine: IpAddr,

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 pub enum Mailbox {
     Live,
     Full,
-    /// There is none; control recipients are such.
+    /// The mailbox does not exist; control recipients are of this kind.
     Dead,
 }
 

@@ -108,19 +108,19 @@ pub struct Details {
     pub tls: Option<bool>,
     /// Milliseconds from question to verdict.
     pub duration_ms: u64,
-    /// An origin of before November 2026 does not say it.
+    /// Origins from before November 2026 don't send it.
     #[serde(default)]
     pub confidence: Confidence,
     /// Name of the operator of the mail host (`google`, `microsoft`, …), if it is a known one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
-    /// An origin of before November 2026 does not say it.
+    /// Origins from before November 2026 don't send it.
     #[serde(default)]
     pub verdict: Deliverability,
-    /// An origin of before December 2026 does not say it.
+    /// Origins from before December 2026 don't send it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mailbox: Option<Mailbox>,
-    /// An origin of before December 2026 does not say it.
+    /// Origins from before December 2026 don't send it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<Box<DomainFacts>>,
     /// The second reader's chance in percent that the server spoke of a dead mailbox, where no rule understands it

@@ -39,7 +39,7 @@ names! { DomainKind:
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceSource {
-    /// One of the service's lists has the domain or a parent domain of it.
+    /// A list of the service has the domain or a parent domain of it.
     List,
     /// The domain's mail servers in DNS.
     Mx,

@@ -43,7 +43,7 @@ export function suite(world) {
     }
     if (process.env.WRITE_RECORDED !== undefined) return record(answers);
     const { RECORDED: recorded } = await sourceOf("pages/home/recorded.ts");
-    // A newer service may say more than what was recorded, but nothing else.
+    // A newer service may add to the recorded answer, but change nothing.
     const told = answers.map((answer, at) => ({
       ...Object.fromEntries(Object.keys(recorded[at]).map((name) => [name, answer[name]])),
       details: Object.fromEntries(

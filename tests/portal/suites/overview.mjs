@@ -1,4 +1,4 @@
-// Checking addresses, and what is left of the allowances.
+// Checks of addresses, and the remaining allowances.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// What happens when a scan ends: the email, and the webhook with its secret, its test and its deliveries.
+// Events at the end of a scan: the email, and the webhook with its secret, its test and its deliveries.
 import assert from "node:assert/strict";
 
 const HOST = "hooks.example.com";

@@ -104,7 +104,7 @@ impl Account {
         Authenticator::new(reply.text("secret"))
     }
 
-    /// Turns two-factor on, which uses up the current step; with the recovery codes.
+    /// Turns on two-factor authentication, which uses up the current step. Returns the recovery codes, too.
     ///
     /// # Panics
     /// Any step does not go as documented.

@@ -38,7 +38,7 @@ impl Ran {
     /// The lines of the output, each as JSON.
     ///
     /// # Panics
-    /// One is not JSON.
+    /// A line is not JSON.
     pub fn lines(&self) -> Vec<Value> {
         let lines = self.out.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}: {self:?}"))

@@ -62,7 +62,7 @@ fn take_link(body: &mut Value, path: &str) {
 /// direct socket, which reads several hundred a second.
 ///
 /// # Panics
-/// One gets no answer.
+/// A request gets no answer.
 pub async fn send_at_once(requests: impl IntoIterator<Item = RequestBuilder>) -> Vec<Reply> {
     let replies: JoinSet<_> = requests.into_iter().map(exchange).collect();
     replies.join_all().await.into_iter().map(|reply| reply.expect("the edge answers")).collect()
@@ -87,7 +87,7 @@ pub async fn send_again(request: RequestBuilder) -> Reply {
 /// that each hash a password keep a busy machine occupied for long.
 ///
 /// # Panics
-/// One of them gets no answer five times.
+/// A request gets no answer five times.
 pub async fn send_all(
     requests: impl IntoIterator<Item = RequestBuilder>,
     width: usize,

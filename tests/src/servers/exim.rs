@@ -41,7 +41,7 @@ impl Exim {
     /// `greylist_delay`.
     ///
     /// # Errors
-    /// One of them is not there or does not start; the error shows its log.
+    /// A server is missing or does not start; the error shows its log.
     pub async fn start(greylist_delay: Duration) -> Result<Self> {
         let postgrey = Postgrey::start(greylist_delay).await?;
         let [plain, tls_only] =

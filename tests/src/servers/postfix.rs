@@ -51,7 +51,7 @@ impl Postfix {
     /// `greylisted…@postfix.test` is accepted after `greylist_delay`.
     ///
     /// # Errors
-    /// One of them is not installed or does not start; the error shows its log.
+    /// A server is missing or does not start; the error shows its log.
     pub async fn start(greylist_delay: Duration) -> Result<Self> {
         let postgrey = Postgrey::start(greylist_delay).await?;
         let logs = folder::scratch("postfix")?;

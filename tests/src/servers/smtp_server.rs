@@ -113,7 +113,7 @@ async fn serve(listener: std::net::TcpListener, rule: Arc<Rule>, record: Record)
             sessions.len() - 1
         };
         let (rule, record) = (rule.clone(), record.clone());
-        // An error is the client's leaving.
+        // An error means that the client has disconnected.
         tokio::spawn(async move { converse(stream, &*rule, &record, index).await.ok() });
     }
 }

@@ -91,7 +91,7 @@ async fn a_flood_with_a_stolen_key_does_not_keep_its_owner_from_replacing_it() {
     assert_eq!(other.get("/me").await.status, 200, "another account");
 }
 
-/// Of calls of a session or key that is over, the first ones ask the database, and none counts for the owner.
+/// With an ended session or a replaced key, only the first calls query the database, and none counts for the owner.
 #[tokio::test]
 async fn a_flood_with_an_ended_session_or_a_replaced_key_costs_its_owner_nothing() {
     const AT_ONCE: usize = 20;

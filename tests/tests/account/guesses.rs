@@ -212,7 +212,7 @@ async fn what_owner_and_operator_do_gives_a_guesser_nothing_back_and_the_owner_g
         for _ in 0..STEPS {
             history.step(Step::draw(&mut random)).await;
         }
-        // Tries whatever attempts are left.
+        // Uses up the remaining attempts.
         history.step(Step::Passwords(FREE)).await;
         history.step(Step::Codes(FREE)).await;
         let (some, others) = history.end().await;

@@ -133,7 +133,7 @@ impl Owned {
 }
 
 /// Everything by which a stranger could distinguish two addresses. Digits are left out, since times pass.
-fn seen(reply: &Reply, email: &str) -> (u16, BTreeMap<String, String>, String) {
+fn view_of(reply: &Reply, email: &str) -> (u16, BTreeMap<String, String>, String) {
     let without_digits = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     let own = ["x-request-id", "date", "content-length"];
     let headers = reply.headers.iter().filter(|(name, _)| !own.contains(&name.as_str()));
@@ -159,7 +159,7 @@ async fn history(edge: &Edge, networks: &mut Networks, seed: u64, left: usize) {
         let member = step.of_stranger(edge, &owned.email, &networks.next()).await;
         let stranger = step.of_stranger(edge, &nobody, &networks.next()).await;
         let (Some(member), Some(stranger)) = (member, stranger) else { continue };
-        let (a, b) = (seen(&member, &owned.email), seen(&stranger, &nobody));
+        let (a, b) = (view_of(&member, &owned.email), view_of(&stranger, &nobody));
         assert_eq!(a, b, "seed {seed}, {left} left, step {number} of {steps:?}");
         // A retry may be a second off, where the two calls fell into different seconds.
         let wait = |reply: &Reply| {

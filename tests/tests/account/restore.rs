@@ -97,7 +97,7 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         assert_eq!(steady.email_checks().await.used_today, used);
         assert_eq!(steady.check("two@restore.example").await.status, 200);
         assert_eq!(steady.email_checks().await.used_today, used + 1);
-        // The key of before is back, until the operator sets the version again that was noted.
+        // The previous key is valid again until the operator restores the recorded version.
         let replaced = Account { api_key: replacement, ..rotated.clone() };
         let checks = async || {
             let of = async |account: &Account| account.check("one@restore.example").await.status;

@@ -177,7 +177,7 @@ async fn the_command_keeps_its_time_and_never_tells_of_its_own_repetition() {
     let services = services();
     for (name, code) in [("silent", 6), ("drip", 6), ("busy", 7), ("in_use", 6), ("closed", 6)] {
         let command = CommandLine::new(services[name].as_str().unwrap()).with_key("key");
-        // With the old name of the option, which goes on working.
+        // Uses the former name of the option, which still works.
         let option = if name == "drip" { "--patience" } else { "--timeout" };
         // Built before the time is taken.
         command.run(&["--version"], "").await;

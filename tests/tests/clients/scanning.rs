@@ -21,7 +21,7 @@ fn row(n: usize) -> (String, &'static str) {
         1 => (format!("rejects+{n}@sandbox.test"), "false,undeliverable,high,no_such_mailbox"),
         2 => (format!("blocked+{n}@sandbox.test"), "blocked_by_provider,unknown,none,blocked"),
         3 => (format!("full+{n}@sandbox.test"), "false,undeliverable,"),
-        // A row of before, again.
+        // Repeats an earlier row.
         4 => (format!("accepts+{}@sandbox.test", n - 4), "true,deliverable,high,accepted"),
         5 => ("nobody at all".to_owned(), "invalid_format,undeliverable,high,"),
         6 => (format!("x{n}@nomx.sandbox.test"), "no_mx_records,undeliverable,"),

@@ -1,4 +1,4 @@
-//! A request's body is read to its end, whatever becomes of the request: the connection can be used again.
+//! A request's body is always read to its end, so that the connection can be reused.
 
 use rcpt_tests::Edge;
 use tokio::{

@@ -14,7 +14,7 @@ use rcpt_tests::{
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-async fn held() -> (Edge, FakeOrigin) {
+async fn start_with_held_probes() -> (Edge, FakeOrigin) {
     let origin = FakeOrigin::start(|_| Conduct::Hold);
     let edge = Edge::builder().origins(&[&origin.url]).shimmed().start().await.unwrap();
     (edge, origin)
@@ -34,7 +34,7 @@ async fn wait_until_used(account: &Account, used: i64) {
 
 #[tokio::test]
 async fn an_account_holds_no_more_checks_than_its_plan_allows_and_the_others_cost_nothing() {
-    let (edge, origin) = held().await;
+    let (edge, origin) = start_with_held_probes().await;
     let account = edge.account().await;
     let address = |n| format!("held-{n}@flight.example");
     let mut checks = Vec::new();
@@ -61,7 +61,7 @@ async fn an_account_holds_no_more_checks_than_its_plan_allows_and_the_others_cos
 
 #[tokio::test]
 async fn a_check_whose_client_leaves_is_charged_once_and_cached() {
-    let (edge, origin) = held().await;
+    let (edge, origin) = start_with_held_probes().await;
     let account = edge.account().await;
     for n in 0..3 {
         let address = format!("left-{n}@flight.example");
@@ -86,7 +86,7 @@ async fn a_check_whose_client_leaves_is_charged_once_and_cached() {
 
 #[tokio::test]
 async fn a_replaced_key_is_looked_up_once_and_then_known_to_be_dead() {
-    let (edge, _origin) = held().await;
+    let (edge, _origin) = start_with_held_probes().await;
     let account = edge.account().await;
     assert_eq!(account.rotate_api_key().await.status, 200);
     assert_eq!(account.check("no address").await.status, 401);
@@ -109,7 +109,7 @@ async fn a_replaced_key_is_looked_up_once_and_then_known_to_be_dead() {
 
 #[tokio::test]
 async fn a_used_up_account_is_looked_up_once_in_ten_seconds() {
-    let (edge, _origin) = held().await;
+    let (edge, _origin) = start_with_held_probes().await;
     let account = edge.account().await;
     let today = "day = unixepoch() / 86400, daily_charged = 100, welcome_left = 0";
     edge.set(&account.email, today).await;
@@ -129,7 +129,7 @@ async fn a_used_up_account_is_looked_up_once_in_ten_seconds() {
 
 #[tokio::test]
 async fn a_used_up_allowance_does_not_answer_for_another_credential_of_the_account() {
-    let (edge, _origin) = held().await;
+    let (edge, _origin) = start_with_held_probes().await;
     let account = edge.account().await;
     edge.set(&account.email, "day = unixepoch() / 86400, daily_charged = 100, welcome_left = 0")
         .await;
@@ -145,7 +145,7 @@ async fn a_used_up_allowance_does_not_answer_for_another_credential_of_the_accou
 
 #[tokio::test]
 async fn a_charge_whose_reply_was_lost_is_not_charged_again() {
-    let (edge, _origin) = held().await;
+    let (edge, _origin) = start_with_held_probes().await;
     let account = edge.account().await;
     let lost = Fault {
         part: "d1",

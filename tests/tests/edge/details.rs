@@ -309,7 +309,7 @@ async fn whether_a_domain_takes_everything_is_yes_no_or_unknown() {
     for (email, catch_all) in [
         ("somebody@catchall.sandbox.test", "yes"),
         ("accepts+catch-all@sandbox.test", "no"),
-        // One name that is refused does not tell; what the control recipient told does.
+        // A single refused name shows nothing; the reply to the control recipient does.
         ("rejects+catch-all@sandbox.test", "no"),
         ("greylisted@opensmtpd.test", "unknown"),
         ("nobody@down.sandbox.test", "unknown"),

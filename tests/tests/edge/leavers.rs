@@ -49,7 +49,7 @@ async fn wait_until_settled(edge: &Edge) {
     let deadline = Instant::now() + PATIENCE;
     let live = "SELECT id FROM leases WHERE expires_at > unixepoch() LIMIT 1";
     loop {
-        // The last ones may not have taken theirs yet.
+        // The last clients may not have got their leases yet.
         sleep(Duration::from_millis(500)).await;
         if edge.sql(live, &[]).await.is_empty() {
             return;
@@ -151,6 +151,6 @@ async fn clients_that_leave_leave_nothing_in_memory() {
     }
     let after = wasm_bytes(&edge).unwrap();
     println!("{} leavers: {before} bytes before, {after} after", waves * AT_ONCE);
-    // A page of 64 KiB is what it grows by.
+    // It grows in pages of 64 KiB.
     assert_eq!(after, before);
 }

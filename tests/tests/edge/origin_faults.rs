@@ -242,7 +242,7 @@ async fn of_several_origins_a_domain_keeps_one_and_the_next_takes_over_when_it_f
     let first = probe_counts.values().filter(|counts| **counts == [3, 0]).count();
     assert!((1..DOMAINS).contains(&first), "both have some: {first} of {DOMAINS}");
 
-    // One that is at capacity or talks nonsense: the other is asked, each once.
+    // If one is at capacity or answers nonsense, the other is asked, each once.
     for local in ["busy", "wrong"] {
         let address = format!("{local}@domain-0.example");
         assert_upstream_error(&account.check(&address).await, local);

@@ -65,7 +65,7 @@ async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
     assert_eq!(anonymous.verify_email(token).await.status, 400);
     secrets_of(&confirmed.body, "confirmation", &mut secrets);
     secrets.extend(tokens.into_iter().map(|token| ("mailed token".to_owned(), token)));
-    // One that is still in the database, as its hash.
+    // A link that is still in the database, as its hash.
     let (_, waiting) = stack.edge.registered().await;
     secrets.push(("waiting token".to_owned(), waiting.token().unwrap().to_owned()));
 

@@ -103,7 +103,7 @@ fn arrows(files: &BTreeMap<Place, String>) -> BTreeMap<Place, BTreeSet<Place>> {
     arrows
 }
 
-/// Returns a file that can be reached from itself, if there is one.
+/// Returns a file that imports itself through others, if there is one.
 fn circle(arrows: &BTreeMap<Place, BTreeSet<Place>>) -> Option<Place> {
     arrows.keys().find_map(|start| {
         let (mut open, mut seen) = (vec![start], BTreeSet::new());

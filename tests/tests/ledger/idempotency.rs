@@ -43,7 +43,7 @@ impl World {
     }
 
     /// Returns the number of rows stored under keys of the account.
-    async fn kept(&self, account: &Account) -> usize {
+    async fn stored_key_count(&self, account: &Account) -> usize {
         let id = self.edge.id(&account.email).await;
         let sql = "SELECT name FROM idempotency_keys WHERE account_id = ?";
         self.edge.sql_of(&id, sql, &[id.as_str().into()]).await.len()
@@ -137,7 +137,7 @@ async fn each_key_is_charged_once_though_all_are_sent_three_times_at_once() {
         }
     }
     assert_eq!(world.charged(&account).await - before, count as u64);
-    assert_eq!(world.kept(&account).await, count);
+    assert_eq!(world.stored_key_count(&account).await, count);
     let busy = replies.iter().filter(|reply| reply.status == 409).count();
     println!("{count} keys, {} requests: {busy} × 409, {count} charged", 4 * count);
 }
@@ -236,7 +236,7 @@ async fn a_key_has_16_to_255_printable_characters() {
     }
     let junk = account.anonymous.check_request("junk", "ok-bounds@keys.example");
     assert_eq!(send(junk.header("idempotency-key", "short")).await.status, 401, "the key first");
-    assert_eq!((world.charged(&account).await, world.kept(&account).await), (2, 2));
+    assert_eq!((world.charged(&account).await, world.stored_key_count(&account).await), (2, 2));
 }
 
 #[tokio::test]
@@ -257,7 +257,7 @@ async fn while_the_first_is_in_flight_a_repeat_is_409_and_a_failure_frees_the_ke
     world.origin.release(address, Conduct::Verdict(Status::FatalException));
     let fatal = account.check_under(key, address).await;
     assert_eq!((fatal.status, &fatal.body["status"]), (200, &json!("fatal_exception")));
-    assert_eq!((world.charged(&account).await, world.kept(&account).await), (0, 0));
+    assert_eq!((world.charged(&account).await, world.stored_key_count(&account).await), (0, 0));
     world.origin.release(address, ACCEPTED);
     assert_eq!(account.check_under(key, address).await.body, verdict(address, false));
     assert_eq!(account.check_under(key, address).await.body, verdict(address, true));

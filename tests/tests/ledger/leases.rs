@@ -56,7 +56,7 @@ const UPSTREAM: &str =
 /// A stack that accepts as many concurrent requests as the test sends, and gives each check all its time: the speed of
 /// a thousand checks on a busy machine isn't tested here.
 ///
-/// One test at a time holds it. This many concurrent checks are enough for two cores.
+/// Only one test at a time holds the stack, because so many concurrent checks are enough for two cores.
 async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
     static STACK: OnceCell<Stack> = OnceCell::const_new();
     let turn = turn().await;

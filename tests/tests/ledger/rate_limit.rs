@@ -8,7 +8,7 @@ use crate::world;
 const POLICY: &str = r#""daily";q=100;w=86400, "welcome";q=50"#;
 
 /// Returns both headers, with the seconds to the reset removed after a check.
-fn told(reply: &Reply) -> (String, String) {
+fn headers_of(reply: &Reply) -> (String, String) {
     let limit = reply.header("ratelimit");
     let mut limits = Vec::new();
     for item in limit.split(", ").filter(|item| !item.is_empty()) {
@@ -22,7 +22,7 @@ fn told(reply: &Reply) -> (String, String) {
 
 async fn checked(account: &Account, address: &str) -> (u16, String, String) {
     let reply = account.check(address).await;
-    let (policy, left) = told(&reply);
+    let (policy, left) = headers_of(&reply);
     (reply.status, policy, left)
 }
 
@@ -39,14 +39,14 @@ async fn what_is_left_is_told_with_each_check_and_with_the_quota() {
     assert_eq!(checked(&account, "no address").await, daily(97), "malformed");
     let key = "rate-limit-of-a-repeat";
     for _ in 0..2 {
-        assert_eq!(told(&account.check_under(key, address).await).1, "\"daily\";r=96");
+        assert_eq!(headers_of(&account.check_under(key, address).await).1, "\"daily\";r=96");
     }
     let held_check = world.origin.hold(&account, "held-told@rate.example").await;
     assert_eq!(checked(&account, address).await, daily(94), "one is in flight");
     world.origin.release("held-told@rate.example", rcpt_tests::Conduct::Answer(500, "{}"));
     let failed = held_check.await.unwrap();
     assert_eq!((failed.status, failed.header("ratelimit")), (502, ""), "it was given back");
-    let (policy, left) = told(&account.quota().await);
+    let (policy, left) = headers_of(&account.quota().await);
     assert_eq!(policy, format!("{POLICY}, \"scans\";q=1;w=86400"));
     assert_eq!(left, "\"daily\";r=95, \"scans\";r=1");
 
@@ -64,7 +64,7 @@ async fn what_is_left_is_told_with_each_check_and_with_the_quota() {
     assert_eq!(checked(&other, "no address").await, daily(99));
     world.edge.set(&other.email, "plan = 'unlimited'").await;
     assert_eq!(checked(&other, address).await, expect(200, "", ""), "nothing limits");
-    assert_eq!(told(&other.quota().await), (String::new(), String::new()));
+    assert_eq!(headers_of(&other.quota().await), (String::new(), String::new()));
 }
 
 #[tokio::test]
@@ -75,5 +75,5 @@ async fn scans_tell_what_is_left() {
     let reply = account.post("/scans", &json!({ "total": 2 })).await;
     assert_eq!(reply.status, 429, "{}", reply.body);
     let expected = (r#""scans";q=1;w=86400"#.to_owned(), "\"scans\";r=0".to_owned());
-    assert_eq!(told(&reply), expected);
+    assert_eq!(headers_of(&reply), expected);
 }

@@ -329,7 +329,7 @@ async fn no_query_is_sent_for_names_of_special_use() {
         }
     }
 
-    // That the socket would have seen one:
+    // Proves that the socket would have seen a packet:
     let verdict = origin.probe("someone@ordinary.rcpt-tests.net").await;
     assert_eq!((verdict.status, verdict.reason), (FatalException, DnsFailure));
     assert!(nameserver.recv(&mut query).is_ok(), "no query was sent");

@@ -96,7 +96,7 @@ async fn a_unit_goes_back_to_where_it_came_from_unless_an_origin_was_asked() {
     assert_eq!(account.delete(&format!("/scans/{credit}"), &json!({})).await.status, 204);
     assert_left(1, 1, "deleting cancels first").await;
 
-    // The unit of a day that is over is not given back.
+    // A unit is not refunded after its day.
     let yesterday = begin().await;
     let older = "UPDATE scans SET source = 'daily', day = ? WHERE id = ?";
     edge().await.sql(older, &[json!(day - 1), json!(yesterday)]).await;

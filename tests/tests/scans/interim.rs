@@ -20,7 +20,7 @@ fn list() -> Vec<String> {
 }
 
 /// Positions, each with its verdict and whether that is final.
-fn told(page: &Value) -> Vec<(u64, &str, bool)> {
+fn result_rows(page: &Value) -> Vec<(u64, &str, bool)> {
     let results = page["results"].as_array().unwrap().iter();
     let positions = results.map(|result| {
         let position = result["position"].as_u64().unwrap();
@@ -57,12 +57,12 @@ async fn what_is_known_is_given_while_a_scan_runs_and_stays_when_it_is_stopped()
     ];
     let mut all = finals.to_vec();
     all.insert(1, (1, "unknown", false));
-    assert_eq!(told(&read("").await), finals, "a client that asks for nothing new");
-    assert_eq!(told(&read("?interim=true").await), all);
-    assert_eq!(told(&read("?interim=true&verdict=unknown").await), [all[1], all[5]]);
-    assert_eq!(told(&read("?verdict=unknown").await), [all[5]]);
-    assert_eq!(told(&read("?verdict=risky&status=true").await), [all[2]]);
-    assert_eq!(told(&read("?verdict=risky&status=false").await), []);
+    assert_eq!(result_rows(&read("").await), finals, "a client that asks for nothing new");
+    assert_eq!(result_rows(&read("?interim=true").await), all);
+    assert_eq!(result_rows(&read("?interim=true&verdict=unknown").await), [all[1], all[5]]);
+    assert_eq!(result_rows(&read("?verdict=unknown").await), [all[5]]);
+    assert_eq!(result_rows(&read("?verdict=risky&status=true").await), [all[2]]);
+    assert_eq!(result_rows(&read("?verdict=risky&status=false").await), []);
 
     let page = ann.get(&format!("{path}?limit=2&interim=true&verdict=unknown")).await;
     let next = format!("</v1{path}?after=5&limit=2&verdict=unknown&interim=true>; rel=\"next\"");
@@ -82,8 +82,12 @@ async fn what_is_known_is_given_while_a_scan_runs_and_stays_when_it_is_stopped()
 
     let stopped = ann.post(&format!("/scans/{id}/cancel"), &json!({})).await;
     assert_eq!((stopped.status, &stopped.body["state"]), (200, &json!("cancelled")));
-    assert_eq!(told(&read("?interim=true").await), all, "what was learnt stays, and isn't final");
-    assert_eq!(told(&read("").await), finals);
+    assert_eq!(
+        result_rows(&read("?interim=true").await),
+        all,
+        "what was learnt stays, and isn't final"
+    );
+    assert_eq!(result_rows(&read("").await), finals);
     assert_eq!(show(&ann, &id).await["by_verdict"], scan["by_verdict"]);
     for query in ["verdict=maybe", "interim=yes", "verdict=true"] {
         ann.get(&format!("{path}?{query}")).await.assert_error(400, "invalid_query", query);

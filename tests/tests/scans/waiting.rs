@@ -64,7 +64,7 @@ async fn the_time_left_follows_what_is_due() {
     assert_eq!(open["estimated_seconds_left"], Value::Null, "parts are missing");
 }
 
-/// Starts a scan of one address whose server asks for patience.
+/// Starts a scan of one address whose server asks for a later retry.
 async fn waiting_scan(account: &Account, address: &str) -> String {
     let id = start(account, &[address.to_owned()], false).await;
     wait_for(account, &id, |scan| scan["waiting"] == 1).await;

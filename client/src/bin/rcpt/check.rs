@@ -149,7 +149,7 @@ fn row(client: &Client, args: &Check, entry: Entry) -> Result<Row, Failure> {
     };
     let outcome = match answer {
         Ok(answer) => Outcome::Verdict(Box::new(answer)),
-        // Of many texts, one that can't be checked keeps no other from it.
+        // A text that can't be checked doesn't stop the others.
         Err(Error::Refused { status: 400 | 413, message, code, .. }) if is_one_of_many(args) => {
             Outcome::Refusal { error: message, code }
         }

@@ -40,7 +40,7 @@ struct Written<'a> {
 
 /// A client with its key.
 pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
-    let credentials = kept()?;
+    let credentials = stored_credentials()?;
     let builder = builder(service, credentials.as_ref(), timeout)?;
     // A wrong URL is reported before a missing key.
     builder.clone().build()?;
@@ -68,7 +68,7 @@ pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
 
 /// A client that is to sign in.
 pub fn anonymous(service: &Service) -> Result<Client, Failure> {
-    Ok(builder(service, kept().ok().flatten().as_ref(), TIMEOUT)?.build()?)
+    Ok(builder(service, stored_credentials().ok().flatten().as_ref(), TIMEOUT)?.build()?)
 }
 
 fn builder(service: &Service, kept: Option<&Kept>, timeout: Duration) -> Result<Builder, Failure> {
@@ -102,7 +102,7 @@ pub fn file(name: &str) -> Result<PathBuf, Failure> {
     Ok(strategy.config_dir().join("rcpt").join(name))
 }
 
-fn kept() -> Result<Option<Kept>, Failure> {
+fn stored_credentials() -> Result<Option<Kept>, Failure> {
     let Ok(file) = file(FILE) else { return Ok(None) };
     let text = match fs::read(&file) {
         Ok(text) => text,
@@ -133,7 +133,7 @@ fn warn_if_open(file: &Path) {
 #[cfg(not(unix))]
 fn warn_if_open(_: &Path) {}
 
-/// Keeps a key, in place of any before it.
+/// Stores a key, replacing any previous one.
 pub fn keep(url: &str, api_key: &SecretString) -> Result<PathBuf, Failure> {
     let file = file(FILE)?;
     let written = Written { url, api_key: api_key.expose_secret() };

@@ -4,7 +4,7 @@ use std::{fmt, io, process::ExitCode};
 
 use rcpt_client::Error;
 
-/// Exit code of a run that did what it was asked. `rcpt --help` lists the codes.
+/// Exit code of a successful run. `rcpt --help` lists the codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ended {
     Good = 0,

@@ -138,7 +138,7 @@ fn scanned(
     anstream::eprintln!("Checking {} as {}.", list.in_words(), scan.id);
     interrupt::say(goes_on(&scan.id, place));
     let progress = Progress::new(total as u64);
-    let scan = sent(client, list, scan, &mut journal, place, &progress)?;
+    let scan = send_missing_parts(client, list, scan, &mut journal, place, &progress)?;
     wait(client, scan, &progress, &journal, place)?;
     let id = journal.scan.as_deref().unwrap_or_default();
     let verdicts = Verdicts::fetch(client, id, total, &progress)?;
@@ -158,7 +158,7 @@ fn goes_on(id: &str, place: Option<&Path>) -> String {
 }
 
 /// Sends the parts that the service doesn't have.
-fn sent(
+fn send_missing_parts(
     client: &Client,
     list: &List,
     mut scan: Scan,

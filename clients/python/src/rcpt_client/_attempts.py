@@ -17,8 +17,8 @@ _LONGEST = 15
 # The service answers a check within 12 seconds, or says that it can't. Seconds.
 _ATTEMPT = 15
 
-# An attempt that had less would end the call with "no answer" in place of what the service said before. Seconds; of a
-# short call a quarter.
+# Shortest time for an attempt, in seconds; a quarter of a short call's time. With less, the call would end with "no
+# answer" instead of the service's previous answer.
 _RESERVE = 1
 
 # The first call with this `Idempotency-Key` is still under way.

@@ -39,7 +39,7 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   body?: BodyOf<paths[P][M]>,
   /** Values for the braces in the path; all others are its query. */
   params: Record<string, string> = {},
-  /** Whether the portal asks by itself: that keeps no session in use. */
+  /** Whether the portal sends the request without a user action, so that it keeps no session alive. */
   unattended = false,
 ): Promise<ResultOf<paths[P][M]>> {
   const token = caller === "session" ? session.current()?.token : undefined;

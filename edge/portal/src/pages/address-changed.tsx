@@ -1,4 +1,5 @@
-// For the previous address of an account: freezes the account for a day, or undoes the change with the password of before.
+// For the previous address of an account: freezes the account for a day, or undoes the change with the previous
+// password.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { Problem } from "../api/problem";

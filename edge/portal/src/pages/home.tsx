@@ -1,4 +1,4 @@
-// The start page: what it is, why it is better, what it costs, how private it is, and how to start. All of it is in the
+// The home page: the service, its advantages, its price, its privacy, and the first steps. All of it is in the
 // document, so it can be read without JavaScript.
 import { FREE } from "../plans";
 import { useSession } from "../session";

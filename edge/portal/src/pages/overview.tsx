@@ -1,4 +1,4 @@
-// The member's first page: check an address, what was checked in this tab, and what is left today.
+// The member's first page: a check, the addresses checked in this tab, and today's remaining checks.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { type Greeting, takeGreeting } from "../greeting";

@@ -1,4 +1,4 @@
-// Forms: what is sent once at a time, and where their mistakes and problems appear.
+// Forms: they submit once at a time, and show mistakes and problems in their place.
 import type { ComponentChildren, TargetedEvent } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { Problem } from "../api/problem";

@@ -1,4 +1,4 @@
-// Something that is loaded from the API: its state, and what is drawn meanwhile.
+// Data loaded from the API: its state, and a placeholder until it has arrived.
 import { clsx } from "clsx";
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useState } from "preact/hooks";

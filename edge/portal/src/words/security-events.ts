@@ -1,4 +1,4 @@
-// What a security event is called.
+// Titles of the security events.
 import { counted } from "./times";
 
 const KINDS: Record<string, string> = {

@@ -38,7 +38,7 @@ export const HEADERS = [
 export const VERIFY = {
   TypeScript: `import { createHmac, timingSafeEqual } from "node:crypto";
 
-// The webhook secret of your settings, and the request's body as it came.
+// The webhook secret of your settings, and the request's raw body.
 export function isGenuine(secret, headers, body) {
   const id = headers["webhook-id"];
   const timestamp = headers["webhook-timestamp"];

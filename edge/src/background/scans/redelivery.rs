@@ -1,4 +1,4 @@
-//! When a message whose processing failed is redelivered, whatever failed: a database, the queue, the configuration.
+//! Time at which a message is redelivered after a failure, such as of a database, the queue or the configuration.
 
 use super::{LIFETIME, message::ScanMessage};
 

@@ -33,7 +33,7 @@ const fn may_change(verdict: &Verdict) -> bool {
     ) || matches!(verdict.status, Status::FatalException)
 }
 
-/// Seconds after which an address of the sandbox is retried, whatever its server says: a scan of such addresses ends
+/// Seconds after which an address of the sandbox is retried, regardless of its reply: a scan of such addresses ends
 /// within half a minute.
 const SANDBOX_WAIT: u64 = 5;
 
@@ -149,7 +149,7 @@ pub fn next(waiting: Vec<WaitingAddress>, kept: &[Kept], now: u64) -> Vec<Waitin
                 let tries = waiting.tries.saturating_add(1);
                 Some(WaitingAddress { tries, due, ..waiting })
             }
-            // One that is not due yet keeps its time.
+            // An address that is not due yet keeps its time.
             None => Some(WaitingAddress { due: waiting.due.max(now + LEAST_WAIT), ..waiting }),
         }
     });
@@ -205,7 +205,7 @@ mod tests {
         Clock { times, now: NOW, until: NOW + 24 * 3600 }
     }
 
-    fn told(status: Status, reason: Reason, retry_after: Option<u32>) -> BatchItem {
+    fn batch_item(status: Status, reason: Reason, retry_after: Option<u32>) -> BatchItem {
         let verdict = Verdict { retry_after, ..Verdict::new(status, reason, Stage::Rcpt) };
         BatchItem::Verdict(Box::new(verdict))
     }
@@ -220,11 +220,11 @@ mod tests {
             waiting("nobody-asked", &[5], 0),
             waiting("often-enough", &[6], 3),
         ];
-        let grey = || told(Status::BlockedByProvider, Reason::Greylisted, None);
+        let grey = || batch_item(Status::BlockedByProvider, Reason::Greylisted, None);
         let outcomes = [
-            told(Status::Refused, Reason::NoSuchMailbox, None),
+            batch_item(Status::Refused, Reason::NoSuchMailbox, None),
             grey(),
-            told(Status::Accepted, Reason::Accepted, None),
+            batch_item(Status::Accepted, Reason::Accepted, None),
             BatchItem::NotAsked(30),
             grey(),
         ];
@@ -250,14 +250,14 @@ mod tests {
     fn a_servers_wish_is_followed_within_bounds() {
         let times = RetryTimes::default();
         for (wish, wait) in [(1, 60), (120, 120), (1_000_000, 3600)] {
-            let outcome = told(Status::BlockedByProvider, Reason::RateLimited, Some(wish));
+            let outcome = batch_item(Status::BlockedByProvider, Reason::RateLimited, Some(wish));
             let (kept, _) = keep(&[waiting("a", &[0], 0)], &[outcome], clock(&times), false);
             assert_eq!(kept[0].due, Some(NOW + wait), "{wish}");
         }
-        let outcome = told(Status::BlockedByProvider, Reason::Greylisted, Some(1_000_000));
+        let outcome = batch_item(Status::BlockedByProvider, Reason::Greylisted, Some(1_000_000));
         let (kept, _) = keep(&[waiting("a", &[0], 2)], &[outcome], clock(&times), false);
         assert_eq!(kept[0].due, Some(NOW + 4 * 3600), "the third time");
-        let outcome = told(Status::BlockedByProvider, Reason::Blocked, Some(60));
+        let outcome = batch_item(Status::BlockedByProvider, Reason::Blocked, Some(60));
         let (kept, _) = keep(&[waiting("a", &[0], 0)], &[outcome], clock(&times), false);
         assert_eq!(kept[0].due, None, "a block does not pass in an hour");
     }
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn nothing_is_asked_again_when_the_time_of_its_scan_is_over() {
         let times = RetryTimes::default();
-        let grey = || [told(Status::BlockedByProvider, Reason::Greylisted, None)];
+        let grey = || [batch_item(Status::BlockedByProvider, Reason::Greylisted, None)];
         let due = |left: u64| {
             let clock = Clock { until: NOW + left, ..clock(&times) };
             let (kept, gains) = keep(&[waiting("a", &[0], 0)], &grey(), clock, false);
@@ -287,7 +287,7 @@ mod tests {
         ] {
             let address = Address::parse(text).unwrap();
             let due_addresses = [WaitingAddress { address, places: vec![0], tries: 0, due: 0 }];
-            let outcome = told(Status::BlockedByProvider, Reason::Greylisted, Some(900));
+            let outcome = batch_item(Status::BlockedByProvider, Reason::Greylisted, Some(900));
             let (kept, _) = keep(&due_addresses, &[outcome], clock(&times), false);
             assert_eq!(kept[0].due, Some(NOW + wait), "{text}");
         }

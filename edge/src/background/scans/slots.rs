@@ -40,7 +40,7 @@ pub fn cut(addresses: &[String]) -> Slots {
             all.push(WaitingAddress { address, places: vec![place], tries: 0, due: 0 });
         }
     }
-    // Stable: within a domain in the order of the list.
+    // The sort is stable: addresses of one domain keep the list's order.
     all.sort_by(|a, b| a.address.domain().cmp(b.address.domain()));
     let mut slots: Vec<Vec<WaitingAddress>> = Vec::new();
     let mut bytes = 0;

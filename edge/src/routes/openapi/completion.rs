@@ -64,7 +64,7 @@ fn require_members_of_answers(document: &mut Value) {
     }
 }
 
-/// For each schema of an answer that a release has, the members that the first such release always sends.
+/// For each released response schema, the members that its first release always sends.
 const RELEASED: &str = include_str!("../../../data/released-answers.json");
 
 /// A member that came after its schema is optional: a program made from this description may ask a service of an earlier

@@ -72,7 +72,7 @@ impl Check {
             let id = context.id.clone();
             async move { facts_about(&app, &domain, &id, caller, deadline_ms).await }
         };
-        let check = self.asked(deadline_ms, app, caller, context);
+        let check = self.ask_by_deadline(deadline_ms, app, caller, context);
         let (found, facts) = match details {
             true => beside(check, facts).await,
             false => (check.await, None),
@@ -88,7 +88,7 @@ impl Check {
         }
     }
 
-    async fn asked(
+    async fn ask_by_deadline(
         self,
         deadline_ms: u64,
         app: Arc<App>,

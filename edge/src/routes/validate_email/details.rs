@@ -141,7 +141,7 @@ impl Details {
             disposable: false,
             role_account: false,
             free_provider: false,
-            suggestion: malformed::meant(text),
+            suggestion: malformed::suggested_address(text),
             retry_after: None,
             tls: None,
             duration_ms: 0,

@@ -106,13 +106,13 @@ impl ValidationResult {
         Self::of(address, status, verdict, true)
     }
 
-    /// The result of a check whose verdict isn't there by its deadline, with what is known by then.
+    /// The result of a check whose verdict isn't there by its deadline, with the facts known by then.
     pub fn pending(address: &Address, details: Option<Details>) -> Self {
         let pending = Self::of(address, Status::SmtpTimeout, None, false);
         Self { details, pending: Some(true), ..pending }
     }
 
-    /// With what the ledger says is left.
+    /// Adds the ledger's remaining checks.
     pub fn leaving(mut self, left_over: &str) -> Self {
         self.rate_limit = RateLimit::of_checks(left_over, seconds_to_reset(clock::now()));
         self

@@ -81,7 +81,7 @@ pub async fn admit_checks(
     checks: u32,
 ) -> Result<(), Error> {
     let now = clock::now();
-    if let Some(refusal) = app.refusals.known(caller, now) {
+    if let Some(refusal) = app.refusals.refusal_of(caller, now) {
         let may_repeat = once.is_some() && matches!(refusal, Refusal::UsedUp { .. });
         if !(may_repeat && app.shield.admits_account(&caller.party()).await) {
             return Err(error_of(refusal, caller, now));

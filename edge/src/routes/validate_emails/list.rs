@@ -83,7 +83,7 @@ impl List {
         Self { items, distinct, details }
     }
 
-    /// One for each position.
+    /// Returns a unit for each position.
     pub fn units(&self) -> u32 {
         u32::try_from(self.items.len()).unwrap_or(u32::MAX)
     }

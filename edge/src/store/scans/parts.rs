@@ -65,7 +65,8 @@ const BEGIN: &str = concat!(
 );
 
 /// Runs for the owner of the scan: `?1` scan, `?2` part.
-const READ: &str = "SELECT mac, sent, comparisons FROM scan_parts WHERE scan_id = ?1 AND part = ?2";
+const SELECT_PART: &str =
+    "SELECT mac, sent, comparisons FROM scan_parts WHERE scan_id = ?1 AND part = ?2";
 
 /// The caller's part that can be compared: `?4` scan, `?5` part, `?6` positions, `?7` most comparisons.
 const COMPARABLE: &str = concat!(
@@ -116,7 +117,7 @@ pub async fn compare_part(
     let own = [may.clone(), vec![part.scan.into()]].concat();
     let limits = [part.number, part.positions, MOST_COMPARISONS].map(Param::from);
     let compare = [own.clone(), limits.to_vec()].concat();
-    let read = (READ, vec![part.scan.into(), part.number.into()]);
+    let read = (SELECT_PART, vec![part.scan.into(), part.number.into()]);
     let statements = [(super::AUTHORISED, may), (COMPARE, compare), (super::OWN, own), read];
     let rows = database.batch(&statements).await?;
     let Some(scan) = rows.first::<StoredScan>(2)? else {
@@ -145,7 +146,7 @@ pub async fn begin_part(
     let number = Param::from(part.number);
     let begin =
         [own.clone(), vec![number, part.positions.into(), mac.into(), since.into()]].concat();
-    let read = (READ, vec![part.scan.into(), number]);
+    let read = (SELECT_PART, vec![part.scan.into(), number]);
     let macs = serde_json::to_string(part.macs).unwrap_or_default();
     let limits = vec![number, part.positions.into(), MOST_COMPARISONS.into(), (&macs).into()];
     let count = (COUNT_OTHER, [own.clone(), limits].concat());
@@ -186,7 +187,8 @@ const RECEIVED: &str = concat!(
       AND EXISTS (SELECT 1 FROM scan_parts WHERE scan_id = ?1 AND part = ?2 AND sent = 0)"
 );
 
-const SENT: &str = "UPDATE scan_parts SET sent = 1 WHERE scan_id = ?1 AND part = ?2 AND sent = 0";
+const UPDATE_PART_SENT: &str =
+    "UPDATE scan_parts SET sent = 1 WHERE scan_id = ?1 AND part = ?2 AND sent = 0";
 
 /// Marks the part as sent and counts it, once; `malformed` holds the results of malformed addresses, and their number.
 pub async fn finish_part(
@@ -219,7 +221,7 @@ pub async fn finish_part(
     if malformed.1 > 0 {
         statements.push(completed(scan, ending));
     }
-    statements.push((SENT, this));
+    statements.push((UPDATE_PART_SENT, this));
     statements.push((super::BY_ID, vec![scan.into()]));
     database.batch(&statements).await?.first(statements.len() - 1)
 }

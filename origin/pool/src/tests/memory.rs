@@ -31,7 +31,7 @@ async fn refused_recipients_of_the_hour_are_counted_over_a_restart() {
     after.recall(&before.memory(), Duration::from_secs(5));
     let refused = || google_at(&after, "source 0").unwrap().refused_last_hour;
     assert_eq!(refused(), 70);
-    // The party that has spent its share still has, and others go on.
+    // A party with a used-up share still has none, and others continue.
     let cause = async |tenant| {
         let want = Wanted { tenant: Some(tenant), ..google("x.org") };
         want.ask(&after).await.err().map(|refused| refused.cause)

@@ -15,7 +15,7 @@ use tokio::{
 use super::Session;
 use crate::Command;
 
-/// Time that a server has for the replies it still owes. It occupies a socket meanwhile.
+/// Time that a server has for the replies it still owes. Until then it occupies a socket.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {
@@ -25,7 +25,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {
     ///
     /// `held` is dropped after the connection is closed: the permit for it.
     pub fn quit(self, held: impl Send + 'static) {
-        // What is named later is dropped sooner.
+        // Bindings are dropped in reverse order.
         let permit_guard = held;
         let mut session = self;
         let unread = session.outstanding > 0;

@@ -30,7 +30,7 @@ pub(crate) struct Rule {
     classes: &'static [u16],
     codes: &'static [u16],
     enhanced: &'static [Enhanced],
-    /// The text speaks of one of these at least.
+    /// The text has at least one of these meanings.
     says: &'static [Meaning],
     /// The text has none of these meanings.
     silent_on: &'static [Meaning],

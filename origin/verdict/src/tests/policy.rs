@@ -327,7 +327,7 @@ fn a_quoted_address_is_no_evidence() {
     check(&cases);
 }
 
-/// One case for each word that looks like the mailbox's and is about us.
+/// Words that seem to be about the mailbox but are about us, each with a case.
 #[test]
 fn words_of_the_mailbox_that_are_said_of_us() {
     check(&[

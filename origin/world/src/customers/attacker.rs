@@ -17,12 +17,12 @@ const CROWD: Duration = Duration::from_secs(120);
 /// Kinds of servers that are worth guessing at.
 const KINDS: [&str; 3] = ["google", "microsoft", "shared_hosting"];
 
-/// One account with a dictionary, until it is aborted.
+/// Runs an account with a dictionary until the task is aborted.
 pub async fn dictionary(desk: Arc<Desk>, seed: u64) {
     guess(desk, paying("dictionary"), DICTIONARY, seed).await;
 }
 
-/// One of many accounts, until it is aborted.
+/// Runs an account of the crowd until the task is aborted.
 pub async fn one_of_crowd(desk: Arc<Desk>, number: usize, seed: u64) {
     guess(desk, free(&format!("crowd{number}")), CROWD, seed).await;
 }

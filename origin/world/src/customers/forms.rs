@@ -23,7 +23,7 @@ pub fn pause(checks_a_day: f64, hour: f64, random: &mut StdRng) -> Duration {
     Duration::from_secs_f64((-drawn.ln() / rate).min(6.0 * 3_600.0))
 }
 
-/// One form, until it is aborted. Every second account pays.
+/// Runs a form until the task is aborted. Every second account pays.
 pub async fn visit(
     desk: Arc<Desk>,
     results: Arc<Results>,

@@ -39,7 +39,7 @@ fn is_undecided(verdict: &Verdict) -> bool {
     !matches!(verdict.status, Status::Accepted | Status::Refused | Status::NoMxRecords)
 }
 
-/// One owner, until it is aborted: a list each day, at the same time.
+/// Runs an owner until the task is aborted: a list each day, at the same time.
 pub async fn own(
     desk: Arc<Desk>,
     results: Arc<Results>,

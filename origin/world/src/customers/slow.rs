@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_secs(4);
 const DOMAINS: [&str; 5] =
     ["town-mc3.net", "town-mc17.net", "town-pp5.net", "town-b0.net", "town-b5.net"];
 
-/// One owner, until it is aborted.
+/// Runs an owner until the task is aborted.
 pub async fn own(desk: Arc<Desk>, number: usize, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let asker = free(&format!("slow{number}"));

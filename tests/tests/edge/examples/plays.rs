@@ -367,7 +367,7 @@ pub async fn webhooks(recorder: &mut Recorder, account: &Account) {
     recorder.fixed.replace(reply.text("webhook_secret"), shown);
 }
 
-/// The account: its sessions, key, password and second factor, to its end.
+/// Plays the operations of the account: sessions, key, password, second factor and deletion.
 pub async fn account(recorder: &mut Recorder, account: Account) {
     let account = sessions_and_key(recorder, account).await;
     let (account, authenticator) = second_factor(recorder, account).await;

@@ -45,7 +45,7 @@ pub enum Step {
     Begin,
     /// A check with a pending response during the next steps.
     BeginPending,
-    /// One held check ends, if there is any: its index, modulo their number.
+    /// Ends a held check, if there is any: its index, modulo their number.
     Finish(u8, End),
     /// The time of every lease runs out.
     LeasesExpire,

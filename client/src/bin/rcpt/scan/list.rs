@@ -94,7 +94,7 @@ impl List {
         }
         let has_header =
             records.first().is_some_and(|first| !first.iter().any(|f| f.contains('@')));
-        let column = found(&records, has_header, column, file)?;
+        let column = address_column(&records, has_header, column, file)?;
         let mut list = Self {
             addresses: Vec::new(),
             rows: 0,
@@ -261,8 +261,8 @@ fn next(
     Ok(read)
 }
 
-/// The column with the addresses: the one that is named, or called so, or that has most of them.
-fn found(
+/// Returns the column with the addresses: the selected one, or by its name, or the one with the most addresses.
+fn address_column(
     records: &[StringRecord],
     has_header: bool,
     wanted: Option<&str>,

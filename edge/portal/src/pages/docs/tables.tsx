@@ -1,4 +1,4 @@
-// The meaning of each value of a verdict and each code of an error. The description lists them.
+// The meaning of each value of a verdict and each code of an error. The API description lists the values and codes.
 import type { ComponentChildren } from "preact";
 import { ERROR_CODES } from "../../words/error-codes";
 import { REASONS, STAGES, STATUSES } from "../../words/verdicts";

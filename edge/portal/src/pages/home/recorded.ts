@@ -1,4 +1,4 @@
-// Written by tests/portal/suites/first-page.mjs: what the service said about sandbox addresses.
+// Written by tests/portal/suites/first-page.mjs: the service's answers for sandbox addresses.
 import type { ValidationResult } from "../../api/details";
 
 export const RECORDED: readonly [ValidationResult, ...ValidationResult[]] = [

@@ -1,4 +1,4 @@
-// The list of what was checked in this tab.
+// The list of the addresses checked in this tab.
 import { useState } from "preact/hooks";
 import type { ValidationResult } from "../../api/details";
 import { Card } from "../../ui/card";

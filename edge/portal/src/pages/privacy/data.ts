@@ -1,4 +1,4 @@
-// What the service keeps, for its readers. Each entry belongs to a row of "Where data lives" in docs/architecture.md;
+// Stored data, for the privacy page. Each entry belongs to a row of "Where data lives" in docs/architecture.md;
 // a test compares the two.
 interface Kept {
   /** The row of the page for engineers. */

@@ -1,4 +1,4 @@
-// Which column of a list has the addresses, with its first values.
+// Choice of the column with the addresses, with its first values.
 import page from "../scans.module.css";
 import css from "./new-scan.module.css";
 import { type List, firstValues } from "./list/read";

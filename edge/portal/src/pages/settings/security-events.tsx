@@ -1,4 +1,4 @@
-// What was done to the account, or tried, for its owner to recognize.
+// Actions on the account, and attempts, for its owner to recognize.
 import { clsx } from "clsx";
 import { useState } from "preact/hooks";
 import { type Schemas, call } from "../../api/client";

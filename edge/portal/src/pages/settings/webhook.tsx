@@ -1,4 +1,4 @@
-// The webhook: its URL, its secret, a test, and what was sent lately.
+// The webhook: its URL, its secret, a test, and recent deliveries.
 import { useState } from "preact/hooks";
 import { type Schemas, call } from "../../api/client";
 import { Actions } from "../../ui/actions";
