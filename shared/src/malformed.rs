@@ -163,7 +163,7 @@ fn squeezed(text: &str) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{explain, meant};
+    use super::{explain, suggested_address};
     use crate::Address;
 
     #[test]
