@@ -119,13 +119,16 @@ mod tests {
             },
         };
         refusals.learn(named(1, "192.0.2.1"), Refusal::Network, NOON);
-        assert_eq!(refusals.known(named(1, "192.0.2.1"), NOON + 9), Some(Refusal::Network));
-        assert_eq!(refusals.known(named(1, "192.0.2.1"), NOON + 10), None);
+        assert_eq!(refusals.refusal_of(named(1, "192.0.2.1"), NOON + 9), Some(Refusal::Network));
+        assert_eq!(refusals.refusal_of(named(1, "192.0.2.1"), NOON + 10), None);
         for other in [named(1, "192.0.2.2"), named(2, "192.0.2.1"), named(1, ""), caller(1)] {
-            assert_eq!(refusals.known(other, NOON), None, "{other:?}");
+            assert_eq!(refusals.refusal_of(other, NOON), None, "{other:?}");
         }
         refusals.learn(named(1, "192.0.2.1"), Refusal::Dead, NOON);
-        assert_eq!(refusals.known(named(1, "192.0.2.2"), NOON + 1_000_000), Some(Refusal::Dead));
+        assert_eq!(
+            refusals.refusal_of(named(1, "192.0.2.2"), NOON + 1_000_000),
+            Some(Refusal::Dead)
+        );
     }
 
     #[test]
