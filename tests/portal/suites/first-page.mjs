@@ -137,7 +137,7 @@ export function suite(world) {
 }
 
 function record(answers) {
-  const source = `// Written by tests/portal/suites/first-page.mjs: what the service said about sandbox addresses.
+  const source = `// Written by tests/portal/suites/first-page.mjs: the service's answers for sandbox addresses.
 import type { ValidationResult } from "../../api/details";
 
 export const RECORDED: readonly [ValidationResult, ...ValidationResult[]] = ${JSON.stringify(answers)};
