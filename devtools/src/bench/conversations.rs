@@ -1,5 +1,5 @@
-//! Measures conversations on one core: from 100 to 2,000 concurrent ones, each with a mail server that answers after
-//! four seconds (docs/trust.md, L3).
+//! Measures conversations on one core, in the clear and in TLS: from 100 to 2,000 concurrent ones, each with a mail
+//! server that answers after four seconds (docs/trust.md, L3).
 
 use std::{fs, process::Command, sync::Arc, time::Duration};
 
@@ -23,6 +23,7 @@ const MEMORY_MAX: u64 = 512 << 20;
 /// The figures at one number of conversations.
 #[derive(Debug, Serialize)]
 struct Point {
+    in_tls: bool,
     at_once: usize,
     probes_per_s: f64,
     /// Beyond the mail server's four seconds.
@@ -39,14 +40,18 @@ struct Point {
 /// # Errors
 /// Origin does not start, a probe fails, or 2,000 conversations take more than 512 MB.
 pub async fn run() -> Result<()> {
-    println!("at once  probes/s  p50 +ms  p99 +ms  CPU ms/probe  resident MB  descriptors");
+    println!(
+        "          at once  probes/s  p50 +ms  p99 +ms  CPU ms/probe  resident MB  descriptors"
+    );
     let mut curve = Vec::new();
-    for at_once in AT_ONCE {
-        let point = measure(at_once).await.with_context(|| format!("{at_once} at once"))?;
+    for (in_tls, at_once) in [false, true].into_iter().flat_map(|it| AT_ONCE.map(|n| (it, n))) {
+        let way = if in_tls { "TLS" } else { "clear" };
+        let point = measure(in_tls, at_once).await;
+        let point = point.with_context(|| format!("{at_once} at once, {way}"))?;
         let Point { probes_per_s, p50_ms, p99_ms, cpu_ms, resident_mb, file_descriptors, .. } =
             point;
         println!(
-            "{at_once:>7}  {probes_per_s:>8.0}  {p50_ms:>7.0}  {p99_ms:>7.0}  {cpu_ms:>12.2}  \
+            "{way:<8}  {at_once:>7}  {probes_per_s:>8.0}  {p50_ms:>7.0}  {p99_ms:>7.0}  {cpu_ms:>12.2}  \
              {resident_mb:>11.0}  {file_descriptors:>11}"
         );
         curve.push(point);
@@ -57,13 +62,18 @@ pub async fn run() -> Result<()> {
     Ok(())
 }
 
-async fn measure(at_once: usize) -> Result<Point> {
-    let server = SmtpServer::start("127.0.0.1:0".parse()?, |_| {
-        Answer::After(DELAY, "250 2.1.5 Ok".to_owned())
-    })?;
+async fn measure(in_tls: bool, at_once: usize) -> Result<Point> {
+    let address = "127.0.0.1:0".parse()?;
+    let rule = |_: &str| Answer::After(DELAY, "250 2.1.5 Ok".to_owned());
+    let server = if in_tls {
+        SmtpServer::start_with_tls(address, rule)?
+    } else {
+        SmtpServer::start(address, rule)?
+    };
     let origin = Origin::builder()
         .routes(&format!("slow.test={}", server.address()))
         .env("RCPT_MAX_PROBES", at_once.to_string())
+        .env("RCPT_STARTTLS", if in_tls { "always" } else { "on_demand" }.to_owned())
         .env("RCPT_TENANT_SHARE_PERCENT", "100");
     let origin = Arc::new(origin.start().await?);
     let process = origin.pid().context("no origin")?;
@@ -97,10 +107,18 @@ async fn measure(at_once: usize) -> Result<Point> {
     let cpu = cpu_milliseconds(process)? - before;
     let resident = rss::peak(process).context("no resident memory")?;
     ensure!(resident < MEMORY_MAX, "{resident} bytes are resident");
+    let sessions = server.sessions();
+    ensure!(sessions.len() >= at_once, "{} sessions", sessions.len());
+    let is_encrypted = |session: &Vec<String>| session.iter().any(|line| line == "STARTTLS");
+    ensure!(
+        sessions.iter().all(|it| is_encrypted(it) == in_tls),
+        "a session has the wrong kind of transport"
+    );
     times.sort_by(f64::total_cmp);
     #[expect(clippy::cast_precision_loss, reason = "thousands")]
     let (probes, megabytes) = (times.len() as f64, resident as f64 / 1e6);
     Ok(Point {
+        in_tls,
         at_once,
         probes_per_s: probes / took,
         p50_ms: quantile(&times, 0.5),

@@ -7,14 +7,19 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    net::{
-        TcpListener, TcpStream,
-        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    io::{
+        AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _,
+        BufReader,
     },
+    net::{TcpListener, TcpStream},
     task::JoinHandle,
     time::{sleep, timeout},
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer},
 };
 
 use crate::process::runtime;
@@ -77,12 +82,27 @@ impl SmtpServer {
         address: SocketAddr,
         rule: impl Fn(&str) -> Answer + Send + Sync + 'static,
     ) -> Result<Self> {
+        Self::serving(address, Arc::new(rule), None)
+    }
+
+    /// The same, and offers STARTTLS with a self-signed certificate.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub fn start_with_tls(
+        address: SocketAddr,
+        rule: impl Fn(&str) -> Answer + Send + Sync + 'static,
+    ) -> Result<Self> {
+        Self::serving(address, Arc::new(rule), Some(acceptor()?))
+    }
+
+    fn serving(address: SocketAddr, rule: Arc<Rule>, tls: Option<TlsAcceptor>) -> Result<Self> {
         let listener = std::net::TcpListener::bind(address)
             .with_context(|| format!("a test mail server cannot listen on {address}"))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let record = Record::default();
-        let task = runtime::spawn(serve(listener, Arc::new(rule), record.clone()));
+        let task = runtime::spawn(serve(listener, rule, record.clone(), tls));
         Ok(Self { address, record, task })
     }
 
@@ -103,7 +123,23 @@ impl Drop for SmtpServer {
     }
 }
 
-async fn serve(listener: std::net::TcpListener, rule: Arc<Rule>, record: Record) {
+fn acceptor() -> Result<TlsAcceptor> {
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(["sandbox.test".to_owned()])?;
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).map_err(anyhow::Error::msg)?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![cert.der().clone()], key)?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+async fn serve(
+    listener: std::net::TcpListener,
+    rule: Arc<Rule>,
+    record: Record,
+    tls: Option<TlsAcceptor>,
+) {
     let listener = TcpListener::from_std(listener).expect("a nonblocking listener");
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
@@ -112,46 +148,78 @@ async fn serve(listener: std::net::TcpListener, rule: Arc<Rule>, record: Record)
             sessions.push(Session::new());
             sessions.len() - 1
         };
-        let (rule, record) = (rule.clone(), record.clone());
+        let session = MailSession { rule: rule.clone(), record: record.clone(), index };
+        let tls = tls.clone();
         // An error means that the client has disconnected.
-        tokio::spawn(async move { converse(stream, &*rule, &record, index).await.ok() });
+        tokio::spawn(async move { session.hold(stream, tls).await.ok() });
     }
 }
 
-async fn converse(stream: TcpStream, rule: &Rule, record: &Record, index: usize) -> Result<()> {
-    stream.set_nodelay(true)?;
-    let (reader, mut writer) = stream.into_split();
-    let mut reader = BufReader::new(reader);
-    writer.write_all(b"220 sandbox.test ESMTP\r\n").await?;
-    while let Some(line) = next_line(&mut reader).await? {
-        if let Some(session) = record.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index)
-        {
-            session.push(line.clone());
+/// One connection.
+struct MailSession {
+    rule: Arc<Rule>,
+    record: Record,
+    /// Its place in the record.
+    index: usize,
+}
+
+impl MailSession {
+    async fn hold(&self, mut stream: TcpStream, tls: Option<TlsAcceptor>) -> Result<()> {
+        stream.set_nodelay(true)?;
+        stream.write_all(b"220 sandbox.test ESMTP\r\n").await?;
+        let offer = if tls.is_some() { "250-STARTTLS\r\n" } else { "" };
+        let stream = self.converse(stream, offer).await?;
+        if let (Some(stream), Some(tls)) = (stream, tls) {
+            self.converse(tls.accept(stream).await?, "").await?;
         }
-        let verb = line.get(..4).unwrap_or(&line).to_ascii_uppercase();
-        let reply = match verb.as_str() {
-            "EHLO" => EHLO,
-            "HELO" => "250 sandbox.test\r\n",
-            "MAIL" => "250 2.1.0 Ok\r\n",
-            "RCPT" => {
-                answer(&mut writer, rule(recipient(&line))).await?;
-                continue;
-            }
-            "RSET" | "NOOP" => "250 2.0.0 Ok\r\n",
-            "QUIT" => {
-                writer.write_all(b"221 2.0.0 Bye\r\n").await?;
-                break;
-            }
-            "DATA" => "554 5.5.1 This server takes no mail\r\n",
-            _ => "502 5.5.2 Command not implemented\r\n",
-        };
-        writer.write_all(reply.as_bytes()).await?;
+        Ok(())
     }
-    Ok(())
+
+    /// Answers until the client leaves, or asks for the TLS that is offered: then the stream is returned.
+    async fn converse<S>(&self, stream: S, offer: &str) -> Result<Option<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let mut stream = BufReader::new(stream);
+        while let Some(line) = next_line(&mut stream).await? {
+            if let Some(session) =
+                self.record.lock().unwrap_or_else(PoisonError::into_inner).get_mut(self.index)
+            {
+                session.push(line.clone());
+            }
+            let verb = line.get(..4).unwrap_or(&line).to_ascii_uppercase();
+            let reply = match verb.as_str() {
+                "EHLO" => {
+                    let offers = EHLO.replacen("\r\n", &format!("\r\n{offer}"), 1);
+                    stream.write_all(offers.as_bytes()).await?;
+                    continue;
+                }
+                "STAR" if !offer.is_empty() => {
+                    stream.write_all(b"220 2.0.0 Go ahead\r\n").await?;
+                    return Ok(Some(stream.into_inner()));
+                }
+                "HELO" => "250 sandbox.test\r\n",
+                "MAIL" => "250 2.1.0 Ok\r\n",
+                "RCPT" => {
+                    answer(&mut stream, (self.rule)(recipient(&line))).await?;
+                    continue;
+                }
+                "RSET" | "NOOP" => "250 2.0.0 Ok\r\n",
+                "QUIT" => {
+                    stream.write_all(b"221 2.0.0 Bye\r\n").await?;
+                    break;
+                }
+                "DATA" => "554 5.5.1 This server takes no mail\r\n",
+                _ => "502 5.5.2 Command not implemented\r\n",
+            };
+            stream.write_all(reply.as_bytes()).await?;
+        }
+        Ok(None)
+    }
 }
 
 /// Returns `None` when the client left or was silent for too long.
-async fn next_line(reader: &mut BufReader<OwnedReadHalf>) -> Result<Option<String>> {
+async fn next_line(reader: &mut BufReader<impl AsyncRead + Unpin>) -> Result<Option<String>> {
     let mut line = Vec::new();
     let mut bounded = reader.take(MAX_LINE);
     let Ok(read) = timeout(IDLE, bounded.read_until(b'\n', &mut line)).await else {
@@ -161,7 +229,7 @@ async fn next_line(reader: &mut BufReader<OwnedReadHalf>) -> Result<Option<Strin
     Ok(whole.then(|| String::from_utf8_lossy(&line).trim_end().to_owned()))
 }
 
-async fn answer(writer: &mut OwnedWriteHalf, answer: Answer) -> Result<()> {
+async fn answer(writer: &mut (impl AsyncWrite + Unpin), answer: Answer) -> Result<()> {
     let line = match answer {
         Answer::Reply(line) => line,
         Answer::After(pause, line) => {
