@@ -23,7 +23,10 @@ use crate::{
     telemetry::status::KeepingStatus,
 };
 
-/// Time from one copy to the next.
+/// Time from the start to the first copy. The pauses then double, so that a crash costs at most half of what a young
+/// process has learnt: one that dies each minute would otherwise hand over nothing.
+const FIRST: Duration = Duration::from_secs(1);
+/// Time from one copy to the next at most.
 const EVERY: Duration = Duration::from_secs(60);
 /// Octets of a copy at most.
 pub const LENGTH_MAX: usize = 65_536;
@@ -83,14 +86,17 @@ pub fn recall(state: &State, copies: Vec<(String, File)>) {
     tracing::info!(seconds = pause.as_secs(), operators, domains, "remembers the process before");
 }
 
-/// Hands a copy to the service manager each minute, for ever; or not at all where there is none.
+/// Hands a copy to the service manager for ever: soon after the start, and each minute in the end. Returns where there
+/// is no service manager.
 pub async fn keep(state: Arc<State>) {
     if !supervisor::is_there() {
         return;
     }
+    let mut pause = FIRST;
     loop {
-        sleep(EVERY).await;
+        sleep(pause).await;
         hand_over(&state);
+        pause = (pause * 2).min(EVERY);
     }
 }
 

@@ -156,6 +156,43 @@ impl Manager {
             }
         }
     }
+
+    /// Returns the name and the copy that are stored once the process has ended. Each copy has been stored before the one
+    /// before it was taken back.
+    async fn left_by(&self, mut origin: Origin) -> (String, File) {
+        let mut told = Vec::new();
+        loop {
+            tokio::select! {
+                biased;
+                message = self.hear() => told.push(message),
+                ended = origin.child.wait() => break assert!(ended.unwrap().success()),
+            }
+        }
+        let mut stored = None;
+        for pair in told.chunks(2) {
+            let name = pair[0].0.strip_prefix("FDSTORE=1\nFDNAME=").unwrap().trim_end();
+            let other = if name == "memory-a" { "memory-b" } else { "memory-a" };
+            assert_eq!(pair[1].0, format!("FDSTOREREMOVE=1\nFDNAME={other}\n"));
+            let before = stored.replace((name.to_owned(), pair[0].1.as_ref().unwrap()));
+            assert!(before.is_none_or(|(before, _)| before == other), "in turn");
+        }
+        let (name, file) = stored.unwrap();
+        (name, file.try_clone().unwrap())
+    }
+
+    /// Returns the next copy that is made from now on.
+    async fn next_copy(&self) -> (String, File) {
+        // Those from before; and one may be half made.
+        while tokio::time::timeout(Duration::from_millis(50), self.hear()).await.is_ok() {}
+        let mut copies = Vec::new();
+        while copies.len() < 2 {
+            let (told, file) = self.hear().await;
+            if let Some(name) = told.strip_prefix("FDSTORE=1\nFDNAME=") {
+                copies.push((name.trim_end().to_owned(), file.unwrap()));
+            }
+        }
+        copies.remove(1)
+    }
 }
 
 /// Accepts everybody, and counts recipients.
@@ -205,14 +242,10 @@ async fn what_was_learnt_outlives_a_restart_in_a_descriptor_of_the_service_manag
     let route = server.route();
     let environment = [("RCPT_ROUTES", route.as_str()), ("NOTIFY_SOCKET", &path)];
 
-    let mut origin = Origin::start(&environment).await;
+    let origin = Origin::start(&environment).await;
     assert_eq!(recipients_until_known(&origin, &count, "first").await, 2, "one is the control");
     origin.signal("-TERM").await;
-    let (told, file) = manager.hear().await;
-    assert_eq!(told, "FDSTORE=1\nFDNAME=memory-a\n");
-    assert_eq!(manager.hear().await.0, "FDSTOREREMOVE=1\nFDNAME=memory-b\n");
-    assert!(origin.child.wait().await.unwrap().success());
-    let file = file.unwrap();
+    let (name, file) = manager.left_by(origin).await;
     assert!(file.metadata().unwrap().len() <= 65_536);
     let content =
         std::fs::read(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file))).unwrap();
@@ -223,12 +256,10 @@ async fn what_was_learnt_outlives_a_restart_in_a_descriptor_of_the_service_manag
 
     // The next process begins with it, and hands its own over beside it.
     let again = file.try_clone().unwrap();
-    let mut origin = started_with(Some(("memory-a", again)), &environment).await;
+    let origin = started_with(Some((&name, again)), &environment).await;
     assert_eq!(recipients_until_known(&origin, &count, "second").await, 1, "no control again");
     origin.signal("-TERM").await;
-    assert_eq!(manager.hear().await.0, "FDSTORE=1\nFDNAME=memory-b\n");
-    assert_eq!(manager.hear().await.0, "FDSTOREREMOVE=1\nFDNAME=memory-a\n");
-    assert!(origin.child.wait().await.unwrap().success());
+    manager.left_by(origin).await;
 
     // Under another secret, damaged, cut off, or none at all: forgotten, and it serves all the same.
     let mut damaged = content.clone();
@@ -248,6 +279,26 @@ async fn what_was_learnt_outlives_a_restart_in_a_descriptor_of_the_service_manag
         let origin = started_with(memory, &environment).await;
         assert_eq!(recipients_until_known(&origin, &count, "third").await, 2);
     }
+}
+
+#[tokio::test]
+async fn what_a_process_learnt_within_seconds_outlives_its_crash() {
+    let folder = Folder::new("crash");
+    let path = folder.file("socket");
+    let manager = Manager(UnixDatagram::bind(&path).unwrap());
+    let count = Arc::new(AtomicUsize::new(0));
+    let server = accepting(count.clone()).await;
+    let route = server.route();
+    let environment = [("RCPT_ROUTES", route.as_str()), ("NOTIFY_SOCKET", &path)];
+
+    let mut origin = Origin::start(&environment).await;
+    assert_eq!(recipients_until_known(&origin, &count, "first").await, 2, "one is the control");
+    let (name, copy) = manager.next_copy().await;
+    origin.signal("-KILL").await;
+    assert!(!origin.child.wait().await.unwrap().success());
+
+    let origin = started_with(Some((&name, copy)), &environment).await;
+    assert_eq!(recipients_until_known(&origin, &count, "second").await, 1, "no control again");
 }
 
 #[tokio::test]
