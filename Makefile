@@ -175,7 +175,9 @@ bench: worker ## measured figures as a table, and as target/bench/*.json
 	cargo build --locked --profile origin --package rcpt-origin
 	$(CARGO_BUILD) --bin bench
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/debug/bench
-	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/debug/bench conversations
+	@# Optimized: its mail server's TLS would else be slower than origin's.
+	cargo build --locked --profile quick --package rcpt-devtools --bin bench
+	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/quick/bench conversations
 	cargo bench --locked --package rcpt-origin
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin npm run --silent bench:portal
 
@@ -203,7 +205,7 @@ image: ## the OCI image of origin, in target/dist
 	@tools/image
 
 .PHONY: try-image
-try-image: image ## the image built again is equal byte by byte; run as a container with every right taken (needs root)
+try-image: image ## the image compiled again in another folder is equal byte by byte; run as a container with every right taken (needs root)
 	@tools/install try-image
 	tools/try-image
 

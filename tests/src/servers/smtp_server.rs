@@ -100,6 +100,8 @@ impl SmtpServer {
         let listener = std::net::TcpListener::bind(address)
             .with_context(|| format!("a test mail server cannot listen on {address}"))?;
         listener.set_nonblocking(true)?;
+        // The standard library's 128 may be fewer than connect at once: the others would wait a second for a second try.
+        rustix::net::listen(&listener, 4_096)?;
         let address = listener.local_addr()?;
         let record = Record::default();
         let task = runtime::spawn(serve(listener, rule, record.clone(), tls));
