@@ -245,8 +245,8 @@ FUZZ_SECONDS ?= 600
 .PHONY: fuzz
 fuzz: ## fuzz what reads from outside, and the pool (FUZZ_SECONDS, 600 in all); needs the nightly toolchain
 	@tools/install fuzz
-	cd origin/fuzz && for target in address operators pool reply session tls; do \
-		../../tools/cargo-fuzz run $$target -- -max_total_time=$$(( $(FUZZ_SECONDS) / 6 )) || exit 1; \
+	cd origin/fuzz && for target in address operators pool redact reply session tls; do \
+		../../tools/cargo-fuzz run $$target -- -max_total_time=$$(( $(FUZZ_SECONDS) / 7 )) || exit 1; \
 	done
 
 .PHONY: lint

@@ -13,8 +13,8 @@ use std::{
 
 use libfuzzer_sys::fuzz_target;
 use rcpt_pool::{
-    Acquired, Asker, HashKey, Limits, Pace, Pool, Question, Refusal, Settings, Signal, Target, Wait,
-    operators::Operators,
+    Acquired, Asker, HashKey, Limits, Pace, Pool, Question, Refusal, Settings, Signal, Source,
+    SourceClass, Target, Wait, operators::Operators,
 };
 use rcpt_shared::Address;
 use tokio::{
@@ -60,8 +60,12 @@ fn settings() -> Settings {
         max_idle: Duration::from_secs(2),
         max_waiting: 50,
         tenant_share: 0.5,
-        sources: vec![Arc::from("source")],
-        since: Vec::new(),
+        sources: vec![Source {
+            label: Arc::from("source"),
+            since: None,
+            class: SourceClass::Known,
+            is_in_use: true,
+        }],
         pace: Pace::default(),
     }
 }

@@ -31,6 +31,10 @@ struct Debt {
 }
 
 impl Debts {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn closed(&mut self, account: Key, now: Instant) {
         self.cost(account, Duration::ZERO, now);
     }

@@ -198,6 +198,10 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         self.gates.retain(|_, gate| !gate.is_over(now));
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.gates.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.gates.is_empty()
     }

@@ -23,6 +23,7 @@ mod debts;
 mod ending;
 mod gates;
 mod hash_key;
+mod lock_waits;
 mod memory;
 mod meter;
 mod moves;
@@ -52,7 +53,7 @@ use std::{
     net::IpAddr,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, AtomicU64, AtomicUsize},
     },
     time::Duration,
@@ -65,6 +66,7 @@ use tokio::time::{Instant, sleep_until};
 use admission::Step;
 use gates::Gates;
 pub use hash_key::HashKey;
+use lock_waits::LockWaits;
 pub use memory::Memory;
 pub use meter::{Limits, Totals};
 use moves::Move;
@@ -78,7 +80,7 @@ use receptions::OtherTotals;
 pub use settings::{Settings, Source, SourceClass};
 use site::{Site, SiteKey};
 use sites::Sites;
-pub use status::{SiteStatus, Status};
+pub use status::{Entries, SiteStatus, Status};
 use waiting::Granted;
 use want::Want;
 use warm_up::WarmUp;
@@ -102,6 +104,7 @@ pub struct Pool<S> {
     unix_now: Box<dyn Fn() -> u64 + Send + Sync>,
     keys: HashKey,
     state: Mutex<State<S>>,
+    lock_waits: LockWaits,
     idle: Arc<AtomicUsize>,
     /// The parties whose names led to an address: other names that lead there count for it too.
     behind: Cache<IpAddr, Behind>,
@@ -171,6 +174,7 @@ impl<S: Send + 'static> Pool<S> {
             unix_now: Box::new(unix_now),
             keys,
             state: Mutex::new(state),
+            lock_waits: LockWaits::default(),
             idle: Arc::default(),
             behind: behind.build(),
             sweeping: AtomicBool::new(false),
@@ -331,7 +335,7 @@ impl<S: Send + 'static> Pool<S> {
 
     fn lock(&self) -> MutexGuard<'_, State<S>> {
         // Nothing that can panic runs under the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock_waits.lock(&self.state)
     }
 }
 

@@ -258,6 +258,11 @@ impl Refusals {
         self.total.sum(self.slice(now))
     }
 
+    /// Number of parties in memory.
+    pub(super) fn parties(&self) -> usize {
+        self.parties.len()
+    }
+
     pub(super) const fn per_hour(&self) -> usize {
         self.per_hour
     }

@@ -13,16 +13,14 @@ use std::{
 use tokio::time::Instant;
 
 use super::{
-    Class, Key,
+    Class, Entries, Key,
     cut::Cut,
     meter::{Limits, Meter},
-    standing::{Limit, SLOW, Standings, Use},
+    party::Party,
+    standing::{CUT, Limit, SLOW, Standing, Standings, Use},
     want::{MeterKey, Want},
 };
 
-/// Longest session while others wait that held none for long; a server that delays the refusal of an unknown recipient
-/// by five seconds (Exchange's default) stays within it.
-const CUT: Duration = Duration::from_millis(6_500);
 /// From one look at sessions that are held for long to the next, where none could be cut.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// Idle sessions with one site.
@@ -330,20 +328,27 @@ impl<S> Sessions<S> {
             matches!(self.room(want, now), Room::Taken(_)) && !holds_for_long(want.party.account)
         };
         let waiting: Vec<_> =
-            waiting.filter(needs_one).map(|want| (want.party.account, want.meter)).collect();
+            waiting.filter(needs_one).map(|want| (want.party, want.meter)).collect();
+        let waits_for = |it: &InUse, (party, meter): &(Party, MeterKey)| {
+            party.account != it.used.party.account && (full || *meter == it.meter)
+        };
         let due = |it: &InUse| {
             it.used.since + CUT <= now
                 && self.standings.may_cut(it.used.party.domain, now)
-                && waiting.iter().any(|(account, meter)| {
-                    *account != it.used.party.account && (full || *meter == it.meter)
-                })
+                && waiting.iter().any(|waits| waits_for(it, waits))
         };
         let longest =
             self.uses.iter().filter(|(_, it)| due(it)).min_by_key(|(_, it)| it.used.since);
         let Some(id) = longest.map(|(id, _)| *id) else { return Some(now + LOOK_AGAIN) };
         let longest = self.uses.get_mut(&id)?;
         longest.cut.set_due();
-        self.standings.cut(longest.used.party.domain, now);
+        let holder = longest.used.party;
+        let beside = waiting.iter().filter(|waits| waits_for(longest, waits)).map(|waits| waits.0);
+        let is_not_slow = |party: &Party| {
+            party.domain != holder.domain && self.standings.of(*party, now) != Standing::Slow
+        };
+        let waiting = beside.into_iter().find(is_not_slow);
+        self.standings.cut(holder.domain, waiting, now);
         None
     }
 
@@ -436,6 +441,18 @@ impl<S> Sessions<S> {
     /// Returns whether no state is left, after a [`Sessions::sweep`].
     pub(super) fn is_over(&self, now: Instant) -> bool {
         !self.are_there() && self.meters.is_empty() && self.standings.is_over(now)
+    }
+
+    /// Adds this site's entries in memory.
+    pub(super) fn count_entries(&self, entries: &mut Entries) {
+        entries.sites += 1;
+        entries.meters += self.meters.len();
+        entries.standings += self.standings.len();
+        for meter in self.meters.values() {
+            entries.trials += meter.rate.trials();
+            entries.refusals += meter.refusals.parties();
+            entries.debts += meter.debts.len();
+        }
     }
 
     /// Sessions in use as the site counts them, as uses, and as its meters do.

@@ -13,6 +13,9 @@ use super::{Key, party::Party};
 /// A session that takes longer for one question is slow. Most servers answer within a second; Exchange
 /// delays the refusal of an unknown recipient by five.
 pub(super) const SLOW: Duration = Duration::from_secs(2);
+/// Longest session while others wait that held none for long; a server that delays the refusal of an unknown recipient
+/// by five seconds (Exchange's default) stays within it.
+pub(super) const CUT: Duration = Duration::from_millis(6_500);
 /// Time for which an answer proves a party, and for which a slow session counts against a party without a quick answer
 /// since.
 const MEMORY: Duration = Duration::from_secs(600);
@@ -123,6 +126,8 @@ pub(super) struct Standings {
     records: HashMap<Key, Record>,
     /// The last two accounts that were answered, of different groups if possible.
     answered: [Option<(Party, Instant)>; 2],
+    /// A party for which a session was cut, and the time until which slow ones leave the last session to it.
+    cut_for: Option<(Party, Instant)>,
 }
 
 impl Standings {
@@ -178,7 +183,17 @@ impl Standings {
                 && (!(is_many && keeps_half) || held.unproven + 1 < sessions)
                 && held.unproven_of_group < (sessions / 2).max(1)
         };
-        if fits { Ok(()) } else { Err(self.changes(party, other_group.max(other_account), now)) }
+        // Not by its group, in which others may be quick.
+        let is_slow = held.is_slow
+            || [party.account, party.domain].into_iter().any(|key| self.is_slow(key, now));
+        let cut_for = self.cut_for.filter(|(other, until)| {
+            is_slow && other.account != party.account && *until > now && held.slow + 1 >= sessions
+        });
+        if fits && cut_for.is_none() {
+            return Ok(());
+        }
+        let present = other_group.max(other_account).max(cut_for.map(|(_, until)| until));
+        Err(self.changes(party, present, now))
     }
 
     /// Returns the time until which parties matched by `is_other` count as present.
@@ -243,7 +258,11 @@ impl Standings {
         cut_at.is_none_or(|at| now.saturating_duration_since(at) >= MEMORY)
     }
 
-    pub(super) fn cut(&mut self, domain: Key, now: Instant) {
+    /// Records that a session of the domain was cut; `waiting` is a party that waits and is not known to be slow. Where
+    /// nobody was answered yet there is no reserve, and a slow party would take the session that the domain's only cut
+    /// has freed: so for a while slow ones leave the last session to others.
+    pub(super) fn cut(&mut self, domain: Key, waiting: Option<Party>, now: Instant) {
+        self.cut_for = waiting.map(|party| (party, now + CUT)).or(self.cut_for);
         if let Some(record) = self.record(domain, now) {
             (record.cut_at, record.is_repeated) = (Some(now), false);
         }
@@ -273,6 +292,10 @@ impl Standings {
             }
         }
         Some(self.records.entry(key).or_default())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
     }
 
     pub(super) fn forget(&mut self, now: Instant) {

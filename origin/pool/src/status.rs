@@ -31,6 +31,32 @@ pub struct Status {
     pub sweeps_total: u64,
     #[serde(default)]
     pub sweep_micros_total: u64,
+    /// Number of times that a caller waited for the pool's lock since the start, and the microseconds of all waits.
+    #[serde(default)]
+    pub lock_waits_total: u64,
+    #[serde(default)]
+    pub lock_wait_micros_total: u64,
+    #[serde(default)]
+    pub entries: Entries,
+}
+
+/// Numbers of the entries that the pool holds in memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entries {
+    /// Operators by source address, networks and routes.
+    pub sites: usize,
+    /// Operators by source address, and machines.
+    pub meters: usize,
+    /// Domains and addresses that refused us lately.
+    pub gates: usize,
+    /// Answers and refusals of the last ten minutes, by group and domain.
+    pub trials: usize,
+    /// Groups and accounts with refused recipients in the last hour.
+    pub refusals: usize,
+    /// Accounts that owe session time.
+    pub debts: usize,
+    /// Groups, accounts and domains that were quick or slow lately.
+    pub standings: usize,
 }
 
 /// One operator from one source address; or all machines that belong to no operator, as `other`.
@@ -93,7 +119,10 @@ impl<S: Send + 'static> Pool<S> {
             refused_per_hour: self.settings().machine.refused_per_hour,
             ..SiteStatus::default()
         };
+        let gates = state.domains.len() + state.addresses.len();
+        let mut entries = Entries { gates, ..Entries::default() };
         for (key, site) in state.sites.iter() {
+            site.sessions.count_entries(&mut entries);
             match key {
                 SiteKey::Operator(operator, identity) => {
                     let waiting = site.waiting.len();
@@ -151,6 +180,9 @@ impl<S: Send + 'static> Pool<S> {
             operators,
             sweeps_total: total(&self.sweeps),
             sweep_micros_total: total(&self.swept),
+            lock_waits_total: self.lock_waits.count(),
+            lock_wait_micros_total: self.lock_waits.microseconds(),
+            entries,
         }
     }
 

@@ -28,6 +28,7 @@ mod attacks;
 mod histories;
 mod memory;
 mod neighbours;
+mod newcomers;
 mod refused;
 mod reload;
 

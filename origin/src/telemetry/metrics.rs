@@ -11,7 +11,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Registry, Unit},
 };
-use rcpt_pool::{SiteStatus, Status};
+use rcpt_pool::{Entries, SiteStatus, Status};
 use rcpt_shared::Verdict;
 
 /// Seconds. A warm local server answers in milliseconds; the budget ends at ten.
@@ -31,6 +31,12 @@ struct ProbeLabels {
 struct Site {
     operator: String,
     source: String,
+}
+
+/// Kind of an entry in the pool's memory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Kind {
+    kind: &'static str,
 }
 
 /// Metrics of the pool, by operator and source address.
@@ -131,6 +137,9 @@ pub struct Metrics {
     bad_tickets: Counter<u64, AtomicU64>,
     sweeps: Counter<u64, AtomicU64>,
     swept: Counter<f64, AtomicU64>,
+    lock_waits: Counter<u64, AtomicU64>,
+    lock_waited: Counter<f64, AtomicU64>,
+    entries: Family<Kind, Gauge>,
     sites: Sites,
 }
 
@@ -172,6 +181,15 @@ impl Default for Metrics {
         let swept = Counter::<f64, AtomicU64>::default();
         let help = "Time of these looks, which hold up every other use of the pool";
         registry.register_with_unit("sweep", help, Unit::Seconds, swept.clone());
+        let lock_waits = Counter::default();
+        let help = "Uses of the pool that waited for another one to end";
+        registry.register("pool_lock_waits", help, lock_waits.clone());
+        let lock_waited = Counter::<f64, AtomicU64>::default();
+        let help = "Time of these waits";
+        registry.register_with_unit("pool_lock_wait", help, Unit::Seconds, lock_waited.clone());
+        let entries = Family::default();
+        let help = "Entries in the pool's memory, by kind";
+        registry.register("pool_entries", help, entries.clone());
         let sites = Sites::default();
         sites.register(&mut registry);
         Self {
@@ -184,6 +202,9 @@ impl Default for Metrics {
             bad_tickets,
             sweeps,
             swept,
+            lock_waits,
+            lock_waited,
+            entries,
             sites,
         }
     }
@@ -211,8 +232,27 @@ impl Metrics {
     pub fn show(&self, status: &Status, probes_max: usize) {
         self.in_flight_max.set(i64::try_from(probes_max).unwrap_or(i64::MAX));
         self.sweeps.inner().store(status.sweeps_total, Ordering::Relaxed);
-        let swept = Duration::from_micros(status.sweep_micros_total).as_secs_f64();
-        self.swept.inner().store(swept.to_bits(), Ordering::Relaxed);
+        self.lock_waits.inner().store(status.lock_waits_total, Ordering::Relaxed);
+        for (counter, micros) in [
+            (&self.swept, status.sweep_micros_total),
+            (&self.lock_waited, status.lock_wait_micros_total),
+        ] {
+            let seconds = Duration::from_micros(micros).as_secs_f64();
+            counter.inner().store(seconds.to_bits(), Ordering::Relaxed);
+        }
+        let Entries { sites, meters, gates, trials, refusals, debts, standings } = status.entries;
+        for (kind, count) in [
+            ("sites", sites),
+            ("meters", meters),
+            ("gates", gates),
+            ("trials", trials),
+            ("refusals", refusals),
+            ("debts", debts),
+            ("standings", standings),
+        ] {
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            self.entries.get_or_create(&Kind { kind }).set(count);
+        }
         status.operators.iter().for_each(|site| self.sites.show(site));
     }
 

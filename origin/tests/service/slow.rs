@@ -108,17 +108,16 @@ async fn accounts_with_a_slow_domain_do_not_hold_up_others_at_its_operator_or_ma
             let origin = internet.origin(&[]);
             let _attack = attack(&origin, accounts, 4);
             sleep(Duration::from_millis(500)).await;
-            // The first seven seconds are those of the first cut, and those who came meanwhile are served in some more: a
-            // quarter of the checks, or a third where the machine does other things too.
-            let told = others(&origin, 160).await;
-            for (_, verdict) in &told {
+            // They wait for the first cut, after 6.5 seconds; from its end on the others are served as if alone. Alone it
+            // is 52 ms in an idle session, and was 4.9 s beside such domains before there were cuts and a reserve.
+            let first = others(&origin, 4).await;
+            let later = others(&origin, 100).await;
+            for (_, verdict) in first.iter().chain(&later) {
                 assert_eq!(verdict.status, Status::Accepted, "{host}, {accounts}: {verdict:?}");
             }
-            let (median, longest) = (told[80].0, told[159].0);
+            let (median, longest) = (later[50].0, first[3].0.max(later[99].0));
             println!("{host}, {accounts} slow accounts: median {median:?}, longest {longest:?}");
-            // Alone it is 52 ms in an idle session, and was 4.9 s beside such domains before. The exact figure is that of
-            // the pool's tests, in virtual time: a machine that does other things too makes every session take longer.
-            assert!(median < Duration::from_secs(1), "{host}, {accounts}: {median:?}");
+            assert!(median < Duration::from_millis(250), "{host}, {accounts}: {median:?}");
         });
     }
     sites.join_all().await;

@@ -7,14 +7,14 @@ use tokio::time::timeout_at;
 use super::*;
 use crate::Cause;
 
-const MS: Duration = Duration::from_millis(1);
-const SECOND: Duration = Duration::from_secs(1);
-const OPENING: Duration = Duration::from_millis(100);
+pub(super) const MS: Duration = Duration::from_millis(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const OPENING: Duration = Duration::from_millis(100);
 /// Longer than any budget.
-const NEVER: Duration = Duration::from_secs(30);
+pub(super) const NEVER: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     Answered,
     Refused(Cause),
     Cut,
@@ -22,7 +22,7 @@ enum End {
 }
 
 /// Runs one check at a server that takes `rcpt` for RCPT.
-async fn check(pool: &Arc<Pool<u32>>, want: &Wanted, rcpt: Duration) -> (Duration, End) {
+pub(super) async fn check(pool: &Arc<Pool<u32>>, want: &Wanted, rcpt: Duration) -> (Duration, End) {
     let started = Instant::now();
     let dialogue = async {
         let (opening, permit) = match want.ask(pool).await {
@@ -43,12 +43,12 @@ async fn check(pool: &Arc<Pool<u32>>, want: &Wanted, rcpt: Duration) -> (Duratio
     (started.elapsed(), end)
 }
 
-fn text(text: String) -> &'static str {
+pub(super) fn text(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
 /// A site with `sessions` sessions, and one new session in `interval` after the first.
-fn site_of(sessions: usize, interval: Duration) -> Arc<Pool<u32>> {
+pub(super) fn site_of(sessions: usize, interval: Duration) -> Arc<Pool<u32>> {
     let limits = Limits { sessions, interval, ..LIMITS };
     let rows = OPERATORS
         .replace("sessions = 2", &format!("sessions = {sessions}"))
@@ -58,7 +58,7 @@ fn site_of(sessions: usize, interval: Duration) -> Arc<Pool<u32>> {
     Pool::new(settings, drop, || NOW, HashKey::default())
 }
 
-fn paying(name: &'static str, want: Wanted) -> Wanted {
+pub(super) fn paying(name: &'static str, want: Wanted) -> Wanted {
     Wanted { tenant: Some(name), account: Some(name), ..want }
 }
 
@@ -67,7 +67,7 @@ fn free(name: &'static str, want: Wanted) -> Wanted {
 }
 
 /// Asks continuously, one check after the other.
-fn insist(pool: &Arc<Pool<u32>>, want: Wanted, rcpt: Duration) -> tokio::task::JoinHandle<()> {
+pub(super) fn insist(pool: &Arc<Pool<u32>>, want: Wanted, rcpt: Duration) -> tokio::task::JoinHandle<()> {
     let pool = pool.clone();
     tokio::spawn(async move {
         loop {
@@ -78,14 +78,24 @@ fn insist(pool: &Arc<Pool<u32>>, want: Wanted, rcpt: Duration) -> tokio::task::J
     })
 }
 
-/// Results of the checks of others: one a second, by ten accounts in turn.
-struct Noticed {
+/// Results of the checks of others, by ten accounts in turn; one a second unless said.
+pub(super) struct Noticed {
     times: Vec<Duration>,
     ends: Vec<End>,
 }
 
 impl Noticed {
-    async fn by(
+    pub(super) async fn by(
+        pool: &Arc<Pool<u32>>,
+        count: usize,
+        rcpt: Duration,
+        want: impl Fn(usize) -> Wanted,
+    ) -> Self {
+        Self::every(SECOND, pool, count, rcpt, want).await
+    }
+
+    pub(super) async fn every(
+        interval: Duration,
         pool: &Arc<Pool<u32>>,
         count: usize,
         rcpt: Duration,
@@ -95,7 +105,7 @@ impl Noticed {
         for n in 0..count {
             let (pool, want) = (pool.clone(), want(n));
             all.spawn(async move { check(&pool, &want, rcpt).await });
-            sleep(SECOND).await;
+            sleep(interval).await;
         }
         let (mut times, ends): (Vec<_>, _) = all.join_all().await.into_iter().unzip();
         times.sort_unstable();
@@ -106,7 +116,7 @@ impl Noticed {
         self.times[self.times.len() / 2]
     }
 
-    fn longest(&self) -> Duration {
+    pub(super) fn longest(&self) -> Duration {
         *self.times.last().unwrap()
     }
 
@@ -114,14 +124,14 @@ impl Noticed {
         self.ends.iter().filter(|end| **end != End::Answered).count()
     }
 
-    fn assert_good(&self, alone: Duration, attack: &str) {
+    pub(super) fn assert_good(&self, alone: Duration, attack: &str) {
         println!("{attack}: median {:?}, longest {:?}", self.median(), self.longest());
         assert_eq!(self.unanswered(), 0, "{attack}: {:?}", self.ends);
         assert!(self.median() <= alone * 3 / 2, "{attack}: median {:?}", self.median());
     }
 }
 
-fn victim(n: usize, want: Wanted) -> Wanted {
+pub(super) fn victim(n: usize, want: Wanted) -> Wanted {
     let domain = format!("good{n}.org");
     paying(text(format!("victim{}", n % 10)), Wanted { domain, ..want })
 }

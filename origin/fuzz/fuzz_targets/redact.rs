@@ -1,0 +1,42 @@
+//! Words of a server that are shown hold no address, no IP address and no name of ours, and those of the log no domain.
+#![no_main]
+
+use std::{
+    net::IpAddr,
+    time::{Duration, Instant},
+};
+
+use libfuzzer_sys::fuzz_target;
+use rcpt_shared::Address;
+
+#[path = "../../src/probe/redact.rs"]
+#[allow(dead_code, reason = "its tests use more of it")]
+mod redact;
+
+const HELO_NAME: &str = "probe.example.net";
+/// With the sanitizer, and on a busy machine: a reply takes microseconds without.
+const LONGEST: Duration = Duration::from_millis(100);
+const MAX_CHARS: usize = 512;
+
+fuzz_target!(|input: (&str, &str)| {
+    let (address, words) = input;
+    let Ok(address) = Address::parse(address) else { return };
+    let local_part = address.local_part();
+    let words: String = words.chars().take(8_192).collect();
+    let text = format!("<{local_part}> {words} {HELO_NAME} {}", address.normal());
+    let began = Instant::now();
+    let shown = redact::redact(&text, &address, [HELO_NAME]);
+    let logged = redact::redact_for_log(&text, &address, [HELO_NAME]);
+    assert!(began.elapsed() < LONGEST, "it took {:?}", began.elapsed());
+    assert!(shown.starts_with("[address]"), "{shown}");
+    assert!(!logged.to_lowercase().contains(address.domain()), "{logged}");
+    for text in [&shown, &logged] {
+        assert!(text.chars().count() <= MAX_CHARS && !text.contains(['@', '\n', '\r']), "{text}");
+        assert!(!text.to_lowercase().contains(HELO_NAME), "{text}");
+        // A number that the limit of length cut short may read as an address.
+        let end = text.rfind(' ').unwrap_or(text.len());
+        for part in text[..end].split(|c: char| !(c.is_ascii_hexdigit() || ".:".contains(c))) {
+            assert!(part.parse::<IpAddr>().is_err(), "{part} in {text}");
+        }
+    }
+});
