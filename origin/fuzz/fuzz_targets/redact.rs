@@ -1,4 +1,4 @@
-//! Words of a server that are shown hold no address, no IP address and no name of ours, and those of the log no domain.
+//! Words of a server that are shown hold no address, no IP address and none of our names, and those of the log no domain.
 #![no_main]
 
 use std::{

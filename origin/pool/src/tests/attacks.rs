@@ -67,7 +67,11 @@ fn free(name: &'static str, want: Wanted) -> Wanted {
 }
 
 /// Asks continuously, one check after the other.
-pub(super) fn insist(pool: &Arc<Pool<u32>>, want: Wanted, rcpt: Duration) -> tokio::task::JoinHandle<()> {
+pub(super) fn insist(
+    pool: &Arc<Pool<u32>>,
+    want: Wanted,
+    rcpt: Duration,
+) -> tokio::task::JoinHandle<()> {
     let pool = pool.clone();
     tokio::spawn(async move {
         loop {

@@ -25,7 +25,8 @@ async fn others_wait_for_one_cut_also_where_nobody_was_answered_before() {
             insist(&pool, paying(account, google(&domain)), NEVER);
         }
         sleep(500 * MS).await;
-        let noticed = Noticed::every(250 * MS, &pool, 160, 50 * MS, |n| victim(n, google(""))).await;
+        let noticed =
+            Noticed::every(250 * MS, &pool, 160, 50 * MS, |n| victim(n, google(""))).await;
         let attack = format!("{accounts} accounts, {sessions} sessions, {domains} domains");
         noticed.assert_good(OPENING + 50 * MS, &attack);
         assert!(noticed.longest() <= 7 * SECOND, "{attack}: {:?}", noticed.longest());
