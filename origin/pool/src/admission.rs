@@ -224,7 +224,8 @@ impl<S: Send + 'static> Pool<S> {
         let mut idle_serves = false;
         if let Some(site) = state.sites.get_mut(&way.site) {
             let settings = self.settings.load();
-            let want = Want::of(question, target, party, (way.identity, way.meter), &settings);
+            let asker = (party, state.histories.of(party.account, now));
+            let want = Want::of(question, target, asker, (way.identity, way.meter), &settings);
             let has_idle = site.has_idle(&want, now);
             let refused = |after| Refused { after, cause: Cause::Refusals };
             idle_serves = has_idle.map_err(refused)? && due <= now;
@@ -288,7 +289,8 @@ impl<S: Send + 'static> Pool<S> {
             way.meter = self.site(&mut state, &way.site, None).meter_of(address, now);
         }
         let settings = self.settings.load();
-        let want = Want::of(question, target, party, (way.identity, way.meter), &settings);
+        let asker = (party, state.histories.of(party.account, now));
+        let want = Want::of(question, target, asker, (way.identity, way.meter), &settings);
         let site = self.site(&mut state, &way.site, way.operator);
         let mut evicted = Vec::new();
         let claim = |want| Claim {

@@ -23,6 +23,8 @@ mod debts;
 mod ending;
 mod gates;
 mod hash_key;
+mod histories;
+mod lately;
 mod lock_waits;
 mod memory;
 mod meter;
@@ -66,6 +68,7 @@ use tokio::time::{Instant, sleep_until};
 use admission::Step;
 use gates::Gates;
 pub use hash_key::HashKey;
+use histories::Histories;
 use lock_waits::LockWaits;
 pub use memory::Memory;
 pub use meter::{Limits, Totals};
@@ -134,6 +137,7 @@ struct State<S> {
     /// Source addresses that an operator's domains have moved from.
     moves: HashMap<(OperatorId, usize), Move>,
     warm_up: WarmUp,
+    histories: Histories,
     tickets: u64,
 }
 
@@ -165,6 +169,7 @@ impl<S: Send + 'static> Pool<S> {
             addresses: Gates::new(ADDRESS_MEMORY, settings.pace.gate_interval),
             moves: HashMap::new(),
             warm_up: WarmUp::default(),
+            histories: Histories::default(),
             tickets: 0,
         };
         let behind = Cache::builder().max_capacity(MAX_ADDRESSES).time_to_live(ADDRESS_KEPT);
@@ -253,11 +258,13 @@ impl<S: Send + 'static> Pool<S> {
         if state.addresses.due(address, party.group, now, now) != Ok(now) {
             return None;
         }
+        let history = state.histories.of(party.account, now);
         let site = self.site(&mut state, &key, None);
         let meter = site.meter_of(address, now);
         let target = Target { afresh: true, ..*target };
         let way = (target.identity, meter);
-        let want = Want::of(question, &target, party, way, &self.settings.load());
+        let asker = (party, history);
+        let want = Want::of(question, &target, asker, way, &self.settings.load());
         let granted = site.serve_newcomer(&want, now, &mut evicted);
         drop(state);
         self.close_all(evicted);

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::{
     Class,
     debts::Debts,
+    lately::Lately,
     quota::{Recipients, Refusals},
     rate::Rate,
     want::Want,
@@ -22,7 +23,7 @@ pub struct Limits {
     pub interval: Duration,
     pub recipients_per_minute: usize,
     pub refused_per_hour: usize,
-    /// Refused recipients in ten to fifteen minutes, after which batches stay away.
+    /// Refused recipients in ten minutes, after which batches stay away.
     pub refused_lately: usize,
 }
 
@@ -56,6 +57,7 @@ pub(super) struct Meter {
     pub rate: Rate,
     pub recipients: Recipients,
     pub refusals: Refusals,
+    pub refused_lately: Lately,
     pub debts: Debts,
     pub totals: Totals,
     is_limited: bool,
@@ -71,7 +73,8 @@ impl Meter {
             idle: 0,
             rate: Rate::new(limits.interval),
             recipients: Recipients::new(limits.recipients_per_minute),
-            refusals: Refusals::new(limits.refused_per_hour, limits.refused_lately),
+            refusals: Refusals::new(limits.refused_per_hour),
+            refused_lately: Lately::new(limits.refused_lately),
             debts: Debts::default(),
             totals: Totals::default(),
             is_limited: limits != Limits::NONE,
@@ -83,14 +86,21 @@ impl Meter {
         self.sessions = limits.sessions;
         self.rate.set_base(limits.interval);
         self.recipients.set_rate(limits.recipients_per_minute);
-        self.refusals.set_most(limits.refused_per_hour, limits.refused_lately);
+        self.refusals.set_most(limits.refused_per_hour);
+        self.refused_lately.set_most(limits.refused_lately);
         self.is_limited = limits != Limits::NONE;
     }
 
     /// How long the party must wait because recipients were refused lately, if it must.
     pub(super) fn refused_before(&self, want: &Want, now: Instant) -> Option<Duration> {
         let share = want.share_of(self.refusals.per_hour());
-        self.refusals.must_wait(want.party, share, want.class, now)
+        let of_hour = self.refusals.must_wait(want.party, share, want.class, now);
+        of_hour.max(self.refused_lately.must_wait(want, now))
+    }
+
+    /// Returns whether so few recipients were refused lately that one may be risked that nobody waits for.
+    pub(super) fn spares_refusal(&self, now: Instant) -> bool {
+        self.refused_lately.spares_one(now) && self.refusals.spares_one(now)
     }
 
     pub(super) fn recipient_not_before(&self, now: Instant) -> Option<Instant> {

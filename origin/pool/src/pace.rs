@@ -9,8 +9,8 @@ pub struct Pace {
     pub gate_interval: Duration,
     /// While both classes wait, each session of this number goes to a batch.
     pub batch_turn: usize,
-    /// Recipients that a machine of no known operator refuses in ten to fifteen minutes, after which batches stay away.
-    /// Shared hosts ban for twenty in ten minutes; two more may be under way.
+    /// Recipients that a machine of no known operator refuses in ten minutes, after which batches stay away. Shared hosts
+    /// ban after twenty; single checks have up to three more, and two may be under way.
     pub machine_refused_lately: usize,
 }
 

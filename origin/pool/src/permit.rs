@@ -69,11 +69,14 @@ impl<S: Send + 'static> Permit<S> {
 
     /// Records how the server treated us.
     pub fn note(&self, signal: Signal<'_>) {
-        match signal {
-            Signal::Answered { .. } => self.answered.store(true, Ordering::Relaxed),
-            Signal::Refused(_) => self.is_blameless.store(false, Ordering::Relaxed),
-        }
-        self.pool.note(self, signal);
+        let was_answered = match signal {
+            Signal::Answered { .. } => self.answered.swap(true, Ordering::Relaxed),
+            Signal::Refused(_) => {
+                self.is_blameless.store(false, Ordering::Relaxed);
+                false
+            }
+        };
+        self.pool.note(self, signal, !was_answered);
     }
 
     /// Completes when the session has been held for long and others wait for it: the caller must close it, and the

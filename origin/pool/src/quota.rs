@@ -12,8 +12,6 @@ const SLICE: Duration = Duration::from_secs(300);
 const SLICES: u32 = 12;
 /// Number of the first slice: those of the hour before it may be recalled.
 const FIRST: u64 = SLICES as u64;
-/// Slices that cover ten minutes, wherever in a slice they begin.
-const LATELY: u64 = 3;
 /// Divisor of a minute's recipients for the burst.
 const BURST_SHARE: u32 = 6;
 
@@ -59,8 +57,6 @@ const HARD_LIMIT: usize = 2;
 /// Refused recipients of the last hour, by group and account.
 pub(super) struct Refusals {
     per_hour: usize,
-    /// Refused recipients of the last slices after which batches stay away.
-    lately: usize,
     /// Slices are counted from here.
     began: Option<Instant>,
     total: Hour,
@@ -123,14 +119,6 @@ impl Hour {
         hour
     }
 
-    /// Of the last ten to fifteen minutes.
-    fn sum_lately(mut self, slice: u64) -> usize {
-        self.advance(slice);
-        let first = (slice + 1).saturating_sub(LATELY);
-        let counts = (first..=slice).filter_map(|it| self.counts.get(index(it)));
-        counts.map(|count| *count as usize).sum()
-    }
-
     /// The slice in which the oldest one that counts is an hour old.
     fn lightens(mut self, slice: u64) -> u64 {
         self.advance(slice);
@@ -145,10 +133,9 @@ fn index(slice: u64) -> usize {
 }
 
 impl Refusals {
-    pub(super) fn new(per_hour: usize, lately: usize) -> Self {
+    pub(super) fn new(per_hour: usize) -> Self {
         Self {
             per_hour,
-            lately,
             began: None,
             total: Hour::default(),
             parties: HashMap::new(),
@@ -156,9 +143,8 @@ impl Refusals {
         }
     }
 
-    pub(super) const fn set_most(&mut self, per_hour: usize, lately: usize) {
+    pub(super) const fn set_most(&mut self, per_hour: usize) {
         self.per_hour = per_hour;
-        self.lately = lately;
     }
 
     fn slice(&self, now: Instant) -> u64 {
@@ -222,35 +208,26 @@ impl Refusals {
         let spent = (of_group >= room && !has_little)
             || beyond
             || (class == Class::Batch && total >= self.per_hour);
-        let spent_lately = class == Class::Batch && self.is_spent_lately(slice);
-        if spent_lately && !spent {
-            let until = self.began?
-                + SLICE.saturating_mul(u32::try_from((slice + 1).saturating_sub(FIRST)).ok()?);
-            return Some(until.saturating_duration_since(now));
-        }
         let began = self.began.filter(|_| spent)?;
         let slices = self.total.lightens(slice).saturating_sub(FIRST);
         let until = began + SLICE.saturating_mul(u32::try_from(slices).ok()?);
         Some(until.saturating_duration_since(now))
     }
 
-    fn is_spent_lately(&self, slice: u64) -> bool {
-        self.lately < usize::MAX && self.total.sum_lately(slice) >= self.lately
-    }
-
-    /// Whether a recipient may be asked about that is refused most probably and nobody waits for: while less than half is
-    /// spent of what stops batches.
-    pub(super) fn spares_one(&self, now: Instant) -> bool {
-        self.total.sum_lately(self.slice(now)) < self.lately.div_ceil(2)
-    }
-
-    pub(super) fn count(&mut self, party: Party, now: Instant) {
+    /// Counts one refused recipient, of the party that asked about it. Nobody asks about control recipients.
+    pub(super) fn count(&mut self, party: Option<Party>, now: Instant) {
         self.began.get_or_insert(now);
         let slice = self.slice(now);
         self.total.count(slice);
-        for key in [party.group, party.account] {
+        for key in party.into_iter().flat_map(|party| [party.group, party.account]) {
             self.parties.entry(key).or_default().count(slice);
         }
+    }
+
+    /// Returns whether a recipient may be asked about that is refused most probably and nobody waits for: while less than
+    /// half of the hour's number is spent.
+    pub(super) fn spares_one(&self, now: Instant) -> bool {
+        self.total(now) < self.per_hour.div_ceil(2)
     }
 
     /// In the last hour.
@@ -292,7 +269,7 @@ mod tests {
 
     use tokio::time::Instant;
 
-    use super::{Recipients, Refusals, SLICE};
+    use super::{Recipients, Refusals};
     use crate::{Class, party::Party};
 
     fn account(group: u64, account: u64) -> Party {
@@ -319,15 +296,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn refusals_stop_batches_and_the_tenant_that_spends_them() {
-        let (mut refusals, now) = (Refusals::new(100, usize::MAX), Instant::now());
+        let (mut refusals, now) = (Refusals::new(100), Instant::now());
         for _ in 0..50 {
-            refusals.count(tenant(1), now);
+            refusals.count(Some(tenant(1)), now);
         }
         let waits = |who, class, now| refusals.must_wait(tenant(who), 50, class, now).is_some();
         assert!(waits(1, Class::Interactive, now), "its share is spent");
         assert!(!waits(2, Class::Batch, now));
         for name in 10..60 {
-            refusals.count(tenant(name), now);
+            refusals.count(Some(tenant(name)), now);
         }
         let waits = |who, class, now| refusals.must_wait(tenant(who), 50, class, now).is_some();
         assert!(waits(2, Class::Batch, now), "all is spent");
@@ -340,14 +317,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn many_groups_together_have_less_than_twice_the_hours_number() {
         for groups in [2, 5, 20, 40] {
-            let (mut refusals, now) = (Refusals::new(100, usize::MAX), Instant::now());
+            let (mut refusals, now) = (Refusals::new(100), Instant::now());
             for group in 0..groups {
                 let who = tenant(group);
                 for _ in 0..200 {
                     if refusals.must_wait(who, 50, Class::Interactive, now).is_some() {
                         break;
                     }
-                    refusals.count(who, now);
+                    refusals.count(Some(who), now);
                 }
             }
             assert!(refusals.total(now) <= 200, "{groups}: {}", refusals.total(now));
@@ -357,46 +334,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn batches_stay_away_for_ten_minutes_from_a_machine_that_refused_many() {
-        let (mut refusals, mut now) = (Refusals::new(300, 15), Instant::now());
-        let waits =
-            |refusals: &Refusals, class, now| refusals.must_wait(tenant(1), 150, class, now);
-        let (mut most, mut sent) = (0, Vec::new());
-        for _ in 0..240 {
-            while waits(&refusals, Class::Batch, now).is_none() {
-                refusals.count(tenant(1), now);
-                sent.push(now);
-            }
-            assert_eq!(waits(&refusals, Class::Interactive, now), None, "single checks pass");
-            let ten_minutes = sent.iter().filter(|at| now - **at < 2 * SLICE).count();
-            most = most.max(ten_minutes);
-            now += Duration::from_secs(30);
-        }
-        assert_eq!(most, 15, "in any ten minutes");
-        assert!(sent.len() >= 8 * 15, "{} in two hours", sent.len());
-        let last = now - Duration::from_secs(30);
-        assert!(waits(&refusals, Class::Batch, last).is_some_and(|wait| wait <= SLICE));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn half_of_what_stops_batches_is_left_to_recipients_that_somebody_waits_for() {
-        let (mut refusals, now) = (Refusals::new(300, 15), Instant::now());
-        let mut spared = 0;
-        while refusals.spares_one(now) {
-            refusals.count(tenant(1), now);
-            spared += 1;
-        }
-        assert_eq!(spared, 8);
-        assert!(refusals.spares_one(now + 3 * SLICE));
-        assert!(Refusals::new(300, usize::MAX).spares_one(now));
-    }
-
-    #[tokio::test(start_paused = true)]
     async fn an_hour_is_forgotten_slice_by_slice() {
-        let (mut refusals, start) = (Refusals::new(100, usize::MAX), Instant::now());
+        let (mut refusals, start) = (Refusals::new(100), Instant::now());
         let minute = Duration::from_secs(60);
         for n in 0..12 {
-            refusals.count(tenant(1), start + n * 5 * minute);
+            refusals.count(Some(tenant(1)), start + n * 5 * minute);
         }
         assert_eq!(refusals.total(start + 59 * minute), 12);
         for n in 0..12_usize {
@@ -407,19 +349,19 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_account_does_not_spend_the_share_of_the_others_that_are_one_tenant_with_it() {
-        let (mut refusals, now) = (Refusals::new(100, usize::MAX), Instant::now());
+        let (mut refusals, now) = (Refusals::new(100), Instant::now());
         let waits = |refusals: &mut Refusals, name| {
             refusals.must_wait(account(1, name), 50, Class::Interactive, now).is_some()
         };
         for _ in 0..50 {
             assert!(!waits(&mut refusals, 7));
-            refusals.count(account(1, 7), now);
+            refusals.count(Some(account(1, 7)), now);
         }
         assert!(waits(&mut refusals, 7), "the one that has spent it");
         for name in 10..35 {
             for _ in 0..2 {
                 assert!(!waits(&mut refusals, name), "{name}");
-                refusals.count(account(1, name), now);
+                refusals.count(Some(account(1, name)), now);
             }
             assert!(waits(&mut refusals, name), "its twentieth is spent");
         }

@@ -23,21 +23,28 @@ pub(super) struct OtherTotals {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// Records how the server treated the holder of a permit.
-    pub(super) fn note(&self, permit: &Permit<S>, signal: Signal<'_>) {
+    /// Records how the server treated the holder of a permit. A reply about the control recipient isn't asked for by the
+    /// account.
+    pub(super) fn note(&self, permit: &Permit<S>, signal: Signal<'_>, is_asked_for: bool) {
         if matches!(permit.site, SiteKey::Route(_)) {
             return;
         }
         let now = Instant::now();
         let mut state = self.lock();
-        let State { sites, domains, addresses, .. } = &mut *state;
+        let State { sites, domains, addresses, histories, .. } = &mut *state;
         let Some(site) = sites.get_mut(&permit.site) else { return };
         let meter = site.meter(permit.meter);
         let others = matches!(permit.site, SiteKey::Network(_)).then_some(&self.others);
         let (party, address) = (permit.party, permit.address);
-        let mut reception = Reception { meter, domains, addresses, others, party, address, now };
+        let mut reception =
+            Reception { meter, domains, addresses, others, party, address, is_asked_for, now };
         let change = match signal {
-            Signal::Answered { refused } => reception.answered(refused),
+            Signal::Answered { refused } => {
+                if is_asked_for {
+                    histories.answered(party.account, refused, now);
+                }
+                reception.answered(refused)
+            }
             Signal::Refused(refusal) => reception.refused(refusal),
         };
         let meter = reception.meter;
@@ -56,7 +63,7 @@ impl<S: Send + 'static> Pool<S> {
     pub(super) fn spares_refusal(&self, permit: &Permit<S>) -> bool {
         let mut state = self.lock();
         let site = state.sites.get_mut(&permit.site);
-        site.is_none_or(|site| site.meter(permit.meter).refusals.spares_one(Instant::now()))
+        site.is_none_or(|site| site.meter(permit.meter).spares_refusal(Instant::now()))
     }
 
     /// A recipient that is asked about beyond the one that the permit was granted for.
@@ -77,6 +84,8 @@ struct Reception<'a> {
     party: Party,
     /// Address of the machine, if a connection was made.
     address: Option<IpAddr>,
+    /// False for a control recipient.
+    is_asked_for: bool,
     now: Instant,
 }
 
@@ -91,7 +100,9 @@ impl Reception<'_> {
         if refused {
             self.meter.totals.refused += 1;
             self.count_other(|others| &others.refused);
-            self.meter.refusals.count(self.party, self.now);
+            let party = self.is_asked_for.then_some(self.party);
+            self.meter.refusals.count(party, self.now);
+            self.meter.refused_lately.count(party.map(|party| party.group), self.now);
         }
         self.meter.rate.answered(group, domain, self.now)
     }

@@ -26,6 +26,7 @@ use super::{
 mod addresses;
 mod attacks;
 mod histories;
+mod lately;
 mod memory;
 mod neighbours;
 mod newcomers;

@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use super::{Class, Question, Settings, Target, party::Party, quota::part_of};
+use super::{Class, Question, Settings, Target, histories::History, party::Party, quota::part_of};
 
 /// The meter that counts a session: of a machine in a network; or, with `None`, of the whole site, and in a network of the
 /// machines beyond the first ones.
@@ -12,6 +12,8 @@ pub(super) type MeterKey = Option<IpAddr>;
 #[derive(Clone)]
 pub(super) struct Want {
     pub party: Party,
+    /// Of the party's account.
+    pub history: History,
     pub host: Arc<str>,
     pub identity: usize,
     pub meter: MeterKey,
@@ -26,7 +28,7 @@ impl Want {
     pub(super) fn of(
         question: &Question,
         target: &Target<'_>,
-        party: Party,
+        (party, history): (Party, History),
         (identity, meter): (usize, MeterKey),
         settings: &Settings,
     ) -> Self {
@@ -34,7 +36,16 @@ impl Want {
         let class = question.wait.class();
         let is_grouped = question.asker.fairness_group.is_some();
         let refused_share = if is_grouped { settings.tenant_share } else { 1.0 };
-        Self { party, host: Arc::from(host), identity, meter, class, refused_share, afresh }
+        Self {
+            party,
+            history,
+            host: Arc::from(host),
+            identity,
+            meter,
+            class,
+            refused_share,
+            afresh,
+        }
     }
 
     /// Returns the group's part of `per_hour`, at least one.

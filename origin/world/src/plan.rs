@@ -43,6 +43,8 @@ pub struct Population {
     pub has_dictionary: bool,
     /// Accounts that each stay under every limit.
     pub crowd: usize,
+    /// Attackers who pay for a new account again and again.
+    pub newcomers: usize,
     /// Owners of slow domains.
     pub slow: usize,
 }
@@ -83,6 +85,7 @@ impl Population {
         dead_percent: (5, 30),
         has_dictionary: false,
         crowd: 0,
+        newcomers: 0,
         slow: 0,
     };
     pub const FORMS_ALONE: Self = Self { lists: 0, ..Self::TENTH };

@@ -145,6 +145,9 @@ fn populate(plan: &Plan, desk: &Arc<Desk>, results: &Arc<Results>) -> JoinSet<()
     for one in 0..customers.crowd {
         people.spawn(attacker::one_of_crowd(desk.clone(), one, seed()));
     }
+    for one in 0..customers.newcomers {
+        people.spawn(attacker::newcomer(desk.clone(), one, seed()));
+    }
     for owner in 0..customers.slow {
         people.spawn(slow::own(desk.clone(), owner, seed()));
     }

@@ -29,6 +29,7 @@ fn short(seed: u64) -> Plan {
         dead_percent: (10, 20),
         has_dictionary: false,
         crowd: 1,
+        newcomers: 1,
         slow: 1,
     };
     Plan { lasts: HOUR.mul_f64(1.25), customers, ..Plan::day(seed) }

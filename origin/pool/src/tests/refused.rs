@@ -58,3 +58,22 @@ async fn many_dead_lists_at_once_have_less_than_twice_the_hours_number() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn control_recipients_leave_half_of_the_hour_and_are_nobodys_guesses() {
+    let pool = pool();
+    let mut spared = 0;
+    for n in 0..200 {
+        let permit = of(format!("form{}", n % 2), Class::Interactive).permit(&pool).await;
+        permit.note(ANSWERED);
+        if permit.spares_refusal() {
+            permit.count_recipient();
+            permit.note(Signal::Answered { refused: true });
+            spared += 1;
+        }
+        permit.keep(0);
+    }
+    assert_eq!(spared, 50);
+    let asked = dead_list(&pool, &of("form0".to_owned(), Class::Batch), 400).await;
+    assert!((25..25 + LIMITS.sessions).contains(&asked), "half of the rest: {asked}");
+}

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use rcpt_pool::Asker;
 use tokio::{task::JoinSet, time::sleep};
 
 use super::{free, paying};
@@ -13,29 +14,38 @@ const DEAD: f64 = 0.98;
 /// Guesses of the one account, and of each of the many.
 const DICTIONARY: Duration = Duration::from_secs(2);
 const CROWD: Duration = Duration::from_secs(120);
+/// Guesses under one account of an attacker who changes it.
+const OF_ACCOUNT: u64 = 20;
 
 /// Kinds of servers that are worth guessing at.
 const KINDS: [&str; 3] = ["google", "microsoft", "shared_hosting"];
 
 /// Runs an account with a dictionary until the task is aborted.
 pub async fn dictionary(desk: Arc<Desk>, seed: u64) {
-    guess(desk, paying("dictionary"), DICTIONARY, seed).await;
+    guess(desk, |_| paying("dictionary"), DICTIONARY, seed).await;
 }
 
 /// Runs an account of the crowd until the task is aborted.
 pub async fn one_of_crowd(desk: Arc<Desk>, number: usize, seed: u64) {
-    guess(desk, free(&format!("crowd{number}")), CROWD, seed).await;
+    guess(desk, |_| free(&format!("crowd{number}")), CROWD, seed).await;
 }
 
-async fn guess(desk: Arc<Desk>, asker: rcpt_pool::Asker, pause: Duration, seed: u64) {
+/// An attacker who pays for another account after a few guesses, so that none of them has a history; until it is aborted.
+pub async fn newcomer(desk: Arc<Desk>, number: usize, seed: u64) {
+    let account = |guesses| paying(&format!("newcomer{number}-{}", guesses / OF_ACCOUNT));
+    guess(desk, account, CROWD, seed).await;
+}
+
+/// Guesses on, under the account of each guess.
+async fn guess(desk: Arc<Desk>, account: impl Fn(u64) -> Asker, pause: Duration, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let mut running = JoinSet::new();
-    loop {
+    for guesses in 0.. {
         sleep(pause.mul_f64(random.random_range(0.5..1.5))).await;
         let kind = KINDS[random.random_range(0..KINDS.len())];
         let domain = desk.town.domain_of(kind, &mut random).to_owned();
         let Some(address) = address_at(&domain, DEAD, &mut random) else { continue };
-        let (desk, asker) = (desk.clone(), asker.clone());
+        let (desk, asker) = (desk.clone(), account(guesses));
         running.spawn(async move {
             desk.single(&asker, &address, false).await;
         });

@@ -28,6 +28,7 @@ const HUNGRY: Population = Population {
     dead_percent: (30, 30),
     has_dictionary: true,
     crowd: 0,
+    newcomers: 0,
     slow: 0,
 };
 

@@ -8,8 +8,9 @@ use super::Report;
 use crate::{
     clock::DAY,
     figures::Row,
+    inhabitants::shared_hosting::SharedHosting,
     journal::Ban,
-    plan::{Plan, Population},
+    plan::{Events, Plan, Population},
     run::Outcome,
     svg::{Chart, Line},
 };
@@ -24,6 +25,7 @@ const FEW: Population = Population {
     dead_percent: (5, 30),
     has_dictionary: false,
     crowd: 0,
+    newcomers: 0,
     slow: 0,
 };
 
@@ -39,6 +41,13 @@ pub fn ban_hours(bans: &[Ban], lasts: Duration) -> BTreeMap<&'static str, f64> {
 
 fn total(outcome: &Outcome, plan: &Plan) -> f64 {
     ban_hours(&outcome.bans, plan.lasts).values().fold(0.0, |sum, hours| sum + hours)
+}
+
+/// Percent of the checks of forms at the shared host that the server answered about the recipient.
+fn decided_at_shared_host(outcome: &Outcome) -> f64 {
+    let records = || outcome.singles.iter().filter(|it| it.kind == SharedHosting::KIND);
+    let decided = records().filter(|it| it.is_decided).count();
+    100.0 * decided as f64 / records().count().max(1) as f64
 }
 
 /// Hours of bans that begin on each day.
@@ -62,18 +71,32 @@ pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     let good = Plan { lasts: 14 * DAY, customers: FEW, ..Plan::day(seed) };
     let attacked = Population { has_dictionary: true, crowd: 50, ..FEW };
     let attacked = Plan { customers: attacked, ..good.clone() };
+    let newcomers = Population { newcomers: 50, ..FEW };
+    let newcomers = Plan { customers: newcomers, ..good.clone() };
+    let events = Events { restarts_nightly: false, ..newcomers.events };
+    let unrestarted = Plan { events, ..newcomers.clone() };
     let off = Plan { limited: false, ..attacked.clone() };
     let of_good = report.run("two weeks, good customers", &good)?;
     let of_attack = report.run("two weeks beside the attacker", &attacked)?;
-    let of_none = report.run("the same, limits off", &off)?;
+    let of_newcomers = report.run("two weeks beside ever new paying accounts", &newcomers)?;
+    let of_unrestarted = report.run("the same without restarts", &unrestarted)?;
+    let of_none = report.run("beside the attacker, limits off", &off)?;
     let mut rows = vec![
         Row::new("w2_ban_hours_good_customers", total(&of_good, &good), "source hours").aiming("0"),
         Row::new("w2_ban_hours_beside_attacker", total(&of_attack, &attacked), "source hours"),
+        Row::new("w2_ban_hours_beside_newcomers", total(&of_newcomers, &newcomers), "source hours"),
         Row::new("w2_ban_hours_limits_off", total(&of_none, &off), "source hours"),
     ];
-    for (name, outcome, plan) in
-        [("good", &of_good, &good), ("attacker", &of_attack, &attacked), ("off", &of_none, &off)]
-    {
+    let runs = [
+        ("good", &of_good, &good),
+        ("attacker", &of_attack, &attacked),
+        ("newcomers", &of_newcomers, &newcomers),
+        ("newcomers_without_restarts", &of_unrestarted, &unrestarted),
+        ("off", &of_none, &off),
+    ];
+    for (name, outcome, plan) in runs {
+        let decided = decided_at_shared_host(outcome);
+        rows.push(Row::new(format!("w2_forms_decided_{name}_shared_hosting"), decided, "percent"));
         for (kind, hours) in ban_hours(&outcome.bans, plan.lasts) {
             rows.push(Row::new(format!("w2_ban_hours_{name}_{kind}"), hours, "source hours"));
         }
@@ -89,6 +112,7 @@ pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
             lines: vec![
                 by_day("good customers", &of_good, &good),
                 by_day("beside the attacker", &of_attack, &attacked),
+                by_day("beside new accounts", &of_newcomers, &newcomers),
                 by_day("attacker, limits off", &of_none, &off),
             ],
         },

@@ -26,7 +26,7 @@ const SERVES: [(&str, f64, f64); 5] = [
     ("gateway", 8.0, 0.5),
     ("shared_hosting", 2.0, 0.15),
 ];
-/// Two repetitions of what stays undecided, each after a quarter of an hour.
+/// Two repetitions of undecided addresses, each after a quarter of an hour; lists go on meanwhile.
 const REPETITIONS_S: f64 = 1_800.0;
 
 /// Seconds that all lists take at least.
@@ -40,7 +40,7 @@ pub fn lower_bound(plan: &Plan, outcome: &Outcome) -> f64 {
     });
     let by_sessions =
         SERVES.iter().map(|(kind, most, seconds)| of(kind).0 as f64 * seconds / (most * sources));
-    by_refusals.chain(by_sessions).fold(0.0, f64::max) + REPETITIONS_S
+    by_refusals.chain(by_sessions).fold(REPETITIONS_S, f64::max)
 }
 
 /// # Errors

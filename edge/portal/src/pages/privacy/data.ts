@@ -173,6 +173,12 @@ export const KEPT: readonly Kept[] = [
     until: "the server stops",
   },
   {
+    row: "how many recipients of each account exist, in its last answers",
+    what: "How many of the addresses you check exist",
+    how: "Two numbers under a keyed hash of your account, in memory only: so an account that guesses addresses gets nobody else blocked.",
+    until: "a day without a check has passed",
+  },
+  {
     row: "what is known of mail hosts, DNS answers, idle sessions",
     what: "Mail servers",
     how: "How a domain’s mail servers behaved, in memory only.",
