@@ -29,6 +29,8 @@ mod named_keys;
 mod notices;
 mod opt_outs;
 mod owners;
+mod passkey_recovery;
+mod passkeys;
 mod passwords;
 mod plans;
 mod previous_release;
