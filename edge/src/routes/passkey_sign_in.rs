@@ -109,7 +109,7 @@ struct AssertionResponse {
     user_handle: String,
 }
 
-/// A sign-in that was read, and whose challenge is one of ours.
+/// A sign-in that was read, with a genuine challenge.
 struct ReadAssertion {
     account: AccountId,
     passkey: PasskeyId,

@@ -168,7 +168,7 @@ impl PasskeyDevice {
         [&Sha256::digest(&self.rp_id)[..], &[flags], &counter.to_be_bytes()].concat()
     }
 
-    /// What a browser returns for a new passkey of this device.
+    /// Returns the answer of a browser for a new passkey of this device.
     pub fn attest(&self, challenge: &Value) -> Value {
         let length = u16::try_from(self.credential_id.len()).expect("a credential id");
         let data = [
@@ -198,7 +198,7 @@ impl PasskeyDevice {
         })
     }
 
-    /// What a browser returns for a sign-in, with one signature more.
+    /// Returns the answer of a browser for a sign-in, with one signature more.
     pub fn sign(&self, options: &Value) -> Value {
         if let Some(counter) = &self.counter {
             counter.fetch_add(1, Relaxed);

@@ -5,7 +5,7 @@ use super::{cbor::Reader, public_key::PublicKey};
 /// Bytes of the longest credential id (WebAuthn Level 3 §4).
 pub const CREDENTIAL_ID_MAX: usize = 1_023;
 
-/// What an authenticator says about a ceremony, and its new credential.
+/// The statement of an authenticator about a ceremony, with its new credential.
 #[derive(Debug)]
 pub struct AuthenticatorData<'a> {
     /// SHA-256 of the RP id.
