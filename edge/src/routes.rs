@@ -31,6 +31,7 @@ mod notifications;
 #[cfg(test)]
 mod openapi;
 pub mod operator;
+mod passkey_registration;
 mod passkey_sign_in;
 mod passkeys;
 mod passwords;
@@ -92,8 +93,8 @@ operations! {
     two_factor::enable,
     two_factor::disable,
     two_factor::recovery_codes,
-    passkeys::options,
-    passkeys::add,
+    passkey_registration::options,
+    passkey_registration::add,
     passkeys::list,
     passkeys::remove,
     passkeys::confirm,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    passkeys::TIMEOUT_MS,
+    passkey_registration::TIMEOUT_MS,
     sessions::{SessionCredentials, new_session},
 };
 use crate::{

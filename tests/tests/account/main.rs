@@ -30,6 +30,7 @@ mod notices;
 mod opt_outs;
 mod owners;
 mod passkey_recovery;
+mod passkey_refusals;
 mod passkeys;
 mod passwords;
 mod plans;
