@@ -89,7 +89,10 @@ export function suite(world) {
         await reader.sees("last used");
         await reader.press("Remove passkey my laptop");
         await reader.accessible("asked before a passkey is removed");
-        await reader.page.getByRole("dialog").getByRole("button", { name: "Remove passkey", exact: true }).click();
+        await reader.page
+          .getByRole("dialog")
+          .getByRole("button", { name: "Remove passkey", exact: true })
+          .click();
         await reader.sees("You have no passkeys.");
         await signOut(reader);
         await reader.press("Use a passkey");
@@ -99,23 +102,26 @@ export function suite(world) {
       options,
     );
 
-  world.test("a device that doesn’t verify its owner needs a code, and a person may decline", async (reader) => {
-    const account = await world.securedAccount();
-    const device = await withDevice(reader);
-    await reader.enterBySigningIn(account, "/settings");
-    await addPasskey(reader, "key", await account.authenticator.code());
-    await signOut(reader);
-    // Two factors in one: no code is asked for.
-    await signsIn(reader);
-    await signOut(reader);
-    await device.verifyOwner(false);
-    await reader.press("Use a passkey");
-    await reader.reads("Two-factor code");
-    await reader.sees("Your passkey is right. One more step.");
-    await reader.fill({ Code: await account.authenticator.code() });
-    await reader.press("Sign in");
-    await reader.reads("Overview");
-  });
+  world.test(
+    "a device that doesn’t verify its owner needs a code, and a person may decline",
+    async (reader) => {
+      const account = await world.securedAccount();
+      const device = await withDevice(reader);
+      await reader.enterBySigningIn(account, "/settings");
+      await addPasskey(reader, "key", await account.authenticator.code());
+      await signOut(reader);
+      // Two factors in one: no code is asked for.
+      await signsIn(reader);
+      await signOut(reader);
+      await device.verifyOwner(false);
+      await reader.press("Use a passkey");
+      await reader.reads("Two-factor code");
+      await reader.sees("Your passkey is right. One more step.");
+      await reader.fill({ Code: await account.authenticator.code() });
+      await reader.press("Sign in");
+      await reader.reads("Overview");
+    },
+  );
 
   world.test("a suspended passkey is refused at sign-in and confirmed with the password", async (reader) => {
     const account = await world.account();

@@ -20,7 +20,10 @@ function textOf(buffer: ArrayBuffer): string {
   return btoa(plain).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-async function ask<R>(asked: Promise<Credential | null>, read: (answer: PublicKeyCredential) => R): Promise<R> {
+async function ask<R>(
+  asked: Promise<Credential | null>,
+  read: (answer: PublicKeyCredential) => R,
+): Promise<R> {
   let answer: Credential | null;
   try {
     answer = await asked;
@@ -34,7 +37,10 @@ async function ask<R>(asked: Promise<Credential | null>, read: (answer: PublicKe
 }
 
 /** Has the browser make a passkey from the API’s options, and adds it to the account. */
-export async function add(name: string, proof: { password: string; totp_code?: string }): Promise<Schemas["Passkey"]> {
+export async function add(
+  name: string,
+  proof: { password: string; totp_code?: string },
+): Promise<Schemas["Passkey"]> {
   const options = await call("post", "/v1/auth/passkeys/options", "session", proof);
   const publicKey = {
     ...options,

@@ -70,7 +70,11 @@ export default function SignIn() {
         <CodeStep
           key={step}
           submission={used === undefined ? signIn : byPasskey}
-          lead={used === undefined ? "Your password is right. One more step." : "Your passkey is right. One more step."}
+          lead={
+            used === undefined
+              ? "Your password is right. One more step."
+              : "Your passkey is right. One more step."
+          }
           code={code}
           onCode={setCode}
           onBack={() => {
@@ -159,7 +163,11 @@ function PasswordStep(props: PasswordStepProps) {
         busyLabel="Signing in…"
         secondary={
           passkeys.hasPasskeys() && (
-            <Button busy={byPasskey.busy} busyLabel="Waiting for your device…" onClick={() => void byPasskey.run()}>
+            <Button
+              busy={byPasskey.busy}
+              busyLabel="Waiting for your device…"
+              onClick={() => void byPasskey.run()}
+            >
               Use a passkey
             </Button>
           )

@@ -31,8 +31,8 @@ export function Passkeys({ email, twoFactor }: OwnerProps) {
   return (
     <Card id="passkeys" title="Passkeys" split>
       <p>
-        Sign in with your fingerprint, face, PIN or a security key in place of password and code. Your password
-        keeps working.
+        Sign in with your fingerprint, face, PIN or a security key in place of password and code. Your
+        password keeps working.
       </p>
       <Loaded resource={listed} skeleton={["line"]} what="your passkeys">
         {({ passkeys: all }) => (
@@ -40,7 +40,13 @@ export function Passkeys({ email, twoFactor }: OwnerProps) {
             {all.length === 0 && <p class="quiet">You have no passkeys.</p>}
             <ul class={css.list}>
               {all.map((one) => (
-                <Item key={one.id} passkey={one} email={email} twoFactor={twoFactor} onChanged={listed.reload} />
+                <Item
+                  key={one.id}
+                  passkey={one}
+                  email={email}
+                  twoFactor={twoFactor}
+                  onChanged={listed.reload}
+                />
               ))}
             </ul>
           </>
@@ -135,7 +141,8 @@ function Item({ passkey, email, twoFactor, onChanged }: ItemProps) {
           {suspended && <span class={css.waits}>Suspended</span>}
         </span>
         <span class="quiet">
-          Added {moment(created_at)}; {last_used_at == null ? "not used yet" : `last used ${moment(last_used_at)}`}
+          Added {moment(created_at)};{" "}
+          {last_used_at == null ? "not used yet" : `last used ${moment(last_used_at)}`}
         </span>
       </span>
       <span class={css.buttons}>
