@@ -1,6 +1,6 @@
 //! The authenticator's half of a passkey ceremony (WebAuthn Level 3 §6.1).
 
-use super::{cbor::Reader, public_key::PublicKey};
+use super::{cbor::CborReader, public_key::PublicKey};
 
 /// Bytes of the longest credential id (WebAuthn Level 3 §4).
 pub const CREDENTIAL_ID_MAX: usize = 1_023;
@@ -34,7 +34,7 @@ impl<'a> AuthenticatorData<'a> {
             counter: u32::from_be_bytes(*counter),
             credential: None,
         };
-        let mut reader = Reader(rest);
+        let mut reader = CborReader(rest);
         if data.has(0x40) {
             // The model of the authenticator, which nothing here depends on.
             let (_, rest) = rest.split_first_chunk::<16>()?;
@@ -44,7 +44,7 @@ impl<'a> AuthenticatorData<'a> {
             if !(1..=CREDENTIAL_ID_MAX).contains(&length) {
                 return None;
             }
-            reader = Reader(rest);
+            reader = CborReader(rest);
             let public_key = PublicKey::read(&mut reader)?;
             data.credential = Some(AttestedCredential { id, public_key });
         }
@@ -81,7 +81,7 @@ impl<'a> AuthenticatorData<'a> {
 /// The authenticator data within an attestation object. The statement is passed over: it says which model made the passkey,
 /// and every model is welcome.
 pub fn attested(object: &[u8]) -> Option<&[u8]> {
-    let mut reader = Reader(object);
+    let mut reader = CborReader(object);
     let pairs = reader.map()?;
     let (mut format, mut statement, mut data) = (None, None, None);
     for _ in 0..pairs {

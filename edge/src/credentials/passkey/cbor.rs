@@ -5,9 +5,9 @@ const DEPTH_MAX: u8 = 4;
 
 /// Reads items one after the other. Every method returns `None` where the next item is another one, or is cut off.
 #[derive(Debug, Clone, Copy)]
-pub struct Reader<'a>(pub &'a [u8]);
+pub struct CborReader<'a>(pub &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> CborReader<'a> {
     /// Major type and argument of the next item.
     fn head(&mut self) -> Option<(u8, u64)> {
         let (first, rest) = self.0.split_first()?;
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::Reader;
+    use super::CborReader;
 
     fn bytes(hex: &str) -> Vec<u8> {
         hex::decode(hex).unwrap()
@@ -115,7 +115,7 @@ mod tests {
             ("40", None),
             ("", None),
         ] {
-            assert_eq!(Reader(&bytes(hex)).int(), expected, "{hex}");
+            assert_eq!(CborReader(&bytes(hex)).int(), expected, "{hex}");
         }
     }
 
@@ -137,7 +137,7 @@ mod tests {
             ("4301", None),
         ] {
             let bytes = bytes(hex);
-            let mut reader = Reader(&bytes);
+            let mut reader = CborReader(&bytes);
             let passed = reader.skip().map(|()| hex::encode(reader.0));
             assert_eq!(passed.as_deref(), rest, "{hex}");
         }

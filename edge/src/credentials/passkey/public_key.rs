@@ -3,7 +3,7 @@
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use super::cbor::Reader;
+use super::cbor::CborReader;
 
 /// ECDSA over P-256 with SHA-256, and RSASSA-PKCS1-v1_5 with SHA-256 (COSE's registry).
 pub const ALGORITHMS: [i64; 2] = [ES256, RS256];
@@ -33,7 +33,7 @@ struct CoseKey<'a> {
 
 impl PublicKey {
     /// Reads one COSE key. `None` for another algorithm, a parameter too many, twice or of another form.
-    pub fn read(reader: &mut Reader<'_>) -> Option<Self> {
+    pub fn read(reader: &mut CborReader<'_>) -> Option<Self> {
         let mut key = CoseKey::default();
         let pairs = reader.map()?;
         for _ in 0..pairs {
@@ -124,11 +124,11 @@ fn p256_number(integer: &[u8]) -> Option<[u8; P256_BYTES]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{PublicKey, Reader};
+    use super::{CborReader, PublicKey};
 
     fn key(hex: &str) -> Option<PublicKey> {
         let bytes = hex::decode(hex).unwrap();
-        let mut reader = Reader(&bytes);
+        let mut reader = CborReader(&bytes);
         PublicKey::read(&mut reader).filter(|_| reader.0.is_empty())
     }
 
@@ -177,7 +177,7 @@ mod tests {
         for wrong in [
             "",
             "30",
-            "3006020101020101",
+            "3005020101020101",
             "300602010102010100",
             "30060201010201",
             "3006020100020101",
