@@ -103,9 +103,9 @@ mod tests {
     fn what_the_service_asks_for_is_waited_and_never_less() {
         let now = clock();
         let mut attempts = Attempts::new(Duration::from_secs(60), now);
-        let asked = Some(Duration::from_secs(10));
-        assert_eq!(attempts.pause(asked, 0.0, now).unwrap().pause, Duration::from_secs(10));
-        assert_eq!(attempts.pause(asked, 1.0, now).unwrap().pause, Duration::from_secs(15));
+        let retry_after = Some(Duration::from_secs(10));
+        assert_eq!(attempts.pause(retry_after, 0.0, now).unwrap().pause, Duration::from_secs(10));
+        assert_eq!(attempts.pause(retry_after, 1.0, now).unwrap().pause, Duration::from_secs(15));
         let midnight = Some(Duration::from_secs(60));
         assert!(attempts.pause(midnight, 0.0, now).is_none(), "a minute is left");
         assert!(Attempts::new(Duration::MAX, now).pause(midnight, 0.0, now).is_some());

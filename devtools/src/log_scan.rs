@@ -61,8 +61,8 @@ impl Scan {
             let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
             self.lines += 1;
             ids.extend(entry["request_id"].as_str().map(str::to_owned));
-            let found = FORBIDDEN.iter().filter(|(_, text)| line.contains(text));
-            self.hits.extend(found.map(|(what, _)| (file.to_owned(), number + 1, *what)));
+            let hits = FORBIDDEN.iter().filter(|(_, text)| line.contains(text));
+            self.hits.extend(hits.map(|(what, _)| (file.to_owned(), number + 1, *what)));
         }
     }
 }
@@ -88,9 +88,9 @@ mod tests {
             fs::create_dir_all(folder.path().join(run)).unwrap();
             fs::write(folder.path().join(run).join(name), log).unwrap();
         }
-        let found = scan(folder.path()).unwrap();
-        assert_eq!((found.files, found.lines, found.probes, found.joined), (3, 5, 2, 1));
-        let mut hits: Vec<_> = found.hits.iter().map(|(_, line, what)| (*line, *what)).collect();
+        let report = scan(folder.path()).unwrap();
+        assert_eq!((report.files, report.lines, report.probes, report.joined), (3, 5, 2, 1));
+        let mut hits: Vec<_> = report.hits.iter().map(|(_, line, what)| (*line, *what)).collect();
         hits.sort_unstable();
         assert_eq!(hits, [(1, "a JWT"), (1, "an API key"), (3, "an address")]);
         assert!(scan(&folder.path().join("1")).is_err());

@@ -100,12 +100,14 @@ pub async fn run() -> Result<()> {
 }
 
 async fn answer(line: &str, world: Rc<World>) -> Value {
-    let mut said: Value = serde_json::from_str(line).unwrap_or_default();
-    let id = said.as_object_mut().and_then(|said| said.remove("id"));
+    let mut request: Value = serde_json::from_str(line).unwrap_or_default();
+    let id = request.as_object_mut().and_then(|request| request.remove("id"));
     let line = line.to_owned();
     // A task of its own, since the harness panics where something is not as documented.
     let obeyed =
-        spawn_local(async move { world.obey(serde_json::from_value(said).context(line)?).await });
+        spawn_local(
+            async move { world.obey(serde_json::from_value(request).context(line)?).await },
+        );
     match obeyed.await {
         Ok(Ok(value)) => json!({ "id": id, "ok": value }),
         Ok(Err(error)) => json!({ "id": id, "error": format!("{error:#}") }),
@@ -160,18 +162,18 @@ impl World {
 
     async fn account(&self, email: &str, two_factor: bool) -> Result<Value> {
         let account = self.stack.read().await.edge.account_of(email).await;
-        let mut told = json!({
+        let mut reply = json!({
             "email": account.email, "password": account.password, "token": account.token,
             "api_key": account.api_key,
         });
         if two_factor {
             let (authenticator, recovery_codes) = account.enable_two_factor().await;
-            told["secret"] = authenticator.secret.clone().into();
-            told["recovery_codes"] = recovery_codes.into();
+            reply["secret"] = authenticator.secret.clone().into();
+            reply["recovery_codes"] = recovery_codes.into();
             let secret = authenticator.secret.clone();
             self.authenticators.borrow_mut().insert(secret, Rc::new(authenticator));
         }
-        Ok(told)
+        Ok(reply)
     }
 
     fn authenticator(&self, secret: String) -> Rc<Authenticator> {

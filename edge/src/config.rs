@@ -229,9 +229,9 @@ pub mod tests {
         values.insert("SESSION_SECRETS", "k1:short".into());
         values.insert("LEASE_TTL_SECONDS", "soon".into());
         let mistakes = read(&values).unwrap_err();
-        let named: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
+        let names: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
         let expected = ["SESSION_SECRETS", "PORTAL_URL", "MAIL_FROM", "HOMES", "LEASE_TTL_SECONDS"];
-        assert_eq!(named, expected);
+        assert_eq!(names, expected);
     }
 
     #[test]
@@ -263,7 +263,7 @@ pub mod tests {
             values.insert(name, value.into());
         }
         let mistakes = read(&values).unwrap_err();
-        let named: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
+        let names: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
         let expected = [
             "CONTACT_URL",
             "CONTACT_EMAIL",
@@ -272,7 +272,7 @@ pub mod tests {
             "CHECKOUT_URLS",
             "OPERATOR_SECRETS",
         ];
-        assert_eq!(named, expected);
+        assert_eq!(names, expected);
     }
 
     #[test]

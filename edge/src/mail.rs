@@ -538,9 +538,9 @@ mod tests {
     #[test]
     fn a_changed_plan_is_named_with_its_end() {
         let mail = plan_changed("Ann", PORTAL, "pro", Some(1_795_219_199)).to_text(None);
-        let said = "on the plan pro now, until 20 November 2026, 23:59 UTC.";
+        let sentence = "on the plan pro now, until 20 November 2026, 23:59 UTC.";
         assert!(
-            mail.contains(said) && mail.contains("\nhttps://portal.example/overview\n"),
+            mail.contains(sentence) && mail.contains("\nhttps://portal.example/overview\n"),
             "{mail}"
         );
         let endless = plan_changed("", PORTAL, "free", None).to_text(None);

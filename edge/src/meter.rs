@@ -72,10 +72,11 @@ impl RunLimits {
         }
         let statements = u32::try_from(statements).unwrap_or(u32::MAX);
         let reserved = self.reserved.load(Relaxed);
-        let left = self.statements_left.load(Relaxed).checked_sub(statements);
-        let left =
-            left.filter(|left| *left >= reserved).ok_or("the run's statements are used up")?;
-        self.statements_left.store(left, Relaxed);
+        let remaining = self.statements_left.load(Relaxed).checked_sub(statements);
+        let remaining = remaining
+            .filter(|remaining| *remaining >= reserved)
+            .ok_or("the run's statements are used up")?;
+        self.statements_left.store(remaining, Relaxed);
         Ok(())
     }
 
@@ -244,14 +245,14 @@ mod tests {
     fn each_database_has_its_share_of_a_run_and_the_end_its_own() {
         let meter = Meter::of_run(100);
         let run = limits(&meter);
-        let mut taken = [0; 3];
+        let mut shares = [0; 3];
         for (number, others) in (0..3).zip((0..3).rev()) {
             run.share(others, 10);
             while run.take(number, 1).is_ok() {
-                taken[usize::from(number)] += 1;
+                shares[usize::from(number)] += 1;
             }
         }
-        assert_eq!(taken, [30, 30, 30]);
+        assert_eq!(shares, [30, 30, 30]);
         run.share(0, 0);
         assert!(run.take(0, 11).is_err(), "no more than are left");
         assert!(run.take(0, 10).is_ok());

@@ -163,11 +163,11 @@ const PREFIX: &str = "/v1";
 
 /// 404, which names the right path where only the prefix is missing.
 fn not_found(path: &str) -> Error {
-    let meant = format!("{PREFIX}{path}");
+    let intended_path = format!("{PREFIX}{path}");
     let detail = if path.split('/').nth(1) == PREFIX.split('/').nth(1) {
         return Error::not_found();
-    } else if paths().iter().any(|template| matches_template(template, &meant)) {
-        format!("There is nothing at this path. Did you mean {meant}?")
+    } else if paths().iter().any(|template| matches_template(template, &intended_path)) {
+        format!("There is nothing at this path. Did you mean {intended_path}?")
     } else {
         format!("There is nothing at this path. Paths of the API begin with {PREFIX}/.")
     };

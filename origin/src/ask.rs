@@ -71,7 +71,7 @@ pub async fn ask(state: &Arc<State>, addresses: &[String], json: bool) -> u8 {
 
 async fn row(state: &State, text: &str) -> Row {
     let address = reduce(text).unwrap_or(text);
-    let known = match Address::parse(address) {
+    let answer = match Address::parse(address) {
         Ok(address) => {
             let question = Question { details: true, ..state.prober.question(address) };
             Answered::Asked(Box::new(state.prober.probe(&question).await))
@@ -81,7 +81,7 @@ async fn row(state: &State, text: &str) -> Row {
             problem: malformed::explain(address),
         },
     };
-    Row { address: text.to_owned(), known }
+    Row { address: text.to_owned(), known: answer }
 }
 
 /// A reader that has left, such as `head`, ends nothing.

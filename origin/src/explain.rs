@@ -53,24 +53,25 @@ mod tests {
 
     #[test]
     fn a_reply_that_a_rule_understands_is_explained_by_the_rule() {
-        let told = explain("550 5.1.1 <ann@example.org>: User unknown").unwrap();
+        let explanation = explain("550 5.1.1 <ann@example.org>: User unknown").unwrap();
         let due = "status false, reason no_such_mailbox\nrule 5yz.address-code\n\
             reader not asked: a rule has decided\n";
-        assert_eq!(told, due);
+        assert_eq!(explanation, due);
     }
 
     #[test]
     fn a_reply_that_no_rule_understands_is_explained_by_its_words() {
-        let told = explain("550-no one here\\n550 by that name").unwrap();
-        let lines: Vec<_> = told.lines().collect();
-        assert_eq!(lines[1], "rule 5yz.otherwise", "{told}");
+        let explanation = explain("550-no one here\\n550 by that name").unwrap();
+        let lines: Vec<_> = explanation.lines().collect();
+        assert_eq!(lines[1], "rule 5yz.otherwise", "{explanation}");
         assert!(
             lines[2].starts_with("reader ") && lines[2].contains(" % dead, threshold "),
-            "{told}"
+            "{explanation}"
         );
-        assert!(lines[3].ends_with(" to begin with") && lines.len() > 10, "{told}");
-        let told = explain("550 no one here by that name, see https://example.org/").unwrap();
-        assert!(told.contains("reader abstains: a URL"), "{told}");
+        assert!(lines[3].ends_with(" to begin with") && lines.len() > 10, "{explanation}");
+        let explanation =
+            explain("550 no one here by that name, see https://example.org/").unwrap();
+        assert!(explanation.contains("reader abstains: a URL"), "{explanation}");
     }
 
     #[test]

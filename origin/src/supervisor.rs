@@ -82,8 +82,8 @@ impl Passed {
         setting: &str,
         address: SocketAddr,
     ) -> Result<TcpListener, String> {
-        let named = self.names.iter_mut().enumerate().find(|(_, name)| *name == setting);
-        let passed = named.map(|(position, name)| {
+        let entry = self.names.iter_mut().enumerate().find(|(_, name)| *name == setting);
+        let passed = entry.map(|(position, name)| {
             name.clear();
             self.sockets.take_tcp_listener(position)
         });

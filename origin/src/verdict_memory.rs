@@ -51,8 +51,8 @@ pub struct VerdictMemory {
 impl Default for VerdictMemory {
     fn default() -> Self {
         let mac = Hmac::new(&rand::random::<[u8; 64]>().into());
-        let kept = Cache::builder().max_capacity(MAX_ENTRIES).expire_after(Ending).build();
-        Self { mac, kept }
+        let cache = Cache::builder().max_capacity(MAX_ENTRIES).expire_after(Ending).build();
+        Self { mac, kept: cache }
     }
 }
 
@@ -67,9 +67,9 @@ impl VerdictMemory {
 
     /// The verdict about this address, if it may still be given.
     pub fn recall(&self, address: &Address, details: bool) -> Option<Verdict> {
-        let kept = self.kept.get(&self.key(address, details))?;
-        let mut verdict = Verdict::clone(&kept.verdict);
-        verdict.seen_before = Some(kept.reached.elapsed().as_secs());
+        let entry = self.kept.get(&self.key(address, details))?;
+        let mut verdict = Verdict::clone(&entry.verdict);
+        verdict.seen_before = Some(entry.reached.elapsed().as_secs());
         Some(verdict)
     }
 
@@ -79,8 +79,8 @@ impl VerdictMemory {
             times.of_verdict(verdict.status, Some(verdict.reason)).unwrap_or_default(),
         );
         if !ttl.is_zero() {
-            let kept = Kept { verdict: Arc::new(verdict.clone()), reached: Instant::now(), ttl };
-            self.kept.insert(self.key(address, details), kept);
+            let entry = Kept { verdict: Arc::new(verdict.clone()), reached: Instant::now(), ttl };
+            self.kept.insert(self.key(address, details), entry);
         }
     }
 }
@@ -134,8 +134,8 @@ mod tests {
     fn the_memory_is_bounded() {
         let memory = VerdictMemory::default();
         for n in 0..2 * MAX_ENTRIES {
-            let asked = address(&format!("{n}@example.org"));
-            memory.remember(&asked, false, &verdict(Status::NoMxRecords), TIMES);
+            let checked_address = address(&format!("{n}@example.org"));
+            memory.remember(&checked_address, false, &verdict(Status::NoMxRecords), TIMES);
         }
         memory.kept.run_pending_tasks();
         assert!(memory.kept.entry_count() <= MAX_ENTRIES, "{}", memory.kept.entry_count());

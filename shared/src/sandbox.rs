@@ -246,10 +246,10 @@ pub fn find_parts(local_part: &str, domain: &str) -> Option<&'static SandboxCase
         return None;
     }
     let name = local_part.split('+').next().unwrap_or(local_part);
-    let named = CASES.iter().find(|case| case.parts() == (name, DOMAIN));
+    let listed_case = CASES.iter().find(|case| case.parts() == (name, DOMAIN));
     let reason = || CASES.iter().find(|case| case.reason.as_str() == name);
     let refused = || CASES.iter().find(|case| case.reason == Reason::NoSuchMailbox);
-    named.or_else(reason).or_else(refused)
+    listed_case.or_else(reason).or_else(refused)
 }
 
 #[cfg(test)]

@@ -48,8 +48,8 @@ fn sent() -> Vec<(String, String)> {
     let request = json(&ProbeRequest { address: ann.clone(), details: false });
     let tenant = Tenant { name: "tenant-1", paying: true };
     let ticket = |tenant| Ticket::issue_for(&keys, "req-1", request.as_bytes(), NOW, tenant);
-    let mut told = Verdict::new(Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt);
-    told.details = Some(Box::new(Details {
+    let mut refusal = Verdict::new(Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt);
+    refusal.details = Some(Box::new(Details {
         catch_all: CatchAll::No,
         duration_ms: 7,
         operator: Some("google".to_owned()),
@@ -76,8 +76,8 @@ fn sent() -> Vec<(String, String)> {
             }),
         ),
         ("batch_request", json(&BatchRequest { addresses: vec![ann, bob], details: true })),
-        ("verdict", json(&told)),
-        ("batch_line", json(&BatchLine::Answer(BatchAnswer { index: 1, verdict: told }))),
+        ("verdict", json(&refusal)),
+        ("batch_line", json(&BatchLine::Answer(BatchAnswer { index: 1, verdict: refusal }))),
         ("batch_line", json(&NotAsked { index: 2, not_asked_retry_after: 60 })),
         ("batch_line", json(&BatchEnd { answered: 1, not_asked: 1 })),
     ];
@@ -95,13 +95,13 @@ fn sent() -> Vec<(String, String)> {
 /// `WRITE_WIRE=1 cargo test -p rcpt-shared --test wire` records a version that is new.
 #[test]
 fn what_is_sent_is_what_is_recorded_for_this_version() {
-    let sent = sent();
+    let samples = sent();
     if std::env::var_os("WRITE_WIRE").is_some() {
-        let lines = sent.iter().map(|(kind, text)| format!("{kind}\t{text}\n"));
+        let lines = samples.iter().map(|(kind, text)| format!("{kind}\t{text}\n"));
         fs::write(file(WIRE_FORMAT), lines.collect::<String>()).unwrap();
     }
     let because = "the wire has changed: it wants another WIRE_FORMAT, with a row in CHANGELOG.md";
-    assert_eq!(sent, recorded(WIRE_FORMAT), "{because}");
+    assert_eq!(samples, recorded(WIRE_FORMAT), "{because}");
 }
 
 #[test]
@@ -150,6 +150,6 @@ fn nothing_is_asked_that_the_version_before_refuses() {
         objects.flat_map(|it| it.as_object().unwrap().keys().cloned().collect::<Vec<_>>()).collect()
     };
     assert!(members(WIRE_FORMAT, "request").is_subset(&members(WIRE_FORMAT - 1, "request")));
-    let known: BTreeSet<_> = ["addresses", "details"].map(str::to_owned).into();
-    assert!(members(WIRE_FORMAT, "batch_request").is_subset(&known));
+    let request_members: BTreeSet<_> = ["addresses", "details"].map(str::to_owned).into();
+    assert!(members(WIRE_FORMAT, "batch_request").is_subset(&request_members));
 }

@@ -69,24 +69,26 @@ fn events_are_forwarded_once_signed_and_a_receiver_that_fails_misses_none() {
             listen.arg("--replay");
         }
         let mut child = listen.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+        let mut message = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut message).unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let lines: Vec<_> = lines.take(expected.len()).map(Result::unwrap).collect();
         child.kill().unwrap();
         child.wait().unwrap();
         let statuses = [500, 204, 204].into_iter().take(expected.len());
-        let told: Vec<_> = expected.iter().zip(statuses).collect();
-        let told: Vec<_> =
-            told.iter().map(|(n, status)| format!("scan.completed  msg_{n}  {status}")).collect();
-        assert_eq!(lines, told);
-        let asked = receiver.asked();
-        let ids: Vec<_> = asked
+        let numbered_statuses: Vec<_> = expected.iter().zip(statuses).collect();
+        let expected_lines: Vec<_> = numbered_statuses
             .iter()
-            .map(|asked| verified(asked, secret_of(&said)).data["id"].clone())
+            .map(|(n, status)| format!("scan.completed  msg_{n}  {status}"))
+            .collect();
+        assert_eq!(lines, expected_lines);
+        let requests = receiver.asked();
+        let ids: Vec<_> = requests
+            .iter()
+            .map(|request| verified(request, secret_of(&message)).data["id"].clone())
             .collect();
         assert_eq!(ids, expected.iter().map(|n| json!(n)).collect::<Vec<_>>());
-        assert!(asked.iter().all(|asked| asked.header("x-api-key").is_none()));
+        assert!(requests.iter().all(|request| request.header("x-api-key").is_none()));
     }
 }
 

@@ -120,11 +120,12 @@ fn what_passes_is_tried_again_under_one_idempotency_key() {
     let home = home();
     let ran = run(&mut at(&home, &service.url, &["check", "a@b.example"]), b"");
     assert_eq!((ran.code, ran.out), (0, verdict_line("a@b.example")), "{}", ran.said);
-    let asked = service.asked();
-    assert_eq!(asked.len(), 5);
-    let keys: Vec<_> = asked.iter().map(|asked| asked.header("idempotency-key").unwrap()).collect();
+    let requests = service.asked();
+    assert_eq!(requests.len(), 5);
+    let keys: Vec<_> =
+        requests.iter().map(|request| request.header("idempotency-key").unwrap()).collect();
     assert!(keys.iter().all(|key| *key == keys[0] && key.len() >= 16), "{keys:?}");
-    assert!(asked.iter().all(|asked| asked.line == "POST /v1/validate_email HTTP/1.1"));
+    assert!(requests.iter().all(|request| request.line == "POST /v1/validate_email HTTP/1.1"));
 }
 
 /// The line that an answer of [`verdict`] becomes.
@@ -260,8 +261,8 @@ fn a_full_disk_is_said_and_stops_the_spending() {
     let mut child = command.spawn().unwrap();
     let _ = child.stdin.take().unwrap().write_all(input.join("\n").as_bytes());
     let ended = child.wait_with_output().unwrap();
-    let said = String::from_utf8(ended.stderr).unwrap();
-    Ran { code: ended.status.code().unwrap(), out: String::new(), said }
+    let message = String::from_utf8(ended.stderr).unwrap();
+    Ran { code: ended.status.code().unwrap(), out: String::new(), said: message }
         .fails(10, "the disk is full");
     assert!(service.asked().len() < 100, "{}", service.asked().len());
 }
@@ -273,8 +274,8 @@ fn help_that_cannot_be_written_is_a_failure() {
         command.args(arguments).stderr(Stdio::piped());
         command.stdout(File::options().write(true).open("/dev/full").unwrap());
         let ended = command.spawn().unwrap().wait_with_output().unwrap();
-        let said = String::from_utf8(ended.stderr).unwrap();
-        Ran { code: ended.status.code().unwrap(), out: String::new(), said }
+        let message = String::from_utf8(ended.stderr).unwrap();
+        Ran { code: ended.status.code().unwrap(), out: String::new(), said: message }
             .fails(10, "the disk is full");
     }
     let ran = run(command(&home()).arg("--help"), b"");

@@ -82,10 +82,10 @@ fn what_cannot_go_on_says_so_and_loses_nothing() {
     world.run(&[]).fails(11, "isn't the one that this scan was started with");
     fs::write(&world.file, &file).unwrap();
 
-    let held = fs::File::open(&world.file).unwrap();
-    held.lock().unwrap();
+    let lock_file = fs::File::open(&world.file).unwrap();
+    lock_file.lock().unwrap();
     world.run(&[]).fails(11, "Another rcpt is at work");
-    drop(held);
+    drop(lock_file);
 
     world.service.lock().unwrap().cut = 1_000;
     let away = world.run(&["--patience", "1"]);
@@ -211,8 +211,8 @@ fn a_scan_that_exists_is_cancelled_deleted_and_printed() {
     assert_eq!(lines.len(), 4);
     let ndjson = act(&["results", "scan_1", "--interim"]);
     assert_eq!(ndjson.out.lines().count(), 3);
-    let asked = world.stand_in.asked();
-    assert!(asked.last().unwrap().line.contains("&interim=true"), "{asked:?}");
+    let requests = world.stand_in.asked();
+    assert!(requests.last().unwrap().line.contains("&interim=true"), "{requests:?}");
     let cancelled = act(&["scans", "cancel", "scan_1"]);
     assert_eq!(
         (cancelled.code, &*cancelled.said),
@@ -234,16 +234,16 @@ fn ctrl_c_says_that_the_scan_goes_on_and_how_to_stop_it() {
     while world.requests() < 2 {
         sleep(Duration::from_millis(1));
     }
-    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     while !line.contains("as scan_1") {
-        assert!(said.read_line(&mut line).unwrap() > 0, "{line}");
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "{line}");
     }
     // The handler is in place before the first part is sent.
     let pid = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let ended = child.wait().unwrap();
-    said.read_to_string(&mut line).unwrap();
+    stderr.read_to_string(&mut line).unwrap();
     assert_eq!(ended.code(), Some(130), "{line}");
     assert!(line.contains("The scan goes on at the service."), "{line}");
     assert!(line.contains("rcpt scans cancel scan_1"), "{line}");

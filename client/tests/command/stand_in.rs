@@ -34,15 +34,15 @@ impl StandIn {
     pub fn start(answer: impl Fn(usize, &Asked) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::<Mutex<Vec<Asked>>>::default();
-        let (all, answer) = (Arc::clone(&asked), Arc::new(answer));
+        let requests = Arc::<Mutex<Vec<Asked>>>::default();
+        let (all, answer) = (Arc::clone(&requests), Arc::new(answer));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (all, answer) = (Arc::clone(&all), Arc::clone(&answer));
                 thread::spawn(move || serve(stream, &all, &*answer));
             }
         });
-        Self { url, asked }
+        Self { url, asked: requests }
     }
 
     pub fn asked(&self) -> Vec<Asked> {
@@ -89,10 +89,10 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Asked> {
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| format!("{}: {value}", name.to_ascii_lowercase()))
         .collect();
-    let mut asked = Asked { line, headers, body: String::new() };
-    let length = asked.header("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut request = Asked { line, headers, body: String::new() };
+    let length = request.header("content-length").map_or(0, |length| length.parse().unwrap());
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    asked.body = String::from_utf8(body).unwrap();
-    Some(asked)
+    request.body = String::from_utf8(body).unwrap();
+    Some(request)
 }

@@ -39,13 +39,13 @@ pub async fn run() -> Result<[Figure; 2]> {
     for account in [&mut owner, &mut other] {
         account.anonymous = Anonymous::new(&stack.edge.direct);
     }
-    let mut held = JoinSet::new();
+    let mut tasks = JoinSet::new();
     for n in 0..TARPITS {
         let request = other
             .anonymous
             .check_request(&other.api_key, &format!("timeout+held-{n}@sandbox.test"));
         // Bypasses the harness's limit of concurrent requests, since all of these stay open.
-        held.spawn(request.send());
+        tasks.spawn(request.send());
     }
     let limit = Instant::now() + Duration::from_secs(8);
     while stack.edge.leases(&other.email).await.len() < TARPITS {
@@ -64,11 +64,11 @@ pub async fn run() -> Result<[Figure; 2]> {
         let (id, ms) = done??;
         late.insert(id, ms);
     }
-    ensure!(!held.is_empty(), "the tarpits have gone");
+    ensure!(!tasks.is_empty(), "the tarpits have gone");
     // Log lines come after their answers.
     sleep(Duration::from_millis(500)).await;
     let log = stack.edge.process.log();
-    let mut seen: Vec<f64> = late.values().copied().collect();
+    let mut latencies: Vec<f64> = late.values().copied().collect();
     let mut from_lease = Vec::new();
     for line in log.lines() {
         let Some(line) = line.find('{').and_then(|start| line.get(start..)) else { continue };
@@ -76,8 +76,13 @@ pub async fn run() -> Result<[Figure; 2]> {
         let Some(ms) = line["request_id"].as_str().and_then(|id| late.get(id)) else { continue };
         from_lease.push(ms - line["d1_ms"].as_f64().context("d1_ms")?);
     }
-    ensure!(from_lease.len() == seen.len(), "{} log lines of {}", from_lease.len(), seen.len());
-    for times in [&mut seen, &mut from_lease] {
+    ensure!(
+        from_lease.len() == latencies.len(),
+        "{} log lines of {}",
+        from_lease.len(),
+        latencies.len()
+    );
+    for times in [&mut latencies, &mut from_lease] {
         times.sort_by(f64::total_cmp);
     }
     let figure = |name, times: &[f64]| Figure {
@@ -86,7 +91,10 @@ pub async fn run() -> Result<[Figure; 2]> {
         unit: "ms",
         n: times.len(),
     };
-    Ok([figure("deadline_late_p99", &seen), figure("deadline_late_from_lease_p99", &from_lease)])
+    Ok([
+        figure("deadline_late_p99", &latencies),
+        figure("deadline_late_from_lease_p99", &from_lease),
+    ])
 }
 
 /// The id of a request, and by how many milliseconds its pending answer was later than its deadline.

@@ -67,8 +67,9 @@ async fn beside() -> Result<Figure> {
         let any = SocketAddr::from(([127, 0, 0, machine], 0));
         SmtpServer::start(any, move |recipient| {
             // A domain that takes everybody is not asked about each.
-            let known = if recipient.contains('+') { "250 2.1.5 Ok" } else { "550 5.1.1 Unknown" };
-            Answer::After(Duration::from_millis(milliseconds), known.to_owned())
+            let rcpt_reply =
+                if recipient.contains('+') { "250 2.1.5 Ok" } else { "550 5.1.1 Unknown" };
+            Answer::After(Duration::from_millis(milliseconds), rcpt_reply.to_owned())
         })
     };
     let (listed, single) = (slow(2, 800)?, slow(3, 100)?);
@@ -124,8 +125,8 @@ async fn begin(account: &Account, list: &[String]) -> Result<String> {
     let id = made.text("id").to_owned();
     for (part, addresses) in list.chunks(PART).enumerate() {
         let body = json!({ "addresses": addresses });
-        let sent = account.put(&format!("/scans/{id}/parts/{part}"), &body).await;
-        ensure!(sent.status == 200, "{}", sent.body);
+        let response = account.put(&format!("/scans/{id}/parts/{part}"), &body).await;
+        ensure!(response.status == 200, "{}", response.body);
     }
     Ok(id)
 }

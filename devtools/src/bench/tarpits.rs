@@ -48,25 +48,25 @@ pub async fn run() -> Result<Figure> {
 
 async fn ratio(round: usize, sandbox: &Sandbox, origin: &Arc<Origin>) -> Result<f64> {
     let alone = good(origin, &format!("alone-{round}"), SECONDS).await?;
-    let mut held = JoinSet::new();
+    let mut tasks = JoinSet::new();
     for n in 0..TARPITS {
         let origin = Arc::clone(origin);
         let address = format!("timeout+{round}-{n}@sandbox.test");
-        held.spawn(async move { origin.try_probe(&address).await });
+        tasks.spawn(async move { origin.try_probe(&address).await });
     }
     let recipient = format!("RCPT TO:<timeout+{round}-");
-    let asked = |sessions: &[Vec<String>]| {
+    let rcpt_count = |sessions: &[Vec<String>]| {
         sessions.iter().flatten().filter(|line| line.starts_with(&recipient)).count()
     };
     let deadline = Instant::now() + Duration::from_secs(10);
-    while asked(&sandbox.server().sessions()) < TARPITS {
+    while rcpt_count(&sandbox.server().sessions()) < TARPITS {
         ensure!(Instant::now() < deadline, "not all tarpits are held: nothing to compare with");
         sleep(Duration::from_millis(50)).await;
     }
     let beside = good(origin, &format!("beside-{round}"), SECONDS).await?;
     println!("good probes: p99 {alone:.1} ms alone, {beside:.1} ms beside {TARPITS} tarpits");
     // The next round starts without them.
-    while held.join_next().await.is_some() {}
+    while tasks.join_next().await.is_some() {}
     Ok(beside / alone)
 }
 

@@ -100,9 +100,9 @@ mod tests {
                 started.into_iter().map(|one| one.join().unwrap()).collect()
             });
             let written = fs::read_to_string(path).unwrap();
-            let kept = value_of(&written, "TICKET_SECRETS").unwrap();
+            let stored_secret = value_of(&written, "TICKET_SECRETS").unwrap();
             assert!(
-                tickets.iter().all(|tickets| tickets == kept),
+                tickets.iter().all(|tickets| tickets == stored_secret),
                 "{tickets:?} and in the file {written}"
             );
             assert_eq!(written.matches("TICKET_SECRETS").count(), 1, "{written}");

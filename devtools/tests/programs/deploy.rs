@@ -36,13 +36,16 @@ async fn assert_whole(platform: &Platform, databases: usize) {
     assert_eq!(state["queues"][0]["consumers"].as_array().map(Vec::len), Some(1), "{state}");
     assert_eq!(worker["crons"], json!(["*/5 * * * *"]));
     assert_eq!(state["domains"][0]["service"], "rcpt");
-    let kept = kept(platform);
-    assert_eq!(kept.len(), SECRETS.len(), "{:?}", kept.keys());
+    let secrets = kept(platform);
+    assert_eq!(secrets.len(), SECRETS.len(), "{:?}", secrets.keys());
     for name in SECRETS {
         let name = format!("{name}_SECRETS");
         // Whichever call was lost, no second value was ever sent.
-        let sent = worker["secrets"][&name].as_array().unwrap();
-        assert!(!sent.is_empty() && sent.iter().all(|value| *value == kept[&name]), "{name}");
+        let sent_secrets = worker["secrets"][&name].as_array().unwrap();
+        assert!(
+            !sent_secrets.is_empty() && sent_secrets.iter().all(|value| *value == secrets[&name]),
+            "{name}"
+        );
     }
 }
 
@@ -81,8 +84,8 @@ async fn an_empty_account_has_the_service_after_one_command_and_a_second_changes
 
     let other = platform.deploy(&[("JURISDICTION", "fedramp")]).await.unwrap();
     assert!(!other.succeeded, "{}", other.output);
-    let said = "JURISDICTION is fedramp, and the database rcpt has eu";
-    assert!(other.output.contains(said), "{}", other.output);
+    let message = "JURISDICTION is fedramp, and the database rcpt has eu";
+    assert!(other.output.contains(message), "{}", other.output);
     assert_eq!(platform.changes().await.unwrap(), changes);
 
     // A new version is deployed, and existing resources stay.
@@ -133,7 +136,7 @@ async fn a_secret_is_never_made_anew_where_there_are_accounts() {
     let bindings = workers["rcpt"]["bindings"].as_array_mut().unwrap();
     bindings.retain(|each| each["name"] != "ADDRESS_SECRETS");
     platform.order(&json!({"state": {"workers": workers}})).await.unwrap();
-    let kept = fs::read_to_string(platform.secrets_file()).unwrap();
+    let secrets_text = fs::read_to_string(platform.secrets_file()).unwrap();
     fs::remove_file(platform.secrets_file()).unwrap();
     let changes = platform.changes().await.unwrap();
 
@@ -150,7 +153,7 @@ async fn a_secret_is_never_made_anew_where_there_are_accounts() {
     assert_eq!(platform.changes().await.unwrap(), changes);
 
     // With the copy it comes back as it was.
-    fs::write(platform.secrets_file(), kept).unwrap();
+    fs::write(platform.secrets_file(), secrets_text).unwrap();
     let run = platform.deploy(&[]).await.unwrap();
     assert!(run.succeeded, "{}", run.output);
     assert_whole(&platform, 1).await;
@@ -183,8 +186,8 @@ async fn a_token_without_a_right_is_told_which_one_and_nothing_is_half_done() {
     ] {
         platform.order(&json!({"refuse": {"path": path, "status": 403}})).await.unwrap();
         let run = platform.deploy(&[]).await.unwrap();
-        let said = format!("it needs the permission \"{right}\"");
-        assert!(!run.succeeded && run.output.contains(&said), "{path}: {}", run.output);
+        let message = format!("it needs the permission \"{right}\"");
+        assert!(!run.succeeded && run.output.contains(&message), "{path}: {}", run.output);
         assert!(!platform.secrets_file().exists());
     }
     assert_eq!(platform.changes().await.unwrap(), 0);

@@ -162,8 +162,8 @@ async fn when_a_part_dies_it_says_so_and_everything_ends() {
 #[tokio::test]
 async fn a_taken_port_is_named() {
     let mut world = World::new().await;
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
     world.command.env("EDGE_PORT", &port);
     let mut dev = Process::spawn("dev", &world.command, &world.folder).unwrap();
     let status = dev.wait_for_end(STOP).await.unwrap();

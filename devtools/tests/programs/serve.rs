@@ -52,11 +52,11 @@ impl Serve {
 #[tokio::test]
 async fn commands_are_answered_side_by_side_mistakes_too_and_the_end_of_input_ends_everything() {
     let (mut serve, url) = Serve::start().await;
-    let told = serve
+    let account = serve
         .tell(json!({ "do": "account", "email": "ann@rcpt-tests.net", "two_factor": true }))
         .await["ok"]
         .take();
-    let api_key = told["api_key"].as_str().unwrap();
+    let api_key = account["api_key"].as_str().unwrap();
     let anonymous = Anonymous::new(&url);
     let reply = anonymous.check_with_key(api_key, "accepts@sandbox.test").await;
     assert_eq!((reply.status, &reply.body["status"]), (200, &json!(true)));
@@ -83,10 +83,10 @@ async fn commands_are_answered_side_by_side_mistakes_too_and_the_end_of_input_en
     ids.sort_by_key(Value::as_u64);
     assert_eq!(ids, [1, 3]);
 
-    let code = serve.tell(json!({ "do": "code", "secret": told["secret"] })).await["ok"].take();
+    let code = serve.tell(json!({ "do": "code", "secret": account["secret"] })).await["ok"].take();
     let login = anonymous.login_with_code(
         "ann@rcpt-tests.net",
-        told["password"].as_str().unwrap(),
+        account["password"].as_str().unwrap(),
         code.as_str().unwrap(),
     );
     assert_eq!(login.await.status, 200, "a code that setting up has not used");

@@ -101,11 +101,11 @@ fn bundle(staging: &Path) -> Result<()> {
 
 /// The names of functions, a seventh of the file, stay in `target/edge-with-names.wasm` for profiles.
 fn optimise(staging: &Path) -> Result<()> {
-    let named = Path::new("target/edge-with-names.wasm");
+    let named_build = Path::new("target/edge-with-names.wasm");
     let wasm = staging.join("index_bg.wasm");
-    wasm_opt(&wasm, named, &["-Oz", "--debuginfo"])?;
+    wasm_opt(&wasm, named_build, &["-Oz", "--debuginfo"])?;
     // Optimised again, it would be half a percent smaller and take as long again.
-    wasm_opt(named, &wasm, &["--strip-debug", "--strip-producers"])
+    wasm_opt(named_build, &wasm, &["--strip-debug", "--strip-producers"])
 }
 
 fn wasm_opt(input: &Path, output: &Path, options: &[&str]) -> Result<()> {

@@ -10,8 +10,8 @@ impl<T: Clone> Recent<T> {
     /// Returns the value while it is younger than `age_ms`. After that, one caller gets `None` and is expected to
     /// refresh it; the others keep using the old value until then.
     pub fn get(&self, now_ms: u64, age_ms: u64) -> Option<T> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (since, value) = known.as_mut()?;
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (since, value) = cache.as_mut()?;
         if now_ms < since.saturating_add(age_ms) {
             return Some(value.clone());
         }

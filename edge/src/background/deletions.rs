@@ -30,8 +30,8 @@ pub async fn tell(
 /// # Errors
 /// [`Error::unavailable`] when a database fails.
 pub async fn finish(databases: &Databases, database: &Database) -> Result<(), Error> {
-    let told = tell_all(databases, database).await;
-    deleted_accounts::remove(database).await.and(told)
+    let notices = tell_all(databases, database).await;
+    deleted_accounts::remove(database).await.and(notices)
 }
 
 /// Passes deletions on to the directory that it hasn't received yet.

@@ -71,10 +71,10 @@ pub async fn tell(app: &App, change: &EmailChange) -> Result<(), Error> {
         let portal_url = &app.config.portal_url;
         let mail =
             mail::address_changed_away(&change.display_name, portal_url, &change.new_email, &token);
-        let sent = app.mailer.send(mail.to(&change.old_email, app.config.site.contact())).await;
-        if sent.is_err() {
+        let delivery = app.mailer.send(mail.to(&change.old_email, app.config.site.contact())).await;
+        if delivery.is_err() {
             email_changes::clear_undo(database, change, &token.hash()).await?;
-            return sent;
+            return delivery;
         }
     }
     email_changes::settled(database, change).await

@@ -17,11 +17,11 @@ use crate::{
 pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, deed: Deed) {
     let app = Arc::clone(app);
     deferred.after_response(async move {
-        let sent = match app.databases.of(account) {
+        let delivery = match app.databases.of(account) {
             Ok(database) => tell(&app, database, account, &deed).await,
             Err(error) => Err(error),
         };
-        if let Err(error) = sent {
+        if let Err(error) = delivery {
             log::failure("notices", &error);
         }
     });
@@ -55,12 +55,12 @@ pub async fn send(
     let due = store::notices::claim(database, account, most, clock::now()).await?;
     let tried = due.len() as u64;
     for notice in due {
-        let sent = match mail(app, database, &notice).await? {
+        let delivery = match mail(app, database, &notice).await? {
             Some(mail) => app.mailer.send(mail.to(&notice.email, app.config.site.contact())).await,
             // No event is left to announce.
             None => Ok(()),
         };
-        match sent {
+        match delivery {
             Ok(()) => store::notices::sent(database, &notice, clock::now()).await?,
             Err(error) => log::failure("notice", &error),
         }

@@ -106,15 +106,15 @@ pub async fn send(app: &App) -> Result<(), Error> {
 /// Returns whether the mail has been handed over.
 async fn deliver(app: &App, due: &DueMail) -> bool {
     let directory = app.databases.directory();
-    let sent = hand_over(app, &due.email).await;
-    let noted = match &sent {
+    let delivery = hand_over(app, &due.email).await;
+    let noted = match &delivery {
         Ok(()) => mail_due::handed_over(directory, &due.address_hash).await,
         Err(_) => mail_due::failed(directory, &due.address_hash, clock::now()).await,
     };
-    for error in [sent.as_ref().err(), noted.as_ref().err()].into_iter().flatten() {
+    for error in [delivery.as_ref().err(), noted.as_ref().err()].into_iter().flatten() {
         log::failure("a forgotten password", error);
     }
-    sent.is_ok()
+    delivery.is_ok()
 }
 
 /// Emails a link to the account of an address, or a message to the address that it has no account, unless its reader
@@ -124,21 +124,21 @@ async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
         .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
     let hash = AccountHash::of(&app.config.address_secrets, &address);
     let directory = app.databases.directory();
-    let named = addresses::find_mailbox(directory, &hash);
+    let mailbox_query = addresses::find_mailbox(directory, &hash);
     let opted_out = opt_outs::is_opted_out(directory, &hash, clock::now());
-    let (named, is_opted_out) = try_join(named, opted_out).await?;
-    let database = match named {
+    let (mailbox_query, is_opted_out) = try_join(mailbox_query, opted_out).await?;
+    let database = match mailbox_query {
         Some(account) => app.databases.of(account)?,
         None => app.databases.pretended(&hash),
     };
-    let number = named.map(AccountId::database).unwrap_or_default();
+    let number = mailbox_query.map(AccountId::database).unwrap_or_default();
     let token = MailedToken::new(number, random::bytes()?);
     let stored = NewToken {
         purpose: TokenPurpose::Reset,
         hash: token.hash(),
         expires_at: clock::now().saturating_add(RESET_TTL),
     };
-    let recipient = mailed_tokens::prepare_reset(database, &hash, named, &stored).await?;
+    let recipient = mailed_tokens::prepare_reset(database, &hash, mailbox_query, &stored).await?;
     let portal_url = &app.config.portal_url;
     let letter = match &recipient {
         Some(recipient) => Some((recipient.as_str(), mail::reset(recipient, portal_url, &token))),
@@ -148,13 +148,13 @@ async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
             Some((email, mail::no_account(email, portal_url, &opt_out)))
         }
     };
-    let sent = match &letter {
+    let delivery = match &letter {
         Some((to, mail)) => app.mailer.send(mail.to(to, app.config.site.contact())).await,
         None => Ok(()),
     };
-    match &sent {
+    match &delivery {
         Ok(()) => mailed_tokens::handed_over(database, &stored.hash).await?,
         Err(_) => mailed_tokens::take_back(database, &stored.hash).await?,
     }
-    sent
+    delivery
 }

@@ -154,13 +154,13 @@ impl Database {
 
     /// A new database takes the number that it is bound as.
     async fn identify(&self) -> Result<(), Error> {
-        let mut found = self.ask(&[(NUMBER, Vec::new())]).await?.first::<Numbered>(0)?;
-        if found.is_none() {
+        let mut row = self.ask(&[(NUMBER, Vec::new())]).await?.first::<Numbered>(0)?;
+        if row.is_none() {
             let number = vec![u32::from(self.number).into()];
             let rows = self.ask(&[(BE, number), (NUMBER, Vec::new())]).await?;
-            found = rows.first(1)?;
+            row = rows.first(1)?;
         }
-        let own = found.map(|found| found.number);
+        let own = row.map(|row| row.number);
         if own == Some(self.number) {
             self.is_itself.store(true, Relaxed);
             return Ok(());

@@ -31,14 +31,15 @@ impl Kv {
     /// The text under `key`; `None` also where the namespace fails.
     pub async fn get(&self, key: &str) -> Option<String> {
         let Methods { namespace, get, .. } = &*self.0;
-        let asked: Promise = get.call1(namespace, &JsValue::from_str(key)).ok()?.dyn_into().ok()?;
-        JsFuture::from(asked).into_send().await.ok()?.as_string()
+        let reading: Promise =
+            get.call1(namespace, &JsValue::from_str(key)).ok()?.dyn_into().ok()?;
+        JsFuture::from(reading).into_send().await.ok()?.as_string()
     }
 
     /// Stores `text` for `ttl` seconds; a failure of the namespace is ignored.
     pub async fn put(&self, key: &str, text: &str, ttl: u64) {
         let Methods { namespace, put, .. } = &*self.0;
-        let asked = || -> Option<Promise> {
+        let write = || -> Option<Promise> {
             let options = Object::new();
             #[expect(clippy::cast_precision_loss, reason = "days, in seconds")]
             let ttl = JsValue::from_f64(ttl as f64);
@@ -46,8 +47,8 @@ impl Kv {
             let (key, text) = (JsValue::from_str(key), JsValue::from_str(text));
             put.call3(namespace, &key, &text, &options).ok()?.dyn_into().ok()
         };
-        if let Some(asked) = asked() {
-            let _ = JsFuture::from(asked).into_send().await;
+        if let Some(write) = write() {
+            let _ = JsFuture::from(write).into_send().await;
         }
     }
 }

@@ -77,11 +77,11 @@ impl ScanQueue {
             let messages: Vec<_> = messages.collect();
             // One crossing for all of them.
             let batch = JSON::parse(&serde_json::to_string(&messages).ok()?).ok()?;
-            let sent = self.0.send_batch(batch.unchecked_into(), JsValue::UNDEFINED).ok()?;
-            JsFuture::from(sent).await.ok()
+            let promise = self.0.send_batch(batch.unchecked_into(), JsValue::UNDEFINED).ok()?;
+            JsFuture::from(promise).await.ok()
         };
-        let sent = timed(Part::Queue, sending.into_send()).await;
+        let outcome = timed(Part::Queue, sending.into_send()).await;
         // The runtime's text may quote the rejected content.
-        sent.map(drop).ok_or_else(|| Error::unavailable("queue: not taken"))
+        outcome.map(drop).ok_or_else(|| Error::unavailable("queue: not taken"))
     }
 }

@@ -62,8 +62,9 @@ impl<'a> Reader<'a> {
         let status_url = self.optional_url("STATUS_URL");
         let checkouts = Checkout::parse_all(&self.optional("CHECKOUT_URLS").unwrap_or_default());
         let checkouts = checkouts.unwrap_or_else(|mistakes| {
-            let named = mistakes.into_iter().map(|mistake| format!("CHECKOUT_URLS: {mistake}"));
-            self.mistakes.extend(named);
+            let named_mistakes =
+                mistakes.into_iter().map(|mistake| format!("CHECKOUT_URLS: {mistake}"));
+            self.mistakes.extend(named_mistakes);
             Vec::new()
         });
         Site { contact_url, contact_email, terms_url, status_url, checkouts }

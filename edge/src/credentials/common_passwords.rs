@@ -82,9 +82,10 @@ pub mod tests {
         {
             assert!(!filter().as_common().contains(text), "{text:?}");
         }
-        let found = (0..200_000).filter(|n| filter().as_common().contains(&format!("other {n}")));
-        let found = found.count();
-        assert!(found <= 20, "{found} of 200,000 texts are taken for common ones");
+        let common_texts =
+            (0..200_000).filter(|n| filter().as_common().contains(&format!("other {n}")));
+        let common_count = common_texts.count();
+        assert!(common_count <= 20, "{common_count} of 200,000 texts are taken for common ones");
     }
 
     #[test]

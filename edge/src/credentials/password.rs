@@ -202,8 +202,8 @@ mod tests {
             assert_eq!(check_rules(good, &address), Ok(()), "{good:?}");
         }
         for bad in ["", "1234567", &"x".repeat(129), "ψυχή"] {
-            let told = check_rules(bad, &address).unwrap_err();
-            assert!(told.contains("8 to 128"), "{bad:?}: {told}");
+            let message = check_rules(bad, &address).unwrap_err();
+            assert!(message.contains("8 to 128"), "{bad:?}: {message}");
         }
     }
 
@@ -219,8 +219,8 @@ mod tests {
             "example.org",
             "annsmithexampleorg",
         ] {
-            let told = check_rules(bad, &address).unwrap_err();
-            assert!(told.contains("email address"), "{bad:?}: {told}");
+            let message = check_rules(bad, &address).unwrap_err();
+            assert!(message.contains("email address"), "{bad:?}: {message}");
         }
         assert_eq!(check_rules("ann smith likes tea", &address), Ok(()));
     }
@@ -229,8 +229,8 @@ mod tests {
     fn common_passwords_are_refused_in_any_case_and_the_reason_is_told() {
         let address = AccountAddress::parse("ann.smith@example.org").unwrap();
         for bad in ["password", "Password", "qwertyuiop", "1234567890", "iloveyou"] {
-            let told = check_rules(bad, &address).unwrap_err();
-            assert!(told.contains("too common"), "{bad:?}: {told}");
+            let message = check_rules(bad, &address).unwrap_err();
+            assert!(message.contains("too common"), "{bad:?}: {message}");
         }
         assert_eq!(check_rules("password ", &address), Ok(()), "checked exactly as sent");
     }

@@ -70,13 +70,14 @@ mod tests {
 
     #[test]
     fn daily_checks_are_told_until_the_welcome_checks_begin() {
-        let told = |ledger| RateLimit::of_checks(ledger, 7).map(|told| (told.policy, told.limit));
+        let headers_of =
+            |ledger| RateLimit::of_checks(ledger, 7).map(|told| (told.policy, told.limit));
         let policy = r#""daily";q=100;w=86400, "welcome";q=50"#.to_owned();
         let daily = |left| format!("\"daily\";r={left};t=7");
-        assert_eq!(told("100 30 50 20"), Some((policy.clone(), daily(30))));
-        assert_eq!(told("100 0 50 20"), Some((policy, "\"welcome\";r=20".to_owned())));
+        assert_eq!(headers_of("100 30 50 20"), Some((policy.clone(), daily(30))));
+        assert_eq!(headers_of("100 0 50 20"), Some((policy, "\"welcome\";r=20".to_owned())));
         let alone = r#""daily";q=100;w=86400"#.to_owned();
-        assert_eq!(told("100 0 50 0"), Some((alone, daily(0))));
-        assert_eq!(told(""), None, "unlimited");
+        assert_eq!(headers_of("100 0 50 0"), Some((alone, daily(0))));
+        assert_eq!(headers_of(""), None, "unlimited");
     }
 }

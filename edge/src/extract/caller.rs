@@ -144,11 +144,11 @@ fn note_use(app: &Arc<App>, context: &RequestContext) {
     }
     let app = Arc::clone(app);
     context.deferred.after_response(async move {
-        let seen = match app.databases.of(session.account) {
+        let recorded = match app.databases.of(session.account) {
             Ok(database) => sessions::see(database, session).await,
             Err(error) => Err(error),
         };
-        if let Err(error) = seen {
+        if let Err(error) = recorded {
             app.seen_sessions.forget(session.id);
             log::failure("the use of a session", &error);
         }

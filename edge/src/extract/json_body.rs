@@ -108,12 +108,12 @@ fn not_json(bytes: &[u8]) -> Error {
 /// Rewrites serde's error about a member. `path` is the member's, or `.` for the body itself.
 fn misfit(path: &str, error: &str) -> String {
     let error = error.split_once(" at line ").map_or(error, |(error, _)| error);
-    let named = |prefix: &str| error.strip_prefix(prefix)?.split('`').nth(1);
+    let field_after = |prefix: &str| error.strip_prefix(prefix)?.split('`').nth(1);
     let within = |name: &str| if path == "." { name.to_owned() } else { format!("{path}.{name}") };
-    if let Some(name) = named("missing field") {
+    if let Some(name) = field_after("missing field") {
         return format!("Missing '{}' field in request body.", within(name));
     }
-    if let Some(name) = named("duplicate field") {
+    if let Some(name) = field_after("duplicate field") {
         return format!("The '{}' field is there twice.", within(name));
     }
     let expected = error.rsplit_once("expected ").map(|(_, expected)| expected);

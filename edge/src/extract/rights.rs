@@ -22,6 +22,7 @@ const RIGHTS: &[(Method, &str, &[Right])] = &[
     (Method::GET, "/v1/scans/{id}/results", &[Right::Scans, Right::ReadScans]),
     (Method::GET, "/v1/events", &[Right::Scans, Right::ReadScans, Right::Webhooks]),
     (Method::GET, "/v1/me/quota", &[Right::Quota]),
+    (Method::POST, "/v1/guard/decide", &[Right::Guard]),
 ];
 
 /// The one operation that test keys may call.

@@ -63,23 +63,23 @@ mod tests {
 
     #[test]
     fn a_session_is_noted_once_in_a_pause_and_again_where_that_failed() {
-        let seen = SeenSessions::default();
-        assert!(!seen.is_due(session(1), 401, 1_000));
-        assert!(seen.is_due(session(1), 400, 1_000));
-        assert!(!seen.is_due(session(1), 0, 1_000 + PAUSE - 1));
-        assert!(seen.is_due(session(2), 0, 1_000));
-        assert!(seen.is_due(session(1), 0, 1_000 + PAUSE));
-        assert!(!seen.is_due(session(1), 0, 1_000 + PAUSE));
-        seen.forget(session(1));
-        assert!(seen.is_due(session(1), 0, 1_000 + PAUSE));
+        let sessions = SeenSessions::default();
+        assert!(!sessions.is_due(session(1), 401, 1_000));
+        assert!(sessions.is_due(session(1), 400, 1_000));
+        assert!(!sessions.is_due(session(1), 0, 1_000 + PAUSE - 1));
+        assert!(sessions.is_due(session(2), 0, 1_000));
+        assert!(sessions.is_due(session(1), 0, 1_000 + PAUSE));
+        assert!(!sessions.is_due(session(1), 0, 1_000 + PAUSE));
+        sessions.forget(session(1));
+        assert!(sessions.is_due(session(1), 0, 1_000 + PAUSE));
     }
 
     #[test]
     fn the_memory_is_bounded() {
-        let seen = SeenSessions::default();
+        let sessions = SeenSessions::default();
         for number in 0..=u16::try_from(MOST).unwrap() {
-            assert!(seen.is_due(session(number), 0, 1_000));
+            assert!(sessions.is_due(session(number), 0, 1_000));
         }
-        assert_eq!(seen.lock().len(), 1);
+        assert_eq!(sessions.lock().len(), 1);
     }
 }

@@ -77,9 +77,9 @@ mod tests {
     #[test]
     fn one_scan_is_told_with_its_counts_and_several_with_how_many_more() {
         let one = scans_ended("https://p.example", "Ann", &[scan("May <b>", "completed")], 1);
-        let said = "Scan: May <b>\nAddresses: 10\nDeliverable: 4\n\
+        let text = "Scan: May <b>\nAddresses: 10\nDeliverable: 4\n\
             Undeliverable: 3\nRisky: 1\nUnknown: 2";
-        assert!(one.to_text(None).contains(said), "{}", one.to_text(None));
+        assert!(one.to_text(None).contains(text), "{}", one.to_text(None));
         assert!(
             one.to_text(None).contains("\nhttps://p.example/scans?id=scan_1\n"),
             "{}",

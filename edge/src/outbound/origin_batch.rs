@@ -87,7 +87,7 @@ impl Origins {
         for rank in 0..self.urls().len() {
             let groups = groups(&open, &orders, rank);
             open = Vec::new();
-            let asked = groups.iter().map(|(url, indexes)| async move {
+            let batches = groups.iter().map(|(url, indexes)| async move {
                 let list = indexes.iter().filter_map(|index| addresses.get(*index)).cloned();
                 let heard = |position: usize, item: &BatchItem| {
                     if let Some(index) = indexes.get(position) {
@@ -97,7 +97,7 @@ impl Origins {
                 let call = BatchCall { heard: &heard, ..call };
                 self.ask_batch(url, list.collect(), &call).await
             });
-            for ((_, indexes), answer) in groups.iter().zip(join_all(asked).await) {
+            for ((_, indexes), answer) in groups.iter().zip(join_all(batches).await) {
                 match answer? {
                     BatchAnswer::Lines(lines) => {
                         let mut set = |position: usize, outcome| {
@@ -188,9 +188,9 @@ impl Origins {
             clock::sleep(Duration::from_millis(LOOK_MS)).await;
         };
         let reply = async {
-            let left = deadline.saturating_sub(clock::now_ms());
-            let within = left.saturating_sub(ON_THE_WAY_MS).to_string();
-            let patience = u32::try_from(left).unwrap_or(u32::MAX);
+            let time_left = deadline.saturating_sub(clock::now_ms());
+            let within = time_left.saturating_sub(ON_THE_WAY_MS).to_string();
+            let patience = u32::try_from(time_left).unwrap_or(u32::MAX);
             let within = Some((WITHIN_HEADER, within.as_str()));
             let reply = origins::post(url, ticket, within, body, patience).await;
             reply.ok_or_else(|| "no answer".to_owned())

@@ -35,14 +35,14 @@ impl Origins {
         order.sort_by_key(|origin| self.health().is_skipped(origin, clock::now_ms()));
         let mut failures = Vec::new();
         for (index, origin) in order.iter().enumerate() {
-            let left = deadline.saturating_sub(clock::now_ms());
+            let time_left = deadline.saturating_sub(clock::now_ms());
             let further = u64::try_from(order.len() - index).unwrap_or(1).max(1);
-            let patience = u32::try_from(left / further).unwrap_or(u32::MAX);
+            let patience = u32::try_from(time_left / further).unwrap_or(u32::MAX);
             if patience == 0 {
                 break;
             }
-            let asked = timed(Part::Origin, report_of(origin, &ticket, &body, patience));
-            match self.unless_hung(origin, asked).await {
+            let query = timed(Part::Origin, report_of(origin, &ticket, &body, patience));
+            match self.unless_hung(origin, query).await {
                 Ok(report) => return Ok(report),
                 Err(failure) => failures.push(format!("origin {index}: {failure}")),
             }

@@ -76,15 +76,15 @@ impl OriginHealth {
     /// Returns the next step with a slow origin. [`Next::Check`] goes to one request at a time.
     pub fn next(&self, origin: &str, now: u64) -> Next {
         let mut all = self.lock();
-        let known = all.entry(origin.to_owned()).or_default();
-        if now < known.skipped_until {
+        let health = all.entry(origin.to_owned()).or_default();
+        if now < health.skipped_until {
             Next::Leave
-        } else if known.answered_at > 0 && now < known.answered_at.saturating_add(SLOW_MS) {
+        } else if health.answered_at > 0 && now < health.answered_at.saturating_add(SLOW_MS) {
             Next::Wait
-        } else if known.checked_at > 0 && now < known.checked_at.saturating_add(LOST_MS) {
+        } else if health.checked_at > 0 && now < health.checked_at.saturating_add(LOST_MS) {
             Next::Look
         } else {
-            known.checked_at = now;
+            health.checked_at = now;
             Next::Check
         }
     }
@@ -92,11 +92,11 @@ impl OriginHealth {
     /// Leave to wait for the first word of an origin, with a batch; `None` while as many wait as may.
     pub fn wait_with_batch<'a>(&'a self, origin: &'a str) -> Option<Unheard<'a>> {
         let mut all = self.lock();
-        let known = all.entry(origin.to_owned()).or_default();
-        if known.unheard >= BATCHES_UNHEARD {
+        let health = all.entry(origin.to_owned()).or_default();
+        if health.unheard >= BATCHES_UNHEARD {
             return None;
         }
-        known.unheard += 1;
+        health.unheard += 1;
         Some(Unheard { health: self, origin })
     }
 
@@ -128,8 +128,8 @@ impl OriginHealth {
 
     fn learn(&self, origin: &str, change: impl FnOnce(Known) -> Known) {
         let mut all = self.lock();
-        let known = all.entry(origin.to_owned()).or_default();
-        *known = change(*known);
+        let health = all.entry(origin.to_owned()).or_default();
+        *health = change(*health);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {

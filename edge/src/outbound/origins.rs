@@ -93,19 +93,19 @@ impl Origins {
         let (skipped, order): (Vec<_>, Vec<_>) =
             order.partition(|origin| self.health.is_skipped(origin, now));
         let share = deadline.saturating_sub(now) / SHARE_OF_THE_NEXT;
-        let mut kept = share.saturating_mul(self.urls.len() as u64);
+        let mut reserve = share.saturating_mul(self.urls.len() as u64);
         for (index, origin) in order.into_iter().chain(skipped).enumerate() {
-            kept = kept.saturating_sub(share);
-            let left = deadline.saturating_sub(clock::now_ms());
-            if left == 0 {
+            reserve = reserve.saturating_sub(share);
+            let time_left = deadline.saturating_sub(clock::now_ms());
+            if time_left == 0 {
                 break;
             }
             // At least a share of its own, however many come after it.
-            let patience = left.saturating_sub(kept).max(left.min(share));
+            let patience = time_left.saturating_sub(reserve).max(time_left.min(share));
             let patience = u32::try_from(patience).unwrap_or(u32::MAX);
-            let asked =
+            let query =
                 timed(Part::Origin, verdict_of(origin, &ticket, &self.remember, &body, patience));
-            match self.unless_hung(origin, asked).await {
+            match self.unless_hung(origin, query).await {
                 Ok(verdict) => return Ok(verdict),
                 Err(failure) => failures.push(format!("origin {index}: {failure}")),
             }
@@ -122,10 +122,10 @@ impl Origins {
         origin: &str,
         asked: impl Future<Output = Result<T, String>>,
     ) -> Result<T, String> {
-        let mut asked = pin!(asked);
+        let mut answer_future = pin!(asked);
         let mut wait = SLOW_MS;
         loop {
-            let answer = clock::within(Duration::from_millis(wait), asked.as_mut()).await;
+            let answer = clock::within(Duration::from_millis(wait), answer_future.as_mut()).await;
             if let Some(answer) = answer {
                 return self.heard(origin, answer);
             }
@@ -136,7 +136,7 @@ impl Origins {
                 // A verdict that arrives first ends it.
                 Next::Check => {
                     let checked = self.check_health(origin);
-                    if let Some(answer) = clock::before(checked, asked.as_mut()).await {
+                    if let Some(answer) = clock::before(checked, answer_future.as_mut()).await {
                         return self.heard(origin, answer);
                     }
                     0

@@ -162,19 +162,19 @@ fn mail_link(
 ) {
     let (app, account) = (Arc::clone(app), member.account.id);
     context.deferred.after_response(async move {
-        let sent = async {
+        let mailing = async {
             if addresses::find_mailbox(app.databases.directory(), &hash).await?.is_some() {
                 return Ok(());
             }
             let (to, portal_url) = (address.as_given(), &app.config.portal_url);
             let mail = mail::confirm_change(to, portal_url, &token);
-            let sent = app.mailer.send(mail.to(to, app.config.site.contact())).await;
-            if sent.is_err() {
+            let delivery = app.mailer.send(mail.to(to, app.config.site.contact())).await;
+            if delivery.is_err() {
                 email_changes::forget(app.databases.of(account)?, &id).await?;
             }
-            sent
+            delivery
         };
-        if let Err(error) = sent.await {
+        if let Err(error) = mailing.await {
             log::failure("the link of a change of address", &error);
         }
     });

@@ -85,9 +85,9 @@ pub async fn live() -> Json<Health> {
 )]
 // The Worker can do its job: every database and at least one origin answer.
 pub async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Readiness>) {
-    let known = app.readiness.get(clock::now_ms(), READINESS_MS);
-    let (database, origins) = match known {
-        Some(known) => known,
+    let last_readiness = app.readiness.get(clock::now_ms(), READINESS_MS);
+    let (database, origins) = match last_readiness {
+        Some(last_readiness) => last_readiness,
         None => {
             let pings = app.databases.in_turn(0).map(|(_, database)| housekeeping::ping(database));
             let database = join_all(pings).await.iter().all(Result::is_ok);

@@ -49,17 +49,17 @@ pub async fn show(
     State(app): State<Arc<App>>,
     session: Session,
 ) -> Result<Json<PlanReport>, Error> {
-    let found = plans::of_session(app.databases.of(session.account)?, session).await?;
-    let found = found.ok_or_else(Error::invalid_session)?;
+    let plan_row = plans::of_session(app.databases.of(session.account)?, session).await?;
+    let plan = plan_row.ok_or_else(Error::invalid_session)?;
     let reference = account_reference::of(&app.config.api_key_secrets, session.account);
     let site = &app.config.site;
-    let others = site.checkouts.iter().filter(|checkout| checkout.plan != found.plan);
+    let others = site.checkouts.iter().filter(|checkout| checkout.plan != plan.plan);
     let checkouts = others
         .filter_map(|checkout| {
             let url = site.checkout(&checkout.plan, &reference)?;
             Some(PlanCheckout { plan: checkout.plan.clone(), url })
         })
         .collect();
-    let until = found.until.and_then(|until| DateTime::from_timestamp(until, 0));
-    Ok(Json(PlanReport { plan: found.plan, until, reference, checkouts }))
+    let until = plan.until.and_then(|until| DateTime::from_timestamp(until, 0));
+    Ok(Json(PlanReport { plan: plan.plan, until, reference, checkouts }))
 }

@@ -226,13 +226,13 @@ async fn hand_over(
         RegistrationChange::Again(_) => (typed, mail::confirm_again(typed, portal_url, &token)),
         RegistrationChange::New => (typed, mail::confirm(typed, portal_url, &token)),
     };
-    let sent = app.mailer.send(mail.to(recipient, app.config.site.contact())).await;
-    if sent.is_err() {
+    let delivery = app.mailer.send(mail.to(recipient, app.config.site.contact())).await;
+    if delivery.is_err() {
         let undone = registrations::unregister(&app.databases, registration, registered).await;
         attempt.give_back(app.databases.directory()).await;
         undone?;
     }
-    sent
+    delivery
 }
 
 /// Reads the address of an account.

@@ -58,13 +58,13 @@ fn seconds_left(scan: &scans::StoredScan, now: u64) -> Option<u64> {
     if scan.state != "running" {
         return None;
     }
-    let left = scan.total.saturating_sub(scan.answered).saturating_sub(scan.waiting);
+    let remaining = scan.total.saturating_sub(scan.answered).saturating_sub(scan.waiting);
     let at_pace = match scan.answered.saturating_sub(scan.previous_answered) {
-        _ if left == 0 => 0,
+        _ if remaining == 0 => 0,
         0 => return None,
         done => {
             let elapsed = now.saturating_sub(scan.previous_at).max(1);
-            u64::from(left).saturating_mul(elapsed).div_ceil(u64::from(done))
+            u64::from(remaining).saturating_mul(elapsed).div_ceil(u64::from(done))
         }
     };
     let waits = scan.expected_at.filter(|_| scan.waiting > 0);

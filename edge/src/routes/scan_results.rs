@@ -202,13 +202,14 @@ fn class<C: Class>(call: &ScanCall, name: &str, mistake: &'static str) -> Result
 /// final, and a position without one will never have any.
 fn result(position: u32, kept: Option<Kept>, state: &str) -> Option<ScanResult> {
     let is_over = matches!(state, "completed" | "expired");
-    let kept = kept.or_else(|| is_over.then(|| Kept::new(0, Status::FatalException, None)))?;
+    let shown_result =
+        kept.or_else(|| is_over.then(|| Kept::new(0, Status::FatalException, None)))?;
     Some(ScanResult {
         position,
-        status: kept.status,
-        verdict: kept.verdict(),
-        is_final: kept.due.is_none() || is_over,
-        evidence: ScanEvidence::of(&kept),
+        status: shown_result.status,
+        verdict: shown_result.verdict(),
+        is_final: shown_result.due.is_none() || is_over,
+        evidence: ScanEvidence::of(&shown_result),
     })
 }
 
@@ -219,9 +220,11 @@ fn page(scan: &StoredScan, rows: &[ResultRow], query: &Query, last: u32) -> Scan
         let of_part = rows.iter().filter(|row| row.part == part);
         let start = part * PART;
         let places = scan.total.saturating_sub(start).min(PART) as usize;
-        let kept = latest(of_part.map(|row| row.results.as_str()), places);
-        for (position, kept) in (start..).zip(kept).skip_while(|(p, _)| *p < query.first) {
-            let Some(result) = result(position, kept, &scan.state) else { continue };
+        let stored_results = latest(of_part.map(|row| row.results.as_str()), places);
+        for (position, stored) in
+            (start..).zip(stored_results).skip_while(|(p, _)| *p < query.first)
+        {
+            let Some(result) = result(position, stored, &scan.state) else { continue };
             if !query.admits(&result) {
                 continue;
             }

@@ -46,14 +46,14 @@ pub struct SecurityEvent {
 
 impl SecurityEvent {
     fn of(event: StoredEvent) -> Result<Self, Error> {
-        let known = |text: String| Some(text).filter(|text| !text.is_empty());
+        let if_known = |text: String| Some(text).filter(|text| !text.is_empty());
         let at = DateTime::from_timestamp(event.at, 0);
         Ok(Self {
             at: at.ok_or_else(|| Error::internal("an event's time is out of range"))?,
             kind: event.kind,
             count: event.count,
-            browser: known(event.browser),
-            country: known(event.country),
+            browser: if_known(event.browser),
+            country: if_known(event.country),
         })
     }
 }

@@ -121,13 +121,13 @@ pub async fn login(
     let attempt = client.attempt(&app, Key::sign_in(address_hash.mailbox())).await?;
     // After the attempt has been counted: a network that has to wait takes no turn from others.
     let turn = client.comparing_turn(&app, &attempt, &body.password).await?;
-    let named = addresses::find(app.databases.directory(), &address_hash).await?;
-    let database = match named {
+    let directory_entry = addresses::find(app.databases.directory(), &address_hash).await?;
+    let database = match directory_entry {
         Some(account) => app.databases.of(account)?,
         None => app.databases.pretended(&address_hash),
     };
-    let account = accounts::of_address(database, &address_hash, named).await?;
-    meter::note(|party| party.account = named.map(|account| account.to_string()));
+    let account = accounts::of_address(database, &address_hash, directory_entry).await?;
+    meter::note(|party| party.account = directory_entry.map(|account| account.to_string()));
     let check = match &account {
         Some(account) => password::verify(turn, &body.password, &account.password_hash)?,
         None => password::verify_nothing(turn, &body.password)?,
@@ -138,7 +138,7 @@ pub async fn login(
         check != PasswordCheck::Wrong && account.state != AccountState::Unconfirmed
     });
     let Some(account) = account else {
-        note_failure(&app, &context, &address_hash, named);
+        note_failure(&app, &context, &address_hash, directory_entry);
         return Err(Error::invalid_credentials());
     };
     attempt.give_back(app.databases.directory()).await;

@@ -146,15 +146,18 @@ struct Check {
 impl Check {
     /// Charges and returns a recent verdict, if there is one with enough evidence.
     async fn cached(&self, app: &App, caller: Caller) -> Result<Option<ValidationResult>, Error> {
-        let known = app.verdicts.get(&self.key, clock::now()).await;
-        let Some(known) = known.filter(|known| !self.details || known.evidence.is_some()) else {
+        let cached_verdict = app.verdicts.get(&self.key, clock::now()).await;
+        let Some(cached_verdict) = cached_verdict
+            .filter(|cached_verdict| !self.details || cached_verdict.evidence.is_some())
+        else {
             return Ok(None);
         };
-        let answer = self.sealed(app, &known)?;
+        let answer = self.sealed(app, &cached_verdict)?;
         let once = self.once.as_ref().map(|once| (once, answer.as_str()));
         match charge(app, caller, once).await {
             Ok(Charged::Now(left_over)) => Ok(Some(
-                ValidationResult::again(&self.address, self.details, known).leaving(&left_over),
+                ValidationResult::again(&self.address, self.details, cached_verdict)
+                    .leaving(&left_over),
             )),
             Ok(Charged::Before(stored)) => self.repeated(app, &stored).map(Some),
             // The first one with this key is in flight: its answer is looked for.
@@ -228,11 +231,11 @@ impl Check {
         let ask = async |deadline| {
             app.origins.probe(&self.address, self.details, &context.id, tenant, deadline).await
         };
-        let asked = match sandbox::error_of(&self.address, clock::now()) {
+        let origin_answer = match sandbox::error_of(&self.address, clock::now()) {
             Some(error) => Err(error),
             None => app.in_flight.join(&joined, ask).await,
         };
-        let verdict = match asked {
+        let verdict = match origin_answer {
             Ok(verdict) => verdict,
             Err(error) => {
                 ledger::release(app.databases.of(lease.account())?, lease).await?;
@@ -244,15 +247,16 @@ impl Check {
         let verdict = Verdict { seen_before: None, ..verdict };
         let verdict = self.details.then_some(verdict);
         let domain = self.address.domain();
-        let kept = |expires_at| CachedVerdict::new(status, expires_at, verdict.as_ref(), domain);
+        let cache_entry =
+            |expires_at| CachedVerdict::new(status, expires_at, verdict.as_ref(), domain);
         let left_over = lease.left_over.clone();
         let answer = match self.once {
-            Some(_) => self.sealed(app, &kept(0))?,
+            Some(_) => self.sealed(app, &cache_entry(0))?,
             None => String::new(),
         };
         let once = self.once.as_ref().map(|once| (once, answer.as_str()));
         settle(app, lease, status, once).await?;
-        remember(app, &context.deferred, self.key.clone(), ttl, seen_before, kept).await;
+        remember(app, &context.deferred, self.key.clone(), ttl, seen_before, cache_entry).await;
         Ok(ValidationResult::of(&self.address, status, verdict, seen_before.is_some())
             .leaving(&left_over))
     }
@@ -296,8 +300,8 @@ mod tests {
 
     #[test]
     fn the_address_is_reduced_and_details_are_off_unless_asked_for() {
-        let named = json!({"email": "Ann <ann@example.org>"});
-        assert_eq!(read(named), Ok(("ann@example.org".into(), false)));
+        let with_name = json!({"email": "Ann <ann@example.org>"});
+        assert_eq!(read(with_name), Ok(("ann@example.org".into(), false)));
         let detailed = json!({"email": "ann@example.org", "details": true});
         assert_eq!(read(detailed), Ok(("ann@example.org".into(), true)));
     }

@@ -194,8 +194,8 @@ pub async fn check(
     let answered = match request.deadline_ms {
         None => Some(answered.await),
         Some(_) => {
-            let left = Duration::from_millis(end.saturating_sub(clock::now_ms()));
-            clock::within(left, answered).await
+            let time_left = Duration::from_millis(end.saturating_sub(clock::now_ms()));
+            clock::within(time_left, answered).await
         }
     };
     match answered {
@@ -253,10 +253,12 @@ async fn find_out(
     if let Some(error) = errors.into_iter().next() {
         return Err(error);
     }
-    let known = list.distinct().iter().map(|one| app.verdicts.get(&one.key, now));
-    for (index, known) in join_all(known).await.into_iter().enumerate() {
-        if let Some(known) = known.filter(|known| !list.details() || known.evidence.is_some()) {
-            answers.set(index, ListAnswer::Before(known));
+    let cache_reads = list.distinct().iter().map(|one| app.verdicts.get(&one.key, now));
+    for (index, cached_verdict) in join_all(cache_reads).await.into_iter().enumerate() {
+        if let Some(cached_verdict) = cached_verdict
+            .filter(|cached_verdict| !list.details() || cached_verdict.evidence.is_some())
+        {
+            answers.set(index, ListAnswer::Before(cached_verdict));
         }
     }
     let unknown: Vec<(usize, Address)> = answers.missing_of(list);
@@ -282,16 +284,16 @@ async fn find_out(
 /// Keeps the new verdicts in the cache of this data centre.
 async fn remember_fresh(app: &Arc<App>, list: &List, answers: &Answers, context: &RequestContext) {
     let fresh = answers.fresh_of(list);
-    let kept = fresh.iter().map(|(one, verdict)| {
+    let cache_entries = fresh.iter().map(|(one, verdict)| {
         let (status, reason) = (verdict.status, verdict.reason);
         let ttl = app.config.cache.of_verdict(status, Some(reason)).unwrap_or_default();
         let evidence = list.details().then_some(verdict.as_ref());
-        let kept = move |expires_at| {
+        let cache_entry = move |expires_at| {
             CachedVerdict::new(status, expires_at, evidence, one.address.domain())
         };
-        remember(app, &context.deferred, one.key.clone(), ttl, None, kept)
+        remember(app, &context.deferred, one.key.clone(), ttl, None, cache_entry)
     });
-    join_all(kept).await;
+    join_all(cache_entries).await;
 }
 
 #[cfg(test)]

@@ -160,7 +160,7 @@ pub async fn charge(
             vec![(of(CHARGE_ONCE), charge), keep, known]
         }
     };
-    let known = batch.len() - 1;
+    let stored_index = batch.len() - 1;
     if caller.proof.named().is_some() {
         batch.push((CHARGE_KEY, [params.clone(), vec![name.into()]].concat()));
     }
@@ -177,7 +177,7 @@ pub async fn charge(
         }
     }
     if once.is_some()
-        && let Some(stored) = rows.first(known)?
+        && let Some(stored) = rows.first(stored_index)?
     {
         return Ok(Ok(Charged::Before(stored)));
     }

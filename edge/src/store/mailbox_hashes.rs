@@ -62,12 +62,12 @@ pub async fn fill(databases: &Databases, secrets: &KeyRing) -> Result<(), Error>
             break;
         }
         let hashes = mailboxes(databases, &missing, secrets).await?;
-        let found = missing.iter().map(|row| FoundAddress {
+        let hash_rows = missing.iter().map(|row| FoundAddress {
             address_hash: &row.address_hash,
             mailbox_hash: hashes.get(&row.account_id.as_u64()).cloned(),
         });
-        let found = json(&found.collect::<Vec<_>>())?;
-        let params = || vec![(&found).into()];
+        let hash_json = json(&hash_rows.collect::<Vec<_>>())?;
+        let params = || vec![(&hash_json).into()];
         directory.batch(&[(UPDATE_MAILBOX, params()), (UPDATE_REST, params())]).await?;
     }
     Ok(())

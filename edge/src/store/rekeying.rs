@@ -94,7 +94,7 @@ async fn renew(
         if outdated.is_empty() {
             break;
         }
-        let found = outdated.len() as u64;
+        let row_count = outdated.len() as u64;
         let renewed: Vec<_> = outdated
             .into_iter()
             .filter_map(|account| {
@@ -109,7 +109,7 @@ async fn renew(
             addresses::rehash(directory, &renewed).await?;
         }
         database.run((change, vec![(&renewed).into()])).await?;
-        if found < ROWS {
+        if row_count < ROWS {
             break;
         }
     }

@@ -118,7 +118,7 @@ fn intervals(judged: &[measure::Judged], scope: Scope) -> Vec<Interval> {
 /// Microseconds that the reader takes for a reply that it is asked about, on average of those of the corpus.
 fn reader_cost(rows: &[Collected]) -> Figure {
     const ROUNDS: usize = 200;
-    let asked: Vec<_> = rows
+    let questions: Vec<_> = rows
         .iter()
         .map(|row| (&row.reply, judge(Stage::Rcpt, &row.reply)))
         .filter(|(reply, finding)| reader::is_asked(Stage::Rcpt, reply, finding))
@@ -126,7 +126,7 @@ fn reader_cost(rows: &[Collected]) -> Figure {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let began = Instant::now();
-        for (reply, finding) in &asked {
+        for (reply, finding) in &questions {
             black_box(reader::percent(
                 Stage::Rcpt,
                 black_box(reply),
@@ -136,22 +136,22 @@ fn reader_cost(rows: &[Collected]) -> Figure {
         }
         best = best.min(began.elapsed().as_secs_f64());
     }
-    Figure::new("reader_us", best * 1e6 / asked.len() as f64, "µs", asked.len())
+    Figure::new("reader_us", best * 1e6 / questions.len() as f64, "µs", questions.len())
 }
 
 impl Report {
     fn add(&mut self, corpus: &'static str, row: &Row) {
-        let told = judge(row.stage, &row.reply);
-        let right = told.status == row.status;
+        let finding = judge(row.stage, &row.reply);
+        let right = finding.status == row.status;
         let share = self.corpora.entry(corpus).or_default();
         share.replies += 1;
         share.right += usize::from(right);
-        let reason = row.reason.is_none_or(|reason| reason == told.reason);
+        let reason = row.reason.is_none_or(|reason| reason == finding.reason);
         share.right_reason += usize::from(right && reason);
-        let given = self.given_by_right.entry(told.status.as_str()).or_default();
+        let given = self.given_by_right.entry(finding.status.as_str()).or_default();
         *given.entry(row.status.as_str()).or_default() += 1;
         let name = || format!("{}: {}", row.name, row.reply.text().replace('\n', " "));
-        if told.status == Status::Refused && !right {
+        if finding.status == Status::Refused && !right {
             self.false_no.push(name());
         }
         if !right {

@@ -31,10 +31,10 @@ impl Delayed {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let connections = Arc::new(AtomicUsize::new(0));
-        let seen = connections.clone();
+        let connection_count = connections.clone();
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                seen.fetch_add(1, Ordering::Relaxed);
+                connection_count.fetch_add(1, Ordering::Relaxed);
                 let _ = thread::Builder::new().stack_size(STACK).spawn(move || converse(stream));
             }
         });

@@ -40,16 +40,16 @@ async fn rss_held() -> Result<Figure> {
     let first = tokio::spawn(silence(state.clone(), 0));
     connected(1).await?;
     let (before, sockets) = (memory::resident()?, open_files()?);
-    let mut held = vec![first];
+    let mut sessions = vec![first];
     for n in 1..=HELD {
-        held.push(tokio::spawn(silence(state.clone(), n)));
+        sessions.push(tokio::spawn(silence(state.clone(), n)));
         if n % 500 == 0 {
             // The listener's queue is finite.
             connected(sockets + n).await?;
         }
     }
     let spent = memory::resident()?.saturating_sub(before);
-    held.iter().for_each(tokio::task::JoinHandle::abort);
+    sessions.iter().for_each(tokio::task::JoinHandle::abort);
     let bytes = spent as f64 / HELD as f64;
     Ok(Figure::new("rss_bytes_per_held_probe", bytes, "bytes", HELD).at_most(10_240.0))
 }
@@ -63,10 +63,10 @@ async fn beside_tarpits() -> Result<Figure> {
     let alone = p99(&fast).await?;
     let slow = origin::start(tarpit.address, &nameserver, &settings).await?;
     let sockets = open_files()?;
-    let held: Vec<_> = (0..TARPITS).map(|n| tokio::spawn(silence(slow.clone(), n))).collect();
+    let tarpits: Vec<_> = (0..TARPITS).map(|n| tokio::spawn(silence(slow.clone(), n))).collect();
     connected(sockets + TARPITS - 1).await?;
     let beside = p99(&fast).await?;
-    held.iter().for_each(tokio::task::JoinHandle::abort);
+    tarpits.iter().for_each(tokio::task::JoinHandle::abort);
     Ok(Figure::new("p99_ratio_beside_500_tarpits", beside / alone, "ratio", GOOD))
 }
 

@@ -32,11 +32,11 @@ impl Nameserver {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
         let address = socket.local_addr()?;
         let questions = Arc::new(AtomicUsize::new(0));
-        let asked = questions.clone();
+        let query_count = questions.clone();
         thread::spawn(move || {
             let mut query = [0; 1_500];
             while let Ok((length, from)) = socket.recv_from(&mut query) {
-                asked.fetch_add(1, Ordering::Relaxed);
+                query_count.fetch_add(1, Ordering::Relaxed);
                 let answer = query.get(..length).and_then(answer);
                 let _ = answer.map(|answer| socket.send_to(&answer, from));
             }

@@ -66,13 +66,13 @@ impl Host {
         let counted = seen.clone();
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let seen = counted.clone();
-                seen.connections.fetch_add(1, Ordering::Relaxed);
-                let open = seen.open.fetch_add(1, Ordering::Relaxed) + 1;
-                seen.most_open.fetch_max(open, Ordering::Relaxed);
+                let counters = counted.clone();
+                counters.connections.fetch_add(1, Ordering::Relaxed);
+                let open = counters.open.fetch_add(1, Ordering::Relaxed) + 1;
+                counters.most_open.fetch_max(open, Ordering::Relaxed);
                 thread::spawn(move || {
                     let _ = converse(stream, banner);
-                    seen.open.fetch_sub(1, Ordering::Relaxed);
+                    counters.open.fetch_sub(1, Ordering::Relaxed);
                 });
             }
         });

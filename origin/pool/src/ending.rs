@@ -133,14 +133,14 @@ impl<S> State<S> {
         let Some((group, mut since)) = largest else { return Vec::new() };
         since.sort_unstable();
         let Some(last) = since.get(GIVE_WAY.min(since.len()) - 1) else { return Vec::new() };
-        let mut taken = Vec::new();
+        let mut idle_sessions = Vec::new();
         for (key, site) in self.sites.iter_mut() {
             let of_site =
                 site.sessions.take_idle(|idle| idle.group == group && idle.since <= *last);
             let with_key =
                 of_site.into_iter().map(|(meter, session)| (key.clone(), meter, session));
-            taken.extend(with_key);
+            idle_sessions.extend(with_key);
         }
-        taken
+        idle_sessions
     }
 }

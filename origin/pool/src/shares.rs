@@ -138,9 +138,9 @@ impl<W> Part<W> {
         for (time, _, key) in waiting {
             path.push(key);
             let part = self.parts.get_mut(&key)?;
-            let taken = part.take(path, order, age, fits);
+            let waiter = part.take(path, order, age, fits);
             path.pop();
-            if taken.is_none() {
+            if waiter.is_none() {
                 continue;
             }
             self.waiting -= 1;
@@ -158,7 +158,7 @@ impl<W> Part<W> {
             if part.waiting == 0 && part.time - self.floor < LEAD_MIN_S {
                 self.parts.remove(&key);
             }
-            return taken;
+            return waiter;
         }
         None
     }
@@ -182,12 +182,12 @@ impl<W> Part<W> {
 
     /// Takes the waiter that came last to the longest queue.
     fn take_last(&mut self) -> Option<W> {
-        let taken = match self.parts.values_mut().max_by_key(|part| part.waiting) {
+        let taken_waiter = match self.parts.values_mut().max_by_key(|part| part.waiting) {
             Some(part) => part.take_last(),
             None => self.queue.pop_back(),
         };
-        self.waiting -= usize::from(taken.is_some());
-        taken
+        self.waiting -= usize::from(taken_waiter.is_some());
+        taken_waiter
     }
 }
 
@@ -242,9 +242,9 @@ impl<W> Shares<W> {
     /// Takes a waiter of the group with most of them, if these are more than `most`.
     pub(super) fn take_of_largest(&mut self, most: usize) -> Option<W> {
         let largest = self.root.parts.values_mut().max_by_key(|part| part.waiting)?;
-        let taken = if largest.waiting > most { largest.take_last() } else { None };
-        self.root.waiting -= usize::from(taken.is_some());
-        taken
+        let taken_waiter = if largest.waiting > most { largest.take_last() } else { None };
+        self.root.waiting -= usize::from(taken_waiter.is_some());
+        taken_waiter
     }
 }
 
@@ -288,8 +288,8 @@ mod tests {
         }
         shares.push([2, 2, 5], 2, now);
         shares.push([2, 2, 6], 2, now);
-        let taken: Vec<_> = (0..4).filter_map(|_| shares.take(unused, |_| true)).collect();
-        assert_eq!(taken, [1, 2, 1, 2]);
+        let waiters: Vec<_> = (0..4).filter_map(|_| shares.take(unused, |_| true)).collect();
+        assert_eq!(waiters, [1, 2, 1, 2]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -300,15 +300,15 @@ mod tests {
                 shares.push([group, group, 7], (group, n), now);
             }
         }
-        let mut taken = [0, 0];
+        let mut turns = [0, 0];
         for _ in 0..12 {
             let (group, _) = shares.take(unused, |_| true).unwrap();
-            taken[group as usize - 1] += 1;
+            turns[group as usize - 1] += 1;
             // One's sessions take ten times as long as the other's.
             let used = Duration::from_millis(if group == 1 { 1_000 } else { 100 });
             shares.charge([group, group, 7], used, now);
         }
-        assert_eq!(taken, [1, 11]);
+        assert_eq!(turns, [1, 11]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -133,15 +133,15 @@ impl<S> Waiting<S> {
         now: Instant,
         next: &mut Option<Instant>,
     ) -> Option<(Waiter<S>, Room)> {
-        let mut found = Room::Taken(None);
+        let mut room = Room::Taken(None);
         let mut fits = |waiter: &Waiter<S>| {
-            found = sessions.room(&waiter.want, now);
-            match found {
+            room = sessions.room(&waiter.want, now);
+            match room {
                 Room::NotBefore(due) => *next = earlier(*next, Some(due)),
                 Room::Taken(until) => *next = earlier(*next, until),
                 Room::Idle(_) | Room::New | Room::Spent(_) => {}
             }
-            found.is_there() || matches!(found, Room::Spent(_))
+            room.is_there() || matches!(room, Room::Spent(_))
         };
         let age = |path: &[Key]| sessions.age_s(path, now);
         let order = if self.granted % self.batch_turn.max(1) + 1 == self.batch_turn.max(1) {
@@ -149,8 +149,9 @@ impl<S> Waiting<S> {
         } else {
             [Class::Interactive, Class::Batch]
         };
-        let taken = order.into_iter().find_map(|class| self.class(class).take(age, &mut fits));
-        Some((taken?, found))
+        let next_waiter =
+            order.into_iter().find_map(|class| self.class(class).take(age, &mut fits));
+        Some((next_waiter?, room))
     }
 
     pub(super) fn forget_left(&mut self, now: Instant) {

@@ -28,9 +28,9 @@ impl HeloIdentity {
         for source in sources {
             let name = source.helo_name.as_deref().unwrap_or(helo_name);
             let lacks_family = |identity: &&mut Self| {
-                let taken = if source.ip.is_ipv4() { identity.v4 } else { identity.v6 };
+                let family = if source.ip.is_ipv4() { identity.v4 } else { identity.v6 };
                 let fits = identity.is_for_free == source.is_for_free;
-                identity.helo_name == name && taken.is_none() && fits
+                identity.helo_name == name && family.is_none() && fits
             };
             match identities.iter_mut().find(lacks_family) {
                 Some(identity) => identity.take(source),

@@ -270,12 +270,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let quit = self.quitting.then_some(Command::Quit);
         let reset = served_before.then_some(Command::Rset);
         let flight = [reset, Some(mail), Some(rcpt), quit];
-        let sent = self.send(Stage::Mail, flight.iter().flatten()).await;
+        let outcome = self.send(Stage::Mail, flight.iter().flatten()).await;
         if served_before {
-            sent.map_err(|_| Failure::Stale)?;
+            outcome.map_err(|_| Failure::Stale)?;
             self.expect_reset().await?;
         } else {
-            sent?;
+            outcome?;
         }
         let sender = self.reply(Stage::Mail).await?;
         if !sender.is_positive() {
@@ -319,20 +319,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         stage: &mut Stage,
     ) -> Result<Answer, Failure> {
         *stage = Stage::Rcpt;
-        let told = self.reply(Stage::Rcpt).await?;
+        let rcpt_reply = self.reply(Stage::Rcpt).await?;
         self.expect_no_surplus()?;
         // RFC 2034 §4: servers give x.1.0 for an accepted sender. A doubled reply to RSET, with RCPT's reply still to
         // come, looks like this.
-        let of_sender = told.is_positive()
-            && told.enhanced.is_some_and(|code| (code.subject, code.detail) == (1, 0));
+        let of_sender = rcpt_reply.is_positive()
+            && rcpt_reply.enhanced.is_some_and(|code| (code.subject, code.detail) == (1, 0));
         if of_sender && served_before && !self.mixes_codes {
             self.quitting = true;
             return Err(Failure::Stale);
         }
         self.mixes_codes |= of_sender;
-        self.quitting |= told.code == 421;
-        self.refused += usize::from(!told.is_positive());
-        Ok(Answer::Rcpt(told))
+        self.quitting |= rcpt_reply.code == 421;
+        self.refused += usize::from(!rcpt_reply.is_positive());
+        Ok(Answer::Rcpt(rcpt_reply))
     }
 
     /// A reply too many means that nobody knows which of them was the recipient's. Only a farewell may follow.

@@ -198,8 +198,8 @@ pub(super) fn key_ring(text: &str) -> Option<KeyRing> {
 
 pub(super) fn log_level(text: &str) -> Option<LevelFilter> {
     // The type's own parser also takes numbers.
-    let named = text.bytes().all(|b| b.is_ascii_lowercase());
-    from_str(text).filter(|_| named && !text.is_empty())
+    let is_lower_case = text.bytes().all(|b| b.is_ascii_lowercase());
+    from_str(text).filter(|_| is_lower_case && !text.is_empty())
 }
 
 #[cfg(test)]

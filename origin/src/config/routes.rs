@@ -82,11 +82,11 @@ mod tests {
             ("sandbox.test.org", None),
             ("contest", None),
         ] {
-            let found = routes.of(domain).map(|route| match route {
+            let target = routes.of(domain).map(|route| match route {
                 Route::Server(server) => server.host.as_str(),
                 Route::NoMx => "no-mx",
             });
-            assert_eq!(found, host, "{domain}");
+            assert_eq!(target, host, "{domain}");
         }
     }
 

@@ -40,18 +40,21 @@ impl Validity {
     pub fn standing(self, now: u64) -> (Standing, String) {
         let now = i64::try_from(now).unwrap_or(i64::MAX);
         let Self { not_before, not_after } = self;
-        let left = not_after.saturating_sub(now);
+        let time_left = not_after.saturating_sub(now);
         if now < not_before {
             let clause =
                 format!("is not valid for another {}", span(not_before.saturating_sub(now)));
             return (Standing::Invalid, clause);
         }
-        if left < 0 {
-            return (Standing::Invalid, format!("expired {} ago", span(left.saturating_neg())));
+        if time_left < 0 {
+            return (
+                Standing::Invalid,
+                format!("expired {} ago", span(time_left.saturating_neg())),
+            );
         }
-        let clause = format!("expires in {}", span(left));
+        let clause = format!("expires in {}", span(time_left));
         let alarming = (not_after.saturating_sub(not_before) / SHARE_LEFT).min(MOST_LEFT);
-        (if left < alarming { Standing::EndsSoon } else { Standing::Valid }, clause)
+        (if time_left < alarming { Standing::EndsSoon } else { Standing::Valid }, clause)
     }
 }
 
@@ -89,8 +92,12 @@ mod tests {
         ] {
             let validity = Validity { not_before: 1_000 * DAY, not_after: (1_000 + days) * DAY };
             let now = u64::try_from((1_000 + since) * DAY).unwrap();
-            let found = validity.standing(now);
-            assert_eq!(found, (standing, clause.to_owned()), "{days} days, after {since}");
+            let standing_and_clause = validity.standing(now);
+            assert_eq!(
+                standing_and_clause,
+                (standing, clause.to_owned()),
+                "{days} days, after {since}"
+            );
         }
     }
 

@@ -34,8 +34,8 @@ impl<'a> Values<'a> {
             let line = before.matches('\n').count() + 1;
             SettingMistake::new("config", &format!("not TOML at line {line}: {}", error.message()))
         })?;
-        let known = |key: &String| settings.iter().any(|setting| setting.name == key);
-        let unknown = file.keys().filter(|key| !known(key));
+        let is_known = |key: &String| settings.iter().any(|setting| setting.name == key);
+        let unknown = file.keys().filter(|key| !is_known(key));
         let mistakes = unknown
             .map(|key| SettingMistake::unknown("key", key, meant_by(settings, key)))
             .collect();

@@ -22,14 +22,14 @@ pub fn unknown_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> Unknow
         let Some(name) = variable.strip_prefix(PREFIX).map(str::to_ascii_lowercase) else {
             continue;
         };
-        let known = settings::ALL.iter().any(|setting| setting.variable() == variable);
-        if known || variable == CONFIG {
+        let is_known = settings::ALL.iter().any(|setting| setting.variable() == variable);
+        if is_known || variable == CONFIG {
             continue;
         }
-        let meant = meant_by(settings::ALL, &name)
+        let suggestion = meant_by(settings::ALL, &name)
             .map(|meant| format!("{PREFIX}{}", meant.to_ascii_uppercase()));
-        let mistake = SettingMistake::unknown("variable", variable, meant.as_deref());
-        let list = if meant.is_some() { &mut unknown.slips } else { &mut unknown.strangers };
+        let mistake = SettingMistake::unknown("variable", variable, suggestion.as_deref());
+        let list = if suggestion.is_some() { &mut unknown.slips } else { &mut unknown.strangers };
         list.0.push(mistake);
     }
     unknown

@@ -41,9 +41,9 @@ impl<T: Send + Sync + 'static> Default for Answers<T> {
             let records = records.as_ref().map_or(0, |records| records.len());
             u32::try_from(records).unwrap_or(u32::MAX).saturating_add(1)
         };
-        let kept = Cache::builder().weigher(weight).max_capacity(MAX_WEIGHT);
-        let kept = kept.time_to_live(MAX_CACHED).build();
-        Self { kept, asked: SingleFlight::default() }
+        let cache = Cache::builder().weigher(weight).max_capacity(MAX_WEIGHT);
+        let cache = cache.time_to_live(MAX_CACHED).build();
+        Self { kept: cache, asked: SingleFlight::default() }
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
 
         /// The answer holds for `ttl` seconds.
         async fn ask(&self, records: Result<u32, NoAnswer>, ttl: Option<u64>) -> Records<u32> {
-            let asked = || {
+            let ask_upstream = || {
                 let (questions, while_asked) = (self.questions.clone(), self.while_asked);
                 async move {
                     questions.fetch_add(1, Ordering::Relaxed);
@@ -155,7 +155,7 @@ mod tests {
                     Answer { records: records.map(|one| Arc::from([one])), until }
                 }
             };
-            self.answers.about("example.org", asked).await
+            self.answers.about("example.org", ask_upstream).await
         }
 
         fn questions(&self) -> usize {
@@ -181,8 +181,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_to_ask_may_leave() {
         let world = Arc::new(World::default());
-        let left = timeout(Duration::from_millis(1), world.ask(Ok(7), Some(60))).await;
-        assert!(left.is_err(), "it had its answer already");
+        let outcome = timeout(Duration::from_millis(1), world.ask(Ok(7), Some(60))).await;
+        assert!(outcome.is_err(), "it had its answer already");
         assert_eq!(world.ask(Ok(8), Some(60)).await.as_deref(), Ok(&[7][..]));
         assert_eq!(world.questions(), 1);
     }
@@ -191,8 +191,8 @@ mod tests {
     async fn an_answer_that_all_have_left_is_remembered_if_it_comes_soon() {
         for (milliseconds, questions) in [(400, 1), (5_000, 2)] {
             let world = World::answering_after(Duration::from_millis(milliseconds));
-            let left = timeout(Duration::from_millis(50), world.ask(Ok(7), Some(60))).await;
-            assert!(left.is_err(), "it had its answer already");
+            let outcome = timeout(Duration::from_millis(50), world.ask(Ok(7), Some(60))).await;
+            assert!(outcome.is_err(), "it had its answer already");
             sleep(Duration::from_secs(1)).await;
             assert!(world.answers.asked.is_empty(), "nothing is on its way");
             assert_eq!(world.ask(Ok(7), Some(60)).await.as_deref(), Ok(&[7][..]));
@@ -206,8 +206,8 @@ mod tests {
             let world = World::default();
             for (seconds, questions) in [(0, 1), (59, 1), (1, 2), (59, 2)] {
                 advance(Duration::from_secs(seconds)).await;
-                let told = world.ask(answer, Some(60)).await;
-                assert_eq!(told, answer.map(|one| Arc::from([one])));
+                let first_answer = world.ask(answer, Some(60)).await;
+                assert_eq!(first_answer, answer.map(|one| Arc::from([one])));
                 assert_eq!(world.questions(), questions, "{answer:?} after {seconds}");
             }
         }
@@ -217,8 +217,8 @@ mod tests {
     async fn a_failure_is_not_remembered() {
         let world = World::default();
         for questions in 1..=3 {
-            let told = world.ask(Err(NoAnswer::Failed), None).await;
-            assert_eq!((told, world.questions()), (Err(NoAnswer::Failed), questions));
+            let answer = world.ask(Err(NoAnswer::Failed), None).await;
+            assert_eq!((answer, world.questions()), (Err(NoAnswer::Failed), questions));
         }
     }
 }

@@ -17,9 +17,9 @@ const REVERSE_NAME: &str = "reverse_name";
 /// Checks that the name has one of our addresses; returns those addresses and the findings.
 pub(super) async fn helo_name(dns: &Dns, identity: &HeloIdentity) -> (Vec<IpAddr>, Vec<Finding>) {
     let name = &identity.helo_name;
-    let found = dns.all_addresses(name).await;
-    let ours = addresses(identity, found.as_deref().unwrap_or_default());
-    let findings = match found {
+    let look_up = dns.all_addresses(name).await;
+    let ours = addresses(identity, look_up.as_deref().unwrap_or_default());
+    let findings = match look_up {
         Err(NoAnswer::Failed) => {
             let about = format!("HELO name {name}: DNS does not answer");
             vec![Finding::unknown(HELO_NAME, about, "")]
@@ -29,7 +29,7 @@ pub(super) async fn helo_name(dns: &Dns, identity: &HeloIdentity) -> (Vec<IpAddr
             let advice = "Add an A (and AAAA) record that leads to this machine's public address.";
             vec![Finding::wrong(HELO_NAME, about, advice)]
         }
-        Ok(found) => ours.iter().map(|address| leads_to(name, &found, *address)).collect(),
+        Ok(look_up) => ours.iter().map(|address| leads_to(name, &look_up, *address)).collect(),
     };
     (ours, findings)
 }

@@ -42,10 +42,10 @@ pub(super) async fn port_25(state: &State) -> Vec<Finding> {
                       probes are answered 503, and nobody's address is blamed.";
         return vec![Finding::unknown(PORT_25, "port 25 outward: not checked", advice)];
     }
-    let asked = servers.iter().map(|server| state.port_check.greets(server));
-    let told = futures_util::future::join_all(asked).await;
-    let open = told.iter().any(Result::is_ok);
-    let findings = servers.iter().zip(told).map(|(Server { host, port }, told)| match told {
+    let greetings = servers.iter().map(|server| state.port_check.greets(server));
+    let results = futures_util::future::join_all(greetings).await;
+    let open = results.iter().any(Result::is_ok);
+    let findings = servers.iter().zip(results).map(|(Server { host, port }, result)| match result {
         Ok(()) => Finding::fine(PORT_25, format!("{host}:{port} greets us")),
         Err(unheard) if open => {
             let advice = "Port 25 is open, as another server shows: take this one out of \
@@ -69,13 +69,13 @@ pub(super) fn cut_off(findings: &[Finding]) -> Option<Finding> {
             "Check the interface, its address and its default route (ip address, ip route).";
         return Some(Finding::wrong("network", "no route leads out of this machine", advice));
     }
-    let asked: Vec<_> = findings
+    let network_checks: Vec<_> = findings
         .iter()
         .filter(|finding| ["nameserver", PORT_25, "clock"].contains(&finding.check))
         .filter(|finding| !finding.about.ends_with("not checked"))
         .collect();
-    let answered = asked.iter().any(|finding| finding.health == Health::Fine);
-    (asked.len() > 1 && !answered).then(|| {
+    let answered = network_checks.iter().any(|finding| finding.health == Health::Fine);
+    (network_checks.len() > 1 && !answered).then(|| {
         let advice = "Neither nameservers nor other servers answer: this machine seems to be cut off. \
                       Check its network first; what follows may be right once it is there.";
         Finding::wrong("network", "there is no network at all", advice)
@@ -109,8 +109,8 @@ mod tests {
         assert_eq!(cut_off(&all).unwrap().check, "network");
         let right = Finding::fine("clock", "the clock is right to 0.1 s");
         for something in [vec![dns.clone(), port, right], vec![dns, unchecked]] {
-            let told = cut_off(&something);
-            assert!(told.is_none_or(|finding| finding.about.starts_with("no route")));
+            let cut_off_finding = cut_off(&something);
+            assert!(cut_off_finding.is_none_or(|finding| finding.about.starts_with("no route")));
         }
     }
 }

@@ -42,8 +42,8 @@ pub(super) async fn sender_spf(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
     let Some((_, domain)) = config.mail_from.rsplit_once('@') else { return Vec::new() };
     let mut findings = Vec::new();
     for address in ours {
-        let told = spf::evaluate(dns, domain, *address).await;
-        findings.push(judge_spf(&format!("sender's domain {domain}"), *address, &told));
+        let spf_result = spf::evaluate(dns, domain, *address).await;
+        findings.push(judge_spf(&format!("sender's domain {domain}"), *address, &spf_result));
     }
     findings
 }
@@ -51,8 +51,8 @@ pub(super) async fn sender_spf(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
 /// Checks the HELO name's own SPF record (RFC 7208 §2.3): servers use it for a null sender.
 pub(super) async fn helo_spf(dns: &Dns, identity: &HeloIdentity, address: IpAddr) -> Finding {
     let name = &identity.helo_name;
-    let told = spf::evaluate(dns, name, address).await;
-    judge_spf(&format!("HELO name {name}"), address, &told)
+    let spf_result = spf::evaluate(dns, name, address).await;
+    judge_spf(&format!("HELO name {name}"), address, &spf_result)
 }
 
 fn judge_spf(whose: &str, address: IpAddr, told: &Spf) -> Finding {

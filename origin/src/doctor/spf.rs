@@ -142,9 +142,9 @@ impl SpfEvaluation<'_> {
         prefixes: Option<(u8, u8)>,
     ) -> Result<Option<bool>, Stop> {
         for host in hosts {
-            let found = self.found(&host, self.dns.all_addresses(&host).await)?;
+            let addresses = self.found(&host, self.dns.all_addresses(&host).await)?;
             let Some(prefixes) = prefixes else { return Ok(None) };
-            if found.into_iter().any(|ip| same_network(ip, self.address, prefixes)) {
+            if addresses.into_iter().any(|ip| same_network(ip, self.address, prefixes)) {
                 return Ok(Some(true));
             }
         }
@@ -153,8 +153,8 @@ impl SpfEvaluation<'_> {
 
     async fn exchanges(&self, domain: &str) -> Result<Vec<String>, Stop> {
         let records = self.found(domain, self.dns.mx(domain).await.map(|all| all.to_vec()))?;
-        let named = records.iter().filter(|mx| !mx.exchange.is_empty());
-        Ok(named.take(MAX_LOOKUPS).map(|mx| mx.exchange.to_string()).collect())
+        let exchanges = records.iter().filter(|mx| !mx.exchange.is_empty());
+        Ok(exchanges.take(MAX_LOOKUPS).map(|mx| mx.exchange.to_string()).collect())
     }
 
     /// Returns the records of `name`; the default if there are none.

@@ -177,7 +177,7 @@ fn check_names(list: &str, names: &[&str]) -> Result<(), Mistake> {
     if names.is_empty() {
         return Err(Mistake(format!("{list}: no entry")));
     }
-    let mut seen = HashSet::with_capacity(names.len());
+    let mut unique_names = HashSet::with_capacity(names.len());
     for name in names {
         let address = Address::parse(&format!("a@{name}"));
         let is_domain = name.contains('.') && address.is_ok_and(|it| it.domain() == *name);
@@ -186,7 +186,7 @@ fn check_names(list: &str, names: &[&str]) -> Result<(), Mistake> {
                 "{list}: {name:?} is no domain name in lower-case A-labels"
             )));
         }
-        if !seen.insert(name) {
+        if !unique_names.insert(name) {
             return Err(Mistake(format!("{list}: {name} stands twice")));
         }
     }
@@ -273,15 +273,15 @@ mod tests {
             ("duckduckgo = [\"duck.com\"]", "duckduckgo = [\"gmail.com\"]", "on the lists"),
             ("\"yaho.com\" = \"yahoo.com\"", "\"yaho.com\" = \"yhaoo.com\"", "not on the list"),
         ] {
-            let found = mistake(from, to);
-            assert!(found.contains(expected), "{from} -> {to}: {found}");
+            let reason = mistake(from, to);
+            assert!(reason.contains(expected), "{from} -> {to}: {reason}");
         }
         for half in [BUILT_IN.len() / 2, BUILT_IN.len() - 100, 0] {
             assert!(Bundle::parse(BUILT_IN.get(..half).unwrap_or_default()).is_err(), "{half}");
         }
         let without = BUILT_IN.find("[suggested]").unwrap();
-        let found = Bundle::parse(&BUILT_IN[..without]).unwrap_err().to_string();
-        assert!(found.contains("missing field `suggested`"), "{found}");
+        let reason = Bundle::parse(&BUILT_IN[..without]).unwrap_err().to_string();
+        assert!(reason.contains("missing field `suggested`"), "{reason}");
     }
 
     #[test]

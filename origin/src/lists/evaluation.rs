@@ -66,8 +66,9 @@ fn at_most_one_real_provider_or_relay_in_200_is_called_disposable() {
     let relays_found = relays.names.iter().filter(|name| kind(name) == DomainKind::Relay).count();
     println!("relays called relays: {relays_found} of {}", relays.names.len());
     assert_eq!(relays_found, relays.names.len());
-    let known = providers.names.iter().filter(|name| kind(name) == DomainKind::Provider).count();
-    println!("providers called providers: {known} of {}", providers.names.len());
+    let known_count =
+        providers.names.iter().filter(|name| kind(name) == DomainKind::Provider).count();
+    println!("providers called providers: {known_count} of {}", providers.names.len());
 }
 
 #[test]
@@ -84,9 +85,9 @@ fn at_least_97_percent_of_the_curated_domains_are_called_disposable() {
         "another list than the source"
     );
     let names: Vec<_> = names.into_iter().collect();
-    let found = disposable_among(&names).len();
-    println!("curated domains called disposable: {found} of {}", names.len());
-    assert!(found * 100 >= names.len() * 97);
+    let hit_count = disposable_among(&names).len();
+    println!("curated domains called disposable: {hit_count} of {}", names.len());
+    assert!(hit_count * 100 >= names.len() * 97);
 }
 
 #[test]

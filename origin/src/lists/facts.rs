@@ -139,12 +139,12 @@ mod tests {
             ("firm.example", &["mx1.firm.example"], K::Organization, S::Mx, None),
             ("firm.example", &["firm.example"], K::Organization, S::Mx, None),
         ] {
-            let found = facts(domain, hosts);
-            assert_eq!(found.kind, kind, "{domain}");
-            assert_eq!(found.evidence[0].source, source, "{domain}");
-            assert_eq!(found.evidence[0].list.as_deref(), list, "{domain}");
-            assert_eq!(found.evidence[0].as_of.is_some(), list.is_some(), "{domain}");
-            assert_eq!(found.suspected, None, "{domain}");
+            let domain_facts = facts(domain, hosts);
+            assert_eq!(domain_facts.kind, kind, "{domain}");
+            assert_eq!(domain_facts.evidence[0].source, source, "{domain}");
+            assert_eq!(domain_facts.evidence[0].list.as_deref(), list, "{domain}");
+            assert_eq!(domain_facts.evidence[0].as_of.is_some(), list.is_some(), "{domain}");
+            assert_eq!(domain_facts.suspected, None, "{domain}");
         }
         assert_eq!(facts("duck.com", &[]).operator.as_deref(), Some("duckduckgo"));
         let customer = facts("firm.example", &["firm-example.mail.protection.outlook.com"]);
@@ -153,17 +153,17 @@ mod tests {
 
     #[test]
     fn a_mail_server_of_throw_away_services_only_suspects_and_never_an_acquitted_domain() {
-        let found = facts("firm.example", &["mail.wabblywabble.com"]);
+        let domain_facts = facts("firm.example", &["mail.wabblywabble.com"]);
         assert_eq!(
-            (found.kind, found.suspected),
+            (domain_facts.kind, domain_facts.suspected),
             (DomainKind::Unknown, Some(DomainKind::Disposable))
         );
         for domain in ["gmail.com", "duck.com", "x.gmail.com"] {
             assert_eq!(facts(domain, &["mail.wabblywabble.com"]).suspected, None, "{domain}");
         }
         // Anybody can point an MX at a parking service beside a real host.
-        let found = facts("firm.example", &["mail.h-email.net", "mx.firm.example"]);
-        assert_eq!(found.kind, DomainKind::Organization);
+        let domain_facts = facts("firm.example", &["mail.h-email.net", "mx.firm.example"]);
+        assert_eq!(domain_facts.kind, DomainKind::Organization);
     }
 
     #[test]
@@ -171,9 +171,13 @@ mod tests {
         for domain in
             ["anotheronemailinator.com", "notduck.com", "x.gmail.com", "com", "gmail.com.example"]
         {
-            let found = facts(domain, &["mx.elsewhere.example"]);
-            assert_eq!((found.kind, found.suspected), (DomainKind::Unknown, None), "{domain}");
-            assert_eq!(found.evidence, [], "{domain}");
+            let domain_facts = facts(domain, &["mx.elsewhere.example"]);
+            assert_eq!(
+                (domain_facts.kind, domain_facts.suspected),
+                (DomainKind::Unknown, None),
+                "{domain}"
+            );
+            assert_eq!(domain_facts.evidence, [], "{domain}");
         }
         // `.example` hosts of their own name aside, an operator's consumer domain is no organisation.
         assert_eq!(facts("kakao.com", &["mx.kakao.com"]).kind, DomainKind::Provider);

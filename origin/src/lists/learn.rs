@@ -37,10 +37,10 @@ impl Lists {
             }
         }
         let is_new = |host: &str| operators.of_host(host).is_none() && !self.knows_server(host);
-        let mut found: Vec<_> =
+        let mut servers: Vec<_> =
             counts.into_iter().filter(|(host, count)| *count >= least && is_new(host)).collect();
-        found.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        found
+        servers.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        servers
     }
 }
 
@@ -63,8 +63,8 @@ mod tests {
             hosts.iter().map(|host| (*host).into()).collect()
         };
         let lists = Lists::built_in();
-        let found = lists.learn(hosts, &operators, 2).await;
+        let servers = lists.learn(hosts, &operators, 2).await;
         let expected = lists.disposable.iter().filter(|domain| domain.len() % 4 == 0).count();
-        assert_eq!(found, [("mx.rotating.example".into(), expected)]);
+        assert_eq!(servers, [("mx.rotating.example".into(), expected)]);
     }
 }

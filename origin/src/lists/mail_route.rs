@@ -29,11 +29,12 @@ impl MailRoute {
     /// Adds the probe's findings.
     #[must_use]
     pub fn after(self, verdict: &Verdict) -> Self {
-        let known = verdict.details.as_ref().map_or(Confidence::None, |details| details.confidence);
+        let confidence =
+            verdict.details.as_ref().map_or(Confidence::None, |details| details.confidence);
         let accepts_mail = match verdict.reason {
             Reason::DomainRefusesMail => Some(false),
             // No host that DNS names exists.
-            Reason::NoUsableAddress if known == Confidence::High => Some(false),
+            Reason::NoUsableAddress if confidence == Confidence::High => Some(false),
             Reason::DnsFailure => None,
             _ if !self.is_implicit => self.accepts_mail,
             _ if verdict.status == Status::NoMxRecords => {

@@ -80,8 +80,8 @@ fn is_easy(typed: &str, meant: &str) -> bool {
 
 fn are_neighbours(one: u8, other: u8) -> bool {
     let place = |key: u8| {
-        let found = ROWS.iter().enumerate();
-        found.flat_map(|(row, keys)| keys.find(char::from(key)).map(|column| (row, column))).next()
+        let rows = ROWS.iter().enumerate();
+        rows.flat_map(|(row, keys)| keys.find(char::from(key)).map(|column| (row, column))).next()
     };
     place(one).zip(place(other)).is_some_and(|((row, column), (other_row, other_column))| {
         row.abs_diff(other_row) <= 1 && column.abs_diff(other_column) <= 1
@@ -123,8 +123,8 @@ mod tests {
             ("gmail.com", None),
             ("web.de", None),
         ] {
-            let found = of(typed, Some(false), DomainKind::Unknown);
-            assert_eq!(found.as_deref(), meant, "{typed}");
+            let suggestion = of(typed, Some(false), DomainKind::Unknown);
+            assert_eq!(suggestion.as_deref(), meant, "{typed}");
             let parked = of(typed, Some(true), DomainKind::Parked);
             assert_eq!(parked.as_deref(), meant, "{typed}");
         }
@@ -133,14 +133,14 @@ mod tests {
     #[test]
     fn without_evidence_of_dns_only_the_curated_look_alikes_are_corrected() {
         for accepts_mail in [Some(true), None] {
-            let found = |typed: &str| of(typed, accepts_mail, DomainKind::Organization);
+            let suggestion = |typed: &str| of(typed, accepts_mail, DomainKind::Organization);
             // Companies with these names exist.
             for real in
                 ["aon.com", "msc.com", "gmx.co", "email.co", "mail.con", "gmail.con", "outlooj.com"]
             {
-                assert_eq!(found(real), None, "{real}");
+                assert_eq!(suggestion(real), None, "{real}");
             }
-            assert_eq!(found("gmial.com").as_deref(), Some("gmail.com"));
+            assert_eq!(suggestion("gmial.com").as_deref(), Some("gmail.com"));
         }
     }
 

@@ -287,8 +287,8 @@ mod tests {
         let newer = of_day("2099-01-02");
         world.sign(&newer);
         let refused = |reason: &str| {
-            let found = world.update().unwrap_err();
-            assert!(found.contains(reason), "{reason}: {found}");
+            let refusal = world.update().unwrap_err();
+            assert!(refusal.contains(reason), "{reason}: {refusal}");
             assert_eq!(world.lists(), None);
         };
         let path = |name: &str| world.folder.join(name);

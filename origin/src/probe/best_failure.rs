@@ -16,8 +16,8 @@ pub(super) struct BestFailure {
 impl BestFailure {
     pub(super) fn add(&mut self, failure: Verdict) {
         self.is_mixed |= self.best.as_ref().is_some_and(|best| best.reason != failure.reason);
-        let known = failure.details.as_ref().map(|details| details.confidence);
-        self.is_open |= known == Some(Confidence::None);
+        let confidence = failure.details.as_ref().map(|details| details.confidence);
+        self.is_open |= confidence == Some(Confidence::None);
         if self.best.as_ref().is_none_or(|best| rank(&failure) > rank(best)) {
             self.best = Some(failure);
         }
@@ -70,15 +70,15 @@ mod tests {
                 ..Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
             }
         };
-        let told = |hosts: &[Confidence]| {
+        let best_of = |hosts: &[Confidence]| {
             let mut best = BestFailure::default();
             hosts.iter().for_each(|confidence| best.add(nowhere(*confidence)));
             best.into_verdict().details.unwrap().confidence
         };
         let (high, open) = (Confidence::High, Confidence::None);
-        assert_eq!(told(&[high, high]), high);
-        assert_eq!(told(&[high, open]), open);
-        assert_eq!(told(&[open, high]), open);
+        assert_eq!(best_of(&[high, high]), high);
+        assert_eq!(best_of(&[high, open]), open);
+        assert_eq!(best_of(&[open, high]), open);
     }
 
     fn told(failures: &[(Reason, Stage)]) -> (Reason, Stage) {

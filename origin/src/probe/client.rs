@@ -222,24 +222,24 @@ impl Client {
         if encrypt && session.capabilities().starttls {
             session = self.encrypt(session, call, stage).await?;
         }
-        let mut asked = Instant::now();
+        let mut asked_at = Instant::now();
         let mut answer = session.ask(envelope, stage).await?;
         let mut finding = judged(&answer);
         let demands_tls = finding.demands_tls;
         if demands_tls && session.capabilities().starttls && !session.is_encrypted() {
             self.remember(call.host, |offers| offers.demands_tls = true);
             if matches!(&answer, Answer::Mail(reply) | Answer::Rcpt(reply) if reply.code == 421) {
-                return Ok(Told { answer, finding, session, took: asked.elapsed() });
+                return Ok(Told { answer, finding, session, took: asked_at.elapsed() });
             }
             session = self.encrypt(session, call, stage).await?;
-            asked = Instant::now();
+            asked_at = Instant::now();
             answer = session.ask(envelope, stage).await?;
             finding = judged(&answer);
         } else if demands_tls && session.greeting() == Greeting::Helo {
             // It isn't as old as it seemed: next time it may show its capabilities.
             self.remember(call.host, |offers| offers.greeting = Greeting::Ehlo);
         }
-        Ok(Told { answer, finding, session, took: asked.elapsed() })
+        Ok(Told { answer, finding, session, took: asked_at.elapsed() })
     }
 
     async fn encrypt(

@@ -34,14 +34,14 @@ pub(super) fn learn(
         let (client, key, ours) = (client.clone(), key.clone(), ours.take());
         let control = invented(domain, &client.random);
         async move {
-            let found = match (ours, control) {
+            let finding = match (ours, control) {
                 (Some((session, permit)), Some(control)) => {
                     catch_all(&client, &control, permit, session).await
                 }
                 _ => CatchAll::Unknown,
             };
-            client.memory.is_catch_all(&key, found);
-            found
+            client.memory.is_catch_all(&key, finding);
+            finding
         }
     });
     match ours {
@@ -64,21 +64,21 @@ async fn catch_all(
     let envelope = client.envelope(control, || true);
     let mut stage = Stage::Rcpt;
     let cut = permit.cut();
-    let told = tokio::select! {
+    let control_reply = tokio::select! {
         biased;
         told = timeout(PATIENCE, session.ask(envelope, &mut stage)) => told,
         // Others wait for the session.
         () = cut => return CatchAll::Unknown,
     };
-    let Ok(Ok(Answer::Rcpt(reply))) = told else { return CatchAll::Unknown };
+    let Ok(Ok(Answer::Rcpt(reply))) = control_reply else { return CatchAll::Unknown };
     let finding = rcpt_verdict::judge(Stage::Rcpt, &reply);
     // A 421 here may be for the recipients that were asked about before.
     if let Some(signal) = signal(finding, Stage::Rcpt, &reply, "").filter(|_| reply.code != 421) {
         permit.note(signal);
     }
-    let known = habit_by(finding);
+    let habit = habit_by(finding);
     keep_or_quit(client, session, permit);
-    known
+    habit
 }
 
 fn habit_by(finding: Finding) -> CatchAll {

@@ -66,7 +66,7 @@ impl Conversation<'_> {
             return Resumed::Stale;
         }
         session.set_patience(patience);
-        let asked = Instant::now();
+        let asked_at = Instant::now();
         let envelope = self.client.envelope(&self.question.address, || self.is_last());
         let Ok(answer) = session.ask(envelope, &mut progress.stage).await else {
             return Resumed::Stale;
@@ -90,8 +90,8 @@ impl Conversation<'_> {
             session.quit(permit);
             return Resumed::Refused;
         }
-        let told = Told { answer, finding, session, took: asked.elapsed() };
-        Resumed::Answered(self.conclude(told, permit, progress).await)
+        let recipient_reply = Told { answer, finding, session, took: asked_at.elapsed() };
+        Resumed::Answered(self.conclude(recipient_reply, permit, progress).await)
     }
 
     /// Holds the dialogue over `stream`, which leads to `peer`.
@@ -218,14 +218,14 @@ impl Conversation<'_> {
         permit: HostPermit,
         progress: &mut Progress,
     ) -> Verdict {
-        let known = self.client.memory.catch_all(&self.catch_all_key());
-        let learns = known.is_none()
+        let catch_all = self.client.memory.catch_all(&self.catch_all_key());
+        let learns = catch_all.is_none()
             && self.client.is_informative(self.host)
             && self.client.takes_control(&session)
             && permit.spares_refusal();
         if !learns {
             keep_or_quit(self.client, session, permit);
-            return with_catch_all(verdict, known.unwrap_or(CatchAll::Unknown));
+            return with_catch_all(verdict, catch_all.unwrap_or(CatchAll::Unknown));
         }
         let domain = self.question.address.domain();
         let learning = control::learn(self.client, self.host, domain, session, permit);
@@ -234,8 +234,8 @@ impl Conversation<'_> {
         }
         // The verdict if the budget ends during the wait.
         progress.settled = Some(Box::new(verdict.clone()));
-        let found = timeout(CONTROL_PATIENCE, learning).await.unwrap_or(CatchAll::Unknown);
-        with_catch_all(verdict, found)
+        let catch_all = timeout(CONTROL_PATIENCE, learning).await.unwrap_or(CatchAll::Unknown);
+        with_catch_all(verdict, catch_all)
     }
 
     /// Before RCPT, a failing server leads to the next one. A reply at RCPT stands: a backup host that accepts

@@ -28,8 +28,9 @@ impl Prober {
         if !is_known && facts.kind == DomainKind::Unknown {
             return None;
         }
-        let meant = sandbox::meant_by(domain).or_else(|| config.lists.suggestion(domain, &facts));
-        let suggested_domain = meant.map(str::to_owned);
+        let suggested_address =
+            sandbox::meant_by(domain).or_else(|| config.lists.suggestion(domain, &facts));
+        let suggested_domain = suggested_address.map(str::to_owned);
         Some(DomainReport { facts, suggested_domain })
     }
 

@@ -135,15 +135,15 @@ impl HostMemory {
     pub(super) fn recall(&self, habits: &[HabitMemory], pause: Duration) {
         let now = Instant::now();
         for habit in habits {
-            let left = Duration::from_secs(habit.seconds_left.into()).min(DAY);
-            let found = match habit.accepts_all {
+            let time_left = Duration::from_secs(habit.seconds_left.into()).min(DAY);
+            let catch_all = match habit.accepts_all {
                 Some(true) => CatchAll::Yes,
                 Some(false) => CatchAll::No,
                 None => CatchAll::Unknown,
             };
             let lasts = Duration::from_secs(habit.lasts.into()).clamp(DOUBT, DAY);
-            let until = now + left.saturating_sub(pause);
-            self.catch_all.insert(habit.key, Habit { found, until, lasts });
+            let until = now + time_left.saturating_sub(pause);
+            self.catch_all.insert(habit.key, Habit { found: catch_all, until, lasts });
         }
     }
 
@@ -262,8 +262,8 @@ mod tests {
         assert_eq!(habits.len(), 3);
         let after = HostMemory::new(keys);
         after.recall(&habits, Duration::from_secs(30));
-        let known = |of: &HostMemory| ["a", "b", "c"].map(|key| of.catch_all(key));
-        assert_eq!(known(&after), known(&before));
+        let habits_of = |of: &HostMemory| ["a", "b", "c"].map(|key| of.catch_all(key));
+        assert_eq!(habits_of(&after), habits_of(&before));
         advance(Duration::from_secs(14 * 60 - 31)).await;
         assert_eq!(after.catch_all("c"), Some(CatchAll::Unknown));
         advance(Duration::from_secs(1)).await;
@@ -278,7 +278,7 @@ mod tests {
         );
         advance(Duration::from_secs(1)).await;
         assert_eq!((after.catch_all("a"), after.catch_all("b")), (None, None));
-        assert_eq!(known(&HostMemory::new(HashKey::default())), [None; 3]);
+        assert_eq!(habits_of(&HostMemory::new(HashKey::default())), [None; 3]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -51,11 +51,11 @@ impl Identities {
         numbered.iter_mut().for_each(|known| known.is_in_use = false);
         let all = HeloIdentity::all(&config.helo_name, &config.source_addresses, config.families);
         for identity in all {
-            let known = numbered.iter().position(|known| known.is(&identity));
+            let position = numbered.iter().position(|known| known.is(&identity));
             let label = Arc::from(identity.label());
             let new = Numbered { identity: Arc::new(identity), label, is_in_use: true };
-            match known.and_then(|number| numbered.get_mut(number)) {
-                Some(known) => *known = new,
+            match position.and_then(|number| numbered.get_mut(number)) {
+                Some(position) => *position = new,
                 None => numbered.push(new),
             }
         }
@@ -64,8 +64,11 @@ impl Identities {
 
     /// Without any, there is the configured name.
     pub(super) fn get(&self, number: usize) -> Arc<HeloIdentity> {
-        let known = self.numbered.get(number);
-        known.map_or_else(|| self.unbound.clone(), |known| known.identity.clone())
+        let numbered_identity = self.numbered.get(number);
+        numbered_identity.map_or_else(
+            || self.unbound.clone(),
+            |numbered_identity| numbered_identity.identity.clone(),
+        )
     }
 
     pub(super) fn in_use(&self) -> impl Iterator<Item = &Arc<HeloIdentity>> {

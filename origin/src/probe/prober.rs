@@ -276,11 +276,11 @@ impl Prober {
             None => {}
         }
         let resolving = progress.dns.clone();
-        let found = resolving.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await;
+        let lookup = resolving.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await;
         if question.details {
-            progress.route = Some(route_of(&found));
+            progress.route = Some(route_of(&lookup));
         }
-        match found {
+        match lookup {
             // A backup of a host that opted out would say less than its owner's server, and must not bypass the
             // opt-out.
             Ok(MailHosts::Explicit(hosts))
@@ -310,8 +310,8 @@ impl Prober {
         progress: &mut Progress,
     ) -> Verdict {
         progress.mx_host = Some(Arc::from(server.host.as_str()));
-        let found = Found::ByRoute(server.port);
-        match self.only_host(question).run(&server.host, found, progress).await {
+        let hosts = Found::ByRoute(server.port);
+        match self.only_host(question).run(&server.host, hosts, progress).await {
             Outcome::NextHost(failure) => of_domain(failure),
             Outcome::Settled(verdict) => verdict,
         }
@@ -354,8 +354,8 @@ impl Prober {
             };
             progress.mx_host = Some(exchange.clone());
             let is_planned = first.is_some_and(|first| first == exchange);
-            let found = if is_planned { Found::Planned(planned) } else { Found::InDns };
-            match host_probe.run(exchange, found, progress).await {
+            let host_source = if is_planned { Found::Planned(planned) } else { Found::InDns };
+            match host_probe.run(exchange, host_source, progress).await {
                 Outcome::Settled(verdict) => return verdict,
                 Outcome::NextHost(failure) => best.add(failure),
             }

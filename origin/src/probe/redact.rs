@@ -32,10 +32,10 @@ pub(super) fn redact<'a>(
             shown.push(' ');
         }
         let lower = word.to_lowercase();
-        let named = |part: &str| !part.is_empty() && lower.contains(part);
+        let contains_part = |part: &str| !part.is_empty() && lower.contains(part);
         if word.contains('@') || names_local_part(&lower, &local_part) {
             shown.push_str(ADDRESS);
-        } else if helo_names.iter().any(|name| named(name)) {
+        } else if helo_names.iter().any(|name| contains_part(name)) {
             shown.push_str("[us]");
         } else {
             push_without_ips(&mut shown, word);
@@ -145,11 +145,11 @@ mod tests {
             assert_eq!(redact(text, &plain, ["probe.example.com"]), told);
         }
         let short = Address::parse("a1@example.org").unwrap();
-        let told = redact("a1 and ba1 and a12: <a1>", &short, ["probe.example.com"]);
-        assert_eq!(told, "[address] and ba1 and a12: [address]");
+        let redacted = redact("a1 and ba1 and a12: <a1>", &short, ["probe.example.com"]);
+        assert_eq!(redacted, "[address] and ba1 and a12: [address]");
         let quoted = Address::parse("\"ann smith\"@example.org").unwrap();
-        let told = redact("user \"ann smith\" is unknown", &quoted, ["probe.example.com"]);
-        assert!(!told.contains("smith"), "{told}");
+        let redacted = redact("user \"ann smith\" is unknown", &quoted, ["probe.example.com"]);
+        assert!(!redacted.contains("smith"), "{redacted}");
     }
 
     #[test]
@@ -164,16 +164,16 @@ mod tests {
     #[test]
     fn for_the_log_the_domain_is_hidden_too() {
         let recipient = Address::parse("ann@example.org").unwrap();
-        let told =
+        let text =
             redact_for_log("IP not in whitelist for example.org", &recipient, ["x.example.com"]);
-        assert_eq!(told, "IP not in whitelist for [domain]");
+        assert_eq!(text, "IP not in whitelist for [domain]");
     }
 
     #[test]
     fn it_is_one_line_of_at_most_512_characters() {
         let recipient = Address::parse("someone@example.org").unwrap();
-        let told = redact(&"ä\n".repeat(2_000), &recipient, ["probe.example.com"]);
-        assert_eq!(told.chars().count(), MAX_CHARS);
-        assert!(!told.contains('\n'));
+        let text = redact(&"ä\n".repeat(2_000), &recipient, ["probe.example.com"]);
+        assert_eq!(text.chars().count(), MAX_CHARS);
+        assert!(!text.contains('\n'));
     }
 }

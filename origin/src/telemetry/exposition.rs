@@ -17,8 +17,8 @@ impl Exposition {
     pub fn accepted_by(accept: &str) -> Self {
         let open_metrics = accept.split(',').any(|range| {
             let mut parts = range.split(';').map(str::trim);
-            let named = parts.next() == Some("application/openmetrics-text");
-            named && !parts.any(|parameter| ["q=0", "q=0.0"].contains(&parameter))
+            let accepts_openmetrics = parts.next() == Some("application/openmetrics-text");
+            accepts_openmetrics && !parts.any(|parameter| ["q=0", "q=0.0"].contains(&parameter))
         });
         if open_metrics { Self::OpenMetrics } else { Self::Classic }
     }

@@ -62,8 +62,8 @@ async fn every_metric_and_label_of_alerts_and_dashboard_is_exposed() {
         let selector = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
         for part in selector.map_or("", |(selector, _)| selector).split(", ") {
             let Some((label, value)) = part.split_once(['=', '~']) else { continue };
-            let known = labels.contains(label) || OF_PROMETHEUS.contains(&label);
-            assert!(known, "{name} has no label {label}");
+            let is_known = labels.contains(label) || OF_PROMETHEUS.contains(&label);
+            assert!(is_known, "{name} has no label {label}");
             let value = value.trim_matches(['=', '~', '"']);
             match label {
                 "status" => assert!(Status::ALL.iter().any(|it| it.as_str() == value), "{value}"),

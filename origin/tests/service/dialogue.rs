@@ -75,8 +75,8 @@ async fn a_server_that_was_not_ready_is_asked_once_more() {
         }
     })
     .await;
-    let told = asked(&server, &[("RCPT_SESSION_RECIPIENTS", "1")]).await;
-    assert_eq!(told, (Status::Accepted, Reason::Accepted, Stage::Rcpt));
+    let answer = asked(&server, &[("RCPT_SESSION_RECIPIENTS", "1")]).await;
+    assert_eq!(answer, (Status::Accepted, Reason::Accepted, Stage::Rcpt));
     assert_eq!(connections.load(Ordering::Relaxed), 2);
 }
 
@@ -100,8 +100,8 @@ async fn a_silent_server_is_a_timeout_at_its_stage_when_the_budget_ends() {
     for (texts, stage) in scripts {
         let server = saying(texts, |_| ()).await;
         let started = now();
-        let told = asked(&server, &[("RCPT_BUDGET_MS", "300")]).await;
-        assert_eq!(told, (SmtpTimeout, Reason::Timeout, stage));
+        let answer = asked(&server, &[("RCPT_BUDGET_MS", "300")]).await;
+        assert_eq!(answer, (SmtpTimeout, Reason::Timeout, stage));
         let took = started.elapsed();
         // Without the budget it would take for ever; a busy machine may take a little longer.
         assert!((300..3_000).contains(&took.as_millis()), "{took:?}");
@@ -117,8 +117,8 @@ async fn one_byte_at_a_time_does_not_stretch_the_budget() {
     })
     .await;
     let started = now();
-    let told = asked(&server, &[("RCPT_BUDGET_MS", "300")]).await;
-    assert_eq!(told, (SmtpTimeout, Reason::Timeout, Stage::Banner));
+    let answer = asked(&server, &[("RCPT_BUDGET_MS", "300")]).await;
+    assert_eq!(answer, (SmtpTimeout, Reason::Timeout, Stage::Banner));
     assert!(started.elapsed() < Duration::from_secs(3));
 }
 
@@ -148,8 +148,8 @@ async fn a_reset_at_any_stage_is_a_failed_connection() {
 async fn garbage_is_a_protocol_error() {
     for banner in ["HTTP/1.1 400 Bad Request", "220-a\r\n250 b", "250 ok"] {
         let server = MailServer::answering(banner, "", "250 ok").await;
-        let told = asked(&server, &[]).await;
-        assert_eq!(told, (SmtpConnectError, Reason::ProtocolError, Stage::Banner), "{banner}");
+        let answer = asked(&server, &[]).await;
+        assert_eq!(answer, (SmtpConnectError, Reason::ProtocolError, Stage::Banner), "{banner}");
     }
 }
 

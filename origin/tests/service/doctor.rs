@@ -58,14 +58,14 @@ fn rows_of<'a>(zone: &'a [Row], name: &'a str) -> impl Iterator<Item = &'a str> 
 }
 
 fn answer(zone: &[Row], query: Message) -> Vec<u8> {
-    let asked = query.queries[0].name().to_ascii().to_lowercase();
+    let query_name = query.queries[0].name().to_ascii().to_lowercase();
     let kind = query.queries[0].query_type();
     let mut response = query.into_response();
     let ours = our_address();
     let reverse = Name::from(IpAddr::V4(ours)).to_ascii();
     let [a, b, c, d] = ours.octets();
     let reversed = format!("{d}.{c}.{b}.{a}");
-    if rows_of(zone, &asked).any(|data| data == "SERVFAIL") {
+    if rows_of(zone, &query_name).any(|data| data == "SERVFAIL") {
         response.metadata.response_code = ResponseCode::ServFail;
         return response.to_vec().unwrap();
     }
@@ -76,10 +76,10 @@ fn answer(zone: &[Row], query: Message) -> Vec<u8> {
             (owner, *of, data.replace(OURS, &ours.to_string()))
         })
         .filter(|(owner, ..)| {
-            owner.strip_prefix('*').map_or(*owner == asked, |zone| asked.ends_with(zone))
+            owner.strip_prefix('*').map_or(*owner == query_name, |zone| query_name.ends_with(zone))
         })
         .collect();
-    if rows.is_empty() && asked != "." {
+    if rows.is_empty() && query_name != "." {
         response.metadata.response_code = ResponseCode::NXDomain;
     }
     for (owner, _, data) in rows.into_iter().filter(|(_, of, _)| *of == kind) {
@@ -93,7 +93,7 @@ fn answer(zone: &[Row], query: Message) -> Vec<u8> {
                 RData::MX(MX::new(preference.parse().unwrap(), name(host)))
             }
         };
-        let owner = if owner.starts_with('*') { asked.clone() } else { owner };
+        let owner = if owner.starts_with('*') { query_name.clone() } else { owner };
         response.add_answer(Record::from_rdata(name(&owner), 60, data));
     }
     response.to_vec().unwrap()
@@ -178,12 +178,12 @@ impl Machine {
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         let findings = report["findings"].as_array().unwrap().iter();
         let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
-        let told = findings
+        let matching = findings
             .filter(|finding| finding["check"] == check)
             .map(|finding| format!("{}: {}", text(finding, "health"), text(finding, "about")))
             .map(|finding| finding.replace(&our_address().to_string(), OURS))
             .collect();
-        (output.status.code().unwrap(), told)
+        (output.status.code().unwrap(), matching)
     }
 }
 

@@ -51,8 +51,8 @@ async fn a_session_ends_after_the_servers_farewell() {
         let (left, mut how) = mpsc::unbounded_channel();
         let server = MailServer::serving(move |stream, _| serve(stream, mail, left.clone())).await;
         let origin = origin(&[("RCPT_ROUTES", &server.route()), ("RCPT_SESSION_RECIPIENTS", "1")]);
-        let told = verdict(&origin, "user@sandbox.test").await;
-        assert_eq!(told.status == Status::Accepted, mail == "250 ok");
+        let outcome = verdict(&origin, "user@sandbox.test").await;
+        assert_eq!(outcome.status == Status::Accepted, mail == "250 ok");
         assert_eq!(how.recv().await.unwrap(), "in order", "{mail}");
     }
 }

@@ -118,7 +118,7 @@ fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
         let piece = [1, 7, 64, 64, 1_460, 1_460, 1_460, 1_460][random.random_range(0..8)];
         let envelope = Envelope { reverse_path: "", recipient: &recipient, last: false };
         let mut stage = Stage::Connect;
-        let told = runtime.block_on(async {
+        let outcome = runtime.block_on(async {
             let tape = Tape::new(turns, piece);
             let mut session =
                 Session::open(tape, "probe.example.com", Greeting::Ehlo, None, &mut stage).await?;
@@ -128,7 +128,7 @@ fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
             }
             Ok(first)
         });
-        let finding = match told {
+        let finding = match outcome {
             Ok(Answer::Rcpt(reply)) => {
                 answered += 1;
                 judge(Stage::Rcpt, &reply)

@@ -86,17 +86,17 @@ async fn a_nameserver_that_is_silent_costs_one_question_its_time() {
     ]);
     assert_eq!(verdict(&origin, "user@one.org").await.status, Status::DomainNotFound);
     // It is also asked for the root, and stays silent.
-    let mut asked = 0;
-    while asked < silent.questions() {
-        asked = silent.questions();
+    let mut query_count = 0;
+    while query_count < silent.questions() {
+        query_count = silent.questions();
         sleep(Duration::from_millis(600)).await;
     }
-    assert!(asked >= 2, "{asked}");
+    assert!(query_count >= 2, "{query_count}");
     for domain in ["two.org", "three.org", "four.org"] {
-        let told = verdict(&origin, &format!("user@{domain}")).await;
-        assert_eq!(told.status, Status::DomainNotFound);
+        let answer = verdict(&origin, &format!("user@{domain}")).await;
+        assert_eq!(answer.status, Status::DomainNotFound);
     }
-    assert_eq!(silent.questions(), asked, "it is asked second for a while");
+    assert_eq!(silent.questions(), query_count, "it is asked second for a while");
     assert_eq!(healthy.questions(), 4);
 }
 
@@ -113,9 +113,9 @@ async fn a_question_that_no_nameserver_answers_tells_nothing_about_one_of_them()
         ("RCPT_DNS_TIMEOUT_MS", "300"),
     ]);
     assert_eq!(verdict(&origin, "user@dead.org").await.reason, Reason::DnsFailure);
-    let asked = second.questions();
+    let query_count = second.questions();
     assert_eq!(verdict(&origin, "user@other.org").await.status, Status::DomainNotFound);
-    assert_eq!(second.questions(), asked, "the first is still asked first");
+    assert_eq!(second.questions(), query_count, "the first is still asked first");
 }
 
 /// The owner of a domain chooses whom its own nameserver answers.
@@ -137,12 +137,12 @@ async fn a_domain_about_which_the_first_nameserver_is_silent_sends_no_other_doma
         sleep(Duration::from_millis(1)).await;
     }
     sleep(Duration::from_millis(50)).await;
-    let asked = second.questions();
+    let query_count = second.questions();
     for n in 0..10 {
-        let told = verdict(&origin, &format!("user@good{n}.org")).await;
-        assert_eq!(told.status, Status::DomainNotFound);
+        let outcome = verdict(&origin, &format!("user@good{n}.org")).await;
+        assert_eq!(outcome.status, Status::DomainNotFound);
     }
-    assert_eq!(second.questions(), asked);
+    assert_eq!(second.questions(), query_count);
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn time_lost_to_nameservers_is_not_the_mail_servers() {
         ("RCPT_DNS_TIMEOUT_MS", "1000"),
         ("RCPT_BUDGET_MS", "1000"),
     ]);
-    let told = verdict(&origin, "user@example.org").await;
+    let answer = verdict(&origin, "user@example.org").await;
     let ours = (Status::FatalException, Reason::DnsFailure, Stage::Dns);
-    assert_eq!((told.status, told.reason, told.stage), ours);
+    assert_eq!((answer.status, answer.reason, answer.stage), ours);
 }

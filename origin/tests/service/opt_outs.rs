@@ -24,8 +24,8 @@ async fn no_connection_is_made_to_those_who_opted_out() {
     ];
     for address in addresses {
         let verdict = verdict(&origin, address).await;
-        let told = (verdict.status, verdict.reason, verdict.smtp_code);
-        assert_eq!(told, (Status::BlockedByProvider, Reason::OptedOut, None), "{address}");
+        let outcome = (verdict.status, verdict.reason, verdict.smtp_code);
+        assert_eq!(outcome, (Status::BlockedByProvider, Reason::OptedOut, None), "{address}");
         assert_eq!(verdict.stage, Stage::Dns);
     }
     let addresses = addresses.map(str::to_owned);

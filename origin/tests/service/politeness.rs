@@ -82,13 +82,13 @@ async fn a_thousand_addresses_of_many_domains_at_one_host_share_two_sessions() {
         let origin = origin.clone();
         all.spawn(async move { verdict(&origin, &format!("u{n}@d{}.org", n % 20)).await.status });
     }
-    let told = all.join_all().await;
-    let answered = told.iter().filter(|status| **status == Status::Accepted).count();
+    let statuses = all.join_all().await;
+    let answered = statuses.iter().filter(|status| **status == Status::Accepted).count();
     assert!(most.load(Ordering::Relaxed) <= 2, "{}", most.load(Ordering::Relaxed));
     // Twenty a second after the first two hundred, and half of a thousand may wait; on a very busy machine some find no
     // session within the budget, which is reported as our limit.
     assert!(answered >= 200, "{answered}");
-    let ours = told.iter().filter(|status| **status == Status::FatalException).count();
+    let ours = statuses.iter().filter(|status| **status == Status::FatalException).count();
     assert_eq!(answered + ours, 1_000);
     println!(
         "1000 addresses, {answered} answered, at most {} sessions",
@@ -121,11 +121,11 @@ async fn after_a_421_a_machine_is_connected_to_once_in_ten_seconds() {
     }
     let mut ours = 0;
     while let Some(told) = all.join_next().await {
-        let told = told.unwrap();
-        if told.reason == Reason::OurLimit {
+        let answer = told.unwrap();
+        if answer.reason == Reason::OurLimit {
             assert!(
-                told.retry_after.is_some_and(|seconds| (1..=20).contains(&seconds)),
-                "{told:?}"
+                answer.retry_after.is_some_and(|seconds| (1..=20).contains(&seconds)),
+                "{answer:?}"
             );
             ours += 1;
         }
@@ -169,8 +169,8 @@ async fn a_421_in_a_session_that_has_served_before_is_taken_note_of() {
     assert_eq!(verdict(&origin, "u@d.org").await.reason, Reason::NoSuchMailbox);
     // The second is refused where the first was asked; another session isn't opened immediately.
     for address in ["v@d.org", "w@other.org"] {
-        let told = verdict(&origin, address).await;
-        assert_eq!((told.status, told.reason), (Status::FatalException, Reason::OurLimit));
+        let outcome = verdict(&origin, address).await;
+        assert_eq!((outcome.status, outcome.reason), (Status::FatalException, Reason::OurLimit));
     }
     assert_eq!(connections.load(Ordering::Relaxed), 1);
 }

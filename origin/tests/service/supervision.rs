@@ -127,15 +127,15 @@ async fn the_service_manager_hears_of_start_life_and_end() {
     let path = folder.file("socket");
     let manager = UnixDatagram::bind(&path).unwrap();
     let hear = async || {
-        let mut told = [0; 256];
-        let length = timeout(Duration::from_secs(30), manager.recv(&mut told)).await;
-        String::from_utf8(told[..length.expect("nothing told").unwrap()].to_vec()).unwrap()
+        let mut buffer = [0; 256];
+        let length = timeout(Duration::from_secs(30), manager.recv(&mut buffer)).await;
+        String::from_utf8(buffer[..length.expect("nothing told").unwrap()].to_vec()).unwrap()
     };
     let environment = [("NOTIFY_SOCKET", path.as_str()), ("WATCHDOG_USEC", "200000")];
     let mut origin = Origin::start(&environment).await;
-    let mut told = vec![hear().await, hear().await];
-    told.sort();
-    assert_eq!(told, ["READY=1\n", "WATCHDOG=1\n"]);
+    let mut messages = vec![hear().await, hear().await];
+    messages.sort();
+    assert_eq!(messages, ["READY=1\n", "WATCHDOG=1\n"]);
     assert_eq!(hear().await, "WATCHDOG=1\n", "and again");
     origin.signal("-TERM").await;
     while hear().await != "STOPPING=1\n" {}
@@ -202,8 +202,8 @@ async fn a_socket_of_the_service_manager_stands_in_for_the_setting_it_is_named_f
 
 #[tokio::test]
 async fn an_admin_address_that_is_taken_is_named() {
-    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = taken.local_addr().unwrap().to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     let mut origin = Origin::start(&[("RCPT_ADMIN_LISTEN", &address)]).await;
     assert_eq!(origin.child.wait().await.unwrap().code(), Some(1));
     let line = origin.log.next_line().await.unwrap().unwrap();

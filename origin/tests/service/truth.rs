@@ -35,16 +35,16 @@ async fn converse(stream: TcpStream, mut answer: impl FnMut(&str, &str) -> Optio
             return;
         }
         let verb = line.split([' ', '\r']).next().unwrap().to_owned();
-        let told = match answer(&verb, &line) {
+        let reply = match answer(&verb, &line) {
             Some(told) => told,
             None if verb == "EHLO" => "250-mx\r\n250 PIPELINING".to_owned(),
             None => "250 ok".to_owned(),
         };
-        if told.is_empty() {
+        if reply.is_empty() {
             continue;
         }
-        if stream.write_all(format!("{told}\r\n").as_bytes()).await.is_err()
-            || told.starts_with("421")
+        if stream.write_all(format!("{reply}\r\n").as_bytes()).await.is_err()
+            || reply.starts_with("421")
         {
             return;
         }
@@ -68,8 +68,8 @@ async fn a_server_that_lets_us_in_when_we_connect_again_is_passed_with_the_sessi
         }
     })
     .await;
-    let told = verdict(&origin(&[("RCPT_ROUTES", &server.route())]), "user@sandbox.test").await;
-    assert_eq!((told.status, told.reason), (Status::Accepted, Reason::Accepted));
+    let answer = verdict(&origin(&[("RCPT_ROUTES", &server.route())]), "user@sandbox.test").await;
+    assert_eq!((answer.status, answer.reason), (Status::Accepted, Reason::Accepted));
     assert_eq!(connections.load(Ordering::Relaxed), 2);
 }
 
@@ -94,8 +94,8 @@ async fn a_greet_pause_is_waited_for_however_many_hosts_are_left() {
         }
     })
     .await;
-    let told = verdict(&internet.origin(&[]), "user@example.org").await;
-    assert_eq!((told.status, told.reason), (Status::Refused, Reason::NoSuchMailbox));
+    let answer = verdict(&internet.origin(&[]), "user@example.org").await;
+    assert_eq!((answer.status, answer.reason), (Status::Refused, Reason::NoSuchMailbox));
     assert_eq!(connections.load(Ordering::Relaxed), 1);
 }
 
@@ -116,8 +116,8 @@ async fn a_host_that_greets_and_falls_silent_leaves_time_for_the_next() {
         .await;
     })
     .await;
-    let told = verdict(&internet.origin(&[("RCPT_BUDGET_MS", "5000")]), "user@example.org").await;
-    assert_eq!((told.status, told.reason), (Status::Refused, Reason::NoSuchMailbox));
+    let answer = verdict(&internet.origin(&[("RCPT_BUDGET_MS", "5000")]), "user@example.org").await;
+    assert_eq!((answer.status, answer.reason), (Status::Refused, Reason::NoSuchMailbox));
 }
 
 #[tokio::test]
@@ -135,9 +135,9 @@ async fn one_name_that_is_refused_makes_no_invented_address_deliverable() {
         .await;
         let origin = internet.origin(&[]);
         assert_eq!(verdict(&origin, asked_first).await.status, Status::Refused, "{asked_first}");
-        let told = detailed(&origin, "qzxkvjwpqzxkvjwp@example.org").await;
-        let details = told.details.unwrap();
-        assert_eq!((told.reason, details.catch_all), (Reason::AcceptedCatchAll, CatchAll::Yes));
+        let answer = detailed(&origin, "qzxkvjwpqzxkvjwp@example.org").await;
+        let details = answer.details.unwrap();
+        assert_eq!((answer.reason, details.catch_all), (Reason::AcceptedCatchAll, CatchAll::Yes));
         assert_eq!(
             (details.confidence, details.verdict),
             (Confidence::Low, Deliverability::Risky),
@@ -156,9 +156,9 @@ async fn the_readers_number_stands_beside_a_verdict_that_it_does_not_change() {
     ] {
         let server = MailServer::answering("220 mx", "", refusal).await;
         let origin = origin(&[("RCPT_ROUTES", &server.route())]);
-        let told = detailed(&origin, "ann@sandbox.test").await;
-        assert_eq!((told.status, told.reason), (Status::BlockedByProvider, Reason::Unclear));
-        let details = told.details.unwrap();
+        let answer = detailed(&origin, "ann@sandbox.test").await;
+        assert_eq!((answer.status, answer.reason), (Status::BlockedByProvider, Reason::Unclear));
+        let details = answer.details.unwrap();
         assert_eq!(
             (details.confidence, details.verdict),
             (Confidence::None, Deliverability::Unknown),
@@ -177,21 +177,21 @@ async fn a_refusal_by_name_is_worth_a_medium_where_the_control_recipient_tells_n
     ] {
         let internet = Internet::start(one_machine("127.0.6.1"), move |stream, _| {
             converse(stream, move |verb, line| {
-                let told = match line {
+                let reply = match line {
                     _ if verb != "RCPT" => return None,
                     _ if line.contains("<known") => "250 2.1.5 ok",
                     _ if line.contains("<gone") => refusal,
                     _ => "451 4.7.1 try again later",
                 };
-                Some(told.to_owned())
+                Some(reply.to_owned())
             })
         })
         .await;
         let origin = internet.origin(&[]);
         assert_eq!(verdict(&origin, "gone@example.org").await.status, Status::Refused);
-        let told = detailed(&origin, "known@example.org").await;
-        let details = told.details.unwrap();
-        assert_eq!((told.reason, details.catch_all), (Reason::Accepted, CatchAll::Unknown));
+        let outcome = detailed(&origin, "known@example.org").await;
+        let details = outcome.details.unwrap();
+        assert_eq!((outcome.reason, details.catch_all), (Reason::Accepted, CatchAll::Unknown));
         assert_eq!(details.confidence, confidence, "{refusal}");
     }
 }
@@ -208,10 +208,10 @@ async fn a_session_that_others_used_up_is_nobodys_refusal() {
     };
     let internet = Internet::start(zone, move |stream, _| {
         counted.fetch_add(1, Ordering::Relaxed);
-        let mut asked = 0;
+        let mut recipients = 0;
         converse(stream, move |verb, _| {
-            asked += usize::from(verb == "RCPT");
-            let closes = verb == "RCPT" && asked >= 6;
+            recipients += usize::from(verb == "RCPT");
+            let closes = verb == "RCPT" && recipients >= 6;
             closes.then(|| "421 4.7.0 Too many recipients in this session, closing".to_owned())
         })
     })
@@ -219,8 +219,8 @@ async fn a_session_that_others_used_up_is_nobodys_refusal() {
     let origin = internet.origin(&[("RCPT_SESSION_INTERVAL_MS", "0")]);
     for n in 0..24 {
         let (tenant, domain) = if n % 2 == 0 { ("a", "one.org") } else { ("b", "two.org") };
-        let told = verdict_for(&origin, tenant, &format!("u{n}@{domain}")).await;
-        assert_eq!(told.status, Status::Accepted, "{n} of {tenant}: {:?}", told.reason);
+        let answer = verdict_for(&origin, tenant, &format!("u{n}@{domain}")).await;
+        assert_eq!(answer.status, Status::Accepted, "{n} of {tenant}: {:?}", answer.reason);
     }
     let connections = connections.load(Ordering::Relaxed);
     assert!((5..=8).contains(&connections), "{connections}: what a session takes is learnt");
@@ -230,14 +230,14 @@ async fn a_session_that_others_used_up_is_nobodys_refusal() {
 #[tokio::test]
 async fn a_session_that_says_farewell_still_counts() {
     let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let seen = (open.clone(), most.clone());
+    let gauges = (open.clone(), most.clone());
     let zone = |_: &str, kind| match kind {
         RecordType::MX => vec![mx(10, "mx.slow.org")],
         RecordType::A => vec![a("127.0.6.3")],
         _ => vec![],
     };
     let internet = Internet::start(zone, move |stream, _| {
-        let (open, most) = seen.clone();
+        let (open, most) = gauges.clone();
         async move {
             most.fetch_max(open.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
             converse(stream, |verb, _| match verb {
@@ -256,8 +256,8 @@ async fn a_session_that_says_farewell_still_counts() {
         let origin = origin.clone();
         all.spawn(async move { verdict_for(&origin, "t", &format!("u@d{n}.org")).await.stage });
     }
-    let told = all.join_all().await;
-    assert!(told.contains(&Stage::Mail), "{told:?}");
+    let stages = all.join_all().await;
+    assert!(stages.contains(&Stage::Mail), "{stages:?}");
     // A closed connection counts as open until the server has read its end.
     assert!(most.load(Ordering::Relaxed) <= 3, "{most:?} at once");
 }
@@ -276,7 +276,7 @@ async fn a_busy_mailbox_keeps_its_session_and_costs_nobody_else_one() {
     let internet = Internet::start(zone, move |stream, _| {
         counted.fetch_add(1, Ordering::Relaxed);
         converse(stream, |verb, line| {
-            let told = match verb {
+            let reply = match verb {
                 "RCPT" if line.contains("<busy") => {
                     "450-4.2.1 The user you are trying to contact is receiving mail at a rate that\r\n\
                      450 4.2.1 prevents additional messages from being delivered."
@@ -284,16 +284,23 @@ async fn a_busy_mailbox_keeps_its_session_and_costs_nobody_else_one() {
                 "RCPT" => "550 5.1.1 no such user here",
                 _ => return None,
             };
-            Some(told.to_owned())
+            Some(reply.to_owned())
         })
     })
     .await;
     let origin = internet.origin(&[]);
     for n in 0..10 {
-        let told = verdict_for(&origin, "attacker", &format!("busy{n}@one.org")).await;
-        assert_eq!((told.status, told.reason), (Status::BlockedByProvider, Reason::MailboxBusy));
-        let told = verdict_for(&origin, "victim", &format!("u{n}@two.org")).await;
-        assert_eq!((told.status, told.reason), (Status::Refused, Reason::NoSuchMailbox), "{n}");
+        let outcome = verdict_for(&origin, "attacker", &format!("busy{n}@one.org")).await;
+        assert_eq!(
+            (outcome.status, outcome.reason),
+            (Status::BlockedByProvider, Reason::MailboxBusy)
+        );
+        let outcome = verdict_for(&origin, "victim", &format!("u{n}@two.org")).await;
+        assert_eq!(
+            (outcome.status, outcome.reason),
+            (Status::Refused, Reason::NoSuchMailbox),
+            "{n}"
+        );
     }
     // A session ends with its third refusal.
     let connections = connections.load(Ordering::Relaxed);
@@ -320,9 +327,12 @@ async fn a_domain_takes_no_mail_if_every_host_says_so() {
     })
     .await;
     let origin = internet.origin(&[]);
-    let told = detailed(&origin, "user@closed.org").await;
-    assert_eq!((told.status, told.reason), (Status::Refused, Reason::DomainRefusesMail));
-    assert_eq!((told.stage, told.details.unwrap().confidence), (Stage::Banner, Confidence::High));
+    let answer = detailed(&origin, "user@closed.org").await;
+    assert_eq!((answer.status, answer.reason), (Status::Refused, Reason::DomainRefusesMail));
+    assert_eq!(
+        (answer.stage, answer.details.unwrap().confidence),
+        (Stage::Banner, Confidence::High)
+    );
     assert_eq!(verdict(&origin, "user@half.org").await.status, Status::Accepted);
 }
 
@@ -339,9 +349,12 @@ async fn a_domain_whose_hosts_have_no_address_cannot_be_written_to() {
     for (address, confidence) in
         [("user@special.org", Confidence::High), ("user@empty.org", Confidence::Medium)]
     {
-        let told = detailed(&origin, address).await;
-        assert_eq!((told.status, told.reason), (Status::SmtpConnectError, Reason::NoUsableAddress));
-        let details = told.details.unwrap();
+        let answer = detailed(&origin, address).await;
+        assert_eq!(
+            (answer.status, answer.reason),
+            (Status::SmtpConnectError, Reason::NoUsableAddress)
+        );
+        let details = answer.details.unwrap();
         assert_eq!(
             (details.confidence, details.verdict),
             (confidence, Deliverability::Undeliverable)
@@ -365,8 +378,8 @@ async fn a_greeting_that_refuses_us_in_unknown_words_sends_us_to_the_next_host()
         converse(stream, |verb, _| (verb == "RCPT").then(|| "550 5.1.1 no".to_owned())).await;
     })
     .await;
-    let told = verdict(&internet.origin(&[]), "user@example.org").await;
-    assert_eq!((told.status, told.reason), (Status::Refused, Reason::NoSuchMailbox));
+    let answer = verdict(&internet.origin(&[]), "user@example.org").await;
+    assert_eq!((answer.status, answer.reason), (Status::Refused, Reason::NoSuchMailbox));
 }
 
 #[tokio::test]
@@ -404,9 +417,9 @@ async fn an_address_that_looks_like_a_search_for_open_relays_reaches_no_server()
         "other.net!user@example.org",
         r#""@x.net,@y.net:z"@example.org"#,
     ] {
-        let told = verdict(&origin, address).await;
-        assert_eq!((told.status, told.reason), (Status::BlockedByProvider, Reason::Unclear));
-        assert_eq!((told.stage, told.mx_host), (Stage::Dns, None), "{address}");
+        let answer = verdict(&origin, address).await;
+        assert_eq!((answer.status, answer.reason), (Status::BlockedByProvider, Reason::Unclear));
+        assert_eq!((answer.stage, answer.mx_host), (Stage::Dns, None), "{address}");
     }
     assert_eq!(connections.load(Ordering::Relaxed), 0);
 }

@@ -123,10 +123,11 @@ pub fn threshold_for(rows: &[Judged]) -> u8 {
     let alive = |row: &&Judged| row.label != Label::Dead;
     let fits = |threshold: &u8| {
         let is_read = |row: &&Judged| row.is_above(*threshold);
-        let asked = rows.iter().filter(alive).filter(|row| row.is_asked).filter(is_read).count();
+        let request_count =
+            rows.iter().filter(alive).filter(|row| row.is_asked).filter(is_read).count();
         let all = rows.iter().filter(alive).count();
         let others = rows.iter().filter(alive).filter(is_read).count();
-        asked == 0 && others * 100 <= all
+        request_count == 0 && others * 100 <= all
     };
     (LEAST..MOST).find(fits).unwrap_or(MOST)
 }

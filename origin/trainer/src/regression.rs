@@ -68,9 +68,9 @@ pub fn train<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Model {
 fn quantized(rows: &[&Row], weights: &[f64], bias: f64) -> Model {
     let largest = weights.iter().fold(f64::MIN_POSITIVE, |most, weight| most.max(weight.abs()));
     let step = (largest / 127.0) as f32;
-    let mut known = vec![0; BUCKETS / 8];
+    let mut word_bits = vec![0; BUCKETS / 8];
     for bucket in rows.iter().flat_map(|row| &row.features.words) {
-        known[usize::from(*bucket >> 3)] |= 1 << (bucket & 7);
+        word_bits[usize::from(*bucket >> 3)] |= 1 << (bucket & 7);
     }
     let octet = |weight: &f64| (weight / f64::from(step)).round().clamp(-127.0, 127.0) as i8;
     Model {
@@ -79,7 +79,7 @@ fn quantized(rows: &[&Row], weights: &[f64], bias: f64) -> Model {
         words_min: WORDS_MIN,
         threshold: 100,
         inputs: [0; 32],
-        known,
+        known: word_bits,
         weights: weights.iter().map(octet).collect(),
     }
 }

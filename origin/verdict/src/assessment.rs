@@ -23,7 +23,8 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
     };
     let reason = verdict.reason;
     // The dialogue and DNS know some facts better than a status and a reason show.
-    let known = verdict.details.as_ref().map_or(Confidence::None, |details| details.confidence);
+    let host_confidence =
+        verdict.details.as_ref().map_or(Confidence::None, |details| details.confidence);
     let (reason, confidence, told) = match verdict.status {
         Status::Accepted => match (catch_all, informative) {
             _ if reason == Reason::AcceptedCatchAll => (reason, Low, Risky),
@@ -33,14 +34,16 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
             (CatchAll::Unknown, Some(true)) => (reason, Medium, Deliverable),
             (CatchAll::Unknown, None) => (reason, Low, Risky),
         },
-        Status::Refused if known == Medium => (reason, Medium, Undeliverable),
+        Status::Refused if host_confidence == Medium => (reason, Medium, Undeliverable),
         Status::Refused | Status::InvalidFormat | Status::DomainNotFound => {
             (reason, High, Undeliverable)
         }
         // An implicit MX that cannot be reached may be back tomorrow.
         Status::NoMxRecords if verdict.stage == Stage::Dns => (reason, High, Undeliverable),
         // No mail gets there as long as DNS, or the server, stays as it is.
-        Status::SmtpConnectError if reason == Reason::NoUsableAddress && known == High => {
+        Status::SmtpConnectError
+            if reason == Reason::NoUsableAddress && host_confidence == High =>
+        {
             (reason, High, Undeliverable)
         }
         Status::SmtpConnectError
@@ -106,8 +109,8 @@ mod tests {
                 "{catch_all:?} {informative:?}"
             );
         }
-        let told = Verdict::new(Status::Accepted, Reason::AcceptedCatchAll, Stage::Rcpt);
-        assert_eq!(assess(&told, Unknown, Some(true)).verdict, Risky);
+        let acceptance = Verdict::new(Status::Accepted, Reason::AcceptedCatchAll, Stage::Rcpt);
+        assert_eq!(assess(&acceptance, Unknown, Some(true)).verdict, Risky);
     }
 
     #[test]
@@ -119,9 +122,9 @@ mod tests {
             let mut verdict = Verdict::new(status, reason, Stage::Rcpt);
             let details = Details { confidence: known, ..Details::new(None, None) };
             verdict.details = Some(Box::new(details));
-            let found = assess(&verdict, Unknown, None);
+            let assessment = assess(&verdict, Unknown, None);
             assert_eq!(
-                (found.reason, found.confidence, found.verdict),
+                (assessment.reason, assessment.confidence, assessment.verdict),
                 (reason, known, Undeliverable)
             );
         }
@@ -177,10 +180,11 @@ mod tests {
         ];
         for (status, reason, stage, confidence, verdict) in rows {
             for catch_all in [Yes, No, Unknown] {
-                let told = assess(&Verdict::new(status, reason, stage), catch_all, Some(false));
-                let told = (told.reason, told.confidence, told.verdict);
+                let assessment =
+                    assess(&Verdict::new(status, reason, stage), catch_all, Some(false));
+                let assessment = (assessment.reason, assessment.confidence, assessment.verdict);
                 assert_eq!(
-                    told,
+                    assessment,
                     (reason, confidence, verdict),
                     "{status:?} {reason:?} {catch_all:?}"
                 );
@@ -207,8 +211,8 @@ mod tests {
             (Status::SmtpTimeout, Reason::Timeout, Stage::Rcpt, NotKnown),
             (Status::FatalException, Reason::DnsFailure, Stage::Dns, NotKnown),
         ] {
-            let told = assess(&Verdict::new(status, reason, stage), Unknown, None);
-            assert_eq!(told.mailbox, mailbox, "{status:?} {reason:?} {stage:?}");
+            let assessment = assess(&Verdict::new(status, reason, stage), Unknown, None);
+            assert_eq!(assessment.mailbox, mailbox, "{status:?} {reason:?} {stage:?}");
         }
     }
 }

@@ -129,24 +129,24 @@ impl Language {
 
 /// Returns the meanings of all languages' words in `words` (see [`Said`](super::text::Said)), as bits.
 pub(super) fn meanings(words: &str) -> u32 {
-    let mut found: Vec<(usize, Sense, Range<usize>)> = Vec::new();
+    let mut findings: Vec<(usize, Sense, Range<usize>)> = Vec::new();
     let mut meanings = 0;
     for ((language, sense), range) in WORDS.hits(words) {
         match sense {
             Sense::Plain(meaning) => meanings |= meaning.bit(),
             _ => {
                 meanings |= Meaning::Mailbox.bit();
-                if found.len() < MAX_WORDS {
-                    found.push((language, sense, range));
+                if findings.len() < MAX_WORDS {
+                    findings.push((language, sense, range));
                 }
             }
         }
     }
-    for (language, state, range) in &found {
+    for (language, state, range) in &findings {
         let Some(meaning) = state.of_mailbox() else { continue };
         let near = |noun: Sense| {
             let nouns =
-                found.iter().filter(|(other, sense, _)| other == language && *sense == noun);
+                findings.iter().filter(|(other, sense, _)| other == language && *sense == noun);
             nouns.map(|(.., place)| place).any(|place| {
                 are_near(words, place, range) && !things::stand_between(words, place, range)
             })

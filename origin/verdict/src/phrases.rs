@@ -159,12 +159,12 @@ mod tests {
 
     #[test]
     fn every_row_is_lower_case_said_once_and_has_a_source() {
-        let mut said = HashSet::new();
+        let mut texts_so_far = HashSet::new();
         for row in phrases().chain(idioms()) {
             assert_eq!(row.text, row.text.to_lowercase());
             assert!(!row.text.contains("  ") && !row.text.contains('@'), "{}", row.text);
             assert!(!row.seen_at.is_empty(), "{}", row.text);
-            assert!(said.insert(&row.text), "{} stands twice", row.text);
+            assert!(texts_so_far.insert(&row.text), "{} stands twice", row.text);
         }
     }
 

@@ -67,8 +67,8 @@ pub fn opinion<'a>(
 ) -> Opinion {
     let features = Features::of(reply.beginning());
     let abstention = veto::of_text(reply, our_names).or_else(|| veto::of_words(&features, model));
-    let mut named = Features::named(reply.beginning());
-    let mut weighed: Vec<_> = named
+    let mut known_features = Features::named(reply.beginning());
+    let mut weighed: Vec<_> = known_features
         .drain(..)
         .map(|feature| {
             let part = model.part(feature.bucket, features.norm());
@@ -90,8 +90,8 @@ pub fn opinion<'a>(
 #[must_use]
 pub fn explain(reply: &Reply) -> (Finding, Option<Opinion>) {
     let finding = judge(Stage::Rcpt, reply);
-    let asked = is_asked(Stage::Rcpt, reply, &finding);
-    let opinion = asked.then(|| opinion(reply, &MODEL, []));
+    let reader_is_asked = is_asked(Stage::Rcpt, reply, &finding);
+    let opinion = reader_is_asked.then(|| opinion(reply, &MODEL, []));
     (finding, opinion)
 }
 

@@ -54,19 +54,19 @@ impl<'a> Reading<'a> {
 }
 
 fn meanings(text: &str) -> u32 {
-    let said = Said::of(text);
-    let mut meanings = phrases::meanings(&said.text) | languages::meanings(&said.words);
-    if said.names_blocklist {
+    let plain_text = Said::of(text);
+    let mut meanings = phrases::meanings(&plain_text.text) | languages::meanings(&plain_text.words);
+    if plain_text.names_blocklist {
         meanings |= Meaning::OurAddress.bit();
     }
-    if !said.words.contains(char::is_alphabetic) {
+    if !plain_text.words.contains(char::is_alphabetic) {
         meanings |= Meaning::Wordless.bit();
     }
     // Servers quote the client's address.
-    if said.quotes_an_ip() {
+    if plain_text.quotes_an_ip() {
         meanings |= Meaning::Sending.bit();
     }
-    if said.merely_rejects_the_recipient() {
+    if plain_text.merely_rejects_the_recipient() {
         meanings |= Meaning::Recipient.bit();
     }
     meanings

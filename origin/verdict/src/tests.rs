@@ -24,9 +24,9 @@ fn check(cases: &[Case]) {
             let raw = raw.replace("\\n", "\r\n") + "\r\n";
             let reply = Reply::parse(&raw).unwrap_or_else(|| panic!("{name}: not a reply: {raw}"));
             let finding = judge(*stage, &reply);
-            let told = (finding.status, finding.reason);
+            let outcome = (finding.status, finding.reason);
             let due = (*status, *reason);
-            (told != due).then(|| format!("{name}: {raw}  told {told:?}\n  due  {due:?}"))
+            (outcome != due).then(|| format!("{name}: {raw}  told {outcome:?}\n  due  {due:?}"))
         })
         .collect();
     assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));

@@ -76,11 +76,11 @@ fn a(ip: &IpAddr) -> Option<RData> {
 impl Ask for Names {
     fn lookup(&self, name: Name, kind: RecordType) -> BoxFuture<'_, Result<Lookup, NetError>> {
         let text = name.to_ascii().trim_end_matches('.').to_ascii_lowercase();
-        let found = self.records(&text, kind);
+        let answer = self.records(&text, kind);
         Box::pin(async move {
             sleep(DELAY).await;
             let query = Query::query(name.clone(), kind);
-            match found {
+            match answer {
                 Ok(data) if !data.is_empty() => {
                     let records =
                         data.into_iter().map(|data| Record::from_rdata(name.clone(), TTL, data));

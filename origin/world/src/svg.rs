@@ -94,15 +94,15 @@ impl Chart {
                 .iter()
                 .map(|(x, y)| format!("{:.1},{:.1}", across(*x), up(*y)))
                 .collect();
-            let left = LEFT + 150.0 * number as f64;
+            let left_edge = LEFT + 150.0 * number as f64;
             let _ = write!(
                 svg,
                 "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\
-                 <rect x=\"{left}\" y=\"{}\" width=\"12\" height=\"3\" fill=\"{colour}\"/>\
+                 <rect x=\"{left_edge}\" y=\"{}\" width=\"12\" height=\"3\" fill=\"{colour}\"/>\
                  <text x=\"{}\" y=\"{}\" fill=\"#111827\">{}</text>",
                 points.join(" "),
                 HEIGHT - 18.0,
-                left + 17.0,
+                left_edge + 17.0,
                 HEIGHT - 13.0,
                 line.name
             );

@@ -255,10 +255,10 @@ impl Town {
     /// A domain, by its kind's part of all questions. A quarter of those at an operator with mailboxes for everybody
     /// is there.
     pub fn domain(&self, random: &mut StdRng) -> &str {
-        let mut left = random.random_range(0..100);
+        let mut remainder = random.random_range(0..100);
         let of_part = |(kind, part): &(&'static str, u32)| {
-            let chosen = left < *part;
-            left = left.saturating_sub(*part);
+            let chosen = remainder < *part;
+            remainder = remainder.saturating_sub(*part);
             chosen.then_some(*kind)
         };
         let kind = TRAFFIC.iter().find_map(of_part).unwrap_or("google");

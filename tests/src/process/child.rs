@@ -102,8 +102,8 @@ impl Process {
             [] => format!("starting {name}"),
             _ => format!("starting {name}: only root may, and there is no sudo"),
         })?;
-        let held = leash.stdin.take();
-        Ok(Self { name: name.to_owned(), leash, held, log, grace, ended: None })
+        let stdin = leash.stdin.take();
+        Ok(Self { name: name.to_owned(), leash, held: stdin, log, grace, ended: None })
     }
 
     /// Everything the program has written so far.

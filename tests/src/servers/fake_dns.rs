@@ -44,8 +44,8 @@ impl FakeDns {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
         listener.set_nonblocking(true).expect("a nonblocking listener");
-        let asked = Arc::default();
-        let world = Arc::new((rule, Arc::clone(&asked)));
+        let requests = Arc::default();
+        let world = Arc::new((rule, Arc::clone(&requests)));
         let task = runtime::spawn(async move {
             let listener = TcpListener::from_std(listener).expect("a nonblocking listener");
             loop {
@@ -55,7 +55,7 @@ impl FakeDns {
                 tokio::spawn(async move { converse(stream, &world.0, &world.1).await.ok() });
             }
         });
-        Self { url: format!("http://127.0.0.1:{port}/dns-query"), asked, task }
+        Self { url: format!("http://127.0.0.1:{port}/dns-query"), asked: requests, task }
     }
 
     /// The targets of all requests so far.

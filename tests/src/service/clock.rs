@@ -21,9 +21,9 @@ pub fn now() -> u64 {
 /// The day that it is, counted from 1970-01-01, and that will last for another minute: a midnight that
 /// is nearer than that is waited for.
 pub async fn today() -> u64 {
-    let left = seconds_to_reset();
-    if left <= MARGIN {
-        sleep(Duration::from_secs(left + 1)).await;
+    let seconds_left = seconds_to_reset();
+    if seconds_left <= MARGIN {
+        sleep(Duration::from_secs(seconds_left + 1)).await;
     }
     now() / SECONDS
 }

@@ -104,7 +104,7 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 67] = [
 
 /// The rights of a named key that each operation takes one of. Any other refuses all named keys.
 #[rustfmt::skip]
-const RIGHTS: [(&str, &str, &[&str]); 13] = [
+const RIGHTS: [(&str, &str, &[&str]); 14] = [
     ("POST",   "/v1/validate_email",           &["checks"]),
     ("POST",   "/v1/validate_emails",          &["checks"]),
     ("POST",   "/v1/domains",                  &["checks"]),
@@ -118,6 +118,7 @@ const RIGHTS: [(&str, &str, &[&str]); 13] = [
     ("GET",    "/v1/events",                   &["scans", "scans:read", "webhooks"]),
     ("GET",    "/v1/scans/{id}/results",       &["scans", "scans:read"]),
     ("GET",    "/v1/me/quota",                 &["quota"]),
+    ("POST",   "/v1/guard/decide",             &["guard"]),
 ];
 const ALL_RIGHTS: [&str; 6] = ["checks", "scans", "scans:read", "quota", "guard", "webhooks"];
 /// Places of callers in [`TABLE`].

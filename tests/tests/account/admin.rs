@@ -77,15 +77,15 @@ async fn every_action_takes_effect_in_the_next_request() {
     assert_eq!(service.shown(&["set-plan", email, "pro"], "plan").await, "pro");
     assert_eq!(account.quota().await.body["plan"], "pro");
     assert_eq!(account.email_checks().await.daily_allowance, 5000);
-    let told = "SELECT deeds FROM notices WHERE kind = 'plan_changed' AND account_id = ?";
+    let query = "SELECT deeds FROM notices WHERE kind = 'plan_changed' AND account_id = ?";
     let id = service.edge.id(email).await;
-    let deeds = service.edge.sql(told, &[id.as_str().into()]).await;
+    let deeds = service.edge.sql(query, &[id.as_str().into()]).await;
     assert_eq!(deeds, [json!({ "deeds": 1 })], "the owner is told by the next scheduled run");
     let reference = account.get("/me/plan").await.text("reference").to_owned();
     let until = ["--until", "2099-01-31", "set-plan", &reference, "pro"];
     assert_eq!(service.shown(&until, "plan_until").await, "2099-01-31 00:00:00");
     assert_eq!(account.get("/me/plan").await.body["until"], "2099-01-31T00:00:00Z");
-    assert_eq!(service.edge.sql(told, &[id.into()]).await, deeds, "it is the same plan");
+    assert_eq!(service.edge.sql(query, &[id.into()]).await, deeds, "it is the same plan");
     assert_eq!(service.shown(&["grant-scan-credits", email, "7"], "scan_credits").await, "7");
     assert_eq!(account.quota().await.body["scans"]["credits"], 7);
     assert_eq!(service.shown(&["grant-checks", email, "25"], "welcome_left").await, "75");

@@ -41,15 +41,15 @@ async fn every_action_leaves_a_record_that_outlives_the_account() {
     assert_eq!(records(&service.edge, &id).await, expected);
     let audit = service.output(&["--as", "ann", "audit"]).await;
     assert!(audit.contains("asked for") && audit.contains(&id), "{audit}");
-    let kept = "SELECT used, scans_used, welcome_left FROM tombstones";
+    let query = "SELECT used, scans_used, welcome_left FROM tombstones";
     let expected = [json!({ "used": 7, "scans_used": 1, "welcome_left": 3 })];
-    assert_eq!(service.edge.sql(kept, &[]).await, expected, "registering again renews nothing");
+    assert_eq!(service.edge.sql(query, &[]).await, expected, "registering again renews nothing");
     // The directory forgets it with the next scheduled run.
     service.edge.run_scheduled().await;
-    let named = format!("addresses WHERE account_id = '{id}'");
-    assert_eq!(service.edge.count(&named).await, 0);
-    let named = "tombstones WHERE account_id IS NOT NULL";
-    assert_eq!(service.edge.count(named).await, 0);
+    let entry_rows = format!("addresses WHERE account_id = '{id}'");
+    assert_eq!(service.edge.count(&entry_rows).await, 0);
+    let tombstones = "tombstones WHERE account_id IS NOT NULL";
+    assert_eq!(service.edge.count(tombstones).await, 0);
     // Nothing names the address any more.
     for (table, rows) in service.edge.dump(&[]).await {
         assert!(!rows.to_string().contains(email), "{table}");
@@ -125,8 +125,8 @@ async fn accounts_are_listed_by_use_and_found_by_a_part_of_their_address() {
     assert!(lines[0].starts_with("email") && lines[1].starts_with(&busy.email), "{list}");
     assert!(lines[1].contains("97") && list.contains(&idle.email), "{list}");
     let part = idle.email.split('@').next().unwrap().to_uppercase();
-    let found = service.output(&["search", &part]).await;
-    assert!(found.contains(&idle.email) && !found.contains(&busy.email), "{found}");
+    let output = service.output(&["search", &part]).await;
+    assert!(output.contains(&idle.email) && !output.contains(&busy.email), "{output}");
     let wildcard = service.output(&["search", "%"]).await;
     assert!(!wildcard.contains('@'), "no wildcards: {wildcard}");
     let secrets = service.output(&["secrets"]).await;

@@ -108,6 +108,6 @@ async fn a_deletion_by_the_operator_remembers_the_checks_in_flight_too() {
     }
     service.output(&["--reason", "asked for", "delete", &account.email]).await;
     let sql = "SELECT used, welcome_left FROM tombstones WHERE account_id = ?";
-    let kept = edge.sql(sql, &[id.as_str().into()]).await;
-    assert_eq!(kept, [json!({ "used": 8, "welcome_left": 28 })]);
+    let rows = edge.sql(sql, &[id.as_str().into()]).await;
+    assert_eq!(rows, [json!({ "used": 8, "welcome_left": 28 })]);
 }

@@ -17,15 +17,15 @@ const RESET: &str = "Set a new password";
 
 /// Waits until the Worker has made this many round trips to D1 since the counts were last read.
 async fn wait_for_trips(edge: &Edge, trips: u64) {
-    let mut asked = 0;
+    let mut trip_count = 0;
     for _ in 0..600 {
-        asked += edge.counts().await.d1_trips;
-        if asked >= trips {
+        trip_count += edge.counts().await.d1_trips;
+        if trip_count >= trips {
             return;
         }
         sleep(Duration::from_millis(50)).await;
     }
-    panic!("{asked} of {trips} trips");
+    panic!("{trip_count} of {trips} trips");
 }
 
 #[tokio::test]

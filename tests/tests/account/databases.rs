@@ -55,11 +55,11 @@ async fn confirmed(edge: &Edge, email: &str, nth: usize) -> Account {
 async fn ids(edge: &Edge, email: &str) -> (Vec<Value>, Vec<Value>) {
     let accounts = "SELECT id, address_hash FROM accounts WHERE email = ? AND state = 'confirmed'";
     let accounts = edge.sql(accounts, &[email.into()]).await;
-    let named = "SELECT account_id FROM addresses WHERE address_hash = ? AND confirmed = 1";
+    let account_query = "SELECT account_id FROM addresses WHERE address_hash = ? AND confirmed = 1";
     let hash = accounts.first().map(|row| row["address_hash"].clone()).unwrap_or_default();
-    let named = edge.sql(named, &[hash]).await;
+    let account_rows = edge.sql(account_query, &[hash]).await;
     let of = |rows: Vec<Value>, name: &str| rows.iter().map(|row| row[name].clone()).collect();
-    (of(accounts, "id"), of(named, "account_id"))
+    (of(accounts, "id"), of(account_rows, "account_id"))
 }
 
 /// Asserts that there is one account, and the directory names it.
@@ -376,8 +376,8 @@ async fn exchanged_databases_answer_for_nobody_until_they_are_mended() {
         assert_eq!((ready.status, ready.text("database")), (503, "down"));
         edge.run_scheduled().await;
         let own = if forgotten { "another number" } else { "2" };
-        let named = format!("database: 1 is bound in the place of {own}");
-        assert!(edge.process.log().contains(&named), "{}", edge.process.last_lines());
+        let account_query = format!("database: 1 is bound in the place of {own}");
+        assert!(edge.process.log().contains(&account_query), "{}", edge.process.last_lines());
 
         edge.restart_with(|edge| edge.exchanged(None)).await.unwrap();
         for account in &accounts {

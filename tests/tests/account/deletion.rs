@@ -145,8 +145,8 @@ async fn deleting_removes_every_row_of_the_account() {
     reply.assert_error(400, "invalid_token", "a link that was mailed before");
 
     let farewell = "Your account has been deleted";
-    let told = edge.mailbox().wait_for_titled(email, farewell, 1).await.unwrap();
-    assert!(told.text.contains("When: ") && told.text.contains("Browser: "), "{}", told.text);
+    let notice = edge.mailbox().wait_for_titled(email, farewell, 1).await.unwrap();
+    assert!(notice.text.contains("When: ") && notice.text.contains("Browser: "), "{}", notice.text);
     assert_eq!(anonymous.register(email, "copper-meadow-58-lattice").await.status, 201);
     let mail =
         edge.mailbox().wait_for_titled(email, "Confirm your email address", 2).await.unwrap();
@@ -193,13 +193,13 @@ async fn fill(edge: &Edge, id: &str, keys: u64) {
 
 /// Returns the number of rows left of an account.
 async fn rows_left(edge: &Edge, id: &str) -> u64 {
-    let mut left = 0;
+    let mut rows_at_first = 0;
     for table in
         ["accounts WHERE id", "idempotency_keys WHERE account_id", "scans WHERE account_id"]
     {
-        left += edge.count(&format!("{table} = '{id}'")).await;
+        rows_at_first += edge.count(&format!("{table} = '{id}'")).await;
     }
-    left + edge.count("scan_results").await + edge.count("scan_parts").await
+    rows_at_first + edge.count("scan_results").await + edge.count("scan_parts").await
 }
 
 #[tokio::test]
@@ -213,9 +213,9 @@ async fn an_account_with_a_hundred_thousand_rows_is_ended_by_one_statement_and_i
     let reply = account.delete("/me", &json!({ "password": PASSWORD })).await;
     let took = begun.elapsed();
     assert_eq!(reply.parts(), (204, &Value::String(String::new())));
-    let left = rows_left(&edge, &id).await;
-    println!("102,000 rows: 204 after {took:?}, with {left} of them left");
-    assert!(left > 90_000, "{left}");
+    let rows_at_first = rows_left(&edge, &id).await;
+    println!("102,000 rows: 204 after {took:?}, with {rows_at_first} of them left");
+    assert!(rows_at_first > 90_000, "{rows_at_first}");
 
     // Its credentials no longer work, and no data of the owner is left.
     account.get("/me").await.assert_error(401, "invalid_session", "the session");
@@ -256,8 +256,10 @@ async fn an_account_with_a_hundred_thousand_rows_is_ended_by_one_statement_and_i
 async fn a_deletion_that_is_cut_off_anywhere_is_finished_by_the_scheduled_run() {
     let edge = Edge::builder().shimmed().start().await.unwrap();
     let forget: &[&str] = &["insert tombstones", "delete addresses", "delete throttles"];
-    let told: &[&str] = &["update tombstones"];
-    for cut in [&[forget][..], &[told], &[STEP], &[forget, STEP], &[told, STEP]] {
+    let tombstone_update: &[&str] = &["update tombstones"];
+    for cut in
+        [&[forget][..], &[tombstone_update], &[STEP], &[forget, STEP], &[tombstone_update, STEP]]
+    {
         let account = edge.account().await;
         let id = edge.id(&account.email).await;
         let faults = cut.iter().map(|&statements| Fault {
@@ -280,8 +282,8 @@ async fn a_deletion_that_is_cut_off_anywhere_is_finished_by_the_scheduled_run() 
         edge.run_scheduled().await;
         let rows = format!("accounts WHERE id = '{id}'");
         assert_eq!(edge.count(&rows).await, 0, "{cut:?}");
-        let named = format!("tombstones WHERE account_id = '{id}'");
-        assert_eq!(edge.count(&named).await, 0, "{cut:?}");
+        let tombstones = format!("tombstones WHERE account_id = '{id}'");
+        assert_eq!(edge.count(&tombstones).await, 0, "{cut:?}");
         assert_eq!(fresh.get("/me").await.status, 200, "{cut:?}");
         assert_eq!(anonymous.login(&account.email, PASSWORD).await.status, 200, "{cut:?}");
     }

@@ -146,18 +146,18 @@ async fn a_change_asks_for_password_and_code_and_refuses_the_own_mailbox() {
 #[tokio::test]
 async fn no_answer_tells_whether_the_new_address_has_an_account() {
     let edge = Edge::builder().shimmed().start().await.unwrap();
-    let mut seen = Vec::new();
+    let mut answers = Vec::new();
     let member = edge.account().await.email;
     for target in [edge.new_email(), member.clone()] {
         let account = edge.account().await;
         edge.counts().await;
         let reply = ask(&account, &target, PASSWORD).await;
         let counts = edge.counts().await;
-        seen.push((reply.status, reply.body, counts.d1_trips, counts.d1_statements));
+        answers.push((reply.status, reply.body, counts.d1_trips, counts.d1_statements));
         let titled = "A new email address was asked for";
         edge.mailbox().wait_for_titled(&account.email, titled, 1).await.unwrap();
     }
-    assert_eq!(seen[0], seen[1]);
+    assert_eq!(answers[0], answers[1]);
     let mails = edge.mailbox().mails_to(&member);
     assert!(mails.iter().all(|mail| mail.subject != ASKED), "who has an account gets no link");
 }
@@ -394,11 +394,11 @@ async fn a_change_and_an_undo_that_are_cut_off_anywhere_end_in_one_address() {
                 let id = "SELECT id FROM accounts WHERE email = ?1 AND state = 'confirmed'";
                 let rows: Vec<Value> = edge.sql(id, &[json!(open[0])]).await;
                 assert_eq!(rows.len(), 1, "{what}");
-                let named = format!(
+                let addresses = format!(
                     "addresses WHERE account_id = '{}' AND confirmed = 1 AND reserved_until IS NULL",
                     rows[0]["id"].as_str().unwrap()
                 );
-                assert_eq!(edge.count(&named).await, 1, "{what}");
+                assert_eq!(edge.count(&addresses).await, 1, "{what}");
                 assert_eq!(edge.count("email_changes WHERE settled = 0").await, 0, "{what}");
             }
         }

@@ -123,11 +123,11 @@ async fn networks_that_take_what_they_can_leave_a_place_for_a_fresh_one_and_memb
     for reply in &replies {
         assert!([200, 429].contains(&reply.status), "{}", reply.body);
     }
-    let taken = replies.iter().filter(|reply| reply.status == 200).count();
-    println!("{networks} networks: {taken} emails of {} places", per_day / 2);
+    let checks = replies.iter().filter(|reply| reply.status == 200).count();
+    println!("{networks} networks: {checks} emails of {} places", per_day / 2);
     // A place may have drained meanwhile.
     let firsts = networks - fillers;
-    assert!((unreserved + firsts..=unreserved + firsts + 4).contains(&taken), "{taken}");
+    assert!((unreserved + firsts..=unreserved + firsts + 4).contains(&checks), "{checks}");
 
     let reply = send(forgot(&anonymous, "198.51.100.1", &edge.new_email())).await;
     assert_eq!(reply.status, 200, "a fresh network: {}", reply.body);

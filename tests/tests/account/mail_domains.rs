@@ -75,14 +75,15 @@ async fn a_member_and_a_stranger_of_a_dead_domain_are_told_the_same_after_the_sa
     let member = edge.account_of("member@gone.example").await.email;
     let url = resolver.url.clone();
     edge.restart_with(|builder| builder.var("DNS_URL", url)).await.unwrap();
-    let mut told = Vec::new();
+    let mut answers = Vec::new();
     for email in [&*member, "stranger@gone.example"] {
         edge.counts().await;
         let replies = both(&edge, email).await;
-        told.push((replies.map(|reply| (reply.status, reply.body)), edge.counts().await.d1_trips));
+        answers
+            .push((replies.map(|reply| (reply.status, reply.body)), edge.counts().await.d1_trips));
     }
-    assert_eq!(told[0], told[1]);
-    assert_eq!(told[0].1, 0);
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0].1, 0);
 }
 
 #[tokio::test]

@@ -69,13 +69,14 @@ async fn forty_rotations_are_told_of_in_two_mails() {
         assert_eq!(account.rotate_api_key().await.status, 200);
     }
     edge.mailbox().wait_for_nth_mail(&account.email, 2).await.unwrap();
-    let told = async || subjects(&edge, &account.email).iter().filter(|s| *s == KEY).count();
+    let notice_count =
+        async || subjects(&edge, &account.email).iter().filter(|s| *s == KEY).count();
     edge.run_scheduled().await;
-    assert_eq!(told().await, 1, "the others wait");
+    assert_eq!(notice_count().await, 1, "the others wait");
     run_scheduled_later(&edge).await;
     edge.mailbox().wait_for_nth_mail(&account.email, 3).await.unwrap();
     run_scheduled_later(&edge).await;
-    assert_eq!(told().await, 2);
+    assert_eq!(notice_count().await, 2);
 }
 
 #[tokio::test]
@@ -92,8 +93,8 @@ async fn five_new_passwords_a_day_are_told_of_each_and_the_sixth_waits() {
         account = Account::from_credentials(&account.anonymous, new, &reply);
         current = new;
         edge.mailbox().wait_for_titled(&account.email, SUBJECT, (n + 1).min(5)).await.unwrap();
-        let told = "notices WHERE told = deeds AND attempts = 0";
-        edge.wait_for_count(told, u64::from(n < 5)).await;
+        let condition = "notices WHERE told = deeds AND attempts = 0";
+        edge.wait_for_count(condition, u64::from(n < 5)).await;
     }
     edge.run_scheduled().await;
     assert_eq!(subjects(&edge, &account.email).iter().filter(|s| *s == SUBJECT).count(), 5);
@@ -132,9 +133,9 @@ async fn a_notice_says_when_and_from_where_also_when_it_is_late() {
     let rotate = account.request(Method::POST, "/auth/rotate-api-key");
     let from_firefox = rotate.header("user-agent", FIREFOX).header("cf-ipcountry", "DE");
     assert_eq!(send(from_firefox).await.status, 200);
-    let told = edge.mailbox().wait_for_titled(&account.email, KEY, 1).await.unwrap();
+    let notice = edge.mailbox().wait_for_titled(&account.email, KEY, 1).await.unwrap();
     let facts = "UTC\nBrowser: Firefox on Linux\nCountry: DE\n";
-    assert!(told.text.starts_with("Hi Ann,\n") && told.text.contains(facts), "{}", told.text);
+    assert!(notice.text.starts_with("Hi Ann,\n") && notice.text.contains(facts), "{}", notice.text);
 
     let (_, codes) = account.enable_two_factor().await;
     edge.restart_with(|builder| builder.mailless(true)).await.unwrap();
@@ -152,8 +153,8 @@ async fn a_notice_says_when_and_from_where_also_when_it_is_late() {
     edge.restart_with(|builder| builder.mailless(false)).await.unwrap();
     run_scheduled_later(&edge).await;
     let replaced = "Your recovery codes have been replaced";
-    let told = edge.mailbox().wait_for_titled(&account.email, replaced, 1).await.unwrap();
-    assert!(told.text.contains("Browser: Firefox on Linux\n"), "{}", told.text);
+    let notice = edge.mailbox().wait_for_titled(&account.email, replaced, 1).await.unwrap();
+    assert!(notice.text.contains("Browser: Firefox on Linux\n"), "{}", notice.text);
 }
 
 #[tokio::test]
@@ -168,7 +169,7 @@ async fn ten_wrong_codes_are_told_of_once_a_day_however_slowly_and_long_they_are
             login.assert_error(401, "totp_invalid", "a wrong code");
         }
     };
-    let told = async || {
+    let notice_count = async || {
         edge.run_scheduled().await;
         subjects(&edge, &account.email).iter().filter(|subject| *subject == SUBJECT).count()
     };
@@ -177,16 +178,16 @@ async fn ten_wrong_codes_are_told_of_once_a_day_however_slowly_and_long_they_are
     let login = edge.anonymous().login_with_code(&account.email, PASSWORD, &code).await;
     assert_eq!(login.status, 200);
     wrong(9).await;
-    assert_eq!(told().await, 0, "a right one came between");
+    assert_eq!(notice_count().await, 0, "a right one came between");
     wrong(1).await;
     edge.mailbox().wait_for_nth_mail(&account.email, 3).await.unwrap();
-    assert_eq!(told().await, 1);
+    assert_eq!(notice_count().await, 1);
     // An hour and more later, and a day.
     wrong(20).await;
     edge.sql("UPDATE notices SET due_at = due_at - 7200", &[]).await;
-    assert_eq!(told().await, 1, "the others wait");
+    assert_eq!(notice_count().await, 1, "the others wait");
     edge.sql("UPDATE notices SET due_at = due_at - 80000", &[]).await;
-    assert_eq!(told().await, 2);
+    assert_eq!(notice_count().await, 2);
 }
 
 #[tokio::test]

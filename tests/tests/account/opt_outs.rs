@@ -106,7 +106,8 @@ async fn a_confirmation_that_follows_the_answer_and_fails_leaves_nothing() {
     // The response time doesn't reveal either whether an email was due.
     edge.fail(&[Fault { part: "mail", times: 1, delay_ms: 5_000, ..Fault::default() }]).await;
     assert_eq!(anonymous.register(&email, PASSWORD).await.status, 201);
-    let sent = edge.mailbox().mails_to(&email).into_iter().filter(|mail| mail.subject == CONFIRM);
-    assert_eq!(sent.count(), 0, "the answer waits for no email");
+    let confirmations =
+        edge.mailbox().mails_to(&email).into_iter().filter(|mail| mail.subject == CONFIRM);
+    assert_eq!(confirmations.count(), 0, "the answer waits for no email");
     edge.mailbox().wait_for_titled(&email, CONFIRM, 1).await.unwrap();
 }

@@ -97,9 +97,9 @@ async fn a_reset_link_is_valid_for_an_hour_and_only_the_newest_is() {
     let newer = reset_token(&account, 2).await;
     let reply = account.anonymous.reset_password(&older, NEW).await;
     reply.assert_error(400, "invalid_token", "a replaced link");
-    let left = "SELECT expires_at - unixepoch() AS seconds FROM mailed_tokens
+    let query = "SELECT expires_at - unixepoch() AS seconds FROM mailed_tokens
         WHERE account_id = (SELECT id FROM accounts WHERE email = ?)";
-    let rows = edge.sql(left, &[account.email.as_str().into()]).await;
+    let rows = edge.sql(query, &[account.email.as_str().into()]).await;
     let seconds = rows[0]["seconds"].as_i64().unwrap();
     assert!((3500..=3600).contains(&seconds), "{seconds}");
     let expire = "UPDATE mailed_tokens SET expires_at = unixepoch()

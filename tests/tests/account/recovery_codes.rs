@@ -11,7 +11,7 @@ async fn a_session_that_ends_meanwhile_does_not_replace_the_recovery_codes() {
     let edge = Edge::builder().shimmed().start().await.unwrap();
     let account = edge.account().await;
     let (authenticator, codes) = account.enable_two_factor().await;
-    let held = Fault {
+    let fault = Fault {
         part: "d1",
         statements: &[
             "insert notices",
@@ -24,7 +24,7 @@ async fn a_session_that_ends_meanwhile_does_not_replace_the_recovery_codes() {
         ..Fault::default()
     };
     let code = edge.fresh_code(&account, &authenticator).await;
-    edge.fail(&[held]).await;
+    edge.fail(&[fault]).await;
     edge.counts().await;
     let body = json!({ "password": PASSWORD, "totp_code": code });
     let replacing = tokio::spawn({

@@ -72,8 +72,8 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
 
         edge.process.kill();
         let databases = edge.state().join("v3/d1/miniflare-D1DatabaseObject");
-        let kept = edge.state().join(format!("kept-{is_whole}"));
-        copy(&databases, &kept, None);
+        let copy_folder = edge.state().join(format!("kept-{is_whole}"));
+        copy(&databases, &copy_folder, None);
         edge.restart().await.unwrap();
         assert_eq!(steady.check("two@restore.example").await.status, 200);
         let reply = rotated.rotate_api_key().await;
@@ -89,7 +89,7 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
 
         edge.process.kill();
         // One database alone: that of the accounts, which holds the address in clear.
-        copy(&kept, &databases, (!is_whole).then_some(steady.email.as_str()));
+        copy(&copy_folder, &databases, (!is_whole).then_some(steady.email.as_str()));
         edge.restart().await.unwrap();
 
         // An account without changes notices nothing, except the charges of the lost minutes.

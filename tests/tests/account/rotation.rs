@@ -56,10 +56,10 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
                 let request =
                     anonymous.request(Method::GET, "/me/quota").header("x-api-key", &used);
                 tasks.push(tokio::spawn(async move {
-                    let sent = Instant::now();
+                    let sent_at = Instant::now();
                     let status = send_again(request).await.status;
                     drop(permit);
-                    Shot { sent, key: used, status }
+                    Shot { sent: sent_at, key: used, status }
                 }));
                 old = current;
             }
@@ -79,8 +79,8 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
         let at = Instant::now();
         assert_eq!(reply.status, 200, "{}", reply.body);
         // The load continues with the old key for a while before it gets the new one.
-        let seen = count.load(Ordering::Relaxed);
-        while count.load(Ordering::Relaxed) < seen + 5 {
+        let count_before = count.load(Ordering::Relaxed);
+        while count.load(Ordering::Relaxed) < count_before + 5 {
             tokio::time::sleep(PACE / 4).await;
         }
         let old = std::mem::replace(&mut *key.lock().unwrap(), reply.text("api_key").to_owned());

@@ -38,8 +38,8 @@ struct World {
 impl World {
     async fn start(replaced: &'static [&'static str]) -> Self {
         let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
-        let named = |kid| secret::key_ring().unwrap().replacen("dev1", kid, 1);
-        let secrets = secret::EDGE.map(|name| (name, named("old"), named("new")));
+        let ring_named = |kid| secret::key_ring().unwrap().replacen("dev1", kid, 1);
+        let secrets = secret::EDGE.map(|name| (name, ring_named("old"), ring_named("new")));
         let stage = |stage: &str| {
             secrets.each_ref().map(|(name, old, new)| {
                 let rings = stage.split(',').map(|kid| if kid == "old" { old } else { new });
@@ -178,10 +178,10 @@ async fn replace_under_load(replaced: &'static [&'static str]) {
     }
     // The cron does it for all others.
     edge.run_scheduled_of(1).await;
-    let left = "SELECT email FROM accounts
+    let query = "SELECT email FROM accounts
         WHERE address_hash NOT LIKE ?1 || '.%' OR totp_secret NOT LIKE ?2 || '.%'";
     let newest = ["ADDRESS_SECRETS", "TOTP_SECRETS"].map(|name| world.newest(name).into());
-    assert_eq!(edge.sql(left, &newest).await, [] as [Value; 0]);
+    assert_eq!(edge.sql(query, &newest).await, [] as [Value; 0]);
 
     let new = both.split_off(old.len());
     world.load([2, 3], &new).await;

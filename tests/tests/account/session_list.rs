@@ -91,12 +91,16 @@ async fn the_twenty_first_sign_in_ends_the_least_recently_used_session() {
     edge.sql_of(&id, rows, &[json!(id)]).await;
     assert_eq!(listed(&account).await.len(), 20);
     let newest = with_firefox(&account).await;
-    let left = listed(&newest).await;
-    assert_eq!(left.len(), 20);
+    let sessions = listed(&newest).await;
+    assert_eq!(sessions.len(), 20);
     assert_eq!(edge.count(&format!("sessions WHERE account_id = '{id}'")).await, 20);
     let unused = format!("{:032x}", 19);
-    assert!(left.iter().all(|session| session["id"] != json!(unused)), "the least recently used");
+    assert!(
+        sessions.iter().all(|session| session["id"] != json!(unused)),
+        "the least recently used"
+    );
     assert_eq!(account.get("/me").await.status, 200, "the oldest, in use");
-    let times: Vec<_> = left[1..].iter().map(|one| one["last_used_at"].as_str().unwrap()).collect();
+    let times: Vec<_> =
+        sessions[1..].iter().map(|one| one["last_used_at"].as_str().unwrap()).collect();
     assert!(times.is_sorted_by(|one, next| one >= next), "{times:?}");
 }

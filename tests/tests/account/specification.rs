@@ -179,8 +179,8 @@ async fn a_client_written_from_the_specification_alone_works() {
     // "consumes the daily email check allowance first, then welcome checks"; "the 429 applies once ... used up"
     clock::today().await;
     let checks = client.quota(Key(key)).await["email_checks"].clone();
-    let left = |name: &str| checks[name].as_u64().unwrap();
-    for _ in 0..left("left_today") + left("welcome_left") {
+    let checks_left = |name: &str| checks[name].as_u64().unwrap();
+    for _ in 0..checks_left("left_today") + checks_left("welcome_left") {
         client.verdict(Key(key), "accepts@sandbox.test").await;
     }
     let checks = client.quota(Key(key)).await["email_checks"].clone();

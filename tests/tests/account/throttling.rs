@@ -117,8 +117,8 @@ async fn of_two_hundred_wrong_codes_few_are_evaluated_and_the_owner_gets_in_by_m
         _ => account.request(Method::POST, "/auth/rotate-api-key").json(&rotation),
     };
     evaluated(&send_all((0..TRIES).map(guess), 20).await, "totp_invalid");
-    let told = "Wrong two-factor codes were entered";
-    edge.mailbox().wait_for_titled(&account.email, told, 1).await.unwrap();
+    let subject = "Wrong two-factor codes were entered";
+    edge.mailbox().wait_for_titled(&account.email, subject, 1).await.unwrap();
     gets_in_by_mail(&edge, &account, Some(&recovery_codes[0])).await;
 }
 
@@ -274,10 +274,10 @@ async fn a_stranger_does_not_see_that_the_owner_has_signed_in_or_reset() {
     assert_eq!(send(sign_in(&signs_in, OWNER, PASSWORD, "")).await.status, 200);
     gets_in_by_mail(&edge, &resets, None).await;
     for email in emails {
-        let mut seen = Vec::new();
+        let mut statuses = Vec::new();
         for n in 20..23 {
-            seen.push(send(guess(email, n)).await.status);
+            statuses.push(send(guess(email, n)).await.status);
         }
-        assert_eq!(seen, [401, 401, 429], "{email}");
+        assert_eq!(statuses, [401, 401, 429], "{email}");
     }
 }

@@ -103,8 +103,8 @@ async fn of_many_who_turn_it_on_at_once_one_succeeds_and_its_codes_are_the_ones_
     assert_eq!(on.len(), 1);
     assert!(replies.iter().all(|reply| [200, 409].contains(&reply.status)));
     assert_eq!(two_factor(&account).await, (true, 10));
-    let kept = on[0].body["recovery_codes"][0].as_str().unwrap();
-    assert_eq!(account.rotate_with(kept).await.status, 200);
+    let recovery_code = on[0].body["recovery_codes"][0].as_str().unwrap();
+    assert_eq!(account.rotate_with(recovery_code).await.status, 200);
 }
 
 #[tokio::test]

@@ -78,6 +78,6 @@ async fn rows_from_before_the_chart_go_and_a_deleted_account_leaves_none() {
     let body = json!({ "password": PASSWORD });
     let id = edge.id(&account.email).await;
     assert_eq!(account.delete("/me", &body).await.status, 204);
-    let left = "SELECT day FROM usage_days WHERE account_id = ?1";
-    assert_eq!(edge.sql(left, &[id.into()]).await.len(), 0);
+    let query = "SELECT day FROM usage_days WHERE account_id = ?1";
+    assert_eq!(edge.sql(query, &[id.into()]).await.len(), 0);
 }

@@ -172,12 +172,12 @@ async fn curl_passes_the_table() {
         // `"daily";r=91;t=3600`
         let (name, rest) = left.split_once(";r=").unwrap_or_default();
         let number = rest.split(';').next().and_then(|number| number.parse().ok());
-        let left = number.map(|number| (name.trim_matches('"').to_owned(), number));
+        let limits_left = number.map(|number| (name.trim_matches('"').to_owned(), number));
         let body: Value = serde_json::from_str(body).expect("JSON");
         let detail = &body["detail"];
         let message = detail.as_str().or(detail["error"].as_str()).unwrap_or_default();
-        let told = (message, body["code"].as_str());
-        compare(&case, status.parse().unwrap(), &body, told, left);
+        let error = (message, body["code"].as_str());
+        compare(&case, status.parse().unwrap(), &body, error, limits_left);
     }
 }
 
@@ -216,8 +216,8 @@ async fn the_command_passes_the_table() {
             assert!(contains(&body, expected), "{}: {body}", case.it);
         }
         let body = lines.into_iter().next().unwrap_or_else(nothing);
-        let told = format!("{}{}", body["error"], ran.said);
-        assert!(told.contains(&case.message), "{}: {told}", case.it);
+        let error_text = format!("{}{}", body["error"], ran.said);
+        assert!(error_text.contains(&case.message), "{}: {error_text}", case.it);
     }
 }
 
@@ -248,12 +248,15 @@ async fn passes(client: &str, mut driver: Command) {
     for (case, answer) in cases.iter().zip(&answers) {
         let text = |name: &str| answer[name].as_str();
         let status = answer["status"].as_u64().unwrap_or_default();
-        let left = answer["left"].as_object();
-        let left = left.map(|left| {
-            (left["name"].as_str().unwrap().to_owned(), left["left"].as_u64().unwrap())
+        let limits_left = answer["left"].as_object();
+        let limits_left = limits_left.map(|limits_left| {
+            (
+                limits_left["name"].as_str().unwrap().to_owned(),
+                limits_left["left"].as_u64().unwrap(),
+            )
         });
-        let told = (text("message").unwrap_or_default(), text("code"));
-        compare(case, status, &answer["body"], told, left);
+        let error = (text("message").unwrap_or_default(), text("code"));
+        compare(case, status, &answer["body"], error, limits_left);
     }
 }
 

@@ -20,8 +20,11 @@ async fn signing_in_asks_for_a_code_keeps_the_key_and_ends_the_session() {
     assert!(!format!("{ran:?}").contains(&account.api_key), "the key is shown");
     let file = command.home().join(".config/rcpt/credentials.json");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    let kept = fs::read_to_string(file).unwrap();
-    assert!(kept.contains(&account.api_key) && !kept.contains(&account.password), "{kept}");
+    let stored_text = fs::read_to_string(file).unwrap();
+    assert!(
+        stored_text.contains(&account.api_key) && !stored_text.contains(&account.password),
+        "{stored_text}"
+    );
     assert_eq!(account.get("/me").await.status, 200, "other sessions go on");
 
     let quota = command.run(&["quota"], "").await;

@@ -155,9 +155,9 @@ fn a_folder_without_its_generated_part_says_how_to_make_a_package() {
     fs::write(user.join("package.json"), r#"{"name": "user", "private": true}"#).unwrap();
     let says = |program: &Path, arguments: &[&str], directory: &Path| {
         let ended = output(program, arguments, directory);
-        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(!ended.status.success(), "{arguments:?}");
-        assert!(said.contains("Run `make clients` in the repository"), "{arguments:?}: {said}");
+        assert!(stderr.contains("Run `make clients` in the repository"), "{arguments:?}: {stderr}");
     };
     let install = ["install", "--offline", "--no-audit", node.to_str().unwrap()];
     says("npm".as_ref(), &install, &user);
@@ -220,8 +220,8 @@ async fn the_examples_fit_the_types_of_the_packages_and_a_mistake_does_not() {
         let files = files.iter().map(String::as_str);
         run(tools_python(), &mypy.into_iter().chain(files).collect::<Vec<_>>(), &folder);
         let refused = output(tools_python(), &[&mypy[..], &["wrong.py"]].concat(), &mistake);
-        let said = String::from_utf8_lossy(&refused.stdout).into_owned();
-        assert!(said.contains("\"ValidationResult\" has no attribute \"nothing\""), "{said}");
+        let stdout = String::from_utf8_lossy(&refused.stdout).into_owned();
+        assert!(stdout.contains("\"ValidationResult\" has no attribute \"nothing\""), "{stdout}");
     });
     check.await.unwrap();
 }

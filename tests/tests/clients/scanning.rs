@@ -55,8 +55,11 @@ async fn a_list_that_is_killed_in_the_middle_goes_on_and_is_whole() {
     }
     first.kill().await.unwrap();
     let journal = command.home().join("customers.verdicts.rcpt-journal");
-    let left = fs::read_to_string(&journal).unwrap();
-    assert!(left.contains("scan_") && !left.contains("sandbox.test"), "{left}");
+    let journal_text = fs::read_to_string(&journal).unwrap();
+    assert!(
+        journal_text.contains("scan_") && !journal_text.contains("sandbox.test"),
+        "{journal_text}"
+    );
 
     let ran = command.run(&["scan", "customers.csv"], "").await;
     assert_eq!(ran.code, 0, "{}", ran.said);

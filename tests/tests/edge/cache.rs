@@ -15,8 +15,8 @@ use tokio::time::{Instant, sleep};
 fn origin() -> FakeOrigin {
     FakeOrigin::start(|address| {
         let local = address.split('@').next().unwrap_or_default();
-        let named = Status::ALL.into_iter().find(|status| status.as_str() == local);
-        Conduct::Verdict(named.unwrap_or(Status::Accepted))
+        let status_in_name = Status::ALL.into_iter().find(|status| status.as_str() == local);
+        Conduct::Verdict(status_in_name.unwrap_or(Status::Accepted))
     })
 }
 
@@ -85,8 +85,8 @@ async fn a_verdict_whose_time_is_over_is_asked_for_again() {
 async fn a_verdict_is_found_in_kv_by_a_data_centre_that_has_not_seen_it_and_in_its_own_cache_first()
 {
     // The second time it is asked, it has not forgotten the first.
-    let asked = AtomicUsize::new(0);
-    let origin = FakeOrigin::start(move |_| match asked.fetch_add(1, Relaxed) {
+    let request_count = AtomicUsize::new(0);
+    let origin = FakeOrigin::start(move |_| match request_count.fetch_add(1, Relaxed) {
         1 => Conduct::Seen(Status::Accepted),
         _ => Conduct::Verdict(Status::Accepted),
     });

@@ -182,15 +182,18 @@ async fn when_the_client_leaves_or_the_worker_dies_the_units_come_back_with_the_
 
     // A start takes a busy machine longer than the lease: when it is asked counts, not when it is seen.
     loop {
-        let asked = clock::now();
+        let asked_at = clock::now();
         if account.email_checks().await.used_today == 0 {
             break;
         }
-        assert!(asked <= last + 1, "no later than the lease's end");
+        assert!(asked_at <= last + 1, "no later than the lease's end");
         sleep(Duration::from_millis(100)).await;
     }
     let row = edge.row(&account.email, "day, daily_charged, welcome_left").await;
     assert_eq!(row, json!({ "day": 0, "daily_charged": 0, "welcome_left": 50 }));
-    let left: Vec<Value> = edge.leases(&account.email).await;
-    assert!(left.iter().all(|lease| lease["expires_at"].as_u64() <= Some(last)), "{left:?}");
+    let open_leases: Vec<Value> = edge.leases(&account.email).await;
+    assert!(
+        open_leases.iter().all(|lease| lease["expires_at"].as_u64() <= Some(last)),
+        "{open_leases:?}"
+    );
 }

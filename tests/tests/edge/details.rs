@@ -188,8 +188,8 @@ fn unenhanced(reason: &str, code: u16, text: &str) -> Told {
 }
 
 fn at_yahoo() -> Told {
-    let told = replied("accepted_by_operator_policy", 250, "2.1.5", "Ok");
-    with(with(told, "mx_host", json!("mta5.am0.yahoodns.net")), "operator", json!("yahoo"))
+    let evidence = replied("accepted_by_operator_policy", 250, "2.1.5", "Ok");
+    with(with(evidence, "mx_host", json!("mta5.am0.yahoodns.net")), "operator", json!("yahoo"))
 }
 
 /// Address, status, and expected details.
@@ -237,7 +237,7 @@ fn cases() -> Vec<(&'static str, Value, Told)> {
 async fn every_reason_is_seen_with_its_status_and_its_evidence() {
     let account = World::account().await;
     today().await;
-    let mut seen = BTreeSet::new();
+    let mut reasons = BTreeSet::new();
     let mut counted = 0;
     for (email, status, told) in cases() {
         let mut details = silence();
@@ -247,14 +247,18 @@ async fn every_reason_is_seen_with_its_status_and_its_evidence() {
         }
         let mut reply = check(&account, email, &json!(true)).await;
         let (domain, mailbox) = domain_and_mailbox(email, &told["reason"], &details["verdict"]);
-        let found = reply.body["details"]["domain"].take();
+        let domain_facts = reply.body["details"]["domain"].take();
         assert_eq!(
-            [&found["name"], &found["accepts_mail"]],
+            [&domain_facts["name"], &domain_facts["accepts_mail"]],
             [&domain["name"], &domain["accepts_mail"]],
             "{email}"
         );
         let is_sandbox = email.ends_with("sandbox.test");
-        assert_eq!(is_sandbox, found["evidence"][0]["source"] == "sandbox", "{email}: {found}");
+        assert_eq!(
+            is_sandbox,
+            domain_facts["evidence"][0]["source"] == "sandbox",
+            "{email}: {domain_facts}"
+        );
         details["domain"] = Value::Null;
         details["mailbox"] = mailbox;
         let mut take = |member: &str| reply.body["details"][member].take().as_u64();
@@ -268,11 +272,11 @@ async fn every_reason_is_seen_with_its_status_and_its_evidence() {
         let expected =
             json!({ "email": email, "status": status, "cached": false, "details": details });
         assert_eq!(reply.parts(), (200, &expected));
-        seen.insert(told["reason"].clone().to_string());
+        reasons.insert(told["reason"].clone().to_string());
         counted += i64::from(status != "fatal_exception");
     }
     let all = Reason::ALL.map(|reason| format!("{:?}", reason.as_str()));
-    assert_eq!(seen, all.into());
+    assert_eq!(reasons, all.into());
     assert_eq!(account.email_checks().await.used_today, counted);
 }
 
@@ -333,14 +337,14 @@ async fn an_address_that_is_disposable_a_role_free_or_misspelt_is_called_so() {
         ("Ann@gmail.con", json!([false, false, false, null])),
     ] {
         let reply = check(&account, email, &json!(true)).await;
-        let told = &reply.body["details"];
-        let found = ["disposable", "role_account", "free_provider", "suggestion"]
-            .map(|member| told[member].clone());
-        assert_eq!((reply.status, json!(found)), (200, traits), "{email}");
-        assert_eq!(told["disposable"], told["domain"]["kind"] == "disposable", "{email}");
-        assert_eq!(told["free_provider"], told["domain"]["kind"] == "provider", "{email}");
+        let details = &reply.body["details"];
+        let domain_facts = ["disposable", "role_account", "free_provider", "suggestion"]
+            .map(|member| details[member].clone());
+        assert_eq!((reply.status, json!(domain_facts)), (200, traits), "{email}");
+        assert_eq!(details["disposable"], details["domain"]["kind"] == "disposable", "{email}");
+        assert_eq!(details["free_provider"], details["domain"]["kind"] == "provider", "{email}");
         if email == "ann@duck.com" {
-            let domain = &told["domain"];
+            let domain = &details["domain"];
             assert_eq!([&domain["kind"], &domain["operator"]], ["relay", "duckduckgo"]);
             assert_eq!(domain["evidence"][0]["list"], "relay");
         }
@@ -396,11 +400,11 @@ async fn evidence_is_kept_with_the_verdict_but_for_the_servers_words() {
     // Nothing was kept but the verdict: who wants the evidence asks the server.
     let fresh = check(&account, email, &json!(true)).await;
     assert_eq!((fresh.status, &fresh.body["cached"]), (200, &json!(false)));
-    let kept = check(&account, email, &json!(true)).await;
+    let cached_answer = check(&account, email, &json!(true)).await;
     let mut expected = fresh.body.clone();
     expected["cached"] = json!(true);
     expected["details"]["smtp_text"] = json!(null);
-    assert_eq!(kept.parts(), (200, &expected));
+    assert_eq!(cached_answer.parts(), (200, &expected));
     let unasked = post(&account, &json!({ "email": email })).await;
     assert_eq!(unasked.parts(), (200, &plain(true)));
 }

@@ -110,10 +110,10 @@ async fn the_worker_and_origin_read_every_domain_alike() {
         };
         assert_eq!((code, status), (200, expected), "{address:?}");
     }
-    let asked: BTreeSet<_> = origin.probes().into_iter().map(|probe| probe.address).collect();
+    let questions: BTreeSet<_> = origin.probes().into_iter().map(|probe| probe.address).collect();
     let read = addresses.iter().filter_map(|address| Address::parse(address).ok());
     let read: BTreeSet<_> = read.map(|address| address.normal().to_owned()).collect();
     println!("{} of {} are host names", read.len(), addresses.len());
-    assert_eq!(asked, read);
+    assert_eq!(questions, read);
     assert!(read.len() > addresses.len() / 10 && read.len() < addresses.len());
 }

@@ -249,8 +249,8 @@ async fn a_request_outside_the_api_that_no_page_answers_is_told_the_right_path()
             let client = Client::new().request(method.clone(), url).body(vec![b' '; body]);
             let reply = send(client).await;
             let what = format!("{method} {path}: {}", reply.body);
-            let told = reply.body["detail"].as_str().unwrap_or_default();
-            assert_eq!((reply.status, told), (404, detail.as_str()), "{what}");
+            let error_text = reply.body["detail"].as_str().unwrap_or_default();
+            assert_eq!((reply.status, error_text), (404, detail.as_str()), "{what}");
             assert_eq!(reply.header("content-type"), "application/json", "{what}");
             assert_headers(&reply, &what);
         }

@@ -68,15 +68,15 @@ async fn a_hung_origin_is_left_after_three_seconds_and_then_skipped() {
     let (_edge, account) = edge(&[&hung, &other]).await;
 
     let took = check_all(&account, addresses("first")).await;
-    let asked = hung.probes().len();
-    assert!((1..DOMAINS).contains(&asked), "both have some domains: {asked}");
+    let request_count = hung.probes().len();
+    assert!((1..DOMAINS).contains(&request_count), "both have some domains: {request_count}");
     assert!(took >= LEFT_AFTER && took < LEFT_AFTER + SLACK, "{took:?}");
     assert_eq!(hung.health_checks(), 2, "one check of two questions for all that waited");
     assert_eq!(other.health_checks(), 0, "it was quick");
 
     let took = check_all(&account, addresses("second")).await;
     assert!(took < LEFT_AFTER, "{took:?}");
-    assert_eq!(hung.probes().len(), asked, "it is not asked any more");
+    assert_eq!(hung.probes().len(), request_count, "it is not asked any more");
 }
 
 #[tokio::test]
@@ -103,8 +103,8 @@ async fn a_slow_mail_server_does_not_make_an_origin_look_hung() {
     let took = checks.await.unwrap();
     assert!(took >= LEFT_AFTER, "{took:?}");
     for address in &slow {
-        let asked = tarpit.probes_of(address) + other.probes_of(address);
-        assert_eq!(asked, 1, "{address} stayed where it was");
+        let request_count = tarpit.probes_of(address) + other.probes_of(address);
+        assert_eq!(request_count, 1, "{address} stayed where it was");
     }
 }
 
@@ -121,12 +121,12 @@ async fn a_busy_worker_s_own_delay_is_not_an_origin_s_silence() {
     let (one, other) = (held_at_first(), held_at_first());
     let edge = Edge::builder().origins(&[&one.url, &other.url]).shimmed().start().await.unwrap();
     let account = account(&edge).await;
-    let held = addresses("starved");
+    let held_addresses = addresses("starved");
     let checks = tokio::spawn({
-        let (account, held) = (account.clone(), held.clone());
-        async move { check_all(&account, held).await }
+        let (account, held_addresses) = (account.clone(), held_addresses.clone());
+        async move { check_all(&account, held_addresses).await }
     });
-    for address in &held {
+    for address in &held_addresses {
         while one.probes_of(address) + other.probes_of(address) == 0 {
             sleep(Duration::from_millis(10)).await;
         }
@@ -139,18 +139,19 @@ async fn a_busy_worker_s_own_delay_is_not_an_origin_s_silence() {
         assert!(!checks.is_finished(), "the checks ended without a verdict");
         sleep(Duration::from_millis(10)).await;
     }
-    for address in &held {
+    for address in &held_addresses {
         one.release(address, Conduct::Verdict(Status::Accepted));
         other.release(address, Conduct::Verdict(Status::Accepted));
     }
     checks.await.unwrap();
-    for address in &held {
+    for address in &held_addresses {
         assert_eq!(one.probes_of(address) + other.probes_of(address), 1, "{address} has moved");
     }
-    let asked = (one.probes().len(), other.probes().len());
+    let request_count = (one.probes().len(), other.probes().len());
     check_all(&account, addresses("after")).await;
-    let asked_again = (one.probes().len() - asked.0, other.probes().len() - asked.1);
-    assert_eq!(asked_again, asked, "neither comes last");
+    let asked_again =
+        (one.probes().len() - request_count.0, other.probes().len() - request_count.1);
+    assert_eq!(asked_again, request_count, "neither comes last");
 }
 
 #[tokio::test]

@@ -89,9 +89,13 @@ async fn every_probe_that_reached_an_origin_is_charged_once_whenever_its_client_
     wait_until_settled(&edge).await;
     let mut probes = 0;
     for (of, account) in accounts.iter().enumerate() {
-        let asked = probes_of(&origin, of);
-        assert_eq!(charged(&edge, account).await, asked as u64, "account {of}, seed {seed}");
-        probes += asked;
+        let request_count = probes_of(&origin, of);
+        assert_eq!(
+            charged(&edge, account).await,
+            request_count as u64,
+            "account {of}, seed {seed}"
+        );
+        probes += request_count;
     }
     println!("{leavers} leavers after 0.1 to {longest} ms: {probes} probes, as many charged");
     assert!(probes > leavers / 2 && probes <= leavers, "{probes}");
@@ -112,10 +116,13 @@ async fn nobody_holds_more_of_an_origin_by_leaving() {
         leave(&edge, Duration::ZERO, checks.collect()).await;
     }
     let live = edge.leases(&account.email).await.len();
-    let asked = probes_of(&origin, 0);
+    let request_count = probes_of(&origin, 0);
     let rounds = started.elapsed().as_secs() / HELD.as_secs() + 1;
     wait_until_settled(&edge).await;
-    assert!(live <= SHARE && asked as u64 <= SHARE as u64 * rounds, "{live} live, {asked} asked");
+    assert!(
+        live <= SHARE && request_count as u64 <= SHARE as u64 * rounds,
+        "{live} live, {request_count} asked"
+    );
     assert_eq!(charged(&edge, &account).await, probes_of(&origin, 0) as u64);
 }
 

@@ -228,15 +228,18 @@ async fn of_several_origins_a_domain_keeps_one_and_the_next_takes_over_when_it_f
             assert_eq!(reply.parts(), (200, &accepted(&address, false)));
         }
     }
-    let mut asked = BTreeMap::<String, [usize; 2]>::new();
+    let mut probe_counts = BTreeMap::<String, [usize; 2]>::new();
     for (index, origin) in origins.iter().enumerate() {
         for probe in origin.probes() {
             let domain = probe.address.split_once('@').unwrap().1.to_owned();
-            asked.entry(domain).or_default()[index] += 1;
+            probe_counts.entry(domain).or_default()[index] += 1;
         }
     }
-    assert!(asked.values().all(|counts| matches!(counts, [3, 0] | [0, 3])), "{asked:?}");
-    let first = asked.values().filter(|counts| **counts == [3, 0]).count();
+    assert!(
+        probe_counts.values().all(|counts| matches!(counts, [3, 0] | [0, 3])),
+        "{probe_counts:?}"
+    );
+    let first = probe_counts.values().filter(|counts| **counts == [3, 0]).count();
     assert!((1..DOMAINS).contains(&first), "both have some: {first} of {DOMAINS}");
 
     // One that is at capacity or talks nonsense: the other is asked, each once.
@@ -250,7 +253,7 @@ async fn of_several_origins_a_domain_keeps_one_and_the_next_takes_over_when_it_f
 
     // The first of a domain dies: from now on the other answers for it.
     let [one, other] = origins;
-    let moved: Vec<_> = asked.iter().filter(|(_, counts)| **counts == [3, 0]).collect();
+    let moved: Vec<_> = probe_counts.iter().filter(|(_, counts)| **counts == [3, 0]).collect();
     drop(one);
     for (domain, _) in moved {
         let address = format!("d@{domain}");

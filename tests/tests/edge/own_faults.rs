@@ -47,15 +47,15 @@ async fn a_database_that_fails_makes_the_request_503_and_the_next_one_works_agai
     let day = today().await;
     assert_eq!(account.check("cached@example.org").await.status, 200);
 
-    let held = "held@example.org";
-    let check = origin.hold(&account, held).await;
+    let held_address = "held@example.org";
+    let check = origin.hold(&account, held_address).await;
     edge.sql("ALTER TABLE leases RENAME TO leases_gone", &[]).await;
     for address in ["fresh@example.org", "cached@example.org", "no address"] {
         assert_unavailable(&account.check(address).await, address);
     }
     assert_unavailable(&account.quota().await, "quota");
     assert_eq!(origin.probes_of("fresh@example.org"), 0, "without a lease no origin is asked");
-    origin.release(held, Conduct::Verdict(Status::Accepted));
+    origin.release(held_address, Conduct::Verdict(Status::Accepted));
     assert_unavailable(&check.await.unwrap(), "a check that cannot be settled");
     let log = edge.process.log();
     assert!(log.contains("no such table"), "the cause is in the log: {log}");
@@ -64,7 +64,7 @@ async fn a_database_that_fails_makes_the_request_503_and_the_next_one_works_agai
     let row = edge.row(&account.email, "day, daily_charged").await;
     assert_eq!(row, json!({ "day": day, "daily_charged": 1 }), "only what was answered is charged");
     assert_eq!(account.email_checks().await.used_today, 2, "the lease ends by itself");
-    assert_eq!(account.check(held).await.body["cached"], false, "unpaid is not remembered");
+    assert_eq!(account.check(held_address).await.body["cached"], false, "unpaid is not remembered");
     assert_eq!(account.check("fresh@example.org").await.status, 200);
 
     edge.sql("ALTER TABLE plans RENAME TO plans_gone", &[]).await;

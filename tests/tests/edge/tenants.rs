@@ -79,10 +79,10 @@ async fn an_account_that_floods_an_origin_gives_way_to_the_others() {
         let reply = other.check(&format!("accepts+{n}@sandbox.test")).await;
         assert_eq!((reply.status, &reply.body["status"]), (200, &Value::Bool(true)), "{n}");
     }
-    let told = flood.join_all().await;
-    let answered = told.iter().filter(|status| **status == 200).count();
-    assert!((4..40).contains(&answered), "half of the places are an account's share: {told:?}");
-    assert!(told.iter().all(|status| [200, 502].contains(status)), "{told:?}");
+    let statuses = flood.join_all().await;
+    let answered = statuses.iter().filter(|status| **status == 200).count();
+    assert!((4..40).contains(&answered), "half of the places are an account's share: {statuses:?}");
+    assert!(statuses.iter().all(|status| [200, 502].contains(status)), "{statuses:?}");
     // The line of each probe says for whom it was, and of its account nothing.
     let log = stack.origin.process.log();
     let tenants: std::collections::BTreeSet<_> = log

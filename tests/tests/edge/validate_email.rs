@@ -61,15 +61,15 @@ async fn every_verdict_of_the_sandbox_comes_fresh_and_then_from_the_cache_and_co
             case.status
         });
     }
-    let mut seen = checks.join_all().await;
+    let mut statuses = checks.join_all().await;
     assert_eq!(used(&account).await, 2 * count);
     // Only two statuses cannot come from an origin: one is decided before it is asked, one is a failure.
-    seen.extend([Status::InvalidFormat, Status::FatalException]);
-    seen.sort();
-    seen.dedup();
+    statuses.extend([Status::InvalidFormat, Status::FatalException]);
+    statuses.sort();
+    statuses.dedup();
     let mut all = Status::ALL.to_vec();
     all.sort();
-    assert_eq!(seen, all);
+    assert_eq!(statuses, all);
 }
 
 #[tokio::test]
@@ -84,8 +84,8 @@ async fn the_sandbox_fails_as_the_api_does_and_nothing_of_it_is_counted() {
     ] {
         let reply = account.check(address).await;
         assert_eq!(reply.status, status, "{}", reply.body);
-        let told: u64 = reply.header("retry-after").parse().unwrap();
-        assert!(told.abs_diff(retry_after) < 60, "{address}: {told}");
+        let retry_after_s: u64 = reply.header("retry-after").parse().unwrap();
+        assert!(retry_after_s.abs_diff(retry_after) < 60, "{address}: {retry_after_s}");
         assert!(!reply.body["detail"].is_null(), "{}", reply.body);
         let junk = edge.anonymous().check_with_key("rcpt_live_junk", address).await;
         assert_eq!(junk.status, 401, "{address} with a wrong key");
@@ -353,7 +353,7 @@ async fn a_used_up_allowance_is_429_and_says_which_limit_and_until_when() {
     let columns = "daily_charged, welcome_left";
     let row = edge.row(&account.email, columns).await;
     assert_eq!(row, json!({ "daily_charged": 100, "welcome_left": 0 }));
-    let asked = stack().await.sandbox.server().sessions().concat();
-    assert!(asked.iter().any(|line| line.contains("accepts+usedup@")));
-    assert!(!asked.iter().any(|line| line.contains("neverasked")), "a 429 asks no server");
+    let server_lines = stack().await.sandbox.server().sessions().concat();
+    assert!(server_lines.iter().any(|line| line.contains("accepts+usedup@")));
+    assert!(!server_lines.iter().any(|line| line.contains("neverasked")), "a 429 asks no server");
 }

@@ -37,9 +37,9 @@ fn files(folder: &Path, place: &Place, found: &mut BTreeMap<Place, String>) {
 
 /// Returns the paths that begin with `crate` or `super`, with lists expanded.
 fn paths(source: &str, own: &Place) -> Vec<Place> {
-    let mut found = Vec::new();
+    let mut matches = Vec::new();
     for (index, _) in source.match_indices("crate::") {
-        expand(&source[index + "crate::".len()..], &Vec::new(), &mut found);
+        expand(&source[index + "crate::".len()..], &Vec::new(), &mut matches);
     }
     for (index, _) in source.match_indices("super::") {
         if source[..index].ends_with("super::") {
@@ -50,9 +50,9 @@ fn paths(source: &str, own: &Place) -> Vec<Place> {
             base.pop();
             rest = next;
         }
-        expand(rest, &base, &mut found);
+        expand(rest, &base, &mut matches);
     }
-    found
+    matches
 }
 
 /// Expands one tree of a `use`, and returns the rest of the text.
@@ -89,8 +89,8 @@ fn arrows(files: &BTreeMap<Place, String>) -> BTreeMap<Place, BTreeSet<Place>> {
     let mut arrows: BTreeMap<Place, BTreeSet<Place>> = BTreeMap::new();
     for (own, source) in files {
         for path in paths(source, own) {
-            let known = (1..=path.len()).rev().map(|length| path[..length].to_vec());
-            let Some(other) = known.into_iter().find(|place| files.contains_key(place)) else {
+            let module = (1..=path.len()).rev().map(|length| path[..length].to_vec());
+            let Some(other) = module.into_iter().find(|place| files.contains_key(place)) else {
                 continue;
             };
             let common = own.iter().zip(&other).take_while(|(a, b)| a == b).count();

@@ -51,9 +51,9 @@ fn a_type_name_stands_for_one_type_in_a_crate() {
     ];
     let mut count = 0;
     for name in crates {
-        let mut found = BTreeMap::new();
+        let mut matches = BTreeMap::new();
         let source = folder::repository().join(name).join("src");
-        collect(&source, &mut found);
+        collect(&source, &mut matches);
         // Every program is a crate of its own, of one or more files.
         for program in fs::read_dir(source.join("bin")).into_iter().flatten() {
             let (path, mut its) = (program.unwrap().path(), BTreeMap::new());
@@ -63,9 +63,9 @@ fn a_type_name_stands_for_one_type_in_a_crate() {
             its.retain(|_, files: &mut Vec<String>| files.len() > 1);
             assert!(its.is_empty(), "{its:#?}");
         }
-        count += found.len();
-        found.retain(|_, files| files.len() > 1);
-        assert!(found.is_empty(), "{found:#?}");
+        count += matches.len();
+        matches.retain(|_, files| files.len() > 1);
+        assert!(matches.is_empty(), "{matches:#?}");
     }
     assert!(count > 500, "{count} types");
 }

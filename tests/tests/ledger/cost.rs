@@ -46,8 +46,9 @@ async fn each_kind_of_check_costs_what_the_architecture_says() {
     let cached = Counts { cache_reads: 1, ..one };
     expect("a@cost.example", 200, cached, "cached: one statement").await;
     expect("no address", 200, one, "invalid format").await;
-    let seen = Counts { kv_writes: 1, ..fresh };
-    expect("seen@cost.example", 200, seen, "asked about before: from now on in KV").await;
+    let cached_elsewhere = Counts { kv_writes: 1, ..fresh };
+    expect("seen@cost.example", 200, cached_elsewhere, "asked about before: from now on in KV")
+        .await;
     let failed = Counts { cache_writes: 0, d1_statements: 2, d1_rows_written: 2, ..fresh };
     expect("broken@cost.example", 502, failed, "no origin: lease; end the lease").await;
 

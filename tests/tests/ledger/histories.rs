@@ -161,15 +161,15 @@ async fn a_ledger_that_loses_a_charge_is_found_and_its_history_made_short() {
                   WHEN NEW.daily_charged = 3 AND OLD.daily_charged = 2
                   BEGIN UPDATE accounts SET daily_charged = 2 WHERE id = NEW.id; END";
     world.edge.sql(forget, &[]).await;
-    let mut found = None;
+    let mut first_hit = None;
     for seed in 1..=20 {
         let history = history(seed, 40);
         if let Some(fault) = fault(&world, &history.current()).await {
-            found = Some((history, fault));
+            first_hit = Some((history, fault));
             break;
         }
     }
-    let (history, first) = found.expect("one of twenty histories has three charges on one day");
+    let (history, first) = first_hit.expect("one of twenty histories has three charges on one day");
     let (steps, fault) = shortest(&world, history, first).await;
     println!("{steps:?}: {fault}");
     // Three charges on one day are needed, and one step can be all of them.

@@ -96,19 +96,22 @@ async fn assert_exactly_a_hundred(
         assert_eq!(reply.body["detail"]["resets_at"], resets_at.as_str());
         let retry_after: u64 = reply.header("retry-after").parse().unwrap();
         // Each was right when it was sent, which was since `started`.
-        let left = seconds_to_reset();
+        let seconds_left = seconds_to_reset();
         let passed = started.elapsed().as_secs() + 1;
-        assert!((left..=left + passed).contains(&retry_after), "{retry_after}, now {left}");
+        assert!(
+            (seconds_left..=seconds_left + passed).contains(&retry_after),
+            "{retry_after}, now {seconds_left}"
+        );
     }
     assert_eq!((taken.len(), refused.len()), (100, count - 100));
     taken
 }
 
 async fn assert_nothing_left(edge: &Edge, account: &Account, welcome_charged: i64) {
-    let left = account.email_checks().await;
+    let checks = account.email_checks().await;
     let expected =
         EmailChecks { daily_allowance: 100, used_today: 100, left_today: 0, welcome_left: 0 };
-    assert_eq!(left, expected, "{welcome_charged} from the welcome checks");
+    assert_eq!(checks, expected, "{welcome_charged} from the welcome checks");
     assert_eq!(edge.leases(&account.email).await, [] as [Value; 0]);
     let row = edge.row(&account.email, "daily_charged, welcome_left").await;
     assert_eq!(row, json!({ "daily_charged": 100, "welcome_left": 0 }));
@@ -120,8 +123,8 @@ async fn of_many_fresh_checks_at_once_with_a_hundred_left_exactly_a_hundred_are_
     let account = edge.account().await;
     edge.set(&account.email, "welcome_left = 0").await;
     let address = |n| format!("fresh-{n}@catchall.sandbox.test");
-    let taken = assert_exactly_a_hundred(edge, &account, "fresh, daily", address).await;
-    for reply in taken {
+    let seconds = assert_exactly_a_hundred(edge, &account, "fresh, daily", address).await;
+    for reply in seconds {
         assert_eq!((&reply.body["status"], &reply.body["cached"]), (&json!(true), &json!(false)));
     }
     assert_nothing_left(edge, &account, 0).await;
@@ -132,8 +135,8 @@ async fn sixty_daily_and_forty_welcome_checks_are_also_exactly_a_hundred() {
     let (Stack { edge, .. }, _turn) = stack().await;
     let account = edge.account().await;
     let day = today().await;
-    let left = format!("day = {day}, daily_charged = 40, welcome_left = 40");
-    edge.set(&account.email, &left).await;
+    let expected_row = format!("day = {day}, daily_charged = 40, welcome_left = 40");
+    edge.set(&account.email, &expected_row).await;
     let address = |n| format!("both-{n}@catchall.sandbox.test");
     assert_exactly_a_hundred(edge, &account, "fresh, daily and welcome", address).await;
     assert_nothing_left(edge, &account, 40).await;
@@ -144,15 +147,16 @@ async fn cached_answers_and_invalid_formats_are_counted_just_as_exactly() {
     let (Stack { edge, .. }, _turn) = stack().await;
     let [account, other] = [edge.account().await, edge.account().await];
     let day = today().await;
-    let left = format!("day = {day}, daily_charged = 40, welcome_left = 40");
-    edge.set(&account.email, &left).await;
+    let expected_row = format!("day = {day}, daily_charged = 40, welcome_left = 40");
+    edge.set(&account.email, &expected_row).await;
     let cached = "popular@catchall.sandbox.test";
     assert_eq!(other.check(cached).await.status, 200);
     let address = |n: usize| if n.is_multiple_of(2) { cached } else { "no address" }.to_owned();
-    let taken = assert_exactly_a_hundred(edge, &account, "cached and invalid", address).await;
+    let seconds = assert_exactly_a_hundred(edge, &account, "cached and invalid", address).await;
     let is_cached = |reply: &&Reply| reply.body["cached"] == true;
     let is_invalid = |reply: &&Reply| reply.body["status"] == "invalid_format";
-    let of_each = [taken.iter().filter(is_cached).count(), taken.iter().filter(is_invalid).count()];
+    let of_each =
+        [seconds.iter().filter(is_cached).count(), seconds.iter().filter(is_invalid).count()];
     assert_eq!(of_each.iter().sum::<usize>(), 100, "{of_each:?}");
     assert_nothing_left(edge, &account, 40).await;
 }

@@ -197,16 +197,16 @@ async fn of_many_lists_and_checks_at_once_exactly_a_hundred_units_are_charged() 
 async fn a_list_counts_as_the_plans_number_in_flight_at_most() {
     let world = World::start().await;
     world.edge.sql("UPDATE plans SET max_in_flight = 3", &[]).await;
-    let held = "held-list@lists.example";
+    let held_address = "held-list@lists.example";
     let mut list = emails("ok-wide", 5);
-    list.push(held.to_owned());
-    let wide = world.begin(&list, held).await;
+    list.push(held_address.to_owned());
+    let wide = world.begin(&list, held_address).await;
     let used =
         EmailChecks { daily_allowance: 100, used_today: 6, left_today: 94, welcome_left: 50 };
     assert_eq!(world.account.email_checks().await, used, "all of its units count as used");
     let reply = world.account.check("ok-beside@lists.example").await;
     assert_eq!((reply.status, &reply.body["code"]), (429, &json!("too_many_in_flight")));
-    world.origin.release(held, ACCEPTED);
+    world.origin.release(held_address, ACCEPTED);
     assert_eq!(wide.await.unwrap().body["counted"], 6);
     // One check in flight leaves no room for a list of three, and room for one of two.
     let single = "held-single@lists.example";
@@ -248,13 +248,13 @@ async fn at_the_deadline_what_is_there_is_given_and_the_rest_under_the_key_count
 #[tokio::test]
 async fn a_list_whose_lease_expired_is_502_and_charges_and_caches_nothing() {
     let world = World::start().await;
-    let held = "held-expired@lists.example";
-    let list = ["ok-expired@lists.example".to_owned(), held.to_owned()];
-    let running = world.begin(&list, held).await;
+    let held_address = "held-expired@lists.example";
+    let list = ["ok-expired@lists.example".to_owned(), held_address.to_owned()];
+    let running = world.begin(&list, held_address).await;
     let id = world.edge.id(&world.account.email).await;
     let expire = "UPDATE leases SET expires_at = 1 WHERE account_id = ?";
     world.edge.sql_of(&id, expire, &[id.as_str().into()]).await;
-    world.origin.release(held, ACCEPTED);
+    world.origin.release(held_address, ACCEPTED);
     let reply = running.await.unwrap();
     assert_eq!((reply.status, &reply.body["code"]), (502, &json!("upstream")), "{}", reply.body);
     assert_eq!(world.charged().await, json!({ "daily_charged": 0, "welcome_left": 50 }));

@@ -10,14 +10,14 @@ const POLICY: &str = r#""daily";q=100;w=86400, "welcome";q=50"#;
 /// Returns both headers, with the seconds to the reset removed after a check.
 fn told(reply: &Reply) -> (String, String) {
     let limit = reply.header("ratelimit");
-    let mut left = Vec::new();
+    let mut limits = Vec::new();
     for item in limit.split(", ").filter(|item| !item.is_empty()) {
         let (item, seconds) = item.split_once(";t=").unwrap_or((item, "1"));
         assert!((1..=86_400).contains(&seconds.parse::<u64>().unwrap()), "{limit}");
-        left.push(item);
+        limits.push(item);
     }
-    let left = left.join(", ");
-    (reply.header("ratelimit-policy").to_owned(), left)
+    let limits_text = limits.join(", ");
+    (reply.header("ratelimit-policy").to_owned(), limits_text)
 }
 
 async fn checked(account: &Account, address: &str) -> (u16, String, String) {
@@ -41,10 +41,10 @@ async fn what_is_left_is_told_with_each_check_and_with_the_quota() {
     for _ in 0..2 {
         assert_eq!(told(&account.check_under(key, address).await).1, "\"daily\";r=96");
     }
-    let held = world.origin.hold(&account, "held-told@rate.example").await;
+    let held_check = world.origin.hold(&account, "held-told@rate.example").await;
     assert_eq!(checked(&account, address).await, daily(94), "one is in flight");
     world.origin.release("held-told@rate.example", rcpt_tests::Conduct::Answer(500, "{}"));
-    let failed = held.await.unwrap();
+    let failed = held_check.await.unwrap();
     assert_eq!((failed.status, failed.header("ratelimit")), (502, ""), "it was given back");
     let (policy, left) = told(&account.quota().await);
     assert_eq!(policy, format!("{POLICY}, \"scans\";q=1;w=86400"));

@@ -102,11 +102,11 @@ async fn checks_of_different_addresses_do_not_wait_for_each_other() {
     });
     let edge = edge(&origin).await;
     let account = edge.account().await;
-    let held = origin.hold(&account, "held@repeats.example").await;
+    let held_check = origin.hold(&account, "held@repeats.example").await;
     let reply = account.check("Held@repeats.example").await;
     assert_eq!((reply.status, &reply.body["status"]), (200, &json!(false)), "another local part");
     origin.release("held@repeats.example", Conduct::Verdict(Status::Accepted));
-    assert_eq!(held.await.unwrap().status, 200);
+    assert_eq!(held_check.await.unwrap().status, 200);
 }
 
 #[tokio::test]
@@ -132,8 +132,8 @@ async fn when_the_client_of_the_one_who_asks_leaves_its_verdict_serves_the_other
 
 #[tokio::test]
 async fn a_failure_is_not_shared() {
-    let asked = AtomicUsize::new(0);
-    let origin = FakeOrigin::start(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+    let request_count = AtomicUsize::new(0);
+    let origin = FakeOrigin::start(move |_| match request_count.fetch_add(1, Ordering::Relaxed) {
         0 => Conduct::Hold,
         _ => Conduct::Verdict(Status::Accepted),
     });

@@ -159,13 +159,14 @@ async fn sigterm_finishes_what_is_in_flight() {
     let body = r#"{"address":"slow@sandbox.test"}"#;
     let (url, ticket) = (format!("{}/v1/probe", origin.url), origin.ticket(body));
     let request = reqwest::Client::new().post(url).bearer_auth(ticket);
-    let asked = tokio::spawn(request.header("content-type", "application/json").body(body).send());
+    let running_check =
+        tokio::spawn(request.header("content-type", "application/json").body(body).send());
     while sandbox.server().sessions().is_empty() {
         sleep(Duration::from_millis(20)).await;
     }
     let mut process = origin.process;
     process.terminate();
-    let response = asked.await.unwrap().expect("the probe in flight is answered");
+    let response = running_check.await.unwrap().expect("the probe in flight is answered");
     assert_eq!(response.json::<Value>().await.unwrap()["status"], true);
     let status = process.wait_for_end(Duration::from_secs(5)).await.unwrap();
     assert_eq!(Process::code(status), 0);
@@ -220,16 +221,16 @@ async fn a_verdict_is_given_again_for_as_long_as_the_edge_says_and_never_unasked
         assert_eq!(verdict["status"], true);
         verdict.get("seen_before").and_then(Value::as_u64)
     };
-    let asked = || {
+    let running_check = || {
         let lines = sandbox.server().sessions().concat();
         lines.iter().filter(|line| line.contains("RCPT TO:<accepts@")).count()
     };
     assert_eq!(ask(None).await, None);
     assert_eq!(ask(None).await, None, "without the header nothing is remembered");
-    let before = asked();
+    let before = running_check();
     assert_eq!(ask(Some("2/0/0")).await, None, "what came before is not known either");
     assert!(ask(Some("2/0/0")).await.is_some());
-    assert_eq!(asked(), before + 1, "the mail server was not asked again");
+    assert_eq!(running_check(), before + 1, "the mail server was not asked again");
     assert_eq!(ask(None).await, None, "who does not ask for it is not given it");
     let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
     while ask(Some("2/0/0")).await.is_some() {

@@ -168,9 +168,9 @@ async fn a_hundred_addresses_of_one_mail_host_take_two_connections_at_most() {
     let sessions = server.sessions();
     assert!((1..=2).contains(&sessions.len()), "{} connections", sessions.len());
     let lines = || sessions.iter().flatten().filter(|line| line.starts_with("RCPT TO:"));
-    let asked = lines().filter(|line| line.contains("<someone-")).count();
+    let request_count = lines().filter(|line| line.contains("<someone-")).count();
     // And a control recipient for each domain.
-    assert_eq!((asked, lines().count()), (100, 102));
+    assert_eq!((request_count, lines().count()), (100, 102));
 }
 
 #[tokio::test]
@@ -179,8 +179,8 @@ async fn details_are_given_of_each_address_when_asked_for() {
     let origin = Origin::builder().routes(&sandbox.routes()).start().await.expect("origin");
     let addresses = ["info@catchall.sandbox.test", "rejects@sandbox.test", "x@nomx.sandbox.test"];
     let addresses = addresses.map(str::to_owned);
-    let told = Lines::of(&origin, &addresses, true).await.rest().await;
-    let told: Vec<_> = told
+    let answers = Lines::of(&origin, &addresses, true).await.rest().await;
+    let answers: Vec<_> = answers
         .iter()
         .map(|answer| {
             let details = answer.verdict.details.as_ref().expect("details");
@@ -192,7 +192,7 @@ async fn details_are_given_of_each_address_when_asked_for() {
         (Reason::NoSuchMailbox, CatchAll::Unknown, false),
         (Reason::NullMx, CatchAll::Unknown, false),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(answers, expected);
     let untold = Lines::of(&origin, &addresses, false).await.rest().await;
     assert!(untold.iter().all(|answer| answer.verdict.details.is_none()), "{untold:?}");
 }
@@ -262,8 +262,8 @@ async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
         }
     };
     timeout(PATIENCE, gone).await.expect("nothing in progress");
-    let asked = sandbox.server().sessions().concat();
-    let asked = asked.iter().filter(|line| line.starts_with("RCPT TO:")).count();
+    let server_lines = sandbox.server().sessions().concat();
+    let rcpt_count = server_lines.iter().filter(|line| line.starts_with("RCPT TO:")).count();
     // Two at a time, ten seconds each: the whole batch would take more than eight minutes.
-    assert!(asked < 20, "{asked} were asked about");
+    assert!(rcpt_count < 20, "{rcpt_count} were asked about");
 }

@@ -75,8 +75,8 @@ async fn a_server_that_does_not_relay_says_nothing_about_the_mailbox() {
 
 #[tokio::test]
 async fn a_server_that_demands_starttls_is_asked_over_tls() {
-    let known = origin().await.probe("known@tls-only.exim.test").await;
-    assert_eq!(gist(&known), (Status::Accepted, Accepted, Stage::Rcpt, Some(250), None));
+    let answer = origin().await.probe("known@tls-only.exim.test").await;
+    assert_eq!(gist(&answer), (Status::Accepted, Accepted, Stage::Rcpt, Some(250), None));
     let nobody = origin().await.probe("nobody@tls-only.exim.test").await;
     assert_eq!(gist(&nobody), (Refused, NoSuchMailbox, Stage::Rcpt, Some(550), None));
 }

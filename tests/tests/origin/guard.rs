@@ -153,7 +153,7 @@ outer  A    127.0.0.40
 fn rebinding_nameserver() -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = socket.local_addr().expect("an address");
-    let asked: Mutex<BTreeMap<Vec<u8>, u32>> = Mutex::default();
+    let queries: Mutex<BTreeMap<Vec<u8>, u32>> = Mutex::default();
     std::thread::spawn(move || {
         let mut query = [0; 512];
         while let Ok((length, client)) = socket.recv_from(&mut query) {
@@ -164,8 +164,8 @@ fn rebinding_nameserver() -> SocketAddr {
             answer.extend([0x81, 0x80, 0, 1, 0, u8::from(a), 0, 0, 0, 0]);
             answer.extend(question);
             if a {
-                let mut asked = asked.lock().expect("no panic");
-                let times = asked.entry(question.to_vec()).or_default();
+                let mut queries = queries.lock().expect("no panic");
+                let times = queries.entry(question.to_vec()).or_default();
                 *times += 1;
                 let last = if *times == 1 { 40 } else { 41 };
                 // The question's name, type A, class IN, TTL 0, four octets.

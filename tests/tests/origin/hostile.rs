@@ -60,8 +60,8 @@ async fn each_gets_its_verdict_in_time() {
             let started = Instant::now();
             let verdict = origin.probe(&format!("someone@{n}.test")).await;
             let status = if expected(kind) == Timeout { SmtpTimeout } else { SmtpConnectError };
-            let found = (verdict.status, verdict.reason);
-            assert_eq!(found, (status, expected(kind)), "{kind:?}: {verdict:?}");
+            let members = (verdict.status, verdict.reason);
+            assert_eq!(members, (status, expected(kind)), "{kind:?}: {verdict:?}");
             assert!(started.elapsed() < IN_TIME, "{kind:?}: {:?}", started.elapsed());
         });
     }

@@ -75,9 +75,9 @@ async fn a_server_that_does_not_relay_says_nothing_about_the_mailbox() {
 
 #[tokio::test]
 async fn a_server_that_demands_starttls_is_asked_over_tls() {
-    let known = origin().await.probe("known@tls-only.test").await;
+    let answer = origin().await.probe("known@tls-only.test").await;
     let accepted = (Status::Accepted, Accepted, Stage::Rcpt, Some(250), Some("2.1.5"));
-    assert_eq!(gist(&known), accepted);
+    assert_eq!(gist(&answer), accepted);
     let nobody = origin().await.probe("nobody@tls-only.test").await;
     assert_eq!(gist(&nobody), (Refused, NoSuchMailbox, Stage::Rcpt, Some(550), Some("5.1.1")));
 }

@@ -72,9 +72,9 @@ async fn a_server_that_does_not_relay_says_nothing_about_the_mailbox() {
 async fn a_server_that_finds_the_encryption_too_weak_is_asked_over_tls() {
     for source in [TLS_ONLY, TLS_ONLY_FOR_NOW] {
         let origin = origin_at(source).await;
-        let known = origin.probe("known@sendmail.test").await;
+        let answer = origin.probe("known@sendmail.test").await;
         let accepted = (Status::Accepted, Accepted, Stage::Rcpt, Some(250), Some("2.1.5"));
-        assert_eq!(gist(&known), accepted, "{source}");
+        assert_eq!(gist(&answer), accepted, "{source}");
         let nobody = origin.probe("nobody@sendmail.test").await;
         let refused = (Refused, NoSuchMailbox, Stage::Rcpt, Some(550), Some("5.1.1"));
         assert_eq!(gist(&nobody), refused, "{source}");

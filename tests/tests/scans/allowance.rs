@@ -45,8 +45,8 @@ async fn of_a_hundred_at_once_with_three_left_three_are_made() {
     let statuses: Vec<_> = replies.iter().map(|reply| reply.status).collect();
     assert_eq!(made, 3, "{statuses:?}");
     assert!(replies.iter().all(|reply| [201, 409, 429].contains(&reply.status)), "{statuses:?}");
-    let left = scans(&account).await;
-    assert_eq!((&left["used_today"], &left["credits"]), (&json!(20), &json!(0)));
+    let allowance = scans(&account).await;
+    assert_eq!((&allowance["used_today"], &allowance["credits"]), (&json!(20), &json!(0)));
 
     // With room to run, it is the allowance that refuses.
     let id = replies.iter().find(|reply| reply.status == 201).unwrap().text("id").to_owned();
@@ -73,7 +73,7 @@ async fn a_unit_goes_back_to_where_it_came_from_unless_an_origin_was_asked() {
         let reply = account.post(&format!("/scans/{id}/cancel"), &json!({})).await;
         assert_eq!((reply.status, &reply.body["state"]), (200, &json!("cancelled")));
     };
-    let left = async |used: u64, credits: u64, why: &str| {
+    let assert_left = async |used: u64, credits: u64, why: &str| {
         let scans = scans(&account).await;
         assert_eq!(
             (&scans["used_today"], &scans["credits"]),
@@ -82,28 +82,28 @@ async fn a_unit_goes_back_to_where_it_came_from_unless_an_origin_was_asked() {
         );
     };
     let first = begin().await;
-    left(1, 1, "the daily ones first").await;
+    assert_left(1, 1, "the daily ones first").await;
     cancel(&first).await;
-    left(0, 1, "given back").await;
+    assert_left(0, 1, "given back").await;
     cancel(&first).await;
-    left(0, 1, "once").await;
+    assert_left(0, 1, "once").await;
     let daily = begin().await;
     edge().await.sql("UPDATE scans SET handed = 1 WHERE id = ?", &[json!(daily)]).await;
     cancel(&daily).await;
-    left(1, 1, "an origin was asked").await;
+    assert_left(1, 1, "an origin was asked").await;
     let credit = begin().await;
-    left(1, 0, "then the credits").await;
+    assert_left(1, 0, "then the credits").await;
     assert_eq!(account.delete(&format!("/scans/{credit}"), &json!({})).await.status, 204);
-    left(1, 1, "deleting cancels first").await;
+    assert_left(1, 1, "deleting cancels first").await;
 
     // The unit of a day that is over is not given back.
     let yesterday = begin().await;
     let older = "UPDATE scans SET source = 'daily', day = ? WHERE id = ?";
     edge().await.sql(older, &[json!(day - 1), json!(yesterday)]).await;
     cancel(&yesterday).await;
-    left(1, 0, "not given back to another day").await;
+    assert_left(1, 0, "not given back to another day").await;
     edge().await.set(&account.email, &format!("scans_day = {}", day - 1)).await;
-    left(0, 0, "a new day").await;
+    assert_left(0, 0, "a new day").await;
 }
 
 #[tokio::test]
@@ -181,28 +181,28 @@ async fn ten_units_a_day_are_given_back_to_an_owner_and_what_we_failed_always_is
         }
         assert_eq!(account.delete(&path, &json!({})).await.status, 204);
     };
-    let left = async || {
+    let scans_left = async || {
         let scans = scans(&account).await;
         (scans["used_today"].as_u64().unwrap(), scans["credits"].as_u64().unwrap())
     };
     for n in 0..10 {
         cycle(n % 2 == 0).await;
-        assert_eq!(left().await, (0, 30), "given back, {n}");
+        assert_eq!(scans_left().await, (0, 30), "given back, {n}");
     }
     cycle(true).await;
-    assert_eq!(left().await, (1, 30), "the eleventh is kept");
+    assert_eq!(scans_left().await, (1, 30), "the eleventh is kept");
     cycle(false).await;
-    assert_eq!(left().await, (1, 29), "so is every later one");
+    assert_eq!(scans_left().await, (1, 29), "so is every later one");
 
     // This one expires without a result: the failure is ours.
     let made = account.post("/scans", &json!({ "total": 1 })).await;
-    assert_eq!(left().await, (1, 28));
+    assert_eq!(scans_left().await, (1, 28));
     let aged = "UPDATE scans SET created_at = created_at - 86400 WHERE id = ?";
     edge().await.sql(aged, &[made.body["id"].clone()]).await;
     edge().await.run_scheduled().await;
-    assert_eq!(left().await, (1, 29), "expired");
+    assert_eq!(scans_left().await, (1, 29), "expired");
 
     edge().await.set(&account.email, "refunds_day = refunds_day - 1").await;
     cycle(false).await;
-    assert_eq!(left().await, (1, 29), "another day");
+    assert_eq!(scans_left().await, (1, 29), "another day");
 }

@@ -95,11 +95,11 @@ async fn nobody_is_asked_about_a_scan_that_was_cancelled_or_is_too_old() {
     let id = start(&ann, &["accepts+marker@sandbox.test".to_owned()], false).await;
     let messages = stack.edge.queue_messages().await;
     assert_eq!(messages.len(), 1);
-    let asked = || stack.sandbox.server().sessions().len();
+    let request_count = || stack.sandbox.server().sessions().len();
     let cancelled = ann.post(&format!("/scans/{id}/cancel"), &json!({})).await;
     assert_eq!(cancelled.status, 200);
     stack.edge.deliver(&messages).await;
-    assert_eq!(asked(), 0, "cancelled");
+    assert_eq!(request_count(), 0, "cancelled");
     let back = "UPDATE scans SET ended_at = NULL, state = 'running' WHERE id = ?";
     stack.edge.sql(back, &[json!(id)]).await;
     let text = messages[0].as_str().unwrap();
@@ -107,12 +107,12 @@ async fn nobody_is_asked_about_a_scan_that_was_cancelled_or_is_too_old() {
     let since = old["place"]["since"].as_u64().unwrap();
     old["place"]["since"] = json!(since - DAY);
     stack.edge.deliver(&[json!(old.to_string())]).await;
-    assert_eq!(asked(), 0, "too old");
+    assert_eq!(request_count(), 0, "too old");
     // Moved to another position, it does not open.
     let mut moved: Value = serde_json::from_str(text).unwrap();
     moved["place"]["part"] = json!(1);
     stack.edge.deliver(&[json!(moved.to_string()), json!("junk"), json!({ "no": "text" })]).await;
-    assert_eq!((asked(), show(&ann, &id).await["answered"].clone()), (0, json!(0)));
+    assert_eq!((request_count(), show(&ann, &id).await["answered"].clone()), (0, json!(0)));
     stack.edge.deliver(&messages).await;
     assert_eq!(ended(&ann, &id).await["counts"]["true"], 1, "as it was");
 }

@@ -101,11 +101,11 @@ async fn a_binding_that_fails_at_any_call_before_or_after_its_effect_loses_nothi
                 ann.post("/scans", &json!({ "total": list.len() })).await
             };
             let id = made.text("id").to_owned();
-            let mut sent = put(&ann, &id, 0, &list).await;
-            if sent.status == 503 {
-                sent = put(&ann, &id, 0, &list).await;
+            let mut response = put(&ann, &id, 0, &list).await;
+            if response.status == 503 {
+                response = put(&ann, &id, 0, &list).await;
             }
-            assert_eq!(sent.status, 200, "{part} {statements:?}: {}", sent.body);
+            assert_eq!(response.status, 200, "{part} {statements:?}: {}", response.body);
             // A failed message returns after a minute: the test doesn't wait for it.
             sleep(Duration::from_secs(2)).await;
             let messages = stack.edge.queue_messages().await;

@@ -105,8 +105,8 @@ async fn a_scan_of_another_account_is_not_there_for_anybody() {
         let reply = ann.get(&format!("/scans/{id}/results?{query}")).await;
         reply.assert_error(400, "invalid_query", query);
         let parameter = query.split('=').next().unwrap();
-        let named = format!("The '{parameter}' parameter must be ");
-        assert!(reply.text("detail").starts_with(&named), "{}", reply.body);
+        let parameter_error = format!("The '{parameter}' parameter must be ");
+        assert!(reply.text("detail").starts_with(&parameter_error), "{}", reply.body);
     }
     ann.get("/scans?limit=101").await.assert_error(400, "invalid_query", "a page");
     let far = ann.get(&format!("/scans/{id}/results?after=4294967295")).await;

@@ -22,11 +22,11 @@ fn list() -> Vec<String> {
 /// Positions, each with its verdict and whether that is final.
 fn told(page: &Value) -> Vec<(u64, &str, bool)> {
     let results = page["results"].as_array().unwrap().iter();
-    let told = results.map(|result| {
+    let positions = results.map(|result| {
         let position = result["position"].as_u64().unwrap();
         (position, result["verdict"].as_str().unwrap(), result["final"].as_bool().unwrap())
     });
-    told.collect()
+    positions.collect()
 }
 
 #[tokio::test]
@@ -121,6 +121,6 @@ async fn what_is_no_address_has_evidence_in_every_form() {
     );
     assert!(lines[2].ends_with(",\"\"\" isn't allowed before the @.\",true"), "{}", lines[2]);
     assert!(lines[4].ends_with(",'= isn't allowed after the @.,true"), "{}", lines[4]);
-    let kept = stack.edge.sql("SELECT results FROM scan_results", &[]).await;
-    assert!(!format!("{kept:?}").contains("example"), "{kept:?}");
+    let stored_results = stack.edge.sql("SELECT results FROM scan_results", &[]).await;
+    assert!(!format!("{stored_results:?}").contains("example"), "{stored_results:?}");
 }

@@ -74,8 +74,8 @@ async fn a_part_of_one_address_cannot_be_compared_however_it_is_written() {
         let id = scan(&ann, list).await;
         compare(&ann, &id, list).await.assert_error(409, "nothing_to_match", &format!("{list:?}"));
         let mac = "SELECT mac FROM scan_parts WHERE scan_id = ?";
-        let kept = edge().await.sql(mac, &[json!(id)]).await;
-        assert_eq!(kept, [json!({ "mac": "" })], "{list:?}: a hash of one address");
+        let stored_results = edge().await.sql(mac, &[json!(id)]).await;
+        assert_eq!(stored_results, [json!({ "mac": "" })], "{list:?}: a hash of one address");
     }
     let open = ann.post("/scans", &json!({ "total": 3 })).await;
     let early = compare(&ann, open.text("id"), &LIST).await;

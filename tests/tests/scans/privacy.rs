@@ -72,13 +72,13 @@ async fn nothing_of_an_address_is_kept_and_the_queue_cannot_be_read() {
     let single = vec![format!("accepts+{MARKER}-7@sandbox.test")];
     stack.edge.set(&ann.email, "plan = 'pro'").await;
     stack.edge.counts().await;
-    let mut told = Vec::new();
+    let mut answers = Vec::new();
     for list in [&list, &single] {
         let id = start(&ann, list, true).await;
         ended(&ann, &id).await;
-        told.push(results(&ann, &id, 100).await);
+        answers.push(results(&ann, &id, 100).await);
     }
-    assert_eq!(told[0].len(), list.len());
+    assert_eq!(answers[0].len(), list.len());
     let traces: Vec<_> =
         list.iter().chain(&single).flat_map(|address| traces(address, &stack)).collect();
 
@@ -104,7 +104,7 @@ async fn nothing_of_an_address_is_kept_and_the_queue_cannot_be_read() {
     }
     assert_clean("the edge's log", stack.edge.process.log().as_bytes(), &traces);
     assert_clean("the origin's log", stack.origin.process.log().as_bytes(), &traces);
-    for results in told {
+    for results in answers {
         assert_clean("results", serde_json::to_string(&results).unwrap().as_bytes(), &traces);
     }
     assert!(stack.edge.process.log().contains("scan message"), "the consumer logs its messages");

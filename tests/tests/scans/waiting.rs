@@ -22,8 +22,8 @@ async fn sandbox_addresses_that_wait_are_settled_within_half_a_minute() {
     let list = ["greylisted@sandbox.test".to_owned(), "accepts@sandbox.test".to_owned()];
     let id = start(&ann, &list, false).await;
     let scan = wait_for(&ann, &id, |scan| scan["waiting"] == 1).await;
-    let left = scan["estimated_seconds_left"].as_u64().unwrap();
-    assert!((1..=15).contains(&left), "{scan}");
+    let seconds_left = scan["estimated_seconds_left"].as_u64().unwrap();
+    assert!((1..=15).contains(&seconds_left), "{scan}");
     let scan = ended(&ann, &id).await;
     assert_eq!((&scan["state"], &scan["answered"]), (&json!("completed"), &json!(2)));
     assert_eq!((&scan["next_retry_at"], &scan["retries_until"]), (&Value::Null, &Value::Null));
@@ -50,8 +50,8 @@ async fn the_time_left_follows_what_is_due() {
     };
     near("next_retry_at", 300);
     near("retries_until", 300 + 4 * 3600 + 4 * 3600);
-    let left = scan["estimated_seconds_left"].as_i64().unwrap();
-    assert!((5040..=5100).contains(&left), "5, 20 and 60 minutes: {scan}");
+    let seconds_left = scan["estimated_seconds_left"].as_i64().unwrap();
+    assert!((5040..=5100).contains(&seconds_left), "5, 20 and 60 minutes: {scan}");
     let listed = ann.get("/scans").await.body["scans"][0].clone();
     assert_eq!(listed["retries_until"], scan["retries_until"]);
     let cancelled = ann.post(&format!("/scans/{id}/cancel"), &json!({})).await.body;

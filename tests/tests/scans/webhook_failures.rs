@@ -70,11 +70,11 @@ async fn what_fails_is_sent_again_later_and_delays_nobody_else() {
     let fine = account(&edge, FINE, 4).await;
     edge.run_scheduled().await;
     assert_eq!(server.events(FINE).len(), 4, "{:?}", settings(&fine).await);
-    let asked: usize = ["a", "b", "c"]
+    let request_count: usize = ["a", "b", "c"]
         .iter()
         .map(|host| server.events(&format!("{host}.dead.example.com")).len())
         .sum();
-    assert!(asked <= 3, "one attempt at each");
+    assert!(request_count <= 3, "one attempt at each");
 
     // It works again: a test says so, and everything that waits is sent.
     server.answer(FLAKY, 200);

@@ -132,11 +132,11 @@ async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_a
         json!({ "scan_email": false, "webhook_url": null, "webhook_secret": null,
         "previous_secret_until": null, "deliveries": [] })
     );
-    let told = server.events(HOST).len();
+    let event_count = server.events(HOST).len();
     ended(&ann, &start(&ann, &["no address".to_owned()], false).await).await;
     stack.edge.sql("UPDATE notices SET due_at = 0", &[]).await;
     stack.edge.run_scheduled().await;
-    assert_eq!(server.events(HOST).len(), told);
+    assert_eq!(server.events(HOST).len(), event_count);
     assert!(
         stack.edge.mailbox().wait_for_titled(&ann.email, "Your scan has ended", 1).await.is_ok()
     );

@@ -84,7 +84,7 @@ fn checked<W: io::Write>(
 ) -> Result<Ended, Failure> {
     let (questions, asked) = mpsc::sync_channel::<Question>(1);
     let (answers, answered) = mpsc::sync_channel(usize::from(args.at_once));
-    let asked = Mutex::new(asked);
+    let entries = Mutex::new(asked);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stop = &stop;
@@ -92,8 +92,8 @@ fn checked<W: io::Write>(
         let addresses = args.addresses.clone();
         thread::spawn(move || read(&addresses, &questions));
         for _ in 0..args.at_once {
-            let (asked, answers, client) = (&asked, answers.clone(), client.clone());
-            scope.spawn(move || answer(&client, args, asked, &answers, stop));
+            let (entries, answers, client) = (&entries, answers.clone(), client.clone());
+            scope.spawn(move || answer(&client, args, entries, &answers, stop));
         }
         drop(answers);
         let ended = write(rows, &answered, stop);
@@ -204,11 +204,11 @@ fn write<W: io::Write>(
         None => Ok(ended),
         Some(failure) if rows.count() == 0 => Err(failure),
         Some(failure) => {
-            let told = match rows.count() {
+            let progress = match rows.count() {
                 1 => "One address has been answered; the others haven't been.".to_owned(),
                 count => format!("{count} addresses have been answered; the others haven't been."),
             };
-            Err(failure.and(&told))
+            Err(failure.and(&progress))
         }
     }
 }

@@ -40,27 +40,27 @@ struct Written<'a> {
 
 /// A client with its key.
 pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
-    let kept = kept()?;
-    let builder = builder(service, kept.as_ref(), timeout)?;
+    let credentials = kept()?;
+    let builder = builder(service, credentials.as_ref(), timeout)?;
     // A wrong URL is reported before a missing key.
     builder.clone().build()?;
     if let Some(api_key) = variable("RCPT_API_KEY") {
         return Ok(builder.api_key(api_key.into()).build()?);
     }
-    let Some(kept) = kept else {
+    let Some(credentials) = credentials else {
         return Err(Failure::new(
             Kind::Credentials,
             "There's no API key on this machine yet. Run `rcpt sign-in`, or set RCPT_API_KEY.",
         ));
     };
-    let client = builder.api_key(kept.api_key).build()?;
+    let client = builder.api_key(credentials.api_key).build()?;
     // The key of one service is no other's business.
-    if client.url() == kept.url {
+    if client.url() == credentials.url {
         return Ok(client);
     }
     let message = format!(
         "You've signed in at {}, not at {}. Run `rcpt sign-in --url {1}`, or set RCPT_API_KEY.",
-        kept.url,
+        credentials.url,
         client.url()
     );
     Err(Failure::new(Kind::Credentials, message))
@@ -113,11 +113,11 @@ fn kept() -> Result<Option<Kept>, Failure> {
         }
     };
     warn_if_open(&file);
-    let kept = serde_json::from_slice(&text).map_err(|_| {
+    let credentials = serde_json::from_slice(&text).map_err(|_| {
         let message = format!("{} isn't what `rcpt sign-in` writes. Run it again.", file.display());
         Failure::new(Kind::Credentials, message)
     })?;
-    Ok(Some(kept))
+    Ok(Some(credentials))
 }
 
 #[cfg(unix)]

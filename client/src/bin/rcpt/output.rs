@@ -219,11 +219,12 @@ mod tests {
             }
             row(1, "", Outcome::Verdict(Box::new(serde_json::from_value(answer).unwrap())))
         };
-        let meant = answer(json!({ "reason": "domain_not_found", "suggestion": "ann@gmail.com" }));
+        let suggestion =
+            answer(json!({ "reason": "domain_not_found", "suggestion": "ann@gmail.com" }));
         let problem = answer(
             json!({ "reason": "malformed", "problem": "two dots in a row", "suggestion": null }),
         );
-        let table = written(Format::Table, &[meant, problem]);
+        let table = written(Format::Table, &[suggestion, problem]);
         assert!(table.contains("domain_not_found (did you mean ann@gmail.com?)\n"), "{table}");
         assert!(table.contains("malformed: two dots in a row\n"), "{table}");
     }

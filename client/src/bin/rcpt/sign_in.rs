@@ -98,13 +98,13 @@ pub fn forget(service: &Service, args: &SignOut) -> Result<Ended, Failure> {
         credentials::client(service, credentials::TIMEOUT)?.end_key()?;
     }
     let was_there = credentials::forget()?;
-    let told = if args.end_key {
+    let message = if args.end_key {
         "The API key has ended. It works nowhere any more."
     } else if was_there {
         "The API key has been removed from this machine. It goes on working elsewhere."
     } else {
         "There was no API key on this machine."
     };
-    anstream::eprintln!("{told}");
+    anstream::eprintln!("{message}");
     Ok(Ended::Good)
 }

@@ -69,7 +69,7 @@ impl Service {
         let path = asked.line.split(' ').nth(1).unwrap().trim_start_matches("/v1/scans").to_owned();
         let body: Value = serde_json::from_str(&asked.body).unwrap_or_default();
         let method = asked.line.split(' ').next().unwrap();
-        let told = match (method, &*path) {
+        let reply = match (method, &*path) {
             ("POST", "") => {
                 let key = asked.header("idempotency-key").unwrap().to_owned();
                 let total = body["total"].as_u64().unwrap() as usize;
@@ -129,7 +129,7 @@ impl Service {
             self.lost -= 1;
             return (0, "", String::new());
         }
-        (200, "", told.to_string())
+        (200, "", reply.to_string())
     }
 
     fn results(&self, path: &str) -> Value {

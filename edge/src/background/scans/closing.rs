@@ -35,17 +35,17 @@ async fn close(database: &Database, scan: &Overdue, now: u64) -> Result<(), Erro
         let rows = scans::rows_of_parts(database, &scan.id, (first, last)).await?;
         for part in first..=last {
             let of_part = rows.iter().filter(|row| row.part == part);
-            let kept = latest(of_part.map(|row| row.results.as_str()), PART as usize);
-            for kept in kept.into_iter().flatten() {
-                counts.add(kept.status, 1);
-                by_verdict.add(kept.verdict(), 1);
+            let stored_results = latest(of_part.map(|row| row.results.as_str()), PART as usize);
+            for result in stored_results.into_iter().flatten() {
+                counts.add(result.status, 1);
+                by_verdict.add(result.verdict(), 1);
             }
         }
     }
-    let known = counts.sum();
-    let unknown = scan.total.saturating_sub(known);
+    let known_count = counts.sum();
+    let unknown = scan.total.saturating_sub(known_count);
     counts.add(Status::FatalException, unknown);
     by_verdict.add(Deliverability::Unknown, unknown);
     let ending = random::identifier()?;
-    scans::close(database, scan, (&counts, &by_verdict), known == 0, &ending, now).await
+    scans::close(database, scan, (&counts, &by_verdict), known_count == 0, &ending, now).await
 }

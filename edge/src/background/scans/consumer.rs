@@ -122,8 +122,8 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
         return Ok(("done before", summary));
     }
     // 3
-    let asked = round::due_now(&waiting, now);
-    if asked.is_empty() {
+    let due_addresses = round::due_now(&waiting, now);
+    if due_addresses.is_empty() {
         again(app, &message, &waiting, round::delay(&waiting, now), now).await?;
         return Ok(("early", summary));
     }
@@ -132,16 +132,16 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
     }
     let has_place = message.place.round == 0
         || scans::take_place(database, place.scan, now).await?
-        || round::is_late(&asked, now);
+        || round::is_late(&due_addresses, now);
     if !has_place {
         again(app, &message, &waiting, PLACE_WAIT, now).await?;
         return Ok(("no place", summary));
     }
-    let outcomes = probe(app, &message, &asked, &found, id).await?;
+    let outcomes = probe(app, &message, &due_addresses, &found, id).await?;
     let now = clock::now();
     let until = message.place.since.saturating_add(LIFETIME);
     let clock = Clock { times: &app.config.scan_retries, now, until };
-    let (kept, gains) = round::keep(&asked, &outcomes, clock, found.details != 0);
+    let (kept, gains) = round::keep(&due_addresses, &outcomes, clock, found.details != 0);
     let not_asked = outcomes.iter().filter(|o| matches!(o, BatchItem::NotAsked(_))).count();
     if kept.is_empty() {
         let wait = round::wait_after_miss(&outcomes, message.misses);
@@ -158,8 +158,8 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
         return Ok(("not wanted", summary));
     };
     // 4
-    let kept = results::from_text(&written.results);
-    let again = follow(app, &message, waiting, &kept, now).await?;
+    let stored_results = results::from_text(&written.results);
+    let again = follow(app, &message, waiting, &stored_results, now).await?;
     if written.has_ended != 0 {
         tell(app, message.place.account).await;
     }
@@ -190,12 +190,12 @@ const MOST_NOTICES: u64 = 4;
 
 /// Notifies the owner that a scan has ended. The scheduled run repeats failures: the message is done.
 async fn tell(app: &App, account: AccountId) {
-    let told = match app.databases.of(account) {
+    let notices = match app.databases.of(account) {
         Ok(database) => notices::send(app, database, Some(account), MOST_NOTICES).await.map(drop),
         Err(error) => Err(error),
     };
-    for told in [told, webhooks::deliver_at_once(app, account).await] {
-        if let Err(error) = told {
+    for outcome in [notices, webhooks::deliver_at_once(app, account).await] {
+        if let Err(error) = outcome {
             log::failure("end of a scan", &error);
         }
     }

@@ -13,8 +13,8 @@ const SHARE: u64 = 8;
 /// its scan's time at the latest, when it is dropped.
 pub fn delay(text: Option<&str>, sent_at: u64, now: u64) -> u32 {
     let since = text.and_then(ScanMessage::parse).map(|message| message.place.since);
-    let left = since.map_or(u64::MAX, |since| (since + LIFETIME).saturating_sub(now));
-    let delay = (now.saturating_sub(sent_at) / SHARE).clamp(LEAST, MOST).min(left);
+    let time_left = since.map_or(u64::MAX, |since| (since + LIFETIME).saturating_sub(now));
+    let delay = (now.saturating_sub(sent_at) / SHARE).clamp(LEAST, MOST).min(time_left);
     u32::try_from(delay).unwrap_or(u32::MAX)
 }
 

@@ -35,29 +35,31 @@ impl Kept {
 
     /// Builds the result of a mail server's or DNS' verdict.
     pub fn of_verdict(place: u16, verdict: &Verdict, due: Option<u64>, details: bool) -> Self {
-        let mut kept = Self::new(place, verdict.status, due);
+        let mut result = Self::new(place, verdict.status, due);
         if details {
-            kept.evidence = evidence(verdict);
+            result.evidence = evidence(verdict);
         } else {
-            kept.word = Some(word_of(verdict)).filter(|word| *word != by_status(verdict.status));
+            result.word = Some(word_of(verdict)).filter(|word| *word != by_status(verdict.status));
         }
-        kept
+        result
     }
 
     /// Of a text that is no address.
     pub fn of_no_address(place: u16, text: &str, details: bool) -> Self {
-        let mut kept = Self::new(place, Status::InvalidFormat, None);
+        let mut result = Self::new(place, Status::InvalidFormat, None);
         if details {
-            kept.evidence = MALFORMED.to_owned();
-            kept.problem = Some(malformed::explain(reduce(text).unwrap_or(text)));
+            result.evidence = MALFORMED.to_owned();
+            result.problem = Some(malformed::explain(reduce(text).unwrap_or(text)));
         }
-        kept
+        result
     }
 
     /// The verdict in one word.
     pub fn verdict(&self) -> Deliverability {
-        let named = |name: &str| Deliverability::ALL.into_iter().find(|word| word.as_str() == name);
-        let of_evidence = || self.cells().and_then(|cells| cells.first().copied().and_then(named));
+        let word_named =
+            |name: &str| Deliverability::ALL.into_iter().find(|word| word.as_str() == name);
+        let of_evidence =
+            || self.cells().and_then(|cells| cells.first().copied().and_then(word_named));
         self.word.or_else(of_evidence).unwrap_or_else(|| by_status(self.status))
     }
 
@@ -187,21 +189,25 @@ mod tests {
             Traits { suggested_domain: Some("marker.example".into()), ..Traits::default() };
         let details = Details::new(Some("no marker@marker.example here".into()), Some(true));
         verdict.details = Some(Box::new(Details { traits, ..details }));
-        let kept = Kept::of_verdict(1, &verdict, None, true);
-        let text = to_text(std::slice::from_ref(&kept));
+        let result = Kept::of_verdict(1, &verdict, None, true);
+        let text = to_text(std::slice::from_ref(&result));
         assert!(!text.contains("marker"), "{text}");
-        assert_eq!(kept.cells().unwrap().len(), COLUMNS.len());
-        assert_eq!(from_text(&text), [kept]);
+        assert_eq!(result.cells().unwrap().len(), COLUMNS.len());
+        assert_eq!(from_text(&text), [result]);
     }
 
     #[test]
     fn the_last_round_says_what_holds() {
-        let kept = Kept::new;
-        let first =
-            to_text(&[kept(0, Status::BlockedByProvider, Some(9)), kept(2, Status::Refused, None)]);
-        let second = to_text(&[kept(0, Status::Accepted, None), kept(7, Status::Accepted, None)]);
+        let result = Kept::new;
+        let first = to_text(&[
+            result(0, Status::BlockedByProvider, Some(9)),
+            result(2, Status::Refused, None),
+        ]);
+        let second =
+            to_text(&[result(0, Status::Accepted, None), result(7, Status::Accepted, None)]);
         let latest = latest([first.as_str(), &second, "damaged"].into_iter(), 3);
-        let statuses: Vec<_> = latest.iter().map(|kept| kept.as_ref().map(|k| k.status)).collect();
+        let statuses: Vec<_> =
+            latest.iter().map(|result| result.as_ref().map(|k| k.status)).collect();
         assert_eq!(statuses, [Some(Status::Accepted), None, Some(Status::Refused)]);
     }
 
@@ -216,8 +222,12 @@ mod tests {
             let mut verdict = Verdict::new(status, reason, Stage::Rcpt);
             verdict.details = Some(Box::new(Details { verdict: word, ..Details::new(None, None) }));
             for details in [false, true] {
-                let kept = Kept::of_verdict(0, &verdict, None, details);
-                assert_eq!(from_text(&to_text(&[kept]))[0].verdict(), word, "{status:?} {details}");
+                let result = Kept::of_verdict(0, &verdict, None, details);
+                assert_eq!(
+                    from_text(&to_text(&[result]))[0].verdict(),
+                    word,
+                    "{status:?} {details}"
+                );
             }
         }
         let of_release_before = r#"[{"p":0,"s":true},{"p":1,"s":true,"e":"risky,low"}]"#;
@@ -229,11 +239,11 @@ mod tests {
     fn what_is_no_address_has_the_evidence_of_a_single_check() {
         let plain = Kept::of_no_address(3, "ann@@example.org", false);
         assert_eq!(to_text(&[plain]), r#"[{"p":3,"s":"invalid_format"}]"#);
-        let kept = Kept::of_no_address(3, "ann@@example.org", true);
-        assert_eq!(kept.cells().unwrap().len(), COLUMNS.len());
-        assert_eq!(kept.verdict(), Deliverability::Undeliverable);
+        let result = Kept::of_no_address(3, "ann@@example.org", true);
+        assert_eq!(result.cells().unwrap().len(), COLUMNS.len());
+        assert_eq!(result.verdict(), Deliverability::Undeliverable);
         assert_eq!(
-            kept.problem.as_deref(),
+            result.problem.as_deref(),
             Some("There are 2 @ signs in it, and an address has one.")
         );
     }

@@ -114,7 +114,7 @@ pub fn keep(
     clock: Clock<'_>,
     details: bool,
 ) -> (Vec<Kept>, Gains) {
-    let mut kept = Vec::new();
+    let mut stored_results = Vec::new();
     let mut gains = Gains::default();
     for (waiting, outcome) in asked.iter().zip(outcomes) {
         let BatchItem::Verdict(verdict) = outcome else { continue };
@@ -132,9 +132,9 @@ pub fn keep(
         if due.is_none() && waiting.tries > 0 {
             gains.waited += places;
         }
-        kept.extend(waiting.places.iter().copied().map(of_place));
+        stored_results.extend(waiting.places.iter().copied().map(of_place));
     }
-    (kept, gains)
+    (stored_results, gains)
 }
 
 /// Returns the addresses of the next round: undecided ones, and those not checked yet. It follows from the message and
@@ -142,8 +142,8 @@ pub fn keep(
 pub fn next(waiting: Vec<WaitingAddress>, kept: &[Kept], now: u64) -> Vec<WaitingAddress> {
     let of = |place: &u16| kept.iter().find(|kept| kept.place == *place);
     let next = waiting.into_iter().filter_map(|waiting| {
-        let kept = waiting.places.first().and_then(of);
-        match kept.map(|kept| kept.due) {
+        let latest_result = waiting.places.first().and_then(of);
+        match latest_result.map(|latest_result| latest_result.due) {
             Some(None) => None,
             Some(Some(due)) => {
                 let tries = waiting.tries.saturating_add(1);
@@ -286,9 +286,9 @@ mod tests {
             ("a@sandbox.test.example", 900),
         ] {
             let address = Address::parse(text).unwrap();
-            let asked = [WaitingAddress { address, places: vec![0], tries: 0, due: 0 }];
+            let due_addresses = [WaitingAddress { address, places: vec![0], tries: 0, due: 0 }];
             let outcome = told(Status::BlockedByProvider, Reason::Greylisted, Some(900));
-            let (kept, _) = keep(&asked, &[outcome], clock(&times), false);
+            let (kept, _) = keep(&due_addresses, &[outcome], clock(&times), false);
             assert_eq!(kept[0].due, Some(NOW + wait), "{text}");
         }
     }

@@ -24,7 +24,7 @@ pub struct Slots {
 /// Addresses of one domain are adjacent, because they share connections. A repeated address is asked once.
 pub fn cut(addresses: &[String]) -> Slots {
     let mut malformed = Vec::new();
-    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut index_of: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<WaitingAddress> = Vec::new();
     for (place, text) in (0_u16..).zip(addresses) {
         let address = reduce(text).ok().and_then(|address| Address::parse(address).ok());
@@ -32,11 +32,11 @@ pub fn cut(addresses: &[String]) -> Slots {
             malformed.push(place);
             continue;
         };
-        let known = seen.get(address.normal()).and_then(|index| all.get_mut(*index));
-        if let Some(first) = known {
+        let same_address = index_of.get(address.normal()).and_then(|index| all.get_mut(*index));
+        if let Some(first) = same_address {
             first.places.push(place);
         } else {
-            seen.insert(address.normal().to_owned(), all.len());
+            index_of.insert(address.normal().to_owned(), all.len());
             all.push(WaitingAddress { address, places: vec![place], tries: 0, due: 0 });
         }
     }

@@ -72,17 +72,17 @@ impl Check {
             let id = context.id.clone();
             async move { facts_about(&app, &domain, &id, caller, deadline_ms).await }
         };
-        let asked = self.asked(deadline_ms, app, caller, context);
+        let check = self.asked(deadline_ms, app, caller, context);
         let (found, facts) = match details {
-            true => beside(asked, facts).await,
-            false => (asked.await, None),
+            true => beside(check, facts).await,
+            false => (check.await, None),
         };
         match found? {
             AtDeadline::Answered(result) => Ok(*result),
             AtDeadline::Pending(rate_limit) => {
-                let known =
+                let pending_details =
                     || Details::pending(&address, facts.flatten(), deadline_ms, RETRY_AFTER);
-                let pending = ValidationResult::pending(&address, details.then(known));
+                let pending = ValidationResult::pending(&address, details.then(pending_details));
                 Ok(ValidationResult { rate_limit, ..pending })
             }
         }
@@ -105,8 +105,8 @@ impl Check {
             None => return Ok(AtDeadline::Pending(None)),
         };
         let rate_limit = RateLimit::of_checks(&lease.left_over, seconds_to_reset(clock::now()));
-        let left = Duration::from_millis(end.saturating_sub(clock::now_ms()));
-        match clock::within(left, self.leased(app, lease, caller, context)).await {
+        let time_left = Duration::from_millis(end.saturating_sub(clock::now_ms()));
+        match clock::within(time_left, self.leased(app, lease, caller, context)).await {
             Some(answer) => answer.map(answered),
             None => Ok(AtDeadline::Pending(rate_limit)),
         }
@@ -132,10 +132,10 @@ pub async fn lease_or_answer(
             Err(error) if error.is_key_in_use() => {}
             charged => return Ok((Some(charged?), end)),
         }
-        let left = end.saturating_sub(now);
-        let until_last = left.saturating_sub(LAST_LOOK_MS);
+        let time_left = end.saturating_sub(now);
+        let until_last = time_left.saturating_sub(LAST_LOOK_MS);
         if until_last == 0 {
-            clock::sleep(Duration::from_millis(left)).await;
+            clock::sleep(Duration::from_millis(time_left)).await;
             return Ok((None, end));
         }
         clock::sleep(Duration::from_millis(pause.min(until_last))).await;
@@ -165,17 +165,17 @@ async fn beside<T, U>(
     aside: impl Future<Output = U>,
 ) -> (T, Option<U>) {
     let (mut work, mut aside) = (pin!(work), pin!(aside));
-    let mut known = None;
+    let mut early_facts = None;
     let done = poll_fn(|context| {
-        if known.is_none()
+        if early_facts.is_none()
             && let Poll::Ready(done) = aside.as_mut().poll(context)
         {
-            known = Some(done);
+            early_facts = Some(done);
         }
         work.as_mut().poll(context)
     });
     let done = done.await;
-    (done, known)
+    (done, early_facts)
 }
 
 #[cfg(test)]

@@ -192,7 +192,7 @@ impl Details {
     pub(super) fn new(address: &Address, verdict: Verdict) -> Self {
         let evidence = verdict.details.map(|evidence| *evidence);
         let traits = evidence.as_ref().map(|evidence| evidence.traits.clone()).unwrap_or_default();
-        let meant = |domain| format!("{}@{domain}", address.local_part());
+        let corrected = |domain| format!("{}@{domain}", address.local_part());
         let facts = evidence.as_ref().and_then(|evidence| evidence.domain.clone());
         Self {
             verdict: evidence.as_ref().map_or(Deliverability::Unknown, |evidence| evidence.verdict),
@@ -210,7 +210,7 @@ impl Details {
             disposable: traits.disposable,
             role_account: traits.role_account,
             free_provider: traits.free_provider,
-            suggestion: traits.suggested_domain.map(meant),
+            suggestion: traits.suggested_domain.map(corrected),
             retry_after: verdict.retry_after,
             tls: evidence.as_ref().and_then(|evidence| evidence.tls),
             duration_ms: evidence.as_ref().map_or(0, |evidence| evidence.duration_ms),
@@ -276,14 +276,17 @@ mod tests {
         }))
         .unwrap();
         let address = Address::parse("ann@example.org").unwrap();
-        let told = serde_json::to_value(Details::new(&address, verdict)).unwrap();
-        assert_eq!(told["evidence"], json!({ "reader": 97 }));
-        assert_eq!((&told["verdict"], &told["confidence"]), (&json!("unknown"), &json!("none")));
+        let details = serde_json::to_value(Details::new(&address, verdict)).unwrap();
+        assert_eq!(details["evidence"], json!({ "reader": 97 }));
+        assert_eq!(
+            (&details["verdict"], &details["confidence"]),
+            (&json!("unknown"), &json!("none"))
+        );
     }
 
     #[test]
     fn what_is_not_an_address_is_told_why_and_what_was_meant() {
-        let told = serde_json::to_value(Details::of_no_address("ann@@example.org")).unwrap();
+        let details = serde_json::to_value(Details::of_no_address("ann@@example.org")).unwrap();
         for (field, value) in [
             ("verdict", json!("undeliverable")),
             ("reason", json!("malformed")),
@@ -291,7 +294,7 @@ mod tests {
             ("problem", json!("There are 2 @ signs in it, and an address has one.")),
             ("suggestion", json!("ann@example.org")),
         ] {
-            assert_eq!(told[field], value, "{field}");
+            assert_eq!(details[field], value, "{field}");
         }
     }
 
@@ -299,7 +302,7 @@ mod tests {
     fn a_verdict_without_evidence_leaves_it_unknown() {
         let address = Address::parse("ann@example.org").unwrap();
         let verdict = Verdict::new(Status::SmtpTimeout, Reason::Timeout, Stage::Banner);
-        let told = serde_json::to_value(Details::new(&address, verdict)).unwrap();
+        let details = serde_json::to_value(Details::new(&address, verdict)).unwrap();
         for (field, value) in [
             ("catch_all", json!("unknown")),
             ("confidence", json!("none")),
@@ -309,7 +312,7 @@ mod tests {
             ("mailbox", json!("unknown")),
             ("domain", json!(null)),
         ] {
-            assert_eq!(told[field], value, "{field}");
+            assert_eq!(details[field], value, "{field}");
         }
     }
 }

@@ -66,13 +66,13 @@ impl ListAnswer {
 impl List {
     pub fn of(emails: &[String], details: bool, secrets: &KeyRing) -> Self {
         let mut distinct: Vec<DistinctAddress> = Vec::new();
-        let mut known = HashMap::new();
+        let mut facts_of = HashMap::new();
         let items = emails.iter().map(|text| {
             let reduced = reduce(text).unwrap_or(text);
             let Ok(address) = Address::parse(reduced) else {
                 return ListItem::NoAddress(reduced.to_owned());
             };
-            let place = *known.entry(address.normal().to_owned()).or_insert_with(|| {
+            let place = *facts_of.entry(address.normal().to_owned()).or_insert_with(|| {
                 let key = address_hash::of_checked(secrets, &address);
                 distinct.push(DistinctAddress { address: address.clone(), key });
                 distinct.len() - 1
@@ -124,8 +124,8 @@ impl List {
     pub fn pending_result(&self, answers: &Answers, deadline_ms: Option<u64>) -> ListResult {
         let results = self.results(answers, |address| {
             let deadline_ms = deadline_ms.unwrap_or_default();
-            let known = || Details::pending(address, None, deadline_ms, RETRY_AFTER);
-            ValidationResult::pending(address, self.details.then(known))
+            let pending_details = || Details::pending(address, None, deadline_ms, RETRY_AFTER);
+            ValidationResult::pending(address, self.details.then(pending_details))
         });
         ListResult { results, counted: None, pending: Some(true), rate_limit: None }
     }

@@ -66,8 +66,9 @@ fn row(position: usize, table: &Table, mistakes: &mut Vec<String>) -> Operator {
     }
     for key in table.keys().filter(|key| !KEYS.contains(&key.as_str())) {
         let nearest = KEYS.iter().min_by_key(|known| osa_distance(known, key));
-        let meant = nearest.map(|known| format!("; did you mean {known}?")).unwrap_or_default();
-        row.wrong(&format!("{key}: no such value{meant}"));
+        let suggestion =
+            nearest.map(|known| format!("; did you mean {known}?")).unwrap_or_default();
+        row.wrong(&format!("{key}: no such value{suggestion}"));
     }
     Operator {
         name: Arc::from(name),

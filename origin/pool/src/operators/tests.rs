@@ -139,10 +139,10 @@ fn names_every_mistake_of_a_file() {
     for (problem, expected) in text.iter().zip(expected) {
         assert!(problem.starts_with(expected), "{problem}\n{expected}");
     }
-    let taken =
+    let duplicate_mx =
         Operators::with("[[operator]]\nname = \"acme\"\nmx = [\"l.google.com\"]").unwrap_err();
     let problem = "operator \"acme\": l.google.com belongs to google already";
-    assert_eq!(taken[0].to_string(), problem);
+    assert_eq!(duplicate_mx[0].to_string(), problem);
     let garbage = Operators::with("[[operator").unwrap_err();
     let problem = garbage[0].to_string();
     assert!(problem.starts_with("not TOML at line 1"), "{garbage:?}");

@@ -36,9 +36,9 @@ fn of(account: String, class: Class) -> Wanted {
 async fn a_dead_list_that_is_asked_about_at_once_has_no_more_than_its_share() {
     for class in [Class::Interactive, Class::Batch] {
         let pool = pool();
-        let asked = dead_list(&pool, &of("lister".to_owned(), class), 400).await;
+        let asked_count = dead_list(&pool, &of("lister".to_owned(), class), 400).await;
         // Those that are on their way when the last one is counted may be refused too.
-        assert!((50..50 + LIMITS.sessions).contains(&asked), "{class:?}: {asked}");
+        assert!((50..50 + LIMITS.sessions).contains(&asked_count), "{class:?}: {asked_count}");
     }
 }
 
@@ -51,7 +51,10 @@ async fn many_dead_lists_at_once_have_less_than_twice_the_hours_number() {
             let want = of(format!("lister{n}"), Class::Interactive);
             all.spawn(async move { dead_list(&pool, &want, 100).await });
         }
-        let asked: usize = all.join_all().await.into_iter().sum();
-        assert!((50..200 + LIMITS.sessions).contains(&asked), "{accounts}: {asked}");
+        let request_count: usize = all.join_all().await.into_iter().sum();
+        assert!(
+            (50..200 + LIMITS.sessions).contains(&request_count),
+            "{accounts}: {request_count}"
+        );
     }
 }

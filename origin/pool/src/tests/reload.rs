@@ -5,8 +5,8 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn more_sessions_reach_those_who_wait_and_what_was_counted_stays() {
     let pool = pool();
-    let held = [google("a.org").permit(&pool).await, google("b.org").permit(&pool).await];
-    for permit in &held {
+    let permits = [google("a.org").permit(&pool).await, google("b.org").permit(&pool).await];
+    for permit in &permits {
         permit.note(Signal::Answered { refused: true });
     }
     let refused = |pool: &Arc<Pool<u32>>| pool.status().operators[0].refused_last_hour;

@@ -26,22 +26,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {
     /// `held` is dropped after the connection is closed: the permit for it.
     pub fn quit(self, held: impl Send + 'static) {
         // What is named later is dropped sooner.
-        let held = held;
+        let permit_guard = held;
         let mut session = self;
         let unread = session.outstanding > 0;
         if !session.quitting {
             let sending = pin!(session.send(Stage::Rcpt, [&Command::Quit]));
             // Polled once: six octets fit the socket's buffer, or the server has stopped reading.
-            let sent = sending.poll(&mut Context::from_waker(Waker::noop()));
-            if !matches!(sent, Poll::Ready(Ok(()))) {
+            let outcome = sending.poll(&mut Context::from_waker(Waker::noop()));
+            if !matches!(outcome, Poll::Ready(Ok(()))) {
                 return;
             }
         }
         if unread {
             tokio::spawn(async move {
-                let held = held;
+                let permit_guard = permit_guard;
                 let _ = timeout(FAREWELL, session.part()).await;
-                drop(held);
+                drop(permit_guard);
             });
         }
     }

@@ -228,12 +228,12 @@ async fn a_server_that_never_ends_its_banner_is_cut_off() {
     for flood in [&b"220-x\r\n"[..], b"x", b"220 "] {
         let (client, mut server) = duplex(1_024);
         let flooding = tokio::spawn(async move {
-            let mut sent = 0;
+            let mut sent_octets = 0;
             // 10 MB, or until the client has had enough.
-            while sent < 10_000_000 && server.write_all(&flood.repeat(1_000)).await.is_ok() {
-                sent += flood.len() * 1_000;
+            while sent_octets < 10_000_000 && server.write_all(&flood.repeat(1_000)).await.is_ok() {
+                sent_octets += flood.len() * 1_000;
             }
-            sent
+            sent_octets
         });
         let (answer, _) = ask(client, "user@example.org").await;
         assert_eq!(answer, Err(Failure::Broken(Stage::Banner, Broken::Garbage)));
@@ -378,12 +378,12 @@ async fn three_refusals_are_enough_for_one_session() {
             .unwrap();
     let recipient = Address::parse("user@example.org").unwrap();
     let envelope = Envelope { reverse_path: "", recipient: &recipient, last: false };
-    let mut asked = 0;
-    while asked == 0 || session.is_reusable(100) {
+    let mut recipients = 0;
+    while recipients == 0 || session.is_reusable(100) {
         session.ask(envelope, &mut stage).await.unwrap();
-        asked += 1;
+        recipients += 1;
     }
-    assert_eq!(asked, 3);
+    assert_eq!(recipients, 3);
 }
 
 /// Three and six seconds from now.
@@ -409,14 +409,14 @@ async fn a_silent_server_is_waited_for_as_long_as_told_at_each_stage_before_rcpt
             std::future::pending::<()>().await;
         });
         let (began, mut stage) = (Instant::now(), Stage::Connect);
-        let told = async {
+        let opened = async {
             let opening =
                 Session::open(client, "probe.example.com", Greeting::Ehlo, patience(), &mut stage);
             let recipient = Address::parse("user@example.org").unwrap();
             let envelope = Envelope { reverse_path: "", recipient: &recipient, last: false };
             opening.await?.ask(envelope, &mut stage).await
         };
-        assert_eq!(told.await, Err(Failure::Silent(due)));
+        assert_eq!(opened.await, Err(Failure::Silent(due)));
         assert_eq!((stage, began.elapsed().as_secs()), (due, seconds));
     }
 }
@@ -490,8 +490,8 @@ async fn a_farewell_behind_the_answer_is_no_reply_too_many() {
         tokio::spawn(async move {
             let mut came = [0; 512];
             stream.write_all(b"220 ready\r\n").await.unwrap();
-            let told = format!("250 ok\r\n550 5.1.1 no\r\n{farewell}");
-            for text in ["250-mx\r\n250 PIPELINING\r\n", &told] {
+            let replies = format!("250 ok\r\n550 5.1.1 no\r\n{farewell}");
+            for text in ["250-mx\r\n250 PIPELINING\r\n", &replies] {
                 let _ = stream.read(&mut came).await;
                 stream.write_all(text.as_bytes()).await.unwrap();
             }

@@ -81,12 +81,12 @@ impl Features {
 
     /// The features with their names, in the order of the text.
     pub(super) fn named(text: &str) -> Vec<Feature> {
-        let mut named = Vec::new();
+        let mut names = Vec::new();
         each(&plain(text), |kind, part| {
             let text = if kind == Kind::Run { format!("…{part}…") } else { part.to_owned() };
-            named.push(Feature { text, bucket: bucket(kind, part) });
+            names.push(Feature { text, bucket: bucket(kind, part) });
         });
-        named
+        names
     }
 
     /// Returns the divisor of each occurrence, so that a long text weighs as much as a short one.
@@ -107,14 +107,14 @@ fn bucket(kind: Kind, part: &str) -> u16 {
 
 /// The words of `text` as the rules see them, surrounded by single spaces. Names of queues and numbers are left out.
 fn plain(text: &str) -> String {
-    let said = Said::of(text);
+    let plain_text = Said::of(text);
     let mut plain = String::with_capacity(OCTETS_MAX + 2);
     plain.push(' ');
     let is_word = |word: &&str| {
         word.contains(|c: char| c.is_alphabetic() || c == REJECTED)
             && !word.contains(|c: char| c.is_ascii_digit())
     };
-    for word in said.words.split(' ').filter(is_word).take(WORDS_MAX) {
+    for word in plain_text.words.split(' ').filter(is_word).take(WORDS_MAX) {
         if plain.len() + word.len() > OCTETS_MAX {
             break;
         }
@@ -154,15 +154,15 @@ mod tests {
 
     #[test]
     fn words_pairs_and_runs_of_letters_are_features() {
-        let named = Features::named("No such ID");
-        let texts: Vec<_> = named.iter().map(|feature| feature.text.as_str()).collect();
+        let list = Features::named("No such ID");
+        let texts: Vec<_> = list.iter().map(|feature| feature.text.as_str()).collect();
         let begins =
             ["no", "such", "no such", "id", "such id", "… no…", "… no …", "… no s…", "…no …"];
         assert_eq!(texts.get(..begins.len()).unwrap(), begins, "{texts:?}");
         assert_eq!(*texts.last().unwrap(), "…id …");
         let features = Features::of("No such ID");
         assert_eq!(features.words.len(), 3);
-        let buckets: Vec<_> = named.iter().map(|feature| feature.bucket).collect();
+        let buckets: Vec<_> = list.iter().map(|feature| feature.bucket).collect();
         assert_eq!(features.buckets, buckets);
     }
 

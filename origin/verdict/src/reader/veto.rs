@@ -61,10 +61,10 @@ pub(super) fn of_words(features: &Features, model: &Model) -> Option<Abstention>
     if features.names_thing {
         return Some(Abstention::Thing);
     }
-    let known = model.known_words(features);
-    if known < usize::from(model.words_min) {
+    let known_words = model.known_words(features);
+    if known_words < usize::from(model.words_min) {
         Some(Abstention::FewKnownWords)
-    } else if known < features.words.len() {
+    } else if known_words < features.words.len() {
         Some(Abstention::UnknownWord)
     } else {
         None

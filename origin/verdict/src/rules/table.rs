@@ -173,13 +173,13 @@ impl Rule {
             Enhanced::Subject(subject) => format!("x.{subject}.*"),
             Enhanced::Exactly(subject, detail) => format!("x.{subject}.{detail}"),
         });
-        let named = |meanings: &[Meaning]| join(meanings.iter().map(|it| it.name()).collect());
+        let names_of = |meanings: &[Meaning]| join(meanings.iter().map(|it| it.name()).collect());
         format!(
             "| `{}` | {code} | {} | {} | {} | {} | {} | {} |",
             self.name,
             join(enhanced.collect()),
-            named(self.says),
-            named(self.silent_on),
+            names_of(self.says),
+            names_of(self.silent_on),
             self.status.as_str(),
             self.reason.as_str(),
             match self.scope {

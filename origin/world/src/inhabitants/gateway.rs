@@ -57,13 +57,13 @@ impl Behaviour for Gateway {
                 Say::after(self.gives_up, text)
             };
         }
-        let asked = Duration::from_millis(300);
+        let delay = Duration::from_millis(300);
         match truth::mailbox(recipient) {
-            Mailbox::Live => Say { after: asked, ..Say::accepted() },
-            Mailbox::Full => Say::after(asked, "452 4.2.2 Mailbox full"),
+            Mailbox::Live => Say { after: delay, ..Say::accepted() },
+            Mailbox::Full => Say::after(delay, "452 4.2.2 Mailbox full"),
             Mailbox::Dead => {
                 let text = self.reply("Mimecast: unknown", "Proofpoint: unknown", recipient);
-                Say::after(asked, text)
+                Say::after(delay, text)
             }
         }
     }

@@ -85,9 +85,9 @@ impl Player<'_> {
     /// Fewer units are left than the list has addresses: nothing of it is asked about.
     fn expect_refused(&mut self, status: u16, body: &Value, emails: &[String]) -> Result<()> {
         ensure!(status == 429 && body["code"] == "used_up", "{status} {body} instead of 429");
-        let asked =
+        let was_asked =
             emails.iter().any(|email| email != POPULAR && self.world.origin.probes_of(email) > 0);
-        ensure!(!asked, "an origin was asked about a list that was refused");
+        ensure!(!was_asked, "an origin was asked about a list that was refused");
         self.refused = true;
         Ok(())
     }

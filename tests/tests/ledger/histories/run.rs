@@ -269,9 +269,9 @@ impl<'a> Player<'a> {
 
     pub(super) fn keyed(&self, request: &KeyedRequest) -> reqwest::RequestBuilder {
         let url = format!("{}/v1{}", self.world.edge.direct, request.path);
-        let sent = self.world.client.post(url).json(&request.body);
-        let sent = sent.header("idempotency-key", &request.key);
-        sent.header("x-api-key", &self.account.api_key)
+        let post = self.world.client.post(url).json(&request.body);
+        let post = post.header("idempotency-key", &request.key);
+        post.header("x-api-key", &self.account.api_key)
     }
 
     /// The probe behind a pending answer ends: its verdict is charged while its lease lives, and given under its key.
@@ -451,10 +451,10 @@ const TRIES: usize = 5;
 pub async fn answer(request: reqwest::RequestBuilder) -> Answer {
     let mut tries = 1;
     let response = loop {
-        let sent = request.try_clone().context("a body of bytes")?.send().await;
-        match sent {
+        let sent_request = request.try_clone().context("a body of bytes")?.send().await;
+        match sent_request {
             Err(error) if error.is_request() && !error.is_timeout() && tries < TRIES => tries += 1,
-            sent => break sent?,
+            sent_request => break sent_request?,
         }
     };
     let status = response.status().as_u16();

@@ -106,8 +106,8 @@ impl List {
             counts: Counts::default(),
             positions: HashMap::new(),
         };
-        let mut seen = records.iter().skip(usize::from(has_header));
-        for record in &mut seen {
+        let mut rows = records.iter().skip(usize::from(has_header));
+        for record in &mut rows {
             list.add(record);
         }
         while next(&mut reader, &mut record, file)? {
@@ -271,14 +271,14 @@ fn found(
     let Some(first) = records.first() else {
         return Err(Failure::new(Kind::Input, format!("{} is empty.", file.display())));
     };
-    let named = |name: &str| {
+    let column_named = |name: &str| {
         let is_it = |field: &str| has_header && field.trim().eq_ignore_ascii_case(name);
         first.iter().position(is_it)
     };
     if let Some(wanted) = wanted {
         let number = wanted.parse().ok().and_then(|n: usize| n.checked_sub(1));
         let number = number.filter(|column| *column < first.len());
-        return named(wanted).or(number).ok_or_else(|| {
+        return column_named(wanted).or(number).ok_or_else(|| {
             let message = format!("{} has no column {wanted}.", file.display());
             Failure::new(Kind::Input, message)
         });
@@ -287,7 +287,7 @@ fn found(
     let addresses = |column: usize| {
         rows.iter().filter(|row| row.get(column).and_then(address).is_some()).count()
     };
-    let by_name = NAMES.iter().find_map(|name| named(name)).filter(|c| addresses(*c) > 0);
+    let by_name = NAMES.iter().find_map(|name| column_named(name)).filter(|c| addresses(*c) > 0);
     let by_content = (0..first.len()).rev().max_by_key(|column| addresses(*column));
     by_name.or(by_content.filter(|column| addresses(*column) > 0)).ok_or_else(|| {
         let message = format!(
@@ -312,12 +312,12 @@ mod tests {
 
     #[test]
     fn the_column_is_found_by_name_by_content_and_by_number() {
-        let named =
+        let csv =
             b"name;E-Mail;spare\nAnn;ann@a.example;x@y.example\nBob;bob@a.example;z@y.example\n";
-        assert_eq!(read(named, None).unwrap().addresses, ["ann@a.example", "bob@a.example"]);
-        assert_eq!(read(named, Some("spare")).unwrap().addresses, ["x@y.example", "z@y.example"]);
-        assert_eq!(read(named, Some("3")).unwrap().column, 2);
-        assert_eq!(read(named, Some("4")).unwrap_err(), Kind::Input);
+        assert_eq!(read(csv, None).unwrap().addresses, ["ann@a.example", "bob@a.example"]);
+        assert_eq!(read(csv, Some("spare")).unwrap().addresses, ["x@y.example", "z@y.example"]);
+        assert_eq!(read(csv, Some("3")).unwrap().column, 2);
+        assert_eq!(read(csv, Some("4")).unwrap_err(), Kind::Input);
         let plain = read(b"\xef\xbb\xbfann@a.example\r\nbob@a.example\r\n", None).unwrap();
         assert!(!plain.has_header && plain.addresses == ["ann@a.example", "bob@a.example"]);
         let unnamed = read(b"who,where\nAnn,ann@a.example\n", None).unwrap();

@@ -73,9 +73,9 @@ mod tests {
         assert_eq!(in_words(&scan(0, Some(20))), "127 of 150 done, about 20 s left");
         let waiting = "127 of 150 done, 23 to be asked again, about 72 min left";
         assert_eq!(in_words(&scan(23, Some(4_300))), waiting);
-        let mut known = scan(23, Some(4_300));
-        known.further.insert("retries_until".to_owned(), json!("2026-11-23T17:20:00Z"));
+        let mut scan_state = scan(23, Some(4_300));
+        scan_state.further.insert("retries_until".to_owned(), json!("2026-11-23T17:20:00Z"));
         let waiting = "127 of 150 done, 23 to be asked again, until 17:20 UTC at the latest";
-        assert_eq!(in_words(&known), waiting);
+        assert_eq!(in_words(&scan_state), waiting);
     }
 }
