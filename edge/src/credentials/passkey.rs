@@ -71,7 +71,7 @@ impl fmt::Display for PasskeyId {
 
 /// A new passkey as a browser sends it.
 #[derive(Debug)]
-pub struct Registration {
+pub struct CreatedPasskey {
     pub challenge: Vec<u8>,
     pub credential_id: Vec<u8>,
     pub public_key: PublicKey,
@@ -84,14 +84,14 @@ pub fn registration(
     party: &RelyingParty,
     client_data: &[u8],
     attestation_object: &[u8],
-) -> Option<Registration> {
+) -> Option<CreatedPasskey> {
     let challenge = client_data::challenge_of(client_data, Ceremony::Create, &party.origin)?;
     let data = AuthenticatorData::parse(authenticator_data::attested(attestation_object)?)?;
     let is_good = party.is_named_in(&data) && data.is_present();
     let (counter, is_backup_eligible) = (data.counter, data.is_backup_eligible());
     // Without the owner's verification it would be a key that any finder of the device can use.
     let credential = data.is_verified().then_some(data.credential).flatten()?;
-    is_good.then(|| Registration {
+    is_good.then(|| CreatedPasskey {
         challenge,
         credential_id: credential.id.to_vec(),
         public_key: credential.public_key,

@@ -54,7 +54,7 @@ pub struct RequestOptions {
     user_verification: &'static str,
 }
 
-/// Start signing in with a passkey
+/// Start a passkey sign-in
 ///
 /// Returns the options for the browser. They're the same for everybody but for the challenge.
 #[utoipa::path(
@@ -139,7 +139,7 @@ impl UsedCredential {
     }
 }
 
-/// Sign in with a passkey
+/// Passkey sign-in
 ///
 /// Returns a session token for 12 hours, and the API key. A passkey that has verified its owner needs no two-factor code.
 #[utoipa::path(

@@ -101,7 +101,7 @@ function AddDialog({ email, twoFactor, onClose, onAdded }: AddDialogProps) {
         secondary={<Button onClick={onClose}>Cancel</Button>}
       >
         <Field
-          label="Name"
+          label="Passkey name"
           name="passkey_name"
           autocomplete="off"
           value={name}
