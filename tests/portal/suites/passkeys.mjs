@@ -28,7 +28,7 @@ async function withDevice({ context, page }, options = {}) {
 
 async function addPasskey(reader, name, code) {
   await reader.press("Add a passkey…");
-  await reader.fill({ Name: name, Password: PASSWORD, ...(code !== undefined && { Code: code }) });
+  await reader.fill({ "Passkey name": name, Password: PASSWORD, ...(code !== undefined && { Code: code }) });
   await reader.press("Add passkey");
   await reader.button(`Remove passkey ${name}`).waitFor();
 }
@@ -61,7 +61,7 @@ export function suite(world) {
         await reader.press("Add passkey");
         await reader.sees("Give it a name.");
         await reader.accessible("a passkey without a name");
-        await reader.fill({ Name: "my laptop", Password: "not the password" });
+        await reader.fill({ "Passkey name": "my laptop", Password: "not the password" });
         await reader.press("Add passkey");
         await reader.sees("That isn’t your current password");
         assert.deepEqual(await device.credentials(), [], "nothing was made before the password was right");
@@ -77,7 +77,7 @@ export function suite(world) {
 
         // Once more on the same device: it knows the account.
         await reader.press("Add a passkey…");
-        await reader.fill({ Name: "again", Password: PASSWORD });
+        await reader.fill({ "Passkey name": "again", Password: PASSWORD });
         await reader.press("Add passkey");
         await reader.sees("This device has a passkey for your account already.");
         await reader.press("Cancel");
@@ -107,7 +107,11 @@ export function suite(world) {
     async (reader) => {
       const account = await world.securedAccount();
       const device = await withDevice(reader);
-      await reader.enterBySigningIn(account, "/settings");
+      await reader.signIn(account, "/sign-in?next=/settings");
+      await reader.fill({ Code: await account.authenticator.code() });
+      await reader.press("Sign in");
+      await reader.arrivesAt("/settings");
+      await reader.settles();
       await addPasskey(reader, "key", await account.authenticator.code());
       await signOut(reader);
       // Two factors in one: no code is asked for.
