@@ -22,7 +22,7 @@ const SYNCABLE: u8 = 0x08;
 const ATTESTED: u8 = 0x40;
 
 enum PrivateKey {
-    P256(EcdsaKeyPair),
+    P256(Box<EcdsaKeyPair>),
     Rsa(Box<RsaKeyPair>),
 }
 
@@ -73,7 +73,8 @@ impl PrivateKey {
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random);
         let pkcs8 = pkcs8.expect("a key");
         let algorithm = &ECDSA_P256_SHA256_ASN1_SIGNING;
-        Self::P256(EcdsaKeyPair::from_pkcs8(algorithm, pkcs8.as_ref(), &random).expect("a key"))
+        let key = EcdsaKeyPair::from_pkcs8(algorithm, pkcs8.as_ref(), &random);
+        Self::P256(Box::new(key.expect("a key")))
     }
 
     /// One RSA key of 2,048 bits, always the same.
