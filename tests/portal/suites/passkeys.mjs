@@ -26,9 +26,20 @@ async function withDevice({ context, page }, options = {}) {
   };
 }
 
+/** Fills fields of the open dialog: the page below has others of the same names. */
+async function fillDialog(reader, fields) {
+  const dialog = reader.page.getByRole("dialog");
+  for (const [label, value] of Object.entries(fields))
+    await dialog.getByLabel(label, { exact: true }).fill(value);
+}
+
 async function addPasskey(reader, name, code) {
   await reader.press("Add a passkey…");
-  await reader.fill({ "Passkey name": name, Password: PASSWORD, ...(code !== undefined && { Code: code }) });
+  await fillDialog(reader, {
+    "Passkey name": name,
+    Password: PASSWORD,
+    ...(code !== undefined && { Code: code }),
+  });
   await reader.press("Add passkey");
   await reader.button(`Remove passkey ${name}`).waitFor();
 }
@@ -61,7 +72,7 @@ export function suite(world) {
         await reader.press("Add passkey");
         await reader.sees("Give it a name.");
         await reader.accessible("a passkey without a name");
-        await reader.fill({ "Passkey name": "my laptop", Password: "not the password" });
+        await fillDialog(reader, { "Passkey name": "my laptop", Password: "not the password" });
         await reader.press("Add passkey");
         await reader.sees("That isn’t your current password");
         assert.deepEqual(await device.credentials(), [], "nothing was made before the password was right");
@@ -77,7 +88,7 @@ export function suite(world) {
 
         // Once more on the same device: it knows the account.
         await reader.press("Add a passkey…");
-        await reader.fill({ "Passkey name": "again", Password: PASSWORD });
+        await fillDialog(reader, { "Passkey name": "again", Password: PASSWORD });
         await reader.press("Add passkey");
         await reader.sees("This device has a passkey for your account already.");
         await reader.press("Cancel");
@@ -144,7 +155,7 @@ export function suite(world) {
     await reader.sees("Suspended");
     await reader.inBothSchemes("a suspended passkey");
     await reader.press("Confirm passkey phone");
-    await reader.fill({ Password: PASSWORD });
+    await fillDialog(reader, { Password: PASSWORD });
     await reader.accessible("asked before a passkey is confirmed");
     await reader.press("Confirm passkey");
     await reader.page.getByText("Suspended").waitFor({ state: "detached" });
