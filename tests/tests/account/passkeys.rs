@@ -275,7 +275,8 @@ async fn adding_and_signing_in_that_are_cut_off_anywhere_can_be_tried_again() {
             edge.sql("DELETE FROM throttles", &[]).await;
             // Below the limit of twenty.
             edge.sql_of(&id, "DELETE FROM passkeys WHERE name <> 'first'", &[]).await;
-            edge.sql_of(&id, "DELETE FROM sessions WHERE id <> ?1", &[own.clone()]).await;
+            edge.sql_of(&id, "DELETE FROM sessions WHERE id <> ?1", std::slice::from_ref(&own))
+                .await;
             let options = account.passkey_options().await.body;
             let (new, credential) = PasskeyDevice::create(&options, &anonymous.origin());
             let signed = device.sign(&anonymous.passkey_challenge().await);
