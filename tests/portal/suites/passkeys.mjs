@@ -152,13 +152,13 @@ export function suite(world) {
     await reader.signIn(account, "/sign-in");
     await reader.reads("Overview");
     await reader.open("/settings");
-    await reader.sees("Suspended");
+    await reader.page.getByText("Suspended", { exact: true }).waitFor();
     await reader.inBothSchemes("a suspended passkey");
     await reader.press("Confirm passkey phone");
     await fillDialog(reader, { Password: PASSWORD });
     await reader.accessible("asked before a passkey is confirmed");
     await reader.press("Confirm passkey");
-    await reader.page.getByText("Suspended").waitFor({ state: "detached" });
+    await reader.page.getByText("Suspended", { exact: true }).waitFor({ state: "detached" });
     await signOut(reader);
     await signsIn(reader);
   });
