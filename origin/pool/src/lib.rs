@@ -52,7 +52,7 @@ use std::{
     net::IpAddr,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize},
     },
     time::Duration,
@@ -60,6 +60,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use moka::sync::Cache;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep_until};
 
 use admission::Step;
@@ -331,7 +332,7 @@ impl<S: Send + 'static> Pool<S> {
 
     fn lock(&self) -> MutexGuard<'_, State<S>> {
         // Nothing that can panic runs under the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

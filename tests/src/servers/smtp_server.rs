@@ -1,12 +1,9 @@
 //! A small mail server that answers each recipient as configured, accepts no mail, and keeps a record.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{
@@ -93,7 +90,7 @@ impl SmtpServer {
 
     /// Every connection so far, in the order they came.
     pub fn sessions(&self) -> Vec<Session> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.record.lock().clone()
     }
 }
 
@@ -108,7 +105,7 @@ async fn serve(listener: std::net::TcpListener, rule: Arc<Rule>, record: Record)
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
         let index = {
-            let mut sessions = record.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sessions = record.lock();
             sessions.push(Session::new());
             sessions.len() - 1
         };
@@ -124,8 +121,7 @@ async fn converse(stream: TcpStream, rule: &Rule, record: &Record, index: usize)
     let mut reader = BufReader::new(reader);
     writer.write_all(b"220 sandbox.test ESMTP\r\n").await?;
     while let Some(line) = next_line(&mut reader).await? {
-        if let Some(session) = record.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index)
-        {
+        if let Some(session) = record.lock().get_mut(index) {
             session.push(line.clone());
         }
         let verb = line.get(..4).unwrap_or(&line).to_ascii_uppercase();
