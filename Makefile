@@ -56,7 +56,8 @@ build: worker ## build the Worker and print its size, and build the origin
 .PHONY: worker
 worker: setup-rust-target
 	@$(MAKE) --no-print-directory edge/build/.$(RCPT_WORKER)
-	@[ $(RCPT_WORKER) = quick ] || tools/wasm-size $(WASM_LIMIT)
+	@[ $(RCPT_WORKER) = quick ] || { size=$$(cat edge/build/*.wasm | gzip --best --stdout | wc --bytes); \
+		echo "wasm: $$size bytes gzipped (limit $(WASM_LIMIT))"; [ $$size -le $(WASM_LIMIT) ]; }
 
 # Side by side: each leaves a core idle for long, for the network or while it compiles its last crate.
 .PHONY: dev dev-wasm dev-programs
@@ -185,7 +186,9 @@ load: worker ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD
 	$(CARGO_BUILD) --bin load
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/debug/load
 
+# The tools' folder and versions.
 TOOLS := $(shell . tools/versions && echo "$$RCPT_TOOLS")
+TOOL = $(TOOLS)/$(1)-$(shell . tools/versions && echo "$$$(2)")/bin/$(1)
 
 .PHONY: deb
 deb: ## the Debian package rcpt-origin, in target/dist
@@ -236,7 +239,8 @@ drill: worker ## three origins behind the edge under load, restarted, killed, hu
 # Of the last `make bench`.
 .PHONY: cost
 cost: ## what a month costs, from the figures of make bench and list prices
-	@tools/cost
+	@$(CARGO_BUILD) --quiet --bin bench
+	@target/debug/bench month
 
 FUZZ_SECONDS ?= 600
 
@@ -244,7 +248,7 @@ FUZZ_SECONDS ?= 600
 fuzz: ## fuzz what reads from outside, and the pool (FUZZ_SECONDS, 600 in all); needs the nightly toolchain
 	@tools/install fuzz
 	cd origin/fuzz && for target in address operators pool reply session tls; do \
-		../../tools/cargo-fuzz run $$target -- -max_total_time=$$(( $(FUZZ_SECONDS) / 6 )) || exit 1; \
+		RUSTUP_TOOLCHAIN=nightly $(call TOOL,cargo-fuzz,CARGO_FUZZ) run $$target -- -max_total_time=$$(( $(FUZZ_SECONDS) / 6 )) || exit 1; \
 	done
 
 .PHONY: lint
@@ -256,7 +260,7 @@ lint: ## documents, formatting, clippy natively and for wasm32, licences and sou
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --package rcpt-edge --package rcpt-shared --target wasm32-unknown-unknown -- -D warnings
 	@# Advisories need a database from GitHub, which not every machine reaches: left out.
-	tools/cargo-deny check --hide-inclusion-graph bans licenses sources
+	$(call TOOL,cargo-deny,CARGO_DENY) check --hide-inclusion-graph bans licenses sources
 	@# A tag can be moved to another commit.
 	! grep -rnE 'uses: ' .github/workflows | grep -vE '@[0-9a-f]{40} # v'
 

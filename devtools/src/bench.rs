@@ -5,6 +5,7 @@ mod conversations;
 mod cost;
 mod deadlines;
 mod edge;
+mod month;
 mod scans;
 mod tarpits;
 
@@ -14,6 +15,7 @@ pub use conversations::run as conversations;
 pub use cost::{costs, scaling};
 pub use deadlines::run as deadlines;
 pub use edge::comparison;
+pub use month::run as month;
 pub use tarpits::run as tarpits;
 
 use anyhow::{Context as _, Result, ensure};

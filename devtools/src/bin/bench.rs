@@ -10,6 +10,7 @@ Without a part, all figures of the edge: as a table, and in target/bench/edge.js
   scans          what scans cost
   conversations  100 to 2,000 probes at once, on one core
   deadlines      how late answers by a deadline are beside mail servers that never answer
+  month          the cost of a month, of the figures that were measured last
   tarpits        probes beside mail servers that never answer
 ";
 
@@ -33,6 +34,7 @@ async fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Some("conversations") => rcpt_devtools::bench::conversations().await,
+        Some("month") => rcpt_devtools::bench::month(),
         Some("databases") => rcpt_devtools::bench::databases().await,
         Some("scans") => rcpt_devtools::bench::scans().await,
         Some("--help" | "-h") => {

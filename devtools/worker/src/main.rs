@@ -3,6 +3,10 @@
 //!
 //! `rcpt-worker shipped` optimises for size and takes a minute; `rcpt-worker quick` takes seconds, for `make dev` and
 //! for tests of a change. A stamp in the folder names the kind that was built last.
+//!
+//! `rcpt-worker table [--functions CRATE] [FILE]` prints what the Worker that ships consists of.
+
+mod table;
 
 use std::{
     env,
@@ -27,6 +31,9 @@ const FEATURES: [&str; 7] = [
     "--enable-exception-handling",
 ];
 
+/// The shipped wasm with the names of its functions.
+const NAMED: &str = "target/edge-with-names.wasm";
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Shipped,
@@ -34,14 +41,6 @@ enum Kind {
 }
 
 impl Kind {
-    fn from_arguments() -> Result<Self> {
-        match env::args().nth(1).as_deref() {
-            Some("shipped") => Ok(Self::Shipped),
-            Some("quick") => Ok(Self::Quick),
-            _ => bail!("usage: rcpt-worker shipped|quick"),
-        }
-    }
-
     /// The cargo profile, and the name of its folder in `target/`.
     fn profile(self) -> &'static str {
         match self {
@@ -52,10 +51,22 @@ impl Kind {
 }
 
 fn main() -> Result<()> {
-    let kind = Kind::from_arguments()?;
     let repository =
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("the repository")?;
     env::set_current_dir(repository)?;
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["shipped"] => build(Kind::Shipped),
+        ["quick"] => build(Kind::Quick),
+        ["table"] => table::print(Path::new(NAMED), None),
+        ["table", "--functions", name] => table::print(Path::new(NAMED), Some(name)),
+        ["table", "--functions", name, file] => table::print(Path::new(file), Some(name)),
+        ["table", file] => table::print(Path::new(file), None),
+        _ => bail!("usage: rcpt-worker shipped|quick|table [--functions CRATE] [FILE]"),
+    }
+}
+
+fn build(kind: Kind) -> Result<()> {
     // Both kinds write to one folder.
     let lock = File::create("target/worker-build.lock")?;
     lock.lock()?;
@@ -99,9 +110,9 @@ fn bundle(staging: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The names of functions, a seventh of the file, stay in `target/edge-with-names.wasm` for profiles.
+/// The names of functions, a seventh of the file, stay in another file for profiles.
 fn optimise(staging: &Path) -> Result<()> {
-    let named_build = Path::new("target/edge-with-names.wasm");
+    let named_build = Path::new(NAMED);
     let wasm = staging.join("index_bg.wasm");
     wasm_opt(&wasm, named_build, &["-Oz", "--debuginfo"])?;
     // Optimised again, it would be half a percent smaller and take as long again.
