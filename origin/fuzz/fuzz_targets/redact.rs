@@ -29,7 +29,11 @@ fuzz_target!(|input: (&str, &str)| {
     let logged = redact::redact_for_log(&text, &address, [HELO_NAME]);
     assert!(began.elapsed() < LONGEST, "it took {:?}", began.elapsed());
     assert!(shown.starts_with("[address]"), "{shown}");
-    assert!(!logged.to_lowercase().contains(address.domain()), "{logged}");
+    // A domain such as `a` is a part of the placeholder, which the limit of length may cut short.
+    let names_domain = |word: &str| {
+        !"[domain]".starts_with(word) && word.to_lowercase().contains(address.domain())
+    };
+    assert!(!logged.split(' ').any(names_domain), "{logged}");
     for text in [&shown, &logged] {
         assert!(text.chars().count() <= MAX_CHARS && !text.contains(['@', '\n', '\r']), "{text}");
         assert!(!text.to_lowercase().contains(HELO_NAME), "{text}");
