@@ -24,10 +24,15 @@ fuzz_target!(|input: (&str, &str)| {
     let local_part = address.local_part();
     let words: String = words.chars().take(8_192).collect();
     let text = format!("<{local_part}> {words} {HELO_NAME} {}", address.normal());
-    let began = Instant::now();
+    // The machine may pause the process, but hardly three times in a row.
+    let is_quick = || {
+        let began = Instant::now();
+        let _ = redact::redact_for_log(&text, &address, [HELO_NAME]);
+        began.elapsed() < LONGEST
+    };
+    assert!((0..3).any(|_| is_quick()), "three times longer than {LONGEST:?}");
     let shown = redact::redact(&text, &address, [HELO_NAME]);
     let logged = redact::redact_for_log(&text, &address, [HELO_NAME]);
-    assert!(began.elapsed() < LONGEST, "it took {:?}", began.elapsed());
     assert!(shown.starts_with("[address]"), "{shown}");
     // A domain such as `a` is a part of the placeholder, which the limit of length may cut short.
     let names_domain = |word: &str| {
