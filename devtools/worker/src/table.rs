@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// One import, two functions of 2 and 1,205 bytes, and a name for the second.
+    /// The module imports a function, and has two of its own of 2 and 1,205 bytes. The second has a name.
     #[test]
     fn code_is_counted_by_crate() {
         let mut wasm = b"\0asm\x01\0\0\0".to_vec();

@@ -11,9 +11,9 @@ use super::Key;
 const MIN_ANSWERS: u32 = 8;
 /// Beyond this number of answers both counts are halved, so that the last ones weigh most.
 const MAX_ANSWERS: u32 = 64;
-/// A good history has at most a fifth of refused recipients: sign-up forms have a twentieth.
-const GOOD: u32 = 5;
-/// A small form has five checks an hour at one origin.
+/// At most one recipient in this many is refused in a good history. Of sign-up forms it's one in twenty.
+const GOOD_RATIO: u32 = 5;
+/// Time for which a history lasts without another answer: a small form has five checks an hour at one origin.
 const MEMORY: Duration = Duration::from_secs(24 * 3_600);
 /// Accounts remembered; about 40 bytes each.
 const MAX_ACCOUNTS: usize = 20_000;
@@ -58,7 +58,7 @@ impl Histories {
         match answers {
             Some(Answers { all, .. }) if *all < MIN_ANSWERS => History::Unknown,
             Some(Answers { all, refused, .. }) if 2 * refused > *all => History::Guessing,
-            Some(Answers { all, refused, .. }) if GOOD * refused <= *all => History::Good,
+            Some(Answers { all, refused, .. }) if GOOD_RATIO * refused <= *all => History::Good,
             Some(_) | None => History::Unknown,
         }
     }
@@ -89,7 +89,6 @@ impl Histories {
         }
     }
 
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.accounts.len()
     }

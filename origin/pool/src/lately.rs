@@ -13,9 +13,9 @@ use super::{Class, Key, histories::History, want::Want};
 
 const SPAN: Duration = Duration::from_secs(600);
 /// A single check of an account with no history has this many more than batches, so that a list keeps out no newcomer.
-const NEWCOMERS: usize = 1;
+const NEWCOMER_EXTRA: usize = 1;
 /// A single check of an account with a good history has this many more than batches. Two more may be under way.
-const GOOD: usize = 3;
+const GOOD_EXTRA: usize = 3;
 
 /// Refused recipients of the last ten minutes.
 pub(super) struct Lately {
@@ -42,7 +42,7 @@ impl Lately {
             self.refused.pop_front();
         }
         // Beyond what anybody may have an older one makes no difference.
-        if self.refused.len() > self.most.saturating_add(GOOD) {
+        if self.refused.len() > self.most.saturating_add(GOOD_EXTRA) {
             self.refused.pop_front();
         }
         self.refused.push_back((now, group));
@@ -57,9 +57,11 @@ impl Lately {
             (History::Guessing, _) => (self.half(), self.half()),
             (_, Class::Batch) => (self.most, self.most),
             (History::Unknown, Class::Interactive) => {
-                (self.most.saturating_add(NEWCOMERS), want.share_of(self.most))
+                (self.most.saturating_add(NEWCOMER_EXTRA), want.share_of(self.most))
             }
-            (History::Good, Class::Interactive) => (self.most.saturating_add(GOOD), self.most),
+            (History::Good, Class::Interactive) => {
+                (self.most.saturating_add(GOOD_EXTRA), self.most)
+            }
         };
         let group = want.party.group;
         let all = self.wait(of_all, |_| true, now);

@@ -217,12 +217,12 @@ impl Rate {
             && (brought >= MIN_TENANTS || brought == tenants.len())
     }
 
-    /// Returns whether it can be removed: no later request depends on it.
     /// Number of trials in memory.
     pub(super) fn trials(&self) -> usize {
         self.trials.by_party.len()
     }
 
+    /// Returns whether it can be removed: no later request depends on it.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.level == 0 && self.trials.by_party.values().all(|trial| !trial.is_lately(now))
     }

@@ -343,12 +343,13 @@ impl<S> Sessions<S> {
         let longest = self.uses.get_mut(&id)?;
         longest.cut.set_due();
         let holder = longest.used.party;
-        let beside = waiting.iter().filter(|waits| waits_for(longest, waits)).map(|waits| waits.0);
         let is_not_slow = |party: &Party| {
             party.domain != holder.domain && self.standings.of(*party, now) != Standing::Slow
         };
-        let waiting = beside.into_iter().find(is_not_slow);
-        self.standings.cut(holder.domain, waiting, now);
+        let mut waiters =
+            waiting.iter().filter(|waits| waits_for(longest, waits)).map(|(party, _)| *party);
+        let cut_for = waiters.find(is_not_slow);
+        self.standings.cut(holder.domain, cut_for, now);
         None
     }
 

@@ -258,11 +258,11 @@ impl Standings {
         cut_at.is_none_or(|at| now.saturating_duration_since(at) >= MEMORY)
     }
 
-    /// Records that a session of the domain was cut; `waiting` is a party that waits and is not known to be slow. Where
+    /// Records that a session of the domain was cut; `cut_for` is a party that waits and isn't known to be slow. Where
     /// nobody was answered yet there is no reserve, and a slow party would take the session that the domain's only cut
     /// has freed: so for a while slow ones leave the last session to others.
-    pub(super) fn cut(&mut self, domain: Key, waiting: Option<Party>, now: Instant) {
-        self.cut_for = waiting.map(|party| (party, now + CUT)).or(self.cut_for);
+    pub(super) fn cut(&mut self, domain: Key, cut_for: Option<Party>, now: Instant) {
+        self.cut_for = cut_for.map(|party| (party, now + CUT)).or(self.cut_for);
         if let Some(record) = self.record(domain, now) {
             (record.cut_at, record.is_repeated) = (Some(now), false);
         }

@@ -57,6 +57,9 @@ pub struct Entries {
     pub debts: usize,
     /// Groups, accounts and domains that were quick or slow lately.
     pub standings: usize,
+    /// Accounts whose recipients' existence is remembered for a day.
+    #[serde(default)]
+    pub histories: usize,
 }
 
 /// One operator from one source address; or all machines that belong to no operator, as `other`.
@@ -120,7 +123,8 @@ impl<S: Send + 'static> Pool<S> {
             ..SiteStatus::default()
         };
         let gates = state.domains.len() + state.addresses.len();
-        let mut entries = Entries { gates, ..Entries::default() };
+        let histories = state.histories.len();
+        let mut entries = Entries { gates, histories, ..Entries::default() };
         for (key, site) in state.sites.iter() {
             site.sessions.count_entries(&mut entries);
             match key {

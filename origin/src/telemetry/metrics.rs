@@ -240,7 +240,8 @@ impl Metrics {
             let seconds = Duration::from_micros(micros).as_secs_f64();
             counter.inner().store(seconds.to_bits(), Ordering::Relaxed);
         }
-        let Entries { sites, meters, gates, trials, refusals, debts, standings } = status.entries;
+        let Entries { sites, meters, gates, trials, refusals, debts, standings, histories } =
+            status.entries;
         for (kind, count) in [
             ("sites", sites),
             ("meters", meters),
@@ -249,6 +250,7 @@ impl Metrics {
             ("refusals", refusals),
             ("debts", debts),
             ("standings", standings),
+            ("histories", histories),
         ] {
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             self.entries.get_or_create(&Kind { kind }).set(count);

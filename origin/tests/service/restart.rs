@@ -195,6 +195,33 @@ impl Manager {
     }
 }
 
+/// A service manager, and a mail server that accepts everybody.
+struct Machine {
+    folder: Folder,
+    manager: Manager,
+    server: MailServer,
+    /// Recipients that the server was asked about.
+    count: Arc<AtomicUsize>,
+    route: String,
+    socket: String,
+}
+
+impl Machine {
+    async fn new(name: &str) -> Self {
+        let folder = Folder::new(name);
+        let socket = folder.file("socket");
+        let manager = Manager(UnixDatagram::bind(&socket).unwrap());
+        let count = Arc::new(AtomicUsize::new(0));
+        let server = accepting(count.clone()).await;
+        let route = server.route();
+        Self { folder, manager, server, count, route, socket }
+    }
+
+    fn environment(&self) -> [(&str, &str); 2] {
+        [("RCPT_ROUTES", &self.route), ("NOTIFY_SOCKET", &self.socket)]
+    }
+}
+
 /// Accepts everybody, and counts recipients.
 async fn accepting(recipients: Arc<AtomicUsize>) -> MailServer {
     MailServer::serving(move |stream, _| {
@@ -234,22 +261,18 @@ async fn recipients_until_known(origin: &Origin, count: &AtomicUsize, name: &str
 
 #[tokio::test]
 async fn what_was_learnt_outlives_a_restart_in_a_descriptor_of_the_service_manager() {
-    let folder = Folder::new("memory");
-    let path = folder.file("socket");
-    let manager = Manager(UnixDatagram::bind(&path).unwrap());
-    let count = Arc::new(AtomicUsize::new(0));
-    let server = accepting(count.clone()).await;
-    let route = server.route();
-    let environment = [("RCPT_ROUTES", route.as_str()), ("NOTIFY_SOCKET", &path)];
+    let machine = Machine::new("memory").await;
+    let (manager, count) = (&machine.manager, &machine.count);
+    let environment = machine.environment();
 
     let origin = Origin::start(&environment).await;
-    assert_eq!(recipients_until_known(&origin, &count, "first").await, 2, "one is the control");
+    assert_eq!(recipients_until_known(&origin, count, "first").await, 2, "one is the control");
     origin.signal("-TERM").await;
     let (name, file) = manager.left_by(origin).await;
     assert!(file.metadata().unwrap().len() <= 65_536);
     let content =
         std::fs::read(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file))).unwrap();
-    for name in ["sandbox", "first", &server.address.to_string()] {
+    for name in ["sandbox", "first", &machine.server.address.to_string()] {
         assert!(!content.windows(name.len()).any(|part| part == name.as_bytes()), "{name}");
     }
     assert!(file.try_clone().unwrap().write_all(b"x").is_err(), "sealed");
@@ -257,7 +280,7 @@ async fn what_was_learnt_outlives_a_restart_in_a_descriptor_of_the_service_manag
     // The next process begins with it, and hands its own over beside it.
     let again = file.try_clone().unwrap();
     let origin = started_with(Some((&name, again)), &environment).await;
-    assert_eq!(recipients_until_known(&origin, &count, "second").await, 1, "no control again");
+    assert_eq!(recipients_until_known(&origin, count, "second").await, 1, "no control again");
     origin.signal("-TERM").await;
     manager.left_by(origin).await;
 
@@ -272,33 +295,29 @@ async fn what_was_learnt_outlives_a_restart_in_a_descriptor_of_the_service_manag
         (&[], secrets),
     ];
     for (octets, variable) in cases {
-        let copy = folder.file("copy");
+        let copy = machine.folder.file("copy");
         std::fs::write(&copy, octets).unwrap();
         let memory = Some(("memory-a", File::open(&copy).unwrap()));
         let environment = [environment[0], environment[1], variable];
         let origin = started_with(memory, &environment).await;
-        assert_eq!(recipients_until_known(&origin, &count, "third").await, 2);
+        assert_eq!(recipients_until_known(&origin, count, "third").await, 2);
     }
 }
 
 #[tokio::test]
 async fn what_a_process_learnt_within_seconds_outlives_its_crash() {
-    let folder = Folder::new("crash");
-    let path = folder.file("socket");
-    let manager = Manager(UnixDatagram::bind(&path).unwrap());
-    let count = Arc::new(AtomicUsize::new(0));
-    let server = accepting(count.clone()).await;
-    let route = server.route();
-    let environment = [("RCPT_ROUTES", route.as_str()), ("NOTIFY_SOCKET", &path)];
+    let machine = Machine::new("crash").await;
+    let (manager, count) = (&machine.manager, &machine.count);
+    let environment = machine.environment();
 
     let mut origin = Origin::start(&environment).await;
-    assert_eq!(recipients_until_known(&origin, &count, "first").await, 2, "one is the control");
+    assert_eq!(recipients_until_known(&origin, count, "first").await, 2, "one is the control");
     let (name, copy) = manager.next_copy().await;
     origin.signal("-KILL").await;
     assert!(!origin.child.wait().await.unwrap().success());
 
     let origin = started_with(Some((&name, copy)), &environment).await;
-    assert_eq!(recipients_until_known(&origin, &count, "second").await, 1, "no control again");
+    assert_eq!(recipients_until_known(&origin, count, "second").await, 1, "no control again");
 }
 
 #[tokio::test]

@@ -157,11 +157,11 @@ async fn serve(
     }
 }
 
-/// One connection.
+/// A connection with its client.
 struct MailSession {
     rule: Arc<Rule>,
     record: Record,
-    /// Its place in the record.
+    /// The connection's place in the record.
     index: usize,
 }
 

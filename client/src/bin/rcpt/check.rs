@@ -84,7 +84,7 @@ fn checked<W: io::Write>(
 ) -> Result<Ended, Failure> {
     let (questions, asked) = mpsc::sync_channel::<Question>(1);
     let (answers, answered) = mpsc::sync_channel(usize::from(args.at_once));
-    let entries = Mutex::new(asked);
+    let receiver = Mutex::new(asked);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stop = &stop;
@@ -92,8 +92,8 @@ fn checked<W: io::Write>(
         let addresses = args.addresses.clone();
         thread::spawn(move || read(&addresses, &questions));
         for _ in 0..args.at_once {
-            let (entries, answers, client) = (&entries, answers.clone(), client.clone());
-            scope.spawn(move || answer(&client, args, entries, &answers, stop));
+            let (receiver, answers, client) = (&receiver, answers.clone(), client.clone());
+            scope.spawn(move || answer(&client, args, receiver, &answers, stop));
         }
         drop(answers);
         let ended = write(rows, &answered, stop);
@@ -114,13 +114,13 @@ fn read(addresses: &[String], questions: &SyncSender<Question>) {
 fn answer(
     client: &Client,
     args: &Check,
-    asked: &Mutex<Receiver<Question>>,
+    receiver: &Mutex<Receiver<Question>>,
     answers: &SyncSender<Answered>,
     stop: &AtomicBool,
 ) {
     while !stop.load(Ordering::Relaxed) {
-        let next = match asked.lock() {
-            Ok(asked) => asked.recv_timeout(LOOK),
+        let next = match receiver.lock() {
+            Ok(receiver) => receiver.recv_timeout(LOOK),
             Err(_) => return,
         };
         let (index, entry) = match next {

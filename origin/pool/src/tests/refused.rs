@@ -27,6 +27,26 @@ async fn dead_list(pool: &Arc<Pool<u32>>, want: &Wanted, count: usize) -> usize 
     all.join_all().await.into_iter().filter(|is_asked| *is_asked).count()
 }
 
+/// Asks about an accepted recipient of each want, and about a control recipient where the pool lets it. Returns the number
+/// of control recipients.
+pub(super) async fn refused_controls(
+    pool: &Arc<Pool<u32>>,
+    wants: impl Iterator<Item = Wanted>,
+) -> usize {
+    let mut count = 0;
+    for want in wants {
+        let permit = want.permit(pool).await;
+        permit.note(ANSWERED);
+        if permit.spares_refusal() {
+            permit.count_recipient();
+            permit.note(Signal::Answered { refused: true });
+            count += 1;
+        }
+        permit.keep(0);
+    }
+    count
+}
+
 fn of(account: String, class: Class) -> Wanted {
     let account: &'static str = account.leak();
     Wanted { tenant: Some(account), account: Some(account), class, ..google("gmail.com") }
@@ -62,18 +82,8 @@ async fn many_dead_lists_at_once_have_less_than_twice_the_hours_number() {
 #[tokio::test(start_paused = true)]
 async fn control_recipients_leave_half_of_the_hour_and_are_nobodys_guesses() {
     let pool = pool();
-    let mut spared = 0;
-    for n in 0..200 {
-        let permit = of(format!("form{}", n % 2), Class::Interactive).permit(&pool).await;
-        permit.note(ANSWERED);
-        if permit.spares_refusal() {
-            permit.count_recipient();
-            permit.note(Signal::Answered { refused: true });
-            spared += 1;
-        }
-        permit.keep(0);
-    }
-    assert_eq!(spared, 50);
+    let forms = (0..200).map(|n| of(format!("form{}", n % 2), Class::Interactive));
+    assert_eq!(refused_controls(&pool, forms).await, 50);
     let asked = dead_list(&pool, &of("form0".to_owned(), Class::Batch), 400).await;
     assert!((25..25 + LIMITS.sessions).contains(&asked), "half of the rest: {asked}");
 }
