@@ -192,8 +192,8 @@ impl Standings {
         if fits && cut_for.is_none() {
             return Ok(());
         }
-        let present = other_group.max(other_account).max(cut_for.map(|(_, until)| until));
-        Err(self.changes(party, present, now))
+        let ends = [other_group, other_account, cut_for.map(|(_, until)| until)];
+        Err(self.changes(party, ends, now))
     }
 
     /// Returns the time until which parties matched by `is_other` count as present.
@@ -206,13 +206,13 @@ impl Standings {
         self.records.get(&key).is_some_and(|record| record.is_slow(now))
     }
 
-    /// Returns the time at which the party's standing may improve, or it is alone.
-    fn changes(&self, party: Party, present: Option<Instant>, now: Instant) -> Option<Instant> {
+    /// Returns the earliest time at which the party's standing may improve, or one of `ends` has passed.
+    fn changes(&self, party: Party, ends: [Option<Instant>; 3], now: Instant) -> Option<Instant> {
         let slow = [party.group, party.account, party.domain]
             .into_iter()
             .filter_map(|key| self.records.get(&key)?.slow_at)
             .flat_map(|at| [at + SLOW_FOR, at + MEMORY]);
-        slow.chain(present).filter(|at| *at > now).min()
+        slow.chain(ends.into_iter().flatten()).filter(|at| *at > now).min()
     }
 
     /// Records how a session ended: after which time, and whether the recipient was spoken about.
@@ -304,5 +304,33 @@ impl Standings {
 
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.records.values().all(|record| record.is_over(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::{CUT, Limit, SLOW, Standing, Standings, Use};
+    use crate::party::Party;
+
+    fn party(key: u64) -> Party {
+        Party { group: key, account: key, domain: key, is_consumer: false }
+    }
+
+    /// Others are present for a minute; whom a session was cut for keeps the last one free for seconds only.
+    #[tokio::test(start_paused = true)]
+    async fn who_must_wait_for_several_reasons_looks_again_when_the_first_of_them_ends() {
+        let (mut standings, now) = (Standings::default(), Instant::now());
+        let [slow, quick, waiting, holder] = [1, 2, 3, 4].map(party);
+        standings.ended(slow, SLOW + Duration::from_millis(1), false, now);
+        standings.ended(quick, Duration::ZERO, true, now);
+        standings.cut(holder.domain, Some(waiting), now);
+        let limit = Limit { sessions: 2, keeps_half: false };
+        let used = Use { party: holder, since: now, standing: Standing::Slow };
+        assert_eq!(standings.may_take(slow, limit, [&used].into_iter(), now), Err(Some(now + CUT)));
+        assert_eq!(standings.may_take(waiting, limit, [&used].into_iter(), now), Ok(()));
     }
 }
