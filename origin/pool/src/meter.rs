@@ -6,11 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{
-    Class,
-    debts::Debts,
-    lately::Lately,
-    quota::{Recipients, Refusals},
-    rate::Rate,
+    Class, debts::Debts, lately::Lately, rate::Rate, recipients::Recipients, refusals::Refusals,
     want::Want,
 };
 

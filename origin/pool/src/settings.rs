@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{
     Limits, Pace,
     operators::{OperatorId, Operators},
-    quota::part_of,
+    refusals::part_of,
     site::SiteKey,
 };
 

@@ -2,7 +2,9 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use super::{Class, Question, Settings, Target, histories::History, party::Party, quota::part_of};
+use super::{
+    Class, Question, Settings, Target, histories::History, party::Party, refusals::part_of,
+};
 
 /// The meter that counts a session: of a machine in a network; or, with `None`, of the whole site, and in a network of the
 /// machines beyond the first ones.

@@ -6,7 +6,7 @@ use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Pool, State, operators::OperatorId, quota::Recipients};
+use super::{Pool, State, operators::OperatorId, recipients::Recipients};
 
 const DAY: u64 = 24 * 3_600;
 /// Recipients a minute on the first two days; every two days it is twice as many.

@@ -1,52 +1,16 @@
-//! Limits of one operator or machine from one source address: recipients a minute, and refused recipients an hour.
-//! Without the second, a list of dead addresses is a directory harvest.
+//! Limit of refused recipients an hour at one operator or machine: without it, a list of dead addresses is a directory
+//! harvest.
 
 use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Class, Key, party::Party, remembered::HourMemory};
-
-/// Refusals are counted in slices of this length, over an hour.
-const SLICE: Duration = Duration::from_secs(300);
-const SLICES: u32 = 12;
-/// Number of the first slice: those of the hour before it may be recalled.
-const FIRST: u64 = SLICES as u64;
-/// Divisor of a minute's recipients for the burst.
-const BURST_SHARE: u32 = 6;
-
-/// Recipients a minute, as a token bucket.
-pub(super) struct Recipients {
-    interval: Duration,
-    burst: Duration,
-    /// Time at which the bucket will be full again.
-    due: Option<Instant>,
-}
-
-impl Recipients {
-    pub(super) fn new(per_minute: usize) -> Self {
-        let per_minute = u32::try_from(per_minute).unwrap_or(u32::MAX).max(1);
-        let interval = Duration::from_secs(60) / per_minute;
-        let burst = interval.saturating_mul((per_minute / BURST_SHARE).max(1));
-        Self { interval, burst, due: None }
-    }
-
-    /// Changes the rate; units counted at the old rate are paid off at the new one.
-    pub(super) fn set_rate(&mut self, per_minute: usize) {
-        *self = Self { due: self.due, ..Self::new(per_minute) };
-    }
-
-    /// Returns the earliest time of the next recipient, if not now.
-    pub(super) fn not_before(&self, now: Instant) -> Option<Instant> {
-        let earliest = self.due?.checked_sub(self.burst)?;
-        (earliest > now).then_some(earliest)
-    }
-
-    pub(super) fn count(&mut self, now: Instant) {
-        let from = self.due.map_or(now, |due| due.max(now));
-        self.due = Some(from + self.interval);
-    }
-}
+use super::{
+    Class, Key,
+    hour::{FIRST, Hour, SLICE},
+    party::Party,
+    remembered::HourMemory,
+};
 
 /// Each account of a group has a twentieth of the group's share of refused recipients for itself, and each group a
 /// twentieth of the remainder.
@@ -63,73 +27,6 @@ pub(super) struct Refusals {
     parties: HashMap<Key, Hour>,
     /// The slice in which parties were forgotten last.
     forgot_in: u64,
-}
-
-/// Counts of the last hour's slices.
-#[derive(Debug, Clone, Copy, Default)]
-struct Hour {
-    /// The slice that was counted in last.
-    last: u64,
-    counts: [u32; SLICES as usize],
-}
-
-impl Hour {
-    fn count(&mut self, slice: u64) {
-        self.advance(slice);
-        if let Some(count) = self.counts.get_mut(index(slice)) {
-            *count += 1;
-        }
-    }
-
-    /// Empties the slices that have begun since the last one.
-    fn advance(&mut self, slice: u64) {
-        let passed = slice.saturating_sub(self.last).min(u64::from(SLICES));
-        for n in 0..passed {
-            if let Some(count) = self.counts.get_mut(index(slice - n)) {
-                *count = 0;
-            }
-        }
-        self.last = self.last.max(slice);
-    }
-
-    fn sum(mut self, slice: u64) -> usize {
-        self.advance(slice);
-        self.counts.iter().map(|count| *count as usize).sum()
-    }
-
-    /// The counts, that of `slice` first.
-    fn remembered(mut self, slice: u64) -> HourMemory {
-        self.advance(slice);
-        let mut counts = HourMemory::default();
-        for (age, count) in (0..).zip(&mut counts) {
-            let at = slice.saturating_sub(age);
-            *count = self.counts.get(index(at)).copied().unwrap_or_default();
-        }
-        counts
-    }
-
-    /// Counts that were taken `passed` slices before `slice`.
-    fn recalled(counts: HourMemory, passed: u64, slice: u64) -> Self {
-        let mut hour = Self { last: slice, counts: [0; SLICES as usize] };
-        for (age, count) in (passed..u64::from(SLICES)).zip(counts) {
-            if let Some(own) = hour.counts.get_mut(index(slice.saturating_sub(age))) {
-                *own = count;
-            }
-        }
-        hour
-    }
-
-    /// The slice in which the oldest one that counts is an hour old.
-    fn lightens(mut self, slice: u64) -> u64 {
-        self.advance(slice);
-        let first = (slice + 1).saturating_sub(u64::from(SLICES));
-        let oldest = (first..=slice).find(|it| self.counts.get(index(*it)) != Some(&0));
-        oldest.unwrap_or(slice) + u64::from(SLICES)
-    }
-}
-
-fn index(slice: u64) -> usize {
-    usize::try_from(slice % u64::from(SLICES)).unwrap_or_default()
 }
 
 impl Refusals {
@@ -269,7 +166,7 @@ mod tests {
 
     use tokio::time::Instant;
 
-    use super::{Recipients, Refusals};
+    use super::Refusals;
     use crate::{Class, party::Party};
 
     fn account(group: u64, account: u64) -> Party {
@@ -278,20 +175,6 @@ mod tests {
 
     fn tenant(name: u64) -> Party {
         account(name, name)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn recipients_come_at_their_rate_after_a_burst() {
-        let (mut recipients, now) = (Recipients::new(60), Instant::now());
-        let mut at_once = 0;
-        while recipients.not_before(now).is_none() {
-            recipients.count(now);
-            at_once += 1;
-        }
-        assert_eq!(at_once, 11);
-        let wait = recipients.not_before(now).unwrap() - now;
-        assert_eq!(wait, Duration::from_secs(1));
-        assert!(recipients.not_before(now + wait).is_none());
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,0 +1,78 @@
+//! Counts of an hour, in slices of five minutes.
+
+use std::time::Duration;
+
+use super::remembered::HourMemory;
+
+/// Length of a slice.
+pub(super) const SLICE: Duration = Duration::from_secs(300);
+const SLICES: u32 = 12;
+/// Number of the first slice: those of the hour before it may be recalled.
+pub(super) const FIRST: u64 = SLICES as u64;
+
+/// Counts of the last hour's slices.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Hour {
+    /// The slice that was counted in last.
+    last: u64,
+    counts: [u32; SLICES as usize],
+}
+
+impl Hour {
+    pub(super) fn count(&mut self, slice: u64) {
+        self.advance(slice);
+        if let Some(count) = self.counts.get_mut(index(slice)) {
+            *count += 1;
+        }
+    }
+
+    /// Empties the slices that have begun since the last one.
+    fn advance(&mut self, slice: u64) {
+        let passed = slice.saturating_sub(self.last).min(u64::from(SLICES));
+        for n in 0..passed {
+            if let Some(count) = self.counts.get_mut(index(slice - n)) {
+                *count = 0;
+            }
+        }
+        self.last = self.last.max(slice);
+    }
+
+    pub(super) fn sum(mut self, slice: u64) -> usize {
+        self.advance(slice);
+        self.counts.iter().map(|count| *count as usize).sum()
+    }
+
+    /// The counts, that of `slice` first.
+    pub(super) fn remembered(mut self, slice: u64) -> HourMemory {
+        self.advance(slice);
+        let mut counts = HourMemory::default();
+        for (age, count) in (0..).zip(&mut counts) {
+            let at = slice.saturating_sub(age);
+            *count = self.counts.get(index(at)).copied().unwrap_or_default();
+        }
+        counts
+    }
+
+    /// Counts that were taken `passed` slices before `slice`.
+    pub(super) fn recalled(counts: HourMemory, passed: u64, slice: u64) -> Self {
+        let mut hour = Self { last: slice, counts: [0; SLICES as usize] };
+        for (age, count) in (passed..u64::from(SLICES)).zip(counts) {
+            if let Some(own) = hour.counts.get_mut(index(slice.saturating_sub(age))) {
+                *own = count;
+            }
+        }
+        hour
+    }
+
+    /// The slice in which the oldest one that counts is an hour old.
+    pub(super) fn lightens(mut self, slice: u64) -> u64 {
+        self.advance(slice);
+        let first = (slice + 1).saturating_sub(u64::from(SLICES));
+        let oldest = (first..=slice).find(|it| self.counts.get(index(*it)) != Some(&0));
+        oldest.unwrap_or(slice) + u64::from(SLICES)
+    }
+}
+
+fn index(slice: u64) -> usize {
+    usize::try_from(slice % u64::from(SLICES)).unwrap_or_default()
+}
