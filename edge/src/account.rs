@@ -19,12 +19,12 @@ impl AccountId {
         Self(id)
     }
 
-    /// A new account in the database of this number.
+    /// Creates an id in the database with this number.
     pub const fn new(database: u8, [a, b, c, d, e, f, g]: [u8; 7]) -> Self {
         Self(u64::from_be_bytes([database, a, b, c, d, e, f, g]))
     }
 
-    /// The number of the account's database, which never changes.
+    /// Returns the number of the account's database, which never changes.
     pub const fn database(self) -> u8 {
         let [database, ..] = self.0.to_be_bytes();
         database
@@ -66,30 +66,29 @@ pub enum AccountState {
 
 /// The address an account is registered under.
 ///
-/// An account's address. Unlike checked addresses, these are compared without regard to case: `Ann@` and `ann@` are one
-/// person, who may type either.
+/// An account's address. Unlike checked addresses, account addresses are compared
+/// case-insensitively: `Ann@` and `ann@` are one person, who may type either.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountAddress(Address);
 
 impl AccountAddress {
-    /// # Errors
-    /// [`FormatError`] when the text is not an RFC 5321 mailbox. Nothing is trimmed or reduced: this
-    /// is the person's own address, typed into a form.
+    /// # Errors [`FormatError`] when the text is not an RFC 5321 mailbox. The text is neither
+    /// trimmed nor normalised: people type their own address into a form.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         Address::parse(text).map(Self)
     }
 
-    /// The address as it was typed, which mail is sent to.
+    /// Returns the address as the person typed it; emails go to this form.
     pub fn as_given(&self) -> &str {
         self.0.as_given()
     }
 
-    /// Its domain, in A-labels.
+    /// Returns the address's domain, in A-labels.
     pub fn domain(&self) -> &str {
         self.0.domain()
     }
 
-    /// The address and its parts, none of which is allowed as a password.
+    /// Returns the address and its parts; none of them is allowed as a password.
     pub fn parts(&self) -> [&str; 3] {
         [self.0.normal(), self.0.local_part(), self.0.domain()]
     }

@@ -26,7 +26,7 @@ pub struct App {
     pub verdicts: VerdictCache,
     pub in_flight: InFlight,
     pub hashing: HashingTurns,
-    /// Of the requests on behalf of each account, checks aside.
+    /// Rate of each account's requests, except checks.
     pub pace: Pace,
     pub refusals: Refusals,
     pub seen_sessions: SeenSessions,
@@ -34,8 +34,8 @@ pub struct App {
     pub scan_queue: ScanQueue,
     pub mailer: Mailer,
     pub shield: Shield,
-    /// True for each of databases and origins that answered recently.
+    /// Whether all databases, and any origin, answered recently.
     pub readiness: Recent<(bool, bool)>,
-    /// The plans, for visitors who haven't signed in.
+    /// The plans as visitors who haven't signed in see them.
     pub plans: Recent<Arc<[PlanSizes]>>,
 }

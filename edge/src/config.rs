@@ -13,43 +13,44 @@ pub use self::{
 };
 use crate::{limits::rules::Rule, outbound::turnstile::Turnstile};
 
-/// Everything that can be configured. Secrets hide themselves from `Debug`.
+/// Everything that can be configured. Secrets are hidden from `Debug`.
 #[derive(Debug)]
 pub struct Config {
-    /// Origins, each without a trailing slash.
+    /// URLs of origins, without a trailing slash.
     pub origins: Vec<String>,
     /// URL of the portal without a trailing slash; confirmation links start with it.
     pub portal_url: String,
-    /// Resolver for the mail hosts of an account's domain; `None`: emails are sent without a look-up.
+    /// Resolver for the mail hosts of an account's domain; with `None`, emails are sent without a
+    /// lookup.
     pub dns_url: Option<String>,
-    /// Sender of every mail.
+    /// Sender of every email.
     pub mail_from: String,
     pub homes: Homes,
     pub session_secrets: KeyRing,
     pub api_key_secrets: KeyRing,
     pub ticket_secrets: KeyRing,
-    /// Key the hashes of addresses: of accounts, and of checked addresses in the cache.
+    /// Hash the addresses of accounts, and checked addresses in the cache.
     pub address_secrets: KeyRing,
-    /// Seal the secrets of authenticators.
+    /// Encrypt the secrets of authenticators.
     pub totp_secrets: KeyRing,
-    /// Seal the addresses of scans while they wait.
+    /// Encrypt the addresses of scans while they wait.
     pub scan_secrets: KeyRing,
     /// Delays before a scan retries an undecided address.
     pub scan_retries: RetryTimes,
-    /// Seconds a portal session lives.
+    /// Lifetime of a portal session in seconds.
     pub session_ttl: u64,
-    /// Seconds a lease on the allowance lives unless it is settled before.
+    /// Seconds until an unsettled lease on the allowance expires.
     pub lease_ttl: u64,
     /// Milliseconds to wait for a verdict, over all origins together.
     pub upstream_budget_ms: u64,
-    /// Times for which a verdict is given again, from the cache and by an origin.
+    /// Lifetimes of cached verdicts, in the edge's cache and at origins.
     pub cache: CacheTimes,
     pub throttle: Throttle,
     pub site: Site,
-    /// Secrets that sign calls of the operator's own programs, such as a payment provider's webhook; `None`: no calls
-    /// are accepted.
+    /// Secrets that sign calls of the operator's own programs, such as a payment provider's
+    /// webhook; with `None`, no calls are accepted.
     pub operator_secrets: Option<KeyRing>,
-    /// `None`: nobody is asked whether a person is behind a request.
+    /// Settings of Turnstile; with `None`, requests are never verified.
     pub turnstile: Option<Turnstile>,
 }
 
@@ -60,31 +61,30 @@ pub struct Throttle {
     pub account: Rule,
     /// Attempts from one network, of any kind.
     pub network: Rule,
-    /// Emails to one address that registrations cause.
+    /// Emails to one address caused by registrations.
     pub registration_mail: Rule,
     /// Reset links mailed to one address.
     pub reset_mail: Rule,
     /// Limits of emails caused by one network and by one site (/48), each for registrations and for reset links.
     pub mails_of_network: Rule,
     pub mails_of_site: Rule,
-    /// Emails of registrations in total.
+    /// Emails caused by all registrations.
     pub all_registration_mails: Rule,
-    /// Emails of forgotten passwords in total, whether or not there is an account.
+    /// Emails caused by all password resets, whether or not the account exists.
     pub all_reset_mails: Rule,
-    /// Reset links over all that are sent although that budget, or the network's, is used up.
+    /// Reset links that are sent although the total or the network's budget is used up.
     pub all_exempt_reset_mails: Rule,
-    /// Passwords that one isolate hashes.
+    /// Passwords that an isolate hashes per minute.
     pub hashes_per_minute: u64,
-    /// Requests on behalf of one account that one isolate serves, checks aside; not 0.
+    /// Requests of one account, except checks, that an isolate serves per second; not 0.
     pub account_requests_per_second: u64,
 }
 
 impl Config {
-    /// Reads the configuration of a Worker with `databases` databases through `value`, which returns a variable or
-    /// secret by name.
+    /// Reads the configuration of a Worker with `databases` databases; `value` returns a variable
+    /// or secret by name.
     ///
-    /// # Errors
-    /// All mistakes, each with the name of its setting. No part of a secret is shown.
+    /// # Errors All mistakes, each with the name of its setting. They contain no part of a secret.
     pub fn read(
         value: impl Fn(&str) -> Option<String>,
         databases: usize,
@@ -116,7 +116,7 @@ impl Config {
         let operator_secrets = read.optional_keys("OPERATOR_SECRETS");
         let turnstile = read.turnstile();
         let mistakes = read.mistakes;
-        // In a closure, so that a missing secret, which is among the mistakes, ends in `None`.
+        // A closure, so that a missing secret, already recorded as a mistake, returns `None`.
         let config = || {
             Some(Self {
                 origins,
@@ -150,22 +150,22 @@ impl Config {
 pub struct RetryTimes(Vec<u64>);
 
 impl Default for RetryTimes {
-    /// Greylisting servers ask for five minutes; busy servers stay busy for minutes or an hour.
+    /// Greylisting servers defer for five minutes; busy servers stay busy for minutes or an hour.
     fn default() -> Self {
         Self(vec![5 * 60, 20 * 60, HOUR])
     }
 }
 
 impl RetryTimes {
-    /// Asked at most so often in all.
+    /// Greatest number of retries.
     const MOST: usize = 10;
 
-    /// Seconds to wait when a server has answered `tries` times; `None` when that was often enough.
+    /// Returns the delay in seconds after `tries` replies of a server; `None` if no retry is left.
     pub fn after(&self, tries: u8) -> Option<u64> {
         self.0.get(usize::from(tries).checked_sub(1)?).copied()
     }
 
-    /// The shortest of them.
+    /// Returns the shortest delay.
     pub fn least(&self) -> u64 {
         self.0.iter().min().copied().unwrap_or(HOUR)
     }

@@ -1,4 +1,5 @@
-//! The one error type: the response to the caller, and the cause for the log. `table.rs` lists the errors.
+//! The only error type: the response to the caller, and the cause for the log. `table.rs` lists the
+//! errors.
 
 mod body;
 mod challenge;
@@ -21,40 +22,40 @@ use rate_limit::RateLimit;
 #[derive(Debug)]
 pub struct Error {
     status: StatusCode,
-    /// Boxed: a result carries its error's size wherever it goes.
+    /// Boxed because every `Result` has the size of its error.
     body: Box<Body>,
-    /// The daily allowance that is used up, for `RateLimit`; 0 where the error is about something else.
+    /// Size of the exhausted allowance, for `RateLimit`; 0 for other errors.
     allowance: u32,
     /// Remaining part of the allowance.
     left: u32,
-    /// Seconds, for `Retry-After`.
+    /// Seconds for `Retry-After`.
     retry_after: Option<u64>,
-    /// `WWW-Authenticate` of a 401: which credentials would do.
+    /// `WWW-Authenticate` of a 401: names the accepted credentials.
     challenge: Challenge,
-    /// Cause for the request's log line; never sent.
+    /// Cause for the request's log line; never sent to the caller.
     cause: Option<Cause>,
 }
 
-/// Cause of an internal failure, carried to the request's log line in the response's extensions.
+/// Cause of an internal failure, passed to the request's log line in the response's extensions.
 #[derive(Debug, Clone)]
 struct Cause(String);
 
-/// Outcome of a request, carried to the log line in the response's extensions: the status of a verdict, or the code of
-/// an error.
+/// Outcome of a request, passed to its log line in the response's extensions: the status of a
+/// verdict, or the code of an error.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome(pub &'static str);
 
-/// The outcome that the handler or an error left for the log.
+/// Returns the outcome that the handler or an error stored for the log.
 pub fn outcome(response: &Response) -> Option<&'static str> {
     response.extensions().get::<Outcome>().map(|outcome| outcome.0)
 }
 
-/// The cause that an error left for the log.
+/// Returns the cause that an error stored for the log.
 pub fn cause(response: &Response) -> Option<&str> {
     response.extensions().get::<Cause>().map(|cause| cause.0.as_str())
 }
 
-/// The response of an error in the place of another one, in the shape that one has.
+/// Replaces the response of an error with another error's, in the same shape.
 pub fn instead_of(response: &Response, error: Error) -> Response {
     let shape = response.extensions().get::<Body>();
     let error =
@@ -96,7 +97,7 @@ impl Error {
         self
     }
 
-    /// The first request with the same `Idempotency-Key` is in flight.
+    /// Returns whether the first request with the same `Idempotency-Key` is still in flight.
     pub fn is_key_in_use(&self) -> bool {
         self.body.code() == Self::idempotency_key_in_use().body.code()
     }
@@ -105,13 +106,14 @@ impl Error {
         self.body.code()
     }
 
-    /// A mistake of the caller, and nothing that passes.
+    /// Returns whether the caller made a mistake that a retry won't fix.
     pub fn is_the_callers(&self) -> bool {
         self.status.is_client_error()
             && !matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::CONFLICT)
     }
 
-    /// The shape that email validation gives its 400 and 401: `{detail: {error}}`, and `code` beside it.
+    /// Gives the error the shape of email validation's 400 and 401: `{detail: {error}}`, and `code`
+    /// beside it.
     pub fn of_validation(mut self) -> Self {
         if matches!(self.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED) {
             self.body = Box::new(self.body.of_validation());
@@ -121,7 +123,7 @@ impl Error {
 }
 
 impl IntoResponse for Error {
-    /// The body is written by [`write_body`].
+    /// [`write_body`] adds the body later.
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         let headers = response.headers_mut();
@@ -130,7 +132,7 @@ impl IntoResponse for Error {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.status == StatusCode::UNAUTHORIZED {
-            // RFC 9110 §15.5.2 asks for it.
+            // Required by RFC 9110 §15.5.2.
             headers.insert(header::WWW_AUTHENTICATE, self.challenge.value());
         }
         if self.allowance > 0 {

@@ -1,9 +1,11 @@
-//! The edge: a Cloudflare Worker that authenticates, counts, caches and asks an origin.
+//! The edge: a Cloudflare Worker that authenticates callers, counts and caches checks, and forwards
+//! them to an origin.
 //!
-//! The rooms from top to bottom; each may name only those below it (`rooms.rs` checks it): `worker` (the runtime's
-//! events), `routes` (the operations), `extract` (the handlers' inputs), `background` (work without a request), `app`
-//! (shared state), `store` (SQL), `limits` (rates and allowances) and the other rules, `credentials`, `outbound`
-//! (outgoing requests), and `cf` (the runtime's bindings).
+//! The rooms from top to bottom; each may use only those below it (`rooms.rs` checks it): `worker`
+//! (the runtime's events), `routes` (the operations), `extract` (the handlers' inputs),
+//! `background` (work without a request), `app` (shared state), `store` (SQL), `limits` (rates and
+//! allowances) and the other rules, `credentials`, `outbound` (outgoing requests), and `cf` (the
+//! runtime's bindings).
 
 mod account;
 mod app;

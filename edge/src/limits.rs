@@ -1,4 +1,5 @@
-//! All limits: for whom, and how much. Each stands before the cost that it protects, cheap ones first.
+//! All limits: for which party, and how high. Each limit is checked before the work that it
+//! protects, cheap limits first.
 //!
 //! | who | may | counted | where |
 //! |---|---|---|---|

@@ -1,8 +1,9 @@
-//! Expenses of a request on storage and origins, for its log line only.
+//! Costs of a request at storage and origins, for its log line only.
 //!
-//! Many requests interleave in one isolate, but only at their awaits: while one request's future is being polled, no
-//! other is. [`metered`] sets the current meter for exactly as long as a poll lasts, and timers keep the meter they
-//! started with. So no function that reaches the database needs a parameter for it, and no request pays for another.
+//! Many requests interleave in one isolate, but only at awaits: while one request's future is being
+//! polled, no other is. [`metered`] sets the current meter exactly for the duration of a poll, and
+//! timers keep the meter that was current when they started. So functions that use the database
+//! need no parameter for the meter, and no request is charged for another's work.
 
 use std::{
     cell::RefCell,
@@ -21,7 +22,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Meter>>> = const { RefCell::new(None) };
 }
 
-/// Expenses of one request so far.
+/// Costs of one request so far.
 #[derive(Debug, Default)]
 pub struct Meter {
     d1: Gauge,
@@ -31,25 +32,25 @@ pub struct Meter {
     kv: Gauge,
     origin: Gauge,
     queue: Gauge,
-    /// Of a scheduled run alone.
+    /// Limits of a scheduled run; `None` for a request.
     run: Option<RunLimits>,
     party: Mutex<Party>,
 }
 
-/// Whom a request for an account concerns, and where it came from: how an attack is found afterwards. Requests by API key
-/// leave both out, so that no log says when a customer checks.
+/// The account and network of a request, with which an attack can be investigated later. Requests
+/// with an API key have neither, so that no log shows when a customer checks.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Party {
     /// The account's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// Keyed hash of the client's network, of requests without credentials.
+    /// Keyed hash of the client's network, for requests without credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
 }
 
-/// Limits of a scheduled run, which has no caller who gives up: its D1 statements, and its time for a database that
-/// hangs.
+/// Limits of a scheduled run, which no caller aborts: on its D1 statements, and on the time that it
+/// waits for a hanging database.
 #[derive(Debug)]
 pub struct RunLimits {
     statements_left: AtomicU32,
@@ -59,10 +60,10 @@ pub struct RunLimits {
 }
 
 impl RunLimits {
-    /// Milliseconds after which a database hangs: it is asked nothing more in this run.
+    /// Milliseconds without a response after which a database isn't used again in this run.
     pub const PATIENCE_MS: u64 = 10_000;
 
-    /// Takes statements for this database, or says why none are asked.
+    /// Reserves statements for this database, or returns why it can't be used.
     ///
     /// # Errors
     /// A sentence for the log.
@@ -80,12 +81,13 @@ impl RunLimits {
         Ok(())
     }
 
-    /// The database has not answered in time.
+    /// Records that the database hasn't responded in time.
     pub fn hangs(&self, database: u8) {
         self.hung().insert(database);
     }
 
-    /// Reserves `last` statements for the end of the run, and of the rest one share for each of `others`.
+    /// Reserves `last` statements for the end of the run, and divides the rest among this step and
+    /// `others` more.
     pub fn share(&self, others: u32, last: u32) {
         let rest = self.statements_left.load(Relaxed).saturating_sub(last);
         let others = rest - rest / others.saturating_add(1);
@@ -93,7 +95,7 @@ impl RunLimits {
     }
 
     fn hung(&self) -> MutexGuard<'_, BTreeSet<u8>> {
-        // Held between two awaits only, in an isolate of one thread: never contended.
+        // Only locked between two awaits of a single-threaded isolate, so never contended.
         self.hung.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -115,12 +117,12 @@ pub enum Part {
     Queue,
 }
 
-/// The expenses as the log line shows them: round trips, and milliseconds of the Worker's clock.
+/// The costs in the log line: round trips, and milliseconds of the Worker's clock.
 #[derive(Debug, Serialize)]
 pub struct Expenses {
     pub d1_trips: u32,
     pub d1_statements: u32,
-    /// Rows as D1 counts and bills them: rows of indexes included.
+    /// Written rows as D1 bills them, including those of indexes.
     pub d1_rows_written: u32,
     pub d1_ms: u32,
     pub cache_calls: u32,
@@ -141,7 +143,7 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 impl Meter {
-    /// Meter of a scheduled run that may execute this many D1 statements.
+    /// Creates the meter of a scheduled run with this many D1 statements.
     pub fn of_run(statements: u32) -> Self {
         let run = RunLimits {
             statements_left: AtomicU32::new(statements),
@@ -155,7 +157,7 @@ impl Meter {
         self.party.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// `None` for a request.
+    /// Returns the limits of a scheduled run; `None` for a request.
     pub const fn run(&self) -> Option<&RunLimits> {
         self.run.as_ref()
     }
@@ -207,14 +209,14 @@ pub fn current() -> Option<Arc<Meter>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// Records the parties of the current request for the log.
+/// Changes the current request's party for the log.
 pub fn note(change: impl FnOnce(&mut Party)) {
     if let Some(meter) = current() {
         change(&mut meter.party.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// Runs a request's work on its meter.
+/// Runs `work` with `meter` as the current meter.
 pub async fn metered<T>(meter: &Arc<Meter>, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     poll_fn(|context| {

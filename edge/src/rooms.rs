@@ -1,8 +1,8 @@
-//! Checks the arrows between the rooms: a file names only rooms below its own.
+//! Checks the dependencies between rooms: a file uses only rooms below its own.
 
 use std::{fs, path::Path};
 
-/// From the floor to the roof. Rooms on one line do not name each other.
+/// The floors from bottom to top. Rooms on one floor don't use each other.
 const FLOORS: [&[&str]; 11] = [
     &["error", "meter"],
     &["cf"],
@@ -23,7 +23,7 @@ fn floor(room: &str) -> Option<usize> {
     listed.or((room == ROOF).then_some(FLOORS.len()))
 }
 
-/// The rooms that a file names after `crate::`, one or a list of them.
+/// Returns the rooms that a file uses after `crate::`, one or a list of them.
 fn names_after_crate(source: &str) -> Vec<String> {
     let mentions = source.split("crate::").skip(1);
     let names = mentions.flat_map(|rest| match rest.strip_prefix('{') {
@@ -33,7 +33,8 @@ fn names_after_crate(source: &str) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// The first name of each member of a list, up to its closing brace. Inner lists are skipped.
+/// Returns the first name of each member of a list, up to its closing brace. Inner lists are
+/// skipped.
 fn members(list: &str) -> Vec<String> {
     let (mut depth, mut members) = (1, vec![String::new()]);
     for c in list.chars() {

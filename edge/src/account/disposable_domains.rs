@@ -1,7 +1,8 @@
-//! Domains of throw-away mailboxes, at which no account is made.
+//! Domains of throw-away mailboxes, with which nobody can register.
 
-/// The list of `origin/data/lists/disposable.toml` as the portal's build lays it beside the Worker: the list's day, then a domain on each
-/// line. No provider and no relay is on it, nor below or above a name of it.
+/// The list in `origin/data/lists/disposable.toml`, converted by the portal's build: the list's
+/// date, then one domain per line. It contains no mailbox provider or relay service, nor any parent
+/// or subdomain of one.
 #[derive(Debug, Clone, Copy)]
 pub struct DisposableDomains<'a> {
     day: &'a str,
@@ -9,14 +10,14 @@ pub struct DisposableDomains<'a> {
 }
 
 impl<'a> DisposableDomains<'a> {
-    /// `None` for a text that is no such list.
+    /// Returns `None` if the text isn't such a list.
     pub fn parse(text: &'a str) -> Option<Self> {
         let (day, names) = text.split_once('\n')?;
         let is_day = day.len() == 10 && day.bytes().all(|b| b.is_ascii_digit() || b == b'-');
         (is_day && !names.is_empty()).then_some(Self { day, names })
     }
 
-    /// Day of the list, `YYYY-MM-DD`.
+    /// Returns the list's date, `YYYY-MM-DD`.
     pub const fn day(self) -> &'a str {
         self.day
     }

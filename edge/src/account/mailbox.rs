@@ -1,15 +1,16 @@
-//! Spellings of one mailbox, at providers that document them. Domains, never mail hosts: a company whose mail is at one
-//! of them chooses its own rules.
+//! Reduces the spellings of a mailbox to one, for providers that document their rules. Providers
+//! are recognised by domain, never by mail host: a company that hosts its mail there chooses its
+//! own rules.
 
-/// Version of the table: part of each stored hash.
+/// Version of the table; part of each stored hash.
 pub const VERSION: &str = "1";
 
 /// How a provider reads the part before the `@`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {
-    /// `ann+shop@` is `ann@`.
+    /// `ann+shop@` delivers to `ann@`.
     Tags,
-    /// The same, and `a.nn@` is `ann@`.
+    /// Like [`Self::Tags`]; in addition, `a.nn@` delivers to `ann@`.
     TagsAndDots,
 }
 
@@ -48,14 +49,14 @@ pub fn canonical(folded: &str) -> String {
     let Some((local, domain)) = folded.rsplit_once('@') else { return folded.to_owned() };
     let provider = PROVIDERS.iter().find(|(name, ..)| *name == domain);
     let Some((_, domain, spelling)) = provider else { return folded.to_owned() };
-    // In quotes it is the same mailbox.
+    // A quoted local part names the same mailbox as the unquoted one.
     let local = local.strip_prefix('"').and_then(|local| local.strip_suffix('"')).unwrap_or(local);
     let (name, _) = local.split_once('+').unwrap_or((local, ""));
     let name = match spelling {
         Spelling::Tags => name.to_owned(),
         Spelling::TagsAndDots => name.replace('.', ""),
     };
-    // Nothing but a tag is no spelling of anything.
+    // A local part that is only a tag isn't a spelling of any mailbox.
     if name.is_empty() { folded.to_owned() } else { format!("{name}@{domain}") }
 }
 

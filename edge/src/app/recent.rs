@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// The value, and when (milliseconds of the Worker's clock) it was learnt.
+/// The value and the time when it was stored, in milliseconds of the Worker's clock.
 #[derive(Debug, Default)]
 pub struct Recent<T>(Mutex<Option<(u64, T)>>);
 

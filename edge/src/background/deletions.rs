@@ -1,5 +1,5 @@
-//! Finishes a deletion, right after it or else every five minutes: the directory forgets the account, and the rows that
-//! belong to it are removed.
+//! Finishes deletions, immediately or in the next five-minute run: the directory forgets the
+//! account, and the account's rows are removed.
 
 use crate::{
     cf::database::Database,
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Makes the directory forget accounts that were deleted in a database.
+/// Removes the directory entries of accounts that were deleted from a database.
 ///
 /// # Errors
 /// [`Error::unavailable`] when a database fails; the scheduled run tries again.
@@ -34,7 +34,7 @@ pub async fn finish(databases: &Databases, database: &Database) -> Result<(), Er
     deleted_accounts::remove(database).await.and(notices)
 }
 
-/// Passes deletions on to the directory that it hasn't received yet.
+/// Removes all directory entries that are still pending after deletions.
 ///
 /// # Errors
 /// [`Error::unavailable`] when a database fails.

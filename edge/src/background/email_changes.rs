@@ -1,5 +1,6 @@
-//! Finishes a change of an account's address, right after the link was used or else every five minutes: the steps are those
-//! of `store/email_changes.rs`. The old mailbox gets its link last.
+//! Finishes a change of an account's address, immediately after the link was used or in the next
+//! five-minute run; `store/email_changes.rs` has the steps. The link to the old mailbox is sent
+//! last.
 
 use crate::{
     account::{AccountAddress, AccountId},
@@ -14,10 +15,11 @@ use crate::{
     },
 };
 
-/// Changes of one run and database.
+/// Changes handled per run and database.
 const MOST: u64 = 50;
 
-/// Continues a change from its current step. Returns it as it is then; `None` when its account is gone.
+/// Continues a change from its current step. Returns the change in its new state; `None` if its
+/// account no longer exists.
 ///
 /// # Errors
 /// [`Error::unavailable`] when a database fails; the scheduled run continues.
@@ -34,7 +36,7 @@ pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChang
     };
     let Some(change) = change else { return Ok(None) };
     match change.state.as_str() {
-        // Unless it has become the account's own again.
+        // Skips the email if the account is back at the old address.
         "moved" if change.email != change.old_email => {
             let old = old?;
             let tombstone = email_changes::tombstone(database, &old).await?;
@@ -60,10 +62,11 @@ pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChang
     Ok(Some(change))
 }
 
-/// Mails the old mailbox of a change that is done, so that its owner can freeze the account or undo the change.
+/// Emails the old mailbox after a completed change, so that its owner can freeze the account or
+/// undo the change.
 ///
-/// # Errors
-/// [`Error::unavailable`] when a database fails or the mail can't be handed over; the scheduled run tries again.
+/// # Errors [`Error::unavailable`] when a database fails or the mail can't be sent; the scheduled
+/// run tries again.
 pub async fn tell(app: &App, change: &EmailChange) -> Result<(), Error> {
     let database = app.databases.of(change.account_id)?;
     let token = MailedToken::new(change.account_id.database(), random::bytes()?);

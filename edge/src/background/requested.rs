@@ -15,11 +15,11 @@ use crate::{
     },
 };
 
-/// Emails of one run; later ones wait for the next.
+/// Emails sent per run; later ones wait for the next run.
 const MOST: u64 = 50;
 
-/// Emails a new link to each of a database's accounts for which one was asked. An email that cannot be handed over is logged, and the
-/// operator asks again.
+/// Emails a new link to each account of a database for which the operator requested one. An email
+/// that can't be sent is logged, and the operator can request it again.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the database fails.

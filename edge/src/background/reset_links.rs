@@ -1,8 +1,8 @@
-//! Hands over the emails of forgotten passwords: right after the response, and otherwise every five minutes for an
-//! hour.
+//! Sends the emails of forgotten passwords: right after the response, or else in the five-minute
+//! runs of the next hour.
 //!
-//! The token is made only now, and the link that an account had before works until the mail with the new one has been
-//! handed over.
+//! The token is created only now, and the account's previous link works until the mail with the new
+//! one has been accepted.
 
 use std::sync::Arc;
 
@@ -31,11 +31,11 @@ use crate::{
     },
 };
 
-/// Emails of one run: the platform gives a scheduled event 30 s.
+/// Emails per run: the platform limits a scheduled event to 30 s.
 const MAILS_MAX: u64 = 50;
 
-/// Hands a stored mail over once the answer has left. Where it cannot be, the attempt is given back, so that its owner
-/// can ask again.
+/// Sends a stored email after the response. If it can't be sent, the attempt is refunded, so that
+/// the owner can try again.
 pub fn soon(app: &Arc<App>, deferred: &Deferred, attempt: Attempt, due: DueMail) {
     let app = Arc::clone(app);
     deferred.after_response(async move {
@@ -45,8 +45,8 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, attempt: Attempt, due: DueMail)
     });
 }
 
-/// Sends a confirmed account its first link of the day for which no budget was left, after the response, which is the
-/// same as a stranger's.
+/// Sends a confirmed account its first link of the day although the email budget is used up; this
+/// happens after the response, which is the same as a stranger's.
 pub fn exempt_soon(app: &Arc<App>, deferred: &Deferred, before: Attempt, address: AccountAddress) {
     let app = Arc::clone(app);
     deferred.after_response(async move {
@@ -79,7 +79,7 @@ async fn exempt(app: &App, address: &AccountAddress) -> Result<(), Error> {
         Counted::Refused { index, before, .. } => {
             before.give_back(app.databases.directory()).await;
             if index == 2 {
-                // An operator sees it in the log: docs/operating.md.
+                // Operators see this line in the log: docs/operating.md.
                 log::failure("mail", &"the ceiling of exempt reset links is reached");
             }
             return Ok(());
@@ -92,7 +92,7 @@ async fn exempt(app: &App, address: &AccountAddress) -> Result<(), Error> {
     Ok(())
 }
 
-/// Hands over the due emails.
+/// Sends the due emails.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the directory fails.
@@ -103,7 +103,7 @@ pub async fn send(app: &App) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns whether the mail has been handed over.
+/// Returns whether the mail was accepted for delivery.
 async fn deliver(app: &App, due: &DueMail) -> bool {
     let directory = app.databases.directory();
     let delivery = hand_over(app, &due.email).await;
@@ -117,8 +117,8 @@ async fn deliver(app: &App, due: &DueMail) -> bool {
     delivery.is_ok()
 }
 
-/// Emails a link to the account of an address, or a message to the address that it has no account, unless its reader
-/// has opted out of that. The same queries run in both cases.
+/// Emails a reset link to the account of an address; an address without an account gets a message
+/// that says so, unless its reader has opted out. The same queries run in both cases.
 async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
     let address = AccountAddress::parse(email)
         .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;

@@ -1,5 +1,5 @@
-//! Scans (docs/scans.md): parts become sealed messages, messages become results, and positions still open after a day
-//! are closed.
+//! Scans (docs/scans.md): parts become sealed messages, messages become results, and positions that
+//! are undecided after a day are closed.
 
 pub mod closing;
 pub mod consumer;
@@ -9,7 +9,7 @@ pub mod results;
 mod round;
 pub mod slots;
 
-/// Positions of a part; only the last one of a scan has fewer.
+/// Positions in a part; only the last part of a scan may have fewer.
 pub const PART: u32 = 1_000;
-/// Lifetime of a scan in seconds. Nothing older waits anywhere.
+/// Lifetime of a scan in seconds. No address is kept longer.
 pub const LIFETIME: u64 = 24 * 60 * 60;

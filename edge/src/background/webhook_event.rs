@@ -9,7 +9,7 @@ use crate::{
     store::scans::{StatusCounts, StoredScan, VerdictCounts},
 };
 
-/// The body of a webhook. There is no address in it.
+/// The body of a webhook. It contains no address.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct WebhookEvent {
     /// `scan.completed`, `scan.expired` or `webhook.test`.
@@ -18,7 +18,7 @@ pub struct WebhookEvent {
     pub kind: String,
     /// Time of the event.
     pub timestamp: DateTime<Utc>,
-    /// The scan; without members when the type is `webhook.test`.
+    /// The scan; empty if the type is `webhook.test`.
     #[schema(value_type = EndedScanData)]
     pub data: EventData,
 }
@@ -39,17 +39,17 @@ pub struct EndedScanData {
     pub state: String,
     /// Positions of the list.
     pub total: u32,
-    /// Positions with a final verdict: all of them.
+    /// Positions with a final verdict; at the end of a scan this is all of them.
     pub answered: u32,
     pub counts: StatusCounts,
-    /// Absent in an event that the release before has written.
+    /// Absent in events that the previous release has written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub by_verdict: Option<VerdictCounts>,
 }
 
 impl WebhookEvent {
-    /// The end of a scan.
+    /// Builds the event for the end of a scan.
     pub fn of_end(scan: StoredScan) -> Self {
         let data = EndedScanData {
             id: scan.id,
@@ -66,13 +66,13 @@ impl WebhookEvent {
         }
     }
 
-    /// A test delivery.
+    /// Builds the event of a test delivery.
     pub fn of_test(now: u64) -> Self {
         let data = EventData::Nothing {};
         Self { kind: "webhook.test".to_owned(), timestamp: date_time(now), data }
     }
 
-    /// Its `webhook-id`, the same with each attempt.
+    /// Returns the `webhook-id`, which all attempts share.
     pub fn id_of(scan: &str) -> String {
         scan.replacen("scan_", "msg_", 1)
     }

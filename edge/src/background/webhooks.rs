@@ -1,4 +1,4 @@
-//! Delivers the webhooks that the end of a scan has left in the database: immediately where possible, otherwise every
+//! Delivers the webhooks that ended scans have stored: immediately if possible, otherwise every
 //! five minutes.
 
 use futures_util::future::join_all;
@@ -14,14 +14,14 @@ use crate::{
     store::webhooks::{self, DueDelivery},
 };
 
-/// An invocation may have six connections open.
+/// The platform allows six open connections per invocation.
 const AT_ONCE: u32 = 6;
 
-/// Duration of a run in seconds. A round lasts up to seven seconds if servers don't answer.
+/// Duration of a run in seconds. A round lasts up to seven seconds if servers don't respond.
 const SECONDS: u64 = 15;
 
-/// Delivers to free endpoints, a few of each database in turn, until nothing is left or the time is over. Endpoints
-/// that failed last time come after all that work.
+/// Delivers to endpoints that last succeeded, a few from each database in turn, until none is due
+/// or the time has passed. Endpoints that failed last time are tried after them.
 pub async fn run(app: &App, turn: u64) {
     let until = clock::now().saturating_add(SECONDS);
     for failing in [false, true] {
@@ -49,7 +49,8 @@ async fn round(app: &App, database: &Database, failing: bool) -> Result<usize, E
     Ok(due.len())
 }
 
-/// Delivers one of an account, unless its endpoint fails: then it can wait for the next run.
+/// Delivers one webhook of an account, unless its endpoint failed last time: then it waits for the
+/// next run.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the database fails.
@@ -70,7 +71,7 @@ async fn deliver(app: &App, database: &Database, due: &DueDelivery) {
     }
 }
 
-/// The body of a delivery, in the form of the type that describes it.
+/// Returns the body of a delivery, serialised from the documented type.
 fn body_of(due: &DueDelivery) -> String {
     let event = serde_json::from_slice::<WebhookEvent>(due.body.as_bytes());
     match event.and_then(|event| serde_json::to_string(&event)) {
@@ -82,7 +83,7 @@ fn body_of(due: &DueDelivery) -> String {
     }
 }
 
-/// Makes one attempt.
+/// Makes one delivery attempt.
 pub async fn attempt(app: &App, due: &DueDelivery) -> ReceiverAnswer {
     let DueDelivery { account_id, url, secret, previous_secret, id, .. } = due;
     let body = &body_of(due);

@@ -1,5 +1,5 @@
-//! Files deployed beside the Worker, which reads them on demand instead of carrying them. They lie below `/v1`, where
-//! only the Worker answers.
+//! Files deployed beside the Worker, which reads them on demand instead of carrying them. Their
+//! paths start with `/v1`, where only the Worker responds.
 
 use std::sync::OnceLock;
 
@@ -18,9 +18,9 @@ const BINDING: &str = "ASSETS";
 #[derive(Debug)]
 pub struct Assets {
     binding: SendWrapper<Fetcher>,
-    /// Read once.
+    /// Read once per isolate.
     common_passwords: OnceLock<Vec<u8>>,
-    /// Read once.
+    /// Read once per isolate.
     disposable_domains: OnceLock<String>,
 }
 
@@ -36,7 +36,7 @@ impl Assets {
         })
     }
 
-    /// The OpenAPI document.
+    /// Returns the OpenAPI document.
     ///
     /// # Errors
     /// [`Error::unavailable`] when it cannot be read.
@@ -44,7 +44,7 @@ impl Assets {
         self.read("openapi.json").await
     }
 
-    /// The filter of the most common passwords, as `CommonPasswords` reads it.
+    /// Returns the filter of the most common passwords, in the form that `CommonPasswords` parses.
     ///
     /// # Errors
     /// [`Error::unavailable`] when it cannot be read.
@@ -53,17 +53,17 @@ impl Assets {
             let name = "common-passwords.bloom";
             let read = async { self.fetch(name).await?.bytes().await }.into_send().await;
             let read = read.filter(|bytes| !bytes.is_empty()).ok_or_else(|| unread(name))?;
-            // Two requests may read it at the same time: the second would keep the same bytes.
+            // Two concurrent requests may both read it; the second would store the same bytes.
             let _ = self.common_passwords.set(read);
         }
         Ok(self.common_passwords.get().map_or(&[], Vec::as_slice))
     }
 
-    /// The list of throw-away domains, as `DisposableDomains` reads it; `None` when it cannot be read.
+    /// Returns the list of throw-away domains for `DisposableDomains`; `None` if it can't be read.
     pub async fn disposable_domains(&self) -> Option<&str> {
         if self.disposable_domains.get().is_none() {
             let read = self.read("disposable-domains.txt").await.ok()?;
-            // Two requests may read it at the same time: the second would keep the same text.
+            // Two concurrent requests may both read it; the second would store the same text.
             let _ = self.disposable_domains.set(read);
         }
         self.disposable_domains.get().map(String::as_str)
@@ -75,7 +75,7 @@ impl Assets {
     }
 
     async fn fetch(&self, name: &str) -> Option<Reply> {
-        // The binding looks at the path only.
+        // The binding uses only the path of the URL.
         let url = format!("https://assets/v1/{name}");
         let reply = Reply::of(self.binding.fetch_with_str(&url).ok()?).await?;
         (reply.status() == 200).then_some(reply)

@@ -11,13 +11,14 @@ use worker::{Delay, js_sys, send::IntoSendFuture as _};
 
 use crate::meter::{self, Part};
 
-/// The Worker's clock, unix milliseconds. It stands still between I/O.
+/// Returns the time of the Worker's clock, in Unix milliseconds. The clock advances only during
+/// I/O.
 pub fn now_ms() -> u64 {
     // A whole number below 2^53.
     js_sys::Date::now() as u64
 }
 
-/// The Worker's clock, unix seconds.
+/// Returns the time of the Worker's clock, in Unix seconds.
 pub fn now() -> u64 {
     now_ms() / 1000
 }
@@ -38,13 +39,13 @@ pub async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output =
     .await
 }
 
-/// Waits for a timer of this request's own; dropped, it takes the timer back.
+/// Waits on a timer of the current request; dropping the future clears the timer.
 pub async fn sleep(duration: Duration) {
     Delay::from(duration).into_send().await;
 }
 
-/// Puts the time of `work`, one call of `part`, on the meter of the request that it belongs to. Work
-/// after the response has none, and is not measured.
+/// Adds the duration of `work`, one call to `part`, to the meter of the current request. Work after
+/// the response has no meter and isn't measured.
 pub async fn timed<T>(part: Part, work: impl Future<Output = T>) -> T {
     let Some(meter) = meter::current() else { return work.await };
     let started = now_ms();

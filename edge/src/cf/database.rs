@@ -1,8 +1,8 @@
 //! D1 behind typed parameters and rows.
 //!
-//! Over the runtime's own objects, not the library's: those prepare each statement anew, read the metadata field by
-//! field, and hide it from a single row. A call between wasm and JavaScript costs the same for any content, so
-//! parameters and rows cross as one text each.
+//! Uses the runtime's own objects instead of the library's, which prepare each statement again,
+//! read the metadata field by field, and omit it for single rows. A call between wasm and
+//! JavaScript costs the same for any content, so parameters and rows are passed as one text each.
 
 use std::{
     collections::HashMap,
@@ -41,14 +41,14 @@ pub struct Database {
     database: SendWrapper<runtime::D1Database>,
     /// Number in the binding's name.
     number: u8,
-    /// True once this is known to be the database of this number.
+    /// True once the database has confirmed that its number is this one.
     is_itself: AtomicBool,
-    /// By place and length of their text, which is a constant.
+    /// Prepared statements by address and length of their constant text.
     prepared: Mutex<HashMap<(usize, usize), SendWrapper<JsValue>>>,
 }
 
-/// A bound parameter. D1 binds every number as a double, so integers stay below 2^53 and meet a
-/// column of integer affinity before anything else.
+/// A bound parameter. D1 binds every number as a double, so integers stay below 2^53 and are first
+/// stored in a column with integer affinity.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub enum Param<'a> {
@@ -80,7 +80,7 @@ impl<'a> From<&'a String> for Param<'a> {
     }
 }
 
-/// A statement with its parameters.
+/// A statement's text and its parameters.
 pub type Statement<'a> = (&'static str, Vec<Param<'a>>);
 
 /// A failed statement is our failure: the cause goes to the log, and the caller gets a 503.
@@ -88,16 +88,16 @@ fn failed(cause: &str) -> Error {
     Error::unavailable(format!("database: {cause}"))
 }
 
-/// Error that the runtime has thrown: its message, which contains no values.
+/// Converts a JavaScript exception; its message contains no values.
 fn thrown(error: JsValue) -> Error {
     let message = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
     failed(message.as_deref().unwrap_or("not an error"))
 }
 
-/// The number of the account's database, which each database holds: two bindings that are exchanged by mistake
-/// would answer for each other's accounts.
+/// Reads the database's own number: if two bindings were swapped, each database would answer for
+/// the other's accounts.
 const NUMBER: &str = "SELECT number FROM this_database";
-/// `?1` the number. No database with accounts of another one takes it.
+/// `?1` is the number. A database with accounts of another number rejects it.
 const BE: &str = "INSERT INTO this_database (number)
     SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM this_database) AND NOT EXISTS (
       SELECT 1 FROM accounts WHERE id < printf('%02x', ?1) OR id > printf('%02xg', ?1))";
@@ -124,7 +124,7 @@ impl Database {
         self.batch(&[statement]).await?.first(0)
     }
 
-    /// Runs one statement in one round trip and says whether a row came back.
+    /// Runs one statement in one round trip and returns whether it produced a row.
     ///
     /// # Errors
     /// [`Error::unavailable`] when the database fails.
@@ -140,11 +140,11 @@ impl Database {
         self.batch(&[statement]).await.map(drop)
     }
 
-    /// Runs the statements as one transaction in one round trip; the isolate's first has one or two before it.
+    /// Runs the statements as one transaction in one round trip; the isolate's first transaction
+    /// needs one or two more before it.
     ///
-    /// # Errors
-    /// [`Error::unavailable`] when the database fails, or isn't the one that it is bound as; then none of the
-    /// statements has had an effect.
+    /// # Errors [`Error::unavailable`] when the database fails or has another number than its
+    /// binding; then no statement has had an effect.
     pub async fn batch(&self, statements: &[Statement<'_>]) -> Result<Rows, Error> {
         if !self.is_itself.load(Relaxed) {
             self.identify().await?;
@@ -152,7 +152,7 @@ impl Database {
         self.ask(statements).await
     }
 
-    /// A new database takes the number that it is bound as.
+    /// Checks the database's number; a new database is given the number of its binding.
     async fn identify(&self) -> Result<(), Error> {
         let mut row = self.ask(&[(NUMBER, Vec::new())]).await?.first::<Numbered>(0)?;
         if row.is_none() {
@@ -203,7 +203,7 @@ impl Database {
     }
 
     fn prepared(&self, sql: &'static str) -> Result<JsValue, Error> {
-        // Held between two awaits only, in an isolate of one thread: never contended.
+        // Only locked between two awaits of a single-threaded isolate, so never contended.
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let constant = (sql.as_ptr().addr(), sql.len());
         if let Some(statement) = prepared.get(&constant) {
@@ -217,11 +217,11 @@ impl Database {
 
 type D1Row = Map<String, Value>;
 
-/// The rows of a statement, how many it has changed, and how many were written, as they are paid for: those of
-/// indexes count.
+/// A statement's rows, its number of changes, and the number of rows written, as billed: index rows
+/// are included.
 type D1Answer = (Vec<D1Row>, Option<usize>, Option<u32>);
 
-/// The results of a round trip, in the order of its statements.
+/// Results of a round trip, in the order of its statements.
 #[derive(Debug)]
 pub struct Rows(Vec<D1Answer>);
 
@@ -231,15 +231,14 @@ impl Rows {
         Ok(rows)
     }
 
-    /// All rows of the statement at `index`.
+    /// Returns all rows of the statement at `index`.
     ///
-    /// # Errors
-    /// [`Error::unavailable`] when one does not have the shape of `T`.
+    /// # Errors [`Error::unavailable`] when a row doesn't have the shape of `T`.
     pub fn all<T: DeserializeOwned>(&self, index: usize) -> Result<Vec<T>, Error> {
         self.rows(index)?.iter().map(typed).collect()
     }
 
-    /// The first row of the statement at `index`.
+    /// Returns the first row of the statement at `index`.
     ///
     /// # Errors
     /// [`Error::unavailable`] when the row does not have the shape of `T`.
@@ -261,8 +260,8 @@ impl Rows {
     }
 }
 
-/// By name and never by position: read from the text, each type would bring the code for both. The error of the
-/// parser names a value, which is not for the log.
+/// Fields are read by name only: supporting positions too would double the code for each type. The
+/// parser's error quotes a value, so it isn't logged.
 fn typed<T: DeserializeOwned>(row: &D1Row) -> Result<T, Error> {
     T::deserialize(columns(row)).map_err(|_| failed("a row of another shape"))
 }

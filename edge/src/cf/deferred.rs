@@ -20,11 +20,11 @@ impl Deferred {
         self.0.wait_until(work);
     }
 
-    /// Starts work that continues when the client leaves, and waits for its result. Its expenses are the request's.
-    /// Returns `None` if the runtime has ended it.
+    /// Starts work that continues if the client disconnects, and waits for its result. Its costs
+    /// are attributed to the request. Returns `None` if the runtime has stopped it.
     ///
-    /// The work moves to the heap at once: handed on by value it is copied at each step, and a check within a check
-    /// overflows the stack of 1 MiB, which ends as a request that hangs.
+    /// The work is boxed immediately: passed by value it is copied at each step, and a check within
+    /// a check overflows the stack of 1 MiB, which shows as a hanging request.
     pub fn outliving<T: 'static>(
         &self,
         work: impl Future<Output = T> + 'static,
@@ -43,7 +43,7 @@ impl Deferred {
                 Some(meter) => metered(&meter, work).await,
                 None => work.await,
             };
-            // If the request has ended, nothing waits for the result.
+            // If the request has ended, nobody receives the result.
             let _ = sender.send(done);
         });
         receiver.await.ok()

@@ -1,5 +1,5 @@
-//! Outgoing requests, over the runtime's own objects: the library's types carry every option of Cloudflare and add 20
-//! KB to the Worker.
+//! Outgoing requests, made with the runtime's own objects: the library's types carry every option
+//! of Cloudflare and add 20 KB to the Worker.
 
 use worker::{
     js_sys::{self, Promise, Reflect, Uint8Array, futures::JsFuture},
@@ -11,7 +11,7 @@ use worker::{
     },
 };
 
-/// A request: POST with a body, GET without.
+/// A request: POST if it has a body, otherwise GET.
 #[derive(Debug)]
 pub struct OutgoingRequest<'a> {
     pub url: &'a str,
@@ -22,7 +22,7 @@ pub struct OutgoingRequest<'a> {
 }
 
 impl OutgoingRequest<'_> {
-    /// `None`: no answer, or not in time.
+    /// Sends the request; `None` without a response within the time limit.
     pub async fn send(self) -> Option<Reply> {
         self.exchange().into_send().await
     }
@@ -34,7 +34,7 @@ impl OutgoingRequest<'_> {
         }
         let init = RequestInit::new();
         init.set_headers(&headers);
-        // A redirect is not followed: a server may not choose whom we ask.
+        // Redirects aren't followed: a server mustn't choose our next destination.
         init.set_redirect(RequestRedirect::Manual);
         init.set_signal(Some(&AbortSignal::timeout_with_u32(self.timeout_ms)));
         if let Some(body) = self.body {
@@ -46,7 +46,7 @@ impl OutgoingRequest<'_> {
     }
 }
 
-/// A response up to its headers.
+/// A response whose headers have arrived.
 #[derive(Debug)]
 pub struct Reply(SendWrapper<Response>);
 
@@ -68,12 +68,12 @@ impl Reply {
         self.0.headers().get(name).ok().flatten()
     }
 
-    /// The whole body, `None` when it breaks off.
+    /// Reads the whole body; `None` if it is cut off.
     pub async fn text(self) -> Option<String> {
         JsFuture::from(self.0.text().ok()?).into_send().await.ok()?.as_string()
     }
 
-    /// The whole body, `None` when it breaks off.
+    /// Reads the whole body; `None` if it is cut off.
     pub async fn bytes(self) -> Option<Vec<u8>> {
         let body = JsFuture::from(self.0.array_buffer().ok()?).into_send().await.ok()?;
         Some(Uint8Array::new(&body).to_vec())
@@ -89,10 +89,10 @@ impl Reply {
 pub struct Chunks(SendWrapper<ReadableStreamDefaultReader>);
 
 impl Chunks {
-    /// `None` at the end, also where the body breaks off.
+    /// Returns the next chunk; `None` at the end or if the body is cut off.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
         let chunk = JsFuture::from(self.0.read()).into_send().await.ok()?;
-        // Undefined at the end.
+        // The value is undefined at the end.
         let bytes = Reflect::get(&chunk, &JsValue::from_str("value")).ok()?;
         Some(bytes.dyn_into::<Uint8Array>().ok()?.to_vec())
     }

@@ -7,7 +7,7 @@ use worker::{
     wasm_bindgen::{JsCast as _, JsValue},
 };
 
-/// Over the runtime's own object: the library serialises options that are always the same.
+/// Uses the runtime's own object: the library would serialise options that never change.
 #[derive(Debug)]
 pub struct Kv(SendWrapper<Methods>);
 
@@ -28,7 +28,7 @@ impl Kv {
         Ok(Self(SendWrapper(Methods { namespace, get, put })))
     }
 
-    /// The text under `key`; `None` also where the namespace fails.
+    /// Returns the text under `key`; `None` also if the namespace fails.
     pub async fn get(&self, key: &str) -> Option<String> {
         let Methods { namespace, get, .. } = &*self.0;
         let reading: Promise =

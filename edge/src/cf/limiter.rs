@@ -1,5 +1,5 @@
-//! A rate limit binding: approximate and per data centre, so a shield before any hashing or storage, and not a
-//! counter.
+//! A rate limit binding: approximate and per data centre, so it only shields hashing and storage
+//! and isn't an exact counter.
 
 use worker::{
     Env,
@@ -21,8 +21,8 @@ impl Limiter {
         Ok(Self(SendWrapper(JsValue::from(env.rate_limiter(binding)?).unchecked_into())))
     }
 
-    /// Returns whether another request under this key is admitted. A failing binding admits: the exact throttles come
-    /// after it.
+    /// Returns whether another request under this key is admitted. A failing binding admits the
+    /// request: the exact throttles come later.
     pub async fn admits(&self, key: &str) -> bool {
         let admitted = JsFuture::from(glue::admits(&self.0, key)).into_send().await;
         admitted.map_or(true, |is_admitted| is_admitted.is_truthy())

@@ -15,7 +15,7 @@ struct Failure<'a> {
     error: String,
 }
 
-/// Writes down a failure of work that no request waits for.
+/// Logs a failure of work that no request waits for.
 pub fn failure(event: &str, error: &dyn std::fmt::Debug) {
     line(&Failure { event, error: format!("{error:?}") });
 }

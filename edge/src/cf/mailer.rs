@@ -11,17 +11,17 @@ use crate::error::Error;
 
 const BINDING: &str = "MAIL";
 
-/// The name that programs show in place of the address.
+/// Display name of the sender.
 const SENDER: &str = "rcpt";
 
 /// An email in its envelope; the mailer adds the sender.
 pub struct EmailMessage<'a> {
     pub to: &'a str,
     pub subject: &'a str,
-    /// `text/plain` and `text/html`, the same words.
+    /// Same content as `text/plain` and `text/html`.
     pub text: String,
     pub html: String,
-    /// RFC 3282.
+    /// Language of the email (RFC 3282).
     pub language: &'a str,
     /// Link to opt out of such emails (RFC 2369).
     pub opt_out_link: Option<&'a str>,
@@ -40,10 +40,9 @@ impl Mailer {
         Ok(Self { binding: env.get_binding(BINDING)?, from: from.to_owned() })
     }
 
-    /// Hands one mail over.
+    /// Sends one email.
     ///
-    /// # Errors
-    /// [`Error::unavailable`] when it cannot be handed over.
+    /// # Errors [`Error::unavailable`] when it isn't accepted.
     pub async fn send(&self, message: EmailMessage<'_>) -> Result<(), Error> {
         let from = EmailAddress::new(SENDER, &self.from);
         let to = message.to;
@@ -53,18 +52,18 @@ impl Mailer {
                 .html(&message.html)
                 .headers(&headers(&message))
                 .build();
-        // Ignores the result: locally it has no message id, and reading one panics.
+        // Ignores the result: in local runs it has no message id, and reading one panics.
         async move { self.binding.send_with_builder(&built).await.map(drop) }
             .into_send()
             .await
-            // The runtime's text may quote the recipient, so it stays out of the log.
+            // The runtime's error may quote the recipient, so it isn't logged.
             .map_err(|_| Error::unavailable("mail: not handed over"))
     }
 }
 
 fn headers(message: &EmailMessage<'_>) -> Object<JsString> {
     let headers = Object::new_typed();
-    // Setting a property of a plain object does not fail.
+    // Setting a property of a plain object can't fail.
     let set = |name: &str, value: &str| {
         let _ = Reflect::set(&headers, &name.into(), &value.into());
     };

@@ -13,9 +13,9 @@ use super::clock::timed;
 use crate::{error::Error, meter::Part};
 
 const BINDING: &str = "SCANS";
-/// Bytes of the messages of one `sendBatch`: the platform accepts 256 KB, and its error doesn't name the limit.
+/// Bytes per `sendBatch`: the platform accepts 256 KB, and its error doesn't name the limit.
 const MOST_BYTES: usize = 240_000;
-/// Messages of one `sendBatch`, as the platform has it.
+/// Messages per `sendBatch`, the platform's limit.
 const MOST_MESSAGES: usize = 100;
 
 /// A message to send: its text, and its delay in seconds.
@@ -28,7 +28,7 @@ pub struct OutgoingMessage {
 #[derive(Debug)]
 pub struct ScanQueue(SendWrapper<Queue>);
 
-/// A message as the runtime takes it.
+/// A message in the runtime's format.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Sent<'a> {
@@ -38,7 +38,7 @@ struct Sent<'a> {
 }
 
 impl ScanQueue {
-    /// Seconds by which a message can be delayed.
+    /// Longest delay of a message, in seconds.
     pub const MOST_DELAY: u32 = 86_400;
 
     /// # Errors
@@ -47,7 +47,7 @@ impl ScanQueue {
         Ok(Self(SendWrapper(JsValue::from(env.queue(BINDING)?).unchecked_into())))
     }
 
-    /// Sends the messages, in as few calls as they fit into.
+    /// Sends the messages in as few calls as possible.
     ///
     /// # Errors
     /// [`Error::unavailable`] when one call fails; earlier ones may have been accepted.
@@ -63,7 +63,7 @@ impl ScanQueue {
             bytes += message.text.len();
             batch.push(message);
         }
-        // The runtime refuses an empty one.
+        // The runtime rejects an empty batch.
         if batch.is_empty() { Ok(()) } else { self.send_batch(batch).await }
     }
 
@@ -75,13 +75,13 @@ impl ScanQueue {
                 delay_seconds: (*delay).min(Self::MOST_DELAY),
             });
             let messages: Vec<_> = messages.collect();
-            // One crossing for all of them.
+            // Passes all messages to JavaScript in one call.
             let batch = JSON::parse(&serde_json::to_string(&messages).ok()?).ok()?;
             let promise = self.0.send_batch(batch.unchecked_into(), JsValue::UNDEFINED).ok()?;
             JsFuture::from(promise).await.ok()
         };
         let outcome = timed(Part::Queue, sending.into_send()).await;
-        // The runtime's text may quote the rejected content.
+        // The runtime's error may quote the rejected content.
         outcome.map(drop).ok_or_else(|| Error::unavailable("queue: not taken"))
     }
 }

@@ -1,7 +1,7 @@
 //! Recent verdicts: the Cache API of this data centre, then KV everywhere.
 //!
-//! Keys are keyed hashes of addresses; the value is a status, its expiry, and the evidence if it was requested. A
-//! failing cache counts as a miss: the check then costs a probe, and nothing else.
+//! Keys are keyed hashes of addresses; the value is a status, its expiry, and the evidence if it
+//! was requested. A failing cache counts as a miss, which costs one probe.
 
 use std::time::Duration;
 
@@ -24,18 +24,18 @@ use super::{
 use crate::meter::Part;
 
 const BINDING: &str = "VERDICTS";
-/// KV refuses shorter times, in seconds.
+/// Shortest lifetime that KV accepts, in seconds.
 const KV_LEAST_TTL: u64 = 60;
-/// A cache that takes longer has missed: a healthy one answers in tens of milliseconds, and the check's
-/// ten seconds belong to the mail server.
+/// Time limit of a cache lookup: a healthy cache answers in tens of milliseconds, and the check's
+/// ten seconds are reserved for the mail server.
 const PATIENCE_MS: u32 = 1_000;
 const PATIENCE: Duration = Duration::from_millis(PATIENCE_MS as u64);
 
-/// Longest time a response waits for this data centre's cache write: an immediate repeat finds the verdict, and a slow
-/// cache delays no response further.
+/// Longest time that a response waits for the cache write in this data centre: an immediate repeat
+/// finds the verdict, and a slow cache delays the response no further.
 const PATIENCE_TO_KEEP: Duration = Duration::from_millis(100);
 
-/// The verdicts seen lately.
+/// Recent verdicts in both caches.
 #[derive(Debug)]
 pub struct VerdictCache {
     /// Prefix of the URLs in the Cache API.
@@ -48,17 +48,17 @@ pub struct VerdictCache {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CachedVerdict {
     pub status: Status,
-    /// Unix seconds.
+    /// Expiry in Unix seconds.
     pub expires_at: u64,
-    /// Stored if a caller asked for details, so that the next one finds them.
+    /// Stored if a caller requested details, so that the next such request is a hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Box<Verdict>>,
 }
 
 impl CachedVerdict {
-    /// The server's words are left out: a server may quote the address in an unforeseen way, and neither a checked
-    /// address nor its domain is ever stored. The name of a mail host inside the domain is stored relative to it, as in
-    /// zone files: `mx1.@`.
+    /// The server's text is left out: it may quote the address in any form, and neither a checked
+    /// address nor its domain is ever stored. The name of a mail host inside the domain is stored
+    /// relative to it, as in zone files: `mx1.@`.
     pub fn new(status: Status, expires_at: u64, evidence: Option<&Verdict>, domain: &str) -> Self {
         let evidence = evidence.cloned().map(|mut verdict| {
             if let Some(details) = &mut verdict.details {
@@ -70,7 +70,7 @@ impl CachedVerdict {
         Self { status, expires_at, evidence }
     }
 
-    /// The evidence about an address of `domain`.
+    /// Restores the evidence for an address of `domain`.
     pub fn into_evidence(self, domain: &str) -> Option<Verdict> {
         let mut verdict = *self.evidence?;
         verdict.mx_host = verdict.mx_host.map(|host| absolute(host, domain));
@@ -78,7 +78,7 @@ impl CachedVerdict {
     }
 }
 
-/// Replaces the domain at the end of a name; no host name has this character.
+/// Stands for the domain at the end of a name; host names can't contain this character.
 const ORIGIN: char = '@';
 
 fn relative(host: &str, domain: &str) -> String {
@@ -104,12 +104,13 @@ impl VerdictCache {
         Ok(Self { base: format!("{host}/v1/verdicts"), here, kv: Kv::new(env, BINDING)? })
     }
 
-    /// The URL under which the Cache API keeps a verdict. No page is served there, so that none is ever stored under it.
+    /// Returns the URL under which the Cache API stores a verdict. No page exists at this URL, so
+    /// nothing else is cached under it.
     fn url(&self, key: &str) -> String {
         format!("{}/{key}", self.base)
     }
 
-    /// The verdict under `key`, if one is still good at `now` (unix seconds).
+    /// Returns the verdict under `key` if it hasn't expired at `now` (Unix seconds).
     pub async fn get(&self, key: &str, now: u64) -> Option<CachedVerdict> {
         let verdict = async {
             match self.get_here(key).await {
@@ -146,7 +147,7 @@ impl VerdictCache {
         timed(Part::Cache, clock::within(PATIENCE_TO_KEEP, put)).into_send().await;
     }
 
-    /// Keeps a verdict for all data centres, within about a minute.
+    /// Stores a verdict for all data centres, which see it within about a minute.
     pub async fn put_everywhere(&self, key: &str, verdict: &CachedVerdict, now: u64) {
         let ttl = verdict.expires_at.saturating_sub(now);
         if ttl < KV_LEAST_TTL {

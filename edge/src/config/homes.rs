@@ -1,15 +1,15 @@
-//! The bound databases, and the ones that take new accounts.
+//! The bound databases, and which of them hold new accounts.
 
 /// The continents, as Cloudflare names them.
 const CONTINENTS: [&str; 7] = ["AF", "AN", "AS", "EU", "NA", "OC", "SA"];
-/// Matches every other continent, and a client whose continent is unknown.
+/// Matches all other continents, and clients whose continent is unknown.
 const ANY: &str = "*";
-/// Name of the database bindings: this alone, or followed by `_` and a number.
+/// Name of the database bindings: this name, or this name with `_` and a number.
 const BINDING: &str = "DB";
-/// The number is 8 bits of an account's id.
+/// An account's id has 8 bits for the number.
 const MOST: usize = 256;
 
-/// The databases of new accounts, by the client's continent. No list is empty.
+/// Databases for new accounts by the client's continent. No list is empty.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Homes {
     continents: Vec<(&'static str, Vec<u8>)>,
@@ -17,16 +17,15 @@ pub struct Homes {
 }
 
 impl Homes {
-    /// The numbers of the databases that take accounts of this continent.
+    /// Returns the numbers of the databases for accounts of this continent.
     pub fn of(&self, continent: &str) -> &[u8] {
         let listed = self.continents.iter().find(|(name, _)| *name == continent);
         listed.map_or(self.elsewhere.as_slice(), |(_, numbers)| numbers)
     }
 
-    /// Reads `EU:0,1 NA:2 *:0`, where `count` databases are bound.
+    /// Parses `EU:0,1 NA:2 *:0`, given the number of bound databases.
     ///
-    /// # Errors
-    /// Every mistake, without the name of the value.
+    /// # Errors All mistakes, without the name of the setting.
     pub fn parse(text: &str, count: usize) -> Result<Self, Vec<String>> {
         let mut homes = Self { continents: Vec::new(), elsewhere: Vec::new() };
         let mut mistakes = Vec::new();
@@ -60,7 +59,7 @@ impl Homes {
     }
 }
 
-/// The number in a list of numbers, if there is such a database.
+/// Parses one number of a list; `None` if no such database is bound.
 fn bound(text: &str, count: usize) -> Option<u8> {
     text.parse::<u8>().ok().filter(|number| usize::from(*number) < count)
 }
@@ -87,7 +86,7 @@ fn is_database(name: &str) -> bool {
     name.strip_prefix(BINDING).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
-/// The binding of the database with this number.
+/// Returns the name of the binding for the database with this number.
 pub fn binding(number: usize) -> String {
     if number == 0 { BINDING.to_owned() } else { format!("{BINDING}_{number}") }
 }

@@ -19,7 +19,7 @@ fn is_loopback(rest: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Its functions are not inlined: each is called for many values, and the Worker's size is limited.
+/// The functions aren't inlined: each is called for many values, and the Worker's size is limited.
 pub struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<String>,
     pub mistakes: Vec<String>,
@@ -90,15 +90,15 @@ impl<'a> Reader<'a> {
         urls.map(|url| self.origin(name, url)).collect()
     }
 
-    /// `off`: none.
+    /// `off` means no resolver.
     pub fn resolver(&mut self, name: &str, default: &str) -> Option<String> {
         let text = (self.value)(name).unwrap_or_else(|| default.to_owned());
         let text = text.trim();
         (text != "off").then(|| self.origin(name, text))
     }
 
-    /// An origin gets an address and a ticket, a resolver a domain, Turnstile a token and our secret: encrypted, but on this
-    /// machine.
+    /// An origin receives an address and a ticket, a resolver a domain, and Turnstile a token and
+    /// our secret, so the URL must be HTTPS unless it is on this machine.
     fn origin(&mut self, name: &str, url: &str) -> String {
         if url.strip_prefix("http://").is_some_and(|rest| !is_loopback(rest)) {
             self.mistakes.push(format!("{name}: expected https, http only on this machine"));
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         self.check_url(name, url.to_owned())
     }
 
-    /// A verdict that arrives after the end of its lease cannot be charged.
+    /// A verdict that arrives after its lease has expired can't be charged.
     pub fn check_budget(&mut self, name: &str, budget_ms: u64, lease_ttl: u64) {
         if budget_ms >= lease_ttl.saturating_mul(1000) {
             self.mistakes.push(format!("{name}: expected less than LEASE_TTL_SECONDS"));
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `None` after a mistake.
+    /// Returns `None` after a mistake.
     pub fn homes(&mut self, name: &str, databases: usize) -> Option<Homes> {
         let text = (self.value)(name).unwrap_or_else(|| "*:0".to_owned());
         let homes = Homes::parse(&text, databases);
@@ -145,20 +145,21 @@ impl<'a> Reader<'a> {
             burst: self.number(attempts, burst, 1, 1_000_000_000),
             interval: self.number(seconds, interval, 1, DAY),
         };
-        // NIST SP 800-63B §3.2.2 requires at most 100 consecutive failures: these twenty, and then one every quarter of
-        // an hour, are 116 in the first day and 96 in each further one.
+        // NIST SP 800-63B §3.2.2 allows at most 100 consecutive failures: these twenty, then one
+        // every 15 minutes, make 116 on the first day and 96 on each further day.
         let account =
             rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20, "THROTTLE_ACCOUNT_SECONDS", 15 * 60);
-        // Allows for an office behind one address; successful attempts are uncounted.
+        // Allows for an office behind one address; successful attempts don't count.
         let network = rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100, "THROTTLE_NETWORK_SECONDS", 6);
-        // Together three emails an hour to one address, of which registrations can't take the last.
+        // Together at most three emails an hour to one address; registrations can't use the last
+        // one.
         let registration_mail =
             rule("REGISTRATION_MAILS_FREE", 2, "REGISTRATION_MAILS_SECONDS", HOUR);
         let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR);
-        // 60 people behind one address register within an hour (docs/trust.md, B5).
+        // Lets 60 people behind one address register within an hour (docs/trust.md, B5).
         let mails_of_network = rule("MAILS_NETWORK_FREE", 60, "MAILS_NETWORK_SECONDS", 10 * 60);
         let mails_of_site = rule("MAILS_SITE_FREE", 120, "MAILS_SITE_SECONDS", 3 * 60);
-        // Some forty milliseconds each: a fifth of the isolate's time.
+        // A hash takes about 40 ms, so this is a fifth of the isolate's time.
         let hashes_per_minute = self.number("PASSWORD_HASHES_PER_MINUTE", 300, 1, 1_000_000_000);
         let account_requests_per_second =
             self.number("ACCOUNT_REQUESTS_PER_SECOND", 10, 1, 1_000_000_000);
@@ -180,7 +181,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `None` unless its secret is set.
+    /// Returns `None` unless its secret is set.
     pub fn turnstile(&mut self) -> Option<Turnstile> {
         let secret = SecretString::from(self.optional("TURNSTILE_SECRET")?);
         let url = self.optional("TURNSTILE_URL");
@@ -189,14 +190,14 @@ impl<'a> Reader<'a> {
         Some(Turnstile { url: self.origin("TURNSTILE_URL", url), secret })
     }
 
-    /// `None` where none are set, and after a mistake.
+    /// Returns `None` if none are set, and after a mistake.
     pub fn optional_keys(&mut self, name: &str) -> Option<KeyRing> {
         self.optional(name).and_then(|_| self.keys(name))
     }
 
-    /// `None` after a mistake.
+    /// Returns `None` after a mistake.
     pub fn keys(&mut self, name: &str) -> Option<KeyRing> {
-        // One of them had a name for one secret before.
+        // Earlier releases called this setting `ADDRESS_SECRET`.
         let earlier = name == "ADDRESS_SECRETS" && (self.value)(name).is_none();
         let configured = self.text(if earlier { "ADDRESS_SECRET" } else { name });
         let ring = KeyRing::parse(&configured);

@@ -19,7 +19,7 @@ impl Site {
         self.contact_url.as_deref().or(self.contact_email.as_deref())
     }
 
-    /// The page that sells this plan to the account of this reference.
+    /// Returns the URL of the page that sells this plan to the account with this reference.
     pub fn checkout(&self, plan: &str, reference: &str) -> Option<String> {
         let checkout = self.checkouts.iter().find(|checkout| checkout.plan == plan)?;
         Some(checkout.url.replace(REFERENCE, reference))
@@ -35,10 +35,10 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// Reads `pro=https://buy.example/x?client_reference_id={reference}`, several with spaces between.
+    /// Parses `pro=https://buy.example/x?client_reference_id={reference}`; entries are separated by
+    /// spaces.
     ///
-    /// # Errors
-    /// Every mistake, without the name of the value.
+    /// # Errors All mistakes, without the name of the setting.
     pub fn parse_all(text: &str) -> Result<Vec<Self>, Vec<String>> {
         let mut checkouts: Vec<Self> = Vec::new();
         let mut mistakes = Vec::new();

@@ -1,5 +1,5 @@
-//! Keyed hashes of addresses and accounts. A plain hash of an address can be undone by trying
-//! addresses; without the secret these cannot.
+//! Keyed hashes of addresses and accounts. A plain hash of an address can be reversed by trying
+//! addresses; a keyed one can't without the secret.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::{Address, KeyRing};
@@ -31,13 +31,13 @@ impl AccountHash {
         Self { current, other, mailbox, other_mailbox }
     }
 
-    /// The hash of a text that is no address, and so has no account.
+    /// Hashes a text that isn't an address and so has no account.
     pub fn of_no_address(text: &str) -> Self {
         let hash = TokenHash::of(text).as_str().to_owned();
         Self { current: hash.clone(), other: None, mailbox: hash, other_mailbox: None }
     }
 
-    /// The hash under the secret that signs.
+    /// Returns the hash under the signing secret.
     pub fn as_str(&self) -> &str {
         &self.current
     }
@@ -47,20 +47,20 @@ impl AccountHash {
         self.other.as_deref()
     }
 
-    /// Returns the hash of the mailbox, shared by all spellings of the address. Limits of emails and sign-ins use it:
-    /// with one for each spelling, a stranger would have as many.
+    /// Returns the hash of the mailbox, shared by all spellings of the address. Limits of emails
+    /// and sign-ins use it: a limit per spelling could be multiplied by anyone.
     pub fn mailbox(&self) -> &str {
         &self.mailbox
     }
 
-    /// The same under the other secret.
+    /// Returns the mailbox's hash under the other secret, if there is one.
     pub fn other_mailbox(&self) -> Option<&str> {
         self.other_mailbox.as_deref()
     }
 }
 
-/// The key under which the verdict about a checked address is cached: 64 hexadecimal digits.
-/// Identical addresses, and only they, share it.
+/// Returns the cache key for the verdict about an address: 64 hexadecimal digits. Only identical
+/// addresses share a key.
 pub fn of_checked(secrets: &KeyRing, address: &Address) -> String {
     keyed(secrets.signing_mac(), "verdict", address.normal())
 }
@@ -70,11 +70,12 @@ pub fn of_network(secrets: &KeyRing, network: &str) -> String {
     keyed(secrets.signing_mac(), "network", network)
 }
 
-/// Characters of a tenant: 128 bits are enough to distinguish accounts.
+/// Characters of a tenant's name: 128 bits are enough to distinguish accounts.
 const TENANT_DIGITS: usize = 32;
 
-/// Returns the name under which an origin counts an account's questions: it distinguishes accounts and reveals nothing
-/// about them. It changes once, when a new secret comes first in the ring; the origins then count from zero.
+/// Returns the name under which an origin counts an account's checks: it distinguishes accounts and
+/// reveals nothing about them. It changes once when a new secret becomes the first of the ring; the
+/// origins then count from zero.
 pub fn of_tenant(secrets: &KeyRing, account: AccountId) -> String {
     let mut name = keyed(secrets.signing_mac(), "tenant", &account.to_string());
     name.truncate(TENANT_DIGITS);

@@ -1,8 +1,9 @@
 //! API keys: derived, not stored (docs/decisions/0002-derived-keys.md).
 //!
-//! `rcpt_live_` + account id and key version (17 characters) + 128-bit MAC over both (22 characters)
-//! + checksum (6 characters), everything after the prefix in fixed-width base62. A key that was never
-//!   issued is recognised without asking the database; a replaced one by its version.
+//! `rcpt_live_` + account id and key version (17 characters) + 128-bit MAC over both (22
+//! characters) + checksum (6 characters), everything after the prefix in fixed-width base62. A key
+//! that was never
+//! issued is detected without a query; a replaced one by its version.
 
 use std::fmt;
 
@@ -18,7 +19,7 @@ const PREFIX: &str = "rcpt_live_";
 const SUBJECT_WIDTH: usize = 17;
 /// 128 bits: 62^22 > 2^128.
 const MAC_WIDTH: usize = 22;
-/// 32 bits: 62^6 > 2^32.
+/// Contents of a genuine key: its account and its version.
 const CHECKSUM_WIDTH: usize = 6;
 const MAC_BYTES: usize = 16;
 
@@ -29,11 +30,11 @@ pub struct KeyIdentity {
     pub version: u32,
 }
 
-/// The key as its owner sees it. Hidden from `Debug`.
+/// The text of a key. Hidden from `Debug`.
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// The one key of this account and version under the ring's signing secret.
+    /// Derives the only key of this account and version, under the ring's signing secret.
     pub fn derive(keys: &KeyRing, identity: KeyIdentity) -> Self {
         let tag = over(keys.signing_mac(), identity).finalize().into_bytes();
         let tag = tag.first_chunk::<MAC_BYTES>().map_or(0, |bytes| u128::from_be_bytes(*bytes));
@@ -46,7 +47,8 @@ impl ApiKey {
         Self(text)
     }
 
-    /// Reads a presented key: shape, checksum, then MAC under each live secret. No storage involved.
+    /// Verifies a presented key: shape, checksum, then the MAC under each live secret. Needs no
+    /// storage.
     pub fn verify(keys: &KeyRing, presented: &str) -> Option<KeyIdentity> {
         let body = presented.strip_prefix(PREFIX)?;
         if body.len() != SUBJECT_WIDTH + MAC_WIDTH + CHECKSUM_WIDTH || !body.is_ascii() {
@@ -73,7 +75,7 @@ impl ApiKey {
         presented.starts_with(PREFIX) || NamedKey::is_meant(presented)
     }
 
-    /// The text, for the one answer that hands it to its owner.
+    /// Returns the text, for the one response that gives it to the owner.
     pub fn into_text(self) -> String {
         self.0
     }

@@ -1,9 +1,9 @@
-//! Numbers in base62, in which API keys are written. The crate for it brings a table of 8 KB, which a key's 45 digits
-//! do not need.
+//! Numbers in base62, in which API keys are written. A crate for this brings a table of 8 KB, which
+//! 45 digits don't need.
 
 const BASE: u128 = 62;
 
-/// Appends `value` in `width` digits, with zeros before it.
+/// Appends `value` with `width` digits, padded with zeros.
 pub fn push(text: &mut String, mut value: u128, width: usize) {
     let mut digits = vec![0; width];
     for digit in digits.iter_mut().rev() {
@@ -19,7 +19,7 @@ pub fn push(text: &mut String, mut value: u128, width: usize) {
     }));
 }
 
-/// Returns the number in these digits; `None` for any other character, and for a number of more than 128 bits.
+/// Parses base62 digits; `None` for any other character, and for numbers above 128 bits.
 pub fn parse(text: &str) -> Option<u128> {
     text.bytes().try_fold(0_u128, |value, byte| {
         let digit = match byte {

@@ -1,14 +1,16 @@
-//! The most common passwords, which attackers try first, as a Bloom filter: the list itself is too long to be read by
-//! each isolate.
+//! The most common passwords, which attackers try first, as a Bloom filter: the list itself is too
+//! long to read in each isolate.
 
 use sha2::{Digest as _, Sha256};
 
-/// The filter that `portal/common-passwords.mjs` builds: for each password of the list, in lower case, the bits are set that
-/// the eight words of its SHA-256 name (big-endian, modulo the number of bits). The lowest bit of a byte is its first.
+/// The filter built by `portal/common-passwords.mjs`: each password of the list, in lower case,
+/// sets the eight bits given by the words of its SHA-256 (big-endian, modulo the number of bits).
+/// Bits of a byte are numbered from the lowest.
 #[derive(Debug, Clone, Copy)]
 pub struct CommonPasswords<'a>(&'a [u8]);
 
-/// Returns the eight bit positions of a text in a filter of `bytes` bytes. The text is in lower case.
+/// Returns the eight bit positions of a text in a filter of `bytes` bytes. The text must be in
+/// lower case.
 fn places(text: &str, bytes: usize) -> Vec<usize> {
     let digest: [u8; 32] = Sha256::digest(text).into();
     let (words, _) = digest.as_chunks();
@@ -21,8 +23,8 @@ impl<'a> CommonPasswords<'a> {
         Self(filter)
     }
 
-    /// Returns whether this is a common password, regardless of case. About one in 100,000 others is reported as
-    /// common.
+    /// Returns whether this is a common password, regardless of case. About one in 100,000 other
+    /// passwords is reported as common.
     pub fn contains(self, password: &str) -> bool {
         let is_set =
             |place: usize| self.0.get(place / 8).is_some_and(|byte| byte >> (place % 8) & 1 == 1);
@@ -47,7 +49,8 @@ pub mod tests {
         }
     }
 
-    /// The filter, built as the portal's build does it; an end-to-end test compares the two.
+    /// Builds the filter in the same way as the portal's build; an end-to-end test compares the
+    /// two.
     pub fn filter() -> &'static Filter {
         static FILTER: OnceLock<Filter> = OnceLock::new();
         FILTER.get_or_init(|| {
@@ -68,7 +71,8 @@ pub mod tests {
         for line in lines {
             assert!(line == line.to_lowercase() && line.chars().count() >= 8, "{line}");
             assert!(filter().as_common().contains(line), "{line}");
-            // Of a few letters, like the German \u{df}, the capital has another small form.
+            // A few letters, such as the German \u{df}, don't survive the conversion to upper case
+            // and back.
             if line.to_uppercase().to_lowercase() == line {
                 assert!(filter().as_common().contains(&line.to_uppercase()), "{line}");
             }

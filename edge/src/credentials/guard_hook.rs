@@ -1,5 +1,5 @@
-//! Names of the guard's hooks, and their secrets: derived, not stored, as API keys are. A name that was never handed out is
-//! recognised without the database.
+//! Names of the guard's hooks, and their secrets: derived, not stored, as API keys are. A name that
+//! was never issued is detected without a query.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
@@ -14,7 +14,7 @@ const SUBJECT_WIDTH: usize = 17;
 const MAC_WIDTH: usize = 22;
 const MAC_BYTES: usize = 16;
 
-/// A hook of an account: each version has a name and a secret of its own.
+/// A hook of an account; each version has its own name and secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuardHook {
     pub account: AccountId,
@@ -22,7 +22,7 @@ pub struct GuardHook {
 }
 
 impl GuardHook {
-    /// The last segment of the hook's path.
+    /// Returns the last segment of the hook's path.
     pub fn name(self, keys: &KeyRing) -> String {
         let tag = self.over(keys.signing_mac()).finalize().into_bytes();
         let tag = tag.first_chunk::<MAC_BYTES>().map_or(0, |bytes| u128::from_be_bytes(*bytes));
@@ -33,7 +33,7 @@ impl GuardHook {
         text
     }
 
-    /// The hook of a name, under each live secret.
+    /// Returns the hook with this name, under any live secret.
     pub fn of(keys: &KeyRing, name: &str) -> Option<Self> {
         let is_whole = name.is_ascii() && name.len() == SUBJECT_WIDTH + MAC_WIDTH;
         let (subject, tag) = is_whole.then(|| name.split_at_checked(SUBJECT_WIDTH))??;
@@ -45,17 +45,17 @@ impl GuardHook {
         keys.macs().any(is_ours).then_some(hook)
     }
 
-    /// The secret as Supabase takes it.
+    /// Returns the secret in Supabase's format.
     pub fn secret(self, keys: &KeyRing) -> String {
         format!("v1,{}", webhook_secret::text(keys, self.account, &self.secret_name()))
     }
 
-    /// MACs under the secret, one for each live secret of the ring.
+    /// Returns MACs under the hook's secret, one for each live secret of the ring.
     pub fn macs(self, keys: &KeyRing) -> Vec<Hmac<Sha256>> {
         webhook_secret::macs(keys, self.account, &self.secret_name()).collect()
     }
 
-    /// No webhook has a name like it: those are hexadecimal digits.
+    /// Webhooks can't have such a name: theirs consist of hexadecimal digits.
     fn secret_name(self) -> String {
         format!("guard hook {}", self.version)
     }

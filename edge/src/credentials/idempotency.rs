@@ -1,5 +1,6 @@
-//! Stored form of a request with an `Idempotency-Key`: hashes under a secret, and an answer that only the key decrypts.
-//! A dump of the database reveals nothing, even with our secrets, as long as the key is hard to guess.
+//! Stored form of a request with an `Idempotency-Key`: keyed hashes, and a response that only the
+//! key decrypts. A dump of the database reveals nothing, even with our secrets, as long as the key
+//! is hard to guess.
 
 use hmac::Mac as _;
 use rcpt_shared::KeyRing;
@@ -10,14 +11,15 @@ use super::{
 };
 use crate::{account::AccountId, error::Error};
 
-/// A request under an `Idempotency-Key`.
+/// A request with an `Idempotency-Key`.
 #[derive(Debug)]
 pub struct Idempotent {
-    /// Hashes of the key under each live secret, the signing one first; the same twice if there is one secret.
+    /// Hashes of the key under each live secret, the signing secret's first; equal if there is only
+    /// one secret.
     names: [String; 2],
-    /// Key and request together, likewise.
+    /// Hashes of key and request together, in the same order.
     requests: [String; 2],
-    /// Input of the sealing key's derivation.
+    /// Input for deriving the sealing key.
     purpose: Vec<u8>,
 }
 
@@ -25,7 +27,7 @@ pub struct Idempotent {
 const DIGITS: usize = 32;
 
 impl Idempotent {
-    /// `request` is the part that a repeat must have in common with the first, besides its key.
+    /// `request` is the content that a repeat must share with the first request, besides the key.
     pub fn new(secrets: &KeyRing, account: AccountId, key: &str, request: &str) -> Self {
         let about = format!("rcpt idempotency\0{account}\0{key}");
         let hashes = |text: String| {
@@ -54,7 +56,7 @@ impl Idempotent {
         &self.requests[0]
     }
 
-    /// Returns whether `request` is the hash of this request.
+    /// Returns whether `request` is a stored hash of this request.
     pub fn is(&self, request: &str) -> bool {
         self.requests.iter().any(|own| own == request)
     }
@@ -109,7 +111,7 @@ mod tests {
             assert!(other.names != first.names && !other.is(first.request()));
             assert_eq!(other.open(secrets, &sealed), None);
         }
-        // While a secret is being replaced, values of the old one are found.
+        // While a secret is being replaced, values under the old one are still found.
         let both = ring(&format!("{new},{old}"));
         let later = of(&both, 1, KEY, "ann@example.org");
         assert_eq!(later.names[1], first.names[0]);

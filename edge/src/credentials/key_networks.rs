@@ -1,17 +1,18 @@
-//! The networks that a named key may be used from, in the form in which SQL compares them with a client's address.
+//! Networks from which a named key may be used, in a form that SQL can compare with a client's
+//! address.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// Networks that a key may have.
+/// Most networks of a key.
 pub const NETWORKS_MAX: usize = 20;
 
-/// The address that requests of all Workers on the platform come from: anybody can send from it.
+/// Shared address of requests from all Workers on the platform: anybody can send from it.
 const SHARED_BY_WORKERS: IpAddr =
     IpAddr::V6(Ipv6Addr::new(0x2a06, 0x98c0, 0x3600, 0, 0, 0, 0, 0x0103));
 
-/// Why a list of networks isn't taken.
+/// Reason for rejecting a list of networks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworksError {
     TooMany,
@@ -19,7 +20,7 @@ pub enum NetworksError {
     SharedByWorkers,
 }
 
-/// An address as texts of one family compare like their numbers, and those of two families never meet.
+/// Returns an address as a text that sorts like its number; IPv4 and IPv6 never overlap.
 pub fn comparable(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => format!("4{:08x}", u32::from(address)),
@@ -27,7 +28,7 @@ pub fn comparable(address: IpAddr) -> String {
     }
 }
 
-/// Reads CIDR blocks, or single addresses, and writes them as pairs of the first and the last address.
+/// Parses CIDR blocks or single addresses and returns the first and last address of each.
 pub fn ranges(networks: &[String]) -> Result<Vec<[String; 2]>, NetworksError> {
     if networks.len() > NETWORKS_MAX {
         return Err(NetworksError::TooMany);
@@ -38,7 +39,7 @@ pub fn ranges(networks: &[String]) -> Result<Vec<[String; 2]>, NetworksError> {
 fn range(text: &str) -> Result<[String; 2], NetworksError> {
     let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     let network = match network.map_err(|_| NetworksError::NoNetwork)? {
-        // An IPv4 client is known by its IPv4 address alone.
+        // An IPv4 client is only known by its IPv4 address, never by the mapped one.
         IpNet::V6(network) if network.addr().to_ipv4_mapped().is_some() => {
             let bits = network.prefix_len().checked_sub(96).ok_or(NetworksError::NoNetwork)?;
             let address = network.addr().to_ipv4_mapped().ok_or(NetworksError::NoNetwork)?;
@@ -53,13 +54,13 @@ fn range(text: &str) -> Result<[String; 2], NetworksError> {
         IpNet::V4(network) => {
             [network.network(), network.broadcast()].map(|address| comparable(address.into()))
         }
-        // The last address of a network of IPv6 is no broadcast address, but this is its name.
+        // The crate calls the last address of a network its broadcast address, for IPv6 too.
         IpNet::V6(network) => [network.network(), network.broadcast()]
             .map(|address| format!("6{:032x}", u128::from(address))),
     })
 }
 
-/// The CIDR block of a stored pair; empty for what is none.
+/// Returns the CIDR block of a stored pair; empty if the pair is none.
 pub fn shown([first, last]: &[String; 2]) -> String {
     let number = |text: &str| u128::from_str_radix(text.get(1..)?, 16).ok();
     let (Some(from), Some(to)) = (number(first), number(last)) else { return String::new() };

@@ -1,28 +1,28 @@
-//! The token in a mailed link: the number of the account's database and 248 random bits for its owner, a
-//! SHA-256 for the database.
+//! The token in a mailed link: the owner gets the database's number and 248 random bits, the
+//! database stores their SHA-256.
 
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-/// Seconds a confirmation link is valid.
+/// Lifetime of a confirmation link in seconds.
 pub const CONFIRMATION_TTL: u64 = 24 * 60 * 60;
 
-/// Seconds a password reset link is valid.
+/// Lifetime of a password reset link in seconds.
 pub const RESET_TTL: u64 = 60 * 60;
 
 /// Random bytes of a token.
 pub const RANDOM_BYTES: usize = 31;
 
-/// The token as mailed. Never stored; hidden from `Debug`.
+/// A token as it is mailed. Never stored; hidden from `Debug`.
 pub struct MailedToken(String);
 
 /// The only form in which a mailed token is stored: 64 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenHash(String);
 
-/// A presented token: the database to ask, and the hash to look for.
+/// A presented token: the number of the database, and the hash to look up.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PresentedToken {
     pub database: u8,
@@ -30,27 +30,27 @@ pub struct PresentedToken {
 }
 
 impl MailedToken {
-    /// For an account in the database of this number.
+    /// Creates a token for an account in the database with this number.
     pub fn new(database: u8, random: [u8; RANDOM_BYTES]) -> Self {
         Self(URL_SAFE_NO_PAD.encode([&[database], random.as_slice()].concat()))
     }
 
-    /// The confirmation link that carries it.
+    /// Returns the confirmation link with this token.
     pub fn confirmation_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/verify?token={}", self.0)
     }
 
-    /// The password reset link that carries it.
+    /// Returns the password reset link with this token.
     pub fn reset_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/reset?token={}", self.0)
     }
 
-    /// The link to the new mailbox of a change of the address.
+    /// Returns the link that a change of address sends to the new mailbox.
     pub fn change_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/confirm-address?token={}", self.0)
     }
 
-    /// The link to the old mailbox, which freezes the account or undoes the change.
+    /// Returns the link to the old mailbox, which can freeze the account or undo the change.
     pub fn changed_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/address-changed?token={}", self.0)
     }

@@ -1,8 +1,10 @@
-//! Named keys: derived like the first key (docs/decisions/0002-derived-keys.md), and what they may do is part of them.
+//! Named keys: derived like the first key (docs/decisions/0002-derived-keys.md), and containing
+//! their own rights.
 //!
-//! `rcpt_live_` or `rcpt_test_` + account and key (22 characters) + rights, end and version (11 characters) + 128-bit
-//! MAC over all of it (22 characters) + checksum (6 characters), everything after the prefix in fixed-width base62.
-//! Rights and end never change, so a key without a right, or after its end, is refused without storage.
+//! `rcpt_live_` or `rcpt_test_` + account and key (22 characters) + rights, end and version (11
+//! characters) + 128-bit MAC over all of it (22 characters) + checksum (6 characters), everything
+//! after the prefix in fixed-width base62. Rights and end never change, so a key without the right,
+//! or after its end, is rejected without storage.
 
 use std::fmt;
 
@@ -23,9 +25,9 @@ const MAC_WIDTH: usize = 22;
 /// 32 bits: 62^6 > 2^32.
 const CHECKSUM_WIDTH: usize = 6;
 const MAC_BYTES: usize = 16;
-/// Bits of the end, in unix seconds: until the year 36812.
+/// Bits of the end time, in Unix seconds: enough until the year 36812.
 const END_BITS: u32 = 40;
-/// Bits of the version: each replacement is an act of the owner with password.
+/// Bits of the version; each replacement requires the owner's password.
 const VERSION_BITS: u32 = 16;
 
 /// A right of a named key.
@@ -43,7 +45,7 @@ impl Right {
     pub const ALL: [Self; 6] =
         [Self::Checks, Self::Scans, Self::ReadScans, Self::Quota, Self::Guard, Self::Webhooks];
 
-    /// Its name in the API.
+    /// Returns the right's name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Checks => "checks",
@@ -86,7 +88,7 @@ impl Rights {
         self.0 & Self::bit(right) != 0
     }
 
-    /// The names of the rights, in the order of [`Right::ALL`].
+    /// Returns the names of the rights, in the order of [`Right::ALL`].
     pub fn names(self) -> Vec<&'static str> {
         Right::ALL.into_iter().filter(|right| self.has(*right)).map(Right::as_str).collect()
     }
@@ -103,18 +105,18 @@ impl KeyId {
         Self(u64::from_be_bytes(bytes))
     }
 
-    /// Reads the 16 hexadecimal digits of the database.
+    /// Parses the 16 hexadecimal digits stored in the database.
     pub fn parse(text: &str) -> Option<Self> {
         let is_plain = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_plain.then(|| u64::from_str_radix(text, 16).ok().map(Self))?
     }
 
-    /// Reads the id of the API.
+    /// Parses an id from the API.
     pub fn parse_shown(text: &str) -> Option<Self> {
         Self::parse(text.strip_prefix(Self::PREFIX)?)
     }
 
-    /// The id of the API.
+    /// Returns the id as the API shows it.
     pub fn shown(self) -> String {
         format!("{}{self}", Self::PREFIX)
     }
@@ -131,16 +133,17 @@ impl fmt::Display for KeyId {
 pub struct NamedKey {
     pub account: AccountId,
     pub id: KeyId,
-    /// Replacements count it up.
+    /// Incremented by each replacement.
     pub version: u16,
     pub is_test: bool,
     pub rights: Rights,
-    /// Unix seconds; 0: never.
+    /// End of the key in Unix seconds; 0 means never.
     pub expires_at: u64,
 }
 
 impl NamedKey {
-    /// The text of the key under the ring's signing secret, for the one answer that hands it to its owner.
+    /// Returns the text of the key under the ring's signing secret, for the one response that gives
+    /// it to the owner.
     pub fn text(self, keys: &KeyRing) -> String {
         let mac = self.over(keys.signing_mac()).finalize().into_bytes();
         let mac = mac.first_chunk::<MAC_BYTES>().map_or(0, |bytes| u128::from_be_bytes(*bytes));
@@ -154,7 +157,8 @@ impl NamedKey {
         text
     }
 
-    /// Reads a presented key: shape, checksum, then MAC under each live secret. No storage involved.
+    /// Verifies a presented key: shape, checksum, then the MAC under each live secret. Needs no
+    /// storage.
     pub fn verify(keys: &KeyRing, presented: &str) -> Option<Self> {
         let is_test = presented.starts_with(TEST);
         let body = presented.strip_prefix(if is_test { TEST } else { LIVE })?;
@@ -189,12 +193,12 @@ impl NamedKey {
         presented.starts_with(TEST)
     }
 
-    /// Returns whether the key is over at `now`, unix seconds.
+    /// Returns whether the key has expired at `now`, in Unix seconds.
     pub const fn is_expired(self, now: u64) -> bool {
         self.expires_at != 0 && self.expires_at <= now
     }
 
-    /// Rights, end and version in one number.
+    /// Packs rights, end and version into one number.
     fn terms(self) -> u64 {
         u64::from(self.rights.0) << (END_BITS + VERSION_BITS)
             | (self.expires_at & ((1 << END_BITS) - 1)) << VERSION_BITS
@@ -278,7 +282,7 @@ mod tests {
                 }
             }
         }
-        // With the right checksum, so that the MAC alone decides.
+        // With a correct checksum, only the MAC can reveal the forgery.
         let (covered, _) = text.split_at(65);
         let mut test = covered.replace("_live_", "_test_");
         let checksum = crc32fast::hash(test.as_bytes());

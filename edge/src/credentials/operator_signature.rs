@@ -1,14 +1,15 @@
-//! Signatures of calls that others make: the operator's own programs, and hooks of the guard. In the form of Standard Webhooks.
+//! Signatures of incoming calls, from the operator's own programs and from hooks of the guard.
+//! Their form is that of Standard Webhooks.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
 use sha2::Sha256;
 
-/// Seconds by which a signature's time may differ from ours, as Standard Webhooks has it.
+/// Greatest difference between a signature's time and ours, in seconds, as in Standard Webhooks.
 pub const TOLERANCE_S: u64 = 5 * 60;
 
-/// Most signatures of a message that are verified: two secrets of two rings.
+/// Most signatures verified per message: two secrets in each of two rings.
 const MOST_SIGNATURES: usize = 4;
 
 /// A message as it was received.
@@ -29,7 +30,7 @@ impl SignedMessage<'_> {
         self.is_genuine_under(&secrets.macs().collect::<Vec<_>>(), now)
     }
 
-    /// Likewise under one of these MACs.
+    /// Like [`Self::is_genuine`], with these MACs.
     pub fn is_genuine_under(&self, macs: &[Hmac<Sha256>], now: u64) -> bool {
         let is_now = self.timestamp.parse::<u64>().is_ok_and(|at| at.abs_diff(now) <= TOLERANCE_S);
         let given = self.signatures.split(' ').filter_map(|text| text.strip_prefix("v1,"));

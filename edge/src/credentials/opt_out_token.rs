@@ -1,17 +1,18 @@
-//! The token with which the reader of a mailbox opts out of emails that strangers cause. Only an email to that mailbox
-//! carries it, nobody can forge it, and nothing of it is stored.
+//! The token in the link that opts a mailbox out of emails caused by strangers. It is sent only to
+//! that mailbox, can't be forged, and isn't stored.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
 use sha2::Sha256;
 
-/// The token of a mailbox, of which `mailbox_hash` is the keyed hash: the hash, a dot, and 64 hexadecimal digits.
+/// Returns the token for a mailbox with this keyed hash: the hash, a dot, and 64 hexadecimal
+/// digits.
 pub fn of(secrets: &KeyRing, mailbox_hash: &str) -> String {
     let mac = keyed(secrets.signing_mac(), mailbox_hash).finalize().into_bytes();
     format!("{mailbox_hash}.{}", hex::encode(mac))
 }
 
-/// The hash of the mailbox of a token under any live secret.
+/// Returns the mailbox hash of a token made under any live secret.
 pub fn mailbox<'t>(secrets: &KeyRing, token: &'t str) -> Option<&'t str> {
     let (mailbox_hash, mac) = token.rsplit_once('.')?;
     let mac = hex::decode(mac).ok()?;

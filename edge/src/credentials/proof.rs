@@ -1,4 +1,4 @@
-//! Content of a genuine credential: its account, its kind and its version.
+//! Contents of a genuine credential: account, kind and version.
 
 use std::net::IpAddr;
 
@@ -17,13 +17,15 @@ pub struct Caller {
     pub proof: Proof,
 }
 
-/// The presented credential: the key, whose version must be current, or the session, which must be alive.
+/// The presented credential: a key, whose version must be current, or a session, which must be
+/// alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Proof {
     Key {
         version: u32,
     },
-    /// `from` is where it was sent from, since a key may be bound to networks; none where that isn't known.
+    /// `from` is the client's address, since a key may be restricted to networks; `None` if
+    /// unknown.
     Named {
         id: KeyId,
         version: u16,
@@ -42,13 +44,13 @@ impl From<KeyIdentity> for Caller {
 }
 
 impl Caller {
-    /// The caller who sent this named key from this address.
+    /// Returns the caller for a named key sent from this address.
     pub const fn of_named(key: NamedKey, from: Option<IpAddr>) -> Self {
         let NamedKey { account, id, version, is_test, .. } = key;
         Self { account, proof: Proof::Named { id, version, is_test, from } }
     }
 
-    /// The same wherever it was sent from.
+    /// Returns the same caller without the client's address.
     #[must_use]
     pub const fn anywhere(self) -> Self {
         match self.proof {
@@ -67,8 +69,8 @@ impl From<Session> for Caller {
 }
 
 impl Caller {
-    /// Party whose rate is counted first: the session itself, or the key's version. A flood with a stolen or ended
-    /// session leaves the owner's own session alone.
+    /// Returns the party whose rate is counted first: the session, or this version of the key. A
+    /// flood with a stolen or ended session leaves the owner's own session alone.
     pub fn party(self) -> String {
         match self.proof {
             Proof::Key { version } => format!("{} by key {version}", self.account),
@@ -77,8 +79,9 @@ impl Caller {
         }
     }
 
-    /// Party whose rate is counted next: all sessions of the account, or its keys. Keys are counted apart, so that a
-    /// flood with a stolen key can't keep its signed-in owner from replacing it.
+    /// Returns the party whose rate is counted next: all sessions or all keys of the account. Keys
+    /// are counted separately, so that a flood with a stolen key can't stop the signed-in owner
+    /// from replacing it.
     pub fn wider_party(self) -> String {
         match self.proof {
             Proof::Key { .. } | Proof::Named { .. } => format!("{} by key", self.account),
@@ -88,7 +91,7 @@ impl Caller {
 }
 
 impl Proof {
-    /// Name of the kind in SQL.
+    /// Returns the name of the kind in SQL.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Key { .. } => "key",
@@ -97,7 +100,7 @@ impl Proof {
         }
     }
 
-    /// Versions of the first key are counted from 1; 0 for a session or a named key.
+    /// Returns the first key's version, from 1; 0 for a session or a named key.
     pub const fn key_version(self) -> u32 {
         match self {
             Self::Key { version } => version,
@@ -105,7 +108,7 @@ impl Proof {
         }
     }
 
-    /// The named key, where it is one.
+    /// Returns the id of a named key.
     pub const fn named(self) -> Option<KeyId> {
         match self {
             Self::Named { id, .. } => Some(id),
@@ -113,13 +116,14 @@ impl Proof {
         }
     }
 
-    /// Returns whether it is a key for the sandbox.
+    /// Returns whether this is a sandbox key.
     pub const fn is_test(self) -> bool {
         matches!(self, Self::Named { is_test: true, .. })
     }
 
-    /// The session's id, or of a named key its id, its version in four digits and the client's address, as SQL takes them
-    /// apart. Empty for the first key, whose version is a number.
+    /// Returns the text that SQL compares: a session's id, or a named key's id, its version in four
+    /// digits and the client's address. Empty for the first key, whose version is passed as a
+    /// number.
     pub fn text(self) -> String {
         match self {
             Self::Key { .. } => String::new(),

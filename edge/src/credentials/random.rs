@@ -2,20 +2,18 @@
 
 use crate::error::Error;
 
-/// `N` bytes from the runtime's cryptographic generator.
+/// Returns `N` bytes from the runtime's cryptographic generator.
 ///
-/// # Errors
-/// [`Error::internal`] when the runtime has none to give.
+/// # Errors [`Error::internal`] when the generator fails.
 pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("random: {error}")))?;
     Ok(bytes)
 }
 
-/// A fresh 128-bit identifier, 32 hexadecimal digits: request ids, leases, `jti`.
+/// Returns a new 128-bit identifier in 32 hexadecimal digits, for requests, leases and `jti`.
 ///
-/// # Errors
-/// [`Error::internal`] when the runtime has none to give.
+/// # Errors [`Error::internal`] when the generator fails.
 pub fn identifier() -> Result<String, Error> {
     bytes::<16>().map(hex::encode)
 }

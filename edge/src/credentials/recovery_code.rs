@@ -9,21 +9,23 @@ use crate::account::AccountId;
 
 /// Number of codes in a set.
 pub const COUNT: usize = 10;
-/// 120 bits each: too many to guess even with their hashes, so a plain hash is enough (ASVS 6.5.2 requires 112).
+/// 120 bits per code: too many to guess even with its hash, so a plain hash is enough (ASVS 6.5.2
+/// requires 112).
 const BYTES: usize = 15;
 /// Random bytes for a set.
 pub const SET_BYTES: usize = BYTES * COUNT;
-/// 120 bits in base32.
+/// Letters of 120 bits in base32.
 const LETTERS: usize = 24;
-/// Codes of releases before had 80 bits, and work until they're replaced.
+/// Codes of earlier releases had 80 bits; they stay valid until replaced.
 const EARLIER_LETTERS: usize = 16;
 const GROUP: usize = 4;
 
-/// A code as its owner has it: six groups like `xxxx`, with hyphens between them, in lower-case base32. Hidden from `Debug`.
+/// A code as shown to its owner: six groups like `xxxx`, separated by hyphens, in lower-case
+/// base32. Hidden from `Debug`.
 pub struct RecoveryCode(String);
 
 impl RecoveryCode {
-    /// Ten codes out of random bytes.
+    /// Returns ten codes made from random bytes.
     pub fn set_from_random(bytes: [u8; SET_BYTES]) -> Vec<Self> {
         bytes
             .chunks(BYTES)
@@ -44,7 +46,7 @@ impl RecoveryCode {
         fits.then_some(Self(plain))
     }
 
-    /// For its owner, once.
+    /// Returns the text, which is shown to the owner once.
     pub fn to_text(&self) -> String {
         let letters: Vec<char> = self.0.chars().collect();
         let groups: Vec<String> =
@@ -52,7 +54,7 @@ impl RecoveryCode {
         groups.join("-")
     }
 
-    /// The only form in which it is stored: SHA-256 with its account, hexadecimal.
+    /// Returns the only stored form: SHA-256 over account and code, in hexadecimal.
     pub fn hash(&self, account: AccountId) -> String {
         let hash = Sha256::new().chain_update(account.to_string()).chain_update(&self.0);
         hex::encode(hash.finalize())

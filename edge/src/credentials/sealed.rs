@@ -1,5 +1,5 @@
-//! Seals data that waits outside of the database, so that only the Worker can read it; and recognises a repeated part
-//! of a scan without storing any of it.
+//! Encrypts data that waits outside the database, so that only the Worker can read it; and detects
+//! a repeated part of a scan without storing its addresses.
 
 use aes_gcm::{
     Aes256Gcm, Nonce,
@@ -12,15 +12,15 @@ use sha2::Sha256;
 
 const NONCE_BYTES: usize = 12;
 
-/// It cannot be opened: it was sealed for something else or under a lost key.
+/// The text was sealed for another purpose or position, or its key is lost.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SealError;
 
-/// Purpose of a seal; each has a key of its own.
+/// Purpose of a seal; each purpose has its own key.
 #[derive(Debug, Clone, Copy)]
 pub struct SealPurpose<'a>(pub &'a [u8]);
 
-/// The addresses of scans.
+/// Seals the addresses of scans.
 pub const SCANS: SealPurpose<'_> = SealPurpose(b"rcpt scan seal");
 
 /// Returns `kid.nonce||ciphertext`, AES-256-GCM. `about` is the associated data: the text decrypts only with it.
@@ -59,7 +59,7 @@ pub fn open(
     cipher(secret, purpose).decrypt(&Nonce::from(*nonce), payload).map_err(|_| SealError)
 }
 
-/// The sealing key is derived, so that the ring's secrets may have any length.
+/// The encryption key is derived, so that the ring's secrets may have any length.
 fn cipher(secret: &[u8], purpose: SealPurpose<'_>) -> Aes256Gcm {
     let mut derived = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(secret)
         .unwrap_or_else(|_| hmac::KeyInit::new(&Default::default()));
@@ -67,13 +67,13 @@ fn cipher(secret: &[u8], purpose: SealPurpose<'_>) -> Aes256Gcm {
     Aes256Gcm::new(&derived.finalize().into_bytes())
 }
 
-/// The MACs of a part's place and all its addresses together, one under each live secret, the one that signs
-/// first: `kid.` and 64 hexadecimal digits.
+/// Returns MACs over a part's position and all its addresses, one for each live secret, the signing
+/// secret's first: `kid.` and 64 hexadecimal digits.
 pub fn part_macs(keys: &KeyRing, scan: &str, part: u32, addresses: &[String]) -> Vec<String> {
     let mac = |mut mac: Hmac<Sha256>| {
         mac.update(format!("scan part\0{scan}\0{part}").as_bytes());
         for address in addresses {
-            // The length first: no two lists are one text.
+            // The length comes first, so that two different lists never hash the same text.
             mac.update(&(address.len() as u64).to_be_bytes());
             mac.update(address.as_bytes());
         }

@@ -12,7 +12,7 @@ use crate::account::AccountId;
 
 const PURPOSE: Purpose = Purpose { issuer: "rcpt", audience: "portal" };
 
-/// Names a session: 128 random bits, shown as 32 hexadecimal digits.
+/// Id of a session: 128 random bits, shown as 32 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SessionId(u128);
 
@@ -34,7 +34,8 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// Content of a genuine session token. On every call, the database decides whether the session is alive.
+/// Contents of a genuine session token. The database decides on each call if the session is still
+/// alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Session {
     pub account: AccountId,
@@ -42,7 +43,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Account and session as texts, for SQL.
+    /// Returns account and session as texts for SQL.
     #[inline(never)]
     pub fn texts(self) -> (String, String) {
         (self.account.to_string(), self.id.to_string())
@@ -69,7 +70,7 @@ impl Timed for Claims {
     }
 }
 
-/// Issues a token that lives `ttl` seconds from `now` (unix seconds).
+/// Issues a token that expires `ttl` seconds after `now` (Unix seconds).
 ///
 /// # Errors
 /// [`InvalidToken`] when the claims do not serialise.
@@ -89,14 +90,13 @@ pub fn issue(keys: &KeyRing, session: Session, now: u64, ttl: u64) -> Result<Str
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PresentedSession {
     pub session: Session,
-    /// Unix seconds.
+    /// Time of issue in Unix seconds.
     pub issued_at: u64,
 }
 
-/// Checks everything about a presented token that needs no database; `now` in unix seconds.
+/// Verifies a presented token without storage; `now` is in Unix seconds.
 ///
-/// # Errors
-/// [`InvalidToken`] for anything that is not exactly right.
+/// # Errors [`InvalidToken`] for any deviation.
 pub fn verify(keys: &KeyRing, token: &str, now: u64) -> Result<PresentedSession, InvalidToken> {
     let claims: Claims = jwt::verify(keys, PURPOSE, token, now)?;
     let account = AccountId::parse(&claims.sub).ok_or(InvalidToken)?;

@@ -1,4 +1,4 @@
-//! Time-based one-time codes (RFC 6238): the secret, sealed, and which time step a code belongs to.
+//! Time-based one-time codes (RFC 6238): the sealed secret, and the time step of a code.
 
 use rcpt_shared::KeyRing;
 use secrecy::{ExposeSecret as _, SecretBox};
@@ -12,7 +12,7 @@ use crate::account::AccountId;
 pub const SECRET_BYTES: usize = 20;
 const NONCE_BYTES: usize = 12;
 const TOTP: SealPurpose<'_> = SealPurpose(b"rcpt totp seal");
-/// Shown by authenticator apps.
+/// Name shown by authenticator apps.
 const ISSUER: &str = "rcpt";
 
 /// The secret shared with an authenticator. Hidden from `Debug`.
@@ -24,8 +24,8 @@ impl TotpSecret {
         Self(SecretBox::new(Box::new(bytes)))
     }
 
-    /// Seals for the database: `kid.nonce||ciphertext`, AES-256-GCM with the account as associated
-    /// data, so that a sealed secret copied to another account does not open.
+    /// Encrypts the secret for the database: `kid.nonce||ciphertext`, AES-256-GCM with the account
+    /// as associated data, so that it can't be decrypted for another account.
     ///
     /// # Errors
     /// [`SealError`].
@@ -47,36 +47,35 @@ impl TotpSecret {
         Ok(Self::from_random(bytes.try_into().map_err(|_| SealError)?))
     }
 
-    /// Returns whether the output of [`Self::seal`] is under a secret that is being replaced.
+    /// Returns whether a sealed secret uses a key that is being replaced.
     pub fn is_outdated(keys: &KeyRing, sealed: &str) -> bool {
         sealed.split_once('.').is_none_or(|(kid, _)| kid != keys.signing().0)
     }
 
-    /// For typing into an authenticator: unpadded base32.
+    /// Returns the secret in unpadded base32, to type into an authenticator.
     pub fn to_base32(&self) -> String {
         Secret::from(self.0.expose_secret().as_slice()).to_base32()
     }
 
-    /// For scanning: an `otpauth://` URL that names the account by its address.
+    /// Returns the `otpauth://` URL for a QR code; it names the account by its address.
     ///
-    /// # Errors
-    /// [`SealError`], which cannot happen with a secret of this length.
+    /// # Errors [`SealError`], which can't occur with this secret length.
     pub fn otpauth_url(&self, email: &str) -> Result<String, SealError> {
-        // The label separates issuer and account by a colon, so neither may have one; an address has
-        // one only in a quoted local part.
+        // A colon separates issuer and account in the label, so neither may contain one; in an
+        // address, only a quoted local part can.
         let account = email.replace(':', ".");
         let totp = self.builder().with_account_name(account).with_issuer(Some(ISSUER)).build();
         totp.and_then(|totp| totp.to_url()).map_err(|_| SealError)
     }
 
-    /// The time step (RFC 6238 §4.2) that this six-digit code belongs to, if it is the current one or
-    /// a neighbour at `now` (unix seconds).
+    /// Returns the time step (RFC 6238 §4.2) of a six-digit code if it is the current step or a
+    /// neighbour at `now` (Unix seconds).
     pub fn step_of(&self, code: &str, now: u64) -> Option<u64> {
         let totp: Totp = self.builder().build().ok()?;
         totp.check(code, now)
     }
 
-    /// SHA-1, 6 digits, 30 s, one step of skew: the defaults of authenticator apps.
+    /// SHA-1, 6 digits, 30 s and one step of tolerance are the defaults of authenticator apps.
     fn builder(&self) -> Builder {
         Builder::new()
             .with_secret(Secret::from(self.0.expose_secret().as_slice()))
@@ -125,7 +124,7 @@ mod tests {
                 let totp = builder.with_secret(Secret::from(seed)).build().unwrap();
                 assert_eq!(totp.generate(time).to_string(), code, "{algorithm:?} at {time}");
             }
-            // Ours are the last six digits of the SHA-1 column.
+            // Our codes are the last six digits of the SHA-1 column.
             let [sha1, ..] = codes;
             let (_, six) = sha1.split_at(2);
             assert_eq!(TotpSecret::from_random(RFC).step_of(six, time), Some(time / 30));

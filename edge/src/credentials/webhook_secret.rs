@@ -1,4 +1,5 @@
-//! Secrets of webhooks: derived, not stored, as API keys are. They sign in the form of Standard Webhooks.
+//! Secrets of webhooks: derived, not stored, as API keys are. Signatures have the form of Standard
+//! Webhooks.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -7,7 +8,7 @@ use sha2::Sha256;
 
 use crate::account::AccountId;
 
-/// The secret of this name as its owner sees it, under the ring's signing secret.
+/// Returns the secret of this name in the form shown to its owner, under the ring's signing secret.
 pub fn text(keys: &KeyRing, account: AccountId, name: &str) -> String {
     format!("whsec_{}", STANDARD.encode(secret(keys.signing_mac(), account, name)))
 }
@@ -31,8 +32,9 @@ pub fn macs<'k>(
     })
 }
 
-/// Returns `webhook-signature` under the secrets of these names; empty names are skipped. While a secret of the ring is
-/// being replaced, there is a signature under each, so receivers with the older secret need no change.
+/// Returns the `webhook-signature` under the secrets of these names, ignoring empty names. While a
+/// secret of the ring is being replaced, each one signs, so that receivers with the older secret
+/// need no change.
 pub fn signatures(
     keys: &KeyRing,
     account: AccountId,

@@ -9,7 +9,7 @@ use utoipa::{
 
 use super::table;
 
-/// The three shapes.
+/// The body's shape.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub(super) enum Body {
@@ -47,7 +47,7 @@ impl Body {
         }
     }
 
-    /// Links the code to its row in the portal's reference.
+    /// Adds a link to the code's row in the portal's reference.
     pub(super) fn link(&mut self, portal_url: Option<&str>) {
         let link = portal_url.map(|portal| [portal, "/docs#code-", self.code()].concat());
         match self {
@@ -58,7 +58,7 @@ impl Body {
     }
 }
 
-/// Most errors: `detail` for people, `code` for programs.
+/// Shape of most errors: `detail` for people, `code` for programs.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct PlainError {
     /// Message for people. It may be reworded.
@@ -108,7 +108,7 @@ pub struct LimitDetail {
     pub resets_at: DateTime<Utc>,
 }
 
-/// Which limit was reached.
+/// Name of the limit that was reached.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub enum LimitName {
     #[serde(rename = "scan")]

@@ -2,7 +2,7 @@
 
 use axum::http::HeaderValue;
 
-/// Credentials accepted in place of those that a 401 rejects.
+/// Credentials that the operation accepts.
 #[derive(Debug, Clone, Copy)]
 pub enum Challenge {
     Key,
@@ -11,7 +11,8 @@ pub enum Challenge {
 }
 
 impl Challenge {
-    /// RFC 9110 §11.6.1. `ApiKey` is a scheme of our own: the key goes into a header of its own.
+    /// Returns the header's value (RFC 9110 §11.6.1). `ApiKey` is our own scheme: the key is sent
+    /// in its own header.
     pub const fn value(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::Key => "ApiKey",

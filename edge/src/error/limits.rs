@@ -1,4 +1,5 @@
-//! The 429 of checks and scans: which limit was reached, and when there is room again.
+//! The 429 errors of checks and scans: which limit was reached, and when requests are accepted
+//! again.
 
 use axum::http::StatusCode;
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -25,7 +26,7 @@ impl Error {
         Self { allowance, ..error.after(retry_after) }
     }
 
-    /// Fewer checks are left today than a list has addresses. None of them was checked.
+    /// The list has more addresses than there are checks left today. None was checked.
     pub fn too_few_checks_left(
         left: u32,
         allowance: u32,
@@ -41,14 +42,15 @@ impl Error {
         Self { allowance, left, ..error.after(retry_after) }
     }
 
-    /// The account's plan allows no more concurrent checks; `now` in Unix seconds. Nothing is counted.
+    /// The account's plan allows no more concurrent checks; `now` in Unix seconds. The check isn't
+    /// counted.
     pub fn too_many_in_flight(now: u64) -> Self {
         let error = "Too many email checks of this account are running. Wait for one to end";
         Self::for_a_while(error, TOO_MANY_IN_FLIGHT, now, 1)
     }
 
-    /// More checks of the account within some seconds than any plan has a use for; `now` in unix seconds.
-    /// Nothing is counted.
+    /// The account has sent more checks within a few seconds than any plan needs; `now` is in Unix
+    /// seconds. The check isn't counted.
     pub fn too_many_checks(now: u64, seconds: u64) -> Self {
         let error = "Too many email checks of this account in a short time. Slow down";
         Self::for_a_while(error, THROTTLED, now, seconds)

@@ -1,18 +1,19 @@
-//! Errors of the operator's programs. The codes are in docs/operating.md, and not in the description for customers.
+//! Errors of the operator's programs. Their codes are in docs/operating.md and not in the
+//! customers' API description.
 
 use axum::http::StatusCode;
 
 use super::Error;
 
 impl Error {
-    /// The headers of Standard Webhooks are missing, or are not those of this call.
+    /// The headers of Standard Webhooks are missing or don't belong to this call.
     pub fn invalid_signature() -> Self {
         let detail = "The call isn't signed as Standard Webhooks describes it, or was signed more than five \
                       minutes ago.";
         Self::plain(StatusCode::FORBIDDEN, "invalid_signature", detail.to_owned())
     }
 
-    /// The reference names no account, or none any more.
+    /// The reference's account doesn't exist or was deleted.
     pub fn no_such_account() -> Self {
         let detail = "There is no account of this reference.";
         Self::plain(StatusCode::NOT_FOUND, "no_such_account", detail.to_owned())

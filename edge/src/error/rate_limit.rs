@@ -8,7 +8,7 @@ pub const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// Both headers. They know nothing of checks in flight and of shields.
+/// Both headers of a response. They don't cover concurrency limits and shields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
     policy: String,
@@ -16,7 +16,7 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// A daily allowance with its remaining units; it is renewed in `seconds`.
+    /// Builds a daily allowance with its remaining units; it is renewed in `seconds`.
     pub fn daily(name: &str, allowance: i64, left: i64, seconds: u64) -> Self {
         Self {
             policy: format!("\"{name}\";q={allowance};w={DAY}"),
@@ -29,7 +29,7 @@ impl RateLimit {
         Self::of(["daily", "welcome"], ledger, seconds)
     }
 
-    /// Likewise of scans and credits.
+    /// Like [`Self::of_checks`], for scans and credits.
     pub fn of_scans(ledger: &str, seconds: u64) -> Option<Self> {
         Self::of(["scans", "credits"], ledger, seconds)
     }
@@ -48,7 +48,7 @@ impl RateLimit {
         Some(headers)
     }
 
-    /// This and another allowance.
+    /// Adds another allowance to the headers.
     pub fn and(mut self, other: &Self) -> Self {
         self.policy = format!("{}, {}", self.policy, other.policy);
         self.limit = format!("{}, {}", self.limit, other.limit);

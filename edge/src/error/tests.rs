@@ -1,4 +1,4 @@
-//! Tests of errors as callers and the log see them.
+//! Tests of errors as shown to callers and in the log.
 
 use axum::{body::to_bytes, http::header, response::IntoResponse as _};
 use chrono::DateTime;

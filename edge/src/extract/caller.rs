@@ -1,5 +1,5 @@
-//! The caller. A forged key or token is rejected here without storage; the statement that acts for the caller decides
-//! whether a genuine one is still valid.
+//! The caller. A forged key or token is rejected here without storage; a genuine one may still be
+//! revoked, which the caller's SQL statement checks.
 
 use std::sync::Arc;
 
@@ -32,11 +32,11 @@ use crate::{
     },
 };
 
-/// Constants of this type are known to the linker: a name that is looked up at run time would bring the table of
-/// all names of headers with it, 12 KB of the Worker.
+/// A constant of this type is resolved at link time; a name looked up at run time would bring a
+/// table of all header names, 12 KB of the Worker.
 pub const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
-/// `None` where no session token was sent.
+/// Returns `None` if no session token was sent.
 fn session(
     config: &Config,
     headers: &HeaderMap,
@@ -50,7 +50,7 @@ fn session(
     Some(session.map_err(|_| Error::invalid_session()))
 }
 
-/// The key or the session; the key wins where both are sent.
+/// Identifies the caller by the key or the session; the key wins if both are sent.
 fn identify(
     config: &Config,
     headers: &HeaderMap,
@@ -64,18 +64,18 @@ fn identify(
     Ok((presented.session.into(), Some(presented)))
 }
 
-/// The text of a presented key. Blanks around a header's value are no part of it (RFC 9110 §5.5); workerd leaves those behind
-/// it.
+/// Returns the text of a presented key. Whitespace around a header's value isn't part of it (RFC
+/// 9110 §5.5); workerd leaves it at the end.
 fn key_text(headers: &HeaderMap) -> Option<&str> {
     Some(headers.get(API_KEY_HEADER)?.to_str().ok()?.trim_matches([' ', '\t']))
 }
 
-/// A genuine named key, whatever has become of it.
+/// Returns a genuine named key, even if it was revoked.
 fn named_key(config: &Config, headers: &HeaderMap) -> Option<NamedKey> {
     NamedKey::verify(&config.api_key_secrets, key_text(headers)?)
 }
 
-/// The genuine key of a request, first or named, whatever has become of it.
+/// Returns the request's genuine key, first or named, even if it was revoked.
 pub fn any_key(config: &Config, headers: &HeaderMap) -> Option<Caller> {
     match named_key(config, headers) {
         Some(key) => Some(Caller::of_named(key, client_network::address(headers))),
@@ -83,8 +83,8 @@ pub fn any_key(config: &Config, headers: &HeaderMap) -> Option<Caller> {
     }
 }
 
-/// # Errors
-/// [`Error::invalid_api_key`] for a first key that was never issued, [`Error::several_api_keys`] for a list of them.
+/// # Errors [`Error::invalid_api_key`] for a first key that was never issued,
+/// [`Error::several_api_keys`] for several keys.
 fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
     let key = key.trim_matches([' ', '\t']);
     let identity = ApiKey::verify(&config.api_key_secrets, key);
@@ -93,7 +93,7 @@ fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
     })
 }
 
-/// Refuses a key or session that this isolate knows to be over, before it counts towards anything.
+/// Rejects a key or session that this isolate knows to be invalid, before the request is counted.
 ///
 /// # Errors
 /// As [`Proof::refused`](crate::credentials::proof::Proof::refused).
@@ -105,15 +105,15 @@ pub fn still_good(app: &App, caller: Caller) -> Result<(), Error> {
     }
 }
 
-/// Protects the storage from a caller with too many requests, and from all callers of an account together. Checks have
-/// a shield of their own.
+/// Protects the storage from floods by one caller and by all callers of an account together. Checks
+/// have their own shield.
 ///
 /// # Errors
 /// [`Error::throttled`]; or the error of a caller whose key or session is known to be invalid.
 pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
     still_good(app, caller)?;
     let wider = caller.wider_party();
-    // The limit of scans is five times that of one party.
+    // The limit for scans is five times that for one party.
     let is_admitted = app.shield.admits_account(&caller.party()).await
         && app.shield.admits_scans(&format!("all of {wider}")).await;
     if !is_admitted {
@@ -122,21 +122,21 @@ pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
     app.pace.turn(&wider).await
 }
 
-/// Sent by a program with what it asks for by itself, such as the portal while it waits for a scan: it keeps no session
-/// in use. Its value doesn't matter.
+/// Marks automatic requests, such as the portal's while it waits for a scan: they don't keep a
+/// session alive. Its value doesn't matter.
 pub const UNATTENDED: HeaderName = HeaderName::from_static("x-unattended");
 
-/// Leaves the session of a request for [`follow_up`], unless nobody sits before it.
+/// Stores the request's session for [`follow_up`], unless the request is automatic.
 fn leave_session(parts: &Parts, presented: PresentedSession) {
     if let Some(context) = parts.extensions.get::<RequestContext>()
         && !parts.headers.contains_key(UNATTENDED)
     {
-        // An extractor may run twice: the session is the same.
+        // An extractor may run twice, with the same session.
         let _ = context.used_session.set(presented);
     }
 }
 
-/// Notes in the database, once the answer has left, that a session is in use.
+/// Records in the database, after the response, that a session is in use.
 fn note_use(app: &Arc<App>, context: &RequestContext) {
     let Some(&PresentedSession { session, issued_at }) = context.used_session.get() else { return };
     if !app.seen_sessions.is_due(session.id, issued_at, clock::now()) {
@@ -155,8 +155,9 @@ fn note_use(app: &Arc<App>, context: &RequestContext) {
     });
 }
 
-/// Follows every request, whatever the route. Notes that a session is in use, and remembers in this isolate that a genuine
-/// key or session was refused: the next call with it costs the account nothing.
+/// Runs after every request on any route. Records that a session is in use, and remembers in this
+/// isolate when a genuine key or session was rejected: the next call with it costs the account
+/// nothing.
 pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let kept = [API_KEY_HEADER, header::AUTHORIZATION, client_network::HEADER];
     let kept = kept.map(|name| request.headers().get(&name).cloned().map(|value| (name, value)));
@@ -184,7 +185,8 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
         if caller.proof.named().is_some() {
             return explained(&app, database, caller, response).await;
         }
-        // Of an account that the operator has closed, key and session may come back.
+        // Only ended keys and sessions are remembered: an account closed by the operator may be
+        // reopened.
         if accounts::has_ended(database, caller).await.unwrap_or_default() {
             app.refusals.learn(caller, Refusal::Dead, clock::now());
         }
@@ -192,7 +194,7 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
     response
 }
 
-/// The refusal of a named key with its reason, which is remembered where it lasts.
+/// Adds the reason to the rejection of a named key, and remembers it if it's permanent.
 async fn explained(app: &App, database: &Database, caller: Caller, response: Response) -> Response {
     match named_keys::refusal(database, caller).await {
         Ok(KeyRefusal::Ended) => {
@@ -204,7 +206,7 @@ async fn explained(app: &App, database: &Database, caller: Caller, response: Res
             error::instead_of(&response, Error::network_not_allowed())
         }
         Ok(KeyRefusal::Suspended) => error::instead_of(&response, Error::key_suspended()),
-        // Of an account that the operator has closed, the key may come back.
+        // An account closed by the operator may be reopened, so its key may become valid again.
         Ok(KeyRefusal::OfAccount) => response,
         Err(error) => {
             log::failure("the reason of a refusal", &error);
@@ -230,7 +232,7 @@ impl FromRequestParts<Arc<App>> for Caller {
     }
 }
 
-/// A session that has passed the shield of its account; an API key does not do.
+/// A session that has passed its account's shield; an API key isn't accepted.
 impl FromRequestParts<Arc<App>> for Session {
     type Rejection = Error;
 

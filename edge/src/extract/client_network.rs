@@ -25,20 +25,20 @@ use crate::{
     meter,
 };
 
-/// The network of a client that has passed the shield: every handler without credentials takes one, and
-/// so touches no storage for a client that asks too often.
+/// The network of a client that has passed the shield. Every handler without credentials takes one,
+/// so that clients with too many requests never reach the storage.
 #[derive(Debug, Clone)]
 pub struct ClientNetwork {
-    /// Hash of the network.
+    /// Keyed hash of the network.
     network: String,
-    /// Hash of the site that an IPv6 network belongs to.
+    /// Keyed hash of the IPv6 network's site.
     site: Option<String>,
 }
 
-/// Set by Cloudflare on every request; a client cannot set it.
+/// Set by Cloudflare on every request; a client can't forge it.
 pub const HEADER: HeaderName = HeaderName::from_static("cf-connecting-ip");
 
-/// The address that a request came from, where the platform says it.
+/// Returns the client's address if the platform sent it.
 pub fn address(headers: &HeaderMap) -> Option<IpAddr> {
     headers.get(HEADER)?.to_str().ok()?.parse().ok()
 }
@@ -49,7 +49,7 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let address = address(&parts.headers);
         let hash = |network: &str| address_hash::of_network(&app.config.address_secrets, network);
-        // Without the header there is no telling clients apart: they share one key.
+        // Without the header, clients can't be told apart and share one key.
         let network = hash(&address.map(network_of).unwrap_or_default());
         meter::note(|party| party.network = Some(network.clone()));
         let site = address.and_then(site_of).map(|site| hash(&site));
@@ -62,12 +62,13 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
 }
 
 impl ClientNetwork {
-    /// The gate of all attempts that cost us a hash.
+    /// Returns the throttle for attempts that cost a password hash.
     pub fn gate(&self, app: &App) -> Gate {
         Gate::new(Key::network(&self.network), app.config.throttle.network)
     }
 
-    /// The gates of a mail that this network causes: its own, its site's and that of all, or of all verified requests.
+    /// Returns the throttles for an email caused by this network: its own, its site's and the
+    /// global one, or the one for verified requests.
     pub fn mail_gates(
         &self,
         app: &App,
@@ -85,8 +86,8 @@ impl ClientNetwork {
         gates
     }
 
-    /// Returns whether Turnstile vouches for a token of this client, which has passed the shield. Nobody is asked without a
-    /// token, and where Turnstile isn't set up.
+    /// Returns whether Turnstile confirms a token from this client, which has passed the shield.
+    /// Turnstile isn't called without a token or if it isn't set up.
     pub async fn is_verified(&self, app: &App, token: Option<&SecretString>) -> bool {
         match (&app.config.turnstile, token) {
             (Some(turnstile), Some(token)) => turnstile.vouches_for(token).await,
@@ -94,13 +95,13 @@ impl ClientNetwork {
         }
     }
 
-    /// Hash of the site, or of the network where that is its own.
+    /// Returns the site's hash, or the network's if it has no site.
     fn site(&self) -> &str {
         self.site.as_ref().unwrap_or(&self.network)
     }
 
-    /// Waits until a password may be hashed for this client. Without a turn the attempt is uncounted, since it was not
-    /// evaluated.
+    /// Waits for permission to hash a password for this client. If it isn't granted, the attempt is
+    /// uncounted because it was never evaluated.
     ///
     /// # Errors
     /// Those of `HashingTurns::turn`.
@@ -112,8 +113,8 @@ impl ClientNetwork {
         turn
     }
 
-    /// Waits until `password` may be compared with a stored hash. One that takes two hashes waits for two turns, so
-    /// that it holds up others no longer than two passwords do.
+    /// Waits for permission to compare `password` with a stored hash. A password that needs two
+    /// hashes waits twice, so that it delays others no more than two passwords do.
     ///
     /// # Errors
     /// As [`Self::hashing_turn`].
@@ -129,8 +130,8 @@ impl ClientNetwork {
         self.hashing_turn(app, Some(attempt)).await
     }
 
-    /// Lets an attempt through that costs us a hash: past the network's throttle and the one of `key`,
-    /// all of it counted.
+    /// Admits and counts an attempt that costs a password hash, if neither the network's throttle
+    /// nor `key`'s rejects it.
     ///
     /// # Errors
     /// [`Error::throttled`] with the seconds to wait.

@@ -12,8 +12,8 @@ use crate::{
     store::databases::chosen,
 };
 
-/// Two letters, as Cloudflare names the continent of a request; empty where it is not known. Put into a
-/// request's extensions by the roof.
+/// Two letters, as Cloudflare names a request's continent; empty if unknown. The outer layer adds
+/// it to each request's extensions.
 #[derive(Debug, Clone, Default)]
 pub struct Continent(pub String);
 
@@ -26,7 +26,7 @@ impl<S: Sync> FromRequestParts<S> for Continent {
 }
 
 impl Continent {
-    /// A new account of this address, in one of the continent's databases.
+    /// Returns an id for a new account with this address, in one of the continent's databases.
     ///
     /// # Errors
     /// [`Error::internal`] when there is no randomness.

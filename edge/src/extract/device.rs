@@ -1,4 +1,5 @@
-//! Description of a session for its owner: the kind of browser and the country, and nothing finer.
+//! Description of a session for its owner: the kind of browser and the country, but nothing more
+//! precise.
 
 use std::convert::Infallible;
 
@@ -12,9 +13,9 @@ pub const COUNTRY_HEADER: HeaderName = HeaderName::from_static("cf-ipcountry");
 
 #[derive(Debug, Clone, Default)]
 pub struct Device {
-    /// Such as "Firefox on Linux".
+    /// For example "Firefox on Linux".
     pub browser: String,
-    /// Two letters; empty where it is unknown.
+    /// Two letters; empty if unknown.
     pub country: String,
 }
 
@@ -39,7 +40,8 @@ impl Device {
     }
 }
 
-/// Returns the first name of each list that the header contains: browsers also name those that they descend from.
+/// Returns the first name of each list that the header contains: browsers also name their
+/// predecessors.
 fn browser_of(agent: &str) -> String {
     let first = |names: &[(&str, &'static str)]| {
         names.iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| *name)

@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 
-/// Bytes a request body may have.
+/// Greatest size of a request body, in bytes.
 pub const LIMIT: usize = 16 * 1024;
 
-/// A JSON body of the shape `T`, with any `Content-Type`: `curl -d` needs no header.
+/// A JSON body of type `T` with any `Content-Type`, so that `curl -d` needs no header.
 pub struct JsonBody<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
@@ -25,14 +25,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// Bytes of a body with a list of addresses: a thousand of them.
+/// Greatest size, in bytes, of a body with a thousand addresses.
 pub const LIST_LIMIT: usize = 256 * 1024;
 
-/// Bytes of a body with a short list: a hundred addresses of the greatest length (RFC 5321 §4.5.3.1), and as much again for names
-/// around them.
+/// Greatest size, in bytes, of a body with a hundred addresses of the greatest length (RFC 5321
+/// §4.5.3.1), doubled to leave room for names.
 pub const SHORT_LIST_LIMIT: usize = 48 * 1024;
 
-/// Most bytes of a body that is sent to this path.
+/// Returns the greatest size, in bytes, of a body sent to this path.
 pub fn limit_of(path: &str) -> usize {
     match path {
         "/v1/validate_emails" => SHORT_LIST_LIMIT,
@@ -41,7 +41,7 @@ pub fn limit_of(path: &str) -> usize {
     }
 }
 
-/// A JSON body that may hold a list of addresses, and so may have more bytes.
+/// A JSON body with a list of addresses, for which the size limit is higher.
 pub struct JsonList<T, const BYTES: usize = LIST_LIMIT>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync, const BYTES: usize> FromRequest<S>
@@ -50,7 +50,7 @@ impl<T: DeserializeOwned, S: Send + Sync, const BYTES: usize> FromRequest<S>
     type Rejection = Error;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
-        // The router's own limit is the smaller one.
+        // The router's own limit is the smaller of the two.
         let bytes =
             to_bytes(request.into_body(), BYTES).await.map_err(|_| Error::body_too_large(BYTES))?;
         parse(&bytes).map(Self)
@@ -65,18 +65,19 @@ fn too_large(rejection: &BytesRejection) -> Error {
     }
 }
 
-/// # Errors
-/// [`Error::invalid_body`] with the reason. Its text may quote the body: it goes to the caller and never to the log.
+/// # Errors [`Error::invalid_body`] with the reason. The error may quote the body: it is sent to
+/// the caller and never logged.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
-    // An empty body counts as an object without members, so that the missing member is named.
+    // An empty body counts as an object without members, so that the error names the missing
+    // member.
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
-    // A struct would also take an array of its members in order.
+    // Serde would also accept an array of the members in order.
     if bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{')
         && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
     {
         return Err(Error::invalid_body("The request body must be a JSON object."));
     }
-    // The parser would pass over members that are ignored and not UTF-8 (RFC 8259 §8.1).
+    // The parser skips ignored members without checking their UTF-8 (RFC 8259 §8.1).
     std::str::from_utf8(bytes).map_err(|_| not_json(bytes))?;
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
@@ -90,7 +91,7 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     Ok(value)
 }
 
-/// Says why a body is no JSON where its first bytes give it away.
+/// Explains why a body isn't JSON if its first bytes show it.
 fn not_json(bytes: &[u8]) -> Error {
     const GZIP: &[u8] = &[0x1f, 0x8b];
     const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -105,7 +106,7 @@ fn not_json(bytes: &[u8]) -> Error {
     })
 }
 
-/// Rewrites serde's error about a member. `path` is the member's, or `.` for the body itself.
+/// Rewrites serde's error about a member. `path` is the member's path, or `.` for the body itself.
 fn misfit(path: &str, error: &str) -> String {
     let error = error.split_once(" at line ").map_or(error, |(error, _)| error);
     let field_after = |prefix: &str| error.strip_prefix(prefix)?.split('`').nth(1);
@@ -123,7 +124,7 @@ fn misfit(path: &str, error: &str) -> String {
     }
 }
 
-/// A type of serde in the words of JSON.
+/// Translates the name of a serde type to JSON's.
 fn kind(expected: &str) -> Option<&'static str> {
     Some(match expected {
         "a string" | "a borrowed string" => "a string",

@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// The account of a session that is not over.
+/// The account of a live session.
 pub struct Member {
     pub session: Session,
     pub account: StoredAccount,
@@ -44,8 +44,8 @@ impl FromRequestParts<Arc<App>> for Member {
 }
 
 impl Member {
-    /// Refuses what decides who can use the account while it is frozen. What began before the freeze and ends after it is
-    /// stopped by a trigger of the database.
+    /// Rejects changes to an account's access while it is frozen. A database trigger stops changes
+    /// that began before the freeze.
     ///
     /// # Errors
     /// [`Error::account_frozen`].
@@ -53,15 +53,14 @@ impl Member {
         if self.account.frozen_until > clock::now() { Err(Error::account_frozen()) } else { Ok(()) }
     }
 
-    /// The code that is demanded within a session.
+    /// Returns the check for the code that is required within a session.
     pub fn second_factor(&self) -> SecondFactor<'_> {
         SecondFactor::new(&self.account, Key::code(self.account.id), StatusCode::FORBIDDEN)
     }
 
-    /// Requires the password again: a session alone must not be enough for irreversible actions.
+    /// Requires the password again: a session alone mustn't permit irreversible actions.
     ///
-    /// # Errors
-    /// [`Error::wrong_password`], or [`Error::throttled`] after too many.
+    /// # Errors [`Error::wrong_password`], or [`Error::throttled`] after too many attempts.
     pub async fn check_password(
         &self,
         app: &App,
@@ -81,7 +80,8 @@ impl Member {
         Ok(())
     }
 
-    /// Returns the error of an action that failed because the session, two-factor or the code has changed since.
+    /// Returns the error of an action that failed because the session, two-factor authentication or
+    /// the code has changed since it was loaded.
     ///
     /// # Errors
     /// [`Error::unavailable`] when a database fails.

@@ -1,4 +1,4 @@
-//! State of one request: its id, and the work that outlives its response.
+//! State of one request: its id, and work that continues after its response.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,30 +21,31 @@ use crate::{
 
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Put into every request's extensions by the roof.
+/// Added to every request's extensions by the outer layer.
 #[derive(Clone)]
 pub struct RequestContext {
-    /// Joins the log lines of edge and origin and the response's `X-Request-Id`. Generated here, never taken from the
-    /// client: a client could put an address into it.
+    /// Shared by the log lines of edge and origin and the response's `X-Request-Id`. It is
+    /// generated here, because a client could put an address into its own id.
     pub id: String,
     pub deferred: Deferred,
-    /// Empty until a handler asks for the context.
+    /// Empty until a handler extracts the context.
     pub device: Device,
-    /// Value of the header `Idempotency-Key`; `None` until a handler asks for the context.
+    /// Value of the header `Idempotency-Key`; `None` until a handler extracts the context.
     pub idempotency_key: Option<HeaderValue>,
-    /// The session that a person uses by this request, once it is known to be genuine.
+    /// Session used by this request, once it is known to be genuine.
     pub used_session: Arc<OnceLock<PresentedSession>>,
 }
 
 impl RequestContext {
-    /// Returns the time and place of this request, for an email about it.
+    /// Returns the time and place of this request for an email about it.
     pub fn deed(&self) -> Deed {
         let at = i64::try_from(clock::now()).unwrap_or_default();
         let Device { browser, country } = self.device.clone();
         Deed { at, browser, country }
     }
 
-    /// Returns the request under its `Idempotency-Key`, if it has one. `request` is the part in common with a repeat.
+    /// Returns the request with its `Idempotency-Key`, if it has one. `request` is the content that
+    /// a repeat must share with it.
     ///
     /// # Errors
     /// [`Error::invalid_idempotency_key`].

@@ -1,4 +1,5 @@
-//! Which right of a named key each operation takes. A route that isn't listed takes a session or the first key.
+//! The right of a named key that each operation requires. Routes that aren't listed require a
+//! session or the first key.
 
 use axum::http::Method;
 
@@ -7,7 +8,8 @@ use crate::{
     error::Error,
 };
 
-/// Method and path of the operations that named keys may call, with the rights that each takes one of.
+/// Method and path of each operation that named keys may call, with the rights of which one is
+/// required.
 const RIGHTS: &[(Method, &str, &[Right])] = &[
     (Method::POST, CHECK, &[Right::Checks]),
     (Method::POST, "/v1/validate_emails", &[Right::Checks]),
@@ -25,10 +27,10 @@ const RIGHTS: &[(Method, &str, &[Right])] = &[
     (Method::POST, "/v1/guard/decide", &[Right::Guard]),
 ];
 
-/// The one operation that test keys may call.
+/// The only operation that test keys may call.
 const CHECK: &str = "/v1/validate_email";
 
-/// Demands that a named key is not over at `now` (unix seconds) and may call this operation.
+/// Rejects a named key that has expired at `now` (Unix seconds) or may not call this operation.
 ///
 /// # Errors
 /// [`Error::key_expired`], [`Error::test_key`] or [`Error::missing_right`].

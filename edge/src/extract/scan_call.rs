@@ -1,4 +1,4 @@
-//! Input of every operation on scans: the caller, past the shield, and the path and query.
+//! Input of every scan operation: the admitted caller, the path and the query.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::{
 /// A call of `/v1/scans/{id}/…`.
 pub struct ScanCall {
     pub caller: Caller,
-    /// Unix seconds.
+    /// Time of the call in Unix seconds.
     pub now: u64,
-    /// Empty where the path has none.
+    /// Empty if the path has no id.
     pub id: String,
-    /// Empty where the path has none.
+    /// Empty if the path has no part.
     pub part: String,
     query: String,
     pub accept: String,
@@ -55,13 +55,13 @@ impl FromRequestParts<Arc<App>> for ScanCall {
 }
 
 impl ScanCall {
-    /// Returns the value of a query parameter; ours need no escapes.
+    /// Returns the value of a query parameter; our values need no escapes.
     pub fn query(&self, name: &str) -> Option<&str> {
         let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// A number of the query string from 1 to `most`; `usual` where it is absent.
+    /// Returns a number from 1 to `most` in the query string; `usual` if it is absent.
     pub fn limit(&self, usual: u32, most: u32) -> Option<u32> {
         let limit = self.query("limit").map_or(Some(usual), |limit| limit.parse().ok());
         limit.filter(|limit| (1..=most).contains(limit))

@@ -1,4 +1,4 @@
-//! The code required when two-factor authentication is on.
+//! The code that two-factor authentication requires.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -24,16 +24,16 @@ use crate::{
 /// Verifies the second factor of an account.
 pub struct SecondFactor<'a> {
     account: &'a StoredAccount,
-    /// Under which key attempts are counted.
+    /// Key of the throttle that counts attempts.
     key: Key,
     /// Status for a missing or wrong code: 401 at sign-in, 403 within a session.
     status: StatusCode,
 }
 
-/// A right code, consumed by the action that it authorises and by nothing before it.
+/// A correct code; only the action that it authorises consumes it.
 pub struct RightCode {
     pub code: Code,
-    /// Counted until the action is done; `None` if two-factor is off.
+    /// The counted attempt, until the action is done; `None` if two-factor is off.
     pub attempt: Option<Attempt>,
 }
 
@@ -42,7 +42,8 @@ impl<'a> SecondFactor<'a> {
         Self { account, key, status }
     }
 
-    /// Demands a current code or an unused recovery code. Nothing is demanded while two-factor is off.
+    /// Requires a current code or an unused recovery code. Nothing is required while two-factor is
+    /// off.
     ///
     /// # Errors
     /// [`Error::totp_required`], [`Error::totp_invalid`] or [`Error::throttled`].
@@ -79,7 +80,7 @@ impl<'a> SecondFactor<'a> {
         }
     }
 
-    /// Counts a wrong code, and returns the error of it.
+    /// Counts a wrong code and returns the error for it.
     async fn wrong(&self, app: &Arc<App>, context: &RequestContext) -> Result<Error, Error> {
         let database = app.databases.of(self.account.id)?;
         two_factor::count_wrong_code(database, self.account.id, &context.deed()).await?;
@@ -87,8 +88,8 @@ impl<'a> SecondFactor<'a> {
         Ok(Error::totp_invalid(self.status))
     }
 
-    /// Completes an accepted code: gives the attempt back, notifies the owner of a used recovery code, and renews an
-    /// outdated seal. A failure here undoes nothing.
+    /// Completes an accepted code: uncounts the attempt, notifies the owner of a used recovery
+    /// code, and renews an outdated seal. A failure in these steps doesn't undo the action.
     pub async fn accepted(&self, app: &Arc<App>, context: &RequestContext, right: RightCode) {
         if let Some(attempt) = &right.attempt {
             attempt.give_back(app.databases.directory()).await;
@@ -103,8 +104,9 @@ impl<'a> SecondFactor<'a> {
         }
     }
 
-    /// Returns the error of an action that failed because the account has changed since it was read: `now` is its
-    /// current state, and `otherwise` the error if neither two-factor nor the code was the reason.
+    /// Returns the error of an action that failed because the account has changed since it was
+    /// read. `now` is the account's current state; `otherwise` is returned if neither two-factor
+    /// nor the code was the reason.
     ///
     /// # Errors
     /// [`Error::unavailable`] when a database fails.
@@ -139,7 +141,7 @@ impl<'a> SecondFactor<'a> {
     }
 }
 
-/// A code as it was typed, without the one space that authenticators show in its middle.
+/// Returns a typed code without the single space that authenticator apps show in its middle.
 pub fn plain(typed: &str) -> Cow<'_, str> {
     let is_half = |half: &str| half.len() == 3 && half.bytes().all(|byte| byte.is_ascii_digit());
     match typed.split_once(' ') {

@@ -1,5 +1,6 @@
-//! Turns for hashing passwords. A hash blocks the isolate for tens of milliseconds, and all its other requests wait, so
-//! hashes run one at a time with pauses, and one site gets at most half of the turns.
+//! Permissions to hash passwords, given one after another. A hash blocks the isolate and all its
+//! requests for tens of milliseconds, so hashes run one at a time with pauses, and one site gets at
+//! most half of them.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -9,21 +10,22 @@ use std::sync::{
 use super::pace::{Pace, pause};
 use crate::{cf::clock, credentials::password::Turn, error::Error};
 
-/// Turns of one site that need not wait for its share.
+/// Hashes that one site may use before its share limits it.
 const BURST: u64 = 10;
-/// A site can use one in this many turns, so that others can sign in at the same time as an office.
+/// One in this many hashes may be a single site's, so that others can sign in at the same time as
+/// an office.
 const SITE_SHARE: u64 = 2;
-/// Milliseconds that a request waits for its turn among all.
+/// Longest wait of a request in the common queue, in milliseconds.
 const PATIENCE: u64 = 10_000;
 
-/// Hashing turns of this isolate.
+/// The queue of this isolate's hashes.
 #[derive(Debug)]
 pub struct HashingTurns {
-    /// Milliseconds from one turn to the next.
+    /// Milliseconds between two hashes.
     every: u64,
-    /// Time of the next turn, in milliseconds of the Worker's clock.
+    /// Time of the next hash, in milliseconds of the Worker's clock.
     next: Mutex<u64>,
-    /// Number of turns taken.
+    /// Number of hashes permitted so far.
     taken: AtomicU64,
     sites: Pace,
 }
@@ -35,10 +37,10 @@ impl HashingTurns {
         Self { every, next: Mutex::default(), taken: AtomicU64::new(0), sites }
     }
 
-    /// Waits for a turn of this site.
+    /// Waits until this site may hash a password.
     ///
-    /// # Errors
-    /// [`Error::throttled`] when the site has too many waiting, [`Error::unavailable`] when all together have.
+    /// # Errors [`Error::throttled`] when too many requests of the site are waiting,
+    /// [`Error::unavailable`] when too many are waiting in total.
     pub async fn turn(&self, site: &str) -> Result<Turn, Error> {
         self.sites.turn(site).await?;
         let refused = || Error::unavailable("too many passwords to hash");
@@ -50,8 +52,9 @@ impl HashingTurns {
             if before == self.taken.load(Ordering::Relaxed) {
                 break;
             }
-            // Other passwords were hashed in the meantime. On a slow machine that takes longer than the interval
-            // between two turns, and all waiting requests wake together: a pause without a hash goes before each.
+            // Other passwords were hashed in the meantime. On a slow machine a hash takes longer
+            // than the interval, and then all waiting requests would wake together: each waits for
+            // a further pause first.
             wait = self.every / 2;
             if clock::now_ms().saturating_sub(begun) > 2 * PATIENCE {
                 return Err(refused());
@@ -61,7 +64,7 @@ impl HashingTurns {
         Ok(Turn::granted())
     }
 
-    /// Milliseconds until the next turn, and takes it; `None` when that is too long.
+    /// Reserves the next hash and returns the milliseconds until it; `None` when that is too long.
     fn wait(&self, now: u64) -> Option<u64> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let at = now.max(*next);

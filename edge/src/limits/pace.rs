@@ -1,5 +1,6 @@
-//! Pace of one party in an isolate: a burst passes immediately, and later requests follow one after another. A shield
-//! counts a minute's requests and lets them through together, so everybody else would wait for a burst.
+//! Pace of one party's requests in an isolate: a burst passes immediately, and later requests are
+//! spread out. A shield counts requests per minute and admits them together, so that without a pace
+//! everybody else would wait for a burst.
 
 use std::{
     collections::HashMap,
@@ -9,15 +10,15 @@ use std::{
 
 use crate::{cf::clock, error::Error};
 
-/// Milliseconds that a request waits for its turn.
+/// Longest wait of a request, in milliseconds.
 const PATIENCE: u64 = 5_000;
 
-/// A leaky bucket for each party.
+/// Leaky buckets, one for each party.
 #[derive(Debug)]
 pub struct Pace {
-    /// Milliseconds from one turn of a party to its next.
+    /// Milliseconds between two requests of a party.
     interval: u64,
-    /// Turns that need not wait.
+    /// Requests that pass without waiting.
     burst: u64,
     /// Time at which each party's bucket will have drained, in milliseconds of the Worker's clock; drained buckets are
     /// left out.
@@ -29,17 +30,17 @@ impl Pace {
         Self { interval, burst, drained: Mutex::default() }
     }
 
-    /// Waits for the party's next turn.
+    /// Waits until the party's next request may start.
     ///
-    /// # Errors
-    /// [`Error::throttled`] when too many of its requests wait already.
+    /// # Errors [`Error::throttled`] when too many of the party's requests are waiting.
     pub async fn turn(&self, party: &str) -> Result<(), Error> {
         let wait = self.wait(party, clock::now_ms());
         pause(wait.ok_or_else(|| Error::throttled(PATIENCE / 1000))?).await;
         Ok(())
     }
 
-    /// Milliseconds until the party's turn, and counts it; `None` when that is too long.
+    /// Counts a request and returns the milliseconds until it may start; `None` when that is too
+    /// long.
     fn wait(&self, party: &str, now: u64) -> Option<u64> {
         let mut all = self.drained.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, drained| *drained > now);

@@ -1,5 +1,5 @@
-//! The calendar and the report of the allowances. The ledger itself is in `store/ledger.rs`: its
-//! rules hold only if the database decides them.
+//! Calendar and report of the allowances. The ledger itself is in `store/ledger.rs`: only the
+//! database can enforce its rules.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub const UNLIMITED: i64 = 2_147_483_647;
 pub struct Day(u64);
 
 impl Day {
-    /// The day of `now`, unix seconds.
+    /// Returns the day of `now`, in Unix seconds.
     pub const fn of(now: u64) -> Self {
         Self(now / SECONDS_PER_DAY)
     }
@@ -24,19 +24,19 @@ impl Day {
         self.0
     }
 
-    /// 00:00 UTC of the next day, when the allowances reset.
+    /// Returns 00:00 UTC of the next day, when the allowances reset.
     pub fn resets_at(self) -> DateTime<Utc> {
         date_time(self.0.saturating_add(1).saturating_mul(SECONDS_PER_DAY))
     }
 }
 
-/// Unix seconds as the API has them.
+/// Converts Unix seconds to the API's date type.
 pub fn date_time(seconds: u64) -> DateTime<Utc> {
     let time = i64::try_from(seconds).ok().and_then(|s| DateTime::from_timestamp(s, 0));
     time.unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-/// Whole seconds from `now` (unix seconds) to the reset; at least 1.
+/// Returns the whole seconds from `now` (Unix seconds) to the reset; at least 1.
 pub const fn seconds_to_reset(now: u64) -> u64 {
     SECONDS_PER_DAY - now % SECONDS_PER_DAY
 }
@@ -50,14 +50,14 @@ pub struct QuotaUsage {
     pub daily_scans: i64,
     /// Daily checks charged today plus live leases on today's allowance.
     pub checks_used: i64,
-    /// Welcome checks left, live leases on them subtracted.
+    /// Remaining welcome checks, minus live leases on them.
     pub welcome_left: i64,
-    /// Welcome checks that the plan grants.
+    /// Size of the plan's grant of welcome checks.
     pub welcome_checks: i64,
     pub scan_credits: i64,
     /// Scans charged to today's allowance.
     pub scans_used: i64,
-    /// Addresses that a scan may have.
+    /// Largest number of addresses in one scan.
     pub scan_size: i64,
     pub total_scans: i64,
     pub completed_scans: i64,
@@ -69,7 +69,7 @@ pub struct QuotaReport {
     /// Name of the plan.
     pub plan: String,
     pub unlimited: bool,
-    /// 00:00 UTC of the next day.
+    /// 00:00 UTC of the next day, when the allowances reset.
     pub resets_at: DateTime<Utc>,
     pub scans: ScanAllowance,
     pub email_checks: EmailCheckAllowance,
@@ -93,7 +93,7 @@ pub struct EmailCheckAllowance {
     pub daily_allowance: i64,
     pub used_today: i64,
     pub left_today: i64,
-    /// Welcome checks remaining, used once the daily allowance is used up.
+    /// Remaining welcome checks, which are used after the daily allowance.
     pub welcome_left: i64,
 }
 
@@ -117,7 +117,8 @@ impl QuotaReport {
             email_checks: EmailCheckAllowance {
                 daily_allowance: daily_checks,
                 used_today: usage.checks_used,
-                // A plan that was made smaller during the day may be overdrawn: none left, not minus.
+                // After a downgrade during the day, usage may exceed the allowance: nothing is
+                // left, but never a negative number.
                 left_today: daily_checks.saturating_sub(usage.checks_used).max(0),
                 welcome_left: usage.welcome_left.max(0),
             },

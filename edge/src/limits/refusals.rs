@@ -1,4 +1,5 @@
-//! Refusals remembered by an isolate, so that a caller who is refused repeatedly costs no further round trip to D1.
+//! Rejections remembered by an isolate, so that a caller who is rejected repeatedly costs no
+//! further round trip to D1.
 
 use std::{
     collections::HashMap,
@@ -8,47 +9,51 @@ use std::{
 use super::quota;
 use crate::credentials::proof::Caller;
 
-/// Reason why a unit was refused.
+/// Reason why a unit was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The key was replaced or its account deleted: it never works again.
     Dead,
-    /// The session is over, or the key or account is not active.
+    /// The session has ended, or the key or account isn't active.
     Unauthorised,
-    /// The named key was sent from a network that it may not be used from.
+    /// The named key may not be used from the client's network.
     Network,
-    /// Allowance and welcome checks are used up, by charges alone or by charges and leases.
+    /// The allowance and the welcome checks are used up, by charges alone or by charges and leases
+    /// together.
     UsedUp { by_charges: bool, allowance: u32 },
-    /// Fewer units are left than the addresses of a list need.
+    /// Fewer units are left than a list has addresses.
     TooFewLeft { left: u32, allowance: u32 },
     /// The plan allows no more concurrent checks.
     TooManyInFlight,
 }
 
-/// Largest number of remembered callers; about 100 bytes each. Beyond that all are forgotten and learnt again.
+/// Largest number of remembered callers; about 100 bytes each. When there are more, all are
+/// forgotten and learnt again.
 const MOST: usize = 10_000;
-/// Seconds for which a network is remembered that a key may not be used from: a statement that was refused costs two trips.
+/// Seconds for which a rejected network is remembered: each rejection costs two trips to the
+/// database.
 const NETWORK: u64 = 10;
-/// Seconds for which a used-up allowance is remembered. The operator may grant more within them.
+/// Seconds for which an exhausted allowance is remembered. The operator may grant more in the
+/// meantime.
 const USED_UP: u64 = 10;
 
-/// Time in Unix seconds until which each caller is refused without a query.
+/// Time in Unix seconds until which each caller is rejected without a query.
 #[derive(Debug, Default)]
 pub struct Refusals(Mutex<HashMap<Caller, (Refusal, u64)>>);
 
 impl Refusals {
-    /// Returns the remembered refusal of this caller at `now` (Unix seconds).
+    /// Returns the remembered rejection of this caller at `now` (Unix seconds).
     pub fn refusal_of(&self, caller: Caller, now: u64) -> Option<Refusal> {
         let all = self.lock();
-        // A dead key is dead wherever it is sent from.
+        // A dead key is rejected from any network.
         let both =
             [Some(caller.anywhere()), Some(caller).filter(|here| *here != caller.anywhere())];
         let mut found = both.into_iter().flatten().filter_map(|caller| all.get(&caller));
         found.find(|(_, until)| now < *until).map(|(refusal, _)| *refusal)
     }
 
-    /// Remembers permanent refusals: a dead key for good, a used-up allowance for some seconds of the same day. Others
-    /// may be over with the next request.
+    /// Remembers lasting rejections: a dead key permanently, an exhausted allowance for some
+    /// seconds of the same day. Other reasons may have passed by the next request.
     pub fn learn(&self, caller: Caller, refusal: Refusal, now: u64) {
         let until = match refusal {
             Refusal::Dead => u64::MAX,
@@ -70,7 +75,7 @@ impl Refusals {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Caller, (Refusal, u64)>> {
-        // Held between two awaits only, in an isolate of one thread: never contended.
+        // Only locked between two awaits of a single-threaded isolate, so never contended.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

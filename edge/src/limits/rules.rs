@@ -1,24 +1,25 @@
-//! Rules of the throttle: which attempts are limited, for whom, and how much.
+//! Rules of the throttle: which attempts are limited, for which party, and how many.
 
 use std::net::IpAddr;
 
 use crate::account::AccountId;
 
-/// Seconds.
+/// Seconds in a day.
 const DAY: u64 = 24 * 60 * 60;
 
-/// Limit of the attempts under one key: a bucket that drains.
+/// Limit on the attempts under one key, as a leaky bucket.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Attempts that fit into the empty bucket.
+    /// Capacity of the bucket, in attempts.
     pub burst: u64,
-    /// Seconds in which one drains.
+    /// Seconds until one attempt has drained.
     pub interval: u64,
 }
 
 impl Rule {
-    /// This many a day, half of them as a burst: a third of that half, 333 of 2,000, is reserved for networks that come
-    /// for the first time that day (docs/trust.md, B9).
+    /// Allows this many attempts a day, half of them as a burst. A third of that half, 333 of
+    /// 2,000, is reserved for networks that make their first attempt of the day (docs/trust.md,
+    /// B9).
     pub fn per_day(attempts: u64) -> Self {
         let attempts = attempts.max(1);
         Self { burst: (attempts / 2).max(1), interval: (DAY / attempts).max(1) }
@@ -27,25 +28,26 @@ impl Rule {
     /// Allows one attempt a day.
     pub const DAILY: Self = Self { burst: 1, interval: DAY };
 
-    /// Attempts that fit into the empty bucket without the reserve, which is a third.
+    /// Returns the bucket's capacity without its reserve, which is a third.
     pub const fn unreserved(self) -> u64 {
         self.burst.saturating_sub(self.burst / 3)
     }
 
-    /// Seconds from `now` until one more attempt fits, for a bucket that will have drained at
-    /// `drained_at` (both unix seconds); at least 1.
+    /// Returns the seconds from `now` until another attempt fits into a bucket that will have
+    /// drained at `drained_at` (both in Unix seconds); at least 1.
     pub fn wait(self, drained_at: u64, now: u64) -> u64 {
         let room = self.burst.saturating_sub(1).saturating_mul(self.interval);
         drained_at.saturating_sub(now.saturating_add(room)).max(1)
     }
 }
 
-/// A limit that checks and counts an attempt.
+/// A rule and the key under which it counts attempts.
 #[derive(Debug, Clone)]
 pub struct Gate {
     pub key: Key,
     pub rule: Rule,
-    /// Counts the party for which a third of the rule's places is reserved until it has taken one, for a day.
+    /// Counts parties for the rule's reserve: a third of its capacity is kept for parties that
+    /// haven't used any today.
     pub reserve: Option<Box<Self>>,
 }
 
@@ -54,7 +56,7 @@ impl Gate {
         Self { key, rule, reserve: None }
     }
 
-    /// Seconds from `now` until a refused attempt fits.
+    /// Returns the seconds from `now` until a rejected attempt fits.
     pub fn wait(&self, drained_at: u64, now: u64) -> u64 {
         let Rule { burst, interval } = self.rule;
         let full = now.saturating_add(burst.saturating_sub(1).saturating_mul(interval));
@@ -63,19 +65,20 @@ impl Gate {
         Rule { burst, interval }.wait(drained_at, now)
     }
 
-    /// Reserves a third of the places for parties that have taken none within a day; `party` counts this one.
+    /// Reserves a third of the capacity for parties without an attempt in the last day; `party` is
+    /// the current one.
     #[must_use]
     pub fn reserved_for(self, party: Key) -> Self {
         Self { reserve: Some(Box::new(Self::new(party, Rule::DAILY))), ..self }
     }
 }
 
-/// Kind of an attempt, and the party it counts for. Holds hashes and ids, no address.
+/// Kind of an attempt, and the party for which it counts. Contains hashes and ids, but no address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key(String);
 
-/// Purpose of an email that strangers can cause. Each has limits of its own, so that a flood of one leaves the other
-/// alone.
+/// Purpose of an email that strangers can cause. Each purpose has its own limits, so that flooding
+/// one doesn't affect the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailPurpose {
     Registration,
@@ -83,7 +86,7 @@ pub enum MailPurpose {
 }
 
 impl MailPurpose {
-    /// Names of the keys: by address, by network, first of a day, all.
+    /// Returns the names of the keys: by address, by network, first of a day, and total.
     const fn names(self) -> [&'static str; 4] {
         match self {
             Self::Registration => [
@@ -102,87 +105,88 @@ impl Key {
         Self([kind, ":", what].concat())
     }
 
-    /// Any request of one network that costs a hash or an email.
+    /// Key for all requests of one network that cost a hash or an email.
     pub fn network(network_hash: &str) -> Self {
         Self::of("network", network_hash)
     }
 
-    /// Sign-in to the account of an address, whether or not it exists.
+    /// Key for sign-ins to the account of an address, whether or not it exists.
     pub fn sign_in(address_hash: &str) -> Self {
         Self::of("sign-in", address_hash)
     }
 
-    /// Emails of one kind to an address.
+    /// Key for emails of one kind to an address.
     pub fn mail(purpose: MailPurpose, address_hash: &str) -> Self {
         Self::of(purpose.names()[0], address_hash)
     }
 
-    /// Emails of one kind that a network, or all networks of a site, cause.
+    /// Key for emails of one kind caused by a network, or by all networks of a site.
     pub fn mails_of_network(purpose: MailPurpose, network_hash: &str) -> Self {
         Self::of(purpose.names()[1], network_hash)
     }
 
-    /// The first mail of one kind that a site causes within a day.
+    /// Key for a site's first email of one kind within a day.
     pub fn first_mail_of_site(purpose: MailPurpose, site_hash: &str) -> Self {
         Self::of(purpose.names()[2], site_hash)
     }
 
-    /// All emails of one kind.
+    /// Key for all emails of one kind.
     pub fn all_mails(purpose: MailPurpose) -> Self {
         Self(purpose.names()[3].to_owned())
     }
 
-    /// All mails of one kind whose requests came with a token that Turnstile vouches for.
+    /// Key for all emails of one kind whose requests were verified by Turnstile.
     pub fn all_verified_mails(purpose: MailPurpose) -> Self {
         Self(["verified-", purpose.names()[3]].concat())
     }
 
-    /// Links mailed to a confirmed account although the budget of all was used up.
+    /// Key for links mailed to a confirmed account although the total budget was used up.
     pub fn exempt_reset_mail(address_hash: &str) -> Self {
         Self::of("exempt-reset-mail", address_hash)
     }
 
-    /// All of those.
+    /// Key for all such links together.
     pub fn all_exempt_reset_mails() -> Self {
         Self("all-exempt-reset-mails".to_owned())
     }
 
-    /// Set while the reader of a mailbox has opted out of emails that strangers cause.
+    /// Key that is set while the reader of a mailbox has opted out of emails caused by strangers.
     pub fn opt_out(mailbox_hash: &str) -> Self {
         Self::of("opt-out", mailbox_hash)
     }
 
-    /// Two-factor codes of an account, after its password.
+    /// Key for an account's two-factor codes, entered after its password.
     pub fn code(account: AccountId) -> Self {
         Self::of("code", &account.to_string())
     }
 
-    /// Codes beside the mailed reset links of an account: only a reader of its mailbox can use these up.
+    /// Key for the codes entered with an account's mailed reset link: only a reader of its mailbox
+    /// can use up these attempts.
     pub fn reset_code(account: AccountId) -> Self {
         Self::of("reset-code", &account.to_string())
     }
 
-    /// The password, asked again within a session.
+    /// Key for the password entered again within a session.
     pub fn password(account: AccountId) -> Self {
         Self::of("password", &account.to_string())
     }
 
-    /// Changes of an account's address.
+    /// Key for changes of an account's address.
     pub fn email_change(account: AccountId) -> Self {
         Self::of("email-change", &account.to_string())
     }
 
-    /// The password beside the link at a new address.
+    /// Key for the password entered with the link at a new address.
     pub fn confirm_email(account: AccountId) -> Self {
         Self::of("confirm-email", &account.to_string())
     }
 
-    /// The password of before a change of the address, asked from the old mailbox.
+    /// Key for the previous password, entered from the old mailbox to undo a change of address.
     pub fn undo(account: AccountId) -> Self {
         Self::of("undo", &account.to_string())
     }
 
-    /// Test deliveries to an account's webhook: we are not to be used to flood a server.
+    /// Key for test deliveries to an account's webhook, which mustn't be used to flood a server.
     pub fn webhook_test(account: AccountId) -> Self {
         Self::of("webhook-test", &account.to_string())
     }
@@ -230,7 +234,7 @@ mod tests {
     #[test]
     fn the_wait_is_until_one_attempt_has_drained() {
         let rule = Rule { burst: 3, interval: 10 };
-        // Full: three attempts at second 100.
+        // The bucket is full: three attempts at second 100.
         assert_eq!(rule.wait(130, 100), 10);
         assert_eq!(rule.wait(130, 109), 1);
         let daily = Rule::per_day(2_000);
@@ -249,7 +253,7 @@ mod tests {
         assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
     }
 
-    /// A bucket of the day's emails with its reserve, as the statements of `store/throttle.rs` keep it.
+    /// A bucket of the day's emails with its reserve, by the rules in `store/throttle.rs`.
     struct Budget {
         rule: Rule,
         drained_at: u64,
@@ -270,8 +274,9 @@ mod tests {
         }
     }
 
-    /// 300 networks that cause emails as fast as they may, for a week, and all at the worst moment: whenever a day is
-    /// over for each of them. Every ten minutes somebody comes from a fresh network (docs/trust.md, B9).
+    /// 300 networks cause as many emails as they are allowed for a week, each at the worst moment:
+    /// as soon as its day has passed. Every ten minutes a new network asks for one (docs/trust.md,
+    /// B9).
     #[test]
     fn a_fresh_network_gets_its_email_beside_three_hundred_that_take_what_they_can() {
         let of_network = Rule { burst: 60, interval: 600 };
@@ -296,8 +301,8 @@ mod tests {
         assert!(taken > 10_000 && honest == 1_008, "{taken} {honest}");
     }
 
-    /// 200 people behind one address for a week, each signing in a hundred times a day and mistyping one password in
-    /// ten; successful attempts are given back (docs/trust.md, B5).
+    /// 200 people behind one address for a week, each signing in a hundred times a day and
+    /// mistyping one password in ten; successful attempts don't count (docs/trust.md, B5).
     #[test]
     fn an_office_behind_one_address_never_waits_a_minute() {
         let rule = Rule { burst: 100, interval: 6 };
@@ -311,7 +316,7 @@ mod tests {
         };
         let (mut drained_at, mut longest, mut attempts) = (0_u64, 0, 0);
         for now in 0..7 * 24 * 60 * 60_u64 {
-            // 20,000 attempts a day, all of them in the eight hours of work.
+            // 20,000 attempts a day, all within eight working hours.
             let at_work = now % 86_400 < 8 * 3_600;
             if !at_work || random() % 1_000 >= 694 {
                 continue;

@@ -1,5 +1,5 @@
-//! Sessions in use that an isolate remembers, so that their use is recorded occasionally and not with
-//! each request.
+//! Sessions in use, remembered by an isolate so that their use is recorded occasionally instead of
+//! with each request.
 
 use std::{
     collections::HashMap,
@@ -8,22 +8,23 @@ use std::{
 
 use crate::credentials::session::SessionId;
 
-/// Sessions remembered at once; about 50 bytes each. Beyond that all are forgotten: noting one twice costs a statement
-/// that writes nothing.
+/// Largest number of remembered sessions; about 50 bytes each. When there are more, all are
+/// forgotten: recording a use twice costs a statement that writes nothing.
 const MOST: usize = 10_000;
-/// Seconds between two notes of one isolate. With the ten minutes between two writes of all of them, a session's last use
-/// is never more than a quarter of an hour behind.
+/// Seconds between two records of a session's use by one isolate. All isolates together write once
+/// in ten minutes, so a session's last use is recorded at most a quarter of an hour late.
 const PAUSE: u64 = 5 * 60;
-/// Seconds from its start in which a session needs no note: its start counts.
+/// Age in seconds up to which a session's use needn't be recorded, because its start counts as a
+/// use.
 const YOUNG: u64 = 10 * 60;
 
-/// When each session was noted last, in unix seconds.
+/// Time of each session's last record, in Unix seconds.
 #[derive(Debug, Default)]
 pub struct SeenSessions(Mutex<HashMap<SessionId, u64>>);
 
 impl SeenSessions {
-    /// Returns whether the use of a session that began at `issued_at` is to be noted now (both unix seconds). The caller
-    /// does it: the next one is due after a pause.
+    /// Returns whether the use of a session that began at `issued_at` should be recorded at `now`
+    /// (both in Unix seconds). The caller then records it; the next record is due after the pause.
     pub fn is_due(&self, session: SessionId, issued_at: u64, now: u64) -> bool {
         if now < issued_at.saturating_add(YOUNG) {
             return false;
@@ -39,13 +40,13 @@ impl SeenSessions {
         true
     }
 
-    /// Makes the next use due: this one could not be noted.
+    /// Makes the next use due, because this one couldn't be recorded.
     pub fn forget(&self, session: SessionId) {
         self.lock().remove(&session);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, u64>> {
-        // Held between two awaits only, in an isolate of one thread: never contended.
+        // Only locked between two awaits of a single-threaded isolate, so never contended.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,9 @@
-//! The rate limit bindings: approximate and per data centre, so a shield before any hashing or storage,
-//! and not a counter.
+//! The rate limit bindings: approximate and per data centre, so they only shield hashing and
+//! storage and aren't exact counters.
 
 use crate::cf::limiter::Limiter;
 
-/// A shield for each kind of caller; the limits are in wrangler.toml.
+/// The shields for each kind of caller; their limits are in wrangler.toml.
 #[derive(Debug)]
 pub struct Shield {
     network: Limiter,
@@ -15,12 +15,12 @@ pub struct Shield {
 }
 
 impl Shield {
-    /// Seconds of a period, as in wrangler.toml.
+    /// Length of a period in seconds, as in wrangler.toml.
     pub const PERIOD: u64 = 60;
-    /// The same for checks.
+    /// Length of a period for checks, in seconds.
     pub const PERIOD_OF_CHECKS: u64 = 10;
 
-    /// Over the rate limit bindings that `limiter` finds by name.
+    /// Finds the rate limit bindings by name with `limiter`.
     ///
     /// # Errors
     /// Those of `limiter`.
@@ -35,8 +35,8 @@ impl Shield {
         })
     }
 
-    /// Returns whether another anonymous request of this network is admitted, and of the site (/48) that an IPv6
-    /// network belongs to.
+    /// Returns whether another anonymous request is admitted for this network and, for IPv6, for
+    /// its site (/48).
     pub async fn admits_network(&self, network: &str, site: Option<&str>) -> bool {
         let is_admitted = self.network.admits(network).await;
         match site.filter(|_| is_admitted) {
@@ -45,17 +45,19 @@ impl Shield {
         }
     }
 
-    /// Returns whether another request of this party is admitted: an account's sessions or its key.
+    /// Returns whether another request of this party, an account's sessions or its key, is
+    /// admitted.
     pub async fn admits_account(&self, party: &str) -> bool {
         self.account.admits(party).await
     }
 
-    /// Returns whether another request for scans of this party is admitted: a large list takes a hundred.
+    /// Returns whether this party's next scan request is admitted: a large list needs a hundred.
     pub async fn admits_scans(&self, party: &str) -> bool {
         self.scans.admits(party).await
     }
 
-    /// Returns whether another check with a test key of this account is admitted: ten a second.
+    /// Returns whether another check with this account's test keys is admitted: the limit is ten a
+    /// second.
     pub async fn admits_test(&self, account: &str) -> bool {
         self.test_keys.admits(account).await
     }

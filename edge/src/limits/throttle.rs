@@ -1,8 +1,9 @@
 //! Leaky buckets (docs/trust.md, A3), in D1 so that they hold across data centres.
 //!
-//! An attempt is counted *before* it is evaluated, in one transaction, so that a thousand concurrent attempts gain
-//! nothing over a thousand consecutive ones. A bucket is one number: the time at which it will have drained. Each
-//! attempt moves it by the rule's interval, and is refused where it would be too far ahead.
+//! An attempt is counted *before* it is evaluated, in one transaction, so that a thousand
+//! concurrent attempts gain nothing over a thousand sequential ones. A bucket is one number: the
+//! time at which it will have drained. Each attempt moves it by the rule's interval, and is
+//! rejected if the time would be too far in the future.
 
 use serde::Deserialize;
 
@@ -16,9 +17,9 @@ use crate::{
     error::Error,
 };
 
-/// `?1` key, `?2` attempt, `?3` now, `?4` attempts that fit, `?5` seconds in which one drains, `?6` key that must have
-/// admitted this attempt before, or `''`; `?7` key of the party that the reserve is for, or `''`, and `?8` attempts
-/// that fit once that party has taken one.
+/// `?1` key, `?2` attempt, `?3` now, `?4` capacity in attempts, `?5` seconds until one drains, `?6`
+/// key that must have admitted this attempt before, or `''`; `?7` key of the party for the reserve,
+/// or `''`, and `?8` capacity for a party that has already used an attempt.
 const ADMIT: &str = "
     INSERT INTO throttles (key, drained_at, last_attempt)
     SELECT ?1, ?3 + ?5, ?2
@@ -33,7 +34,7 @@ const SELECT_THROTTLE: &str = "SELECT last_attempt, drained_at FROM throttles WH
 
 const UPDATE_THROTTLE: &str = "UPDATE throttles SET drained_at = drained_at - ?2 WHERE key = ?1";
 
-/// Only where this attempt was the party's first.
+/// Deletes the party's mark only if this attempt set it.
 const DELETE_RESERVE: &str = "DELETE FROM throttles WHERE key = ?1 AND last_attempt = ?2";
 
 #[derive(Deserialize)]
@@ -46,7 +47,7 @@ struct BucketRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     Admitted,
-    /// Refused by the key at this index, for this many seconds.
+    /// Rejected by the key at this index, for this many seconds.
     Wait {
         index: usize,
         seconds: u64,
@@ -72,8 +73,8 @@ fn admission<'a>(
     (ADMIT, params)
 }
 
-/// Counts one attempt, named `attempt`, at each gate in turn. A gate counts it only if the ones
-/// before it admitted the attempt, so that a network that has to wait cannot make an account wait.
+/// Counts the attempt named `attempt` at each gate in turn. A gate counts it only if all earlier
+/// gates admitted it, so that a throttled network can't use up an account's attempts.
 pub async fn admit(
     database: &Database,
     gates: &[Gate],
@@ -83,8 +84,8 @@ pub async fn admit(
     admit_and(database, gates, attempt, now, None).await
 }
 
-/// The same, and runs `then` in the same transaction, which must check itself whether the last gate has admitted the
-/// attempt.
+/// Like [`admit`], and runs `then` in the same transaction; `then` must check for itself if the
+/// last gate has admitted the attempt.
 pub async fn admit_and(
     database: &Database,
     gates: &[Gate],
@@ -119,7 +120,7 @@ pub async fn admit_and(
     Ok(Admission::Admitted)
 }
 
-/// Takes back one admitted attempt at each of these gates; the attempts of others stay counted.
+/// Uncounts one admitted attempt at each of these gates; other attempts stay counted.
 async fn give_back(database: &Database, gates: &[Gate], attempt: &str) -> Result<(), Error> {
     let counted = gates
         .iter()
@@ -131,7 +132,7 @@ async fn give_back(database: &Database, gates: &[Gate], attempt: &str) -> Result
     database.batch(&statements).await.map(drop)
 }
 
-/// An attempt that was let through and counted.
+/// An admitted and counted attempt.
 pub struct Attempt {
     name: String,
     gates: Vec<Gate>,
@@ -143,9 +144,9 @@ pub enum Counted {
     Refused {
         /// Index of the rejecting gate.
         index: usize,
-        /// Time until the attempt fits.
+        /// Seconds until the attempt fits.
         seconds: u64,
-        /// Counted at the gates before that one.
+        /// The attempt as counted by the gates before the rejecting one.
         before: Attempt,
     },
 }
@@ -162,7 +163,7 @@ impl Attempt {
         }
     }
 
-    /// Counts an attempt at these gates, one after the other, up to the one that refuses it.
+    /// Counts an attempt at these gates, one after the other, up to the first that rejects it.
     ///
     /// # Errors
     /// [`Error::unavailable`] when the database fails.
@@ -176,7 +177,7 @@ impl Attempt {
         Ok(attempt.counted(admission))
     }
 
-    /// An attempt that is not counted yet.
+    /// Creates an attempt that isn't counted yet.
     ///
     /// # Errors
     /// [`Error::internal`] when there is no randomness.
@@ -194,7 +195,7 @@ impl Attempt {
         }
     }
 
-    /// Identifies it among the attempts at each gate.
+    /// Returns the name that identifies the attempt at each gate.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -210,8 +211,9 @@ impl Attempt {
         (self, others)
     }
 
-    /// Takes this attempt back, and no other: it succeeded, or wasn't evaluated. Others' view of a limit doesn't depend
-    /// on the owner's success (docs/trust.md, B1). A failure is logged: the bucket drains by itself.
+    /// Uncounts this attempt, because it succeeded or wasn't evaluated. Other attempts stay
+    /// counted, so that others can't observe the owner's success at a limit (docs/trust.md, B1). A
+    /// failure is only logged, because the bucket drains by itself.
     pub async fn give_back(&self, directory: &Database) {
         if self.gates.is_empty() {
             return;

@@ -1,17 +1,17 @@
-//! Layout of emails: the same words as plain text and as HTML, which loads nothing from anywhere.
+//! Layout of emails: the same text as plain text and as HTML, which loads no external content.
 
 use super::{LANGUAGE, Paragraph};
 
 /// Footer of every email.
 const SENDER: &str = "rcpt checks whether an email address can receive mail.";
 
-/// Leads to where the reader opts out.
+/// Text of the opt-out link.
 const OPT_OUT: &str = "Don't send me this for 30 days";
 
-/// Before where the reader may ask.
+/// Text before the contact link.
 const QUESTIONS: &str = "Questions?";
 
-/// Colours for both schemes; programs that know no style sheets show plain HTML.
+/// Colours for light and dark mode; programs without style sheets show plain HTML.
 const STYLE: &str = "\
 body{margin:0;padding:24px 16px;background:#fbfaf8;color:#1a1917;\
 font:16px/1.6 system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif;overflow-wrap:anywhere}\
@@ -39,7 +39,7 @@ pub(super) struct Footer<'a> {
     pub contact: Option<&'a str>,
 }
 
-/// `text/plain`: each link alone on its line.
+/// Returns the `text/plain` version, with each link on its own line.
 pub(super) fn text(paragraphs: &[Paragraph], footer: &Footer<'_>) -> String {
     let mut parts: Vec<String> = paragraphs
         .iter()
@@ -60,7 +60,7 @@ pub(super) fn text(paragraphs: &[Paragraph], footer: &Footer<'_>) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// `text/html`.
+/// Returns the `text/html` version.
 pub(super) fn html(subject: &str, paragraphs: &[Paragraph], footer: &Footer<'_>) -> String {
     let body: String = paragraphs.iter().map(paragraph).collect();
     let contact = footer.contact.map(contact_line).unwrap_or_default();
@@ -77,7 +77,7 @@ pub(super) fn html(subject: &str, paragraphs: &[Paragraph], footer: &Footer<'_>)
     )
 }
 
-/// A URL, or an email address.
+/// Returns the line with the contact, a URL or an email address.
 fn contact_line(contact: &str) -> String {
     let scheme = if contact.contains("://") { "" } else { "mailto:" };
     let contact = escaped(contact);

@@ -1,21 +1,21 @@
-//! The email at the end of scans: counts, and no address.
+//! The email about ended scans: counts, and no address.
 
 use rcpt_shared::Deliverability;
 
 use super::{Mail, Paragraph};
 
-/// An ended scan, in the email to its owner.
+/// An ended scan as listed in the owner's email.
 #[derive(Debug)]
 pub struct EndedScan {
     pub id: String,
     pub name: String,
     pub state: String,
     pub total: u32,
-    /// In the order of [`Deliverability::ALL`].
+    /// Number of addresses per verdict, in the order of [`Deliverability::ALL`].
     pub by_verdict: [u32; Deliverability::ALL.len()],
 }
 
-/// Announces the scans, the last one first, at least one; `ended` is their total number.
+/// Builds the email about at least one ended scan, the latest first; `ended` is their total number.
 pub fn scans_ended(portal_url: &str, name: &str, scans: &[EndedScan], ended: u64) -> Mail {
     let (subject, list) = match scans {
         [only] if ended <= 1 => ("Your scan has ended", format!("/scans?id={}", only.id)),

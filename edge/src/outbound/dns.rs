@@ -1,14 +1,15 @@
-//! Whether a domain can receive mail, as far as DNS says: over HTTPS, in the JSON of Cloudflare's and Google's public
-//! resolvers. The Worker asks, and no origin: accounts can be created while every origin is down, and no origin works
-//! for strangers.
+//! Asks DNS if a domain can receive mail: over HTTPS, in the JSON format of Cloudflare's and
+//! Google's public resolvers. The Worker asks rather than an origin: accounts can be created while
+//! every origin is down, and origins don't work for strangers.
 //!
-//! Only the domain leaves us. A resolver that fails or is slow keeps no domain out.
+//! Only the domain is sent. A failing or slow resolver rejects no domain.
 
 use serde::Deserialize;
 
 use crate::cf::{fetch::OutgoingRequest, log};
 
-/// Milliseconds. A registration takes about 40 of hashing, and a healthy resolver some tens.
+/// Time limit in milliseconds. A registration spends about 40 on hashing, and a healthy resolver
+/// takes some tens.
 const PATIENCE_MS: u32 = 1_000;
 /// RFC 8484 and the resolvers' JSON: types of records, and the code of NXDOMAIN.
 const A: u16 = 1;
@@ -19,11 +20,11 @@ const NXDOMAIN: u8 = 3;
 /// DNS facts about a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailDomain {
-    /// It may get mail, or DNS did not say.
+    /// The domain may receive mail, or DNS gave no answer.
     Fine,
-    /// There is no such domain.
+    /// The domain doesn't exist.
     Missing,
-    /// It says that it gets none (RFC 7505).
+    /// The domain declares that it receives no mail (RFC 7505).
     NullMx,
 }
 
@@ -40,12 +41,12 @@ pub(super) struct DnsDocument {
 struct Record {
     #[serde(rename = "type")]
     kind: u16,
-    /// Preference and host of an MX record; the address of an address record.
+    /// Preference and host of an MX record, or the IP address of an address record.
     data: String,
 }
 
 impl DnsDocument {
-    /// The addresses among its records.
+    /// Returns the IP addresses in its records.
     pub(super) fn addresses(&self) -> impl Iterator<Item = &str> {
         let records = self.answer.iter().filter(|record| [A, AAAA].contains(&record.kind));
         records.map(|record| record.data.as_str())
@@ -53,7 +54,7 @@ impl DnsDocument {
 }
 
 impl MailDomain {
-    /// Asks the resolver at `url`. `domain` in A-labels.
+    /// Queries the resolver at `url`. `domain` must be in A-labels.
     pub async fn look_up(url: &str, domain: &str) -> Self {
         match resolve(url, domain, "MX").await {
             Some(document) => Self::of(&document),
@@ -68,7 +69,7 @@ impl MailDomain {
         let mut hosts = document.answer.iter().filter(|record| record.kind == MX);
         match document.status {
             NXDOMAIN => Self::Missing,
-            // With any other record beside it, it is a mistake, and mail may pass.
+            // A null MX next to other records is a mistake, and mail may be accepted.
             0 => match (hosts.next(), hosts.next()) {
                 (Some(only), None) if only.data.split_whitespace().nth(1) == Some(".") => {
                     Self::NullMx
@@ -80,10 +81,10 @@ impl MailDomain {
     }
 }
 
-/// Asks for records of this type. `None` when the resolver does not answer in time.
+/// Queries records of this type. Returns `None` if the resolver doesn't respond in time.
 pub(super) async fn resolve(url: &str, domain: &str, kind: &str) -> Option<DnsDocument> {
     let question = OutgoingRequest {
-        // A domain in A-labels has no character that a URL would read otherwise.
+        // A-labels contain no character with a meaning in URLs.
         url: &format!("{url}?name={domain}&type={kind}"),
         headers: &[("Accept", "application/dns-json")],
         body: None,

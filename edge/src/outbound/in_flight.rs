@@ -1,11 +1,12 @@
-//! Concurrent identical checks: one of them asks an origin, the others wait for its verdict.
+//! Concurrent identical checks: one of them sends a request to an origin, and the others wait for
+//! its verdict.
 //!
-//! A future started by one request must not be awaited by another, so the shared state is plain data, and waiting
-//! requests poll it with timers of their own. Each continues when its client leaves (`Deferred::outliving`), so the
-//! asking request always ends within the budget.
+//! A future started by one request mustn't be awaited by another, so the shared state is plain
+//! data, and waiting requests poll it with their own timers. Each check continues when its client
+//! disconnects (`Deferred::outliving`), so the active request always ends within the budget.
 //!
-//! This holds within an isolate. Checks that meet in different isolates or data centres are joined by
-//! the origin, where all checks of a domain arrive.
+//! This works within an isolate. Identical checks in different isolates or data centres are joined
+//! by the origin, where all checks of a domain arrive.
 
 use std::{
     collections::HashMap,
@@ -17,20 +18,20 @@ use rcpt_shared::Verdict;
 
 use crate::{cf::clock, error::Error};
 
-/// Milliseconds between two looks: the greatest delay added by waiting for another's verdict.
+/// Milliseconds between two polls: the greatest delay added by waiting for another check's verdict.
 const LOOK_MS: u64 = 25;
 
 /// The probes in flight, by the cache key of their address.
 #[derive(Debug)]
 pub struct InFlight {
     all: Mutex<HashMap<String, Asking>>,
-    /// Milliseconds that a check may take. An entry older than that belongs to a check that was cut off.
+    /// Time limit of a check in milliseconds. An older entry belongs to a check that was aborted.
     budget_ms: u64,
 }
 
 #[derive(Debug)]
 struct Asking {
-    /// Milliseconds of the Worker's clock.
+    /// Start time in milliseconds of the Worker's clock.
     since: u64,
     /// Number of waiting requests.
     waiting: usize,
@@ -38,7 +39,7 @@ struct Asking {
 }
 
 enum InFlightSlot {
-    /// No other check asks: this one does now.
+    /// No other check is active, so this one sends the request.
     Asks,
     Waits,
     Told(Verdict),
@@ -49,12 +50,11 @@ impl InFlight {
         Self { all: Mutex::default(), budget_ms }
     }
 
-    /// Returns the verdict of `ask`, or of an identical check that started earlier. `ask` gets its deadline in
-    /// milliseconds of the Worker's clock. A failure isn't shared: the next request in the queue asks again, in its
-    /// remaining time.
+    /// Returns the verdict of `ask`, or of an identical check that started earlier. `ask` receives
+    /// its deadline in milliseconds of the Worker's clock. Failures aren't shared: the next waiting
+    /// request tries again, within its remaining time.
     ///
-    /// # Errors
-    /// Those of `ask`, and [`Error::upstream`] when the time is over.
+    /// # Errors Those of `ask`, and [`Error::upstream`] when the time has run out.
     pub async fn join(
         &self,
         key: &str,
@@ -85,7 +85,7 @@ impl InFlight {
         let mut all = self.lock();
         let is_live = |asking: &Asking| now < asking.since.saturating_add(self.budget_ms);
         let Some(asking) = all.get_mut(key).filter(|asking| is_live(asking)) else {
-            // The others continue to wait, now for this one.
+            // The other requests keep waiting, now for this one.
             let waiting = all.get(key).map_or(0, |asking| asking.waiting);
             let waiting = waiting.saturating_sub(usize::from(is_counted));
             // Removes abandoned entries, so that the map holds only checks in flight.
@@ -104,7 +104,8 @@ impl InFlight {
         InFlightSlot::Told(verdict)
     }
 
-    /// Leaves the verdict to the waiting requests. After a failure the next one gets the turn.
+    /// Stores the verdict for the waiting requests. After a failure the next request becomes
+    /// active.
     fn tell(&self, key: &str, verdict: Option<&Verdict>) {
         let mut all = self.lock();
         let shared = verdict.filter(|verdict| verdict.status.counts());
@@ -118,7 +119,7 @@ impl InFlight {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Asking>> {
-        // Held between two awaits only, in an isolate of one thread: never contended.
+        // Only locked between two awaits of a single-threaded isolate, so never contended.
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

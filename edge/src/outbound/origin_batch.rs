@@ -1,4 +1,4 @@
-//! Asks the origins about many addresses in one request each.
+//! Sends many addresses to the origins, with one request to each.
 
 use std::time::Duration;
 
@@ -19,35 +19,36 @@ use crate::{
     meter::Part,
 };
 
-/// Milliseconds of a batch that nobody waits for: it ends within 60 s, and the rest is for its last lines.
+/// Time limit in milliseconds of a batch without a waiting client: it ends within 60 s, and the
+/// rest is for its last lines.
 pub const UNHURRIED_MS: u64 = 75_000;
-/// Milliseconds that an origin has less than we do: its last lines are on their way then.
+/// Milliseconds that an origin has less than we do, to allow for the transfer of its last lines.
 const ON_THE_WAY_MS: u64 = 1_000;
-/// Seconds after which an address that was not asked about is worth another attempt, at least.
+/// Least seconds until an unchecked address is tried again.
 const RETRY_AFTER: u32 = 30;
-/// Bytes of one line: details are a few hundred.
+/// Longest line in bytes: details take a few hundred.
 const MAX_LINE: usize = 64 * 1024;
 
-/// Outcome of one address.
+/// Result for one address.
 #[derive(Debug, Clone)]
 pub enum BatchItem {
     Verdict(Box<Verdict>),
-    /// No mail server was asked; seconds after which to try again.
+    /// No mail server was contacted; seconds until the next attempt.
     NotAsked(u32),
 }
 
-/// How a batch is asked about.
+/// Parameters of a batch.
 #[derive(Clone, Copy)]
 pub struct BatchCall<'a> {
     pub details: bool,
     pub request_id: &'a str,
-    /// On whose behalf.
+    /// The account on whose behalf the batch runs.
     pub tenant: Tenant<'a>,
-    /// Whether an origin that has no room is passed over too.
+    /// Whether origins without free capacity are skipped too.
     pub urgent: bool,
-    /// Milliseconds of the Worker's clock. Outcomes that aren't there by then are missing.
+    /// Deadline in milliseconds of the Worker's clock. Results that arrive later are missing.
     pub deadline: u64,
-    /// Hears each outcome of an origin as it comes, with the address' position.
+    /// Called for each result when it arrives, with the address' position.
     pub heard: &'a (dyn Fn(usize, &BatchItem) + Sync),
 }
 
@@ -55,15 +56,15 @@ pub struct BatchCall<'a> {
 enum BatchAnswer {
     /// Possibly incomplete: addresses without a line were not checked.
     Lines(Vec<(usize, BatchItem)>),
-    /// It has no room now: seconds.
+    /// The origin has no capacity for this many seconds.
     Busy(u32),
-    /// Another may be asked in its place.
+    /// The request failed, and another origin may be tried.
     Failed,
 }
 
 impl Origins {
-    /// Asks about all addresses, each at the first origin of its domain that answers. There is an outcome
-    /// for every address, in the order of `addresses`.
+    /// Checks all addresses, each at the first origin for its domain that responds. There is a
+    /// result for every address, in the order of `addresses`.
     ///
     /// # Errors
     /// [`Error::internal`] when a request cannot be made.
@@ -73,7 +74,7 @@ impl Origins {
         call: BatchCall<'_>,
     ) -> Result<Vec<BatchItem>, Error> {
         let mut outcomes = vec![None; addresses.len()];
-        // Origins that hung recently come last.
+        // Origins that hung recently are tried last.
         let now = clock::now_ms();
         let orders: Vec<Vec<&str>> = addresses
             .iter()
@@ -163,8 +164,8 @@ impl Origins {
         Ok(timed(Part::Origin, asking).await)
     }
 
-    /// The head of an origin's answer, which comes before its first verdict: a batch that is silent until then may be at an
-    /// origin that hangs.
+    /// Returns the head of an origin's response, which it sends before its first verdict: an origin
+    /// that doesn't send even that may be hanging.
     async fn first_word(
         &self,
         origin: &str,
@@ -203,7 +204,7 @@ impl Origins {
 
 type Group<'a> = (&'a str, Vec<usize>);
 
-/// The open addresses by their origin of this rank.
+/// Groups the open addresses by their origin of this rank.
 fn groups<'a>(open: &[usize], orders: &[Vec<&'a str>], rank: usize) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for index in open {
@@ -216,17 +217,17 @@ fn groups<'a>(open: &[usize], orders: &[Vec<&'a str>], rank: usize) -> Vec<Group
     groups
 }
 
-/// Any line of an answer ([`BatchItem`](rcpt_shared::BatchItem)). Read as one shape: an untagged enumeration
-/// costs kilobytes of the Worker.
+/// Any line of a response ([`BatchItem`](rcpt_shared::BatchItem)). One struct for all kinds: an
+/// untagged enum would add kilobytes to the Worker.
 #[derive(Deserialize)]
 struct BatchLine {
-    /// The closing line has none.
+    /// Absent in the closing line.
     index: Option<usize>,
     verdict: Option<Box<Verdict>>,
     not_asked_retry_after: Option<u32>,
 }
 
-/// The lines up to the end, or up to where the answer is cut off.
+/// Reads the lines up to the end of the response, or to where it is cut off.
 async fn lines(
     mut chunks: Chunks,
     heard: &(dyn Fn(usize, &BatchItem) + Sync),

@@ -1,4 +1,4 @@
-//! Asks the origins about a domain.
+//! Requests a report about a domain from the origins.
 
 use rcpt_shared::{DomainReport, DomainRequest, Tenant, Ticket};
 
@@ -13,11 +13,10 @@ use crate::{
 };
 
 impl Origins {
-    /// Asks the origins in their order for this domain until one answers or the deadline (milliseconds of the Worker's clock) is
-    /// over. `tenant` names the account.
+    /// Tries the origins for this domain in order until one responds or the deadline (milliseconds
+    /// of the Worker's clock) has passed. `tenant` identifies the account.
     ///
-    /// # Errors
-    /// [`Error::upstream`] when none did.
+    /// # Errors [`Error::upstream`] when none responded.
     pub async fn domain_report(
         &self,
         domain: &str,

@@ -1,11 +1,12 @@
-//! Which origins answer. Slow is not hung: a mail server may take the whole budget while the origin in front of it is
-//! fine, so a slow origin gets a request to its `/health`, and only silence there counts.
+//! Tracks which origins respond. A slow origin may be healthy, because a mail server can use up the
+//! whole budget: it gets a request to `/health`, and only silence there counts as hanging.
 //!
-//! All requests of an isolate share findings. They share plain data, because a future started by one request must not
-//! be awaited by another. A request that ends during a check leaves it without a result; after [`LOST_MS`] another
-//! request starts anew.
+//! All requests of an isolate share the results. They share plain data, because a future started by
+//! one request mustn't be awaited by another. If a request ends during its health check, there is
+//! no result; after [`LOST_MS`] another request starts a new one.
 //!
-//! An isolate that is busy hears late. Only time in which its own timers were on time is silence.
+//! A busy isolate processes responses late. Silence is counted only while the isolate's own timers
+//! fire on time.
 
 use std::{
     collections::HashMap,
@@ -16,30 +17,31 @@ use std::{
 pub const SLOW_MS: u64 = 2_000;
 /// Milliseconds of silence at `/health` after which an origin is hung.
 pub const SILENT_MS: u64 = 1_000;
-/// Milliseconds for which a hung origin is asked last.
+/// Milliseconds for which a hung origin is tried last.
 const SKIPPED_MS: u64 = 30_000;
-/// A check that has not been heard of for so long has lost its request.
+/// Milliseconds after which a health check without a result counts as aborted.
 const LOST_MS: u64 = 1_500;
 
-/// Batches that may wait for the first byte of one origin. An invocation of the platform may wait for six responses:
-/// two hanging origins leave room for a third, and for health checks.
+/// Batches that may wait for one origin's first byte at the same time. The platform lets an
+/// invocation wait for six responses: two hanging origins leave room for a third, and for health
+/// checks.
 const BATCHES_UNHEARD: u32 = 2;
 
 /// State of each origin, by its URL.
 #[derive(Debug, Default)]
 pub struct OriginHealth(Mutex<HashMap<String, Known>>);
 
-/// Times are milliseconds of the Worker's clock; 0 is never.
+/// Times are in milliseconds of the Worker's clock; 0 means never.
 #[derive(Debug, Default, Clone, Copy)]
 struct Known {
     answered_at: u64,
     checked_at: u64,
     skipped_until: u64,
-    /// Batches that wait for its first word.
+    /// Number of batches that wait for the origin's first byte.
     unheard: u32,
 }
 
-/// A batch that waits for an origin's first word, until it is dropped.
+/// A batch that waits for an origin's first byte; dropping it ends the wait.
 #[derive(Debug)]
 pub struct Unheard<'a> {
     health: &'a OriginHealth,
@@ -57,13 +59,13 @@ impl Drop for Unheard<'_> {
 /// Next step of a request that waits for an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The origin is fine: keep waiting for its verdict.
+    /// The origin is healthy: keep waiting for its verdict.
     Wait,
-    /// The origin is hung: ask another.
+    /// The origin is hung: try another.
     Leave,
-    /// This request asks for the origin's health.
+    /// This request should run a health check.
     Check,
-    /// Another request is asking: look again soon.
+    /// Another request is running a health check: look again soon.
     Look,
 }
 
@@ -73,7 +75,8 @@ impl OriginHealth {
         self.lock().get(origin).is_some_and(|known| now < known.skipped_until)
     }
 
-    /// Returns the next step with a slow origin. [`Next::Check`] goes to one request at a time.
+    /// Returns the next step with a slow origin. [`Next::Check`] is returned to one request at a
+    /// time.
     pub fn next(&self, origin: &str, now: u64) -> Next {
         let mut all = self.lock();
         let health = all.entry(origin.to_owned()).or_default();
@@ -89,7 +92,7 @@ impl OriginHealth {
         }
     }
 
-    /// Leave to wait for the first word of an origin, with a batch; `None` while as many wait as may.
+    /// Lets a batch wait for the first byte of an origin; `None` if the maximum is already waiting.
     pub fn wait_with_batch<'a>(&'a self, origin: &'a str) -> Option<Unheard<'a>> {
         let mut all = self.lock();
         let health = all.entry(origin.to_owned()).or_default();
@@ -100,14 +103,14 @@ impl OriginHealth {
         Some(Unheard { health: self, origin })
     }
 
-    /// A request is asking for the origin's health.
+    /// Records that a request has started a health check.
     pub fn checks(&self, origin: &str, now: u64) {
         if let Some(known) = self.lock().get_mut(origin) {
             known.checked_at = now;
         }
     }
 
-    /// Records that the origin has answered, with any status.
+    /// Records that the origin has responded, with any status.
     pub fn answered(&self, origin: &str, now: u64) {
         self.learn(origin, |known| Known {
             answered_at: now,
@@ -133,7 +136,7 @@ impl OriginHealth {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
-        // Held between two awaits only, in an isolate of one thread: never contended.
+        // Only locked between two awaits of a single-threaded isolate, so never contended.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

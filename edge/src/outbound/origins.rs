@@ -1,4 +1,4 @@
-//! Asks the origins for a verdict.
+//! Requests a verdict from the origins.
 
 use std::{future::Future, pin::pin, time::Duration};
 
@@ -19,28 +19,29 @@ use crate::{
     meter::Part,
 };
 
-/// Milliseconds between two looks at a health check that another request does, or for a place to wait in.
+/// Milliseconds between two looks at another request's health check, or for a free place among
+/// waiting batches.
 pub(super) const LOOK_MS: u64 = 50;
-/// Silence is measured in slices of this many milliseconds, each with a timer of its own.
+/// Silence is measured in slices of this many milliseconds, each with its own timer.
 const SLICE_MS: u64 = 100;
-/// A timer that is later than this was held up by our own isolate, in which other requests run: an answer
-/// may wait there too, so that slice is no silence.
+/// Delay in milliseconds after which a timer was held up by other work of our own isolate: a
+/// response may be waiting too, so such a slice doesn't count as silence.
 const LATE_MS: u64 = 50;
-/// Half of the silence that is waited for: a lost SYN alone is sent again after a second, so a second question is
-/// asked, and either answer counts.
+/// Half of the time limit for silence: a lost SYN alone is sent again only after a second, so a
+/// second request is made, and either response counts.
 const AGAIN: Duration = Duration::from_millis(SILENT_MS / 2);
-/// Milliseconds after which a health check gives up.
+/// Time limit of a health check in milliseconds.
 const CHECK_MS: u32 = 10_000;
-/// Divisor of the budget for the share that each further origin keeps: 1.5 s of 12 s. An origin's own budget of 10 s
-/// fits into the rest.
+/// Divisor of the budget for the share reserved for each further origin: 1.5 s of 12 s. An origin's
+/// own budget of 10 s fits into the rest.
 const SHARE_OF_THE_NEXT: u64 = 8;
 
-/// The origins, and the keys and times to ask them.
+/// The origins, and the keys and times for requests to them.
 #[derive(Debug)]
 pub struct Origins {
     urls: Vec<String>,
     tickets: KeyRing,
-    /// Times for which a verdict may be given again, as a header value.
+    /// Cache lifetimes of verdicts, as a header value.
     remember: String,
     health: OriginHealth,
 }
@@ -68,11 +69,12 @@ impl Origins {
         &self.tickets
     }
 
-    /// Asks the origins in their order for this domain until one gives a verdict or the deadline (milliseconds of the
-    /// Worker's clock) is over. `tenant` is the asking account. Origins that hung recently come last.
+    /// Tries the origins for this domain in order until one returns a verdict or the deadline
+    /// (milliseconds of the Worker's clock) has passed. `tenant` identifies the account. Origins
+    /// that hung recently are tried last.
     ///
-    /// # Errors
-    /// [`Error::upstream`] when none did: unreachable, slow, at capacity or with a nonsensical response.
+    /// # Errors [`Error::upstream`] when none returned one: each was unreachable, slow, at capacity
+    /// or sent an invalid response.
     pub async fn probe(
         &self,
         address: &Address,
@@ -83,7 +85,7 @@ impl Origins {
     ) -> Result<Verdict, Error> {
         let body = serde_json::to_string(&ProbeRequest { address: address.clone(), details })
             .map_err(|error| Error::internal(format!("probe request: {error}")))?;
-        // The clock moves with I/O, which is all that happens here.
+        // The clock advances with I/O, which is all that this loop does.
         let (now_s, now) = (clock::now(), clock::now_ms());
         let ticket =
             Ticket::issue_for(&self.tickets, request_id, body.as_bytes(), now_s, Some(tenant))
@@ -100,7 +102,7 @@ impl Origins {
             if time_left == 0 {
                 break;
             }
-            // At least a share of its own, however many come after it.
+            // Each origin gets at least one share, however many follow it.
             let patience = time_left.saturating_sub(reserve).max(time_left.min(share));
             let patience = u32::try_from(patience).unwrap_or(u32::MAX);
             let query =
@@ -133,7 +135,7 @@ impl Origins {
                 Next::Wait => SLOW_MS,
                 Next::Look => LOOK_MS,
                 Next::Leave => return Err("hung".to_owned()),
-                // A verdict that arrives first ends it.
+                // If the verdict arrives first, the health check is dropped.
                 Next::Check => {
                     let checked = self.check_health(origin);
                     if let Some(answer) = clock::before(checked, answer_future.as_mut()).await {
@@ -145,7 +147,7 @@ impl Origins {
         }
     }
 
-    /// Notes an answer as a sign of life.
+    /// Records a response as a sign of life.
     fn heard<T>(&self, origin: &str, answer: Result<T, String>) -> Result<T, String> {
         if answer.is_ok() {
             self.health.answered(origin, clock::now_ms());
@@ -153,8 +155,8 @@ impl Origins {
         answer
     }
 
-    /// Asks an origin for its health. Any answer will do: whether the origin can work is its own to say.
-    /// A connection that fails is not silence either; the probe's own fails with it.
+    /// Runs a health check of an origin. Any response counts: `/ready` says if the origin can work.
+    /// A failed connection isn't silence either; the probe's own connection fails as well.
     async fn check_health(&self, origin: &str) {
         let again = async {
             clock::sleep(AGAIN).await;
@@ -193,7 +195,8 @@ async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
     reply.is_some_and(|reply| reply.status() == 200)
 }
 
-/// Sends one request to one origin. The error is for the log and never holds the origin's own text.
+/// Sends one request to one origin. The error is for the log and never contains the origin's own
+/// text.
 async fn verdict_of(
     origin: &str,
     ticket: &str,
@@ -214,7 +217,7 @@ async fn verdict_of(
     }
 }
 
-/// Sends the body that a ticket was issued for, with a further header where there is one.
+/// Sends the body for which a ticket was issued, with an optional further header.
 pub(super) async fn post(
     url: &str,
     ticket: &str,

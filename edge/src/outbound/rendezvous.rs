@@ -1,10 +1,10 @@
-//! Which origin to ask first.
+//! Order of the origins for a domain.
 
 use sha2::{Digest as _, Sha256};
 
-/// The origins in the order to ask them for a recipient's domain: rendezvous hashing, so that one
-/// domain's connections and caches live on one origin, and an added or lost origin moves only
-/// the domains it gains or had.
+/// Returns the origins in the order for a recipient's domain. Rendezvous hashing keeps one domain's
+/// connections and caches at one origin, and an added or removed origin affects only its own
+/// domains.
 pub fn in_order<'a>(origins: &'a [String], domain: &str) -> Vec<&'a str> {
     if let [only] = origins {
         return vec![only];

@@ -1,4 +1,5 @@
-//! Cloudflare Turnstile, where the operator has set it up: tells whether a browser has solved the challenge behind a token.
+//! Cloudflare Turnstile, if the operator uses it: verifies that a browser has solved the challenge
+//! for a token.
 
 use std::fmt;
 
@@ -7,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::cf::{fetch::OutgoingRequest, log};
 
-/// Milliseconds. A registration waits for it, whatever the address.
+/// Time limit in milliseconds. Every registration waits for it, whatever the address.
 const PATIENCE_MS: u32 = 2_000;
-/// Characters of the longest token, as the service documents it.
+/// Greatest length of a token in characters, as the service documents it.
 const TOKEN_CHARS_MAX: usize = 2_048;
 
-/// The service and our key to it.
+/// The service's URL and our secret.
 pub struct Turnstile {
-    /// Where tokens are verified.
+    /// URL that verifies tokens.
     pub url: String,
     pub secret: SecretString,
 }
@@ -37,8 +38,8 @@ struct Verification {
 }
 
 impl Turnstile {
-    /// Returns whether the service vouches for this token. Each is good once. A service that fails or is slow vouches for
-    /// none: the request is then served as one without a token.
+    /// Returns whether the service confirms this token. Each token is valid once. If the service
+    /// fails or is slow, the request is treated as one without a token.
     pub async fn vouches_for(&self, token: &SecretString) -> bool {
         let token = token.expose_secret();
         if token.is_empty() || token.len() > TOKEN_CHARS_MAX {

@@ -1,39 +1,43 @@
-//! A webhook's delivery attempt: a POST to a customer's server. Only its status is read.
+//! A delivery attempt for a webhook: a POST to a customer's server. Only the response's status is
+//! read.
 //!
-//! The runtime connects, and doesn't say where to: the name is resolved first to check that it leads to the public
-//! Internet, and the runtime is configured to fetch from there only (wrangler.toml, `global_fetch_strictly_public`).
+//! The runtime doesn't reveal the address it connects to. So the name is resolved first, to check
+//! that it leads to the public Internet, and the runtime is configured to fetch from nowhere else
+//! (wrangler.toml, `global_fetch_strictly_public`).
 
 use std::net::IpAddr;
 
 use super::{dns::resolve, webhook_url::host};
 use crate::cf::fetch::OutgoingRequest;
 
-/// A server that takes longer to answer is asked again later. The same signal ends a body that is not read.
+/// Time limit in milliseconds; slower servers are retried later. The same signal aborts an unread
+/// body.
 const PATIENCE_MS: u32 = 5_000;
 
 /// Content of the request, in the form of Standard Webhooks.
 #[derive(Debug)]
 pub struct DeliveryAttempt<'a> {
     pub url: &'a str,
-    /// The same for each attempt at one delivery.
+    /// The same for all attempts of one delivery.
     pub id: &'a str,
-    /// Unix seconds.
+    /// Time of the event in Unix seconds.
     pub timestamp: u64,
     pub signature: &'a str,
     pub body: &'a str,
 }
 
-/// Result of an attempt: an HTTP status, or the failure.
+/// Result of an attempt: an HTTP status, or the kind of failure.
 pub type ReceiverAnswer = Result<u16, &'static str>;
 
-/// No connection, or no answer in time.
+/// No connection, or no response in time.
 const NO_ANSWER: ReceiverAnswer = Err("no_answer");
-/// The name leads to an address that is not public.
+/// The name resolves to an address that isn't public.
 const NOT_PUBLIC: ReceiverAnswer = Err("not_public");
-/// The resolver did not answer, or knows no address.
+/// The resolver didn't respond, or returned no address.
 const NO_DNS: ReceiverAnswer = Err("no_dns");
 
-/// Sends it, after the resolver at `dns_url` has confirmed that the name leads to public addresses only.
+/// Sends the attempt, once the resolver at `dns_url` has confirmed that the name resolves to public
+/// addresses only.
 pub async fn send(dns_url: Option<&str>, attempt: &DeliveryAttempt<'_>) -> ReceiverAnswer {
     if let Some(dns_url) = dns_url {
         let mut count = 0;
@@ -65,8 +69,8 @@ pub async fn send(dns_url: Option<&str>, attempt: &DeliveryAttempt<'_>) -> Recei
     event.send().await.map_or(NO_ANSWER, |reply| Ok(reply.status()))
 }
 
-/// Returns whether an address is on the public Internet (the registries of RFC 6890). Text that isn't an address is
-/// not.
+/// Returns whether an address is on the public Internet (the registries of RFC 6890). Text that
+/// isn't an address isn't public.
 fn is_public(address: &str) -> bool {
     match address.parse::<IpAddr>().map(|address| address.to_canonical()) {
         Ok(IpAddr::V4(address)) => {
@@ -80,7 +84,7 @@ fn is_public(address: &str) -> bool {
                     (0 | 224.., ..) | (100, 64..=127, _) | (192, 0, 0) | (198, 18 | 19, _)
                 ))
         }
-        // Allocated addresses begin with 001; among them, tunnels lead anywhere.
+        // Allocated addresses begin with the bits 001; tunnel ranges among them may lead anywhere.
         Ok(IpAddr::V6(address)) => {
             let [a, b, ..] = address.segments();
             a & 0xe000 == 0x2000

@@ -1,18 +1,18 @@
-//! The URL of a webhook: where customers have the Worker send something, so nowhere inside.
+//! The URL of a webhook: customers choose it, so it must never lead to an internal host.
 
-/// Reason why a URL isn't accepted.
+/// Reason for rejecting a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlRefusal {
     /// The form of the URL is wrong.
     Form(&'static str),
-    /// It names something that is not on the public Internet, or is ours.
+    /// The host isn't on the public Internet, or is our own.
     NotPublic,
 }
 
-/// Characters.
+/// Greatest length in characters.
 const MOST: usize = 500;
 
-/// Names without public hosts: RFC 6761, 6762, 7686, 8375, 9476, and names of internal networks.
+/// Domains without public hosts: RFC 6761, 6762, 7686, 8375, 9476, and names of internal networks.
 const INSIDE: [&str; 15] = [
     "localhost",
     "local",
@@ -31,8 +31,8 @@ const INSIDE: [&str; 15] = [
     "invalid",
 ];
 
-/// Checks a URL in a form that every URL parser reads alike: no escapes in the name, no user, no other port. `ours` are
-/// URLs whose hosts aren't allowed.
+/// Accepts only URLs that every parser reads alike: no escapes in the name, no user, no other port.
+/// `ours` are URLs whose hosts are rejected too.
 ///
 /// # Errors
 /// [`UrlRefusal`].
@@ -65,7 +65,7 @@ pub fn check<'a>(url: &str, ours: impl IntoIterator<Item = &'a str>) -> Result<(
     if name.len() > 253 || !labels.iter().all(is_label) {
         return Err(UrlRefusal::Form("The webhook's URL has no valid host name."));
     }
-    // A last label that begins with a digit makes an IPv4 address of the name, in many spellings.
+    // If the last label begins with a digit, the name is an IPv4 address in one of many spellings.
     let last = labels.last().copied().unwrap_or_default();
     let is_name = labels.len() > 1 && last.starts_with(|c: char| c.is_ascii_lowercase());
     let is_ours = ours.into_iter().any(|url| host(url).eq_ignore_ascii_case(&name));
@@ -79,7 +79,7 @@ fn authority(url: &str) -> &str {
     rest.split(['/', '?']).next().unwrap_or_default()
 }
 
-/// Returns the host of a URL that was checked, or of one of our own.
+/// Returns the host of a checked URL, or of our own.
 pub fn host(url: &str) -> &str {
     let authority = authority(url);
     authority.split_once(':').map_or(authority, |(host, _)| host)

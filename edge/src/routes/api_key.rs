@@ -63,8 +63,8 @@ pub struct CurrentApiKey {
     ),
     security(("Session" = [])),
 )]
-// The notice to the owner is written with the action and sent afterwards: a failing mailer must not keep an owner from
-// replacing a leaked key.
+// The notice to the owner is stored with the change and sent afterwards: a failing mailer mustn't
+// keep an owner from replacing a leaked key.
 pub async fn rotate(
     State(app): State<Arc<App>>,
     context: RequestContext,
@@ -100,7 +100,7 @@ pub async fn rotate(
     ),
     security(("Session" = [])),
 )]
-// A stolen session must not be enough: it ends after hours, and a key doesn't.
+// A stolen session mustn't suffice: it ends within hours, and a key doesn't.
 pub async fn show(
     State(app): State<Arc<App>>,
     context: RequestContext,

@@ -1,4 +1,4 @@
-//! The kind of a domain, for callers who don't want to send an address. It counts as a check, and is charged as one.
+//! The kind of a domain, for callers who don't want to send an address. It is charged as a check.
 
 use std::sync::Arc;
 
@@ -85,11 +85,11 @@ impl DomainAnswer {
     }
 }
 
-/// The answer as it is stored under an `Idempotency-Key`, sealed.
+/// The response as stored under an `Idempotency-Key`, sealed.
 #[derive(Serialize, Deserialize)]
 struct StoredReport(DomainReport);
 
-/// Reads a JSON body and reduces the domain to lower-case A-labels, with a text of its own for each mistake.
+/// Reads a JSON body and converts the domain to lower-case A-labels; each mistake has its own text.
 fn domain_of(body: &Map<String, Value>) -> Result<String, Error> {
     let Some(domain) = body.get("domain") else {
         return Err(Error::invalid_body("Missing 'domain' field in request body."));
@@ -107,7 +107,7 @@ fn domain_of(body: &Map<String, Value>) -> Result<String, Error> {
     })
 }
 
-/// The name of a domain in lower-case A-labels; `None` for a text that is none.
+/// Returns a domain in lower-case A-labels; `None` if the text isn't a domain.
 pub(super) fn name_of(text: &str) -> Option<String> {
     let text = text.trim();
     let text = text.strip_suffix('.').unwrap_or(text);
@@ -166,7 +166,7 @@ pub async fn check(
     deferred.outliving(work).await.unwrap_or_else(|| Err(Error::internal("a question was cut off")))
 }
 
-/// Asks an origin and settles the lease before the answer leaves.
+/// Requests the report from an origin and settles the lease before the response is sent.
 async fn ask_and_settle(
     app: &App,
     lease: Lease,
@@ -193,7 +193,7 @@ async fn ask_and_settle(
         None => String::new(),
     };
     let once = once.map(|once| (once, sealed.as_str()));
-    // Every answer counts: an origin that couldn't find out gives none.
+    // Every report is charged: an origin that couldn't find out returns none.
     settle(app, lease, Status::Accepted, once).await?;
     Ok(DomainAnswer::new(domain, report.0, &left_over))
 }

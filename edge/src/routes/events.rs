@@ -1,4 +1,5 @@
-//! Ends of scans, for a program that asks instead of being called: `rcpt listen`, or a server behind a firewall.
+//! Ends of scans, for programs that poll instead of receiving webhooks: `rcpt listen`, or a server
+//! behind a firewall.
 
 use std::sync::Arc;
 
@@ -32,12 +33,13 @@ pub struct ListedEvent {
     pub event: WebhookEvent,
 }
 
-/// Seconds for which an event is listed.
+/// Seconds for which an event is listed after it happened.
 const LISTED: u64 = 24 * 60 * 60;
-/// Events of a page.
+/// Events per page.
 const PAGE: u32 = 100;
 
-/// A place as the API has it: the time, a dot, and the scan. The description has it as a pattern (`openapi/completion.rs`).
+/// Parses a cursor of the API: the time, a dot, and the scan. The API description has the same
+/// pattern (`openapi/completion.rs`).
 fn cursor(text: &str) -> Option<Cursor> {
     let (ended_at, scan) = text.split_once('.')?;
     let is_a_time = ended_at.len() <= 15 && ended_at.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,5 @@
-//! The sign-up guard: what an account's own forms refuse, decided within a deadline. What can't be found out is allowed.
+//! The sign-up guard: decides within a deadline which addresses an account's own forms reject. An
+//! address that couldn't be checked is allowed.
 
 mod decision;
 mod domains;
@@ -25,13 +26,13 @@ use crate::{
     store::guard::{self, OwnerAction, PolicyChange, RefusalCount, StoredPolicy},
 };
 
-/// Milliseconds that a decision may take.
+/// Allowed range of a decision's deadline, in milliseconds.
 const DEADLINE_RANGE_MS: std::ops::RangeInclusive<u64> = 300..=4_000;
-/// Domains of each own list.
+/// Most domains per list.
 const DOMAINS_MAX: usize = 200;
-/// Calls of hooks a day that an account may allow itself.
+/// Greatest daily limit of hook calls.
 const DAILY_MAX: u32 = 1_000_000;
-/// Seconds for which a replaced hook works beside its successor.
+/// Seconds for which a replaced hook keeps working.
 const BOTH_WORK_S: u64 = 24 * 60 * 60;
 
 /// Kinds of addresses that a policy may refuse.
@@ -121,7 +122,7 @@ pub struct GuardSettings {
 }
 
 impl GuardPolicy {
-    /// Without what lets somebody call the hook.
+    /// Returns the policy without the hook and its secret.
     pub fn without_secret(mut self) -> Self {
         self.supabase = None;
         self
@@ -129,7 +130,7 @@ impl GuardPolicy {
 }
 
 impl GuardSettings {
-    /// Everything is looked at before anything is changed.
+    /// Checks all members before anything is changed.
     fn change(self) -> Result<PolicyChange, Error> {
         if self.deadline_ms.is_some_and(|deadline| !DEADLINE_RANGE_MS.contains(&deadline)) {
             let detail = "The 'deadline_ms' field must be a whole number from 300 to 4000.";

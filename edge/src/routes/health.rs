@@ -13,10 +13,10 @@ use utoipa::ToSchema;
 
 use crate::{app::App, cf::clock, error::Error, store::housekeeping};
 
-/// Milliseconds an origin has to answer its health check.
+/// Time limit of an origin's health check in milliseconds.
 const ORIGIN_TIMEOUT_MS: u32 = 2_000;
 
-/// Milliseconds for which readiness is remembered: an isolate checks at most once in this time.
+/// Milliseconds for which readiness is cached: an isolate checks at most this often.
 const READINESS_MS: u64 = 2_000;
 
 /// Response of `GET /health`.

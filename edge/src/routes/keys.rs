@@ -1,4 +1,4 @@
-//! Named keys: keys beside the first one, each with rights, a daily limit, an end and networks of its own.
+//! Named keys: further keys, each with its own rights, daily limit, end and networks.
 
 use std::sync::Arc;
 
@@ -42,10 +42,10 @@ use crate::{
     store::named_keys::{self, KeyOutcome, MakeOutcome, NewKey, StoredKey},
 };
 
-/// Characters of a name.
+/// Greatest length of a name in characters.
 const NAME_MAX: usize = 60;
 const DAILY_LIMIT_MAX: u32 = 1_000_000_000;
-/// Unix seconds, 2100-01-01: an end behind it is a mistake.
+/// Latest end in Unix seconds, 2100-01-01: a later one is a mistake.
 const END_MAX: u64 = 4_102_444_800;
 
 /// The part of an account that a key is for.
@@ -176,17 +176,17 @@ pub struct KeyConfirmation {
     totp_code: Option<SecretString>,
 }
 
-/// Terms of a key that were checked.
+/// Checked terms of a key.
 struct KeyTerms {
     rights: Rights,
     daily_limit: u32,
     expires_at: u64,
-    /// A JSON list of pairs of addresses.
+    /// A JSON list of address pairs.
     networks: String,
 }
 
 impl KeyRequest {
-    /// Checks everything but the credentials; `now` in unix seconds.
+    /// Checks everything but the credentials; `now` is in Unix seconds.
     fn terms(&self, now: u64) -> Result<KeyTerms, Error> {
         let length = self.name.chars().count();
         if !(1..=NAME_MAX).contains(&length)
@@ -262,7 +262,8 @@ impl KeyRequest {
     ),
     security(("Session" = [])),
 )]
-// As when the first key is shown: a session ends after hours, and a key doesn't.
+// The password is required, as for showing the first key: a session ends within hours, and a key
+// doesn't.
 pub async fn make(
     State(app): State<Arc<App>>,
     context: RequestContext,
@@ -350,7 +351,7 @@ pub async fn end(
         .unwrap_or_else(|| Err(Error::invalid_session()))
 }
 
-/// An id of another shape is looked up as that of no key: the caller comes first.
+/// A malformed id is looked up like the id of no key, so that the caller is verified first.
 fn id_of(shown: &str) -> KeyId {
     KeyId::parse_shown(shown).unwrap_or(KeyId::from_random([0; 8]))
 }
@@ -457,7 +458,7 @@ pub async fn self_revoke(
     headers: HeaderMap,
 ) -> Result<StatusCode, Error> {
     let Some(caller) = any_key(&app.config, &headers) else { return Ok(StatusCode::NO_CONTENT) };
-    // The network doesn't matter here: anybody who has found a key may end it.
+    // The network doesn't matter here: anybody who finds a key may revoke it.
     let caller = caller.anywhere();
     if still_good(&app, caller).is_err() {
         return Ok(StatusCode::NO_CONTENT);

@@ -82,7 +82,7 @@ impl From<webhooks::StoredDelivery> for Delivery {
     }
 }
 
-/// Makes the changes and returns the settings after them.
+/// Applies the changes and returns the new settings.
 async fn change(
     app: &App,
     session: Session,
@@ -180,7 +180,7 @@ pub async fn update(
     Ok(shown(&app, settings, deliveries))
 }
 
-/// Seconds for which a replaced secret signs too.
+/// Seconds for which a replaced secret keeps signing.
 const BOTH_SIGN: u64 = 24 * 60 * 60;
 
 /// Replace the webhook's secret
@@ -210,7 +210,7 @@ pub async fn rotate_secret(
     Ok(shown(&app, settings, deliveries))
 }
 
-/// Test deliveries of an account: a burst of ten, and ten an hour.
+/// Limit of an account's test deliveries: a burst of ten, then ten an hour.
 const TESTS: Rule = Rule { burst: 10, interval: 6 * 60 };
 
 /// Test the webhook

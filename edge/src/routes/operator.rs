@@ -1,5 +1,5 @@
-//! Calls of the operator's own programs, signed in the form of Standard Webhooks. They are served while
-//! `OPERATOR_SECRETS` is set, and are no part of the API that customers see.
+//! Calls of the operator's own programs, signed as in Standard Webhooks. They are served only if
+//! `OPERATOR_SECRETS` is set, and aren't part of the customers' API.
 
 use std::sync::Arc;
 
@@ -36,18 +36,18 @@ pub const ID: HeaderName = HeaderName::from_static("webhook-id");
 pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
-/// Length limit of a `webhook-id`, which is stored.
+/// Greatest length of a `webhook-id`, which is stored.
 const ID_MAX: usize = 256;
 
 /// Body of `POST /operator/plans`.
 #[derive(Deserialize)]
 struct PlanOrder {
-    /// The account, as `GET /v1/me/plan` names it.
+    /// The account's reference, as in `GET /v1/me/plan`.
     reference: String,
     plan: String,
-    /// Time at which the plan ends; absent or null: it has no end.
+    /// End of the plan; absent or null if it has none.
     until: Option<DateTime<Utc>>,
-    /// Time at which the payment provider saw the event behind this call.
+    /// Time of the payment provider's event.
     occurred_at: DateTime<Utc>,
 }
 
@@ -59,14 +59,15 @@ pub struct PlanOutcome {
     /// The plan in force.
     plan: String,
     until: Option<DateTime<Utc>>,
-    /// `false`: a newer event, or the same one, came before, and nothing has changed.
+    /// `false` if a newer event, or this one, was handled before; then nothing has changed.
     applied: bool,
 }
 
 /// Sets the plan of an account:
-/// 1. the signature, before anything else is looked at and without storage;
-/// 2. the body, and the account that the reference names;
-/// 3. one transaction: unless a newer event or the same call came before, the plan, its end and a notice to the owner.
+/// 1. the signature is verified before anything else and without storage;
+/// 2. the body and the reference's account are read;
+/// 3. one transaction sets the plan and its end and stores a notice to the owner, unless a newer
+///   event or the same call was handled before.
 pub async fn set_plan(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -108,7 +109,7 @@ pub async fn set_plan(
     }))
 }
 
-/// The `webhook-id` of a call that is signed.
+/// Returns the `webhook-id` of a signed call.
 fn signed_id<'a>(
     secrets: &KeyRing,
     headers: &'a HeaderMap,
@@ -126,12 +127,12 @@ fn signed_id<'a>(
     if is_fine { Ok(id) } else { Err(Error::invalid_signature()) }
 }
 
-/// A time before 1970 has passed, as 1970 has.
+/// Any time before 1970 counts as 1970: both have passed.
 fn seconds(time: DateTime<Utc>) -> u64 {
     u64::try_from(time.timestamp()).unwrap_or_default().max(1)
 }
 
-/// An event of the future would be newer than all that follow it.
+/// An event dated in the future would be newer than all real ones after it.
 fn occurred_at_ms(time: DateTime<Utc>, now: u64) -> Result<u64, Error> {
     let latest = now.saturating_add(TOLERANCE_S).saturating_mul(1_000);
     let at = u64::try_from(time.timestamp_millis()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Passwords: asking for a reset link, resetting by it, and changing within a session.
+//! Passwords: requesting a reset link, resetting with it, and changing within a session.
 
 use std::sync::Arc;
 
@@ -66,10 +66,11 @@ pub struct ResetMailed {
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
-// The response is the same, after the same work, whether or not the address has an account (docs/trust.md, A1): the
-// email is created and handed over afterwards. Too many requests for one address get the same response and no further
-// email: the last link keeps working, so that a stranger who repeats the request can't keep the owner out (A3). A
-// network with too many requests is throttled; a member's first link of a day is sent all the same.
+// The response and the work before it are the same whether or not the address has an account
+// (docs/trust.md, A1): the email is created and sent afterwards. Too many requests for one address
+// get the same response and no further email. The last link keeps working, so that a stranger who
+// repeats the request can't lock the owner out (A3). A network with too many requests is throttled,
+// but a member's first link of a day is sent all the same.
 pub async fn forgot(
     State(app): State<Arc<App>>,
     context: RequestContext,
@@ -92,7 +93,7 @@ pub async fn forgot(
         let (gates, now) = (attempt.gates(), clock::now());
         let admission = mail_due::ask(directory, gates, attempt.name(), &hash, &email, now).await?;
         match attempt.counted(admission) {
-            // Where the budget of verified requests is used up, that of all may have room.
+            // If the budget of verified requests is used up, the total budget may have room.
             Counted::Refused { index, before, .. } if is_verified && index + 1 == budgets => {
                 before.give_back(directory).await;
                 is_verified = false;
@@ -147,8 +148,8 @@ pub struct Reset {
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
-// The owner of the mailbox can sign in here regardless of strangers' attempts (docs/trust.md, A3): the only limit is on
-// codes beside this one link. The link is consumed last.
+// Strangers' attempts never keep a mailbox's owner from signing in here (docs/trust.md, A3): only
+// the codes entered with this one link are limited. The link is consumed last.
 pub async fn reset(
     State(app): State<Arc<App>>,
     context: RequestContext,

@@ -1,4 +1,4 @@
-//! The account's plan: until when, and where another one can be bought.
+//! The account's plan: its end, and where to buy another one.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The profile: data that a person chooses to show.
+//! The profile: data that the person chooses to show.
 
 use std::sync::Arc;
 

@@ -75,7 +75,8 @@ pub struct RegistrationResult {
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
-// The same answer, after the same work, whether or not the address has an account (docs/trust.md, A1).
+// The response and the work before it are the same whether or not the address has an account
+// (docs/trust.md, A1).
 pub async fn register(
     State(app): State<Arc<App>>,
     context: RequestContext,
@@ -91,7 +92,7 @@ pub async fn register(
     domain?;
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
     let (attempt, may_mail) = count(&app, &client, address_hash.mailbox(), is_verified).await?;
-    // After every throttle: a network that has to wait takes no turn from others.
+    // After every throttle, so that a throttled network doesn't use up others' hashes.
     let turn = client.hashing_turn(&app, Some(&attempt)).await?;
     let password_hash = password::hash(turn, &body.password, random::bytes()?)?;
     if may_mail {
@@ -114,7 +115,8 @@ pub async fn register(
     Ok((StatusCode::CREATED, Json(result)))
 }
 
-/// Refuses an address at a listed throw-away domain. A list that can't be read keeps nobody out.
+/// Rejects an address at a listed throw-away domain. If the list can't be read, no address is
+/// rejected.
 ///
 /// # Errors
 /// [`Error::disposable_email`].
@@ -130,9 +132,10 @@ pub async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<()
     }
 }
 
-/// Counts a registration. `false` when the address has had its mails of this hour: the answer is then the
-/// same, and neither the password nor the link changes. Where the budget of verified requests is used up, a verified one
-/// takes from that of all: a token never makes its client worse off.
+/// Counts a registration. Returns `false` if the address has had its emails for this hour: the
+/// response is then the same, and neither the password nor the link changes. If the budget of
+/// verified requests is used up, a verified request uses the total budget, so that a token never
+/// makes its client worse off.
 async fn count(
     app: &App,
     client: &ClientNetwork,
@@ -156,7 +159,7 @@ async fn count(
             Counted::Refused { index, seconds, before } => break (all, index, seconds, before),
         }
     };
-    // No email is sent, so none is counted. The hash is, if there is one.
+    // No email is sent, so none is counted. The hash is counted, if there is one.
     if index > all {
         let (hash, mail) = before.split_first();
         mail.give_back(app.databases.directory()).await;
@@ -169,10 +172,11 @@ async fn count(
     Err(Error::throttled(seconds))
 }
 
-/// Stores a registration and hands its email over. If that fails, the attempt and the registration are undone.
+/// Stores a registration and sends its email. If that fails, the attempt and the registration are
+/// undone.
 ///
-/// A mailbox that has opted out gets the necessary email after the response, and no other: the response time doesn't
-/// reveal whether it has an account.
+/// A mailbox that has opted out gets only the necessary email, after the response, so that the
+/// response time doesn't reveal if it has an account.
 async fn store_and_mail(
     app: &Arc<App>,
     context: &RequestContext,
@@ -183,7 +187,7 @@ async fn store_and_mail(
     let stored = registrations::register(&app.databases, &registration, now);
     let opted_out = opt_outs::is_opted_out(directory, &registration.address_hash, now);
     let (registered, is_opted_out) = match join(stored, opted_out).await {
-        // The registration stands: one email too many is better than none.
+        // The registration is kept: one email too many is better than none.
         (Ok(registered), opted_out) => (registered, opted_out.unwrap_or(false)),
         (Err(error), _) => {
             attempt.give_back(directory).await;
@@ -235,7 +239,7 @@ async fn hand_over(
     delivery
 }
 
-/// Reads the address of an account.
+/// Parses the address of an account.
 ///
 /// # Errors
 /// [`Error::invalid_email`] with the reason.
@@ -246,8 +250,8 @@ pub fn account_address(email: &str) -> Result<AccountAddress, Error> {
     })
 }
 
-/// Refuses an address whose domain receives no mail according to DNS: no mail server's reply holds a link back. It is
-/// the same for everybody, and precedes any look-up of accounts.
+/// Rejects an address whose domain receives no mail according to DNS; mail servers aren't asked.
+/// The result is the same for everybody, and no account is looked up before it.
 ///
 /// # Errors
 /// [`Error::no_such_domain`] or [`Error::domain_without_mail`].
@@ -284,7 +288,7 @@ pub struct Confirmation {
         (status = 400, description = "The link is unknown, used, replaced or expired. Or the password breaks a rule, and the link still works", body = PlainError),
     ),
 )]
-// Only POST consumes the token: mail scanners follow links.
+// Only a POST consumes the token, because mail scanners follow links.
 pub async fn verify_email(
     State(app): State<Arc<App>>,
     client: ClientNetwork,
@@ -319,7 +323,7 @@ pub async fn verify_email(
     let confirmed = registrations::confirm(database, &token.hash, hash, clock::now()).await?;
     let account = confirmed.ok_or_else(Error::invalid_confirmation_token)?;
     let session = new_session(&app, account.id, device)?;
-    // An account that was closed or changed in the same moment has no session.
+    // No session starts if the account was closed or changed at the same moment.
     let started =
         store::sessions::start(database, &session, &account.password_hash, &Code::Off).await?;
     if !started {
@@ -364,7 +368,7 @@ fn stored_address(email: &str) -> Result<AccountAddress, Error> {
         .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))
 }
 
-/// Checks a password for the account of a stored address.
+/// Checks a new password for the account of a stored address.
 ///
 /// # Errors
 /// [`Error::invalid_password`] with the rule that it breaks.

@@ -1,4 +1,4 @@
-//! A scan as its clients see it: the body that makes one, and the answer of every operation on one.
+//! A scan as clients see it: the body that creates one, and the response of every scan operation.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::{
     store::scans::{self, FoundScan, StatusCounts, VerdictCounts},
 };
 
-/// Addresses of one body.
+/// Addresses per body.
 pub const ADDRESSES_MAX: usize = PART as usize;
 
 /// A list that is checked in the background.
@@ -49,11 +49,11 @@ pub struct Scan {
     pub results_until: Option<DateTime<Utc>>,
 }
 
-/// Seconds for which results are stored.
+/// Seconds for which results are stored after the end of a scan.
 const KEPT: u64 = 7 * 24 * 60 * 60;
 
-/// Returns the seconds that unasked addresses take at the pace of the last minutes, and waiting ones at our own delays.
-/// `None` while parts are missing, or before a pace is known.
+/// Returns the estimated seconds that unchecked addresses take at the pace of the last minutes, and
+/// waiting ones at our own delays. `None` while parts are missing, or before a pace is known.
 fn seconds_left(scan: &scans::StoredScan, now: u64) -> Option<u64> {
     if scan.state != "running" {
         return None;
@@ -94,7 +94,7 @@ impl Scan {
     }
 }
 
-/// Returns the value found, or the error: an unknown scan and another account's scan look the same.
+/// Returns the scan's value, or the error: an unknown scan and another account's look the same.
 pub fn found<T>(found: FoundScan<T>, caller: Caller) -> Result<T, Error> {
     match found {
         FoundScan::Here(found) => Ok(found),

@@ -1,4 +1,4 @@
-//! The addresses of a scan, as they come in: sealed and put into the queue.
+//! Receives the addresses of a scan, seals them and puts them into the queue.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -56,7 +56,7 @@ pub async fn put(
     JsonList(request): JsonList<NewScanRequest>,
 ) -> Result<Json<Scan>, Error> {
     let addresses = request.addresses.as_deref().unwrap_or_default();
-    // One that is no number is beyond every scan.
+    // A number that can't be parsed is treated as beyond every scan.
     let number = call.part.parse().unwrap_or(u32::MAX);
     let sending = Sending { scan: &call.id, number, addresses };
     let scan = receive(&app, call.caller, sending).await?;
@@ -70,14 +70,14 @@ pub struct Sending<'a> {
     pub addresses: &'a [String],
 }
 
-/// Takes a part in:
+/// Receives a part:
 ///
 /// 1. The part is recorded with a MAC, unless it exists.
-/// 2. Its addresses go into the queue, sealed.
-/// 3. It is counted, once, with the results of malformed addresses.
+/// 2. Its sealed addresses are put into the queue.
+/// 3. It is counted once, with the results of malformed addresses.
 ///
-/// If a request is interrupted before step 3, the client sends it again. Its messages are then the same, and each has
-/// one row of results even if it is delivered repeatedly.
+/// If a request is interrupted before step 3, the client sends it again. Its messages are then the
+/// same, and each has one row of results even if delivered repeatedly.
 pub async fn receive(
     app: &App,
     caller: Caller,
@@ -144,8 +144,9 @@ pub async fn receive(
     counted.await?.ok_or_else(Error::no_such_scan)
 }
 
-/// Returns the MACs of a part; none if it has fewer than two different addresses, because the MAC of one address would
-/// be a hash of it. Capital letters make no difference: most servers ignore them.
+/// Returns the MACs of a part, or none for fewer than two different addresses, because the MAC of
+/// one address would be a hash of it. The case of letters makes no difference, because most servers
+/// ignore it.
 fn macs_of(app: &App, part: &Sending<'_>, slots: &Slots) -> Vec<String> {
     let Sending { scan, number, addresses } = *part;
     let all = slots.slots.iter().flatten();
@@ -202,17 +203,17 @@ pub async fn compare(
         Comparison::UsedUp => return Err(Error::matches_used_up()),
         Comparison::Nothing => return Err(Error::nothing_to_match()),
     };
-    // Not `macs_of`: however few addresses were sent, a part that has a MAC is compared.
+    // Not `macs_of`: a part with a stored MAC is compared even if few addresses were sent.
     let macs = part_macs(&app.config.scan_secrets, &call.id, number, addresses);
     let kid = |mac: &str| mac.split_once('.').map(|(kid, _)| kid.to_owned());
     if !macs.iter().any(|own| kid(own) == kid(&mac)) {
-        // Its secret has been removed since.
+        // The MAC's secret has been removed since.
         return Err(Error::nothing_to_match());
     }
     Ok(Json(PartMatch { matches: macs.contains(&mac) }))
 }
 
-/// Checks that a scan of `total` positions has this part, with this size.
+/// Checks that a scan with `total` positions has this part, with this size.
 fn fits(total: u32, number: u32, positions: u32) -> Result<(), Error> {
     let parts = total.div_ceil(PART);
     if number >= parts {

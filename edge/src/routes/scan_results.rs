@@ -83,7 +83,7 @@ pub struct ScanEvidence {
 }
 
 impl ScanEvidence {
-    /// `None` without details.
+    /// Returns `None` if the scan has no details.
     fn of(kept: &Kept) -> Option<Self> {
         let cells = kept.cells()?;
         let cell = |name: &str| {
@@ -119,13 +119,13 @@ pub struct ScanResults {
     pub next: Option<u32>,
 }
 
-/// Results of a page by default, and at most.
+/// Default and greatest number of results per page.
 const PAGE: u32 = 1_000;
 const MOST_PER_PAGE: u32 = 10_000;
-/// Parts that are looked at for one page.
+/// Most parts read for one page.
 const MOST_PARTS: u32 = 10;
 
-/// A request for results.
+/// Parameters of a request for results.
 struct Query {
     first: u32,
     limit: usize,
@@ -175,7 +175,7 @@ impl Query {
             && (self.interim || result.is_final)
     }
 
-    /// The query string of the page after a position.
+    /// Returns the query string of the page after a position.
     fn after(&self, position: u32) -> String {
         let mut text = format!("after={position}&limit={}", self.limit);
         for (name, value) in [
@@ -191,15 +191,15 @@ impl Query {
     }
 }
 
-/// The class that a member of the query string names.
+/// Parses the class in a query parameter.
 fn class<C: Class>(call: &ScanCall, name: &str, mistake: &'static str) -> Result<Option<C>, Error> {
     let Some(value) = call.query(name) else { return Ok(None) };
     let class = C::ALL.iter().copied().find(|class| class.name() == value);
     class.map(Some).ok_or_else(|| Error::invalid_query(mistake))
 }
 
-/// The result of a position; `None` where nothing is known of it yet. When the scan's time is over, the last verdict is
-/// final, and a position without one will never have any.
+/// Returns the result of a position; `None` while there is none. When the scan has ended, its last
+/// verdict is final, and a position without one will never have any.
 fn result(position: u32, kept: Option<Kept>, state: &str) -> Option<ScanResult> {
     let is_over = matches!(state, "completed" | "expired");
     let shown_result =

@@ -1,10 +1,11 @@
-//! Works on one message of the queue. Delivery is at least once and in no order, and the Worker may end at any
-//! step, so that each step can be done again:
+//! Works on one message of the queue. The queue delivers at least once and in any order, and the
+//! Worker may be stopped at any step, so each step can be repeated:
 //!
 //! 1. A message older than a scan's lifetime is dropped unopened.
-//! 2. One read: is the scan wanted, and is this round already done?
-//! 3. If not, the origins are asked, and one transaction writes the results and counts them.
-//! 4. The next round follows from the message and that row, so that it can be sent twice and is never lost: as a new
+//! 2. One query finds out if the scan still exists and if this round has been done already.
+//! 3. If not, the origins check the addresses, and one transaction stores and counts the results.
+//! 4. The next round is computed from the message and that row, so that it can be sent twice and is
+//!   never lost. It is sent as a new
 //!    message, since the platform retries a message only a few times.
 
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use crate::{
     store::scans,
 };
 
-/// The queue's next step with a message.
+/// What the queue does next with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     Acknowledge,
@@ -38,25 +39,26 @@ pub enum Disposition {
     Retry,
 }
 
-/// Seconds that a round waits while other scans of its account have all places.
+/// Seconds that a round waits while other scans use all of the account's concurrent checks.
 const PLACE_WAIT: u64 = 60;
-/// After this many consecutive rounds in which no mail server was contacted, a message skips origins that have no room.
+/// After this many consecutive rounds without contact to a mail server, a message skips overloaded
+/// origins.
 const PATIENT_MISSES: u32 = 3;
 
-/// Outcome of a message, for the log. It holds no address and no domain.
+/// Outcome of a message, for the log. Contains no address and no domain.
 #[derive(Debug, Default, Serialize)]
 struct Summary {
     answered: u32,
     again: usize,
     not_asked: usize,
-    /// Seconds since the scan was made.
+    /// Age of the scan in seconds.
     age_s: u64,
 }
 
 #[derive(Serialize)]
 struct ConsumerLine<'a> {
     event: &'a str,
-    /// Also the request id of the requests to origins.
+    /// Also sent to origins as the request id.
     id: &'a str,
     scan: &'a str,
     outcome: &'a str,
@@ -68,7 +70,7 @@ struct ConsumerLine<'a> {
 
 /// Works on a message and writes its log line.
 pub async fn consume(app: &App, text: Option<&str>) -> Disposition {
-    // Only the Worker writes into this queue; an unreadable message stays unreadable.
+    // Only the Worker writes to this queue, and retrying can't make a message readable.
     let Some(message) = text.and_then(ScanMessage::parse) else {
         log::failure("scan message", &"unreadable");
         return Disposition::Acknowledge;
@@ -115,7 +117,7 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
         return Ok(("sealed for something else", summary));
     };
     if let Some(kept) = &found.results {
-        // It was done before, and may have been cut off since.
+        // An earlier delivery did this round but may have been stopped before it sent the next one.
         if found.followed == Some(0) {
             follow(app, &message, waiting, &results::from_text(kept), now).await?;
         }
@@ -166,7 +168,7 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
     Ok(("asked", Summary { answered, again, not_asked, age_s }))
 }
 
-/// Asks the origins about due addresses, on behalf of the account.
+/// Checks the due addresses at the origins, on behalf of the account.
 async fn probe(
     app: &App,
     message: &ScanMessage,
@@ -178,17 +180,18 @@ async fn probe(
     let urgent = message.misses >= PATIENT_MISSES;
     let tenant = address_hash::of_tenant(&app.config.address_secrets, message.place.account);
     let tenant = Tenant { name: &tenant, paying: found.paying != 0 };
-    // Also without details the verdict in one word is stored, which is part of the evidence.
+    // The one-word verdict is part of the evidence and is stored without details too.
     let deadline = clock::now_ms().saturating_add(UNHURRIED_MS);
     let call =
         BatchCall { details: true, request_id: id, tenant, urgent, deadline, heard: &|_, _| {} };
     app.origins.probe_batch(&addresses, call).await
 }
 
-/// Emails at the end of a scan: others of the account may be due before its own.
+/// Email notices sent at the end of a scan: the account may have other notices waiting.
 const MOST_NOTICES: u64 = 4;
 
-/// Notifies the owner that a scan has ended. The scheduled run repeats failures: the message is done.
+/// Notifies the owner that a scan has ended. The scheduled run retries after a failure, so the
+/// message counts as done.
 async fn tell(app: &App, account: AccountId) {
     let notices = match app.databases.of(account) {
         Ok(database) => notices::send(app, database, Some(account), MOST_NOTICES).await.map(drop),
@@ -206,7 +209,7 @@ fn stored<'a>(account: &'a str, place: &'a MessagePlace) -> scans::RoundPlace<'a
     scans::RoundPlace { account, scan, part: *part, slot: *slot, round: *round }
 }
 
-/// Sends the same round once more.
+/// Sends the same round again.
 async fn again(
     app: &App,
     message: &ScanMessage,
@@ -220,8 +223,8 @@ async fn again(
     send(app, &message, delay, now).await
 }
 
-/// Puts a message into the queue, unless its scan would be over at delivery: its addresses never wait longer than
-/// allowed, and known verdicts stand.
+/// Queues a message, unless its scan would be over at delivery: then the addresses aren't kept any
+/// longer, and the stored verdicts stand.
 async fn send(app: &App, message: &ScanMessage, delay: u64, now: u64) -> Result<(), Error> {
     if now.saturating_add(delay) >= message.place.since.saturating_add(LIFETIME) {
         return Ok(());
@@ -229,7 +232,7 @@ async fn send(app: &App, message: &ScanMessage, delay: u64, now: u64) -> Result<
     app.scan_queue.send(vec![message.outgoing(delay)?]).await
 }
 
-/// Sends the addresses of the next round, if there are any; returns their number.
+/// Sends the addresses of the next round, if any, and returns their number.
 async fn follow(
     app: &App,
     message: &ScanMessage,
@@ -246,7 +249,7 @@ async fn follow(
     let follower = ScanMessage::seal(&app.config.scan_secrets, place, 0, &next)?;
     let delay = round::delay(&next, now);
     send(app, &follower, delay, now).await?;
-    // Without it, a message that is delivered twice would be followed twice.
+    // Without this, a message delivered twice would start the next round twice.
     let account = message.place.account.to_string();
     scans::set_followed(app.databases.of(message.place.account)?, stored(&account, &message.place))
         .await?;

@@ -1,4 +1,4 @@
-//! A message of the queue: where it belongs, in the clear, and the addresses that wait, sealed.
+//! A message of the queue: its position in the clear, and the waiting addresses, sealed.
 
 use rcpt_shared::{Address, KeyRing};
 use serde::{Deserialize, Serialize};
@@ -21,15 +21,15 @@ pub struct WaitingAddress {
     /// Positions within the part, from 0.
     #[serde(rename = "p")]
     pub places: Vec<u16>,
-    /// Number of answers from its server so far.
+    /// Number of replies from its server so far.
     #[serde(rename = "t", default)]
     pub tries: u8,
-    /// Not to be asked before this time, unix seconds.
+    /// Earliest time of the next attempt, in Unix seconds.
     #[serde(rename = "d", default)]
     pub due: u64,
 }
 
-/// Position of a message. Each answer that leaves undecided addresses starts the next round.
+/// Position of a message. Each reply that leaves addresses undecided starts the next round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessagePlace {
     #[serde(serialize_with = "as_text")]
@@ -82,17 +82,16 @@ impl ScanMessage {
         Ok(Self { place, misses, sealed })
     }
 
-    /// The addresses that wait.
+    /// Decrypts the waiting addresses.
     ///
-    /// # Errors
-    /// [`SealError`] when it belongs elsewhere or its secret is gone.
+    /// # Errors [`SealError`] if the text was sealed for another position or its secret is gone.
     pub fn open(&self, keys: &KeyRing) -> Result<Vec<WaitingAddress>, SealError> {
         let text = sealed::open(keys, SCANS, &self.place.about(), &self.sealed)?;
         let text = std::str::from_utf8(&text).map_err(|_| SealError)?;
         serde_json::from_slice(text.as_bytes()).map_err(|_| SealError)
     }
 
-    /// The message as it is sent, delivered after `delay` seconds.
+    /// Returns the message for the queue, to be delivered after `delay` seconds.
     ///
     /// # Errors
     /// [`Error::internal`] when it does not serialise.
@@ -102,7 +101,7 @@ impl ScanMessage {
         Ok(OutgoingMessage { text, delay: u32::try_from(delay).unwrap_or(u32::MAX) })
     }
 
-    /// Parses a text of the queue; `None` if it isn't a valid message.
+    /// Parses the text of a message; `None` if it's invalid.
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_slice(text.as_bytes()).ok()
     }

@@ -1,16 +1,17 @@
-//! Time at which a message is redelivered after a failure, such as of a database, the queue or the configuration.
+//! Delay before a message is redelivered after a failure, such as of a database, the queue or the
+//! configuration.
 
 use super::{LIFETIME, message::ScanMessage};
 
-/// Seconds. A failure that passes soon delays a message little; the queue drops a message after a hundred attempts, which
-/// take longer than twelve hours (docs/trust.md, B11).
+/// In seconds. A short failure delays a message only a little; the queue drops a message after 100
+/// attempts, which take more than twelve hours (docs/trust.md, B11).
 const LEAST: u64 = 30;
 const MOST: u64 = 900;
-/// The delay is this part of the message's age.
+/// The delay is the message's age divided by this.
 const SHARE: u64 = 8;
 
-/// Seconds after which a message is delivered again that was put into the queue at `sent_at`, unix seconds: at the end of
-/// its scan's time at the latest, when it is dropped.
+/// Returns the seconds until a message sent at `sent_at` (Unix seconds) is redelivered: at the
+/// latest at the end of its scan, when it is dropped.
 pub fn delay(text: Option<&str>, sent_at: u64, now: u64) -> u32 {
     let since = text.and_then(ScanMessage::parse).map(|message| message.place.since);
     let time_left = since.map_or(u64::MAX, |since| (since + LIFETIME).saturating_sub(now));

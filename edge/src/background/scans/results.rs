@@ -1,4 +1,5 @@
-//! Stored results by position: no part of an address, a domain or a server's words.
+//! Stored results by position; they contain no part of an address or domain, and no text of a
+//! server.
 
 use rcpt_shared::{
     CatchAll, Confidence, Deliverability, Reason, Status, Verdict, malformed, reduce,
@@ -19,16 +20,16 @@ pub struct Kept {
     /// The cells of [`COLUMNS`], comma-separated; empty without details.
     #[serde(rename = "e", default, skip_serializing_if = "String::is_empty")]
     evidence: String,
-    /// The verdict in one word, where neither the evidence nor the status says it.
+    /// The one-word verdict, unless the evidence or the status implies it.
     #[serde(rename = "v", default, skip_serializing_if = "Option::is_none")]
     word: Option<Deliverability>,
-    /// With details: why it is no address. It quotes at most one character.
+    /// Why the text isn't an address; only with details. It quotes at most one character.
     #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 impl Kept {
-    /// Without evidence.
+    /// Creates a result without evidence.
     pub const fn new(place: u16, status: Status, due: Option<u64>) -> Self {
         Self { place, status, due, evidence: String::new(), word: None, problem: None }
     }
@@ -44,7 +45,7 @@ impl Kept {
         result
     }
 
-    /// Of a text that is no address.
+    /// Builds the result for a text that isn't an address.
     pub fn of_no_address(place: u16, text: &str, details: bool) -> Self {
         let mut result = Self::new(place, Status::InvalidFormat, None);
         if details {
@@ -54,7 +55,7 @@ impl Kept {
         result
     }
 
-    /// The verdict in one word.
+    /// Returns the one-word verdict.
     pub fn verdict(&self) -> Deliverability {
         let word_named =
             |name: &str| Deliverability::ALL.into_iter().find(|word| word.as_str() == name);
@@ -63,16 +64,16 @@ impl Kept {
         self.word.or_else(of_evidence).unwrap_or_else(|| by_status(self.status))
     }
 
-    /// The cells of [`COLUMNS`]; `None` without details.
+    /// Returns the cells of [`COLUMNS`]; `None` without details.
     pub fn cells(&self) -> Option<Vec<&str>> {
         (!self.evidence.is_empty()).then(|| self.evidence.split(',').collect())
     }
 }
 
-/// The cells of a text that is no address, as a single check has them.
+/// Cells for a text that isn't an address, equal to those of a single check.
 const MALFORMED: &str = "undeliverable,high,malformed,,,,format,unknown,false,false,false,,";
 
-/// Names of the stored fields beside the status, in storage order.
+/// Names of the stored fields next to the status, in storage order.
 pub const COLUMNS: [&str; 13] = [
     "verdict",
     "confidence",
@@ -89,7 +90,7 @@ pub const COLUMNS: [&str; 13] = [
     "tls",
 ];
 
-/// Returns the verdict for a status alone: the previous release stored nothing else.
+/// Returns the verdict for a status alone: previous releases stored nothing else.
 const fn by_status(status: Status) -> Deliverability {
     match status {
         Status::Accepted => Deliverability::Deliverable,
@@ -103,7 +104,8 @@ const fn by_status(status: Status) -> Deliverability {
     }
 }
 
-/// Returns the verdict: the origin's, or by its reason if the origin's release sends none.
+/// Returns the origin's one-word verdict, or derives it from the reason if the origin's release
+/// doesn't send it.
 fn word_of(verdict: &Verdict) -> Deliverability {
     match (&verdict.details, verdict.reason) {
         (Some(details), _) => details.verdict,
@@ -114,7 +116,7 @@ fn word_of(verdict: &Verdict) -> Deliverability {
     }
 }
 
-/// The cells of a verdict.
+/// Returns the cells of a verdict.
 fn evidence(verdict: &Verdict) -> String {
     let details = verdict.details.as_deref();
     let traits = details.map(|details| details.traits.clone()).unwrap_or_default();
@@ -137,7 +139,7 @@ fn evidence(verdict: &Verdict) -> String {
     cells.join(",")
 }
 
-/// The name of an enumeration's value, as in JSON.
+/// Returns the JSON name of an enum value.
 fn word(value: &impl Serialize) -> String {
     let text = serde_json::to_string(value).unwrap_or_default();
     text.trim_matches('"').to_owned()
@@ -148,7 +150,8 @@ fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// Returns whether the text has only digits and points: no other text of a server is stored.
+/// Returns whether the text contains only digits and dots: server text of any other kind isn't
+/// stored.
 fn is_code(text: &str) -> bool {
     text.len() <= 11 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
@@ -158,12 +161,13 @@ pub fn to_text(kept: &[Kept]) -> String {
     serde_json::to_string(kept).unwrap_or_default()
 }
 
-/// Reads [`to_text`]'s form; nothing of a text that is damaged.
+/// Parses the output of [`to_text`]; a damaged text has no results.
 pub fn from_text(text: &str) -> Vec<Kept> {
     serde_json::from_slice(text.as_bytes()).unwrap_or_default()
 }
 
-/// The last verdict of each place of a part, from its rows in the order of their rounds.
+/// Returns the last verdict for each position of a part, given its rows in the order of their
+/// rounds.
 pub fn latest<'a>(rows: impl Iterator<Item = &'a str>, places: usize) -> Vec<Option<Kept>> {
     let mut latest: Vec<Option<Kept>> = vec![None; places];
     for kept in rows.flat_map(from_text) {

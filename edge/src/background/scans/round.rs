@@ -1,5 +1,5 @@
-//! One round of a message: which addresses are asked now, what is stored of the answers, and which are asked again
-//! later. Pure rules; `now` is an argument.
+//! One round of a message: which addresses are checked now, which results are stored, and which
+//! addresses are retried later. Pure rules; `now` is an argument.
 
 use rcpt_shared::{Address, Deliverability, Reason, Status, Verdict};
 
@@ -10,10 +10,10 @@ use crate::{
     store::scans::{Retry, Tally},
 };
 
-/// Seconds that an address waits when no mail server was asked about it, and the most of it.
+/// Least and greatest wait, in seconds, of an address for which no mail server was contacted.
 const LEAST_WAIT: u64 = 30;
 const MOST_WAIT: u64 = 900;
-/// Seconds that a round waits for a place among the account's scans.
+/// Greatest wait, in seconds, for one of the account's concurrent checks.
 const MOST_QUEUED: u64 = 60 * 60;
 /// A server's retry hint is honoured up to 12 times our own delay, and at most four hours.
 const WISH_TO_OWN: u64 = 12;
@@ -33,8 +33,8 @@ const fn may_change(verdict: &Verdict) -> bool {
     ) || matches!(verdict.status, Status::FatalException)
 }
 
-/// Seconds after which an address of the sandbox is retried, regardless of its reply: a scan of such addresses ends
-/// within half a minute.
+/// Seconds until a sandbox address is retried, regardless of its reply: a scan of such addresses
+/// ends within half a minute.
 const SANDBOX_WAIT: u64 = 5;
 
 fn is_sandbox(address: &Address) -> bool {
@@ -47,24 +47,26 @@ fn is_sandbox(address: &Address) -> bool {
 pub struct Clock<'a> {
     pub times: &'a RetryTimes,
     pub now: u64,
-    /// The end of the scan's time, unix seconds: nothing is asked again then or later.
+    /// End of the scan in Unix seconds; later retries aren't scheduled.
     pub until: u64,
 }
 
 impl Clock<'_> {
-    /// Returns the least, own and greatest delay after this many answers; `None` when no attempt is left.
+    /// Returns the smallest, own and greatest delay after this many replies; `None` if no attempt
+    /// is left.
     fn delays(&self, address: &Address, tries: u8) -> Option<(u64, u64, u64)> {
         let own = self.times.after(tries)?;
         if is_sandbox(address) {
             let own = own.min(SANDBOX_WAIT);
             return Some((own, own, own));
         }
-        // A server that says "in a second" is not asked every second.
+        // A server that says "in a second" isn't contacted every second.
         let least = self.times.least().min(60);
         Some((least, own, own.saturating_mul(WISH_TO_OWN).clamp(least, MOST_WISH)))
     }
 
-    /// Returns the time of the next attempt after `tries` answers of a server; `None` if the verdict is final.
+    /// Returns the time of the next attempt after `tries` replies of a server; `None` if the
+    /// verdict is final.
     fn due(&self, address: &Address, verdict: &Verdict, tries: u8) -> Option<u64> {
         if !may_change(verdict) {
             return None;
@@ -75,7 +77,8 @@ impl Clock<'_> {
         Some(self.now.saturating_add(wait)).filter(|due| *due < self.until)
     }
 
-    /// Returns the known waiting times of these addresses; `None` if no server has asked for patience.
+    /// Returns the remaining waiting time of these addresses; `None` if no server has deferred any
+    /// of them.
     pub fn forecast(&self, next: &[WaitingAddress]) -> Option<Retry> {
         let waiting = next.iter().filter(|waiting| waiting.tries > 0);
         waiting.map(|waiting| self.forecast_of(waiting)).reduce(|one, other| Retry {
@@ -85,7 +88,8 @@ impl Clock<'_> {
         })
     }
 
-    /// Each further answer may ask for patience again, for our own delay or for the longest that is granted.
+    /// Each further reply may defer the address again, by our own delay at least and by the longest
+    /// accepted hint at most.
     fn forecast_of(&self, waiting: &WaitingAddress) -> Retry {
         let further = (waiting.tries.saturating_add(1)..)
             .map_while(|tries| self.delays(&waiting.address, tries))
@@ -101,13 +105,14 @@ pub struct Gains {
     /// Final verdicts.
     pub counts: Tally<Status>,
     pub by_verdict: Tally<Deliverability>,
-    /// Positions that came to wait.
+    /// Positions that started to wait in this round.
     pub waiting: u32,
     /// Positions that had waited and now have their final verdict.
     pub waited: u32,
 }
 
-/// Returns the stored form of the outcomes of `asked`, in its order, and the results it adds.
+/// Returns the stored form of the outcomes of `asked`, in the same order, and the results they add
+/// to the scan.
 pub fn keep(
     asked: &[WaitingAddress],
     outcomes: &[BatchItem],
@@ -137,8 +142,8 @@ pub fn keep(
     (stored_results, gains)
 }
 
-/// Returns the addresses of the next round: undecided ones, and those not checked yet. It follows from the message and
-/// its row alone, so that a lost message can be rebuilt.
+/// Returns the addresses of the next round: those undecided or not checked yet. It depends only on
+/// the message and its row, so that a lost message can be rebuilt.
 pub fn next(waiting: Vec<WaitingAddress>, kept: &[Kept], now: u64) -> Vec<WaitingAddress> {
     let of = |place: &u16| kept.iter().find(|kept| kept.place == *place);
     let next = waiting.into_iter().filter_map(|waiting| {
@@ -149,7 +154,7 @@ pub fn next(waiting: Vec<WaitingAddress>, kept: &[Kept], now: u64) -> Vec<Waitin
                 let tries = waiting.tries.saturating_add(1);
                 Some(WaitingAddress { tries, due, ..waiting })
             }
-            // An address that is not due yet keeps its time.
+            // An address that isn't due keeps its time.
             None => Some(WaitingAddress { due: waiting.due.max(now + LEAST_WAIT), ..waiting }),
         }
     });
@@ -161,18 +166,20 @@ pub fn due_now(waiting: &[WaitingAddress], now: u64) -> Vec<WaitingAddress> {
     waiting.iter().filter(|waiting| waiting.due <= now).cloned().collect()
 }
 
-/// Seconds until the first of them is due.
+/// Returns the seconds until the first of them is due.
 pub fn delay(waiting: &[WaitingAddress], now: u64) -> u64 {
     let first = waiting.iter().map(|waiting| waiting.due).min().unwrap_or(now);
     first.saturating_sub(now)
 }
 
-/// Returns whether an address has been due for so long that it is asked regardless of the account's other scans.
+/// Returns whether an address is so long overdue that it is checked regardless of the account's
+/// other scans.
 pub fn is_late(due: &[WaitingAddress], now: u64) -> bool {
     due.iter().any(|waiting| waiting.due.saturating_add(MOST_QUEUED) <= now)
 }
 
-/// Seconds that a message waits when no mail server was asked about any of it, for the `misses`-th time in a row.
+/// Returns the seconds that a message waits after its `misses`-th consecutive round without contact
+/// to a mail server.
 pub fn wait_after_miss(outcomes: &[BatchItem], misses: u32) -> u64 {
     let wishes = outcomes.iter().filter_map(|outcome| match outcome {
         BatchItem::NotAsked(after) => Some(u64::from(*after)),

@@ -1,5 +1,5 @@
-//! Splits a part into messages, depending on the part's content alone: a part that is sent again becomes the same
-//! messages, even if the configuration has changed.
+//! Splits a part into messages by its content alone: a repeated part becomes the same messages,
+//! even if the configuration has changed.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,23 @@ use rcpt_shared::{Address, reduce};
 
 use super::message::WaitingAddress;
 
-/// Addresses in a message: a part is three concurrent batches of an origin.
+/// Addresses per message; an origin checks a part in three concurrent batches.
 const MOST_ADDRESSES: usize = 250;
-/// Bytes of a message's addresses: sealed and in base64 they are a third more, and the queue takes 128,000.
+/// Bytes of a message's addresses: sealed and base64-encoded they grow by a third, and the queue
+/// accepts 128,000.
 const MOST_BYTES: usize = 64_000;
 /// Bytes of an address beyond its own text.
 const OVERHEAD: usize = 24;
 
-/// Addresses of a part, split into messages; and the positions of malformed ones.
+/// A part's addresses, split into messages, and the positions of malformed ones.
 #[derive(Debug)]
 pub struct Slots {
     pub slots: Vec<Vec<WaitingAddress>>,
     pub malformed: Vec<u16>,
 }
 
-/// Addresses of one domain are adjacent, because they share connections. A repeated address is asked once.
+/// Addresses of one domain are adjacent, because they share connections. A repeated address is
+/// checked once.
 pub fn cut(addresses: &[String]) -> Slots {
     let mut malformed = Vec::new();
     let mut index_of: HashMap<String, usize> = HashMap::new();
@@ -101,7 +103,7 @@ mod tests {
         for slot in &slots {
             assert!(serde_json::to_string(slot).unwrap().len() < 70_000);
         }
-        // One address a thousand times.
+        // One address repeated a thousand times.
         assert_eq!(cut(&vec!["a@a.example".to_owned(); 1000]).slots[0][0].places.len(), 1000);
     }
 }

@@ -1,4 +1,4 @@
-//! One decision about one address. Whatever can't be found out in time is allowed.
+//! A decision about one address. If anything can't be found out in time, the address is allowed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,9 +21,9 @@ use crate::{
     store::guard,
 };
 
-/// Milliseconds that the policy is waited for.
+/// Milliseconds to wait for the policy.
 pub const POLICY_MS: u64 = 1_000;
-/// Milliseconds of the deadline that are kept for reading the answer; a quarter of it at most.
+/// Milliseconds of the deadline reserved for reading the response; at most a quarter of it.
 const RESERVE_MS: u64 = 150;
 
 /// Body of `POST /guard/decide`.
@@ -83,23 +83,23 @@ pub async fn decide(
     sign_up.decide(&app, &context, &policy).await
 }
 
-/// Returns the part that a repeat must have in common with the first.
+/// Returns the content that a repeat must share with the first request.
 pub fn identity(email: &str) -> String {
     format!("guard\0{email}")
 }
 
-/// A sign-up to decide about.
+/// A sign-up that needs a decision.
 pub struct SignUp {
     pub caller: Caller,
     pub email: String,
     pub once: Option<Idempotent>,
-    /// Milliseconds of the Worker's clock.
+    /// Start time in milliseconds of the Worker's clock.
     pub began: u64,
 }
 
 impl SignUp {
-    /// # Errors
-    /// The caller's own mistakes: a credential that was replaced, a key of another request.
+    /// # Errors The caller's own mistakes: a replaced credential, or an `Idempotency-Key` of
+    /// another request.
     pub async fn decide(
         self,
         app: &Arc<App>,
@@ -144,7 +144,7 @@ impl SignUp {
     }
 }
 
-/// Counts a refusal once the answer has left.
+/// Counts a rejection after the response.
 fn count(app: &Arc<App>, context: &RequestContext, account: AccountId, reason: &'static str) {
     let app = Arc::clone(app);
     context.deferred.after_response(async move {

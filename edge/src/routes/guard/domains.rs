@@ -1,9 +1,9 @@
-//! The own lists of a policy: domains, each with all below it.
+//! The policy's own lists: domains, each including its subdomains.
 
 use super::{super::domains::name_of, DOMAINS_MAX};
 use crate::error::Error;
 
-/// Reduces a list to lower-case A-labels without repetitions.
+/// Converts a list to lower-case A-labels without duplicates.
 pub fn read(member: &str, list: &[String]) -> Result<Vec<String>, Error> {
     if list.len() > DOMAINS_MAX {
         let detail = format!("The '{member}' field must have {DOMAINS_MAX} domains at most.");
@@ -24,7 +24,7 @@ pub fn read(member: &str, list: &[String]) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Whether a domain is in the list, or below one that is.
+/// Returns whether a domain or one of its parents is in the list.
 pub fn holds(list: &[String], domain: &str) -> bool {
     list.iter().any(|listed| {
         domain

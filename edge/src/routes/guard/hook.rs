@@ -1,5 +1,5 @@
-//! Supabase's *Before User Created* hook, as it is. A call with a genuine signature is always answered 200: Supabase makes any
-//! other status its own failure, and nobody could sign up.
+//! Supabase's *Before User Created* hook, in its own format. A call with a genuine signature always
+//! gets a 200: Supabase treats any other status as a failure, and nobody could sign up.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ use crate::{
     store::guard::{self, HookCall},
 };
 
-/// Characters of a `webhook-id`.
+/// Greatest length of a `webhook-id` in characters.
 const ID_MAX: usize = 255;
 
 /// The call of the hook, as far as it is looked at.
@@ -105,7 +105,7 @@ pub async fn supabase(
     let hook = GuardHook::of(keys, &name).ok_or_else(Error::not_found)?;
     let (head, body) = request.into_parts();
     let Ok(body) = to_bytes(body, LIST_LIMIT).await else {
-        // More than can be held, so its signature can't be looked at.
+        // The body is too long to verify its signature.
         return Ok(SupabaseAnswer::of(None));
     };
     let id =
@@ -130,7 +130,7 @@ pub async fn supabase(
     );
     let sign_up = SignUp { caller: Caller::from(key), email, once: Some(once), began };
     let decision = sign_up.decide(&app, &context, &Policy::of(&stored)).await;
-    // A key that the operator has deactivated, or anything else: the sign-up goes on.
+    // On any error, such as a key deactivated by the operator, the sign-up continues.
     let refusal = decision.ok().and_then(|decision| {
         let message = decision.message?;
         let meant = decision.suggestion.map(|meant| format!(" Did you mean {meant}?"));
@@ -139,7 +139,7 @@ pub async fn supabase(
     Ok(SupabaseAnswer::of(refusal))
 }
 
-/// The `webhook-id` of a call that is signed with the hook's secret.
+/// Returns the `webhook-id` of a call that is signed with the hook's secret.
 fn signed_id(app: &App, hook: GuardHook, headers: &HeaderMap, body: &[u8]) -> Option<String> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let (id, timestamp, signatures) = (text(ID)?, text(TIMESTAMP)?, text(SIGNATURE)?);

@@ -1,4 +1,4 @@
-//! A policy's decision about an address, from its lists and from the result of a check: pure rules.
+//! A policy's decision about an address, from its lists and the result of a check, without I/O.
 
 use axum::{
     Json,
@@ -50,7 +50,7 @@ impl Decision {
     }
 }
 
-/// A policy that is read.
+/// A policy as it was loaded.
 pub struct Policy {
     refuse: Vec<RefusedKind>,
     allow: Vec<String>,
@@ -68,7 +68,8 @@ impl Policy {
         }
     }
 
-    /// Returns the decision of the account's own lists about a domain. The list of allowed domains comes first.
+    /// Returns the decision of the account's own lists for a domain, if they contain it. The list
+    /// of allowed domains is consulted first.
     pub fn by_own_lists(&self, domain: &str) -> Option<Decision> {
         if holds(&self.allow, domain) {
             Some(Decision::allow("allowed_domain"))
@@ -77,8 +78,8 @@ impl Policy {
         }
     }
 
-    /// Returns the decision by the kinds about the result of a check. A pending result refuses by the evidence of lists and DNS,
-    /// and by nothing else.
+    /// Returns the decision for the result of a check, by the kinds that the policy refuses. While
+    /// a result is pending, only the evidence of lists and DNS can lead to a rejection.
     pub fn by_result(&self, result: &ValidationResult) -> Decision {
         let is_pending = result.pending.is_some();
         let suggestion = || result.details.as_ref().and_then(|details| details.suggestion.clone());
@@ -95,7 +96,7 @@ impl Policy {
 
 const BLOCKED: &str = "Addresses of this domain can't be used here. Use another one.";
 
-/// The first kind that fits names the reason. The texts are for the person who signs up.
+/// The first kind that applies is the reason. The texts are for the person who signs up.
 const ORDER: [(RefusedKind, &str); 7] = [
     (RefusedKind::Invalid, "This isn't an email address. Check it for typing mistakes."),
     (RefusedKind::Disposable, "Throw-away addresses can't be used here. Use another one."),
@@ -132,7 +133,7 @@ fn is(kind: RefusedKind, result: &ValidationResult) -> bool {
     let is_domain = |kind| domain.is_some_and(|domain| domain.kind == kind);
     match kind {
         RefusedKind::Invalid => result.status == Status::InvalidFormat,
-        // An origin of an earlier version gives the status alone.
+        // Earlier releases of an origin send only the status.
         RefusedKind::Undeliverable => {
             matches!(result.status, Status::Refused | Status::DomainNotFound | Status::NoMxRecords)
         }

@@ -1,5 +1,5 @@
-//! Additions of the document to the handlers' attributes: open lists, members that are always present, lengths and
-//! patterns, and headers of every response.
+//! Additions to the API description that the handlers' attributes lack: open lists, members that
+//! are always present, lengths and patterns, and headers of all responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,8 @@ fn merge(into: &mut Value, from: &Value) {
     members.extend(from.as_object().unwrap().clone());
 }
 
-/// Members that may get new values in a later version. A closed list would make validating programs reject a response.
+/// Members that may have new values in a later version. With a closed list, validating programs
+/// would reject such a response.
 const OPEN: [&str; 4] = ["code", "reason", "stage", "problem"];
 
 fn open_lists(schemas: &mut Value) {
@@ -42,7 +43,7 @@ fn open_lists(schemas: &mut Value) {
     }
 }
 
-/// Members of answers that come together or not at all.
+/// A schema whose members are all present or all absent.
 const OPTIONAL: &str = "ScanEvidence";
 
 /// A nullable member of a response is always present; an optional one is never null.
@@ -67,8 +68,8 @@ fn require_members_of_answers(document: &mut Value) {
 /// For each released response schema, the members that its first release always sends.
 const RELEASED: &str = include_str!("../../../data/released-answers.json");
 
-/// A member that came after its schema is optional: a program made from this description may ask a service of an earlier
-/// release, which doesn't send it.
+/// Makes members optional that were added after their schema: a program generated from this
+/// description may call an earlier release, which doesn't send them.
 fn require_no_later_members(schemas: &mut Value) {
     let released: BTreeMap<String, BTreeSet<String>> = serde_json::from_str(RELEASED).unwrap();
     for (name, members) in released {
@@ -85,10 +86,11 @@ fn require_no_later_members(schemas: &mut Value) {
     }
 }
 
-/// Names the members of an answer that this release always sends and an earlier one doesn't.
+/// Extension that lists the members of a response that this release always sends and an earlier one
+/// doesn't.
 const ADDED_LATER: &str = "x-added-later";
 
-/// The schema, or its part that isn't a reference.
+/// Returns the schema, or the part of it that isn't a reference.
 fn own_part(schema: &mut Value) -> Option<&mut Value> {
     let is_whole = schema.get("required").is_some();
     if is_whole { Some(schema) } else { schema["allOf"].as_array_mut()?.last_mut() }
@@ -100,7 +102,7 @@ fn is_nullable(member: &Value) -> bool {
     types.chain(shapes.map(|shape| &shape["type"])).any(|kind| kind == "null")
 }
 
-/// The schemas of request bodies.
+/// Returns the names of the request bodies' schemas.
 fn names_of_requests(document: &Value) -> Vec<String> {
     operations(document)
         .filter_map(|operation| {
@@ -115,7 +117,7 @@ fn operations(document: &Value) -> impl Iterator<Item = &Value> {
     paths.flat_map(|path| path.as_object().unwrap().values())
 }
 
-/// Limits that handlers check in members and parameters, by the place of their schema.
+/// Returns the limits that handlers check in members and parameters, by JSON pointer of the schema.
 fn limits() -> Vec<(&'static str, Value)> {
     let key = json!({ "type": "string", "minLength": 16, "maxLength": 255, "pattern": "^[!-~]+$" });
     vec![
@@ -154,14 +156,14 @@ fn limits() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Parameters of query strings, by their operation and name.
+/// Limits of query parameters, by operation and name.
 const QUERY_LIMITS: [(&str, &str, u32, u32); 3] = [
     ("listScans", "limit", 1, 100),
     ("scanResults", "limit", 1, 10_000),
     ("scanResults", "after", 0, u32::MAX),
 ];
 
-/// Patterns of parameters of query strings, by their operation and name.
+/// Returns the patterns of query parameters, by operation and name.
 fn query_patterns() -> [(&'static str, &'static str, String); 3] {
     [
         ("events", "after", r"^[0-9]{1,15}\.[0-9A-Za-z_]*$".to_owned()),
@@ -175,7 +177,7 @@ fn one_of<C: Class>() -> String {
     format!("^({})$", names.join("|"))
 }
 
-/// Adds the responses of the router and the Worker to every operation.
+/// Adds the router's and the Worker's responses to every operation.
 fn common_answers(document: &mut Value) {
     document["components"]["headers"] = json!({
         "RequestId": {

@@ -1,10 +1,11 @@
-//! The description's examples: recorded answers of the running service, which a test plays again (`tests/tests/edge/examples.rs`).
+//! The description's examples: recorded responses of the running service, which a test repeats
+//! (`tests/tests/edge/examples.rs`).
 
 use serde_json::{Map, Value, json};
 
 const FILE: &str = include_str!("../../../data/examples.json");
 
-/// The recorded calls by operation, in the order in which they were played.
+/// Returns the recorded calls by operation, in the order in which they were made.
 fn recorded() -> Map<String, Value> {
     serde_json::from_str(FILE).unwrap()
 }
@@ -31,7 +32,7 @@ fn operation<'a>(document: &'a mut Value, name: &str) -> Option<&'a mut Value> {
 
 fn add_call(operation: &mut Value, call: &Value) {
     let (title, status) = (call["title"].as_str().unwrap(), call["status"].as_u64().unwrap());
-    // A refused request is no example to follow.
+    // The request of a failed call isn't shown as an example.
     if let Some(request) = call.get("request").filter(|_| status < 300) {
         add_example(&mut operation["requestBody"], "application/json", title, request);
     }
@@ -57,7 +58,7 @@ mod tests {
     use super::recorded;
     use crate::routes::openapi::document;
 
-    /// The answer of this one is the description itself.
+    /// This operation's response would be the description itself.
     const WITHOUT: &str = "openapi";
 
     #[test]
@@ -112,7 +113,7 @@ mod tests {
         assert!(examples > 5, "{examples}");
     }
 
-    /// Returns whether a member of this name has this value anywhere.
+    /// Returns whether a member with this name and value exists anywhere.
     fn has(recorded: &Value, name: &str, value: &Value) -> bool {
         match recorded {
             Value::Object(members) => members

@@ -26,14 +26,14 @@ fn signature() -> String {
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-/// The `webhooks` of the document.
+/// Returns the `webhooks` of the document.
 pub fn described() -> Value {
     let events =
         EVENTS.map(|(name, summary)| (name.to_owned(), json!({ "post": event(name, summary) })));
     Value::Object(events.into_iter().collect())
 }
 
-/// The schema of a scan's event.
+/// Returns the schema of a scan's event.
 pub fn schema() -> Value {
     json!({
         "type": "object",
@@ -111,7 +111,7 @@ fn event(name: &str, summary: &str) -> Value {
     })
 }
 
-/// Against the test vector of another implementation: `openssl dgst -sha256 -hmac`.
+/// Compares with the output of another implementation: `openssl dgst -sha256 -hmac`.
 #[test]
 fn the_test_vector_is_signed_as_any_library_signs_it() {
     assert_eq!(signature(), "v1,rnaRdodE5FHYvgJ2uGL9EuylUtigjRUqQTUlQteXPaw=");
